@@ -1,0 +1,3 @@
+//! The `proctor` program.
+
+fn main() {}

@@ -1,0 +1,699 @@
+//! Recorded agent sessions: the input of every experiment.
+//!
+//! A [`Session`] is immutable once built, and every invariant is checked by [`Session::new`].
+//! Code that holds one need not check again. The full history is always complete: a compaction
+//! that the recorded product made is an event beside the messages, never one of them.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::units::{ApiCallId, Timestamp, Tokens, Usage, is_valid_id};
+
+pub mod ground_truth;
+pub mod import;
+pub mod native;
+pub mod synthetic;
+
+/// One recorded conversation, complete.
+///
+/// Invariants, checked by [`Session::new`]:
+/// - the id is valid (`units::is_valid_id`);
+/// - there is at least one message, and no message is without content;
+/// - tool uses and thinking stand in assistant messages, tool results in user messages;
+/// - a tool result holds only text, images and opaque blocks;
+/// - each assistant message is one API call, and no two share an API-call id;
+/// - compactions are ordered, and lie within the messages.
+///
+/// A tool result that nobody asked for, or a tool use that was never answered, is *not* an error:
+/// real recordings have them. They are the session's own findings, and no strategy is blamed.
+#[derive(Debug, Clone)]
+pub struct Session {
+    parts: SessionParts,
+    calls: Vec<usize>,
+}
+
+/// What a session is made of; [`Session::new`] checks it.
+#[derive(Debug, Clone, Default)]
+pub struct SessionParts {
+    /// Names the session in every table and file: file stem and 6 hex digits of its content.
+    pub id: String,
+    /// The system prompt, if it was recorded.
+    pub system: Option<Arc<str>>,
+    /// The tools the agent was given, if they were recorded.
+    pub tools: Vec<ToolSchema>,
+    /// The full history, oldest first.
+    pub messages: Vec<Arc<Message>>,
+    /// Compactions that the recorded product made, oldest first.
+    pub compactions: Vec<RecordedCompaction>,
+    /// The agent's model, as recorded.
+    pub model: Option<String>,
+    /// The model's context window, as recorded.
+    pub context_window: Option<Tokens>,
+    /// The format the session was read from, and what its importer could not use.
+    pub source: Source,
+}
+
+/// Where a session came from.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Source {
+    /// Name of the format: `native`, `claude-code`, `synthetic`.
+    pub format: String,
+    /// Records that are no part of the conversation (progress, titles, snapshots), by type.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub skipped: BTreeMap<String, u64>,
+    /// Records and blocks of a type the importer does not know, by type.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub unknown: BTreeMap<String, u64>,
+    /// What the importer had to mend or could not trust, in words, by message; with counts.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub warnings: BTreeMap<String, u64>,
+}
+
+/// A tool that was offered to the agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolSchema {
+    /// The tool's name.
+    pub name: Arc<str>,
+    /// The whole definition as recorded: it is counted as part of every prompt.
+    pub definition: JsonText,
+}
+
+/// Who speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// The user, or the tools answering in the user's place.
+    User,
+    /// The model.
+    Assistant,
+}
+
+/// One message of a conversation. Immutable; shared between the session and every context.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Message {
+    role: Role,
+    content: Vec<ContentBlock>,
+    texts: Vec<Arc<str>>,
+    /// When it was sent or received.
+    pub timestamp: Option<Timestamp>,
+    /// The API call whose response this is: assistant messages only.
+    pub api_call: Option<ApiCallId>,
+    /// What the provider billed for that call.
+    pub usage: Option<Usage>,
+    /// What the importer or generator knows about the message; sorted, without repetition.
+    pub tags: Vec<Tag>,
+}
+
+impl Message {
+    /// A message without timestamp, call, usage or tags.
+    pub fn new(role: Role, content: Vec<ContentBlock>) -> Self {
+        let texts = content.iter().map(ContentBlock::render).collect();
+        Self {
+            role,
+            content,
+            texts,
+            timestamp: None,
+            api_call: None,
+            usage: None,
+            tags: Vec::new(),
+        }
+    }
+
+    /// A message of one text block.
+    pub fn text(role: Role, text: impl Into<Arc<str>>) -> Self {
+        Self::new(role, vec![ContentBlock::Text(text.into())])
+    }
+
+    /// Who speaks.
+    pub fn role(&self) -> Role {
+        self.role
+    }
+
+    /// The blocks, in order.
+    pub fn content(&self) -> &[ContentBlock] {
+        &self.content
+    }
+
+    /// What the model reads, block by block: the one rendering that is counted, hashed and
+    /// searched. Same length as [`Message::content`].
+    ///
+    /// Text and thinking are themselves; a tool use is its name, a space and its arguments as
+    /// recorded; a tool result is its parts joined by line feeds; an image is empty (it is counted
+    /// by [`tokens::IMAGE_TOKENS`](crate::tokens::IMAGE_TOKENS)); an opaque block is its JSON.
+    pub fn model_text(&self) -> &[Arc<str>] {
+        &self.texts
+    }
+
+    /// The message with its tags replaced; they are sorted and repetitions removed.
+    #[must_use]
+    pub fn with_tags(mut self, tags: impl IntoIterator<Item = Tag>) -> Self {
+        self.tags = tags.into_iter().collect();
+        self.tags.sort_unstable();
+        self.tags.dedup();
+        self
+    }
+
+    /// Whether the message carries the tag.
+    pub fn has_tag(&self, tag: Tag) -> bool {
+        self.tags.contains(&tag)
+    }
+
+    /// The tool uses, with the index of their block.
+    pub fn tool_uses(&self) -> impl Iterator<Item = (usize, &ToolUse)> {
+        self.content
+            .iter()
+            .enumerate()
+            .filter_map(|(at, block)| match block {
+                ContentBlock::ToolUse(tool_use) => Some((at, tool_use)),
+                _ => None,
+            })
+    }
+
+    /// The tool results, with the index of their block.
+    pub fn tool_results(&self) -> impl Iterator<Item = (usize, &ToolResult)> {
+        self.content
+            .iter()
+            .enumerate()
+            .filter_map(|(at, block)| match block {
+                ContentBlock::ToolResult(result) => Some((at, result)),
+                _ => None,
+            })
+    }
+
+    /// The same message with the text of one block replaced.
+    ///
+    /// A tool result keeps its id and becomes one text. A tool use keeps its id and name, and
+    /// `text` must then be JSON: where it is not, it is stored as a JSON string. Text and thinking
+    /// blocks become `text`; images and opaque blocks become a text block. An index past the end
+    /// changes nothing.
+    #[must_use]
+    pub fn with_block_text(&self, block: usize, text: &Arc<str>) -> Self {
+        let mut edited = self.clone();
+        let Some(slot) = edited.content.get_mut(block) else {
+            return edited;
+        };
+        *slot = match &*slot {
+            ContentBlock::Text(_) | ContentBlock::Image(_) | ContentBlock::Opaque(_) => {
+                ContentBlock::Text(text.clone())
+            }
+            ContentBlock::Thinking(thinking) => ContentBlock::Thinking(Thinking {
+                text: text.clone(),
+                signature: thinking.signature.clone(),
+            }),
+            ContentBlock::ToolUse(tool_use) => ContentBlock::ToolUse(ToolUse {
+                input: JsonText::parse(text).unwrap_or_else(|_| JsonText::string(text)),
+                ..tool_use.clone()
+            }),
+            ContentBlock::ToolResult(result) => ContentBlock::ToolResult(ToolResult {
+                content: vec![ContentBlock::Text(text.clone())],
+                ..result.clone()
+            }),
+        };
+        edited.texts[block] = slot.render();
+        edited
+    }
+}
+
+/// One part of a message.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ContentBlock {
+    /// Plain text.
+    Text(Arc<str>),
+    /// The model's visible reasoning.
+    Thinking(Thinking),
+    /// The model asks for a tool.
+    ToolUse(ToolUse),
+    /// The answer to a tool use.
+    ToolResult(ToolResult),
+    /// A picture.
+    Image(Image),
+    /// A block of a kind Proctor does not know, kept as recorded.
+    Opaque(Opaque),
+}
+
+impl ContentBlock {
+    fn render(&self) -> Arc<str> {
+        match self {
+            Self::Text(text) => text.clone(),
+            Self::Thinking(thinking) => thinking.text.clone(),
+            Self::ToolUse(tool_use) => {
+                format!("{} {}", tool_use.name, tool_use.input.as_str()).into()
+            }
+            Self::ToolResult(result) => match &result.content[..] {
+                [ContentBlock::Text(text)] => text.clone(),
+                parts => {
+                    let parts: Vec<Arc<str>> = parts.iter().map(Self::render).collect();
+                    parts
+                        .iter()
+                        .map(AsRef::as_ref)
+                        .collect::<Vec<_>>()
+                        .join("\n")
+                        .into()
+                }
+            },
+            Self::Image(_) => Arc::from(""),
+            Self::Opaque(opaque) => opaque.json.0.clone(),
+        }
+    }
+
+    /// The number of images in the block, those inside a tool result included.
+    pub fn images(&self) -> u64 {
+        match self {
+            Self::Image(_) => 1,
+            Self::ToolResult(result) => result.content.iter().map(Self::images).sum(),
+            Self::Text(_) | Self::Thinking(_) | Self::ToolUse(_) | Self::Opaque(_) => 0,
+        }
+    }
+}
+
+/// The model's visible reasoning.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Thinking {
+    /// The words; empty where the provider redacted them.
+    pub text: Arc<str>,
+    /// The provider's proof that the words are its own. Never counted, never shown.
+    pub signature: Option<Arc<str>>,
+}
+
+/// The model asks for a tool.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolUse {
+    /// Pairs the use with its result.
+    pub id: Arc<str>,
+    /// The tool's name, as the product calls it.
+    pub name: Arc<str>,
+    /// What kind of tool it is, so that a preset written for one product works on another's.
+    pub class: ToolClass,
+    /// The arguments, as recorded.
+    pub input: JsonText,
+}
+
+/// The answer to a tool use.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolResult {
+    /// The id of the tool use that is answered.
+    pub tool_use_id: Arc<str>,
+    /// Text, images and opaque blocks; may be empty.
+    pub content: Vec<ContentBlock>,
+    /// Whether the tool reported a failure.
+    pub is_error: bool,
+}
+
+/// A picture, kept as recorded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Image {
+    /// The source as recorded: base64 data with its media type, or an address.
+    pub source: JsonText,
+}
+
+/// A block of a kind Proctor does not know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Opaque {
+    /// The block's own type name.
+    pub kind: Arc<str>,
+    /// The whole block as recorded.
+    pub json: JsonText,
+}
+
+/// JSON kept as it was written: a parsed value drops duplicate keys and their order.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct JsonText(Arc<str>);
+
+impl JsonText {
+    /// Keeps `text`, which must be one JSON value.
+    pub fn parse(text: &str) -> Result<Self, serde_json::Error> {
+        let raw: &serde_json::value::RawValue = serde_json::from_str(text)?;
+        Ok(Self(raw.get().into()))
+    }
+
+    /// Writes `value` as compact JSON.
+    pub fn of(value: &serde_json::Value) -> Self {
+        Self(value.to_string().into())
+    }
+
+    /// `text` as a JSON string.
+    pub fn string(text: &str) -> Self {
+        Self::of(&serde_json::Value::String(text.to_owned()))
+    }
+
+    /// The JSON, as written.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The parsed value; of duplicate keys, the last one.
+    pub fn value(&self) -> serde_json::Value {
+        serde_json::from_str(&self.0).unwrap_or(serde_json::Value::Null)
+    }
+}
+
+impl From<&serde_json::value::RawValue> for JsonText {
+    fn from(raw: &serde_json::value::RawValue) -> Self {
+        Self(raw.get().into())
+    }
+}
+
+/// What kind of tool it is. Importers map every tool of their product to one of these.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolClass {
+    /// Reads a file.
+    Read,
+    /// Runs a command.
+    Shell,
+    /// Searches in files.
+    Grep,
+    /// Lists files.
+    Glob,
+    /// Searches the web.
+    WebSearch,
+    /// Fetches a web page.
+    WebFetch,
+    /// Changes a file.
+    Edit,
+    /// Creates or replaces a file.
+    Write,
+    /// Keeps the task list.
+    Todo,
+    /// Starts another agent.
+    Agent,
+    /// A tool of an MCP server.
+    Mcp,
+    /// Anything else.
+    Other,
+}
+
+impl ToolClass {
+    /// All classes, in the order of the documentation.
+    pub const ALL: [Self; 12] = [
+        Self::Read,
+        Self::Shell,
+        Self::Grep,
+        Self::Glob,
+        Self::WebSearch,
+        Self::WebFetch,
+        Self::Edit,
+        Self::Write,
+        Self::Todo,
+        Self::Agent,
+        Self::Mcp,
+        Self::Other,
+    ];
+
+    /// The name used in presets, as in `class:web_fetch`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Shell => "shell",
+            Self::Grep => "grep",
+            Self::Glob => "glob",
+            Self::WebSearch => "web_search",
+            Self::WebFetch => "web_fetch",
+            Self::Edit => "edit",
+            Self::Write => "write",
+            Self::Todo => "todo",
+            Self::Agent => "agent",
+            Self::Mcp => "mcp",
+            Self::Other => "other",
+        }
+    }
+}
+
+/// What an importer or generator knows about a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Tag {
+    /// A person typed it, as against tool results and injected text.
+    TypedUser,
+    /// The product wrote it, not the model: an interruption, an API error.
+    Synthetic,
+    /// A summary of what came before.
+    CompactSummary,
+    /// Marks where a compaction happened.
+    CompactBoundary,
+    /// Belongs to a sub-agent's conversation.
+    Sidechain,
+    /// Injected by the product: reminders, command output, attachments.
+    Meta,
+    /// A phase of the work ends here.
+    PhaseEnd,
+    /// Named by the agent as no longer needed.
+    Snip,
+    /// Holds a tool result that answers no earlier tool use.
+    Orphan,
+}
+
+/// A compaction that the recorded product made.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RecordedCompaction {
+    /// It happened before the message of this index (after all earlier ones).
+    pub at: usize,
+    /// What caused it, in the product's word: `auto`, `manual`.
+    pub trigger: Option<Arc<str>>,
+    /// The size of the context before it, in the product's own count.
+    pub pre_tokens: Option<Tokens>,
+    /// What stood in the context afterwards.
+    pub after: CompactedTo,
+}
+
+/// What a recorded compaction left in the context.
+#[derive(Debug, Clone, PartialEq)]
+pub enum CompactedTo {
+    /// The context was replaced by these, in order.
+    Replaced(Vec<Recorded>),
+    /// The product kept it in a form only the provider can read.
+    Encrypted,
+    /// The recording does not say.
+    Missing,
+}
+
+/// A piece of a context after a recorded compaction.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Recorded {
+    /// These messages of the session stayed as they were.
+    Kept(Range<usize>),
+    /// This message stayed, with the text of one block replaced.
+    Edited {
+        /// Index of the message.
+        message: usize,
+        /// Index of the block in it.
+        block: usize,
+        /// What the block now says.
+        text: Arc<str>,
+    },
+    /// The product wrote this: a summary, an attachment.
+    Written(Arc<Message>),
+}
+
+impl Session {
+    /// Checks the invariants of [`Session`].
+    pub fn new(parts: SessionParts) -> Result<Self, SessionError> {
+        if !is_valid_id(&parts.id) {
+            return Err(SessionError::InvalidId { id: parts.id });
+        }
+        if parts.messages.is_empty() {
+            return Err(SessionError::NoMessages);
+        }
+        let mut calls = Vec::new();
+        let mut seen = BTreeMap::new();
+        for (at, message) in parts.messages.iter().enumerate() {
+            check_message(at, message)?;
+            if message.role() == Role::Assistant {
+                calls.push(at);
+                if let Some(call) = &message.api_call
+                    && let Some(earlier) = seen.insert(call.clone(), at)
+                {
+                    return Err(SessionError::SplitCall {
+                        message: at,
+                        earlier,
+                        call: call.0.to_string(),
+                    });
+                }
+            }
+        }
+        let mut last = 0;
+        for compaction in &parts.compactions {
+            let after = match &compaction.after {
+                CompactedTo::Replaced(pieces) => &pieces[..],
+                CompactedTo::Encrypted | CompactedTo::Missing => &[],
+            };
+            let inside = after.iter().all(|piece| match piece {
+                Recorded::Kept(range) => range.start <= range.end && range.end <= compaction.at,
+                Recorded::Edited { message, block, .. } => {
+                    *message < compaction.at && *block < parts.messages[*message].content().len()
+                }
+                Recorded::Written(_) => true,
+            });
+            if compaction.at < last || compaction.at > parts.messages.len() || !inside {
+                return Err(SessionError::CompactionOutOfPlace { at: compaction.at });
+            }
+            last = compaction.at;
+        }
+        Ok(Self { parts, calls })
+    }
+
+    /// The session's name in tables and files.
+    pub fn id(&self) -> &str {
+        &self.parts.id
+    }
+
+    /// The system prompt, if it was recorded.
+    pub fn system(&self) -> Option<&Arc<str>> {
+        self.parts.system.as_ref()
+    }
+
+    /// The tools the agent was given, if they were recorded.
+    pub fn tools(&self) -> &[ToolSchema] {
+        &self.parts.tools
+    }
+
+    /// The full history, oldest first.
+    pub fn messages(&self) -> &[Arc<Message>] {
+        &self.parts.messages
+    }
+
+    /// One message. Panics past the end, as a slice does.
+    pub fn message(&self, index: usize) -> &Arc<Message> {
+        &self.parts.messages[index]
+    }
+
+    /// For each API call, in order, the index of the message that was its response. The call's
+    /// full history is everything before that message.
+    pub fn calls(&self) -> &[usize] {
+        &self.calls
+    }
+
+    /// Compactions that the recorded product made, oldest first.
+    pub fn compactions(&self) -> &[RecordedCompaction] {
+        &self.parts.compactions
+    }
+
+    /// The agent's model, as recorded.
+    pub fn model(&self) -> Option<&str> {
+        self.parts.model.as_deref()
+    }
+
+    /// The model's context window, as recorded.
+    pub fn context_window(&self) -> Option<Tokens> {
+        self.parts.context_window
+    }
+
+    /// Where the session came from.
+    pub fn source(&self) -> &Source {
+        &self.parts.source
+    }
+
+    /// Every text a model reads: system prompt, tool definitions, messages. With repetitions.
+    pub fn texts(&self) -> impl Iterator<Item = &Arc<str>> {
+        let fixed = self
+            .system()
+            .into_iter()
+            .chain(self.tools().iter().map(|t| &t.definition.0));
+        fixed.chain(
+            self.messages()
+                .iter()
+                .flat_map(|message| message.model_text()),
+        )
+    }
+}
+
+impl ToolSchema {
+    /// The definition as text: what is counted.
+    pub fn text(&self) -> &Arc<str> {
+        &self.definition.0
+    }
+}
+
+fn check_message(at: usize, message: &Message) -> Result<(), SessionError> {
+    if message.content().is_empty() {
+        return Err(SessionError::NoContent { message: at });
+    }
+    for block in message.content() {
+        let misplaced = match block {
+            ContentBlock::ToolUse(_) | ContentBlock::Thinking(_) => message.role() == Role::User,
+            ContentBlock::ToolResult(result) => {
+                let nested = result.content.iter().any(|part| {
+                    !matches!(
+                        part,
+                        ContentBlock::Text(_) | ContentBlock::Image(_) | ContentBlock::Opaque(_)
+                    )
+                });
+                if nested {
+                    return Err(SessionError::NestedBlock {
+                        message: at,
+                        id: result.tool_use_id.to_string(),
+                    });
+                }
+                message.role() == Role::Assistant
+            }
+            ContentBlock::Text(_) | ContentBlock::Image(_) | ContentBlock::Opaque(_) => false,
+        };
+        if misplaced {
+            return Err(SessionError::MisplacedBlock { message: at });
+        }
+    }
+    Ok(())
+}
+
+/// Why some parts do not make a session.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SessionError {
+    /// The id cannot be printed and used as part of a file name.
+    #[error(
+        "session id `{id}` is not of the form `[a-z0-9][a-z0-9._@-]*` with at most 80 characters"
+    )]
+    InvalidId {
+        /// The id.
+        id: String,
+    },
+    /// There is nothing to replay.
+    #[error("the session holds no message")]
+    NoMessages,
+    /// A message without content is no message.
+    #[error("message {message} has no content")]
+    NoContent {
+        /// Index of the message, from 0.
+        message: usize,
+    },
+    /// A block stands in a message of the wrong role.
+    #[error(
+        "message {message} holds a block that its role cannot say: tool uses and thinking belong \
+         to the assistant, tool results to the user"
+    )]
+    MisplacedBlock {
+        /// Index of the message, from 0.
+        message: usize,
+    },
+    /// A tool result holds something else than text, images and opaque blocks.
+    #[error("message {message}: the result of tool use `{id}` holds another tool use or result")]
+    NestedBlock {
+        /// Index of the message, from 0.
+        message: usize,
+        /// The tool use that is answered.
+        id: String,
+    },
+    /// One API call is spread over two messages.
+    #[error(
+        "messages {earlier} and {message} share the API call `{call}`: one call is one message, \
+         so merge their blocks"
+    )]
+    SplitCall {
+        /// Index of the later message, from 0.
+        message: usize,
+        /// Index of the earlier message, from 0.
+        earlier: usize,
+        /// The call.
+        call: String,
+    },
+    /// A compaction does not lie within the messages.
+    #[error("the compaction before message {at} is out of order or names messages after it")]
+    CompactionOutOfPlace {
+        /// Index of the message it precedes.
+        at: usize,
+    },
+}

@@ -1,0 +1,119 @@
+//! What was planted in a synthetic session: kept apart from it, so that nothing a strategy, a
+//! summariser or a reader is given can hold an answer.
+
+use serde::{Deserialize, Serialize};
+
+/// Everything that was planted in one session.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GroundTruth {
+    /// Always `proctor-ground-truth`.
+    pub format: String,
+    /// Version of this format.
+    pub version: u32,
+    /// Id of the session.
+    pub session: String,
+    /// The facts, in the order of their ids.
+    pub facts: Vec<PlantedFact>,
+}
+
+impl GroundTruth {
+    /// The value of `format`.
+    pub const FORMAT: &'static str = "proctor-ground-truth";
+    /// The version this build writes.
+    pub const VERSION: u32 = 1;
+
+    /// The truth about `session`.
+    pub fn new(session: impl Into<String>, facts: Vec<PlantedFact>) -> Self {
+        Self {
+            format: Self::FORMAT.to_owned(),
+            version: Self::VERSION,
+            session: session.into(),
+            facts,
+        }
+    }
+}
+
+/// One fact, with where it was said and how it is asked for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PlantedFact {
+    /// Unique in its session; never part of the session's text.
+    pub id: String,
+    /// What was planted.
+    pub fact: Fact,
+    /// The question, which never contains the answer.
+    pub question: String,
+    /// Indices of the messages that hold the answer, ascending; empty for a decoy.
+    pub evidence: Vec<usize>,
+    /// How much its loss matters.
+    pub importance: Importance,
+}
+
+/// What was planted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Fact {
+    /// A key with an unguessable value, said once.
+    Recall {
+        /// Words that stand beside the value wherever it is said: they bind it.
+        key: String,
+        /// At least 20 bits that cannot be guessed.
+        value: String,
+    },
+    /// A rule the user set, such as "never touch the migrations folder".
+    Constraint {
+        /// What the rule is about, in words that also stand in the statement.
+        topic: String,
+        /// The rule as the user said it.
+        statement: String,
+    },
+    /// Files the agent touched in one way.
+    Artifact {
+        /// What was done to them.
+        verb: ArtifactVerb,
+        /// Each path with the message that first did it, ascending by message.
+        files: Vec<TouchedFile>,
+    },
+    /// Never planted: any concrete answer is a hallucination.
+    Decoy {
+        /// A key of the same class as the planted ones.
+        key: String,
+        /// A value of the same class, which stands nowhere in the session.
+        value: String,
+    },
+}
+
+/// A file and when it was first touched.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TouchedFile {
+    /// The path as the agent wrote it.
+    pub path: String,
+    /// Index of the message with the tool use.
+    pub message: usize,
+}
+
+/// What an agent did to a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ArtifactVerb {
+    /// Only looked at.
+    Read,
+    /// Written where nothing was.
+    Created,
+    /// Changed.
+    Modified,
+    /// Removed.
+    Deleted,
+}
+
+/// How much the loss of a fact matters: a gate breaks on a lost fact of high importance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Importance {
+    /// The work goes on without it.
+    Normal,
+    /// The work goes wrong without it.
+    High,
+}

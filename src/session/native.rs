@@ -1,0 +1,1 @@
+//! Proctor's own session format: one JSON object per line, `*.session.jsonl`.

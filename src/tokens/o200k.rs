@@ -1,0 +1,116 @@
+//! Exact counts in OpenAI's o200k vocabulary, in pieces the reference tokeniser can stand.
+//!
+//! `tiktoken-rs` splits text with a backtracking regular expression that overflows its stack on a
+//! megabyte of spaces. So a long text is cut first, at places where the vocabulary's own splitting
+//! rule always cuts; the sum over the pieces is then the count of the whole. Only a stretch of
+//! [`LONGEST_PIECE`] bytes without any such place (spaces alone, one letter repeated, a script
+//! without ASCII) is cut by force, and each such cut may change the count by a token or two.
+
+use super::TokenCounter;
+use crate::units::Tokens;
+
+/// No more than this is given to the tokeniser at once, in bytes.
+const LONGEST_PIECE: usize = 100_000;
+
+/// A text is cut at the first good place after this many bytes: short enough to stay in the
+/// processor's cache, long enough that the call costs nothing.
+const USUAL_PIECE: usize = 16_384;
+
+/// Exact byte-pair encoding in OpenAI's o200k vocabulary; special tokens count as plain text.
+#[derive(Debug, Clone, Copy)]
+pub struct O200k;
+
+impl TokenCounter for O200k {
+    fn name(&self) -> &'static str {
+        "o200k"
+    }
+
+    fn count(&self, text: &str) -> Tokens {
+        if text.is_empty() {
+            return Tokens::ZERO;
+        }
+        let encoding = tiktoken_rs::o200k_base_singleton();
+        let mut rest = text;
+        let mut tokens = 0;
+        while !rest.is_empty() {
+            let (piece, after) = rest.split_at(first_cut(rest));
+            tokens += encoding.count_ordinary(piece) as u64;
+            rest = after;
+        }
+        Tokens(tokens)
+    }
+}
+
+/// Where the first piece of `text` ends.
+fn first_cut(text: &str) -> usize {
+    if text.len() <= USUAL_PIECE {
+        return text.len();
+    }
+    let bytes = text.as_bytes();
+    let end = text.len().min(LONGEST_PIECE);
+    (USUAL_PIECE..end)
+        .find(|at| always_cuts(bytes[at - 1], bytes[*at]))
+        .unwrap_or_else(|| text.floor_char_boundary(end))
+}
+
+/// Whether no token of o200k ever holds these two bytes side by side.
+///
+/// Its splitting rule takes letters, up to three digits, punctuation or white space at a time. A
+/// token of letters may begin with one character that is neither letter, digit nor line end; one
+/// of punctuation may end with line feeds; white space before a word leaves its last character to
+/// the word. What is left are these four.
+fn always_cuts(before: u8, after: u8) -> bool {
+    match after {
+        b'a'..=b'z' | b'A'..=b'Z' => before == b'\n' || before.is_ascii_digit(),
+        b'0'..=b'9' => before.is_ascii_alphabetic(),
+        b' ' | b'\n' => before.is_ascii_alphanumeric(),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn reference(text: &str) -> u64 {
+        tiktoken_rs::o200k_base_singleton()
+            .encode_ordinary(text)
+            .len() as u64
+    }
+
+    #[test]
+    fn counts_published_examples() {
+        // From the README of OpenAI's tiktoken and its cookbook page on counting tokens.
+        for (text, tokens) in [("hello world", 2), ("tiktoken is great!", 6)] {
+            assert_eq!(O200k.count(text), Tokens(tokens), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_megabyte_of_one_thing_is_counted() {
+        for unit in [" ", "a", "\n", "-", "漢", "é", "aGVsbG8gd29ybGQ"] {
+            let text = unit.repeat(1_000_000 / unit.len());
+            let tokens = O200k.count(&text).0;
+            assert!(
+                tokens > 0 && tokens <= text.len() as u64,
+                "{unit:?}: {tokens}"
+            );
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        /// Pieces of every class of characters in any order, longer than one piece in all.
+        #[test]
+        fn cutting_changes_no_count(
+            parts in prop::collection::vec("[a-z]{1,9}|[A-Z]{1,3}|[0-9]{1,7}|[ \\t]{1,4}|[\\r\\n]{1,3}|'[st]|[.,:/#'\"-]{1,4}|[äß漢字🙂\u{301}]{1,3}", 64..256),
+            times in 20_usize..60,
+        ) {
+            let text = parts.concat().repeat(times);
+            prop_assert_eq!(O200k.count(&text).0, reference(&text));
+        }
+    }
+}

@@ -1,0 +1,289 @@
+//! Quantities with their units in the type: tokens, times, usage, content hashes.
+//!
+//! This is the leaf of the crate. Nothing here knows what a session is.
+
+use std::fmt;
+use std::iter::Sum;
+use std::ops::{Add, AddAssign, Sub};
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+/// A number of tokens. Subtraction saturates at zero: a context cannot owe tokens.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(transparent)]
+pub struct Tokens(pub u64);
+
+impl Tokens {
+    /// No tokens.
+    pub const ZERO: Self = Self(0);
+
+    /// The share `self / whole`, or `None` when the whole is zero.
+    pub fn share_of(self, whole: Self) -> Option<f64> {
+        (whole.0 > 0).then(|| self.0 as f64 / whole.0 as f64)
+    }
+
+    /// The largest whole number of tokens that is not above `fraction × self`.
+    ///
+    /// `fraction` is clamped to `0.0..=1.0`; a fraction that is not a number counts as zero.
+    #[must_use]
+    pub fn fraction(self, fraction: f64) -> Self {
+        let fraction = if fraction.is_nan() {
+            0.0
+        } else {
+            fraction.clamp(0.0, 1.0)
+        };
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "the product lies between zero and the original count"
+        )]
+        Self((self.0 as f64 * fraction).floor() as u64)
+    }
+}
+
+impl Add for Tokens {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
+    }
+}
+
+impl AddAssign for Tokens {
+    fn add_assign(&mut self, other: Self) {
+        *self = *self + other;
+    }
+}
+
+impl Sub for Tokens {
+    type Output = Self;
+    fn sub(self, other: Self) -> Self {
+        Self(self.0.saturating_sub(other.0))
+    }
+}
+
+impl Sum for Tokens {
+    fn sum<I: Iterator<Item = Self>>(items: I) -> Self {
+        items.fold(Self::ZERO, Add::add)
+    }
+}
+
+impl fmt::Display for Tokens {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// Milliseconds since the Unix epoch, UTC.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Timestamp(pub i64);
+
+/// The provider's name for one API call: assistant records that share it came from one response.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct ApiCallId(pub Arc<str>);
+
+/// Tokens billed for one call. The five kinds are disjoint; their sum is what was processed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Usage {
+    /// Prompt tokens neither read from nor written to the provider's cache.
+    pub input_uncached: Tokens,
+    /// Prompt tokens written to the five-minute cache.
+    pub cache_write_5m: Tokens,
+    /// Prompt tokens written to the one-hour cache.
+    pub cache_write_1h: Tokens,
+    /// Prompt tokens read from the cache.
+    pub cache_read: Tokens,
+    /// Tokens the model wrote, thinking included.
+    pub output: Tokens,
+}
+
+impl Usage {
+    /// A call that used no cache.
+    pub fn uncached(input: Tokens, output: Tokens) -> Self {
+        Self {
+            input_uncached: input,
+            output,
+            ..Self::default()
+        }
+    }
+
+    /// Tokens of the prompt: everything but the output.
+    pub fn prompt(&self) -> Tokens {
+        self.input_uncached + self.cache_write_5m + self.cache_write_1h + self.cache_read
+    }
+
+    /// Prompt and output.
+    pub fn total(&self) -> Tokens {
+        self.prompt() + self.output
+    }
+
+    /// The larger of each counter.
+    ///
+    /// Several records of one streamed response repeat the input counters and grow the output;
+    /// adding them up would bill the call once per record.
+    #[must_use]
+    pub fn max(self, other: Self) -> Self {
+        Self {
+            input_uncached: self.input_uncached.max(other.input_uncached),
+            cache_write_5m: self.cache_write_5m.max(other.cache_write_5m),
+            cache_write_1h: self.cache_write_1h.max(other.cache_write_1h),
+            cache_read: self.cache_read.max(other.cache_read),
+            output: self.output.max(other.output),
+        }
+    }
+}
+
+impl Add for Usage {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self {
+            input_uncached: self.input_uncached + other.input_uncached,
+            cache_write_5m: self.cache_write_5m + other.cache_write_5m,
+            cache_write_1h: self.cache_write_1h + other.cache_write_1h,
+            cache_read: self.cache_read + other.cache_read,
+            output: self.output + other.output,
+        }
+    }
+}
+
+impl AddAssign for Usage {
+    fn add_assign(&mut self, other: Self) {
+        *self = *self + other;
+    }
+}
+
+/// The SHA-256 of some bytes: the name under which anything stored is found again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ContentHash([u8; 32]);
+
+impl ContentHash {
+    /// Hashes `bytes`.
+    pub fn of(bytes: impl AsRef<[u8]>) -> Self {
+        Self(Sha256::digest(bytes.as_ref()).into())
+    }
+
+    /// Hashes several parts, each preceded by its length so that no two lists collide.
+    pub fn of_parts<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> Self {
+        let mut hasher = Sha256::new();
+        for part in parts {
+            hasher.update((part.len() as u64).to_le_bytes());
+            hasher.update(part);
+        }
+        Self(hasher.finalize().into())
+    }
+
+    /// The first `digits` lower-case hexadecimal digits, at most 64.
+    pub fn hex(&self, digits: usize) -> String {
+        let mut text = String::with_capacity(64);
+        for byte in self.0 {
+            text.push(char::from_digit(u32::from(byte >> 4), 16).unwrap_or('0'));
+            text.push(char::from_digit(u32::from(byte & 15), 16).unwrap_or('0'));
+        }
+        text.truncate(digits);
+        text
+    }
+}
+
+impl fmt::Display for ContentHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.hex(64))
+    }
+}
+
+/// Whether `id` is one Proctor prints and accepts: `[a-z0-9][a-z0-9._@-]*`, at most 80 bytes.
+///
+/// Ids become parts of file names, so nothing else is ever let through.
+pub fn is_valid_id(id: &str) -> bool {
+    let head = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    let tail = |byte: u8| head(byte) || matches!(byte, b'.' | b'_' | b'@' | b'-');
+    let bytes = id.as_bytes();
+    bytes.len() <= 80
+        && bytes.first().is_some_and(|byte| head(*byte))
+        && bytes.iter().all(|byte| tail(*byte))
+}
+
+/// The nearest valid id to `text`: lower-cased, everything else replaced by `-`, cut to `length`.
+pub fn to_valid_id(text: &str, length: usize) -> String {
+    let mut id: String = text
+        .chars()
+        .map(|c| c.to_ascii_lowercase())
+        .map(|c| {
+            if c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '@') {
+                c
+            } else {
+                '-'
+            }
+        })
+        .skip_while(|c| !c.is_ascii_alphanumeric())
+        .take(length)
+        .collect();
+    if id.is_empty() {
+        id.push('x');
+    }
+    id
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_five_counters_of_a_call_add_up() {
+        let usage = Usage {
+            input_uncached: Tokens(1),
+            cache_write_5m: Tokens(20),
+            cache_write_1h: Tokens(300),
+            cache_read: Tokens(4_000),
+            output: Tokens(50_000),
+        };
+        assert_eq!(usage.prompt(), Tokens(4_321));
+        assert_eq!(usage.total(), Tokens(54_321));
+        assert_eq!(
+            usage
+                .max(Usage::uncached(Tokens(9), Tokens(1)))
+                .input_uncached,
+            Tokens(9)
+        );
+    }
+
+    #[test]
+    fn a_hash_is_the_published_one() {
+        // FIPS 180-2, appendix B.1.
+        assert_eq!(ContentHash::of("abc").hex(12), "ba7816bf8f01");
+        assert_ne!(
+            ContentHash::of_parts([&b"ab"[..], b"c"]),
+            ContentHash::of_parts([&b"a"[..], b"bc"])
+        );
+    }
+
+    #[test]
+    fn ids_are_safe_as_file_names() {
+        for good in [
+            "a",
+            "0-x",
+            "observation-masking",
+            "tail@20000",
+            "session.4f3a21",
+        ] {
+            assert!(is_valid_id(good), "{good}");
+        }
+        for bad in ["", ".", "..", "-a", "A", "a/b", "a b", "ä", &"a".repeat(81)] {
+            assert!(!is_valid_id(bad), "{bad}");
+        }
+        assert_eq!(to_valid_id("../Etc/passwd", 40), "etc-passwd");
+        assert!(is_valid_id(&to_valid_id("…", 40)));
+    }
+
+    #[test]
+    fn a_fraction_never_exceeds_the_whole() {
+        assert_eq!(Tokens(10).fraction(0.85), Tokens(8));
+        assert_eq!(Tokens(10).fraction(7.0), Tokens(10));
+        assert_eq!(Tokens(10).fraction(f64::NAN), Tokens::ZERO);
+    }
+}

@@ -1,0 +1,75 @@
+//! The model's context window, and how much of it a prompt may fill.
+
+use serde::{Deserialize, Serialize};
+
+use crate::units::Tokens;
+
+/// The window a strategy works in.
+///
+/// `tokens` is the model's limit. A prompt of more than `tokens − overflow_reserve` is refused by
+/// the provider. The *effective window* is what is left after the output is reserved; triggers
+/// such as `window_fraction` and `reserve_tokens` are measured against it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Window {
+    /// The model's limit.
+    pub tokens: Tokens,
+    /// Tokens the model may write in one response.
+    pub max_output: Tokens,
+    /// Tokens the provider adds to the prompt when it decides whether the prompt fits: zero for
+    /// providers that count the prompt alone, `max_output` for those that count both.
+    pub overflow_reserve: Tokens,
+}
+
+impl Window {
+    /// The window that is assumed where neither scenario nor session names one.
+    pub const DEFAULT_TOKENS: Tokens = Tokens(200_000);
+
+    /// Output above this is not reserved: the largest reservation Claude Code makes for a
+    /// summary, from which its effective window is computed.
+    pub const LARGEST_RESERVED_OUTPUT: Tokens = Tokens(20_000);
+
+    /// A window of `tokens` that reserves no output.
+    pub fn new(tokens: Tokens) -> Self {
+        Self {
+            tokens,
+            max_output: Tokens::ZERO,
+            overflow_reserve: Tokens::ZERO,
+        }
+    }
+
+    /// `tokens − min(max_output, 20,000)`.
+    pub fn effective(&self) -> Tokens {
+        self.tokens - self.max_output.min(Self::LARGEST_RESERVED_OUTPUT)
+    }
+
+    /// Whether the provider refuses a prompt of this size.
+    pub fn overflows(&self, prompt: Tokens) -> bool {
+        prompt + self.overflow_reserve > self.tokens
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn output_is_reserved_up_to_a_limit() {
+        let window = |max_output| Window {
+            max_output: Tokens(max_output),
+            ..Window::new(Tokens(200_000))
+        };
+        assert_eq!(window(16_384).effective(), Tokens(183_616));
+        assert_eq!(window(64_000).effective(), Tokens(180_000));
+    }
+
+    #[test]
+    fn a_prompt_that_fills_the_window_still_fits() {
+        let window = Window {
+            overflow_reserve: Tokens(10),
+            ..Window::new(Tokens(100))
+        };
+        assert!(!window.overflows(Tokens(90)));
+        assert!(window.overflows(Tokens(91)));
+    }
+}

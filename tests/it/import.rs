@@ -1,0 +1,1 @@
+//! Importers against files of our own and against real recordings.

@@ -1,0 +1,5 @@
+//! The one integration-test binary.
+
+mod import;
+mod shared;
+mod synthetic;

@@ -1,0 +1,24 @@
+//! Where the recordings and published figures are that this repository does not hold.
+
+use std::path::PathBuf;
+
+/// The folder `name` of the shared data, or `None` (with a line that says `skipped`) where it is
+/// missing. Under `PROCTOR_SHARED_REQUIRED=1` a missing folder is a failure.
+pub fn folder(name: &str) -> Option<PathBuf> {
+    let root = std::env::var_os("PROCTOR_SHARED").map_or_else(
+        || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../shared")),
+        PathBuf::from,
+    );
+    let folder = root.join(name);
+    if folder.is_dir() {
+        return Some(folder);
+    }
+    let required = std::env::var_os("PROCTOR_SHARED_REQUIRED").is_some_and(|value| value == "1");
+    assert!(
+        !required,
+        "shared data is required, and {} is missing",
+        folder.display()
+    );
+    println!("skipped: {} is missing", folder.display());
+    None
+}

@@ -1,0 +1,1 @@
+//! Generated sessions: same seed, same bytes.
