@@ -1,4 +1,9 @@
 //! The one integration-test binary.
+#![expect(
+    clippy::disallowed_methods,
+    clippy::print_stdout,
+    reason = "tests find the shared data through the environment and say what they skipped"
+)]
 
 mod import;
 mod shared;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 /// The folder `name` of the shared data, or `None` (with a line that says `skipped`) where it is
 /// missing. Under `PROCTOR_SHARED_REQUIRED=1` a missing folder is a failure.
-pub fn folder(name: &str) -> Option<PathBuf> {
+pub(crate) fn folder(name: &str) -> Option<PathBuf> {
     let root = std::env::var_os("PROCTOR_SHARED").map_or_else(
         || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../shared")),
         PathBuf::from,
