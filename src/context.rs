@@ -1,0 +1,459 @@
+//! The messages the model is sent now: a projection of the session that strategies edit.
+//!
+//! A [`Context`] is a list of [`Entry`]s. Each knows where it came from ([`Origin`]), so that
+//! after any number of compactions one can still say which of the session's messages a piece of
+//! the prompt stands for. A strategy never edits a context: it returns a [`Patch`], which is
+//! checked and applied in one place, and every application is logged as an [`Applied`].
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::session::{ContentBlock, Message};
+use crate::tokens::{CountedTexts, IMAGE_TOKENS, Size};
+use crate::units::Tokens;
+
+pub mod validity;
+
+/// One message of a context, with its origin and size.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Entry {
+    /// Where it came from.
+    pub origin: Origin,
+    /// What is sent.
+    pub message: Arc<Message>,
+    /// How large it is.
+    pub size: Size,
+}
+
+impl Entry {
+    /// Measures `message`: each text that `counts` has seen before costs a look-up.
+    pub fn new(origin: Origin, message: Arc<Message>, counts: &CountedTexts) -> Self {
+        let size = measure(&message, counts);
+        Self {
+            origin,
+            message,
+            size,
+        }
+    }
+
+    /// The entry with the text of one block replaced; a message of the session that was verbatim
+    /// becomes [`Origin::Edited`].
+    #[must_use]
+    pub fn with_block_text(&self, block: usize, text: &Arc<str>, counts: &CountedTexts) -> Self {
+        let old = measure_block(&self.message, block, counts);
+        let message = Arc::new(self.message.with_block_text(block, text));
+        let new = measure_block(&message, block, counts);
+        let index = u32::try_from(block).unwrap_or(u32::MAX);
+        let origin = match &self.origin {
+            Origin::Verbatim(message) => Origin::Edited {
+                message: *message,
+                blocks: vec![index],
+            },
+            Origin::Edited { message, blocks } => {
+                let mut blocks = blocks.clone();
+                if let Err(at) = blocks.binary_search(&index) {
+                    blocks.insert(at, index);
+                }
+                Origin::Edited {
+                    message: *message,
+                    blocks,
+                }
+            }
+            Origin::Derived(_) | Origin::Restored(_) | Origin::Authored => self.origin.clone(),
+        };
+        Self {
+            origin,
+            message,
+            size: self.size - old + new,
+        }
+    }
+
+    /// Whether the block still says what the session said.
+    pub fn is_verbatim(&self, block: usize) -> bool {
+        match &self.origin {
+            Origin::Verbatim(_) => true,
+            Origin::Edited { blocks, .. } => {
+                u32::try_from(block).is_ok_and(|block| blocks.binary_search(&block).is_err())
+            }
+            Origin::Derived(_) | Origin::Restored(_) | Origin::Authored => false,
+        }
+    }
+}
+
+fn measure(message: &Message, counts: &CountedTexts) -> Size {
+    (0..message.content().len())
+        .map(|block| measure_block(message, block, counts))
+        .sum()
+}
+
+fn measure_block(message: &Message, block: usize, counts: &CountedTexts) -> Size {
+    let (Some(content), Some(text)) = (
+        message.content().get(block),
+        message.model_text().get(block),
+    ) else {
+        return Size::default();
+    };
+    let images = Tokens(content.images() * IMAGE_TOKENS.0);
+    counts.size(text)
+        + Size {
+            tokens: images,
+            ..Size::default()
+        }
+}
+
+/// Where a piece of the prompt came from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Origin {
+    /// The session's message of this index, as it was.
+    Verbatim(usize),
+    /// The session's message of this index, with some blocks changed (indices ascending).
+    Edited {
+        /// Index of the message.
+        message: usize,
+        /// The changed blocks.
+        blocks: Vec<u32>,
+    },
+    /// Written in place of these ranges of the session's messages (ascending, disjoint).
+    Derived(Arc<[Range<usize>]>),
+    /// The session's message of this index, or part of it, put back after it was gone.
+    Restored(usize),
+    /// Written by the strategy, and stands for no message: an acknowledgement, a placeholder.
+    Authored,
+}
+
+impl Origin {
+    /// The ranges of session messages that the entries stand for, merged: the origin of a text
+    /// that replaces them.
+    pub fn derived_from<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> Self {
+        let mut ranges: Vec<Range<usize>> = Vec::new();
+        for entry in entries {
+            match &entry.origin {
+                Self::Verbatim(at) | Self::Edited { message: at, .. } | Self::Restored(at) => {
+                    ranges.push(*at..at + 1);
+                }
+                Self::Derived(of) => ranges.extend(of.iter().cloned()),
+                Self::Authored => {}
+            }
+        }
+        ranges.sort_unstable_by_key(|range| (range.start, range.end));
+        let mut merged: Vec<Range<usize>> = Vec::with_capacity(ranges.len());
+        for range in ranges {
+            match merged.last_mut() {
+                Some(last) if range.start <= last.end => last.end = last.end.max(range.end),
+                _ => merged.push(range),
+            }
+        }
+        if merged.is_empty() {
+            Self::Authored
+        } else {
+            Self::Derived(merged.into())
+        }
+    }
+}
+
+/// The messages sent to the model now.
+///
+/// The running size and the index of tool results are kept up to date, so that appending and
+/// asking for the size cost the same whatever the length.
+#[derive(Debug, Clone, Default)]
+pub struct Context {
+    entries: Vec<Entry>,
+    size: Size,
+    results: Vec<BlockAt>,
+    replacements: u64,
+}
+
+/// A block of a context.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct BlockAt {
+    /// Index of the entry.
+    pub entry: usize,
+    /// Index of the block in its message.
+    pub block: usize,
+}
+
+impl Context {
+    /// The entries, oldest first.
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// Size of all messages together; system prompt and tool definitions are not part of it.
+    pub fn size(&self) -> Size {
+        self.size
+    }
+
+    /// All tool results, oldest first, cleared ones included.
+    pub fn results(&self) -> &[BlockAt] {
+        &self.results
+    }
+
+    /// How often entries were replaced: while this stays the same, positions in
+    /// [`Context::results`] only grow at the end, so that a stage may remember how far it came.
+    pub fn replacements(&self) -> u64 {
+        self.replacements
+    }
+
+    /// Adds an entry at the end.
+    pub fn append(&mut self, entry: Entry) {
+        self.size += entry.size;
+        index_results(&mut self.results, self.entries.len(), &entry);
+        self.entries.push(entry);
+    }
+
+    /// Applies `edits`, and says what each changed.
+    ///
+    /// On an error nothing is changed. Editing blocks costs what is edited; replacing entries
+    /// costs the length of the context behind them.
+    pub fn apply(&mut self, edits: Vec<Edit>, counts: &CountedTexts) -> Result<Change, PatchError> {
+        self.check(&edits)?;
+        let before = self.size;
+        let mut change = Change {
+            edits: Vec::new(),
+            removed: Vec::new(),
+            before,
+            after: before,
+        };
+        let mut replaced_from = None;
+        let mut shift = 0_isize;
+        for edit in edits {
+            match edit {
+                Edit::EditBlock {
+                    entry,
+                    block,
+                    text,
+                    cache,
+                } => {
+                    let at = entry.saturating_add_signed(shift);
+                    let new = self.entries[at].with_block_text(block, &text, counts);
+                    let old = std::mem::replace(&mut self.entries[at], new.clone());
+                    self.size = self.size - old.size + new.size;
+                    match change.edits.last_mut() {
+                        // A second block of the same entry: one change of that entry.
+                        Some(last) if last.entries == (entry..entry + 1) => {
+                            last.with = vec![new];
+                            last.cache = last.cache.max(cache);
+                        }
+                        _ => {
+                            change.removed.push(old);
+                            change.edits.push(AppliedEdit {
+                                entries: entry..entry + 1,
+                                with: vec![new],
+                                cache,
+                            });
+                        }
+                    }
+                }
+                Edit::Replace { entries, with } => {
+                    let start = entries.start.saturating_add_signed(shift);
+                    let end = entries.end.saturating_add_signed(shift);
+                    shift += signed(with.len()) - signed(entries.len());
+                    self.size += with.iter().map(|entry| entry.size).sum();
+                    let old: Vec<Entry> = self
+                        .entries
+                        .splice(start..end, with.iter().cloned())
+                        .collect();
+                    self.size = self.size - old.iter().map(|entry| entry.size).sum();
+                    replaced_from.get_or_insert(start);
+                    change.removed.extend(old);
+                    change.edits.push(AppliedEdit {
+                        entries,
+                        with,
+                        cache: CacheEffect::Breaks,
+                    });
+                }
+            }
+        }
+        if let Some(from) = replaced_from {
+            self.replacements += 1;
+            self.results
+                .truncate(self.results.partition_point(|at| at.entry < from));
+            for (at, entry) in self.entries.iter().enumerate().skip(from) {
+                index_results(&mut self.results, at, entry);
+            }
+        }
+        change.after = self.size;
+        Ok(change)
+    }
+
+    fn check(&self, edits: &[Edit]) -> Result<(), PatchError> {
+        let mut next = 0;
+        let mut next_block = BlockAt { entry: 0, block: 0 };
+        for edit in edits {
+            match edit {
+                Edit::Replace { entries, .. } => {
+                    if entries.start
+                        < next.max(next_block.entry + usize::from(next_block.block > 0))
+                        || entries.end < entries.start
+                    {
+                        return Err(PatchError::Overlap {
+                            entry: entries.start,
+                        });
+                    }
+                    if entries.end > self.entries.len() {
+                        return Err(PatchError::NoSuchEntry {
+                            entry: entries.end - 1,
+                        });
+                    }
+                    next = entries.end;
+                }
+                Edit::EditBlock { entry, block, .. } => {
+                    let at = BlockAt {
+                        entry: *entry,
+                        block: *block,
+                    };
+                    if *entry < next || at < next_block {
+                        return Err(PatchError::Overlap { entry: *entry });
+                    }
+                    let blocks = self
+                        .entries
+                        .get(*entry)
+                        .ok_or(PatchError::NoSuchEntry { entry: *entry })?
+                        .message
+                        .content()
+                        .len();
+                    if *block >= blocks {
+                        return Err(PatchError::NoSuchBlock {
+                            entry: *entry,
+                            block: *block,
+                        });
+                    }
+                    next = *entry;
+                    next_block = BlockAt {
+                        entry: *entry,
+                        block: block + 1,
+                    };
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn signed(length: usize) -> isize {
+    isize::try_from(length).unwrap_or(isize::MAX)
+}
+
+fn index_results(results: &mut Vec<BlockAt>, at: usize, entry: &Entry) {
+    for (block, content) in entry.message.content().iter().enumerate() {
+        if matches!(content, ContentBlock::ToolResult(_)) {
+            results.push(BlockAt { entry: at, block });
+        }
+    }
+}
+
+/// One change to a context.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Edit {
+    /// These entries make way for others; an empty range inserts.
+    Replace {
+        /// What goes.
+        entries: Range<usize>,
+        /// What comes.
+        with: Vec<Entry>,
+    },
+    /// One block of an entry gets another text.
+    EditBlock {
+        /// Index of the entry.
+        entry: usize,
+        /// Index of the block in it.
+        block: usize,
+        /// What it says from now on.
+        text: Arc<str>,
+        /// Whether the provider's cache survives it.
+        cache: CacheEffect,
+    },
+}
+
+/// What an edit does to the provider's prompt cache behind it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum CacheEffect {
+    /// The provider removes the text on its side, and keeps the prefix valid.
+    Keeps,
+    /// The prefix changes: everything behind the edit is written again.
+    Breaks,
+}
+
+/// What a stage wants changed.
+///
+/// All indices refer to the context that `plan` was shown; edits are ascending and disjoint.
+#[derive(Debug, Clone, Default)]
+pub struct Patch {
+    /// The changes; none means that the stage found nothing to do.
+    pub edits: Vec<Edit>,
+    /// Why, in words, for the log: `3 results older than the last 10`.
+    pub reason: String,
+    /// Texts the stage puts aside: the path the prompt names, and the content.
+    pub saved: Vec<(String, Arc<str>)>,
+}
+
+/// What applying some edits did.
+#[derive(Debug, Clone)]
+pub struct Change {
+    /// What was replaced by what, in order.
+    pub edits: Vec<AppliedEdit>,
+    /// The entries that were there before, those of each edit in order.
+    pub removed: Vec<Entry>,
+    /// Size of the messages before.
+    pub before: Size,
+    /// Size of the messages after.
+    pub after: Size,
+}
+
+/// One edit as it was applied.
+///
+/// An edited block appears as its entry replaced by one entry, so that an observer need know only
+/// one shape; several edited blocks of one entry appear once.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AppliedEdit {
+    /// Indices in the context before the whole patch.
+    pub entries: Range<usize>,
+    /// What stands there now.
+    pub with: Vec<Entry>,
+    /// Whether the provider's cache survives it.
+    pub cache: CacheEffect,
+}
+
+/// A patch that was applied: enough to follow a context without looking at it.
+#[derive(Debug, Clone)]
+pub struct Applied {
+    /// The stage's name in its strategy.
+    pub stage: Arc<str>,
+    /// Why, in words.
+    pub reason: String,
+    /// What changed.
+    pub change: Change,
+}
+
+impl Applied {
+    /// Tokens that are no longer in the messages; zero where a patch added some.
+    pub fn tokens_freed(&self) -> Tokens {
+        self.change.before.tokens - self.change.after.tokens
+    }
+}
+
+/// Why a patch cannot be applied.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PatchError {
+    /// Edits are not in ascending order, or two touch the same place.
+    #[error("the edit at entry {entry} is out of order or overlaps the one before it")]
+    Overlap {
+        /// Index of the entry.
+        entry: usize,
+    },
+    /// The context has no such entry.
+    #[error("there is no entry {entry}")]
+    NoSuchEntry {
+        /// Index of the entry.
+        entry: usize,
+    },
+    /// The entry has no such block.
+    #[error("entry {entry} has no block {block}")]
+    NoSuchBlock {
+        /// Index of the entry.
+        entry: usize,
+        /// Index of the block.
+        block: usize,
+    },
+}

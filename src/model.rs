@@ -1,0 +1,154 @@
+//! Models that are asked: to summarise, to answer probes, to judge.
+//!
+//! A [`Model`] answers one request at a time and keeps nothing. It is called by the meter only.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::session::Message;
+use crate::units::{Tokens, Usage};
+
+pub mod offline;
+pub mod scripted;
+
+/// Answers requests.
+pub trait Model: Debug + Send + Sync {
+    /// The name printed in reports: `offline`, `scripted`, a provider's model id.
+    fn name(&self) -> &str;
+
+    /// What its answers may be taken for.
+    fn kind(&self) -> ModelKind;
+
+    /// Answers one request. Deterministic unless the kind is [`ModelKind::Live`].
+    fn respond(&self, request: &Request) -> Result<Response, CallFailure>;
+}
+
+/// What a model's answers may be taken for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ModelKind {
+    /// Rules instead of a language model: good for pipelines, says nothing about quality.
+    Deterministic,
+    /// Answers written beforehand by a test.
+    Scripted,
+    /// A language model.
+    Live,
+}
+
+/// What is asked of a model.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Request {
+    /// Whose bill it goes on.
+    pub purpose: Purpose,
+    /// What kind of answer is wanted, as plain data: it steers offline models and is never sent.
+    pub task: Task,
+    /// The system prompt.
+    pub system: Option<Arc<str>>,
+    /// The conversation; its last message is the user's.
+    pub messages: Vec<Arc<Message>>,
+    /// The answer is cut off after this many tokens.
+    pub max_output: Tokens,
+}
+
+/// Whose bill a call goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Purpose {
+    /// The agent's own call.
+    Agent,
+    /// A compaction before a call.
+    Compaction,
+    /// Work beside the agent's: notes, indexes.
+    Background,
+    /// A compaction after the provider refused a prompt.
+    Recovery,
+    /// A probe question; never on a strategy's bill.
+    Probe,
+    /// A verdict; never on a strategy's bill.
+    Judge,
+}
+
+/// What kind of answer is wanted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Task {
+    /// Go on with the agent's work.
+    Agent,
+    /// Write a summary with these sections; none means free text.
+    Summarise {
+        /// Headings, in order.
+        sections: Vec<String>,
+    },
+    /// Answer one question about the conversation.
+    Answer {
+        /// The form of the answer.
+        format: AnswerFormat,
+    },
+    /// Say whether an answer is right.
+    Judge,
+}
+
+/// The form in which a probe is to be answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AnswerFormat {
+    /// One value: a number, a name, an id.
+    Value,
+    /// A sentence.
+    Sentence,
+    /// Paths, one per line.
+    Paths,
+}
+
+/// A model's answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Response {
+    /// What it wrote.
+    pub text: Arc<str>,
+    /// Why it stopped.
+    pub stop: Stop,
+    /// What it cost.
+    pub usage: Usage,
+    /// The model that answered, as the provider names it.
+    pub model: Arc<str>,
+}
+
+/// Why a model stopped writing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stop {
+    /// It was done.
+    End,
+    /// It reached `max_output`.
+    Length,
+    /// It called a tool instead of answering.
+    ToolUse,
+    /// It declined.
+    Refusal,
+}
+
+/// Why a call brought no answer.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum CallFailure {
+    /// The provider refused the prompt as too long.
+    #[error("the prompt is too long for the model")]
+    Overflow,
+    /// The provider asked to be called less often.
+    #[error("rate limited")]
+    RateLimited,
+    /// The provider failed.
+    #[error("server error")]
+    Server,
+    /// No answer came in time.
+    #[error("timed out")]
+    Timeout,
+    /// The model cannot do this kind of task.
+    #[error("this model does not do that")]
+    Unsupported,
+    /// A scripted model has no answer left.
+    #[error("no answer was written for this request")]
+    NoAnswer,
+}

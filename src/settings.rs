@@ -1,0 +1,653 @@
+//! Settings as they were written: a TOML table in which every value knows where it came from.
+//!
+//! Files, the environment and the command line all end up in one [`Table`]; it is read once, by
+//! [`Reader`]s that check names, types and ranges and, on a mistake, say the file, the line, the
+//! dotted path and what was probably meant.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::Arc;
+
+use toml::de::{DeTable, DeValue};
+
+/// A value and where it was written.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Setting {
+    /// The value.
+    pub value: Value,
+    /// Where it was written.
+    pub place: Place,
+}
+
+/// What a setting can be.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Value {
+    /// Text.
+    Text(String),
+    /// A whole number.
+    Whole(i64),
+    /// A number with a fraction.
+    Real(f64),
+    /// Yes or no.
+    Flag(bool),
+    /// A list.
+    List(Vec<Setting>),
+    /// A table.
+    Table(Table),
+}
+
+impl Value {
+    fn kind(&self) -> &'static str {
+        match self {
+            Self::Text(_) => "text",
+            Self::Whole(_) => "a whole number",
+            Self::Real(_) => "a number",
+            Self::Flag(_) => "a boolean",
+            Self::List(_) => "a list",
+            Self::Table(_) => "a table",
+        }
+    }
+}
+
+impl fmt::Display for Value {
+    /// Writes the value as TOML would, on one line.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Text(text) => toml::Value::String(text.clone()).fmt(f),
+            Self::Whole(number) => number.fmt(f),
+            Self::Real(number) => toml::Value::Float(*number).fmt(f),
+            Self::Flag(flag) => flag.fmt(f),
+            Self::List(items) => {
+                f.write_str("[")?;
+                for (at, item) in items.iter().enumerate() {
+                    write!(f, "{}{}", if at > 0 { ", " } else { "" }, item.value)?;
+                }
+                f.write_str("]")
+            }
+            Self::Table(table) => {
+                f.write_str("{ ")?;
+                for (at, (key, setting)) in table.entries.iter().enumerate() {
+                    write!(
+                        f,
+                        "{}{key} = {}",
+                        if at > 0 { ", " } else { "" },
+                        setting.value
+                    )?;
+                }
+                f.write_str(" }")
+            }
+        }
+    }
+}
+
+/// Where a setting was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Place {
+    /// A file, and the line in it, from 1.
+    File(Arc<str>, usize),
+    /// A command-line flag, as typed.
+    Flag(Arc<str>),
+    /// An environment variable.
+    Environment(Arc<str>),
+    /// Proctor itself.
+    BuiltIn,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(file, line) => write!(f, "`{file}`: line {line}"),
+            Self::Flag(flag) => write!(f, "flag `{flag}`"),
+            Self::Environment(name) => write!(f, "environment variable `{name}`"),
+            Self::BuiltIn => f.write_str("built-in default"),
+        }
+    }
+}
+
+/// A mistake in some settings.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{place}: {problem}")]
+pub struct SettingError {
+    /// Where it is.
+    pub place: Place,
+    /// What it is, values in backticks.
+    pub problem: String,
+    /// How to mend it.
+    pub hint: Option<String>,
+}
+
+impl SettingError {
+    /// A mistake without a hint.
+    pub fn new(place: &Place, problem: impl Into<String>) -> Self {
+        Self {
+            place: place.clone(),
+            problem: problem.into(),
+            hint: None,
+        }
+    }
+
+    /// The same mistake with a hint.
+    #[must_use]
+    pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+}
+
+/// Named settings, in the order in which they were written.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Table {
+    entries: Vec<(String, Setting)>,
+    place: Place,
+}
+
+impl Table {
+    /// An empty table.
+    pub fn new(place: Place) -> Self {
+        Self {
+            entries: Vec::new(),
+            place,
+        }
+    }
+
+    /// Parses TOML; `file` names it in errors.
+    pub fn parse(file: &str, text: &str) -> Result<Self, SettingError> {
+        let file: Arc<str> = file.into();
+        let lines = Lines::of(text);
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let table = DeTable::parse(text).map_err(|error| {
+            let line = error.span().map_or(1, |span| lines.line(span.start));
+            SettingError::new(
+                &Place::File(file.clone(), line),
+                error.message().trim().to_owned(),
+            )
+        })?;
+        convert_table(
+            table.get_ref(),
+            &Place::File(file.clone(), 1),
+            &file,
+            &lines,
+        )
+    }
+
+    /// Where the table was written.
+    pub fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// The names and settings, in order.
+    pub fn entries(&self) -> &[(String, Setting)] {
+        &self.entries
+    }
+
+    /// One setting.
+    pub fn get(&self, key: &str) -> Option<&Setting> {
+        self.entries
+            .iter()
+            .find(|(name, _)| name == key)
+            .map(|(_, setting)| setting)
+    }
+
+    /// Adds or replaces one setting.
+    pub fn set(&mut self, key: &str, setting: Setting) {
+        match self.entries.iter_mut().find(|(name, _)| name == key) {
+            Some((_, old)) => *old = setting,
+            None => self.entries.push((key.to_owned(), setting)),
+        }
+    }
+
+    /// Removes one setting.
+    pub fn remove(&mut self, key: &str) -> Option<Setting> {
+        let at = self.entries.iter().position(|(name, _)| name == key)?;
+        Some(self.entries.remove(at).1)
+    }
+
+    /// Lays a setting over the table at a dotted path, making tables on the way.
+    pub fn overlay(&mut self, path: &str, setting: Setting) -> Result<(), SettingError> {
+        let Some((head, rest)) = path.split_once('.') else {
+            self.set(path, setting);
+            return Ok(());
+        };
+        if self.get(head).is_none() {
+            let place = setting.place.clone();
+            let value = Value::Table(Self::new(place.clone()));
+            self.set(head, Setting { value, place });
+        }
+        match self.entries.iter_mut().find(|(name, _)| name == head) {
+            Some((
+                _,
+                Setting {
+                    value: Value::Table(table),
+                    ..
+                },
+            )) => table.overlay(rest, setting),
+            _ => Err(SettingError::new(
+                &setting.place,
+                format!("`{head}` is not a table"),
+            )),
+        }
+    }
+}
+
+/// Parses one value as typed on a command line: TOML if it is TOML, else text.
+pub fn parse_value(text: &str, place: &Place) -> Setting {
+    let parsed = DeValue::parse(text)
+        .ok()
+        .and_then(|value| convert(value.get_ref(), place, &|_| place.clone()).ok());
+    let value = parsed.unwrap_or_else(|| Value::Text(text.to_owned()));
+    Setting {
+        value,
+        place: place.clone(),
+    }
+}
+
+struct Lines(Vec<usize>);
+
+impl Lines {
+    fn of(text: &str) -> Self {
+        Self(text.match_indices('\n').map(|(at, _)| at).collect())
+    }
+
+    fn line(&self, offset: usize) -> usize {
+        self.0.partition_point(|newline| *newline < offset) + 1
+    }
+}
+
+fn convert_table(
+    table: &DeTable<'_>,
+    place: &Place,
+    file: &Arc<str>,
+    lines: &Lines,
+) -> Result<Table, SettingError> {
+    let at = |offset: usize| Place::File(file.clone(), lines.line(offset));
+    convert_entries(table, place, &at)
+}
+
+fn convert_entries(
+    table: &DeTable<'_>,
+    place: &Place,
+    at: &dyn Fn(usize) -> Place,
+) -> Result<Table, SettingError> {
+    let mut entries = Vec::new();
+    let mut keys: Vec<_> = table.iter().collect();
+    keys.sort_by_key(|(key, _)| key.span().start);
+    for (key, value) in keys {
+        let place = at(key.span().start);
+        let value = convert(value.get_ref(), &place, at)?;
+        entries.push((key.get_ref().to_string(), Setting { value, place }));
+    }
+    Ok(Table {
+        entries,
+        place: place.clone(),
+    })
+}
+
+fn convert(
+    value: &DeValue<'_>,
+    place: &Place,
+    at: &dyn Fn(usize) -> Place,
+) -> Result<Value, SettingError> {
+    let unreadable = |what: &str| SettingError::new(place, format!("`{what}` is not a number"));
+    Ok(match value {
+        DeValue::String(text) => Value::Text(text.to_string()),
+        DeValue::Boolean(flag) => Value::Flag(*flag),
+        DeValue::Integer(number) => Value::Whole(
+            i64::from_str_radix(number.as_str(), number.radix())
+                .map_err(|_| unreadable(number.as_str()))?,
+        ),
+        DeValue::Float(number) => Value::Real(
+            number
+                .as_str()
+                .parse()
+                .map_err(|_| unreadable(number.as_str()))?,
+        ),
+        DeValue::Datetime(time) => Value::Text(time.to_string()),
+        DeValue::Array(items) => Value::List(
+            items
+                .iter()
+                .map(|item| {
+                    let place = at(item.span().start);
+                    let value = convert(item.get_ref(), &place, at)?;
+                    Ok(Setting { value, place })
+                })
+                .collect::<Result<_, SettingError>>()?,
+        ),
+        DeValue::Table(table) => Value::Table(convert_entries(table, place, at)?),
+    })
+}
+
+/// Reads a table once: every setting that is there must be asked for, or it is a mistake.
+#[derive(Debug)]
+pub struct Reader<'a> {
+    table: &'a Table,
+    path: String,
+    asked: BTreeSet<String>,
+}
+
+impl<'a> Reader<'a> {
+    /// Reads `table`; `path` is its dotted path, empty for the whole file.
+    pub fn new(table: &'a Table, path: impl Into<String>) -> Self {
+        Self {
+            table,
+            path: path.into(),
+            asked: BTreeSet::new(),
+        }
+    }
+
+    /// Where the table was written.
+    pub fn place(&self) -> &'a Place {
+        self.table.place()
+    }
+
+    /// The dotted path of `key`.
+    pub fn path_of(&self, key: &str) -> String {
+        if self.path.is_empty() {
+            key.to_owned()
+        } else {
+            format!("{}.{key}", self.path)
+        }
+    }
+
+    /// The setting, if it is there.
+    pub fn setting(&mut self, key: &str) -> Option<&'a Setting> {
+        self.asked.insert(key.to_owned());
+        self.table.get(key)
+    }
+
+    fn wrong(&self, key: &str, setting: &Setting, wanted: &str) -> SettingError {
+        let got = match &setting.value {
+            value @ (Value::Text(_) | Value::Whole(_) | Value::Real(_) | Value::Flag(_)) => {
+                format!("`{value}`")
+            }
+            value @ (Value::List(_) | Value::Table(_)) => value.kind().to_owned(),
+        };
+        let path = self.path_of(key);
+        SettingError::new(
+            &setting.place,
+            format!("`{path}` must be {wanted}, not {got}"),
+        )
+    }
+
+    /// Text.
+    pub fn text(&mut self, key: &str) -> Result<Option<&'a str>, SettingError> {
+        match self.setting(key) {
+            None => Ok(None),
+            Some(Setting {
+                value: Value::Text(text),
+                ..
+            }) => Ok(Some(text)),
+            Some(setting) => Err(self.wrong(key, setting, "text")),
+        }
+    }
+
+    /// A whole number from `low` to `high`, both included.
+    pub fn whole(&mut self, key: &str, low: u64, high: u64) -> Result<Option<u64>, SettingError> {
+        let Some(setting) = self.setting(key) else {
+            return Ok(None);
+        };
+        match &setting.value {
+            Value::Whole(number) => match u64::try_from(*number) {
+                Ok(number) if (low..=high).contains(&number) => Ok(Some(number)),
+                _ => Err(self.wrong(key, setting, &range_of(low, high))),
+            },
+            _ => Err(self.wrong(key, setting, "a whole number")),
+        }
+    }
+
+    /// A number from 0 to 1, both included.
+    pub fn fraction(&mut self, key: &str) -> Result<Option<f64>, SettingError> {
+        let Some(setting) = self.setting(key) else {
+            return Ok(None);
+        };
+        let number = match setting.value {
+            Value::Real(number) => number,
+            Value::Whole(0) => 0.0,
+            Value::Whole(1) => 1.0,
+            _ => f64::NAN,
+        };
+        if (0.0..=1.0).contains(&number) {
+            return Ok(Some(number));
+        }
+        Err(self.wrong(key, setting, "a number from 0 to 1"))
+    }
+
+    /// Yes or no.
+    pub fn flag(&mut self, key: &str) -> Result<Option<bool>, SettingError> {
+        match self.setting(key) {
+            None => Ok(None),
+            Some(Setting {
+                value: Value::Flag(flag),
+                ..
+            }) => Ok(Some(*flag)),
+            Some(setting) => Err(self.wrong(key, setting, "`true` or `false`")),
+        }
+    }
+
+    /// One of some words.
+    pub fn choice(
+        &mut self,
+        key: &str,
+        words: &[&'static str],
+    ) -> Result<Option<&'static str>, SettingError> {
+        let Some(setting) = self.setting(key) else {
+            return Ok(None);
+        };
+        if let Value::Text(text) = &setting.value
+            && let Some(word) = words.iter().find(|word| *word == text)
+        {
+            return Ok(Some(word));
+        }
+        let listed: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
+        let error = self.wrong(key, setting, &format!("one of {}", listed.join(", ")));
+        Err(match &setting.value {
+            Value::Text(text) => with_suggestion(error, text, words.iter().copied()),
+            _ => error,
+        })
+    }
+
+    /// A list of texts.
+    pub fn texts(&mut self, key: &str) -> Result<Option<Vec<&'a str>>, SettingError> {
+        let Some(setting) = self.setting(key) else {
+            return Ok(None);
+        };
+        let Value::List(items) = &setting.value else {
+            return Err(self.wrong(key, setting, "a list of texts"));
+        };
+        items
+            .iter()
+            .map(|item| match &item.value {
+                Value::Text(text) => Ok(text.as_str()),
+                _ => Err(self.wrong(key, item, "a list of texts")),
+            })
+            .collect::<Result<_, _>>()
+            .map(Some)
+    }
+
+    /// A table, ready to be read.
+    pub fn table(&mut self, key: &str) -> Result<Option<Reader<'a>>, SettingError> {
+        match self.setting(key) {
+            None => Ok(None),
+            Some(Setting {
+                value: Value::Table(table),
+                ..
+            }) => Ok(Some(Reader::new(table, self.path_of(key)))),
+            Some(setting) => Err(self.wrong(key, setting, "a table")),
+        }
+    }
+
+    /// A list of tables, as `[[key]]` writes it.
+    pub fn tables(&mut self, key: &str) -> Result<Vec<&'a Table>, SettingError> {
+        let Some(setting) = self.setting(key) else {
+            return Ok(Vec::new());
+        };
+        let Value::List(items) = &setting.value else {
+            return Err(self.wrong(key, setting, &format!("a list of tables (`[[{key}]]`)")));
+        };
+        items
+            .iter()
+            .map(|item| match &item.value {
+                Value::Table(table) => Ok(table),
+                _ => Err(self.wrong(key, item, &format!("a list of tables (`[[{key}]]`)"))),
+            })
+            .collect()
+    }
+
+    /// Refuses what nobody asked for.
+    pub fn finish(self) -> Result<(), SettingError> {
+        for (key, setting) in self.table.entries() {
+            if !self.asked.contains(key) {
+                let error = SettingError::new(
+                    &setting.place,
+                    format!("unknown key `{}`", self.path_of(key)),
+                );
+                return Err(with_suggestion(
+                    error,
+                    key,
+                    self.asked.iter().map(String::as_str),
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn range_of(low: u64, high: u64) -> String {
+    if high == u64::MAX {
+        format!("a whole number of at least {low}")
+    } else {
+        format!("a whole number from {low} to {high}")
+    }
+}
+
+/// The candidate that `typed` was probably meant to be.
+pub fn did_you_mean<'a>(
+    typed: &str,
+    candidates: impl IntoIterator<Item = &'a str>,
+) -> Option<&'a str> {
+    candidates
+        .into_iter()
+        .map(|candidate| (strsim::jaro_winkler(typed, candidate), candidate))
+        .filter(|(score, _)| *score > 0.8)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, candidate)| candidate)
+}
+
+/// Adds a did-you-mean, or else the list of what there is, to an error.
+pub fn with_suggestion<'a>(
+    mut error: SettingError,
+    typed: &str,
+    candidates: impl IntoIterator<Item = &'a str>,
+) -> SettingError {
+    let candidates: Vec<&str> = candidates.into_iter().collect();
+    match did_you_mean(typed, candidates.iter().copied()) {
+        Some(candidate) => {
+            error.problem.push_str(", did you mean `");
+            error.problem.push_str(candidate);
+            error.problem.push_str("`?");
+            error
+        }
+        None if error.hint.is_none() && !candidates.is_empty() => {
+            let listed: Vec<String> = candidates.iter().map(|word| format!("`{word}`")).collect();
+            error.with_hint(format!("there are {}", listed.join(", ")))
+        }
+        None => error,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, read: impl Fn(&mut Reader<'_>) -> Result<(), SettingError>, says: &str) {
+        let said = Table::parse("s.toml", text)
+            .and_then(|table| {
+                let mut reader = Reader::new(&table, "");
+                read(&mut reader)?;
+                reader.finish()
+            })
+            .map_or_else(|error| error.to_string(), |()| "ok".to_owned());
+        assert_eq!(said, says);
+    }
+
+    #[test]
+    fn mistakes_name_file_line_and_what_was_meant() {
+        check(
+            "a = 1\nprobs = 2\n",
+            |r| {
+                r.whole("a", 0, 9)?;
+                r.table("probes").map(drop)
+            },
+            "`s.toml`: line 2: unknown key `probs`, did you mean `probes`?",
+        );
+        check(
+            "\n\na = 11",
+            |r| r.whole("a", 1, 10).map(drop),
+            "`s.toml`: line 3: `a` must be a whole number from 1 to 10, not `11`",
+        );
+        check(
+            "a = -1",
+            |r| r.whole("a", 1, u64::MAX).map(drop),
+            "`s.toml`: line 1: `a` must be a whole number of at least 1, not `-1`",
+        );
+        check(
+            "a = 1.5",
+            |r| r.fraction("a").map(drop),
+            "`s.toml`: line 1: `a` must be a number from 0 to 1, not `1.5`",
+        );
+        check(
+            "a = 'vrebatim'",
+            |r| r.choice("a", &["verbatim", "edited"]).map(drop),
+            "`s.toml`: line 1: `a` must be one of `verbatim`, `edited`, not `\"vrebatim\"`, did you mean `verbatim`?",
+        );
+        check(
+            "[b]\nc = []",
+            |r| {
+                r.table("b")?
+                    .ok_or(())
+                    .map_or(Ok(()), |mut b| b.flag("c").map(drop))
+            },
+            "`s.toml`: line 2: `b.c` must be `true` or `false`, not a list",
+        );
+        check(
+            "a = ",
+            |_| Ok(()),
+            "`s.toml`: line 1: string values must be quoted, expected literal string",
+        );
+    }
+
+    #[test]
+    fn overlays_reach_into_tables_and_keep_their_place() {
+        let mut table = Table::parse("s.toml", "[window]\ntokens = 5").unwrap();
+        let flag = Place::Flag("--set window.tokens=9".into());
+        table
+            .overlay("window.tokens", parse_value("9", &flag))
+            .unwrap();
+        table
+            .overlay("probes.grid.last", parse_value("true", &flag))
+            .unwrap();
+        let mut reader = Reader::new(&table, "");
+        let mut window = reader.table("window").unwrap().unwrap();
+        assert_eq!(window.whole("tokens", 0, 10), Ok(Some(9)));
+        assert_eq!(window.setting("tokens").unwrap().place, flag);
+        assert!(
+            table
+                .overlay("window.tokens.x", parse_value("1", &flag))
+                .is_err()
+        );
+    }
+
+    #[test]
+    fn values_on_a_command_line_need_no_quotes() {
+        let place = Place::BuiltIn;
+        for (typed, value) in [
+            ("5", Value::Whole(5)),
+            ("0.5", Value::Real(0.5)),
+            ("true", Value::Flag(true)),
+            ("gone", Value::Text("gone".to_owned())),
+            ("\"5\"", Value::Text("5".to_owned())),
+        ] {
+            assert_eq!(parse_value(typed, &place).value, value);
+        }
+    }
+}

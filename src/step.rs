@@ -1,0 +1,95 @@
+//! A computation that may need a model, without being able to call one.
+//!
+//! Strategies and graders return a [`Step`]: either they are done, or they ask, and say how they
+//! go on once they are answered. Whoever drives the step owns the meter, so nothing can be asked
+//! that is not billed, and a recorded answer is fed back on the same path as a live one.
+
+use crate::model::{CallFailure, Request, Response};
+
+/// Done, or waiting for a model.
+#[derive(Debug)]
+pub enum Step<'a, T> {
+    /// The result.
+    Done(T),
+    /// Requests, and how to go on with their answers.
+    Ask(Ask<'a, T>),
+}
+
+/// What a request came to. A failure is a value: the asker decides what it means.
+pub type Answer = Result<Response, CallFailure>;
+
+type Resume<'a, T> = Box<dyn FnOnce(Vec<Answer>) -> Step<'a, T> + Send + 'a>;
+
+/// Requests, and how to go on with their answers.
+pub struct Ask<'a, T> {
+    /// What is asked, in order. May be answered concurrently.
+    pub requests: Vec<Request>,
+    resume: Resume<'a, T>,
+}
+
+impl<T> std::fmt::Debug for Ask<'_, T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Ask")
+            .field("requests", &self.requests)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<'a, T: 'a> Ask<'a, T> {
+    /// Goes on with the answers: as many as there were requests, in their order.
+    pub fn resume(self, answers: Vec<Answer>) -> Step<'a, T> {
+        (self.resume)(answers)
+    }
+}
+
+impl<'a, T: 'a> Step<'a, T> {
+    /// Asks one request.
+    pub fn ask(request: Request, then: impl FnOnce(Answer) -> Step<'a, T> + Send + 'a) -> Self {
+        Self::ask_all(vec![request], move |mut answers| {
+            then(answers.pop().unwrap_or(Err(CallFailure::NoAnswer)))
+        })
+    }
+
+    /// Asks several requests at once.
+    pub fn ask_all(
+        requests: Vec<Request>,
+        then: impl FnOnce(Vec<Answer>) -> Step<'a, T> + Send + 'a,
+    ) -> Self {
+        Self::Ask(Ask {
+            requests,
+            resume: Box::new(then),
+        })
+    }
+
+    /// Goes on with the result, which may ask again.
+    pub fn then<U: 'a>(self, next: impl FnOnce(T) -> Step<'a, U> + Send + 'a) -> Step<'a, U> {
+        match self {
+            Self::Done(value) => next(value),
+            Self::Ask(Ask { requests, resume }) => Step::Ask(Ask {
+                requests,
+                resume: Box::new(move |answers| resume(answers).then(next)),
+            }),
+        }
+    }
+
+    /// Changes the result.
+    pub fn map<U: 'a>(self, change: impl FnOnce(T) -> U + Send + 'a) -> Step<'a, U> {
+        self.then(move |value| Step::Done(change(value)))
+    }
+}
+
+/// Answers requests and keeps the bill.
+pub trait Caller {
+    /// Answers each request, in order. Every request that is sent is billed, failed ones too.
+    fn call(&mut self, requests: Vec<Request>) -> Vec<Answer>;
+}
+
+/// Runs a step to its end.
+pub fn drive<T>(mut step: Step<'_, T>, caller: &mut dyn Caller) -> T {
+    loop {
+        match step {
+            Step::Done(value) => return value,
+            Step::Ask(Ask { requests, resume }) => step = resume(caller.call(requests)),
+        }
+    }
+}
