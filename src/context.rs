@@ -8,7 +8,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::session::{ContentBlock, Message};
+use crate::session::{ContentBlock, Message, ToolUse};
 use crate::tokens::{CountedTexts, IMAGE_TOKENS, Size};
 use crate::units::Tokens;
 
@@ -188,6 +188,21 @@ impl Context {
         &self.results
     }
 
+    /// The tool use that the result at `at` answers: the nearest one before it with its id.
+    pub fn tool_use_of(&self, at: BlockAt) -> Option<&ToolUse> {
+        let message = &self.entries.get(at.entry)?.message;
+        let ContentBlock::ToolResult(result) = message.content().get(at.block)? else {
+            return None;
+        };
+        self.entries[..at.entry].iter().rev().find_map(|entry| {
+            entry
+                .message
+                .tool_uses()
+                .map(|(_, tool)| tool)
+                .find(|t| t.id == result.tool_use_id)
+        })
+    }
+
     /// How often entries were replaced: while this stays the same, positions in
     /// [`Context::results`] only grow at the end, so that a stage may remember how far it came.
     pub fn replacements(&self) -> u64 {
@@ -274,6 +289,28 @@ impl Context {
         }
         change.after = self.size;
         Ok(change)
+    }
+
+    /// Takes back the change that was made last.
+    pub fn revert(&mut self, change: &Change) {
+        let mut removed = change.removed.iter().cloned();
+        // Once all earlier edits are taken back, an edit starts where it was planned to.
+        for edit in &change.edits {
+            let start = edit.entries.start;
+            let old = removed.by_ref().take(edit.entries.len());
+            self.entries.splice(start..start + edit.with.len(), old);
+        }
+        self.size = change.before;
+        self.replacements += 1;
+        self.results.clear();
+        for (at, entry) in self.entries.iter().enumerate() {
+            index_results(&mut self.results, at, entry);
+        }
+    }
+
+    /// The entries, oldest first, for good.
+    pub fn into_entries(self) -> Vec<Entry> {
+        self.entries
     }
 
     fn check(&self, edits: &[Edit]) -> Result<(), PatchError> {

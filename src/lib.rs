@@ -7,3 +7,4 @@ pub mod session;
 pub mod context;
 pub mod model;
 pub mod step;
+pub mod strategy;

@@ -16,6 +16,7 @@ pub mod ground_truth;
 pub mod import;
 pub mod native;
 pub mod synthetic;
+pub mod wire;
 
 /// One recorded conversation, complete.
 ///

@@ -1,0 +1,199 @@
+//! Strategies: what the model would have been sent.
+//!
+//! A [`Strategy`] owns the context for the length of one cell. Most are a [`Pipeline`]: stages in
+//! order, each with a trigger and guards, read from a preset. A [`Stage`] is the extension point:
+//! it plans a [`Patch`] and never touches the context itself. The pipeline checks the patch,
+//! applies it, and logs it.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use crate::context::{Applied, Context, Entry, Patch, PatchError};
+use crate::model::CallFailure;
+use crate::settings::SettingError;
+use crate::step::Step;
+use crate::units::Tokens;
+
+pub mod cut;
+pub mod guard;
+pub mod knob;
+pub mod law;
+pub mod pipeline;
+pub mod preset;
+pub mod situation;
+pub mod stage;
+pub mod trigger;
+
+pub use pipeline::Pipeline;
+pub use preset::StrategySpec;
+pub use situation::Situation;
+
+use knob::{Knob, KnobReader};
+use law::Law;
+
+/// One transformation of a context.
+///
+/// A stage plans; it never changes the context. It may keep notes between calls, and must not
+/// depend on anything but what it is given.
+pub trait Stage: Debug + Send {
+    /// What should change before the next call. No edits: nothing to do.
+    ///
+    /// The context is only lent: a continuation that needs entries clones them.
+    fn plan<'a>(
+        &'a mut self,
+        context: &Context,
+        cx: &'a Situation,
+    ) -> Step<'a, Result<Patch, StageError>>;
+
+    /// What should change in an entry that is about to be appended, where it has index 0.
+    fn on_append(&mut self, entry: &Entry, cx: &Situation) -> Result<Patch, StageError> {
+        let _ = (entry, cx);
+        Ok(Patch::default())
+    }
+
+    /// What should change after the response was appended.
+    fn after_call<'a>(
+        &'a mut self,
+        context: &Context,
+        cx: &'a Situation,
+    ) -> Step<'a, Result<Patch, StageError>> {
+        let _ = (context, cx);
+        Step::Done(Ok(Patch::default()))
+    }
+}
+
+/// A kind of stage that presets can name.
+#[derive(Debug, Clone, Copy)]
+pub struct StageKind {
+    /// The word in `kind = "…"`.
+    pub name: &'static str,
+    /// One sentence.
+    pub description: &'static str,
+    /// What can be set on it.
+    pub knobs: &'static [Knob],
+    /// The laws it breaks by design, whatever its knobs.
+    pub breaks: &'static [Law],
+    /// Makes one from its settings.
+    pub build: fn(&mut KnobReader<'_>) -> Result<Box<dyn Stage>, SettingError>,
+}
+
+/// What stands between an agent and its model: one value per cell.
+pub trait Strategy: Debug + Send {
+    /// Takes in a message that is about to be appended, and may change it.
+    fn on_append(&mut self, entry: Entry, cx: &Situation) -> Appended;
+
+    /// Takes the context before a call and gives it back.
+    fn before_call<'a>(&'a mut self, context: Context, cx: &'a Situation) -> Step<'a, Compacted>;
+
+    /// Takes the context after the provider refused it as too long.
+    fn on_overflow<'a>(&'a mut self, context: Context, cx: &'a Situation) -> Step<'a, Recovery>;
+
+    /// Takes the context after the response was appended and gives it back.
+    fn after_call<'a>(&'a mut self, context: Context, cx: &'a Situation) -> Step<'a, Compacted>;
+}
+
+/// An entry as it will be appended.
+#[derive(Debug)]
+pub struct Appended {
+    /// The entry.
+    pub entry: Entry,
+    /// What was done to it; indices count from the entry itself.
+    pub applied: Vec<Applied>,
+    /// Stages that failed.
+    pub failures: Vec<StageFailure>,
+    /// Whether the strategy can go on.
+    pub outcome: Result<(), StrategyError>,
+}
+
+/// A context, given back, with what was done to it.
+#[derive(Debug)]
+pub struct Compacted {
+    /// The context: unchanged where nothing was applied.
+    pub context: Context,
+    /// The patches, in order.
+    pub applied: Vec<Applied>,
+    /// Stages that failed; the context is as it was before them.
+    pub failures: Vec<StageFailure>,
+    /// Texts that were put aside: the path the prompt names, and the content.
+    pub saved: Vec<(String, Arc<str>)>,
+    /// Whether the strategy can go on.
+    pub outcome: Result<(), StrategyError>,
+}
+
+impl Compacted {
+    /// A context to which nothing was done.
+    pub fn unchanged(context: Context) -> Self {
+        Self {
+            context,
+            applied: Vec::new(),
+            failures: Vec::new(),
+            saved: Vec::new(),
+            outcome: Ok(()),
+        }
+    }
+}
+
+/// What came of a refused prompt.
+#[derive(Debug)]
+pub enum Recovery {
+    /// The context was shortened: try again.
+    Retry(Compacted),
+    /// There is nothing more to try: the session dies here.
+    GiveUp(Compacted),
+}
+
+/// A stage that failed at a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StageFailure {
+    /// The stage's name in its strategy.
+    pub stage: Arc<str>,
+    /// Why.
+    pub error: StageError,
+}
+
+/// Why a stage could not do its work. Guards see it; the context is as it was.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum StageError {
+    /// The model brought no answer.
+    #[error("the model call failed")]
+    Call(#[from] CallFailure),
+    /// The model wrote nothing.
+    #[error("the summary is empty")]
+    EmptySummary,
+    /// The model called a tool instead of writing.
+    #[error("the summary is a tool call")]
+    ToolCall,
+    /// The model declined.
+    #[error("the model refused to write a summary")]
+    Refused,
+    /// What came out is larger than what went in.
+    #[error("the context would grow from {before} to {after} tokens")]
+    Inflation {
+        /// Tokens of the messages before.
+        before: Tokens,
+        /// Tokens of the messages after.
+        after: Tokens,
+    },
+}
+
+/// Why a strategy cannot go on: the cell fails.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum StrategyError {
+    /// A stage planned a patch that does not fit its context.
+    #[error("stage `{stage}` planned an impossible patch")]
+    ImpossiblePatch {
+        /// The stage's name in its strategy.
+        stage: Arc<str>,
+        /// What is wrong with it.
+        #[source]
+        source: PatchError,
+    },
+}
+
+/// A share as people write it: `85 %`, `0.4 %`.
+pub(crate) fn percent(share: f64) -> String {
+    let percent = (share * 1_000.0).round() / 10.0;
+    format!("{percent} %")
+}

@@ -1,0 +1,143 @@
+//! Guards: what happens when a stage fails or gains nothing.
+
+use crate::settings::{Reader, SettingError};
+use crate::units::Tokens;
+
+/// The guards of one stage.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Guards {
+    /// A stage that fails so often in a row is not tried again; 0 for never giving up.
+    pub max_consecutive_failures: u32,
+    /// A patch that frees less is not applied.
+    pub min_gain_tokens: Tokens,
+    /// What happens to a patch that makes the context larger.
+    pub on_inflation: OnInflation,
+}
+
+/// What happens to a patch that makes the context larger.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnInflation {
+    /// It is dropped and counts as a failure of the stage.
+    Discard,
+    /// It is applied all the same: that product has no such guard.
+    Apply,
+}
+
+impl Default for Guards {
+    /// Three failures, as in Claude Code; any gain will do; inflation is discarded.
+    fn default() -> Self {
+        Self {
+            max_consecutive_failures: 3,
+            min_gain_tokens: Tokens::ZERO,
+            on_inflation: OnInflation::Discard,
+        }
+    }
+}
+
+impl Guards {
+    /// Reads a `[guards]` table; what is not set stays as it is in `self`.
+    pub fn read(mut self, reader: Option<Reader<'_>>) -> Result<Self, SettingError> {
+        let Some(mut reader) = reader else {
+            return Ok(self);
+        };
+        if let Some(failures) = reader.whole("max_consecutive_failures", 0, 1_000)? {
+            self.max_consecutive_failures = u32::try_from(failures).unwrap_or(u32::MAX);
+        }
+        if let Some(gain) = reader.whole("min_gain_tokens", 0, u64::MAX)? {
+            self.min_gain_tokens = Tokens(gain);
+        }
+        match reader.choice("on_inflation", &["discard", "apply"])? {
+            Some("apply") => self.on_inflation = OnInflation::Apply,
+            Some(_) => self.on_inflation = OnInflation::Discard,
+            None => {}
+        }
+        reader.finish()?;
+        Ok(self)
+    }
+}
+
+/// The circuit breaker of one stage: it counts attempts, not calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Breaker {
+    failures: u32,
+    limit: u32,
+}
+
+/// Whether a stage may be tried.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BreakerState {
+    /// The last attempt succeeded, or there was none.
+    Closed,
+    /// The last attempts failed, fewer than the limit.
+    HalfOpen,
+    /// The stage is not tried any more.
+    Open,
+}
+
+impl Breaker {
+    /// Opens after `limit` failures in a row; 0 for never.
+    pub fn new(limit: u32) -> Self {
+        Self { failures: 0, limit }
+    }
+
+    /// Failures in a row so far.
+    pub fn failures(&self) -> u32 {
+        self.failures
+    }
+
+    /// Whether the stage may be tried.
+    pub fn state(&self) -> BreakerState {
+        match self.failures {
+            0 => BreakerState::Closed,
+            failures if self.limit > 0 && failures >= self.limit => BreakerState::Open,
+            _ => BreakerState::HalfOpen,
+        }
+    }
+
+    /// Takes note of a success.
+    pub fn succeeded(&mut self) {
+        self.failures = 0;
+    }
+
+    /// Takes note of a failure.
+    pub fn failed(&mut self) {
+        self.failures = self.failures.saturating_add(1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The exercise of the document the breaker was taken from: one success, then three failures.
+    #[test]
+    fn opens_at_the_third_failure_in_a_row() {
+        let mut breaker = Breaker::new(3);
+        breaker.succeeded();
+        let mut seen = vec![(breaker.failures(), breaker.state())];
+        for _ in 0..3 {
+            breaker.failed();
+            seen.push((breaker.failures(), breaker.state()));
+        }
+        assert_eq!(
+            seen,
+            [
+                (0, BreakerState::Closed),
+                (1, BreakerState::HalfOpen),
+                (2, BreakerState::HalfOpen),
+                (3, BreakerState::Open)
+            ]
+        );
+        breaker.succeeded();
+        assert_eq!(breaker.state(), BreakerState::Closed);
+    }
+
+    #[test]
+    fn a_limit_of_zero_never_opens() {
+        let mut breaker = Breaker::new(0);
+        for _ in 0..100 {
+            breaker.failed();
+        }
+        assert_eq!(breaker.state(), BreakerState::HalfOpen);
+    }
+}

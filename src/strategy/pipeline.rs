@@ -1,0 +1,256 @@
+//! Stages in order, each with a trigger and guards: the strategy that presets describe.
+
+use std::sync::Arc;
+
+use super::guard::{Breaker, BreakerState, Guards, OnInflation};
+use super::situation::Situation;
+use super::trigger::Trigger;
+use super::{
+    Appended, Compacted, Recovery, Stage, StageError, StageFailure, Strategy, StrategyError,
+};
+use crate::context::{Applied, Context, Entry, Patch};
+use crate::step::Step;
+
+/// Stages in order.
+///
+/// Before a call each stage whose trigger holds is asked once, in order, for a patch; later
+/// triggers see what earlier stages freed. A stage that fails leaves the context as it was. After
+/// a refusal only stages that name `overflow` in their trigger are asked.
+#[derive(Debug)]
+pub struct Pipeline {
+    slots: Vec<Slot>,
+    max_retries: u32,
+}
+
+/// One stage in its place.
+#[derive(Debug)]
+pub struct Slot {
+    /// The stage's name: its path in settings, and in logs.
+    pub name: Arc<str>,
+    /// When it fires.
+    pub when: Trigger,
+    /// What happens when it fails.
+    pub guards: Guards,
+    /// The stage.
+    pub stage: Box<dyn Stage>,
+    breaker: Breaker,
+    last_fired: Option<usize>,
+}
+
+impl Slot {
+    /// A stage that was never tried.
+    pub fn new(name: Arc<str>, when: Trigger, guards: Guards, stage: Box<dyn Stage>) -> Self {
+        let breaker = Breaker::new(guards.max_consecutive_failures);
+        Self {
+            name,
+            when,
+            guards,
+            stage,
+            breaker,
+            last_fired: None,
+        }
+    }
+
+    fn is_ready(&self, context: &Context, cx: &Situation) -> bool {
+        self.breaker.state() != BreakerState::Open && self.when.holds(context, cx, self.last_fired)
+    }
+}
+
+impl Pipeline {
+    /// A strategy of these stages. A refused prompt is recovered at most `max_retries` times.
+    pub fn new(slots: Vec<Slot>, max_retries: u32) -> Self {
+        Self { slots, max_retries }
+    }
+}
+
+impl Strategy for Pipeline {
+    fn on_append(&mut self, entry: Entry, cx: &Situation) -> Appended {
+        let mut single = Context::default();
+        single.append(entry);
+        let mut state = Compacted::unchanged(single);
+        for slot in &mut self.slots {
+            let Some(entry) = state.context.entries().first() else {
+                break;
+            };
+            match slot.stage.on_append(entry, cx) {
+                Ok(patch) if patch.edits.is_empty() => {}
+                planned => settle(&mut state, planned, &mut slot.notes(), cx),
+            }
+        }
+        let Compacted {
+            context,
+            applied,
+            failures,
+            outcome,
+            ..
+        } = state;
+        let mut entries = context.into_entries();
+        // A write-time stage edits the entry; it cannot make it vanish or multiply.
+        let entry = entries.swap_remove(0);
+        Appended {
+            entry,
+            applied,
+            failures,
+            outcome,
+        }
+    }
+
+    fn before_call<'a>(&'a mut self, context: Context, cx: &'a Situation) -> Step<'a, Compacted> {
+        run(
+            &mut self.slots,
+            Moment::BeforeCall,
+            Compacted::unchanged(context),
+            cx,
+        )
+    }
+
+    fn on_overflow<'a>(&'a mut self, context: Context, cx: &'a Situation) -> Step<'a, Recovery> {
+        let attempt = cx.overflow.map_or(0, |overflow| overflow.attempt);
+        if attempt >= self.max_retries {
+            return Step::Done(Recovery::GiveUp(Compacted::unchanged(context)));
+        }
+        let state = Compacted::unchanged(context);
+        run(&mut self.slots, Moment::Overflow, state, cx).map(|compacted| {
+            if compacted.applied.is_empty() {
+                Recovery::GiveUp(compacted)
+            } else {
+                Recovery::Retry(compacted)
+            }
+        })
+    }
+
+    fn after_call<'a>(&'a mut self, context: Context, cx: &'a Situation) -> Step<'a, Compacted> {
+        run(
+            &mut self.slots,
+            Moment::AfterCall,
+            Compacted::unchanged(context),
+            cx,
+        )
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Moment {
+    BeforeCall,
+    Overflow,
+    AfterCall,
+}
+
+/// What the pipeline keeps of a stage, apart from the stage itself: while a stage waits for a
+/// model it is lent out, and its notes are not.
+struct Notes<'a> {
+    name: &'a Arc<str>,
+    guards: &'a Guards,
+    breaker: &'a mut Breaker,
+    last_fired: &'a mut Option<usize>,
+}
+
+impl Slot {
+    fn notes(&mut self) -> Notes<'_> {
+        Notes {
+            name: &self.name,
+            guards: &self.guards,
+            breaker: &mut self.breaker,
+            last_fired: &mut self.last_fired,
+        }
+    }
+}
+
+fn run<'a>(
+    mut slots: &'a mut [Slot],
+    moment: Moment,
+    mut state: Compacted,
+    cx: &'a Situation,
+) -> Step<'a, Compacted> {
+    while let Some((slot, rest)) = slots.split_first_mut() {
+        slots = rest;
+        if state.outcome.is_err() {
+            break;
+        }
+        let wanted = match moment {
+            Moment::BeforeCall => slot.is_ready(&state.context, cx),
+            Moment::Overflow => slot.when.answers_overflow() && slot.is_ready(&state.context, cx),
+            Moment::AfterCall => true,
+        };
+        if !wanted {
+            continue;
+        }
+        let Slot {
+            name,
+            guards,
+            stage,
+            breaker,
+            last_fired,
+            ..
+        } = slot;
+        let mut notes = Notes {
+            name,
+            guards,
+            breaker,
+            last_fired,
+        };
+        let step = match moment {
+            Moment::BeforeCall | Moment::Overflow => stage.plan(&state.context, cx),
+            Moment::AfterCall => stage.after_call(&state.context, cx),
+        };
+        match step {
+            Step::Done(planned) => settle(&mut state, planned, &mut notes, cx),
+            asking @ Step::Ask(_) => {
+                return asking.then(move |planned| {
+                    settle(&mut state, planned, &mut notes, cx);
+                    run(slots, moment, state, cx)
+                });
+            }
+        }
+    }
+    Step::Done(state)
+}
+
+/// Applies what a stage planned, or takes note that it failed.
+fn settle(
+    state: &mut Compacted,
+    planned: Result<Patch, StageError>,
+    notes: &mut Notes<'_>,
+    cx: &Situation,
+) {
+    let patch = match planned {
+        Ok(patch) if patch.edits.is_empty() => return,
+        Ok(patch) => patch,
+        Err(error) => return fail(state, error, notes),
+    };
+    let change = match state.context.apply(patch.edits, &cx.counts) {
+        Ok(change) => change,
+        Err(source) => {
+            state.outcome = Err(StrategyError::ImpossiblePatch {
+                stage: notes.name.clone(),
+                source,
+            });
+            return;
+        }
+    };
+    let (before, after) = (change.before.tokens, change.after.tokens);
+    let inflated = after > before && notes.guards.on_inflation == OnInflation::Discard;
+    if inflated || before - after < notes.guards.min_gain_tokens {
+        state.context.revert(&change);
+        if inflated {
+            fail(state, StageError::Inflation { before, after }, notes);
+        }
+        return;
+    }
+    notes.breaker.succeeded();
+    *notes.last_fired = Some(cx.call);
+    state.saved.extend(patch.saved);
+    state.applied.push(Applied {
+        stage: notes.name.clone(),
+        reason: patch.reason,
+        change,
+    });
+}
+
+fn fail(state: &mut Compacted, error: StageError, notes: &mut Notes<'_>) {
+    notes.breaker.failed();
+    state.failures.push(StageFailure {
+        stage: notes.name.clone(),
+        error,
+    });
+}

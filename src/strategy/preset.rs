@@ -1,0 +1,456 @@
+//! Presets: strategies kept as TOML, compiled in, and copied by users to start their own.
+
+use std::fmt::Write as _;
+
+use super::guard::Guards;
+use super::knob::KnobReader;
+use super::law::Law;
+use super::pipeline::{Pipeline, Slot};
+use super::stage::{self, STAGES};
+use super::trigger::{Condition, Trigger};
+use crate::settings::{
+    Place, Reader, Setting, SettingError, Table, Value, did_you_mean, with_suggestion,
+};
+
+/// The presets that are compiled in: one file and one line each.
+pub static PRESETS: &[(&str, &str)] = &[
+    ("none", include_str!("../../presets/none.toml")),
+    (
+        "observation-masking",
+        include_str!("../../presets/observation-masking.toml"),
+    ),
+    (
+        "learn-claude-code-s06",
+        include_str!("../../presets/learn-claude-code-s06.toml"),
+    ),
+];
+
+/// The controls, which are made from their name: `tail@20000`.
+pub static CONTROLS: &[(&str, &str)] = &[(
+    "tail@N",
+    "the newest API rounds within N tokens, cut when the scenario's trigger fires; always valid",
+)];
+
+/// Names of strategies that are none: the reference and the floor of every table.
+pub const RESERVED: [&str; 2] = ["full", "empty"];
+
+/// A strategy as it is named in a scenario, checked, and ready to be built once per cell.
+#[derive(Debug, Clone)]
+pub struct StrategySpec {
+    name: String,
+    table: Table,
+    trigger: Trigger,
+}
+
+impl StrategySpec {
+    /// The preset or control called `name`. Controls fire at `trigger`.
+    pub fn named(name: &str, trigger: &Trigger, place: &Place) -> Result<Self, SettingError> {
+        if let Some(budget) = name.strip_prefix("tail@") {
+            return Self::tail(name, budget, trigger, place);
+        }
+        if RESERVED.contains(&name) {
+            return Err(SettingError::new(
+                place,
+                format!("`{name}` is no strategy: every run measures it beside the others"),
+            ));
+        }
+        let Some((_, text)) = PRESETS.iter().find(|(preset, _)| *preset == name) else {
+            let known = PRESETS
+                .iter()
+                .map(|(preset, _)| *preset)
+                .chain(["tail@20000"]);
+            let error = SettingError::new(place, format!("unknown strategy `{name}`"));
+            return Err(with_suggestion(error, name, known));
+        };
+        let table = Table::parse(&format!("presets/{name}.toml"), text)?;
+        Self::of(name, table, trigger)
+    }
+
+    /// A strategy of the user's own, written out in `table`.
+    pub fn of(name: &str, table: Table, trigger: &Trigger) -> Result<Self, SettingError> {
+        let spec = Self {
+            name: name.to_owned(),
+            table,
+            trigger: trigger.clone(),
+        };
+        spec.build()?;
+        spec.breaks()?;
+        Ok(spec)
+    }
+
+    fn tail(
+        name: &str,
+        budget: &str,
+        trigger: &Trigger,
+        place: &Place,
+    ) -> Result<Self, SettingError> {
+        let Ok(budget) = budget.parse::<u32>() else {
+            let problem = format!("`{name}` does not name a budget in tokens");
+            return Err(SettingError::new(place, problem).with_hint("write `tail@20000`"));
+        };
+        let text = format!(
+            "description = \"Control: the newest rounds within {budget} tokens\"\n\
+             [[stage]]\nkind = \"extract\"\nmethod = \"tail\"\nbudget_tokens = {budget}\n\
+             when = \"scenario\"\n"
+        );
+        Self::of(name, Table::parse(name, &text)?, trigger)
+    }
+
+    /// The strategy's name, overrides in brackets:
+    /// `observation-masking[clear_results.keep_last=5]`.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// One sentence.
+    pub fn description(&self) -> &str {
+        match self.table.get("description") {
+            Some(Setting {
+                value: Value::Text(text),
+                ..
+            }) => text,
+            _ => "",
+        }
+    }
+
+    /// The laws it breaks by design.
+    pub fn breaks(&self) -> Result<Vec<Law>, SettingError> {
+        let mut reader = Reader::new(&self.table, "");
+        let names = reader.texts("breaks")?.unwrap_or_default();
+        names
+            .into_iter()
+            .map(|name| {
+                Law::named(name).ok_or_else(|| {
+                    let error = SettingError::new(
+                        self.table.place(),
+                        format!("`breaks` names an unknown law `{name}`"),
+                    );
+                    with_suggestion(error, name, Law::ALL.map(Law::name))
+                })
+            })
+            .collect()
+    }
+
+    /// The settings, written out: what `strategies show` prints and a run's fingerprint covers.
+    pub fn to_toml(&self) -> String {
+        let mut out = String::new();
+        for (key, setting) in self.table.entries() {
+            if !matches!(setting.value, Value::List(_)) || key == "breaks" {
+                let _ = writeln!(out, "{key} = {}", setting.value);
+            }
+        }
+        if let Some(Setting {
+            value: Value::List(stages),
+            ..
+        }) = self.table.get("stage")
+        {
+            for stage in stages {
+                if let Value::Table(table) = &stage.value {
+                    out.push_str("\n[[stage]]\n");
+                    for (key, setting) in table.entries() {
+                        let _ = writeln!(out, "{key} = {}", setting.value);
+                    }
+                }
+            }
+        }
+        out
+    }
+
+    /// The same strategy with one knob changed: `path` is `stage.knob`, `guards.…` or
+    /// `overflow.…`.
+    pub fn with(mut self, path: &str, setting: Setting) -> Result<Self, SettingError> {
+        let shown = format!("{path}={}", setting.value);
+        let wrong = |problem: String| SettingError::new(&setting.place, problem);
+        let Some((head, rest)) = path.split_once('.') else {
+            return Err(wrong(format!("`{path}` names no knob"))
+                .with_hint("write `stage.knob`, as in `clear_results.keep_last`"));
+        };
+        if matches!(head, "guards" | "overflow") {
+            self.table.overlay(path, setting)?;
+        } else {
+            let names = self.stage_names();
+            let Some(at) = names.iter().position(|name| name == head) else {
+                let error = wrong(format!("strategy `{}` has no stage `{head}`", self.name));
+                return Err(with_suggestion(
+                    error,
+                    head,
+                    names.iter().map(String::as_str),
+                ));
+            };
+            let mut stages = match self.table.remove("stage") {
+                Some(stages) => stages,
+                None => return Err(wrong(format!("strategy `{}` has no stages", self.name))),
+            };
+            if let Value::List(items) = &mut stages.value
+                && let Some(Setting {
+                    value: Value::Table(table),
+                    ..
+                }) = items.get_mut(at)
+            {
+                table.overlay(rest, setting)?;
+            }
+            self.table.set("stage", stages);
+        }
+        self.name = match self.name.strip_suffix(']') {
+            Some(open) => format!("{open},{shown}]"),
+            None => format!("{}[{shown}]", self.name),
+        };
+        self.build()?;
+        Ok(self)
+    }
+
+    fn stage_names(&self) -> Vec<String> {
+        let Some(Setting {
+            value: Value::List(stages),
+            ..
+        }) = self.table.get("stage")
+        else {
+            return Vec::new();
+        };
+        let text = |table: &Table, key: &str| match table.get(key) {
+            Some(Setting {
+                value: Value::Text(text),
+                ..
+            }) => Some(text.clone()),
+            _ => None,
+        };
+        stages
+            .iter()
+            .map(|stage| match &stage.value {
+                Value::Table(table) => text(table, "name").or_else(|| text(table, "kind")),
+                _ => None,
+            })
+            .map(Option::unwrap_or_default)
+            .collect()
+    }
+
+    /// The stages with their triggers, for people: `clear_results (before every call)`.
+    pub fn stages(&self) -> Result<Vec<String>, SettingError> {
+        let slots = self.slots()?.0;
+        Ok(slots
+            .iter()
+            .map(|slot| format!("{} ({})", slot.name, slot.when))
+            .collect())
+    }
+
+    /// Makes the strategy: one value per cell.
+    pub fn build(&self) -> Result<Pipeline, SettingError> {
+        let (slots, max_retries) = self.slots()?;
+        Ok(Pipeline::new(slots, max_retries))
+    }
+
+    fn slots(&self) -> Result<(Vec<Slot>, u32), SettingError> {
+        let mut reader = Reader::new(&self.table, "");
+        reader.text("description")?;
+        reader.text("source")?;
+        reader.texts("breaks")?;
+        let guards = Guards::default().read(reader.table("guards")?)?;
+        let mut slots: Vec<Slot> = Vec::new();
+        let tables = reader.tables("stage")?;
+        for table in &tables {
+            let slot = self.slot(table, guards)?;
+            if slots.iter().any(|other| other.name == slot.name) {
+                return Err(SettingError::new(
+                    table.place(),
+                    format!("there are two stages called `{}`", slot.name),
+                )
+                .with_hint("give one of them a `name`"));
+            }
+            slots.push(slot);
+        }
+        let max_retries = match reader.table("overflow")? {
+            Some(overflow) => self.overflow(overflow, &tables, guards, &mut slots)?,
+            None => 1,
+        };
+        reader.finish()?;
+        Ok((slots, max_retries))
+    }
+
+    fn slot(&self, table: &Table, guards: Guards) -> Result<Slot, SettingError> {
+        let mut reader = Reader::new(table, "stage");
+        let Some(kind_name) = reader.text("kind")? else {
+            return Err(SettingError::new(table.place(), "the stage has no `kind`"));
+        };
+        let Some(kind) = stage::kind(kind_name) else {
+            let place = table
+                .get("kind")
+                .map_or(table.place(), |setting| &setting.place);
+            let error = SettingError::new(place, format!("unknown stage kind `{kind_name}`"));
+            return Err(with_suggestion(
+                error,
+                kind_name,
+                STAGES.iter().map(|kind| kind.name),
+            ));
+        };
+        let name = reader.text("name")?.unwrap_or(kind_name);
+        if RESERVED_STAGES.contains(&name) || name.contains('.') || name.is_empty() {
+            let problem = format!("a stage cannot be called `{name}`");
+            return Err(SettingError::new(table.place(), problem));
+        }
+        let when = match reader.setting("when") {
+            None => Trigger::always(),
+            Some(setting) if is_word(setting, "scenario") => self.trigger.clone(),
+            Some(setting) => Trigger::read(&format!("{name}.when"), setting)?,
+        };
+        let guards = guards.read(reader.table("guards")?)?;
+        let mut knobs = KnobReader::new(table, name, kind.knobs);
+        let stage = (kind.build)(&mut knobs)?;
+        knobs.finish()?;
+        Ok(Slot::new(name.into(), when, guards, stage))
+    }
+
+    /// `[overflow]`: a stage of this strategy, or another kind, with knobs of its own, that is
+    /// asked after a refusal. Returns how often.
+    fn overflow(
+        &self,
+        mut reader: Reader<'_>,
+        stages: &[&Table],
+        guards: Guards,
+        slots: &mut Vec<Slot>,
+    ) -> Result<u32, SettingError> {
+        let place = reader.place().clone();
+        let max_retries = reader.whole("max_retries", 0, 100)?.unwrap_or(1);
+        let Some(wanted) = reader.text("stage")? else {
+            return Err(SettingError::new(&place, "`overflow` names no `stage`"));
+        };
+        let at = self.stage_names().iter().position(|name| name == wanted);
+        let mut table = if let Some(stage) = at.and_then(|at| stages.get(at)) {
+            (*stage).clone()
+        } else {
+            let mut table = Table::new(place.clone());
+            let value = Value::Text(wanted.to_owned());
+            table.set(
+                "kind",
+                Setting {
+                    value,
+                    place: place.clone(),
+                },
+            );
+            table
+        };
+        let Some(Setting {
+            value: Value::Table(overrides),
+            ..
+        }) = self.table.get("overflow")
+        else {
+            return Ok(0);
+        };
+        for (key, setting) in overrides.entries() {
+            if !matches!(key.as_str(), "stage" | "max_retries") {
+                table.set(key, setting.clone());
+            }
+        }
+        table.remove("name");
+        table.remove("when");
+        let mut slot = self.slot(&table, guards)?;
+        slot.name = "overflow".into();
+        slot.when = Trigger::of(Condition::Overflow);
+        slots.push(slot);
+        Ok(u32::try_from(max_retries).unwrap_or(u32::MAX))
+    }
+}
+
+const RESERVED_STAGES: [&str; 3] = ["guards", "overflow", "window"];
+
+fn is_word(setting: &Setting, word: &str) -> bool {
+    matches!(&setting.value, Value::Text(text) if text == word)
+}
+
+/// The preset that `typed` was probably meant to be.
+pub fn similar_preset(typed: &str) -> Option<&'static str> {
+    did_you_mean(typed, PRESETS.iter().map(|(name, _)| *name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::parse_value;
+
+    fn named(name: &str) -> Result<StrategySpec, SettingError> {
+        StrategySpec::named(name, &Trigger::always(), &Place::BuiltIn)
+    }
+
+    #[track_caller]
+    fn check(preset: &str, path: &str, value: &str, says: &str) {
+        let flag = Place::Flag("--set".into());
+        let said = named(preset)
+            .and_then(|spec| spec.with(path, parse_value(value, &flag)))
+            .map_or_else(|error| error.to_string(), |spec| spec.name().to_owned());
+        assert_eq!(said, says);
+    }
+
+    #[test]
+    fn every_preset_builds_and_describes_itself() {
+        for (name, _) in PRESETS {
+            let spec = named(name).unwrap_or_else(|error| panic!("{name}: {error}"));
+            assert!(!spec.description().is_empty(), "{name}");
+            spec.breaks().unwrap();
+        }
+        assert_eq!(
+            named("learn-claude-code-s06").unwrap().stages().unwrap(),
+            [
+                "clear_results (before every call)",
+                "summarize (over 50000 tokens or when the model calls `compact` (chars/4) (messages only))"
+            ]
+        );
+        assert!(named("tail@20000").is_ok());
+    }
+
+    #[test]
+    fn overrides_show_in_the_name_and_are_checked() {
+        check(
+            "observation-masking",
+            "clear_results.keep_last",
+            "5",
+            "observation-masking[clear_results.keep_last=5]",
+        );
+        check(
+            "observation-masking",
+            "clear_results.keep_last",
+            "0",
+            "flag `--set`: `clear_results.keep_last` must be a whole number of at least 1, not `0`",
+        );
+        check(
+            "observation-masking",
+            "clear_results.keep_lst",
+            "5",
+            "flag `--set`: unknown key `clear_results.keep_lst`, did you mean `keep_last`?",
+        );
+        check(
+            "observation-masking",
+            "clear_result.keep_last",
+            "5",
+            "flag `--set`: strategy `observation-masking` has no stage `clear_result`, did you mean `clear_results`?",
+        );
+        check(
+            "observation-masking",
+            "keep_last",
+            "5",
+            "flag `--set`: `keep_last` names no knob",
+        );
+        check(
+            "learn-claude-code-s06",
+            "guards.max_consecutive_failures",
+            "5",
+            "learn-claude-code-s06[guards.max_consecutive_failures=5]",
+        );
+        check(
+            "observation-maskin",
+            "a.b",
+            "5",
+            "built-in default: unknown strategy `observation-maskin`, did you mean `observation-masking`?",
+        );
+        check(
+            "tail@many",
+            "a.b",
+            "5",
+            "built-in default: `tail@many` does not name a budget in tokens",
+        );
+        check(
+            "full",
+            "a.b",
+            "5",
+            "built-in default: `full` is no strategy: every run measures it beside the others",
+        );
+    }
+}

@@ -1,0 +1,52 @@
+//! What a strategy is told before each call: the present, never the future.
+
+use std::sync::Arc;
+
+use crate::context::Context;
+use crate::session::{RecordedCompaction, ToolSchema};
+use crate::tokens::{CountedTexts, Size};
+use crate::units::{Timestamp, Tokens, Usage};
+use crate::window::Window;
+
+/// The present, as owned values: replay builds one for each call.
+#[derive(Debug, Clone)]
+pub struct Situation {
+    /// Number of the call that comes next, from 0.
+    pub call: usize,
+    /// The simulated time, where the session has times.
+    pub now: Option<Timestamp>,
+    /// The window of the agent's model.
+    pub window: Window,
+    /// The system prompt.
+    pub system: Option<Arc<str>>,
+    /// The tools the agent was given.
+    pub tools: Arc<[ToolSchema]>,
+    /// Size of system prompt and tool definitions: part of every prompt.
+    pub fixed: Size,
+    /// What the last prompt *this cell* sent cost, once there was one.
+    pub last_usage: Option<Usage>,
+    /// Names of the tools the last response asked for.
+    pub tool_requests: Vec<Arc<str>>,
+    /// The provider has just refused the prompt as too long.
+    pub overflow: Option<Overflow>,
+    /// A compaction that the recorded product made at this very point.
+    pub recorded: Option<Arc<RecordedCompaction>>,
+    /// Sizes of all texts.
+    pub counts: Arc<CountedTexts>,
+}
+
+/// A prompt that was refused as too long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Overflow {
+    /// The prompt's size.
+    pub prompt: Tokens,
+    /// How many recoveries this call has already had.
+    pub attempt: u32,
+}
+
+impl Situation {
+    /// Size of the prompt that would be sent now.
+    pub fn prompt(&self, context: &Context) -> Size {
+        self.fixed + context.size()
+    }
+}
