@@ -454,6 +454,8 @@ pub struct AppliedEdit {
 /// A patch that was applied: enough to follow a context without looking at it.
 #[derive(Debug, Clone)]
 pub struct Applied {
+    /// The call before which it was applied, or after which, if it was done beside the agent.
+    pub call: usize,
     /// The stage's name in its strategy.
     pub stage: Arc<str>,
     /// Why, in words.

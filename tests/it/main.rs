@@ -5,6 +5,9 @@
     reason = "tests find the shared data through the environment and say what they skipped"
 )]
 
+mod architecture;
 mod import;
+mod metrics;
+mod replay;
 mod shared;
 mod synthetic;

@@ -1,0 +1,437 @@
+//! What a run leaves behind: one manifest, and one line per finished cell.
+//!
+//! Everything a report says is computed from these; nothing is read from anywhere else.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::model::{ModelKind, Purpose};
+use crate::probe::{ProbeKind, Verdict};
+use crate::session::ground_truth::Importance;
+use crate::units::{Tokens, Usage};
+use crate::window::Window;
+
+pub mod journal;
+
+/// Version of the run folder's files.
+///
+/// 1: the first.
+pub const FORMAT_VERSION: u32 = 1;
+
+/// `run.json`: what was run. No time and no path is in it: same inputs, same bytes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Manifest {
+    /// Always `proctor-run`.
+    pub format: String,
+    /// [`FORMAT_VERSION`] of the build that wrote it.
+    pub version: u32,
+    /// Version of Proctor.
+    pub proctor: String,
+    /// Hash of all that decides the results: two folders with the same one hold the same cells.
+    pub fingerprint: String,
+    /// The scenario's name.
+    pub scenario: String,
+    /// The token counter.
+    pub counter: String,
+    /// The seed that orders strategies within a session.
+    pub seed: u64,
+    /// The window mode, as written: `native`, `fit:0.6`.
+    pub window: String,
+    /// Who writes summaries.
+    pub summariser: ModelEntry,
+    /// Who answers probes.
+    pub reader: ModelEntry,
+    /// Who judges answers, if anyone does.
+    pub judge: Option<ModelEntry>,
+    /// The sessions, in the order of the scenario.
+    pub sessions: Vec<SessionEntry>,
+    /// The strategies, in the order of the scenario; `full` and `empty` are not listed.
+    pub strategies: Vec<StrategyEntry>,
+    /// Repeats of each cell.
+    pub repeats: u32,
+}
+
+/// A model in the manifest.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ModelEntry {
+    /// Its name.
+    pub name: String,
+    /// What its answers may be taken for.
+    pub kind: ModelKind,
+}
+
+/// A session in the manifest.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SessionEntry {
+    /// Its id.
+    pub id: String,
+    /// Hash of its content.
+    pub hash: String,
+    /// The format it was read from, or `synthetic`.
+    pub format: String,
+    /// Messages in the full history.
+    pub messages: usize,
+    /// API calls.
+    pub calls: usize,
+    /// Size of the full history: system prompt, tools and messages.
+    pub tokens: Tokens,
+    /// Probe items that are asked of it; 0 where nothing was planted.
+    pub items: usize,
+    /// Compactions that the recorded product made.
+    pub compactions: usize,
+    /// Records and blocks of unknown type, by type.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub unknown: BTreeMap<String, u64>,
+    /// What the importer had to mend, with counts.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub warnings: BTreeMap<String, u64>,
+}
+
+/// A strategy in the manifest.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StrategyEntry {
+    /// Its name, overrides in brackets.
+    pub name: String,
+    /// One sentence.
+    pub description: String,
+    /// The whole strategy, as TOML.
+    pub toml: String,
+}
+
+/// Which column of the comparison a cell belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Arm {
+    /// `full`: the whole history at every call, no window.
+    Reference,
+    /// `empty`: system prompt and question only.
+    Floor,
+    /// A strategy.
+    Strategy,
+}
+
+/// One line of `cells.jsonl`: everything that was measured on one session × strategy × repeat.
+///
+/// Series are indexed by call, from 0 to the last call that was reached.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CellRecord {
+    /// The session's id.
+    pub session: String,
+    /// The strategy's name, or `full` or `empty`.
+    pub strategy: String,
+    /// Which repeat, from 0.
+    pub repeat: u32,
+    /// Which column of the comparison it belongs to.
+    pub arm: Arm,
+    /// How it ended.
+    pub end: End,
+    /// Calls the session has.
+    pub planned_calls: usize,
+    /// Calls that were sent.
+    pub reached_calls: usize,
+    /// The window it ran in; nothing for the reference and the floor.
+    pub window: Option<Window>,
+    /// Size of system prompt and tool definitions: part of every prompt.
+    pub fixed_tokens: Tokens,
+    /// Size of each prompt that was sent.
+    pub prompt_tokens: Vec<Tokens>,
+    /// Requests that the strategy made.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub model_calls: Vec<ModelCall>,
+    /// Patches that were applied.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub compactions: Vec<CompactionEvent>,
+    /// Stages that failed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failures: Vec<FailureEvent>,
+    /// Rules of the provider that a prompt broke and the full history at that call did not.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub violations: Vec<Violation>,
+    /// Calls at which the prompt was refused as too long, recovered or not.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub overflows: Vec<usize>,
+    /// What the agent's own tool calls needed, per call.
+    pub action_support: ActionSupport,
+    /// Probe items, by call and probe; those after a death are there, and lost.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub probes: Vec<ProbeRecord>,
+    /// The counter's error against recorded usage; only on the reference, only with usage.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counter_error: Option<CounterError>,
+    /// Texts that stages put aside.
+    pub saved_texts: u64,
+}
+
+impl CellRecord {
+    /// The cell's name: `session/strategy/repeat`.
+    pub fn key(&self) -> CellKey {
+        CellKey {
+            session: self.session.clone(),
+            strategy: self.strategy.clone(),
+            repeat: self.repeat,
+        }
+    }
+}
+
+/// Names one cell.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CellKey {
+    /// The session's id.
+    pub session: String,
+    /// The strategy's name, or `full` or `empty`.
+    pub strategy: String,
+    /// Which repeat, from 0.
+    pub repeat: u32,
+}
+
+impl std::fmt::Display for CellKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}/{}/{}", self.session, self.strategy, self.repeat)
+    }
+}
+
+/// How a cell ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "end", rename_all = "snake_case", deny_unknown_fields)]
+pub enum End {
+    /// Every call was sent.
+    Completed,
+    /// A prompt was too long, and no recovery made it fit: this call was never answered.
+    Died {
+        /// The call.
+        call: usize,
+        /// The prompt's size.
+        prompt: Tokens,
+    },
+    /// The strategy failed.
+    Failed {
+        /// The call.
+        call: usize,
+        /// Why, in words.
+        error: String,
+    },
+}
+
+/// A request that a strategy made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ModelCall {
+    /// Before or after this call of the agent.
+    pub call: usize,
+    /// Whose bill it goes on.
+    pub purpose: Purpose,
+    /// What it cost, failed or not.
+    pub usage: Usage,
+    /// Why it brought no answer, in words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
+}
+
+/// A patch that was applied.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CompactionEvent {
+    /// Before or after this call.
+    pub call: usize,
+    /// The stage's name in its strategy.
+    pub stage: String,
+    /// Why, in words.
+    pub reason: String,
+    /// Tokens of the messages before.
+    pub before: Tokens,
+    /// Tokens of the messages after.
+    pub after: Tokens,
+}
+
+/// A stage that failed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FailureEvent {
+    /// Before or after this call.
+    pub call: usize,
+    /// The stage's name in its strategy.
+    pub stage: String,
+    /// Why, in words.
+    pub error: String,
+}
+
+/// How bad a finding is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Level {
+    /// The provider accepts it, but something is off.
+    Warning,
+    /// The provider documents an error.
+    Rejected,
+}
+
+/// A rule of the provider that a prompt broke.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Violation {
+    /// The first call at which it stood.
+    pub call: usize,
+    /// How many calls it stood, that one included.
+    pub calls: usize,
+    /// The rule's name.
+    pub rule: String,
+    /// How bad it is.
+    pub level: Level,
+    /// What broke it: a tool use id, an entry.
+    pub subject: String,
+}
+
+/// What the agent's own tool calls needed, per call.
+///
+/// An *atom* is a path, identifier, number or quoted string of a tool call's arguments that
+/// appeared earlier in the full history; it is *present* when the prompt of that call holds it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ActionSupport {
+    /// Atoms needed.
+    pub wanted: Vec<u32>,
+    /// Of these, present.
+    pub present: Vec<u32>,
+    /// Of the atoms needed, those of which some occurrence has been compacted.
+    pub compacted_wanted: Vec<u32>,
+    /// Of these, present.
+    pub compacted_present: Vec<u32>,
+}
+
+/// One probe item.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProbeRecord {
+    /// The probe's id.
+    pub probe: String,
+    /// What it asks about.
+    pub kind: ProbeKind,
+    /// How much a lost answer matters.
+    pub importance: Importance,
+    /// How far the session was, in percent of its calls.
+    pub percent: u8,
+    /// The call at which it was asked, or would have been.
+    pub call: usize,
+    /// What the evaluator `survival` found.
+    pub survival: SurvivalRecord,
+    /// What the reader answered; nothing after a death.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<AnswerRecord>,
+}
+
+/// What became of a planted value, by string matching. Never a statement about answers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SurvivalRecord {
+    /// What was found in the whole prompt.
+    pub fate: Fate,
+    /// From 0 to 1: 1 for `survived`, the share of paths for lists, 0 otherwise.
+    pub score: f64,
+    /// Where the best match stands.
+    pub place: Option<PlaceInPrompt>,
+    /// The score in the compacted region alone (edited, derived and restored entries), where the
+    /// evidence is no longer wholly verbatim; nothing where it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compacted_score: Option<f64>,
+    /// Where the value was lost, if it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lost_at: Option<LostAt>,
+}
+
+/// What became of a planted value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Fate {
+    /// It stands there, bound to its key.
+    Survived,
+    /// A list of which a part stands there.
+    Partial,
+    /// Gone, but the context names a place where it can be read again.
+    Reachable,
+    /// The value stands there, its key does not.
+    Unbound,
+    /// The words stand there, with the meaning turned round.
+    Distorted,
+    /// Only older values stand there.
+    Stale,
+    /// Old and new stand side by side without order.
+    Ambiguous,
+    /// It stands nowhere; or the session died before.
+    Lost,
+}
+
+/// Where in a prompt something stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PlaceInPrompt {
+    /// In the system prompt or the tool definitions.
+    Pinned,
+    /// In a message as it was.
+    Verbatim,
+    /// In a message of which some blocks were changed.
+    Edited,
+    /// In a summary or extract.
+    Derived,
+    /// In something that was put back.
+    Restored,
+    /// In something the strategy wrote.
+    Authored,
+}
+
+/// Where a value was lost.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LostAt {
+    /// Before or after this call.
+    pub call: usize,
+    /// The stage that removed its last occurrence; `overflow death` where the session died.
+    pub stage: String,
+    /// Why it did, in words.
+    pub reason: String,
+}
+
+/// What a reader answered, and how that was graded.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AnswerRecord {
+    /// The answer; nothing where the reader failed.
+    pub text: Option<String>,
+    /// What rules made of it.
+    pub typed: Verdict,
+    /// What the judge made of it, where one was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub judged: Option<Verdict>,
+    /// What reader and judge cost; on no strategy's bill.
+    pub usage: Usage,
+}
+
+impl AnswerRecord {
+    /// The verdict that counts: the judge's where there is one, else the rules'.
+    pub fn verdict(&self) -> Verdict {
+        self.judged.unwrap_or(self.typed)
+    }
+}
+
+/// How far the counter is off, against what the provider billed.
+///
+/// Compared are *increments*: between two calls with no compaction between them, the growth of
+/// the recorded prompt against the count of what was appended. Fitting a system prompt to the
+/// first call would hide the error.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CounterError {
+    /// Pairs of calls compared.
+    pub increments: usize,
+    /// Median of `|counted − billed| / billed`.
+    pub median: f64,
+    /// 95th percentile of the same.
+    pub p95: f64,
+    /// All counted over all billed: above 1 the counter counts too much.
+    pub ratio: f64,
+}
