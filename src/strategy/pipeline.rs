@@ -241,6 +241,7 @@ fn settle(
     *notes.last_fired = Some(cx.call);
     state.saved.extend(patch.saved);
     state.applied.push(Applied {
+        call: cx.call,
         stage: notes.name.clone(),
         reason: patch.reason,
         change,
