@@ -1,9 +1,26 @@
 //! Reads sessions of many products: detection, and the rules every importer shares.
+//!
+//! An [`Importer`] turns one file of one format into [`Session`]s. [`load`] finds the importer by
+//! the file's first bytes. What the importers share lies below: `lines` reads recordings line by
+//! line, `assemble` makes messages out of records, [`tool_names`] knows what a tool does by its
+//! name.
+//!
+//! Nothing is lost silently. What is no part of the conversation is counted by type in
+//! [`Source::skipped`](super::Source::skipped), what is not understood in `unknown`, what had to
+//! be mended in `warnings`.
 
-use std::io::BufRead;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use super::{Session, SessionError};
+use crate::session::native::Native;
+use claude_code::ClaudeCode;
+
+mod assemble;
+mod claude_code;
+pub(super) mod lines;
+pub mod tool_names;
 
 /// Reads one format. A new format is one file here and one line in [`IMPORTERS`].
 pub trait Importer: Sync {
@@ -20,22 +37,213 @@ pub trait Importer: Sync {
 }
 
 /// All formats, in the order in which they are tried.
-pub static IMPORTERS: &[&dyn Importer] = &[];
+pub static IMPORTERS: &[&dyn Importer] = &[&Native, &ClaudeCode];
+
+/// How much of a file [`Importer::detect`] sees.
+const HEAD: u64 = 64 * 1024;
+
+/// The importer of that format, or `None` if there is none.
+pub fn importer(format: &str) -> Option<&'static dyn Importer> {
+    IMPORTERS
+        .iter()
+        .copied()
+        .find(|importer| importer.format() == format)
+}
 
 /// Reads all sessions of the file at `path`, whatever its format.
 pub fn load(path: &Path) -> Result<Vec<Session>, ImportError> {
-    Err(ImportError::UnknownFormat {
-        path: path.to_owned(),
-    })
+    let (head, mut input) = open(path)?;
+    let Some(importer) = IMPORTERS.iter().find(|importer| importer.detect(&head)) else {
+        return Err(unknown_format(path, &head));
+    };
+    importer.import(path, &mut input)
+}
+
+/// Reads all sessions of the file at `path`, which the user says is of the importer's format.
+pub fn load_as(path: &Path, importer: &dyn Importer) -> Result<Vec<Session>, ImportError> {
+    let (_, mut input) = open(path)?;
+    importer.import(path, &mut input)
+}
+
+/// Opens a file and returns its first bytes, and a reader that starts with them again.
+fn open(path: &Path) -> Result<(Vec<u8>, impl BufRead), ImportError> {
+    let failed = |source: io::Error| match source.kind() {
+        io::ErrorKind::NotFound => ImportError::NotFound {
+            path: path.to_owned(),
+        },
+        io::ErrorKind::IsADirectory => ImportError::Directory {
+            path: path.to_owned(),
+        },
+        _ => ImportError::Io {
+            path: path.to_owned(),
+            source,
+        },
+    };
+    let mut file = File::open(path).map_err(failed)?;
+    if file.metadata().is_ok_and(|metadata| metadata.is_dir()) {
+        return Err(ImportError::Directory {
+            path: path.to_owned(),
+        });
+    }
+    let mut head = Vec::new();
+    (&mut file)
+        .take(HEAD)
+        .read_to_end(&mut head)
+        .map_err(failed)?;
+    if lines::strip_bom(&head).trim_ascii().is_empty() && (head.len() as u64) < HEAD {
+        return Err(ImportError::Empty {
+            path: path.to_owned(),
+        });
+    }
+    let again = io::Cursor::new(head.clone());
+    Ok((head, BufReader::with_capacity(1 << 16, again.chain(file))))
+}
+
+/// Says as much as the first bytes tell about a file that no importer wants.
+fn unknown_format(path: &Path, head: &[u8]) -> ImportError {
+    let path = path.to_owned();
+    let start = lines::strip_bom(head).trim_ascii_start();
+    if head.starts_with(&[0xff, 0xfe]) || head.starts_with(&[0xfe, 0xff]) {
+        ImportError::Utf16 { path }
+    } else if matches!(start.first(), Some(b'{' | b'[')) {
+        ImportError::UnknownFormat { path }
+    } else {
+        ImportError::NotJson { path }
+    }
 }
 
 /// Why a file is not read. Every variant names the file; most name the line.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ImportError {
+    /// There is no such file.
+    #[error("there is no file `{}`", path.display())]
+    NotFound {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The path names a folder.
+    #[error("`{}` is a folder, not a session file", path.display())]
+    Directory {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// The operating system refuses.
+    #[error("cannot read `{}`", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// The file holds no byte, or only white space.
+    #[error("`{}` is empty", path.display())]
+    Empty {
+        /// The file.
+        path: PathBuf,
+    },
     /// No importer recognises the file.
     #[error("cannot tell the format of `{}`", path.display())]
     UnknownFormat {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Every format that can be read is JSON.
+    #[error("`{}` is not JSON", path.display())]
+    NotJson {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Every format that can be read is UTF-8.
+    #[error("`{}` is in UTF-16", path.display())]
+    Utf16 {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A line is no JSON.
+    #[error("`{}`: line {line}, column {column}: {problem}", path.display())]
+    Json {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: u64,
+        /// The byte in the line, from 1.
+        column: usize,
+        /// What the JSON parser says.
+        problem: String,
+    },
+    /// A line is JSON, but not what the format puts there: an unknown key, a number for a text.
+    #[error("`{}`: line {line}, column {column}: {problem}", path.display())]
+    Shape {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: u64,
+        /// The byte in the line, from 1.
+        column: usize,
+        /// What is wrong.
+        problem: String,
+    },
+    /// The file ends within a line.
+    #[error("`{}`: line {line}: the file ends within this line", path.display())]
+    TornLine {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: u64,
+    },
+    /// A line is longer than any message can be.
+    #[error("`{}`: line {line} is longer than {limit} bytes", path.display())]
+    LongLine {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: u64,
+        /// What is allowed.
+        limit: u64,
+    },
+    /// Arrays and objects stand in each other deeper than any message needs.
+    #[error("`{}`: line {line}: JSON nested deeper than {limit} levels", path.display())]
+    Nesting {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: u64,
+        /// What is allowed.
+        limit: usize,
+    },
+    /// A line is not UTF-8.
+    #[error(
+        "`{}`: line {line}: invalid UTF-8 at byte {column} of the line, byte {offset} of the file",
+        path.display()
+    )]
+    Utf8 {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: u64,
+        /// The first bad byte in the line, from 1.
+        column: usize,
+        /// The first bad byte in the file, from 0.
+        offset: u64,
+    },
+    /// The file is of a later version of the native format.
+    #[error(
+        "`{}` is of version {found} of the session format; this build reads up to {supported}",
+        path.display()
+    )]
+    Version {
+        /// The file.
+        path: PathBuf,
+        /// What the file says.
+        found: u64,
+        /// What this build writes.
+        supported: u64,
+    },
+    /// A recording without a single message.
+    #[error("`{}` holds no conversation", path.display())]
+    NoConversation {
         /// The file.
         path: PathBuf,
     },
@@ -48,4 +256,36 @@ pub enum ImportError {
         #[source]
         source: SessionError,
     },
+}
+
+impl ImportError {
+    /// How to mend it, where that can be said in general; printed on a line of its own.
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::NotFound { .. } => Some("check the path; patterns are expanded by the shell"),
+            Self::Directory { .. } => Some("name the session files in it, as in `folder/*.jsonl`"),
+            Self::Empty { .. } | Self::NoConversation { .. } => {
+                Some("leave the file out; the product wrote nothing worth replaying")
+            }
+            Self::UnknownFormat { .. } => {
+                Some("name the format with `--format`; `proctor import --help` lists them")
+            }
+            Self::NotJson { .. } => Some("session files are JSON or JSONL; unpack archives first"),
+            Self::Utf16 { .. } => Some("convert the file to UTF-8"),
+            Self::Json { .. } => {
+                Some("the line was cut or edited: restore it, or delete it to go on without it")
+            }
+            Self::Shape { .. } => Some(
+                "compare the line with its neighbours; the format may be newer than this build",
+            ),
+            Self::TornLine { .. } => Some(
+                "the file was cut while it was written: make it again, or delete its last line",
+            ),
+            Self::LongLine { .. } => Some("check that the file is one JSON object per line"),
+            Self::Nesting { .. } => Some("delete the line: no product nests its records so deep"),
+            Self::Utf8 { .. } => Some("the file is damaged at that byte: make it again"),
+            Self::Version { .. } => Some("update Proctor"),
+            Self::Io { .. } | Self::Session { .. } => None,
+        }
+    }
 }

@@ -1,1 +1,860 @@
 //! Importers against files of our own and against real recordings.
+#![expect(
+    clippy::expect_used,
+    clippy::panic,
+    reason = "helpers of tests fail the test they are called from"
+)]
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use proctor::session::import::{self, ImportError};
+use proctor::session::{
+    CompactedTo, ContentBlock, Image, JsonText, Message, Opaque, Recorded, RecordedCompaction,
+    Role, Session, SessionParts, Source, Tag, Thinking, ToolClass, ToolResult, ToolSchema, ToolUse,
+    native,
+};
+use proctor::units::{ApiCallId, Timestamp, Tokens, Usage};
+use proptest::prelude::*;
+
+use crate::shared;
+
+fn fixture(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/fixtures")
+        .join(name)
+}
+
+fn read(format: &str, bytes: &[u8]) -> Result<Vec<Session>, ImportError> {
+    let mut input = bytes;
+    import::importer(format)
+        .expect("the format exists")
+        .import(Path::new("some/File One.jsonl"), &mut input)
+}
+
+fn written(session: &Session) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    native::write(session, &mut bytes).expect("a vector takes everything");
+    bytes
+}
+
+/// Writes, reads and writes again; returns the session as read.
+fn round_trip(session: &Session) -> Session {
+    let first = written(session);
+    let read = read("native", &first).expect("what was written can be read");
+    let [read] = <[Session; 1]>::try_from(read).expect("one session in, one session out");
+    assert!(written(&read) == first, "written bytes differ");
+    assert_eq!(read.messages(), session.messages());
+    assert_eq!(read.compactions(), session.compactions());
+    assert_eq!(read.source(), session.source());
+    assert_eq!(read.tools(), session.tools());
+    read
+}
+
+fn shown(block: &ContentBlock) -> String {
+    match block {
+        ContentBlock::Text(text) => format!("{text:?}"),
+        ContentBlock::Thinking(thinking) => format!("thinking {:?}", thinking.text),
+        ContentBlock::ToolUse(tool_use) => {
+            format!(
+                "{} {} {}",
+                tool_use.class.name(),
+                tool_use.id,
+                tool_use.input.as_str()
+            )
+        }
+        ContentBlock::ToolResult(result) => {
+            let parts: Vec<String> = result.content.iter().map(shown).collect();
+            let sign = if result.is_error { "!" } else { "" };
+            format!("->{sign}{} {}", result.tool_use_id, parts.join("+"))
+        }
+        ContentBlock::Image(image) => format!("image {}", image.source.as_str()),
+        ContentBlock::Opaque(opaque) => format!("<{}>", opaque.kind),
+    }
+}
+
+/// A message as one line: role, tags, blocks, usage.
+fn line(message: &Message) -> String {
+    let tags: Vec<String> = message
+        .tags
+        .iter()
+        .map(|tag| {
+            serde_json::to_string(tag)
+                .expect("tags are words")
+                .replace('"', "")
+        })
+        .collect();
+    let blocks: Vec<String> = message.content().iter().map(shown).collect();
+    let role = match message.role() {
+        Role::User => "user",
+        Role::Assistant => "model",
+    };
+    let usage = message.usage.map_or(String::new(), |usage| {
+        format!(
+            " = {}/{}/{}/{}/{}",
+            usage.input_uncached,
+            usage.cache_write_5m,
+            usage.cache_write_1h,
+            usage.cache_read,
+            usage.output
+        )
+    });
+    format!("{role}[{}] {}{usage}", tags.join(" "), blocks.join(", "))
+}
+
+/// A session as text: what an importer made of a file, to compare at a glance.
+fn outline(session: &Session) -> String {
+    let mut text = String::new();
+    for (at, message) in session.messages().iter().enumerate() {
+        writeln!(text, "{at} {}", line(message)).expect("strings take everything");
+    }
+    for compaction in session.compactions() {
+        let after = match &compaction.after {
+            CompactedTo::Missing => "missing".to_owned(),
+            CompactedTo::Encrypted => "encrypted".to_owned(),
+            CompactedTo::Replaced(pieces) => pieces
+                .iter()
+                .map(|piece| match piece {
+                    Recorded::Kept(range) => format!("kept {range:?}"),
+                    Recorded::Edited { message, .. } => format!("edited {message}"),
+                    Recorded::Written(message) => format!("({})", line(message)),
+                })
+                .collect::<Vec<_>>()
+                .join(", "),
+        };
+        let trigger = compaction.trigger.as_deref().unwrap_or("-");
+        let tokens = compaction.pre_tokens.unwrap_or_default();
+        writeln!(
+            text,
+            "compaction before {}: {trigger} {tokens}: {after}",
+            compaction.at
+        )
+        .expect("strings take everything");
+    }
+    for (name, counts) in [
+        ("skipped", &session.source().skipped),
+        ("unknown", &session.source().unknown),
+        ("warning", &session.source().warnings),
+    ] {
+        for (what, count) in counts {
+            writeln!(text, "{name}: {what}: {count}").expect("strings take everything");
+        }
+    }
+    text
+}
+
+/// What the Claude Code importer makes of these lines: the outlines of all sessions.
+#[track_caller]
+fn check(lines: &[&str], expected: &[&str]) {
+    let sessions = match read("claude-code", (lines.join("\n") + "\n").as_bytes()) {
+        Ok(sessions) => sessions,
+        Err(error) => panic!("{error}"),
+    };
+    let got: Vec<String> = sessions.iter().map(outline).collect();
+    assert_eq!(got.join("--\n").trim_end(), expected.join("\n"));
+    for session in &sessions {
+        round_trip(session);
+    }
+}
+
+/// The error the Claude Code importer gives for these bytes.
+#[track_caller]
+fn refuses(bytes: &[u8], expected: &str) {
+    match read("claude-code", bytes) {
+        Ok(sessions) => panic!("read {} sessions", sessions.len()),
+        Err(error) => assert_eq!(
+            error.to_string(),
+            format!("`some/File One.jsonl`{expected}")
+        ),
+    }
+}
+
+fn user(uuid: &str, parent: &str, text: &str) -> String {
+    format!(
+        r#"{{"type":"user","uuid":"{uuid}","parentUuid":"{parent}","sessionId":"s","message":{{"content":"{text}"}}}}"#
+    )
+}
+
+fn model(uuid: &str, parent: &str, call: &str, blocks: &str) -> String {
+    format!(
+        r#"{{"type":"assistant","uuid":"{uuid}","parentUuid":"{parent}","requestId":"r{call}","message":{{"id":"m{call}","content":[{blocks}]}}}}"#
+    )
+}
+
+fn result(uuid: &str, parent: &str, id: &str, text: &str) -> String {
+    format!(
+        r#"{{"type":"user","uuid":"{uuid}","parentUuid":"{parent}","message":{{"content":[{{"type":"tool_result","tool_use_id":"{id}","content":"{text}"}}]}}}}"#
+    )
+}
+
+fn text(text: &str) -> String {
+    format!(r#"{{"type":"text","text":"{text}"}}"#)
+}
+
+fn read_use(id: &str) -> String {
+    format!(r#"{{"type":"tool_use","id":"{id}","name":"Read","input":{{}}}}"#)
+}
+
+#[test]
+fn merges_the_parts_of_a_call_and_all_that_answers_it() {
+    let sessions = import::load(&fixture("claude-code/split-calls.jsonl")).expect("a good file");
+    let [session] = &sessions[..] else {
+        panic!("one session")
+    };
+    assert_eq!(
+        outline(session),
+        r#"0 user[typed_user meta] "Why does the basket lose its last item?", "shop/RULES.md\nPrices are in cents."
+1 model[] thinking "Two files matter.", "I will read both files.", read t1 {"file_path":"basket.rs"}, grep t2 {"pattern":"take("} = 9/700/0/0/88
+2 user[] ->t1 "fn take(&mut self) {}", ->t2 "basket.rs:1"+"till.rs:7"
+3 model[] shell t3 {"command":"cargo test"} = 3/0/50/700/20
+4 user[typed_user synthetic] ->!t3 "1 test failed", "[Request interrupted by user for tool use]", "Fix the off-by-one first."
+5 model[] "The range ends one too early." = 4/60/0/750/12
+6 model[synthetic] "API Error: overloaded"
+skipped: file-history-snapshot: 1
+skipped: progress: 1
+skipped: system/turn_duration: 1
+"#
+    );
+    assert_eq!(session.model(), Some("claude-sonnet-4"));
+    assert!(session.id().starts_with("split-calls-"), "{}", session.id());
+    assert_eq!(session.id().len(), "split-calls-".len() + 6);
+    let time: jiff::Timestamp = "2026-03-01T09:00:03.003Z".parse().expect("a time");
+    assert_eq!(
+        session.message(1).timestamp,
+        Some(Timestamp(time.as_millisecond()))
+    );
+    assert_eq!(
+        session.message(1).api_call,
+        Some(ApiCallId(Arc::from("msg_1/req_1")))
+    );
+    round_trip(session);
+}
+
+#[test]
+fn keeps_a_compaction_beside_the_history() {
+    let sessions = import::load(&fixture("claude-code/compaction.jsonl")).expect("a good file");
+    assert_eq!(
+        outline(&sessions[0]),
+        r#"0 user[typed_user] "Rename `Till` to `Register` everywhere."
+1 model[] edit t1 {"file_path":"till.rs","old_string":"Till","new_string":"Register"} = 5/900/0/0/30
+2 user[] ->t1 "edited"
+3 model[] "Renamed in till.rs." = 2/40/0/900/9
+4 user[typed_user meta] "<command-name>/compact</command-name>", "Now the tests."
+5 model[] shell t2 {"command":"cargo test"} = 6/300/0/0/14
+6 user[] ->t2 "ok"
+7 model[] "All tests pass." = 6/0/0/0/5
+compaction before 4: manual 951: (user[compact_summary] "This session is being continued: Till was renamed in till.rs."), kept 2..4, (user[meta] "till.rs\nstruct Register;")
+compaction before 7: auto 400: missing
+"#
+    );
+    round_trip(&sessions[0]);
+}
+
+#[test]
+fn gives_each_sub_agent_a_session() {
+    let sessions = import::load(&fixture("claude-code/side-chains.jsonl")).expect("a good file");
+    let ids: Vec<&str> = sessions.iter().map(Session::id).collect();
+    assert_eq!(ids.len(), 3);
+    assert_eq!(ids[1], format!("{}-side-1", ids[0]));
+    assert_eq!(ids[2], format!("{}-side-2", ids[0]));
+    assert_eq!(
+        outline(&sessions[0]),
+        r#"0 user[typed_user] "Compare both parsers."
+1 model[] agent t1 {"prompt":"Read parser one."}, agent t2 {"prompt":"Read parser two."} = 5/900/0/0/30
+2 user[] ->t2 "Parser two is recursive.", ->t1 "Parser one is a loop."
+3 model[] "One loops, two recurses." = 5/60/0/900/9
+"#
+    );
+    assert_eq!(
+        outline(&sessions[1]),
+        r#"0 user[sidechain] "Read parser one."
+1 model[sidechain] read st1 {"file_path":"one.rs"} = 5/100/0/0/3
+2 user[sidechain] ->st1 "fn one() {}"
+3 model[sidechain] "Parser one is a loop." = 5/0/0/100/8
+"#
+    );
+    assert_eq!(sessions[2].messages().len(), 2);
+    assert_eq!(sessions[2].model(), Some("claude-haiku-4"));
+}
+
+#[test]
+fn tells_side_chains_by_agent_and_reads_files_that_hold_nothing_else() {
+    let side = |uuid: &str, agent: &str, text: &str| {
+        user(uuid, "gone", text).replacen(
+            '{',
+            &format!(r#"{{"isSidechain":true,"agentId":"{agent}","#),
+            1,
+        )
+    };
+    check(
+        &[
+            &side("1", "x", "one"),
+            &side("2", "y", "two"),
+            &side("3", "x", "three"),
+        ],
+        &[
+            r#"0 user[sidechain] "one", "three""#,
+            "--",
+            r#"0 user[sidechain] "two""#,
+        ],
+    );
+}
+
+#[test]
+fn a_file_that_begins_with_a_compaction_begins_with_its_summary() {
+    check(
+        &[
+            r#"{"type":"system","subtype":"compact_boundary","uuid":"b","logicalParentUuid":"gone","compactMetadata":{"trigger":"auto","preTokens":998659,"preservedMessages":{"anchorUuid":"c","uuids":["g1","g2"]}}}"#,
+            r#"{"type":"user","uuid":"c","isCompactSummary":true,"message":{"content":"So far: much."}}"#,
+            r#"{"type":"attachment","uuid":"d","attachment":{"type":"hook_success","hookEvent":"SessionStart","content":"Be kind."}}"#,
+            &user("u", "d", "Go on."),
+            &model("a", "u", "1", &text("Going on.")),
+        ],
+        &[
+            r#"0 user[compact_summary meta] "So far: much.", "Be kind.""#,
+            r#"1 user[typed_user] "Go on.""#,
+            r#"2 model[] "Going on.""#,
+            "compaction before 1: auto 998659: kept 0..1",
+            "warning: a compaction kept a message that is not in the file: 2",
+        ],
+    );
+}
+
+#[test]
+fn keeps_what_stood_before_the_summary_before_it() {
+    check(
+        &[
+            &user("u", "", "Hello."),
+            &model("a", "u", "1", &text("Hi.")),
+            r#"{"type":"system","subtype":"compact_boundary","uuid":"b","compactMetadata":{"preservedSegment":{"headUuid":"u","anchorUuid":"b","tailUuid":"a"}}}"#,
+            r#"{"type":"user","uuid":"c","isCompactSummary":true,"message":{"content":"Sum."}}"#,
+        ],
+        &[
+            r#"0 user[typed_user] "Hello.""#,
+            r#"1 model[] "Hi.""#,
+            r#"compaction before 2: - 0: kept 0..2, (user[compact_summary] "Sum.")"#,
+        ],
+    );
+}
+
+#[test]
+fn leaves_out_what_the_user_went_back_from() {
+    check(
+        &[
+            &user("u1", "", "Start."),
+            &model("a1", "u1", "1", &text("Ready.")),
+            &user("u2", "a1", "Wrong way."),
+            &model("a2", "u2", "2", &read_use("t")),
+            &result("r2", "a2", "t", "lost"),
+            &user("u3", "a1", "Right way."),
+            &model("a3", "u3", "3", &text("Done.")),
+        ],
+        &[
+            r#"0 user[typed_user] "Start.""#,
+            r#"1 model[] "Ready.""#,
+            r#"2 user[typed_user] "Right way.""#,
+            r#"3 model[] "Done.""#,
+            "warning: abandoned branch: a record the user went back from is left out: 3",
+        ],
+    );
+}
+
+#[test]
+fn records_that_are_each_others_parents_are_read_in_the_order_of_the_file() {
+    check(
+        &[
+            &user("u1", "u2", "One."),
+            &user("u2", "u1", "Two."),
+            &user("u3", "u3", "Three."),
+            &user("u4", "u3", "Four."),
+            &user("u5", "u3", "Five."),
+            &model("a", "u2", "1", &text("Ok.")),
+        ],
+        &[
+            r#"0 user[typed_user] "One.", "Two.""#,
+            r#"1 model[] "Ok.""#,
+            "warning: abandoned branch: a record the user went back from is left out: 3",
+        ],
+    );
+}
+
+#[test]
+fn pairs_results_with_uses_and_keeps_orphans() {
+    check(
+        &[
+            &model(
+                "a",
+                "",
+                "1",
+                &format!("{},{}", read_use("t1"), read_use("t2")),
+            ),
+            &model("a", "", "1", &text("the same record again")),
+            &model("a+", "", "1", &read_use("t1")),
+            &result("r1", "a", "t1", "one"),
+            &result("r2", "a", "t1", "one"),
+            &result("r3", "a", "t2", "two"),
+            &result("r4", "a", "t2", "not two"),
+            &result("r5", "a", "t9", "nobody asked"),
+        ],
+        &[
+            "0 model[] read t1 {}, read t2 {}",
+            r#"1 user[orphan] ->t1 "one", ->t2 "two", ->t2 "not two", ->t9 "nobody asked""#,
+            "warning: a record stands in the file twice: 1",
+            "warning: a tool result answers no earlier tool use: 1",
+            "warning: a tool result was recorded twice; the second is left out: 1",
+            "warning: a tool use was answered twice; both answers are kept: 1",
+            "warning: a tool use was recorded twice; the second is left out: 1",
+        ],
+    );
+}
+
+#[test]
+fn counts_and_keeps_what_it_does_not_know() {
+    check(
+        &[
+            r#"{"type":"user","uuid":"u","isMeta":true,"message":{"content":[{"type":"hologram","x":1},{"type":"text"},{"type":"image","source":{"type":"url"}},7]}}"#,
+            r#"{"type":"telepathy","uuid":"x"}"#,
+            r#"{"uuid":"y"}"#,
+            r#"{"type":"system","subtype":"microcompact_boundary"}"#,
+            r#"{"type":"attachment","attachment":{"type":"aura"}}"#,
+            r#"{"type":"attachment","attachment":{"type":"hook_system_message","content":"for your eyes"}}"#,
+            r#"{"type":"user","message":{"content":""}}"#,
+            &model(
+                "a",
+                "u",
+                "1",
+                r#"{"type":"redacted_thinking","data":"AA"},{"type":"thinking","thinking":"","signature":"s"}"#,
+            ),
+        ],
+        &[
+            r#"0 user[meta] <hologram>, <text>, image {"type":"url"}, <malformed>"#,
+            r#"1 model[] <redacted_thinking>, thinking """#,
+            "skipped: attachment/hook_system_message: 1",
+            "skipped: system/microcompact_boundary: 1",
+            "skipped: user without content: 1",
+            "unknown: attachment/aura: 1",
+            "unknown: block hologram: 1",
+            "unknown: block malformed: 1",
+            "unknown: block text: 1",
+            "unknown: record telepathy: 1",
+            "unknown: record without type: 1",
+        ],
+    );
+}
+
+#[test]
+fn absurd_times_and_usage_are_counted_and_not_believed() {
+    check(
+        &[
+            r#"{"type":"user","timestamp":"yesterday","message":{"content":"a"}}"#,
+            r#"{"type":"assistant","timestamp":-9e99,"message":{"id":"m","content":"b","usage":{"input_tokens":-5,"output_tokens":1e300,"cache_read_input_tokens":18446744073709551615,"cache_creation_input_tokens":10}}}"#,
+            r#"{"type":"assistant","timestamp":"9998-12-31T23:59:59Z","message":{"id":"n","content":"c","usage":[]}}"#,
+        ],
+        &[
+            r#"0 user[typed_user] "a""#,
+            r#"1 model[] "b" = 0/10/0/18446744073709551615/0"#,
+            r#"2 model[] "c""#,
+            "warning: a timestamp cannot be read: 2",
+            "warning: a usage counter is no count and was taken as zero: 2",
+        ],
+    );
+}
+
+#[test]
+fn mends_untidy_files_and_says_so() {
+    let cut = user("u2", "u1", "cut");
+    let bytes = [
+        b"\xef\xbb\xbf",
+        user("u1", "", "caf\\ud83d").as_bytes(),
+        b"\r\n\r\n  \n",
+        &user("u1b", "u1", "?")
+            .into_bytes()
+            .iter()
+            .map(|b| if *b == b'?' { 0xff } else { *b })
+            .collect::<Vec<u8>>()[..],
+        b"\n",
+        &cut.as_bytes()[..cut.len() - 9],
+    ]
+    .concat();
+    let sessions = read("claude-code", &bytes).expect("mended");
+    assert_eq!(
+        outline(&sessions[0]),
+        "0 user[typed_user] \"caf\u{fffd}\", \"\u{fffd}\"\n\
+         warning: a line is not UTF-8; the bad bytes were replaced: 1\n\
+         warning: a text was cut within a character; the half was replaced: 1\n\
+         warning: the last line was cut and is left out: 1\n"
+    );
+}
+
+#[test]
+fn reads_a_line_of_ten_megabytes() {
+    let long = "x".repeat(10 << 20);
+    let sessions = read("claude-code", user("u", "", &long).as_bytes()).expect("long, but fine");
+    assert_eq!(sessions[0].message(0).model_text()[0].len(), 10 << 20);
+}
+
+#[test]
+fn says_where_a_recording_is_broken() {
+    let good = user("u", "", "a");
+    refuses(b"", " holds no conversation");
+    refuses(b"{\"type\":\"mode\"}\n", " holds no conversation");
+    refuses(
+        format!("{good}\n{{\"type\":\n{good}\n").as_bytes(),
+        ": line 2, column 8: EOF while parsing a value",
+    );
+    refuses(
+        format!("{good}\n{good}{good}\n").as_bytes(),
+        &format!(": line 2, column {}: trailing characters", good.len() + 1),
+    );
+    refuses(b"\0\0\0\0\n", ": line 1, column 1: expected value");
+    refuses(b"[1]\n", ": line 1, column 1: a record is a JSON object");
+    refuses(
+        b"{\"type\":\"user\"}\n",
+        ": line 1, column 1: missing key `message`",
+    );
+    refuses(
+        b"{\"type\":\"user\",\"message\":{\"id\":7}}\n",
+        ": line 1, column 32: invalid type: integer `7`, expected a string",
+    );
+    let bomb = format!(
+        "{{\"type\":\"user\",\"toolUseResult\":{}}}\n",
+        "[".repeat(100_000) + &"]".repeat(100_000)
+    );
+    refuses(
+        bomb.as_bytes(),
+        ": line 1: JSON nested deeper than 128 levels",
+    );
+}
+
+#[test]
+fn says_what_a_file_is_if_it_is_no_session() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let check = |name: &str, bytes: Option<&[u8]>, expected: &str| {
+        let path = folder.path().join(name);
+        if let Some(bytes) = bytes {
+            std::fs::write(&path, bytes).expect("the folder can be written to");
+        }
+        let error = import::load(&path).expect_err("no session");
+        let shown = error.to_string().replace(&path.display().to_string(), "F");
+        assert_eq!(shown, expected);
+        assert!(error.hint().is_some(), "{shown}");
+    };
+    check("missing.jsonl", None, "there is no file `F`");
+    check("", None, "`F` is a folder, not a session file");
+    check("empty.jsonl", Some(b""), "`F` is empty");
+    check("blank.jsonl", Some(b"\xef\xbb\xbf \n\n"), "`F` is empty");
+    check("a.txt", Some(b"hello"), "`F` is not JSON");
+    check("zeros", Some(&[0; 100]), "`F` is not JSON");
+    check("utf16.json", Some(b"\xff\xfe{\0"), "`F` is in UTF-16");
+    check(
+        "other.json",
+        Some(b"{\"a\":1}"),
+        "cannot tell the format of `F`",
+    );
+}
+
+#[test]
+fn a_native_file_is_written_as_it_was_read() {
+    let path = fixture("native/every-block.session.jsonl");
+    let sessions = import::load(&path).expect("a good file");
+    let bytes = std::fs::read(&path).expect("the fixture is there");
+    assert_eq!(
+        String::from_utf8_lossy(&written(&sessions[0])),
+        String::from_utf8_lossy(&bytes)
+    );
+    assert_eq!(sessions[0].id(), "every-block");
+}
+
+#[test]
+fn a_native_file_is_read_to_the_letter() {
+    const HEAD: &str = r#"{"format":"proctor-session","version":1,"id":"a"}"#;
+    let check = |lines: &[&str], expected: &str| {
+        let error = read("native", (lines.join("\n") + "\n").as_bytes()).expect_err(expected);
+        assert!(error.to_string().contains(expected), "{error}");
+    };
+    check(&[""], "is empty");
+    check(
+        &[&HEAD.replace(":1,", ":7,")],
+        "version 7 of the session format; this build reads up to 1",
+    );
+    check(
+        &[&HEAD.replace("\"id\"", "\"ID\"")],
+        "line 1, column 44: unknown field `ID`",
+    );
+    check(
+        &[&HEAD.replace("proctor", "doctor")],
+        r#"the first line must have `"format":"proctor-session"`"#,
+    );
+    check(
+        &[HEAD, r#"{"role":"user","content":[],"mood":1}"#],
+        "line 2, column 34: unknown field `mood`",
+    );
+    check(
+        &[
+            HEAD,
+            r#"{"role":"user","content":[{"type":"text","text":"a","name":"b"}]}"#,
+        ],
+        "line 2, column 1: block 0: unknown key `name` in a `text` block",
+    );
+    check(
+        &[HEAD, r#"{"role":"user","content":[{"type":"image"}]}"#],
+        "block 0: missing key `source`",
+    );
+    check(&[HEAD, r#"{"content":[]}"#], "missing key `role`");
+    check(&[HEAD, HEAD], "line 2, column 9: unknown field `format`");
+    let mut torn = format!("{HEAD}\n{{\"role\":");
+    let error = read("native", torn.as_bytes()).expect_err("torn");
+    assert!(
+        matches!(error, ImportError::TornLine { line: 2, .. }),
+        "{error}"
+    );
+    torn.truncate(HEAD.len());
+    let error = read("native", torn.as_bytes()).expect_err("no message");
+    assert!(matches!(error, ImportError::Session { .. }), "{error}");
+}
+
+fn words() -> impl Strategy<Value = Arc<str>> {
+    "\\PC{0,6}|[a\n\r\t\u{0}\u{2028}\"\\\\]{0,6}".prop_map(Arc::from)
+}
+
+fn json() -> impl Strategy<Value = JsonText> {
+    prop_oneof![
+        Just("null"),
+        Just("{ \"a\" : 1.0e5, \"a\":-0 }"),
+        Just("{\n  \"a\": [true]\r\n}"),
+        Just("\"\\ud83d \\/ \u{e9}\""),
+        Just("123456789012345678901234567890"),
+    ]
+    .prop_map(|text| JsonText::parse(text).expect("these are JSON"))
+}
+
+fn part() -> impl Strategy<Value = ContentBlock> {
+    prop_oneof![
+        words().prop_map(ContentBlock::Text),
+        json().prop_map(|source| ContentBlock::Image(Image { source })),
+        (words(), json()).prop_map(|(kind, json)| ContentBlock::Opaque(Opaque { kind, json })),
+    ]
+}
+
+fn user_block() -> impl Strategy<Value = ContentBlock> {
+    prop_oneof![
+        part(),
+        (words(), prop::collection::vec(part(), 0..3), any::<bool>()).prop_map(
+            |(tool_use_id, content, is_error)| ContentBlock::ToolResult(ToolResult {
+                tool_use_id,
+                content,
+                is_error
+            })
+        ),
+    ]
+}
+
+fn model_block() -> impl Strategy<Value = ContentBlock> {
+    prop_oneof![
+        part(),
+        (words(), prop::option::of(words()))
+            .prop_map(|(text, signature)| ContentBlock::Thinking(Thinking { text, signature })),
+        (
+            words(),
+            words(),
+            prop::sample::select(&ToolClass::ALL[..]),
+            json()
+        )
+            .prop_map(|(id, name, class, input)| ContentBlock::ToolUse(ToolUse {
+                id,
+                name,
+                class,
+                input
+            })),
+    ]
+}
+
+fn message() -> impl Strategy<Value = Message> {
+    let content = prop_oneof![
+        prop::collection::vec(user_block(), 1..4).prop_map(|blocks| (Role::User, blocks)),
+        prop::collection::vec(model_block(), 1..4).prop_map(|blocks| (Role::Assistant, blocks)),
+    ];
+    let tags = prop::sample::subsequence(vec![Tag::TypedUser, Tag::Meta, Tag::Orphan], 0..3);
+    let time = prop_oneof![
+        Just(None),
+        any::<i64>().prop_map(Some),
+        (-400_000_000_000_000_i64..300_000_000_000_000).prop_map(Some),
+    ];
+    (content, time, prop::option::of(any::<[u64; 5]>()), tags).prop_map(
+        |((role, blocks), time, usage, tags)| {
+            let mut message = Message::new(role, blocks).with_tags(tags);
+            message.timestamp = time.map(Timestamp);
+            message.usage = usage.map(|[a, b, c, d, e]| Usage {
+                input_uncached: Tokens(a),
+                cache_write_5m: Tokens(b),
+                cache_write_1h: Tokens(c),
+                cache_read: Tokens(d),
+                output: Tokens(e),
+            });
+            message
+        },
+    )
+}
+
+fn session() -> impl Strategy<Value = Session> {
+    let messages = prop::collection::vec(message(), 1..6);
+    let compactions = prop::collection::vec((any::<u8>(), 0..4, message(), words()), 0..3);
+    let header = (
+        prop::option::of(words()),
+        prop::option::of(any::<u64>()),
+        prop::collection::vec((words(), json()), 0..2),
+        prop::collection::btree_map("\\PC{0,5}", any::<u64>(), 0..3),
+    );
+    (messages, compactions, header).prop_map(|(messages, compactions, header)| {
+        let (system, window, tools, warnings) = header;
+        let count = messages.len();
+        let messages: Vec<Arc<Message>> = messages
+            .into_iter()
+            .enumerate()
+            .map(|(at, mut message)| {
+                if message.role() == Role::Assistant && at % 2 == 0 {
+                    message.api_call = Some(ApiCallId(Arc::from(format!("call {at}"))));
+                }
+                Arc::new(message)
+            })
+            .collect();
+        let mut compactions: Vec<RecordedCompaction> = compactions
+            .into_iter()
+            .map(|(at, kind, message, trigger)| {
+                let at = usize::from(at) % (count + 1);
+                let mut pieces = vec![Recorded::Written(Arc::new(message)), Recorded::Kept(0..at)];
+                if at > 0 {
+                    let text = trigger.clone();
+                    pieces.push(Recorded::Edited {
+                        message: 0,
+                        block: 0,
+                        text,
+                    });
+                }
+                RecordedCompaction {
+                    at,
+                    pre_tokens: (kind == 0).then_some(Tokens(u64::MAX)),
+                    after: match kind {
+                        0 => CompactedTo::Missing,
+                        1 => CompactedTo::Encrypted,
+                        _ => CompactedTo::Replaced(pieces),
+                    },
+                    trigger: Some(trigger),
+                }
+            })
+            .collect();
+        compactions.sort_by_key(|compaction| compaction.at);
+        Session::new(SessionParts {
+            id: "made-up".to_owned(),
+            model: system.as_deref().map(str::to_owned),
+            system,
+            tools: tools
+                .into_iter()
+                .map(|(name, definition)| ToolSchema { name, definition })
+                .collect(),
+            messages,
+            compactions,
+            context_window: window.map(Tokens),
+            source: Source {
+                format: "made-up".to_owned(),
+                warnings,
+                ..Source::default()
+            },
+        })
+        .expect("made to be valid")
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn writing_and_reading_a_native_session_changes_nothing(session in session()) {
+        let read = round_trip(&session);
+        prop_assert_eq!(read.system(), session.system());
+        prop_assert_eq!(read.model(), session.model());
+        prop_assert_eq!(read.context_window(), session.context_window());
+    }
+
+    #[test]
+    fn no_bytes_make_an_importer_panic(
+        bytes in prop::collection::vec(any::<u8>(), 0..60),
+        at in 0_usize..4000,
+    ) {
+        let good = std::fs::read(fixture("claude-code/compaction.jsonl")).unwrap_or_default();
+        let at = at.min(good.len());
+        let mut broken = good[..at].to_vec();
+        broken.extend(&bytes);
+        broken.extend(&good[(at + bytes.len() / 2).min(good.len())..]);
+        for format in ["native", "claude-code"] {
+            let _ = read(format, &broken);
+            let _ = read(format, &bytes);
+        }
+    }
+}
+
+/// One row of the catalogue of recordings: file, tool calls, compactions.
+fn catalogue(text: &str) -> Vec<(String, usize, usize)> {
+    text.lines()
+        .filter_map(|row| {
+            let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+            let file = cells.get(1)?.strip_prefix("claude-code/")?;
+            Some((
+                file.to_owned(),
+                cells.get(4)?.parse().ok()?,
+                cells.get(7)?.parse().ok()?,
+            ))
+        })
+        .collect()
+}
+
+#[test]
+fn shared_claude_code_recordings_are_read_whole() {
+    let Some(folder) = shared::folder("sessions/claude-code") else {
+        return;
+    };
+    let catalogue = std::fs::read_to_string(folder.join("../CATALOG.md")).expect("the catalogue");
+    let rows = self::catalogue(&catalogue);
+    assert!(!rows.is_empty());
+    for (file, calls, compactions) in rows {
+        let sessions = import::load(&folder.join(&file)).expect("a good file");
+        let mut count = (0, 0, 0, 0, 0);
+        for session in &sessions {
+            for message in session.messages() {
+                count.0 += 1;
+                count.1 += message.tool_uses().count();
+                count.2 += message.tool_results().count();
+                count.3 += usize::from(message.has_tag(Tag::Orphan));
+            }
+            count.4 += session.compactions().len();
+            assert!(
+                session.source().unknown.is_empty(),
+                "{file}: {:?}",
+                session.source().unknown
+            );
+            round_trip(session);
+        }
+        println!(
+            "{file}: {} messages, {} API calls, {} tool calls, {} results, {} orphans, {} side chains, {} compactions, {:?}",
+            count.0,
+            sessions
+                .iter()
+                .map(|session| session.calls().len())
+                .sum::<usize>(),
+            count.1,
+            count.2,
+            count.3,
+            sessions.len() - 1,
+            count.4,
+            sessions
+                .iter()
+                .map(|session| &session.source().warnings)
+                .collect::<Vec<_>>(),
+        );
+        assert_eq!(count.1, calls, "{file}: tool calls");
+        assert!(count.1 - count.2 <= 1, "{file}: results");
+        assert_eq!(count.3, 0, "{file}: orphans");
+        assert_eq!(count.4, compactions, "{file}: compactions");
+    }
+}

@@ -1,0 +1,342 @@
+//! Makes messages out of records: the rules that hold for every product.
+//!
+//! Products write one record per block, per tool result or per keystroke; a model sees one
+//! message per API call and one answer to it. The [`Assembler`] of a conversation
+//! - merges the parts of one API call into one assistant message, whatever lies between them;
+//! - merges everything a user and the tools say before the next call into one user message, tool
+//!   results first;
+//! - keeps tool results that answer nothing, and tags their message;
+//! - drops what was recorded twice, and counts it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::ImportError;
+use super::lines::Lines;
+use crate::session::{
+    CompactedTo, ContentBlock, Message, Recorded, RecordedCompaction, Role, Session, SessionParts,
+    Source, Tag,
+};
+use crate::units::{ApiCallId, Timestamp, Usage};
+
+/// What one record of the model's says.
+#[derive(Debug, Default)]
+pub(super) struct AssistantRecord {
+    /// The call it came from; records that share it become one message.
+    pub(super) call: Option<ApiCallId>,
+    /// The model, unless the product wrote the record itself.
+    pub(super) model: Option<Arc<str>>,
+    /// What it adds to the message.
+    pub(super) blocks: Vec<ContentBlock>,
+    /// What the provider reports with this record; the largest of each counter is kept.
+    pub(super) usage: Option<Usage>,
+    /// When it was received.
+    pub(super) timestamp: Option<Timestamp>,
+    /// Added to the message's.
+    pub(super) tags: Vec<Tag>,
+}
+
+/// What one record of the user's or a tool's says.
+#[derive(Debug, Default)]
+pub(super) struct UserRecord {
+    /// What it adds to the message.
+    pub(super) blocks: Vec<ContentBlock>,
+    /// When it was sent.
+    pub(super) timestamp: Option<Timestamp>,
+    /// Added to the message's.
+    pub(super) tags: Vec<Tag>,
+}
+
+/// A message that may still grow; it always has content.
+#[derive(Debug, Default)]
+struct Draft {
+    call: Option<ApiCallId>,
+    assistant: bool,
+    blocks: Vec<ContentBlock>,
+    usage: Option<Usage>,
+    timestamp: Option<Timestamp>,
+    tags: BTreeSet<Tag>,
+}
+
+/// One conversation, growing record by record in the order of the file.
+#[derive(Debug, Default)]
+pub(super) struct Assembler {
+    drafts: Vec<Draft>,
+    calls: BTreeMap<ApiCallId, usize>,
+    /// Tool uses by message, so that a call of a million of them is still read in no time.
+    uses: BTreeSet<(usize, Arc<str>)>,
+    models: BTreeMap<Arc<str>, u64>,
+    results: Vec<ContentBlock>,
+    pending: Draft,
+    pending_records: Vec<Arc<str>>,
+    placed: BTreeMap<Arc<str>, usize>,
+    compactions: Vec<RecordedCompaction>,
+    always: Vec<Tag>,
+    /// What could not be used.
+    pub(super) source: Source,
+}
+
+impl Assembler {
+    /// A conversation whose messages all carry `tags`.
+    pub(super) fn new(tags: impl Into<Vec<Tag>>) -> Self {
+        Self {
+            always: tags.into(),
+            ..Self::default()
+        }
+    }
+
+    /// Whether nothing was said yet.
+    pub(super) fn is_empty(&self) -> bool {
+        self.drafts.is_empty() && self.pending.blocks.is_empty() && self.results.is_empty()
+    }
+
+    /// Adds a record of the model's. `record` names it, for [`Assembler::message_of`].
+    pub(super) fn assistant(&mut self, record: Option<&Arc<str>>, part: AssistantRecord) {
+        let known = part.call.as_ref().and_then(|call| self.calls.get(call));
+        let at = match known {
+            Some(at) => *at,
+            None if part.blocks.is_empty() => {
+                self.skip("assistant record without content");
+                return;
+            }
+            None => {
+                self.flush();
+                let at = self.drafts.len();
+                if let Some(call) = &part.call {
+                    self.calls.insert(call.clone(), at);
+                }
+                if let Some(model) = part.model {
+                    *self.models.entry(model).or_default() += 1;
+                }
+                self.drafts.push(Draft {
+                    call: part.call,
+                    assistant: true,
+                    timestamp: part.timestamp,
+                    ..Draft::default()
+                });
+                at
+            }
+        };
+        let mut repeated = 0;
+        let draft = &mut self.drafts[at];
+        for block in part.blocks {
+            if let ContentBlock::ToolUse(tool_use) = &block
+                && !self.uses.insert((at, tool_use.id.clone()))
+            {
+                repeated += 1;
+            } else {
+                draft.blocks.push(block);
+            }
+        }
+        draft.usage = match (draft.usage, part.usage) {
+            (Some(earlier), Some(later)) => Some(earlier.max(later)),
+            (earlier, later) => earlier.or(later),
+        };
+        draft.tags.extend(part.tags);
+        if let Some(record) = record {
+            self.placed.insert(record.clone(), at);
+        }
+        for _ in 0..repeated {
+            self.warn("a tool use was recorded twice; the second is left out");
+        }
+    }
+
+    /// Adds a record of the user's or a tool's. `record` names it.
+    pub(super) fn user(&mut self, record: Option<&Arc<str>>, part: UserRecord) {
+        if part.blocks.is_empty() {
+            self.skip("user record without content");
+            return;
+        }
+        for block in part.blocks {
+            match block {
+                ContentBlock::ToolResult(_) => self.results.push(block),
+                _ => self.pending.blocks.push(block),
+            }
+        }
+        // A message is sent when its last part is there.
+        self.pending.timestamp = part.timestamp.or(self.pending.timestamp);
+        self.pending.tags.extend(part.tags);
+        self.pending_records.extend(record.cloned());
+    }
+
+    /// Ends the user message that is being collected. Returns the number of messages so far.
+    pub(super) fn flush(&mut self) -> usize {
+        let mut draft = std::mem::take(&mut self.pending);
+        let said = std::mem::take(&mut draft.blocks);
+        draft.blocks = std::mem::take(&mut self.results);
+        draft.blocks.extend(said);
+        let records = std::mem::take(&mut self.pending_records);
+        if !draft.blocks.is_empty() {
+            for record in records {
+                self.placed.insert(record, self.drafts.len());
+            }
+            self.drafts.push(draft);
+        }
+        self.drafts.len()
+    }
+
+    /// The index of the message that a record became part of; none while it is collected.
+    pub(super) fn message_of(&self, record: &str) -> Option<usize> {
+        self.placed.get(record).copied()
+    }
+
+    /// Adds a compaction that happened before message `at`, and returns its index.
+    pub(super) fn compaction(&mut self, compaction: RecordedCompaction) -> usize {
+        self.compactions.push(compaction);
+        self.compactions.len() - 1
+    }
+
+    /// A compaction that may still have to be completed.
+    pub(super) fn compaction_mut(&mut self, index: usize) -> Option<&mut RecordedCompaction> {
+        self.compactions.get_mut(index)
+    }
+
+    /// Adds a piece to the context after a compaction.
+    pub(super) fn compacted_to(&mut self, index: usize, piece: Recorded) {
+        let Some(compaction) = self.compactions.get_mut(index) else {
+            return;
+        };
+        match &mut compaction.after {
+            CompactedTo::Replaced(pieces) => pieces.push(piece),
+            CompactedTo::Encrypted | CompactedTo::Missing => {
+                compaction.after = CompactedTo::Replaced(vec![piece]);
+            }
+        }
+    }
+
+    /// Counts something that had to be mended or cannot be trusted.
+    pub(super) fn warn(&mut self, what: &str) {
+        count(&mut self.source.warnings, what);
+    }
+
+    /// Counts something that is no part of the conversation.
+    pub(super) fn skip(&mut self, what: &str) {
+        count(&mut self.source.skipped, what);
+    }
+
+    /// The session, or none if nothing was said.
+    pub(super) fn finish(
+        mut self,
+        id: String,
+        lines: &Lines,
+    ) -> Result<Option<Session>, ImportError> {
+        if self.flush() == 0 {
+            return Ok(None);
+        }
+        self.pair();
+        // The model of most calls; of several, the first by name.
+        let most = self.models.values().copied().max();
+        let model = self
+            .models
+            .iter()
+            .find(|(_, calls)| Some(**calls) == most)
+            .map(|(model, _)| model.to_string());
+        let always = self.always;
+        let messages = self.drafts.into_iter().map(|draft| {
+            let role = if draft.assistant {
+                Role::Assistant
+            } else {
+                Role::User
+            };
+            let mut message = Message::new(role, draft.blocks)
+                .with_tags(draft.tags.into_iter().chain(always.iter().copied()));
+            message.timestamp = draft.timestamp;
+            message.api_call = draft.call;
+            message.usage = draft.usage;
+            Arc::new(message)
+        });
+        let parts = SessionParts {
+            id,
+            messages: messages.collect(),
+            compactions: self.compactions,
+            model,
+            source: self.source,
+            ..SessionParts::default()
+        };
+        match Session::new(parts) {
+            Ok(session) => Ok(Some(session)),
+            Err(source) => Err(ImportError::Session {
+                path: lines.path(),
+                source,
+            }),
+        }
+    }
+
+    /// Pairs results with earlier uses: tags orphans, drops repetitions, counts second answers.
+    ///
+    /// A second answer that differs from the first stays where it was recorded: a provider would
+    /// refuse it, but which of the two the agent saw is not ours to decide. One that says the
+    /// same is dropped, unless its message would then be empty.
+    fn pair(&mut self) {
+        let mut asked: BTreeSet<Arc<str>> = BTreeSet::new();
+        let mut answered: BTreeMap<Arc<str>, ContentBlock> = BTreeMap::new();
+        let (mut orphans, mut same, mut other) = (0, 0, 0);
+        for draft in &mut self.drafts {
+            let mut kept = Vec::with_capacity(draft.blocks.len());
+            let mut left = draft.blocks.len();
+            for block in std::mem::take(&mut draft.blocks) {
+                left -= 1;
+                match &block {
+                    ContentBlock::ToolUse(tool_use) => {
+                        asked.insert(tool_use.id.clone());
+                    }
+                    ContentBlock::ToolResult(result) => {
+                        let id = &result.tool_use_id;
+                        if !asked.contains(id) {
+                            orphans += 1;
+                            draft.tags.insert(Tag::Orphan);
+                        } else if let Some(earlier) = answered.get(id) {
+                            if *earlier == block && (left > 0 || !kept.is_empty()) {
+                                same += 1;
+                                continue;
+                            }
+                            other += 1;
+                        } else {
+                            answered.insert(id.clone(), block.clone());
+                        }
+                    }
+                    ContentBlock::Text(_)
+                    | ContentBlock::Thinking(_)
+                    | ContentBlock::Image(_)
+                    | ContentBlock::Opaque(_) => {}
+                }
+                kept.push(block);
+            }
+            draft.blocks = kept;
+        }
+        for (count, what) in [
+            (orphans, "a tool result answers no earlier tool use"),
+            (
+                same,
+                "a tool result was recorded twice; the second is left out",
+            ),
+            (
+                other,
+                "a tool use was answered twice; both answers are kept",
+            ),
+        ] {
+            if count > 0 {
+                *self.source.warnings.entry(what.to_owned()).or_default() += count;
+            }
+        }
+    }
+}
+
+/// Counts one `what`. Names come from the file, so they are cut where they get absurd.
+pub(super) fn count(counts: &mut BTreeMap<String, u64>, what: &str) {
+    let name: String = what.chars().take(80).collect();
+    *counts.entry(name).or_default() += 1;
+}
+
+/// Adds the counts of `other` to `source`.
+pub(super) fn add_counts(source: &mut Source, other: Source) {
+    for (to, from) in [
+        (&mut source.skipped, other.skipped),
+        (&mut source.unknown, other.unknown),
+        (&mut source.warnings, other.warnings),
+    ] {
+        for (what, count) in from {
+            *to.entry(what).or_default() += count;
+        }
+    }
+}

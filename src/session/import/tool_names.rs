@@ -1,0 +1,263 @@
+//! What a tool does, told from its name: one table for the names of all products.
+
+use crate::session::ToolClass;
+
+/// The class of the tool `name`; [`ToolClass::Other`] where the name is not in the table.
+///
+/// Case, `_`, `-`, `.` and spaces do not matter: `read_file`, `ReadFile` and `readFile` are one
+/// name.
+///
+/// ```
+/// use proctor::session::{ToolClass, import::tool_names::class_of};
+///
+/// assert_eq!(class_of("MultiEdit"), ToolClass::Edit);
+/// assert_eq!(class_of("mcp__github__get_issue"), ToolClass::Mcp);
+/// assert_eq!(class_of("frobnicate"), ToolClass::Other);
+/// ```
+pub fn class_of(name: &str) -> ToolClass {
+    if name
+        .get(..5)
+        .is_some_and(|head| head.eq_ignore_ascii_case("mcp__"))
+    {
+        return ToolClass::Mcp;
+    }
+    let plain: String = name
+        .chars()
+        .filter(|c| !matches!(c, '_' | '-' | '.' | ' '))
+        .map(|c| c.to_ascii_lowercase())
+        .collect();
+    NAMES
+        .iter()
+        .find(|(_, names)| names.contains(&plain.as_str()))
+        .map_or(ToolClass::Other, |(class, _)| *class)
+}
+
+/// Names in lower case and without separators, by class.
+const NAMES: &[(ToolClass, &[&str])] = &[
+    (
+        ToolClass::Read,
+        &[
+            "read",
+            "readfile",
+            "readfiles",
+            "readmanyfiles",
+            "notebookread",
+            "view",
+            "viewfile",
+            "viewimage",
+            "openfile",
+            "open",
+            "cat",
+            "fileread",
+            "getfilecontents",
+        ],
+    ),
+    (
+        ToolClass::Shell,
+        &[
+            "bash",
+            "bashoutput",
+            "killshell",
+            "killbash",
+            "powershell",
+            "shell",
+            "shellcommand",
+            "localshell",
+            "localshellcall",
+            "sh",
+            "exec",
+            "execcommand",
+            "writestdin",
+            "containerexec",
+            "unifiedexec",
+            "terminal",
+            "runterminalcmd",
+            "runterminalcommand",
+            "runinterminal",
+            "runshellcommand",
+            "runcommand",
+            "executecommand",
+            "executebash",
+            "run",
+            "cmdrun",
+            "taskoutput",
+            "taskstop",
+            "monitor",
+            "readbash",
+            "writebash",
+            "stopbash",
+            "listbash",
+            "listpowershell",
+            "readpowershell",
+            "writepowershell",
+            "stoppowershell",
+            "developershell",
+        ],
+    ),
+    (
+        ToolClass::Grep,
+        &[
+            "grep",
+            "rg",
+            "ripgrep",
+            "grepsearch",
+            "searchfilecontent",
+            "searchfiles",
+            "searchfile",
+            "searchdir",
+            "searchcode",
+            "codesearch",
+            "textsearch",
+        ],
+    ),
+    (
+        ToolClass::Glob,
+        &[
+            "glob",
+            "globsearch",
+            "ls",
+            "list",
+            "listdir",
+            "listfiles",
+            "listdirectory",
+            "find",
+            "findfile",
+            "findfiles",
+            "filesearch",
+            "tree",
+        ],
+    ),
+    (
+        ToolClass::WebSearch,
+        &[
+            "websearch",
+            "websearchcall",
+            "googlewebsearch",
+            "searchweb",
+            "tavilysearch",
+        ],
+    ),
+    (
+        ToolClass::WebFetch,
+        &[
+            "webfetch",
+            "fetch",
+            "fetchurl",
+            "fetchwebpage",
+            "readurl",
+            "httpget",
+        ],
+    ),
+    (
+        ToolClass::Edit,
+        &[
+            "edit",
+            "multiedit",
+            "notebookedit",
+            "editfile",
+            "fileedit",
+            "replace",
+            "replaceinfile",
+            "searchreplace",
+            "searchandreplace",
+            "strreplace",
+            "strreplaceeditor",
+            "strreplacebasededittool",
+            "texteditor",
+            "developertexteditor",
+            "applypatch",
+            "applydiff",
+            "patch",
+            "insert",
+            "insertcontent",
+        ],
+    ),
+    (
+        ToolClass::Write,
+        &[
+            "write",
+            "writefile",
+            "writetofile",
+            "filewrite",
+            "create",
+            "createfile",
+            "savefile",
+        ],
+    ),
+    (
+        ToolClass::Todo,
+        &[
+            "todo",
+            "todowrite",
+            "todoread",
+            "writetodos",
+            "updatetodolist",
+            "managetodolist",
+            "updateplan",
+            "updatetodo",
+            "taskcreate",
+            "taskupdate",
+            "tasklist",
+            "taskget",
+            "tasktracker",
+            "plan",
+        ],
+    ),
+    (
+        ToolClass::Agent,
+        &[
+            "task",
+            "agent",
+            "subagent",
+            "spawnagent",
+            "sendinput",
+            "waitagent",
+            "newtask",
+            "delegate",
+            "dispatchagent",
+            "sendmessage",
+            "usesubagents",
+        ],
+    ),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn knows_a_tool_by_any_products_spelling() {
+        for (name, class) in [
+            ("Read", ToolClass::Read),
+            ("read_file", ToolClass::Read),
+            ("KillShell", ToolClass::Shell),
+            ("container.exec", ToolClass::Shell),
+            ("LS", ToolClass::Glob),
+            ("google_web_search", ToolClass::WebSearch),
+            ("WebFetch", ToolClass::WebFetch),
+            ("apply_patch", ToolClass::Edit),
+            ("TaskCreate", ToolClass::Todo),
+            ("Task", ToolClass::Agent),
+            ("mcp__db__query", ToolClass::Mcp),
+            ("", ToolClass::Other),
+            ("mcpé", ToolClass::Other),
+        ] {
+            assert_eq!(class_of(name), class, "{name}");
+        }
+    }
+
+    #[test]
+    fn the_table_holds_each_name_once_and_in_plain_spelling() {
+        let mut all: Vec<&str> = NAMES
+            .iter()
+            .flat_map(|(_, names)| *names)
+            .copied()
+            .collect();
+        let plain = |name: &&str| name.bytes().all(|b| b.is_ascii_lowercase());
+        assert!(all.iter().all(plain));
+        let count = all.len();
+        all.sort_unstable();
+        all.dedup();
+        assert_eq!(all.len(), count);
+    }
+}
