@@ -16,9 +16,8 @@
 //! - Two prompts with one parent mean that the user went back and asked anew. Only the branch that
 //!   the file ends in is kept. Any other fork is parallel tool calls and stays.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::io::BufRead;
-use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -26,17 +25,18 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
-use super::assemble::{Assembler, AssistantRecord, UserRecord, add_counts, count};
+use super::assemble::{AssistantRecord, UserRecord, add_counts, count};
 use super::lines::{Line, Lines, Strictness, head_lines};
 use super::{ImportError, Importer};
-use crate::session::{
-    CompactedTo, ContentBlock, Message, Recorded, RecordedCompaction, Role, Session, Source, Tag,
-};
-use crate::units::{ApiCallId, Timestamp, Tokens};
+use crate::session::{ContentBlock, Session, Source, Tag};
+use crate::units::{ApiCallId, Timestamp};
 use attachments::{Attached, attached};
-use records::{ApiMessage, CompactMetadata, Preserved, Record, Speaker};
+use chain::{Chain, Entry, Said};
+use records::{ApiMessage, CompactMetadata, Record, Speaker};
 
 mod attachments;
+mod branches;
+mod chain;
 mod records;
 
 /// Reads Claude Code's recordings, versions 1.0 to 2.1.
@@ -120,7 +120,11 @@ impl Importer for ClaudeCode {
         while let Some(line) = lines.next()? {
             recording.read(&line)?;
         }
-        recording.leave_abandoned_branches();
+        branches::leave_abandoned(
+            &mut recording.entries,
+            &recording.parents,
+            &mut recording.source.warnings,
+        );
         recording.sessions(&lines)
     }
 }
@@ -151,24 +155,6 @@ fn is_record(line: &[u8]) -> bool {
                     || probe.leaf_uuid.is_some())
         }
     }
-}
-
-/// What a record adds to its conversation.
-enum Said {
-    Assistant(AssistantRecord),
-    User(UserRecord),
-    Summary(Vec<ContentBlock>),
-    Attachment(Vec<ContentBlock>, Tag),
-    Boundary(CompactMetadata),
-}
-
-/// A record that is part of a conversation.
-struct Entry {
-    uuid: Option<Arc<str>>,
-    parent: Option<Arc<str>>,
-    chain: usize,
-    timestamp: Option<Timestamp>,
-    said: Said,
 }
 
 /// Everything one file says, before it is put together.
@@ -380,92 +366,11 @@ impl Recording {
         })
     }
 
-    /// Drops what the user went back from: of several prompts with one parent, only the one that
-    /// the end of the file descends from stays, with its descendants.
-    fn leave_abandoned_branches(&mut self) {
-        let mut prompts: BTreeMap<&Arc<str>, Vec<&Arc<str>>> = BTreeMap::new();
-        for entry in &self.entries {
-            if let (Some(uuid), Some(parent), Said::User(said), 0) =
-                (&entry.uuid, &entry.parent, &entry.said, entry.chain)
-                && said.tags.contains(&Tag::TypedUser)
-            {
-                prompts.entry(parent).or_default().push(uuid);
-            }
-        }
-        prompts.retain(|_, siblings| siblings.len() > 1);
-        if prompts.is_empty() {
-            return;
-        }
-        let last = self.entries.iter().rev().find(|entry| {
-            entry.chain == 0 && matches!(entry.said, Said::User(_) | Said::Assistant(_))
-        });
-        let mut path: BTreeSet<&Arc<str>> = BTreeSet::new();
-        let mut at = last.and_then(|entry| entry.uuid.as_ref());
-        while let Some(uuid) = at {
-            if !path.insert(uuid) {
-                break;
-            }
-            at = self.parents.get(uuid).and_then(Option::as_ref);
-        }
-        // Whether a record descends from an abandoned prompt (the prompt itself included).
-        let mut abandoned: BTreeMap<&Arc<str>, bool> = BTreeMap::new();
-        for siblings in prompts.values() {
-            let kept = siblings
-                .iter()
-                .find(|uuid| path.contains(**uuid))
-                .or(siblings.last());
-            for uuid in siblings {
-                if Some(uuid) != kept {
-                    abandoned.insert(uuid, true);
-                }
-            }
-        }
-        for start in self.parents.keys() {
-            let mut walked: Vec<&Arc<str>> = Vec::new();
-            let mut seen: BTreeSet<&Arc<str>> = BTreeSet::new();
-            let mut at = Some(start);
-            let mut found = false;
-            while let Some(uuid) = at {
-                if let Some(known) = abandoned.get(uuid) {
-                    found = *known;
-                    break;
-                }
-                if !seen.insert(uuid) {
-                    break;
-                }
-                walked.push(uuid);
-                at = self.parents.get(uuid).and_then(Option::as_ref);
-            }
-            for uuid in walked {
-                abandoned.insert(uuid, found);
-            }
-        }
-        let gone: BTreeSet<Arc<str>> = abandoned
-            .into_iter()
-            .filter(|(_, is)| *is)
-            .map(|(uuid, _)| uuid.clone())
-            .collect();
-        let source = &mut self.source;
-        self.entries.retain(|entry| {
-            let stays = entry.uuid.as_ref().is_none_or(|uuid| !gone.contains(uuid));
-            if !stays {
-                count(
-                    &mut source.warnings,
-                    "abandoned branch: a record the user went back from is left out",
-                );
-            }
-            stays
-        });
-    }
-
     /// Puts the conversations together, in the order of the file.
     fn sessions(mut self, lines: &Lines<'_>) -> Result<Vec<Session>, ImportError> {
         let mut chains: Vec<Chain> = Vec::new();
         chains.push(Chain::default());
-        chains.resize_with(self.side_chains + 1, || Chain {
-            assembler: Assembler::new([Tag::Sidechain]),
-            open: None,
-        });
+        chains.resize_with(self.side_chains + 1, Chain::side);
         for entry in std::mem::take(&mut self.entries) {
             if let Some(chain) = chains.get_mut(entry.chain) {
                 chain.add(entry, &self.parents);
@@ -536,209 +441,4 @@ fn speaker_of(blocks: &[ContentBlock], is_meta: bool, side: bool) -> Option<Tag>
         }
     }
     injected.or((!side).then_some(Tag::TypedUser))
-}
-
-/// One conversation with the compaction that is being read, if any.
-#[derive(Default)]
-struct Chain {
-    assembler: Assembler,
-    open: Option<Open>,
-}
-
-/// A compaction whose end was not seen yet.
-struct Open {
-    index: usize,
-    phase: Phase,
-    kept: Vec<Range<usize>>,
-    kept_first: bool,
-}
-
-/// How far a compaction was read.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Phase {
-    /// The summary is still to come.
-    Boundary,
-    /// Attachments may follow, which belong to the new context.
-    Summary,
-    /// The same, at the start of the file: summary and attachments become the first message.
-    Start,
-}
-
-impl Chain {
-    fn add(&mut self, entry: Entry, known: &BTreeMap<Arc<str>, Option<Arc<str>>>) {
-        let uuid = entry.uuid.as_ref();
-        match entry.said {
-            Said::Assistant(part) => {
-                self.close();
-                self.assembler.assistant(uuid, part);
-            }
-            Said::User(part) => {
-                // A command's echo may stand between boundary and summary.
-                if self
-                    .open
-                    .as_ref()
-                    .is_some_and(|open| open.phase != Phase::Boundary)
-                {
-                    self.close();
-                }
-                self.assembler.user(uuid, part);
-            }
-            Said::Attachment(blocks, tag) => match &self.open {
-                Some(open) if open.phase == Phase::Summary => {
-                    let written = written(blocks, tag, entry.timestamp);
-                    self.assembler.compacted_to(open.index, written);
-                }
-                _ => self.assembler.user(
-                    uuid,
-                    UserRecord {
-                        blocks,
-                        timestamp: entry.timestamp,
-                        tags: vec![tag],
-                    },
-                ),
-            },
-            Said::Boundary(metadata) => {
-                self.close();
-                self.boundary(entry.uuid.as_deref(), metadata, known);
-            }
-            Said::Summary(blocks) => self.summary(uuid, blocks, entry.timestamp),
-        }
-    }
-
-    fn boundary(
-        &mut self,
-        uuid: Option<&str>,
-        metadata: CompactMetadata,
-        known: &BTreeMap<Arc<str>, Option<Arc<str>>>,
-    ) {
-        let at = self.assembler.flush();
-        let index = self.assembler.compaction(RecordedCompaction {
-            at,
-            trigger: metadata.trigger,
-            pre_tokens: metadata
-                .pre_tokens
-                .and_then(|tokens| tokens.as_u64())
-                .map(Tokens),
-            after: CompactedTo::Missing,
-        });
-        let preserved = metadata.preserved_messages.or(metadata.preserved_segment);
-        let preserved = preserved.unwrap_or_default();
-        // What is kept hangs below its anchor: the boundary itself, or (mostly) the summary.
-        let kept_first = uuid.is_some() && preserved.anchor_uuid.as_deref() == uuid;
-        let kept = self.kept(&preserved, known);
-        self.open = Some(Open {
-            index,
-            phase: Phase::Boundary,
-            kept,
-            kept_first,
-        });
-    }
-
-    /// The messages that a compaction left as they were. A message is kept whole if a part is.
-    fn kept(
-        &mut self,
-        preserved: &Preserved,
-        known: &BTreeMap<Arc<str>, Option<Arc<str>>>,
-    ) -> Vec<Range<usize>> {
-        let find = |uuid: &Option<Arc<str>>| {
-            uuid.as_ref()
-                .and_then(|uuid| self.assembler.message_of(uuid))
-        };
-        let Some(uuids) = &preserved.uuids else {
-            return match (find(&preserved.head_uuid), find(&preserved.tail_uuid)) {
-                (Some(head), Some(tail)) if head <= tail => {
-                    std::iter::once(head..tail + 1).collect()
-                }
-                _ => {
-                    if preserved.head_uuid.is_some() {
-                        self.warn_not_kept();
-                    }
-                    Vec::new()
-                }
-            };
-        };
-        let mut ranges: Vec<Range<usize>> = Vec::new();
-        for uuid in uuids {
-            let Some(message) = self.assembler.message_of(uuid) else {
-                if !known.contains_key(uuid) {
-                    self.warn_not_kept();
-                }
-                continue;
-            };
-            match ranges.last_mut() {
-                Some(range) if range.contains(&message) => {}
-                Some(range) if range.end == message => range.end += 1,
-                _ => ranges.push(message..message + 1),
-            }
-        }
-        ranges
-    }
-
-    fn warn_not_kept(&mut self) {
-        self.assembler
-            .warn("a compaction kept a message that is not in the file");
-    }
-
-    fn summary(
-        &mut self,
-        uuid: Option<&Arc<str>>,
-        blocks: Vec<ContentBlock>,
-        timestamp: Option<Timestamp>,
-    ) {
-        if self.open.is_none() {
-            self.boundary(None, CompactMetadata::default(), &BTreeMap::new());
-        }
-        let Some(open) = &mut self.open else {
-            return;
-        };
-        if open.phase == Phase::Boundary {
-            open.phase = if self.assembler.is_empty() {
-                Phase::Start
-            } else {
-                Phase::Summary
-            };
-        } else {
-            // More than one summary message: the kept messages stay where they are.
-            open.kept.clear();
-        }
-        if open.phase == Phase::Start {
-            let part = UserRecord {
-                blocks,
-                timestamp,
-                tags: vec![Tag::CompactSummary],
-            };
-            self.assembler.user(uuid, part);
-            return;
-        }
-        let kept: Vec<Recorded> = open.kept.drain(..).map(Recorded::Kept).collect();
-        let summary = std::iter::once(written(blocks, Tag::CompactSummary, timestamp));
-        let pieces: Vec<Recorded> = if open.kept_first {
-            kept.into_iter().chain(summary).collect()
-        } else {
-            summary.chain(kept).collect()
-        };
-        for piece in pieces {
-            self.assembler.compacted_to(open.index, piece);
-        }
-    }
-
-    /// Ends the compaction that is being read.
-    fn close(&mut self) {
-        let Some(open) = self.open.take() else {
-            return;
-        };
-        if open.phase == Phase::Start {
-            let at = self.assembler.flush();
-            if let Some(compaction) = self.assembler.compaction_mut(open.index) {
-                compaction.at = at;
-                compaction.after = CompactedTo::Replaced(vec![Recorded::Kept(0..at)]);
-            }
-        }
-    }
-}
-
-fn written(blocks: Vec<ContentBlock>, tag: Tag, timestamp: Option<Timestamp>) -> Recorded {
-    let mut message = Message::new(Role::User, blocks).with_tags([tag]);
-    message.timestamp = timestamp;
-    Recorded::Written(Arc::new(message))
 }

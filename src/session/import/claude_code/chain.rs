@@ -1,0 +1,242 @@
+//! One conversation of a recording, and the compactions in it.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::records::{CompactMetadata, Preserved};
+use crate::session::import::assemble::{Assembler, AssistantRecord, UserRecord};
+use crate::session::{CompactedTo, ContentBlock, Message, Recorded, RecordedCompaction, Role, Tag};
+use crate::units::{Timestamp, Tokens};
+
+/// What a record adds to its conversation.
+pub(super) enum Said {
+    Assistant(AssistantRecord),
+    User(UserRecord),
+    Summary(Vec<ContentBlock>),
+    Attachment(Vec<ContentBlock>, Tag),
+    Boundary(CompactMetadata),
+}
+
+/// A record that is part of a conversation.
+pub(super) struct Entry {
+    pub(super) uuid: Option<Arc<str>>,
+    pub(super) parent: Option<Arc<str>>,
+    pub(super) chain: usize,
+    pub(super) timestamp: Option<Timestamp>,
+    pub(super) said: Said,
+}
+
+/// One conversation with the compaction that is being read, if any.
+#[derive(Default)]
+pub(super) struct Chain {
+    pub(super) assembler: Assembler,
+    open: Option<Open>,
+}
+
+/// A compaction whose end was not seen yet.
+struct Open {
+    index: usize,
+    phase: Phase,
+    kept: Vec<Range<usize>>,
+    kept_first: bool,
+}
+
+/// How far a compaction was read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// The summary is still to come.
+    Boundary,
+    /// Attachments may follow, which belong to the new context.
+    Summary,
+    /// The same, at the start of the file: summary and attachments become the first message.
+    Start,
+}
+
+impl Chain {
+    /// A sub-agent's conversation.
+    pub(super) fn side() -> Self {
+        Self {
+            assembler: Assembler::new([Tag::Sidechain]),
+            open: None,
+        }
+    }
+
+    /// Adds a record; `known` names all records of the file.
+    pub(super) fn add(&mut self, entry: Entry, known: &BTreeMap<Arc<str>, Option<Arc<str>>>) {
+        let uuid = entry.uuid.as_ref();
+        match entry.said {
+            Said::Assistant(part) => {
+                self.close();
+                self.assembler.assistant(uuid, part);
+            }
+            Said::User(part) => {
+                // A command's echo may stand between boundary and summary.
+                if self
+                    .open
+                    .as_ref()
+                    .is_some_and(|open| open.phase != Phase::Boundary)
+                {
+                    self.close();
+                }
+                self.assembler.user(uuid, part);
+            }
+            Said::Attachment(blocks, tag) => match &self.open {
+                Some(open) if open.phase == Phase::Summary => {
+                    let written = written(blocks, tag, entry.timestamp);
+                    self.assembler.compacted_to(open.index, written);
+                }
+                _ => self.assembler.user(
+                    uuid,
+                    UserRecord {
+                        blocks,
+                        timestamp: entry.timestamp,
+                        tags: vec![tag],
+                    },
+                ),
+            },
+            Said::Boundary(metadata) => {
+                self.close();
+                self.boundary(entry.uuid.as_deref(), metadata, known);
+            }
+            Said::Summary(blocks) => self.summary(uuid, blocks, entry.timestamp),
+        }
+    }
+
+    fn boundary(
+        &mut self,
+        uuid: Option<&str>,
+        metadata: CompactMetadata,
+        known: &BTreeMap<Arc<str>, Option<Arc<str>>>,
+    ) {
+        let at = self.assembler.flush();
+        let index = self.assembler.compaction(RecordedCompaction {
+            at,
+            trigger: metadata.trigger,
+            pre_tokens: metadata
+                .pre_tokens
+                .and_then(|tokens| tokens.as_u64())
+                .map(Tokens),
+            after: CompactedTo::Missing,
+        });
+        let preserved = metadata.preserved_messages.or(metadata.preserved_segment);
+        let preserved = preserved.unwrap_or_default();
+        // What is kept hangs below its anchor: the boundary itself, or (mostly) the summary.
+        let kept_first = uuid.is_some() && preserved.anchor_uuid.as_deref() == uuid;
+        let kept = self.kept(&preserved, known);
+        self.open = Some(Open {
+            index,
+            phase: Phase::Boundary,
+            kept,
+            kept_first,
+        });
+    }
+
+    /// The messages that a compaction left as they were. A message is kept whole if a part is.
+    fn kept(
+        &mut self,
+        preserved: &Preserved,
+        known: &BTreeMap<Arc<str>, Option<Arc<str>>>,
+    ) -> Vec<Range<usize>> {
+        let find = |uuid: &Option<Arc<str>>| {
+            uuid.as_ref()
+                .and_then(|uuid| self.assembler.message_of(uuid))
+        };
+        let Some(uuids) = &preserved.uuids else {
+            return match (find(&preserved.head_uuid), find(&preserved.tail_uuid)) {
+                (Some(head), Some(tail)) if head <= tail => {
+                    std::iter::once(head..tail + 1).collect()
+                }
+                _ => {
+                    if preserved.head_uuid.is_some() {
+                        self.warn_not_kept();
+                    }
+                    Vec::new()
+                }
+            };
+        };
+        let mut ranges: Vec<Range<usize>> = Vec::new();
+        for uuid in uuids {
+            let Some(message) = self.assembler.message_of(uuid) else {
+                if !known.contains_key(uuid) {
+                    self.warn_not_kept();
+                }
+                continue;
+            };
+            match ranges.last_mut() {
+                Some(range) if range.contains(&message) => {}
+                Some(range) if range.end == message => range.end += 1,
+                _ => ranges.push(message..message + 1),
+            }
+        }
+        ranges
+    }
+
+    fn warn_not_kept(&mut self) {
+        self.assembler
+            .warn("a compaction kept a message that is not in the file");
+    }
+
+    fn summary(
+        &mut self,
+        uuid: Option<&Arc<str>>,
+        blocks: Vec<ContentBlock>,
+        timestamp: Option<Timestamp>,
+    ) {
+        if self.open.is_none() {
+            self.boundary(None, CompactMetadata::default(), &BTreeMap::new());
+        }
+        let Some(open) = &mut self.open else {
+            return;
+        };
+        if open.phase == Phase::Boundary {
+            open.phase = if self.assembler.is_empty() {
+                Phase::Start
+            } else {
+                Phase::Summary
+            };
+        } else {
+            // More than one summary message: the kept messages stay where they are.
+            open.kept.clear();
+        }
+        if open.phase == Phase::Start {
+            let part = UserRecord {
+                blocks,
+                timestamp,
+                tags: vec![Tag::CompactSummary],
+            };
+            self.assembler.user(uuid, part);
+            return;
+        }
+        let kept: Vec<Recorded> = open.kept.drain(..).map(Recorded::Kept).collect();
+        let summary = std::iter::once(written(blocks, Tag::CompactSummary, timestamp));
+        let pieces: Vec<Recorded> = if open.kept_first {
+            kept.into_iter().chain(summary).collect()
+        } else {
+            summary.chain(kept).collect()
+        };
+        for piece in pieces {
+            self.assembler.compacted_to(open.index, piece);
+        }
+    }
+
+    /// Ends the compaction that is being read.
+    pub(super) fn close(&mut self) {
+        let Some(open) = self.open.take() else {
+            return;
+        };
+        if open.phase == Phase::Start {
+            let at = self.assembler.flush();
+            if let Some(compaction) = self.assembler.compaction_mut(open.index) {
+                compaction.at = at;
+                compaction.after = CompactedTo::Replaced(vec![Recorded::Kept(0..at)]);
+            }
+        }
+    }
+}
+
+fn written(blocks: Vec<ContentBlock>, tag: Tag, timestamp: Option<Timestamp>) -> Recorded {
+    let mut message = Message::new(Role::User, blocks).with_tags([tag]);
+    message.timestamp = timestamp;
+    Recorded::Written(Arc::new(message))
+}
