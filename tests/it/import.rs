@@ -18,6 +18,7 @@ use proctor::units::{ApiCallId, Timestamp};
 use crate::shared;
 
 mod native;
+mod records;
 
 fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -615,5 +616,25 @@ fn shared_claude_code_recordings_are_read_whole() {
         assert!(count.1 - count.2 <= 1, "{file}: results");
         assert_eq!(count.3, 0, "{file}: orphans");
         assert_eq!(count.4, compactions, "{file}: compactions");
+    }
+}
+
+#[test]
+fn tells_a_format_by_the_start_of_a_line_that_is_longer_than_it_looks() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let long = "x".repeat(100_000);
+    let claude = format!(
+        r#"{{"parentUuid":null,"isSidechain":false,"sessionId":"s","type":"user","message":{{"content":"{long}"}},"uuid":"u"}}"#
+    );
+    let native = format!(
+        r#"{{"format": "proctor-session","version":1,"id":"a","system":"{long}"}}
+{{"role":"user","content":[{{"type":"text","text":"a"}}]}}
+"#
+    );
+    for (text, format) in [(claude, "claude-code"), (native, "native")] {
+        let path = folder.path().join(format);
+        std::fs::write(&path, text).expect("the folder can be written to");
+        let sessions = import::load(&path).expect(format);
+        assert_eq!(sessions[0].source().format, format);
     }
 }

@@ -39,8 +39,7 @@ struct HeaderIn<'a> {
     tools: Vec<ToolIn<'a>>,
     model: Option<String>,
     context_window: Option<u64>,
-    #[serde(default)]
-    source: Source,
+    source: Option<Source>,
 }
 
 #[derive(Deserialize)]
@@ -216,7 +215,11 @@ pub(super) fn header(line: &Line<'_>) -> Result<SessionParts, ImportError> {
         tools: tools.collect::<Result<_, ImportError>>()?,
         model: header.model,
         context_window: header.context_window.map(Tokens),
-        source: header.source,
+        // Written by hand, most likely.
+        source: header.source.unwrap_or_else(|| Source {
+            format: "native".to_owned(),
+            ..Source::default()
+        }),
         ..SessionParts::default()
     })
 }
