@@ -1,19 +1,44 @@
 //! Synthetic sessions: seeded, byte-identical on every platform, with known ground truth.
+//!
+//! A [`Recipe`] names a family, a seed and a length; [`generate`] makes the session and, apart
+//! from it, the facts that were planted in it. The words and grammars are the generator's own:
+//! nothing that later measures a session may know them.
 
-use super::Session;
 use super::ground_truth::GroundTruth;
+use super::{Session, SessionError};
 use crate::tokens::CountedTexts;
 use crate::units::Tokens;
 
+mod code_review;
+mod facts;
+mod grammar;
+mod random;
+mod tools;
+mod workspace;
+
 /// A session made to order.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recipe {
     /// Name of the family, as in [`FAMILIES`].
     pub family: String,
-    /// Same recipe, same bytes.
+    /// Same recipe, same bytes. Where the length is in tokens, the same counter too.
     pub seed: u64,
     /// How long it gets.
     pub length: Length,
+    /// How many facts are planted, in percent of the family's own number; at most 400.
+    pub fact_percent: u32,
+}
+
+impl Default for Recipe {
+    /// Two hours of code review.
+    fn default() -> Self {
+        Self {
+            family: "code-review".to_owned(),
+            seed: 1,
+            length: Length::Rounds(120),
+            fact_percent: 100,
+        }
+    }
 }
 
 /// How long a synthetic session gets.
@@ -21,7 +46,8 @@ pub struct Recipe {
 pub enum Length {
     /// This many rounds (API calls).
     Rounds(u32),
-    /// Rounds are added until the full history has at least this many tokens.
+    /// Rounds are added until the full history (system prompt, tool definitions and messages) has
+    /// at least this many tokens; the final answer follows.
     Tokens(Tokens),
 }
 
@@ -43,8 +69,87 @@ pub trait Family: Sync {
     fn description(&self) -> &'static str;
 
     /// Makes one session. `counts` measures it where the recipe asks for tokens.
-    fn generate(&self, recipe: &Recipe, counts: &CountedTexts) -> Generated;
+    ///
+    /// Called by [`generate`] only, which has checked the recipe.
+    fn generate(&self, recipe: &Recipe, counts: &CountedTexts) -> Result<Generated, SessionError>;
 }
 
 /// All families, in the order of the documentation.
-pub static FAMILIES: &[&dyn Family] = &[];
+pub static FAMILIES: &[&dyn Family] = &[&code_review::CodeReview];
+
+/// Makes the session a recipe asks for.
+pub fn generate(recipe: &Recipe, counts: &CountedTexts) -> Result<Generated, SyntheticError> {
+    let Some(family) = FAMILIES
+        .iter()
+        .find(|family| family.name() == recipe.family)
+    else {
+        return Err(SyntheticError::UnknownFamily {
+            family: recipe.family.clone(),
+        });
+    };
+    if matches!(
+        recipe.length,
+        Length::Rounds(0) | Length::Tokens(Tokens::ZERO)
+    ) {
+        return Err(SyntheticError::NoLength {
+            family: recipe.family.clone(),
+        });
+    }
+    if recipe.fact_percent > 400 {
+        return Err(SyntheticError::TooManyFacts {
+            percent: recipe.fact_percent,
+        });
+    }
+    family
+        .generate(recipe, counts)
+        .map_err(|source| SyntheticError::Session {
+            family: recipe.family.clone(),
+            source,
+        })
+}
+
+/// The id of the session a recipe makes: `code-review-s7-r40`.
+fn session_id(recipe: &Recipe) -> String {
+    let length = match recipe.length {
+        Length::Rounds(rounds) => format!("r{rounds}"),
+        Length::Tokens(tokens) => format!("t{tokens}"),
+    };
+    let facts = match recipe.fact_percent {
+        100 => String::new(),
+        percent => format!("-f{percent}"),
+    };
+    format!("{}-s{}-{length}{facts}", recipe.family, recipe.seed)
+}
+
+/// Why a recipe makes no session.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SyntheticError {
+    /// No family has that name; [`FAMILIES`] lists them all.
+    #[error("unknown synthetic family `{family}`")]
+    UnknownFamily {
+        /// The name.
+        family: String,
+    },
+    /// A session has at least one round.
+    #[error("a `{family}` session of zero length: ask for at least 1 round or 1 token")]
+    NoLength {
+        /// The family.
+        family: String,
+    },
+    /// More facts than there are distinct keys for.
+    #[error("`fact_percent` is {percent}, and at most 400 can be planted")]
+    TooManyFacts {
+        /// What was asked for.
+        percent: u32,
+    },
+    /// The family broke a rule of sessions: a bug of the generator.
+    #[error("the `{family}` family made an invalid session")]
+    Session {
+        /// The family.
+        family: String,
+        /// What is wrong with it.
+        #[source]
+        source: SessionError,
+    },
+}

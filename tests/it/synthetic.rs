@@ -1,1 +1,492 @@
-//! Generated sessions: same seed, same bytes.
+//! Generated sessions: same seed, same bytes; what was planted is there once, and nowhere else.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use proctor::session::ground_truth::{ArtifactVerb, Fact};
+use proctor::session::synthetic::{FAMILIES, Generated, Length, Recipe, SyntheticError, generate};
+use proctor::session::{ContentBlock, Role, Session, Tag, ToolUse};
+use proctor::tokens::{CountedTexts, O200k};
+use proctor::units::{ContentHash, Tokens, is_valid_id};
+
+fn counts() -> CountedTexts {
+    CountedTexts::new(Arc::new(O200k))
+}
+
+#[expect(clippy::expect_used, reason = "a helper of tests")]
+fn made(seed: u64, length: Length) -> Generated {
+    let recipe = Recipe {
+        seed,
+        length,
+        ..Recipe::default()
+    };
+    generate(&recipe, &counts()).expect("a valid recipe")
+}
+
+fn rounds(seed: u64, rounds: u32) -> Generated {
+    made(seed, Length::Rounds(rounds))
+}
+
+fn size(session: &Session, counts: &CountedTexts) -> Tokens {
+    session.texts().map(|text| counts.size(text).tokens).sum()
+}
+
+fn hash(generated: &Generated) -> String {
+    let text = format!("{:?}\n{:?}", generated.session, generated.truth);
+    ContentHash::of(text).hex(16)
+}
+
+/// All texts of a message that a model reads.
+fn text_of(session: &Session, message: usize) -> String {
+    session.message(message).model_text().join("\n")
+}
+
+/// The providers' rules, written down a second time.
+fn check_validity(session: &Session) {
+    let messages = session.messages();
+    assert_eq!(messages[0].role(), Role::User);
+    assert_eq!(messages[messages.len() - 1].role(), Role::Assistant);
+    assert_eq!(messages[messages.len() - 1].tool_uses().count(), 0);
+    let mut ids = BTreeSet::new();
+    let mut asked: Vec<String> = Vec::new();
+    let mut last = None;
+    for (at, message) in messages.iter().enumerate() {
+        let expected = if at % 2 == 0 {
+            Role::User
+        } else {
+            Role::Assistant
+        };
+        assert_eq!(message.role(), expected, "message {at}");
+        assert!(
+            message.timestamp > last,
+            "message {at} is not later than the one before"
+        );
+        last = message.timestamp;
+        assert!(
+            message
+                .model_text()
+                .iter()
+                .all(|text| !text.trim().is_empty()),
+            "message {at}"
+        );
+        let answered: Vec<String> = message
+            .tool_results()
+            .map(|(_, result)| result.tool_use_id.to_string())
+            .collect();
+        if message.role() == Role::User {
+            assert_eq!(
+                answered, asked,
+                "message {at} answers what was asked, in order"
+            );
+            let first_text = message
+                .content()
+                .iter()
+                .position(|block| !matches!(block, ContentBlock::ToolResult(_)))
+                .unwrap_or(message.content().len());
+            assert_eq!(
+                first_text,
+                answered.len(),
+                "results come first in message {at}"
+            );
+            assert_eq!(message.has_tag(Tag::TypedUser), answered.is_empty());
+            assert!(message.api_call.is_none());
+        } else {
+            assert!(message.api_call.is_some());
+            assert!(
+                message
+                    .content()
+                    .iter()
+                    .any(|b| matches!(b, ContentBlock::Text(_)))
+            );
+        }
+        asked = message
+            .tool_uses()
+            .map(|(_, tool_use)| tool_use.id.to_string())
+            .collect();
+        for id in &asked {
+            assert!(ids.insert(id.clone()), "{id} is used twice");
+        }
+    }
+}
+
+/// What was planted stands where the truth says, once, and nothing else gives it away.
+#[expect(clippy::expect_used, reason = "a helper of tests")]
+fn check_truth(generated: &Generated) {
+    let Generated { session, truth } = generated;
+    let texts: Vec<String> = (0..session.messages().len())
+        .map(|at| text_of(session, at))
+        .collect();
+    let fixed: Vec<&str> = session
+        .system()
+        .into_iter()
+        .chain(
+            session
+                .tools()
+                .iter()
+                .map(proctor::session::ToolSchema::text),
+        )
+        .map(AsRef::as_ref)
+        .collect();
+    let occurrences = |value: &str| -> Vec<usize> {
+        assert!(fixed.iter().all(|text| !text.contains(value)), "{value}");
+        let times = |at: &usize| vec![*at; texts[*at].matches(value).count()];
+        (0..texts.len()).flat_map(|at| times(&at)).collect()
+    };
+    assert!(truth.facts.is_sorted_by(|a, b| a.id < b.id));
+    for fact in &truth.facts {
+        let id = &fact.id;
+        assert!(is_valid_id(id));
+        assert!(occurrences(id).is_empty(), "{id} travels with the session");
+        assert!(fact.evidence.is_sorted());
+        match &fact.fact {
+            Fact::Recall { key, value } => {
+                assert_eq!(occurrences(value), fact.evidence, "{id}: {value}");
+                assert_eq!(fact.evidence.len(), 1);
+                assert!(!fact.question.contains(value.as_str()));
+                let line = texts[fact.evidence[0]]
+                    .lines()
+                    .find(|line| line.contains(value));
+                let line = line.expect("a line with the value");
+                assert!(
+                    key.split(' ').all(|word| line.contains(word)),
+                    "{key}: {line}"
+                );
+            }
+            Fact::Constraint { topic, statement } => {
+                assert_eq!(occurrences(statement), fact.evidence, "{id}");
+                assert!(session.message(fact.evidence[0]).has_tag(Tag::TypedUser));
+                assert!(topic.split([' ', '/']).all(|word| statement.contains(word)));
+                assert!(!fact.question.contains(statement.as_str()));
+            }
+            Fact::Decoy { key, value } => {
+                assert!(occurrences(value).is_empty(), "{id}");
+                assert!(fact.evidence.is_empty());
+                let said = texts
+                    .iter()
+                    .flat_map(|text| text.lines())
+                    .find(|line| key.split(' ').all(|word| line.contains(word)));
+                assert_eq!(said, None, "{id}: {key}");
+            }
+            Fact::Artifact { verb, files } => {
+                let expected = touched(session, *verb);
+                let found: BTreeMap<String, usize> = files
+                    .iter()
+                    .map(|file| (file.path.clone(), file.message))
+                    .collect();
+                assert_eq!(found, expected, "{id}");
+                let messages: BTreeSet<usize> = expected.into_values().collect();
+                assert_eq!(fact.evidence, messages.into_iter().collect::<Vec<_>>());
+            }
+        }
+    }
+}
+
+fn argument(tool_use: &ToolUse, name: &str) -> Option<String> {
+    tool_use
+        .input
+        .value()
+        .get(name)
+        .and_then(|value| value.as_str())
+        .map(str::to_owned)
+}
+
+/// The files of one verb, from the tool uses alone.
+fn touched(session: &Session, verb: ArtifactVerb) -> BTreeMap<String, usize> {
+    let mut by_tool: BTreeMap<&str, BTreeMap<String, usize>> = BTreeMap::new();
+    for (at, message) in session.messages().iter().enumerate() {
+        for (_, tool_use) in message.tool_uses() {
+            if let Some(path) = argument(tool_use, "file_path") {
+                by_tool
+                    .entry(&tool_use.name)
+                    .or_default()
+                    .entry(path)
+                    .or_insert(at);
+            }
+        }
+    }
+    let mut of = |tool| by_tool.remove(tool).unwrap_or_default();
+    let (mut read, edited, written) = (of("Read"), of("Edit"), of("Write"));
+    match verb {
+        ArtifactVerb::Created => written,
+        ArtifactVerb::Modified => edited,
+        ArtifactVerb::Read => {
+            read.retain(|path, _| !edited.contains_key(path) && !written.contains_key(path));
+            read
+        }
+        ArtifactVerb::Deleted => BTreeMap::new(),
+    }
+}
+
+#[test]
+fn the_bytes_of_a_seed_are_golden() {
+    let found: Vec<String> = (1..=3).map(|seed| hash(&rounds(seed, 40))).collect();
+    assert_eq!(found, GOLDEN);
+}
+
+const GOLDEN: [&str; 3] = ["2edc2ecbdc1c35b0", "22866dfa0bc9858e", "9663000b2ca3fbf8"];
+
+#[test]
+fn the_same_recipe_gives_the_same_session_and_another_seed_another_one() {
+    assert_eq!(hash(&rounds(9, 25)), hash(&rounds(9, 25)));
+    assert_ne!(hash(&rounds(9, 25)), hash(&rounds(10, 25)));
+    let length = Length::Tokens(Tokens(30_000));
+    assert_eq!(hash(&made(9, length)), hash(&made(9, length)));
+}
+
+#[test]
+fn every_length_is_valid_and_its_truth_is_true() {
+    for length in [1, 2, 3, 5, 8, 13, 40, 120] {
+        for seed in 1..=4 {
+            let generated = rounds(seed, length);
+            assert_eq!(generated.session.calls().len(), length as usize);
+            check_validity(&generated.session);
+            check_truth(&generated);
+        }
+    }
+    for seed in 11..=40 {
+        check_truth(&rounds(seed, 100));
+    }
+}
+
+#[test]
+fn tokens_are_met_within_one_round() {
+    for (seed, target) in [(1, 1), (2, 4_000), (3, 20_000), (4, 100_000), (5, 300_000)] {
+        let recipe = Recipe {
+            seed,
+            length: Length::Tokens(Tokens(target)),
+            ..Recipe::default()
+        };
+        let counts = counts();
+        let generated = generate(&recipe, &counts).expect("a valid recipe");
+        check_validity(&generated.session);
+        check_truth(&generated);
+        let calls = generated.session.calls();
+        let total = size(&generated.session, &counts);
+        let largest = calls
+            .iter()
+            .map(|at| {
+                let round = generated.session.messages().iter().skip(*at).take(2);
+                round
+                    .flat_map(|m| m.model_text())
+                    .map(|text| counts.size(text).tokens)
+                    .sum()
+            })
+            .max()
+            .unwrap_or(Tokens::ZERO);
+        // System prompt and tools alone are larger than the smallest targets.
+        let least = Tokens(target).max(Tokens(2_500));
+        assert!(total >= Tokens(target), "{total} of {target}");
+        assert!(
+            total <= least + largest + Tokens(3_000),
+            "{total} of {target}"
+        );
+    }
+}
+
+#[test]
+fn facts_are_spread_over_the_whole_session() {
+    for length in [Length::Rounds(120), Length::Tokens(Tokens(250_000))] {
+        let generated = made(6, length);
+        let end = generated.session.messages().len();
+        for (kind, least) in [("recall", 5), ("constraint", 2)] {
+            let mut thirds = [0; 3];
+            for fact in generated
+                .truth
+                .facts
+                .iter()
+                .filter(|fact| fact.id.starts_with(kind))
+            {
+                thirds[(fact.evidence[0] * 3 / end).min(2)] += 1;
+            }
+            assert!(
+                thirds.iter().all(|count| *count >= least),
+                "{length:?} {kind} {thirds:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn the_number_of_facts_grows_with_the_length_and_can_be_scaled() {
+    let number = |rounds: u32, fact_percent: u32, kind: &str| {
+        let recipe = Recipe {
+            length: Length::Rounds(rounds),
+            fact_percent,
+            ..Recipe::default()
+        };
+        let truth = generate(&recipe, &counts()).expect("a valid recipe").truth;
+        truth
+            .facts
+            .iter()
+            .filter(|fact| fact.id.starts_with(kind))
+            .count()
+    };
+    assert_eq!(number(40, 100, "recall"), 10);
+    assert_eq!(number(40, 100, "constraint"), 5);
+    assert_eq!(number(40, 100, "decoy"), 6);
+    assert_eq!(number(40, 50, "recall"), 5);
+    assert_eq!(number(200, 100, "recall"), 24);
+    assert_eq!(number(200, 400, "recall"), 96);
+}
+
+#[test]
+fn a_later_read_shows_what_an_edit_wrote() {
+    let mut shown = 0;
+    for seed in 1..=8 {
+        let session = rounds(seed, 120).session;
+        let mut written: BTreeMap<String, String> = BTreeMap::new();
+        for (at, message) in session.messages().iter().enumerate() {
+            let results: BTreeMap<String, String> = session
+                .messages()
+                .get(at + 1)
+                .into_iter()
+                .flat_map(|next| next.tool_results())
+                .map(|(block, result)| {
+                    let text = &session.message(at + 1).model_text()[block];
+                    (result.tool_use_id.to_string(), text.to_string())
+                })
+                .collect();
+            for (_, tool_use) in message.tool_uses() {
+                let Some(path) = argument(tool_use, "file_path") else {
+                    continue;
+                };
+                if let Some(new) = argument(tool_use, "new_string") {
+                    assert!(new.contains(&argument(tool_use, "old_string").expect("old")));
+                    written.insert(path, new);
+                } else if argument(tool_use, "content").is_none()
+                    && tool_use.input.value().get("offset").is_none()
+                    && let Some(new) = written.get(&path)
+                {
+                    let plain: Vec<&str> = results[&*tool_use.id]
+                        .lines()
+                        .map(|line| line.split_once('\t').expect("a numbered line").1)
+                        .collect();
+                    assert!(plain.join("\n").contains(new), "{path}");
+                    shown += 1;
+                }
+            }
+        }
+    }
+    assert!(shown >= 10, "{shown}");
+}
+
+#[test]
+fn arguments_reuse_what_was_shown_before() {
+    let session = rounds(2, 120).session;
+    let mut before = String::new();
+    let (mut known, mut all) = (0, 0);
+    for message in session.messages() {
+        for (_, tool_use) in message.tool_uses() {
+            for name in ["file_path", "pattern", "old_string"] {
+                if let Some(value) = argument(tool_use, name) {
+                    all += 1;
+                    let first = value
+                        .lines()
+                        .next()
+                        .expect("a line")
+                        .trim_end_matches("/**");
+                    known += usize::from(before.contains(first));
+                }
+            }
+        }
+        before.push_str(&message.model_text().join("\n"));
+    }
+    assert!(all > 100, "{all}");
+    assert!(known * 100 > all * 70, "{known} of {all}");
+}
+
+#[test]
+fn results_are_heavy_tailed_and_observations_have_their_share() {
+    let counts = counts();
+    let mut sizes: Vec<usize> = Vec::new();
+    let (mut per_round, mut shares) = (Vec::new(), Vec::new());
+    for seed in 1..=8 {
+        let session = rounds(seed, 120).session;
+        let results: Vec<&Arc<str>> = session
+            .messages()
+            .iter()
+            .flat_map(|m| m.tool_results().map(|(block, _)| &m.model_text()[block]))
+            .collect();
+        let observed: Tokens = results.iter().map(|text| counts.size(text).tokens).sum();
+        let all = size(&session, &counts);
+        let share = observed.0 * 100 / all.0;
+        shares.push(share);
+        per_round.push(all.0 / 120);
+        sizes.extend(results.iter().map(|text| text.len()));
+    }
+    sizes.sort_unstable();
+    let at = |share: usize| sizes[(sizes.len() - 1) * share / 1_000];
+    println!(
+        "results {}: p10 {} median {} p75 {} p95 {} p99 {} max {}; tokens per round {per_round:?}; share of observations {shares:?}",
+        sizes.len(),
+        at(100),
+        at(500),
+        at(750),
+        at(950),
+        at(990),
+        at(1_000)
+    );
+    assert!(
+        shares.iter().all(|share| (26..=84).contains(share)),
+        "{shares:?}"
+    );
+    assert!((1_500..=4_000).contains(&at(500)), "{}", at(500));
+    assert!((9_000..=25_000).contains(&at(950)), "{}", at(950));
+    assert!((40_000..=200_000).contains(&at(1_000)), "{}", at(1_000));
+    let mean = per_round.iter().sum::<u64>() / per_round.len() as u64;
+    assert!((1_500..=2_600).contains(&mean), "{mean}");
+}
+
+#[test]
+fn a_long_session_holds_results_of_hundreds_of_kilobytes() {
+    let session = rounds(1, 3_000).session;
+    let sizes = session.messages().iter().flat_map(|message| {
+        message
+            .tool_results()
+            .map(|(block, _)| message.model_text()[block].len())
+    });
+    let largest = sizes.max().unwrap_or(0);
+    assert!((150_000..=520_000).contains(&largest), "{largest}");
+}
+
+#[test]
+fn a_recipe_that_makes_no_session_says_why() {
+    let check = |recipe: Recipe, message: &str| {
+        let error = generate(&recipe, &counts()).expect_err("an impossible recipe");
+        assert_eq!(error.to_string(), message);
+    };
+    let recipe = Recipe::default();
+    check(
+        Recipe {
+            family: "code-reviews".to_owned(),
+            ..recipe.clone()
+        },
+        "unknown synthetic family `code-reviews`",
+    );
+    check(
+        Recipe {
+            length: Length::Rounds(0),
+            ..recipe.clone()
+        },
+        "a `code-review` session of zero length: ask for at least 1 round or 1 token",
+    );
+    let many = Recipe {
+        fact_percent: 401,
+        ..recipe
+    };
+    assert!(matches!(
+        generate(&many, &counts()),
+        Err(SyntheticError::TooManyFacts { .. })
+    ));
+}
+
+#[test]
+fn ids_are_valid_and_name_the_recipe() {
+    assert_eq!(rounds(7, 4).session.id(), "code-review-s7-r4");
+    assert_eq!(
+        made(7, Length::Tokens(Tokens(3_000))).truth.session,
+        "code-review-s7-t3000"
+    );
+    assert!(is_valid_id(rounds(u64::MAX, 4).session.id()));
+    assert!(FAMILIES.iter().all(|family| is_valid_id(family.name())));
+}

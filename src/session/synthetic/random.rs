@@ -1,0 +1,159 @@
+//! Seeded draws: the same numbers on every platform, from ChaCha8 and integers alone.
+//!
+//! Nothing here calls a logarithm or a power: C libraries differ in their last bit, and one bit
+//! changes a whole session. Heavy tails come from quantile tables.
+
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
+
+/// A stream of draws for one purpose.
+#[derive(Debug, Clone)]
+pub(crate) struct Random(ChaCha8Rng);
+
+/// A distribution as `(thousandths of a percent, value)`, both ascending, from 0 to 100,000.
+/// Between two rows the quantile is linear.
+pub(crate) type Quantiles = [(u64, u64)];
+
+impl Random {
+    /// The stream of `seed` for `purpose` (its first 24 bytes): two purposes never share draws, so
+    /// that a change in one part of a generator leaves the others as they are.
+    pub(crate) fn new(seed: u64, purpose: &str) -> Self {
+        let mut key = [0; 32];
+        key[..8].copy_from_slice(&seed.to_le_bytes());
+        for (slot, byte) in key[8..].iter_mut().zip(purpose.bytes()) {
+            *slot = byte;
+        }
+        Self(ChaCha8Rng::from_seed(key))
+    }
+
+    /// A number below `bound`, all equally likely; 0 if `bound` is 0.
+    pub(crate) fn below(&mut self, bound: u64) -> u64 {
+        if bound == 0 {
+            return 0;
+        }
+        let fair = u64::MAX - u64::MAX % bound;
+        loop {
+            let draw = self.0.next_u64();
+            if draw < fair {
+                return draw % bound;
+            }
+        }
+    }
+
+    /// A number from `low` to `high`, both included.
+    pub(crate) fn between(&mut self, low: u64, high: u64) -> u64 {
+        low + self.below(high.saturating_sub(low) + 1)
+    }
+
+    /// An index into something of that length; 0 if it is empty.
+    pub(crate) fn index(&mut self, length: usize) -> usize {
+        usize::try_from(self.below(length as u64)).unwrap_or(0)
+    }
+
+    /// A small count from `low` to `high`, both included.
+    pub(crate) fn count(&mut self, low: usize, high: usize) -> usize {
+        low + self.index(high.saturating_sub(low) + 1)
+    }
+
+    /// True in `share` of 100 draws.
+    pub(crate) fn percent(&mut self, share: u64) -> bool {
+        self.below(100) < share
+    }
+
+    /// One of `items`, which must not be empty.
+    pub(crate) fn pick<T: Copy>(&mut self, items: &[T]) -> T {
+        items[self.index(items.len())]
+    }
+
+    /// The index of a weight, drawn in proportion to it.
+    pub(crate) fn weighted(&mut self, weights: &[u64]) -> usize {
+        let mut draw = self.below(weights.iter().sum());
+        for (at, weight) in weights.iter().enumerate() {
+            if draw < *weight {
+                return at;
+            }
+            draw -= weight;
+        }
+        0
+    }
+
+    /// A draw from a distribution given by its quantiles.
+    pub(crate) fn quantile(&mut self, table: &Quantiles) -> u64 {
+        let draw = self.below(100_000);
+        let above = table.partition_point(|(share, _)| *share <= draw);
+        match (table.get(above.wrapping_sub(1)), table.get(above)) {
+            (Some((from, low)), Some((to, high))) => {
+                low + (high - low) * (draw - from) / (to - from)
+            }
+            (Some((_, value)), None) | (None, Some((_, value))) => *value,
+            (None, None) => 0,
+        }
+    }
+
+    /// Puts `items` in random order.
+    pub(crate) fn shuffle<T>(&mut self, items: &mut [T]) {
+        for last in (1..items.len()).rev() {
+            let other = self.index(last + 1);
+            items.swap(last, other);
+        }
+    }
+
+    /// `length` characters of `alphabet`.
+    pub(crate) fn word(&mut self, alphabet: &[u8], length: usize) -> String {
+        (0..length)
+            .map(|_| char::from(self.pick(alphabet)))
+            .collect()
+    }
+
+    /// That many lower-case hexadecimal digits.
+    pub(crate) fn hex(&mut self, length: usize) -> String {
+        self.word(b"0123456789abcdef", length)
+    }
+
+    /// That many decimal digits, the first of which is not 0.
+    pub(crate) fn digits(&mut self, length: usize) -> String {
+        let first = self.word(b"123456789", 1);
+        first + &self.word(b"0123456789", length.saturating_sub(1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn draws_are_the_same_for_ever() {
+        let mut random = Random::new(7, "test");
+        let drawn: Vec<u64> = (0..4).map(|_| random.below(1_000)).collect();
+        assert_eq!(drawn, DRAWN);
+        assert_ne!(
+            Random::new(7, "other").hex(16),
+            Random::new(7, "test").hex(16)
+        );
+    }
+
+    const DRAWN: [u64; 4] = [319, 251, 398, 765];
+
+    #[test]
+    fn quantiles_stay_within_the_table_and_meet_its_median() {
+        let table = [
+            (0, 200),
+            (50_000, 2_600),
+            (99_900, 50_000),
+            (100_000, 500_000),
+        ];
+        let mut random = Random::new(1, "quantiles");
+        let mut drawn: Vec<u64> = (0..20_000).map(|_| random.quantile(&table)).collect();
+        drawn.sort_unstable();
+        assert!(drawn[0] >= 200 && drawn[19_999] < 500_000);
+        assert!((2_300..3_400).contains(&drawn[10_000]), "{}", drawn[10_000]);
+    }
+
+    #[test]
+    fn a_bound_of_nothing_is_no_panic() {
+        let mut random = Random::new(1, "edge");
+        assert_eq!(random.below(0), 0);
+        assert_eq!(random.between(5, 5), 5);
+        assert_eq!(random.weighted(&[0, 3, 0]), 1);
+    }
+}

@@ -1,0 +1,186 @@
+//! The system prompt and the tools of the simulated agent.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use crate::session::{JsonText, ToolClass, ToolSchema};
+
+/// A tool of the simulated agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tool {
+    Read,
+    Grep,
+    Glob,
+    Bash,
+    Edit,
+    Write,
+    TodoWrite,
+    WebFetch,
+}
+
+impl Tool {
+    const ALL: [Self; 8] = [
+        Self::Read,
+        Self::Grep,
+        Self::Glob,
+        Self::Bash,
+        Self::Edit,
+        Self::Write,
+        Self::TodoWrite,
+        Self::WebFetch,
+    ];
+
+    /// The name the model uses, and the class.
+    pub(crate) fn name(self) -> (&'static str, ToolClass) {
+        match self {
+            Self::Read => ("Read", ToolClass::Read),
+            Self::Grep => ("Grep", ToolClass::Grep),
+            Self::Glob => ("Glob", ToolClass::Glob),
+            Self::Bash => ("Bash", ToolClass::Shell),
+            Self::Edit => ("Edit", ToolClass::Edit),
+            Self::Write => ("Write", ToolClass::Write),
+            Self::TodoWrite => ("TodoWrite", ToolClass::Todo),
+            Self::WebFetch => ("WebFetch", ToolClass::WebFetch),
+        }
+    }
+
+    fn description(self) -> &'static str {
+        match self {
+            Self::Read => {
+                "Shows a file of the repository with line numbers. Paths are relative to the root. \
+                 Give `offset` and `limit` for long files; without them the whole file is shown."
+            }
+            Self::Grep => {
+                "Searches the repository for a pattern and prints `path:line:text`. `context` adds \
+                 that many lines before and after each match."
+            }
+            Self::Glob => "Lists the paths that match a pattern, in alphabetical order.",
+            Self::Bash => {
+                "Runs a shell command in the root of the repository and returns what it printed. \
+                 A command that exits with another status than 0 is reported as an error. Do not \
+                 use it to read or change files: there are tools for that."
+            }
+            Self::Edit => {
+                "Replaces one passage of a file. `old_string` must stand in the file exactly once; \
+                 read the file first. Returns the changed lines with their numbers."
+            }
+            Self::Write => "Creates a file, or replaces one that exists. Returns its size.",
+            Self::TodoWrite => {
+                "Replaces the task list. Keep exactly one task in progress, and finish it before \
+                 starting another."
+            }
+            Self::WebFetch => {
+                "Fetches a page of documentation and returns it as Markdown. Only for public pages."
+            }
+        }
+    }
+
+    fn parameters(self) -> (Value, &'static [&'static str]) {
+        let text = |about: &str| json!({"type": "string", "description": about});
+        let number = |about: &str| json!({"type": "integer", "description": about});
+        match self {
+            Self::Read => (
+                json!({
+                    "file_path": text("the file, relative to the root"),
+                    "offset": number("first line, counted from 1"),
+                    "limit": number("how many lines"),
+                }),
+                &["file_path"],
+            ),
+            Self::Grep => (
+                json!({
+                    "pattern": text("what to look for"),
+                    "path": text("only below this folder"),
+                    "context": number("lines around each match"),
+                }),
+                &["pattern"],
+            ),
+            Self::Glob => (
+                json!({"pattern": text("for example `src/**/*.ts`")}),
+                &["pattern"],
+            ),
+            Self::Bash => (
+                json!({
+                    "command": text("the command"),
+                    "description": text("what it does, in five to ten words"),
+                    "timeout_seconds": number("when to give up; 120 by default"),
+                }),
+                &["command"],
+            ),
+            Self::Edit => (
+                json!({
+                    "file_path": text("the file, relative to the root"),
+                    "old_string": text("the passage as it stands in the file"),
+                    "new_string": text("what replaces it"),
+                }),
+                &["file_path", "old_string", "new_string"],
+            ),
+            Self::Write => (
+                json!({
+                    "file_path": text("the file, relative to the root"),
+                    "content": text("the whole new content"),
+                }),
+                &["file_path", "content"],
+            ),
+            Self::TodoWrite => (
+                json!({"todos": {"type": "array", "items": {"type": "object", "properties": {
+                    "task": text("what is to be done"),
+                    "status": {"type": "string", "enum": ["open", "in_progress", "done"]},
+                }, "required": ["task", "status"]}}}),
+                &["todos"],
+            ),
+            Self::WebFetch => (
+                json!({"url": text("the address"), "prompt": text("what to look for")}),
+                &["url"],
+            ),
+        }
+    }
+}
+
+/// All tools, as they are sent with every call.
+pub(crate) fn schemas() -> Vec<ToolSchema> {
+    Tool::ALL
+        .into_iter()
+        .map(|tool| {
+            let (name, _) = tool.name();
+            let (properties, required) = tool.parameters();
+            ToolSchema {
+                name: Arc::from(name),
+                definition: JsonText::of(&json!({
+                    "name": name,
+                    "description": tool.description(),
+                    "input_schema": {
+                        "type": "object",
+                        "properties": properties,
+                        "required": required,
+                    },
+                })),
+            }
+        })
+        .collect()
+}
+
+/// The system prompt of the reviewing agent.
+pub(crate) const SYSTEM: &str = "\
+You are a careful software engineer who reviews and repairs a repository together with its owner. \
+The repository holds services in Rust (`crates/`), Python (`services/`) and TypeScript (`web/`).
+
+How you work:
+- Read before you judge. Quote file and line when you report something.
+- Make the smallest change that removes the cause, not the symptom. Leave unrelated code alone.
+- After each change, run the tests of the module you touched and say what came out.
+- When a command fails, read its output to the end before you try again.
+- Use several tools at once where the calls do not depend on each other.
+- Keep the task list up to date when a request has more than two parts.
+
+How you speak:
+- One to four sentences before you use a tool, in plain words.
+- End each piece of work with a short report: what was wrong, what you changed, what is open.
+- If you are not certain, say what you would need to see in order to be.
+
+What the owner tells you about the way of working applies to the whole session, not only to the \
+current request. Ask if two of these wishes contradict each other.
+
+The tools act on a checkout that belongs to you alone. Nothing you do there is published until the \
+owner says so. Paths are relative to the root of the repository.";
