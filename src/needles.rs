@@ -1,1 +1,289 @@
-//! needles.
+//! Finds many fixed strings in many texts, searching each distinct text once.
+//!
+//! Planted values and the words of later tool calls are looked for in every message of every
+//! strategy's context. All patterns of a session make one automaton ([`Needles`]), and what was
+//! found in a text is remembered ([`PerText`]) and shared between the threads that replay it.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind, StartKind};
+
+/// Patterns of up to this many bytes in all are searched with a table of all transitions; beyond
+/// that the table would no longer fit the processor's caches.
+const DENSE_BYTES: usize = 1 << 14;
+
+/// A string that is looked for.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Pattern {
+    /// The string, searched byte for byte. An empty one is never found.
+    pub text: String,
+    /// Where it may begin and end.
+    pub boundary: Boundary,
+}
+
+/// Where a match may begin and end.
+///
+/// A line feed or tab written as an escape (`\n`, `\t`) is a boundary like the character itself:
+/// recorded tool arguments are JSON.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Boundary {
+    /// Where no letter, digit or underscore goes on.
+    Word,
+    /// Where the path does not go on: `src/a.rs` is found neither in `lib/src/a.rs` nor in
+    /// `src/a.rs.orig`, but in `./src/a.rs` and at the end of a sentence.
+    Path,
+}
+
+/// A place where a pattern stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Hit {
+    /// Index of the pattern.
+    pub pattern: u32,
+    /// The byte at which it starts.
+    pub start: usize,
+}
+
+/// All patterns of a session, searched together.
+///
+/// A search takes time linear in the text and the number of matches, overlapping ones included.
+pub struct Needles {
+    automaton: AhoCorasick,
+    /// For each pattern of the automaton, its index as given: empty ones are left out.
+    given: Vec<u32>,
+    patterns: Vec<Pattern>,
+    found: PerText<[Hit]>,
+}
+
+impl fmt::Debug for Needles {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Needles")
+            .field("patterns", &self.patterns.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Needles {
+    /// An automaton for `patterns`; hits name them by their index.
+    pub fn new(patterns: Vec<Pattern>) -> Result<Self, NeedlesError> {
+        let mut given = Vec::with_capacity(patterns.len());
+        let mut bytes = 0;
+        for (index, pattern) in (0_u32..).zip(&patterns) {
+            if !pattern.text.is_empty() {
+                given.push(index);
+                bytes += pattern.text.len();
+            }
+        }
+        let texts = given
+            .iter()
+            .map(|&index| patterns[index as usize].text.as_bytes());
+        let automaton = AhoCorasick::builder()
+            .match_kind(MatchKind::Standard)
+            .start_kind(StartKind::Unanchored)
+            .kind(Some(if bytes <= DENSE_BYTES {
+                AhoCorasickKind::DFA
+            } else {
+                AhoCorasickKind::ContiguousNFA
+            }))
+            .build(texts)
+            .map_err(|source| NeedlesError::TooLarge { bytes, source })?;
+        Ok(Self {
+            automaton,
+            given,
+            patterns,
+            found: PerText::default(),
+        })
+    }
+
+    /// The patterns, in the order of their indices.
+    pub fn patterns(&self) -> &[Pattern] {
+        &self.patterns
+    }
+
+    /// Every place in `text` where a pattern stands, by the position of its end; searched now if
+    /// the text was never seen.
+    pub fn hits(&self, text: &Arc<str>) -> Arc<[Hit]> {
+        self.found.get_or(text, || self.search(text).into())
+    }
+
+    /// Every place in `text` where a pattern stands, by the position of its end; nothing is
+    /// remembered.
+    pub fn search(&self, text: &str) -> Vec<Hit> {
+        if self.given.is_empty() {
+            return Vec::new();
+        }
+        let bytes = text.as_bytes();
+        self.automaton
+            .find_overlapping_iter(text)
+            .filter_map(|found| {
+                let pattern = self.given[found.pattern().as_usize()];
+                let whole = match self.patterns[pattern as usize].boundary {
+                    Boundary::Word => is_word(bytes, found.start(), found.end()),
+                    Boundary::Path => is_path(bytes, found.start(), found.end()),
+                };
+                whole.then_some(Hit {
+                    pattern,
+                    start: found.start(),
+                })
+            })
+            .collect()
+    }
+}
+
+/// Whether the byte continues a word. Bytes above 127 belong to letters of other scripts or to
+/// punctuation; they count as punctuation, so that a value in curly quotes is found.
+fn continues_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_'
+}
+
+/// Whether `bytes[at]` is the letter of an escape such as `\n`.
+fn is_escape(bytes: &[u8], at: usize) -> bool {
+    matches!(bytes[at], b'n' | b't' | b'r' | b'f' | b'b') && at > 0 && bytes[at - 1] == b'\\'
+}
+
+fn is_word(bytes: &[u8], start: usize, end: usize) -> bool {
+    let before = start
+        .checked_sub(1)
+        .is_some_and(|at| continues_word(bytes[at]) && !is_escape(bytes, at));
+    let after = bytes.get(end).is_some_and(|byte| continues_word(*byte));
+    !(before && continues_word(bytes[start]) || after && continues_word(bytes[end - 1]))
+}
+
+fn is_path(bytes: &[u8], start: usize, end: usize) -> bool {
+    let part = |byte: u8| continues_word(byte) || matches!(byte, b'/' | b'.' | b'-' | b'~' | b'@');
+    let open = |at: usize| at == 0 || !part(bytes[at - 1]) || is_escape(bytes, at - 1);
+    let begins =
+        open(start) || (start >= 2 && &bytes[start - 2..start] == b"./" && open(start - 2));
+    let ends = match bytes.get(end) {
+        None => true,
+        // The end of a sentence, unless a suffix follows.
+        Some(b'.') => bytes
+            .get(end + 1)
+            .is_none_or(|next| !continues_word(*next) && *next != b'/'),
+        Some(byte) => !part(*byte),
+    };
+    begins && ends
+}
+
+/// What was found out about each text, so that it is found out once.
+///
+/// The key is the text itself: two texts never share an answer. Shared between threads; where two
+/// ask for the same text at once, both look, and one answer is kept.
+pub struct PerText<T: ?Sized>(RwLock<HashMap<Arc<str>, Arc<T>>>);
+
+impl<T: ?Sized> Default for PerText<T> {
+    fn default() -> Self {
+        Self(RwLock::new(HashMap::new()))
+    }
+}
+
+impl<T: ?Sized> fmt::Debug for PerText<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PerText").finish_non_exhaustive()
+    }
+}
+
+impl<T: ?Sized> PerText<T> {
+    /// What is known about `text`; `find` looks if nothing is.
+    pub fn get_or(&self, text: &Arc<str>, find: impl FnOnce() -> Arc<T>) -> Arc<T> {
+        if let Some(known) = self
+            .0
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get(text)
+        {
+            return known.clone();
+        }
+        let found = find();
+        self.0
+            .write()
+            .unwrap_or_else(PoisonError::into_inner)
+            .entry(text.clone())
+            .or_insert(found)
+            .clone()
+    }
+}
+
+/// Why patterns cannot be searched.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum NeedlesError {
+    /// They are too many for one automaton.
+    #[error("{bytes} bytes of patterns are too many to be searched at once")]
+    TooLarge {
+        /// Bytes of all patterns.
+        bytes: usize,
+        /// What the automaton says.
+        source: aho_corasick::BuildError,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn needles(patterns: &[(&str, Boundary)]) -> Needles {
+        let patterns = patterns
+            .iter()
+            .map(|&(text, boundary)| Pattern {
+                text: text.to_owned(),
+                boundary,
+            })
+            .collect();
+        Needles::new(patterns).unwrap()
+    }
+
+    fn check(pattern: &str, boundary: Boundary, text: &str, starts: &[usize]) {
+        let hits = needles(&[(pattern, boundary)]).search(text);
+        let found: Vec<usize> = hits.iter().map(|hit| hit.start).collect();
+        assert_eq!(found, starts, "`{pattern}` in `{text}`");
+    }
+
+    #[test]
+    fn a_value_is_found_as_a_whole_word_only() {
+        use Boundary::Word;
+        check("8443", Word, "8443", &[0]);
+        check("8443", Word, "port=8443, 18443, 84430, x8443 _8443", &[5]);
+        check("8443", Word, "a-8443.", &[2]);
+        check("8443", Word, "“8443”", &[3]);
+        check("8443", Word, r#"{"x":"a\n8443\tb"}"#, &[9]);
+        check("8443", Word, "n8443", &[]);
+        check("#8443", Word, "x#8443", &[1]);
+        check("", Word, "anything", &[]);
+    }
+
+    #[test]
+    fn a_path_is_found_as_a_whole_path_only() {
+        use Boundary::Path;
+        check("src/a.rs", Path, "src/a.rs", &[0]);
+        check("src/a.rs", Path, "see `src/a.rs`, src/a.rs.", &[5, 16]);
+        check("src/a.rs", Path, "./src/a.rs:12", &[2]);
+        check("src/a.rs", Path, "../src/a.rs lib/src/a.rs /src/a.rs", &[]);
+        check("src/a.rs", Path, "src/a.rs.orig src/a.rsx src/a.rs/b", &[]);
+        check("src/a.rs", Path, r#"{"f":"x\nsrc/a.rs"}"#, &[9]);
+    }
+
+    #[test]
+    fn overlapping_patterns_are_all_found() {
+        let needles = needles(&[
+            ("a b", Boundary::Word),
+            ("b", Boundary::Word),
+            ("b c", Boundary::Word),
+            ("", Boundary::Word),
+        ]);
+        let mut hits = needles.search("a b c");
+        hits.sort_unstable();
+        let hits: Vec<_> = hits.iter().map(|hit| (hit.pattern, hit.start)).collect();
+        assert_eq!(hits, [(0, 0), (1, 2), (2, 2)]);
+    }
+
+    #[test]
+    fn a_text_is_searched_once() {
+        let needles = needles(&[("x", Boundary::Word)]);
+        let first = needles.hits(&Arc::from("x y x"));
+        let second = needles.hits(&Arc::from("x y x"));
+        assert!(Arc::ptr_eq(&first, &second));
+        assert_eq!(first.len(), 2);
+    }
+}

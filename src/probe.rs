@@ -14,7 +14,6 @@ use crate::session::Session;
 use crate::session::ground_truth::{ArtifactVerb, Fact, GroundTruth, Importance};
 use crate::step::Step;
 
-pub mod bm25;
 pub mod grade;
 pub mod judge;
 pub mod survival;

@@ -1,1 +1,194 @@
-//! Scripted
+//! Answers written beforehand: the model of tests.
+//!
+//! Rules are tried in the order in which they were written. Each has its own answers, given out
+//! one after the other; where they run out, the next rule that fits is tried.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::{CallFailure, Model, ModelKind, Purpose, Request, Response, Stop};
+
+use crate::units::{Tokens, Usage};
+
+type Answer = Result<Response, CallFailure>;
+type Reply = Box<dyn Fn(&Request) -> Result<Response, CallFailure> + Send + Sync>;
+
+/// Which requests a rule answers: all, if nothing is said.
+#[derive(Debug, Clone, Default)]
+pub struct When {
+    purpose: Option<Purpose>,
+    containing: Option<String>,
+}
+
+impl When {
+    /// Every request.
+    pub fn always() -> Self {
+        Self::default()
+    }
+
+    /// Requests of this purpose.
+    pub fn purpose(purpose: Purpose) -> Self {
+        Self {
+            purpose: Some(purpose),
+            containing: None,
+        }
+    }
+
+    /// Of these, requests of which some text holds `part`.
+    #[must_use]
+    pub fn containing(mut self, part: impl Into<String>) -> Self {
+        self.containing = Some(part.into());
+        self
+    }
+
+    fn fits(&self, request: &Request) -> bool {
+        self.purpose
+            .is_none_or(|purpose| purpose == request.purpose)
+            && self.containing.as_ref().is_none_or(|part| {
+                let texts = request.messages.iter().flat_map(|m| m.model_text());
+                request
+                    .system
+                    .iter()
+                    .chain(texts)
+                    .any(|text| text.contains(part))
+            })
+    }
+}
+
+enum Rule {
+    /// Given out one after the other.
+    Listed(When, Mutex<VecDeque<Answer>>),
+    /// Given whenever the rule fits.
+    Every(When, Reply),
+}
+
+/// A model whose answers were written beforehand.
+#[derive(Default)]
+pub struct Scripted {
+    rules: Vec<Rule>,
+}
+
+impl fmt::Debug for Scripted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Scripted")
+            .field("rules", &self.rules.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Scripted {
+    /// A model without answers: every request fails with [`CallFailure::NoAnswer`].
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A model that answers with `reply`.
+    pub fn replying(
+        reply: impl Fn(&Request) -> Result<Response, CallFailure> + Send + Sync + 'static,
+    ) -> Self {
+        Self::new().reply(When::always(), reply)
+    }
+
+    /// Adds a rule that gives out these texts, one after the other.
+    #[must_use]
+    pub fn texts<T: Into<Arc<str>>>(self, when: When, texts: impl IntoIterator<Item = T>) -> Self {
+        self.answers(when, texts.into_iter().map(|text| Ok(response(text))))
+    }
+
+    /// Adds a rule that gives out these answers, one after the other; failures are answers too.
+    #[must_use]
+    pub fn answers(mut self, when: When, answers: impl IntoIterator<Item = Answer>) -> Self {
+        let answers = Mutex::new(answers.into_iter().collect());
+        self.rules.push(Rule::Listed(when, answers));
+        self
+    }
+
+    /// Adds a rule that answers every request that fits.
+    #[must_use]
+    pub fn reply(
+        mut self,
+        when: When,
+        reply: impl Fn(&Request) -> Result<Response, CallFailure> + Send + Sync + 'static,
+    ) -> Self {
+        self.rules.push(Rule::Every(when, Box::new(reply)));
+        self
+    }
+}
+
+/// A whole answer of this text, which cost nothing.
+pub fn response(text: impl Into<Arc<str>>) -> Response {
+    Response {
+        text: text.into(),
+        stop: Stop::End,
+        usage: Usage::uncached(Tokens::ZERO, Tokens::ZERO),
+        model: Arc::from("scripted"),
+    }
+}
+
+impl Model for Scripted {
+    fn name(&self) -> &'static str {
+        "scripted"
+    }
+
+    fn kind(&self) -> ModelKind {
+        ModelKind::Scripted
+    }
+
+    fn respond(&self, request: &Request) -> Answer {
+        for rule in &self.rules {
+            match rule {
+                Rule::Listed(when, answers) if when.fits(request) => {
+                    let mut answers = answers.lock().unwrap_or_else(PoisonError::into_inner);
+                    if let Some(answer) = answers.pop_front() {
+                        return answer;
+                    }
+                }
+                Rule::Every(when, reply) if when.fits(request) => return reply(request),
+                Rule::Listed(..) | Rule::Every(..) => {}
+            }
+        }
+        Err(CallFailure::NoAnswer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Task;
+    use crate::session::{Message, Role};
+
+    fn request(purpose: Purpose, text: &str) -> Request {
+        Request {
+            purpose,
+            task: Task::Judge,
+            system: None,
+            messages: vec![Arc::new(Message::text(Role::User, text))],
+            max_output: Tokens(100),
+        }
+    }
+
+    #[test]
+    fn rules_are_tried_in_order_until_their_answers_run_out() {
+        let model = Scripted::new()
+            .answers(
+                When::purpose(Purpose::Judge),
+                [Err(CallFailure::Server), Ok(response("yes"))],
+            )
+            .texts(When::always().containing("port"), ["8443"])
+            .reply(When::purpose(Purpose::Agent), |request| {
+                Ok(response(format!("{} messages", request.messages.len())))
+            });
+        let ask = |purpose, text: &str| {
+            let answer = model.respond(&request(purpose, text));
+            answer.map(|response| response.text.to_string())
+        };
+        assert_eq!(ask(Purpose::Judge, "port?"), Err(CallFailure::Server));
+        assert_eq!(ask(Purpose::Judge, "port?"), Ok("yes".into()));
+        assert_eq!(ask(Purpose::Judge, "port?"), Ok("8443".into()));
+        assert_eq!(ask(Purpose::Judge, "port?"), Err(CallFailure::NoAnswer));
+        assert_eq!(ask(Purpose::Agent, "go"), Ok("1 messages".into()));
+        assert_eq!(ask(Purpose::Agent, "go"), Ok("1 messages".into()));
+        assert_eq!(ask(Purpose::Probe, "x"), Err(CallFailure::NoAnswer));
+    }
+}

@@ -1,1 +1,434 @@
-//! survival.
+//! Survival: whether a planted value can still be read off a text, by string matching alone.
+//!
+//! [`Survival`] holds what was planted in one session and looks for it in one text at a time; each
+//! distinct text is searched once, however many contexts it stands in. It says that a value is
+//! *there*, bound to its key, and nothing about what a model would answer.
+//!
+//! | kind | a match |
+//! |---|---|
+//! | `recall`, `decoy` | the value as a whole word; **bound** where at least half of the key's content words stand in the same line or JSON object, or within 40 words |
+//! | `constraint` | content-word recall of the rule within one window of words about as long as the rule, and no flipped negation |
+//! | `artifact` | the whole path, for each path |
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::{Gold, Probe};
+use crate::needles::{Boundary, Hit, Needles, NeedlesError, Pattern, PerText};
+
+mod statement;
+mod words;
+
+pub use statement::{PARAPHRASE, STATED, content_word_recall, is_flipped};
+
+/// Name and version of the evaluator, for manifests and reports.
+pub const EVALUATOR: &str = "survival@1";
+
+/// A value is bound by words of its key at most so many words away.
+const BINDING_WORDS: usize = 40;
+
+/// Lines and JSON objects count as far as this many bytes to either side of a value: minified
+/// files are one line of megabytes, and nothing in them binds across it.
+const BINDING_BYTES: usize = 1_024;
+
+/// So many occurrences of one value in one text are looked at for one that is bound. A planted
+/// value stands a few times; one that stands more often is no value but a word.
+const OCCURRENCES: usize = 256;
+
+/// How something planted stands in a text; of two matches in one text, the greater counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Match {
+    /// The value stands there, its key does not.
+    Unbound,
+    /// The value stands there beside its key, or the path does.
+    Bound,
+    /// A rule's words stand there with the meaning turned round.
+    Distorted,
+    /// A sentence shares at least [`PARAPHRASE`] of the rule's content words.
+    Paraphrased,
+    /// A sentence shares at least [`STATED`] of the rule's content words.
+    Stated,
+}
+
+/// Who wrote a text: it decides what counts as a match.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WrittenBy {
+    /// It is the session's, as recorded: a rule counts only where it is stated.
+    Session,
+    /// A strategy or a summariser: a rule counts where it is paraphrased.
+    Compaction,
+}
+
+/// Whether a match saves what was planted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Strength {
+    /// Something is left, but not the fact: unbound or distorted.
+    Weak,
+    /// The fact stands there.
+    Strong,
+}
+
+impl Match {
+    /// What the match is worth in a text; nothing where it is no match at all.
+    pub fn strength(self, written_by: WrittenBy) -> Option<Strength> {
+        match (self, written_by) {
+            (Self::Bound | Self::Stated, _) | (Self::Paraphrased, WrittenBy::Compaction) => {
+                Some(Strength::Strong)
+            }
+            (Self::Unbound, _) | (Self::Distorted, WrittenBy::Compaction) => Some(Strength::Weak),
+            (Self::Paraphrased | Self::Distorted, WrittenBy::Session) => None,
+        }
+    }
+}
+
+/// One thing planted that stands in a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Finding {
+    /// Index of the slot: see [`Survival::slots`].
+    pub slot: usize,
+    /// How it stands there.
+    pub found: Match,
+}
+
+/// What was planted in one session, ready to be looked for.
+///
+/// Everything that can be there or not is a *slot*: a value, a rule, one path of a list.
+#[derive(Debug)]
+pub struct Survival {
+    /// For each probe, its slots: one, or one per path.
+    slots: Vec<std::ops::Range<usize>>,
+    slot_count: usize,
+    needles: Needles,
+    /// What each pattern stands for.
+    targets: Vec<Target>,
+    rules: statement::Rules,
+    /// The slot of each rule.
+    rule_slots: Vec<usize>,
+    found: PerText<[Finding]>,
+}
+
+#[derive(Debug)]
+enum Target {
+    /// A value with the content words of its key.
+    Value { slot: usize, key: Vec<String> },
+    /// A path.
+    Path { slot: usize },
+    /// A rule, word for word.
+    Rule { slot: usize },
+}
+
+impl Survival {
+    /// Prepares the search for what `probes` ask about.
+    pub fn new(probes: &[Probe]) -> Result<Self, NeedlesError> {
+        let mut slots = Vec::with_capacity(probes.len());
+        let mut slot_count = 0;
+        let mut patterns = Vec::new();
+        let mut targets = Vec::new();
+        let mut rules = Vec::new();
+        let mut rule_slots = Vec::new();
+        for probe in probes {
+            let first = slot_count;
+            match &probe.gold {
+                Gold::Value { key, value } | Gold::Absent { key, value } => {
+                    patterns.push(word(value));
+                    targets.push(Target::Value {
+                        slot: first,
+                        key: words::content_words(key),
+                    });
+                    slot_count += 1;
+                }
+                Gold::Statement { topic, statement } => {
+                    patterns.push(word(statement.trim().trim_end_matches(['.', '!'])));
+                    targets.push(Target::Rule { slot: first });
+                    rules.push((statement.as_str(), topic.as_str()));
+                    rule_slots.push(first);
+                    slot_count += 1;
+                }
+                Gold::Files { files, .. } => {
+                    for (path, _) in files {
+                        patterns.push(Pattern {
+                            text: canonical_path(path),
+                            boundary: Boundary::Path,
+                        });
+                        targets.push(Target::Path { slot: slot_count });
+                        slot_count += 1;
+                    }
+                }
+            }
+            slots.push(first..slot_count);
+        }
+        Ok(Self {
+            slots,
+            slot_count,
+            needles: Needles::new(patterns)?,
+            targets,
+            rules: statement::Rules::new(rules),
+            rule_slots,
+            found: PerText::default(),
+        })
+    }
+
+    /// The slots of the probe of this index. A list has one per path, in its order.
+    pub fn slots(&self, probe: usize) -> std::ops::Range<usize> {
+        self.slots.get(probe).cloned().unwrap_or(0..0)
+    }
+
+    /// How many slots there are.
+    pub fn slot_count(&self) -> usize {
+        self.slot_count
+    }
+
+    /// What stands in `text`, by slot, each slot once with its best match; searched now if the
+    /// text was never seen.
+    pub fn find(&self, text: &Arc<str>) -> Arc<[Finding]> {
+        self.found.get_or(text, || self.search(text).into())
+    }
+
+    fn search(&self, text: &str) -> Vec<Finding> {
+        let mut best = std::collections::BTreeMap::new();
+        let mut add = |slot: usize, found: Match| {
+            let known = best.entry(slot).or_insert(found);
+            *known = found.max(*known);
+        };
+        let mut seen = vec![0_usize; self.targets.len()];
+        for hit in self.needles.search(text) {
+            let pattern = hit.pattern as usize;
+            seen[pattern] += 1;
+            match &self.targets[pattern] {
+                Target::Path { slot } => add(*slot, Match::Bound),
+                Target::Rule { slot } => add(*slot, Match::Stated),
+                Target::Value { slot, key } => {
+                    if seen[pattern] > OCCURRENCES {
+                        continue;
+                    }
+                    let length = self.needles.patterns()[pattern].text.len();
+                    if is_bound(text, hit, length, key) {
+                        add(*slot, Match::Bound);
+                        seen[pattern] = OCCURRENCES;
+                    } else {
+                        add(*slot, Match::Unbound);
+                    }
+                }
+            }
+        }
+        for (rule, found) in self.rules.find(text).into_iter().enumerate() {
+            if let Some(found) = found {
+                add(self.rule_slots[rule], found);
+            }
+        }
+        best.into_iter()
+            .map(|(slot, found)| Finding { slot, found })
+            .collect()
+    }
+}
+
+fn word(text: &str) -> Pattern {
+    Pattern {
+        text: text.to_owned(),
+        boundary: Boundary::Word,
+    }
+}
+
+/// The path as it is compared: `/` between its parts, no `./` in front, no part empty or `.`.
+pub fn canonical_path(path: &str) -> String {
+    let path = path.trim().replace('\\', "/");
+    let parts: Vec<&str> = path
+        .split('/')
+        .filter(|part| !part.is_empty() && *part != ".")
+        .collect();
+    let root = if path.starts_with('/') { "/" } else { "" };
+    format!("{root}{}", parts.join("/"))
+}
+
+/// Whether at least half of the key's content words stand in the value's line or JSON object, or
+/// within [`BINDING_WORDS`] of it.
+fn is_bound(text: &str, hit: Hit, length: usize, key: &[String]) -> bool {
+    if key.is_empty() {
+        return true;
+    }
+    let from = text.floor_char_boundary(hit.start.saturating_sub(BINDING_BYTES));
+    let to = text.floor_char_boundary((hit.start + length + BINDING_BYTES).min(text.len()));
+    let around = &text[from..to];
+    let value = hit.start - from..hit.start - from + length;
+    let line = line_around(around, &value);
+    let object = object_around(around, &value);
+    let mut own = None;
+    let mut places = Vec::new();
+    words::each_word(around, |word, at| {
+        if value.contains(&at.start) {
+            let (_, last) = own.get_or_insert((at.word, at.word));
+            *last = at.word;
+        } else if let Some(index) = key.iter().position(|known| known == word) {
+            places.push((index, at));
+        }
+    });
+    let (first, last) = own.unwrap_or((0, 0));
+    let bound: BTreeSet<usize> = places
+        .into_iter()
+        .filter(|(_, at)| {
+            let distance = first
+                .saturating_sub(at.word)
+                .max(at.word.saturating_sub(last));
+            (own.is_some() && distance <= BINDING_WORDS)
+                || line.contains(&at.start)
+                || object
+                    .as_ref()
+                    .is_some_and(|object| object.contains(&at.start))
+        })
+        .map(|(index, _)| index)
+        .collect();
+    2 * bound.len() >= key.len()
+}
+
+/// The line around `value`; lines may be parted by the escape `\n`.
+fn line_around(text: &str, value: &std::ops::Range<usize>) -> std::ops::Range<usize> {
+    let before = &text[..value.start];
+    let start = before.rfind('\n').max(before.rfind("\\n")).unwrap_or(0);
+    let after = &text[value.end..];
+    let end = after
+        .find('\n')
+        .unwrap_or(after.len())
+        .min(after.find("\\n").unwrap_or(after.len()));
+    start..value.end + end
+}
+
+/// The innermost pair of braces around `value`.
+fn object_around(text: &str, value: &std::ops::Range<usize>) -> Option<std::ops::Range<usize>> {
+    let bytes = text.as_bytes();
+    let mut depth = 0_usize;
+    let start = (0..value.start).rev().find(|&at| match bytes[at] {
+        b'}' => {
+            depth += 1;
+            false
+        }
+        b'{' if depth > 0 => {
+            depth -= 1;
+            false
+        }
+        byte => byte == b'{',
+    })?;
+    let mut depth = 0_usize;
+    let end = (value.end..bytes.len()).find(|&at| match bytes[at] {
+        b'{' => {
+            depth += 1;
+            false
+        }
+        b'}' if depth > 0 => {
+            depth -= 1;
+            false
+        }
+        byte => byte == b'}',
+    })?;
+    Some(start..end)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::probe::ProbeKind;
+    use crate::session::ground_truth::{ArtifactVerb, Importance};
+
+    fn probe(kind: ProbeKind, gold: Gold) -> Probe {
+        Probe {
+            id: "p".into(),
+            kind,
+            question: String::new(),
+            gold,
+            evidence: Vec::new(),
+            importance: Importance::Normal,
+        }
+    }
+
+    fn value(key: &str, value: &str) -> Probe {
+        let (key, value) = (key.to_owned(), value.to_owned());
+        probe(ProbeKind::Recall, Gold::Value { key, value })
+    }
+
+    fn check(probes: &[Probe], text: &str, expected: &[(usize, Match)]) {
+        let survival = Survival::new(probes).unwrap();
+        let found = survival.find(&Arc::from(text));
+        let found: Vec<_> = found.iter().map(|f| (f.slot, f.found)).collect();
+        assert_eq!(found, expected, "{text}");
+    }
+
+    #[test]
+    fn a_value_is_bound_by_half_of_its_key() {
+        use Match::{Bound, Unbound};
+        let far = "and so on ".repeat(20);
+        let probes = [value("staging gateway port", "48213")];
+        for (text, expected) in [
+            (
+                "the staging gateway listens on 48213".to_owned(),
+                &[(0, Bound)][..],
+            ),
+            ("48213".to_owned(), &[(0, Unbound)]),
+            (format!("staging gateway\n{far}\n48213"), &[(0, Unbound)]),
+            (format!("staging gateway {far} 48213"), &[(0, Bound)]),
+            (format!("staging {far}\n48213"), &[(0, Unbound)]),
+            ("gateway:\n  staging:\n    48213".to_owned(), &[(0, Bound)]),
+            (
+                format!(r#"{{"gateway": "staging", "x": ["{far}",{{}}],"n": 48213}}"#),
+                &[(0, Bound)],
+            ),
+            (
+                r#"{"text":"staging gateway:\n48213"}"#.to_owned(),
+                &[(0, Bound)],
+            ),
+            ("staging gateway port 482134".to_owned(), &[]),
+            (
+                format!("48213 {far}{far}\nstaging port 48213"),
+                &[(0, Bound)],
+            ),
+        ] {
+            check(&probes, &text, expected);
+        }
+    }
+
+    #[test]
+    fn each_path_of_a_list_is_looked_for() {
+        let files = vec![("./src/a.rs".to_owned(), 1), ("src\\b.rs".to_owned(), 3)];
+        let verb = ArtifactVerb::Created;
+        let probes = [
+            value("x", "1234567"),
+            probe(ProbeKind::Artifact, Gold::Files { verb, files }),
+        ];
+        check(&probes, "wrote src/b.rs", &[(2, Match::Bound)]);
+        let survival = Survival::new(&probes).unwrap();
+        assert_eq!(survival.slots(1), 1..3);
+        assert_eq!(survival.slot_count(), 3);
+    }
+
+    #[test]
+    fn a_rule_stands_where_it_was_said() {
+        let rule = |statement: &str| {
+            let (topic, statement) = ("deploys".to_owned(), statement.to_owned());
+            probe(ProbeKind::Constraint, Gold::Statement { topic, statement })
+        };
+        let probes = [rule("No deploys on Friday, whatever happens.")];
+        check(
+            &probes,
+            "One thing: No deploys on Friday, whatever happens. Go on.",
+            &[(0, Match::Stated)],
+        );
+        let paraphrased = Match::Paraphrased;
+        check(&probes, "- no Friday deploys", &[(0, paraphrased)]);
+        assert_eq!(paraphrased.strength(WrittenBy::Session), None);
+        assert_eq!(
+            paraphrased.strength(WrittenBy::Compaction),
+            Some(Strength::Strong)
+        );
+    }
+
+    #[test]
+    fn paths_are_compared_in_one_form() {
+        for (path, canonical) in [
+            ("./src/a.rs", "src/a.rs"),
+            ("src//a.rs", "src/a.rs"),
+            ("src\\a.rs", "src/a.rs"),
+            ("/work/./a/", "/work/a"),
+            (" a ", "a"),
+        ] {
+            assert_eq!(canonical_path(path), canonical);
+        }
+    }
+}

@@ -1,1 +1,386 @@
-//! The survival observer.
+//! Follows every planted value through a context, from appended entries and patches alone.
+//!
+//! For each slot (a value, a rule, one path of a list) the observer counts the texts in which it
+//! stands, by place. A patch subtracts what it removed and adds what it wrote; where that leaves a
+//! slot without any place, the patch is what lost it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::{CallView, Observer};
+use crate::context::{Applied, Entry, Origin};
+use crate::needles::NeedlesError;
+use crate::probe::survival::{Strength, Survival, WrittenBy};
+use crate::probe::{Gold, Item, Probe, ProbeKind, items};
+use crate::record::{
+    AnswerRecord, CellRecord, End, Fate, LostAt, PlaceInPrompt, ProbeRecord, SurvivalRecord,
+};
+use crate::session::Session;
+
+/// The places, best first: where a value stands in several, the first one is reported.
+const PLACES: [PlaceInPrompt; 6] = [
+    PlaceInPrompt::Pinned,
+    PlaceInPrompt::Verbatim,
+    PlaceInPrompt::Edited,
+    PlaceInPrompt::Derived,
+    PlaceInPrompt::Restored,
+    PlaceInPrompt::Authored,
+];
+
+/// Everything about one session that its cells share: made once.
+#[derive(Debug)]
+pub struct SurvivalPlan {
+    survival: Survival,
+    probes: Arc<[Probe]>,
+    items: Vec<Item>,
+    /// For each item, the message before which it is asked.
+    before: Vec<usize>,
+    /// What stands in the system prompt and the tool definitions.
+    pinned: Vec<(usize, Strength)>,
+    messages: usize,
+}
+
+impl SurvivalPlan {
+    /// Prepares the search for `probes` in every context of `session`.
+    pub fn new(session: &Session, probes: Arc<[Probe]>) -> Result<Self, NeedlesError> {
+        let survival = Survival::new(&probes)?;
+        let items = items(session, &probes);
+        let before = items
+            .iter()
+            .map(|item| session.calls()[item.call])
+            .collect();
+        let tools = session.tools().iter().map(crate::session::ToolSchema::text);
+        let mut pinned = Vec::new();
+        for text in session.system().into_iter().chain(tools) {
+            for finding in survival.find(text).iter() {
+                if let Some(strength) = finding.found.strength(WrittenBy::Session) {
+                    pinned.push((finding.slot, strength));
+                }
+            }
+        }
+        Ok(Self {
+            survival,
+            probes,
+            items,
+            before,
+            pinned,
+            messages: session.messages().len(),
+        })
+    }
+
+    /// The session's probes.
+    pub fn probes(&self) -> &Arc<[Probe]> {
+        &self.probes
+    }
+
+    /// The session's items, in the order of the record.
+    pub fn items(&self) -> &[Item] {
+        &self.items
+    }
+
+    /// The items that are asked at this call.
+    pub fn due(&self, call: usize) -> &[Item] {
+        &self.items[self.due_range(call)]
+    }
+
+    fn due_range(&self, call: usize) -> std::ops::Range<usize> {
+        let from = self.items.partition_point(|item| item.call < call);
+        let to = self.items.partition_point(|item| item.call <= call);
+        from..to
+    }
+}
+
+/// In how many texts a slot stands.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Standing {
+    /// By place, in the order of [`PLACES`].
+    strong: [u32; 6],
+    weak: [u32; 6],
+}
+
+impl Standing {
+    fn is_strong(&self) -> bool {
+        self.strong.iter().any(|count| *count > 0)
+    }
+}
+
+/// Follows what was planted through one cell, and writes [`CellRecord::probes`].
+#[derive(Debug)]
+pub struct SurvivalObserver {
+    plan: Arc<SurvivalPlan>,
+    standing: Vec<Standing>,
+    lost: Vec<Option<LostAt>>,
+    /// How often each message of the session stands in the context as it was.
+    verbatim: Vec<u32>,
+    /// How many messages do.
+    whole: usize,
+    /// By item.
+    results: Vec<Option<SurvivalRecord>>,
+}
+
+impl SurvivalObserver {
+    /// An observer for one cell of the plan's session.
+    pub fn new(plan: Arc<SurvivalPlan>) -> Self {
+        let slots = plan.survival.slot_count();
+        let mut standing = vec![Standing::default(); slots];
+        for &(slot, strength) in &plan.pinned {
+            match strength {
+                Strength::Strong => standing[slot].strong[0] += 1,
+                Strength::Weak => standing[slot].weak[0] += 1,
+            }
+        }
+        Self {
+            standing,
+            lost: vec![None; slots],
+            verbatim: vec![0; plan.messages],
+            whole: 0,
+            results: vec![None; plan.items.len()],
+            plan,
+        }
+    }
+
+    fn add(&mut self, entry: &Entry) {
+        each_finding(&self.plan.survival, entry, |slot, place, strength| {
+            let standing = &mut self.standing[slot];
+            match strength {
+                Strength::Strong => {
+                    standing.strong[place] += 1;
+                    self.lost[slot] = None;
+                }
+                Strength::Weak => standing.weak[place] += 1,
+            }
+        });
+        if let Origin::Verbatim(message) = entry.origin
+            && let Some(count) = self.verbatim.get_mut(message)
+        {
+            *count += 1;
+            self.whole += usize::from(*count == 1);
+        }
+    }
+
+    /// Takes `entry` out, and notes in `touched` what stood strongly in it.
+    fn remove(&mut self, entry: &Entry, touched: &mut Vec<usize>) {
+        each_finding(&self.plan.survival, entry, |slot, place, strength| {
+            let standing = &mut self.standing[slot];
+            match strength {
+                Strength::Strong => {
+                    standing.strong[place] = standing.strong[place].saturating_sub(1);
+                    touched.push(slot);
+                }
+                Strength::Weak => {
+                    standing.weak[place] = standing.weak[place].saturating_sub(1);
+                }
+            }
+        });
+        if let Origin::Verbatim(message) = entry.origin
+            && let Some(count) = self.verbatim.get_mut(message)
+        {
+            self.whole -= usize::from(*count == 1);
+            *count = count.saturating_sub(1);
+        }
+    }
+
+    fn judge(&self, index: usize) -> SurvivalRecord {
+        let item = self.plan.items[index];
+        let before = self.plan.before[index];
+        let probe = &self.plan.probes[item.probe];
+        let slots = self.plan.survival.slots(item.probe);
+        // A list grows: only what was touched so far is asked for.
+        let asked: Vec<usize> = match &probe.gold {
+            Gold::Files { files, .. } => slots
+                .zip(files)
+                .filter(|(_, (_, touched))| *touched < before)
+                .map(|(slot, _)| slot)
+                .collect(),
+            Gold::Value { .. } | Gold::Statement { .. } | Gold::Absent { .. } => slots.collect(),
+        };
+        let standing: Vec<&Standing> = asked.iter().map(|slot| &self.standing[*slot]).collect();
+        // A decoy is there as soon as its value is: its key may well be another's.
+        let any = probe.kind == ProbeKind::Decoy;
+        let holds = |standing: &Standing, place: usize| {
+            standing.strong[place] > 0 || (any && standing.weak[place] > 0)
+        };
+        let share = |places: &[usize]| {
+            let there = standing
+                .iter()
+                .filter(|standing| places.iter().any(|place| holds(standing, *place)))
+                .count();
+            if standing.is_empty() {
+                0.0
+            } else {
+                there as f64 / standing.len() as f64
+            }
+        };
+        let score = share(&[0, 1, 2, 3, 4, 5]);
+        let weak = (0..PLACES.len()).find(|place| standing.iter().any(|s| s.weak[*place] > 0));
+        let strong = (0..PLACES.len()).find(|place| standing.iter().any(|s| holds(s, *place)));
+        let fate = if score >= 1.0 {
+            Fate::Survived
+        } else if score > 0.0 {
+            Fate::Partial
+        } else if weak.is_none() {
+            Fate::Lost
+        } else if probe.kind == ProbeKind::Constraint {
+            Fate::Distorted
+        } else {
+            Fate::Unbound
+        };
+        let lost_at = asked
+            .iter()
+            .zip(&standing)
+            .filter(|(_, standing)| !standing.is_strong())
+            .filter_map(|(slot, _)| self.lost[*slot].as_ref())
+            .max_by_key(|lost| lost.call)
+            .cloned();
+        SurvivalRecord {
+            fate,
+            score,
+            place: strong.or(weak).map(|place| PLACES[place]),
+            // Edited, derived, restored.
+            compacted_score: self.is_compacted(probe, before).then(|| share(&[2, 3, 4])),
+            lost_at,
+        }
+    }
+
+    /// Whether the evidence is no longer wholly verbatim; for a decoy, which has none, whether
+    /// anything of the history is not.
+    fn is_compacted(&self, probe: &Probe, before: usize) -> bool {
+        if probe.kind == ProbeKind::Decoy {
+            return self.whole < before;
+        }
+        probe
+            .evidence
+            .iter()
+            .filter(|message| **message < before)
+            .any(|message| self.verbatim.get(*message).is_none_or(|count| *count == 0))
+    }
+}
+
+fn place_of(origin: &Origin) -> usize {
+    match origin {
+        Origin::Verbatim(_) => 1,
+        Origin::Edited { .. } => 2,
+        Origin::Derived(_) => 3,
+        Origin::Restored(_) => 4,
+        Origin::Authored => 5,
+    }
+}
+
+fn each_finding(survival: &Survival, entry: &Entry, mut each: impl FnMut(usize, usize, Strength)) {
+    let place = place_of(&entry.origin);
+    for (block, text) in entry.message.model_text().iter().enumerate() {
+        let is_recorded = entry.is_verbatim(block) || matches!(entry.origin, Origin::Restored(_));
+        let written_by = if is_recorded {
+            WrittenBy::Session
+        } else {
+            WrittenBy::Compaction
+        };
+        for finding in survival.find(text).iter() {
+            if let Some(strength) = finding.found.strength(written_by) {
+                each(finding.slot, place, strength);
+            }
+        }
+    }
+}
+
+impl Observer for SurvivalObserver {
+    fn appended(&mut self, entry: &Entry) {
+        self.add(entry);
+    }
+
+    fn patched(&mut self, applied: &Applied) {
+        let mut touched = Vec::new();
+        for entry in &applied.change.removed {
+            self.remove(entry, &mut touched);
+        }
+        for edit in &applied.change.edits {
+            for entry in &edit.with {
+                self.add(entry);
+            }
+        }
+        for slot in touched {
+            if !self.standing[slot].is_strong() {
+                self.lost[slot] = Some(LostAt {
+                    call: applied.call,
+                    stage: applied.stage.to_string(),
+                    reason: applied.reason.clone(),
+                });
+            }
+        }
+    }
+
+    fn called(&mut self, view: &CallView<'_>) {
+        for index in self.plan.due_range(view.call) {
+            self.results[index] = Some(self.judge(index));
+        }
+    }
+
+    fn finish(self: Box<Self>, record: &mut CellRecord) {
+        let after_death = after_death(&record.end);
+        let plan = &self.plan;
+        record.probes = plan
+            .items
+            .iter()
+            .zip(self.results)
+            .map(|(item, survival)| {
+                let probe = &plan.probes[item.probe];
+                ProbeRecord {
+                    probe: probe.id.clone(),
+                    kind: probe.kind,
+                    importance: probe.importance,
+                    percent: item.percent,
+                    call: item.call,
+                    survival: survival.unwrap_or_else(|| after_death.clone()),
+                    answer: None,
+                }
+            })
+            .collect();
+    }
+}
+
+/// What an item gets that was never asked: nothing was sent, so nothing survived.
+fn after_death(end: &End) -> SurvivalRecord {
+    let lost_at = match end {
+        End::Completed => None,
+        End::Died { call, prompt } => Some(LostAt {
+            call: *call,
+            stage: "overflow death".to_owned(),
+            reason: format!("a prompt of {prompt} tokens did not fit"),
+        }),
+        End::Failed { call, error } => Some(LostAt {
+            call: *call,
+            stage: "strategy failure".to_owned(),
+            reason: error.clone(),
+        }),
+    };
+    SurvivalRecord {
+        fate: Fate::Lost,
+        score: 0.0,
+        place: None,
+        compacted_score: Some(0.0),
+        lost_at,
+    }
+}
+
+/// Puts the answers of a reader into the records of the items they answer.
+pub fn attach_answers(
+    records: &mut [ProbeRecord],
+    probes: &[Probe],
+    answers: impl IntoIterator<Item = (Item, AnswerRecord)>,
+) {
+    let mut by_item: BTreeMap<(usize, &str), AnswerRecord> = answers
+        .into_iter()
+        .filter_map(|(item, answer)| {
+            let probe = probes.get(item.probe)?;
+            Some(((item.call, probe.id.as_str()), answer))
+        })
+        .collect();
+    for record in records {
+        if let Some(answer) = by_item.remove(&(record.call, record.probe.as_str())) {
+            record.answer = Some(answer);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,343 @@
+//! Rules the user set, found again by the words they share with a sentence.
+
+use std::collections::HashMap;
+
+use super::Match;
+use super::words::{self, Position};
+
+/// At least this share of a rule's content words makes a paraphrase.
+///
+/// COMPINT's 50 human-labelled summaries: between 0.30 and 0.33 the share agrees best with the
+/// human, κ 0.92. The threshold was seen on the same sample.
+pub const PARAPHRASE: f64 = 0.33;
+
+/// At least this share of a rule's content words, and the rule itself stands there.
+///
+/// Texts of the session itself are held to it: only a compaction paraphrases, and of the thousands
+/// of sentences of a long session many share a third of a rule's words by chance.
+pub const STATED: f64 = 0.8;
+
+/// A sentence that says the same is at most so many times as long,
+const REACH_FACTOR: usize = 2;
+/// or has at most so many words.
+const REACH_WORDS: usize = 24;
+
+/// A negation governs so many words behind it: of a rule, and of a text that contradicts one.
+const GOVERNED_IN_RULE: usize = 8;
+const GOVERNED_IN_TEXT: usize = 3;
+
+/// The share of the content words of `statement` that stand anywhere in `text`.
+///
+/// `|words(statement) ∩ words(text)| / |words(statement)|` over distinct lower-case words without
+/// stop words: COMPINT's measure, AUC 0.984 against the human. It is only meaningful where `text`
+/// is a summary or an answer; a long text holds the words of any rule somewhere.
+pub fn content_word_recall(statement: &str, text: &str) -> f64 {
+    let rules = Rules::new([(statement, "")]);
+    let mut found = 0_u64;
+    words::each_word(text, |word, _| {
+        for &(_, bit) in rules.of(word) {
+            found |= 1 << bit;
+        }
+    });
+    match rules.known.first() {
+        Some(rule) if rule.words > 0 => f64::from(found.count_ones()) / f64::from(rule.words),
+        _ => 0.0,
+    }
+}
+
+/// Whether `text`, a summary or an answer, turns the meaning of `statement` round.
+pub fn is_flipped(statement: &str, text: &str) -> bool {
+    let rules = Rules::new([(statement, "")]);
+    let Some(rule) = rules.known.first() else {
+        return false;
+    };
+    let events = rules.events(text);
+    rule.is_flipped(&events.of[0], &events.negations)
+}
+
+/// The rules of a session, searched together.
+#[derive(Debug)]
+pub(super) struct Rules {
+    known: Vec<Rule>,
+    /// Each content word, with the rules it belongs to and its bit there.
+    by_word: HashMap<String, Vec<(usize, u32)>>,
+    /// For each first byte, which lengths (up to 31) occur: most words are passed over by this.
+    lengths: [u32; 256],
+}
+
+#[derive(Debug)]
+struct Rule {
+    /// Distinct content words, at most 64.
+    words: u32,
+    /// How many of them make a paraphrase, and the rule itself.
+    paraphrase: u32,
+    stated: u32,
+    /// The content words of the topic, and how many of them must be there.
+    topic: u64,
+    topic_needed: u32,
+    /// The words a negation governs in the rule.
+    governed: u64,
+    negated: bool,
+    /// Width in words of the window that is looked at.
+    reach: usize,
+}
+
+/// A content word of a rule in a text.
+#[derive(Debug, Clone, Copy)]
+struct Event {
+    at: Position,
+    bit: u32,
+}
+
+struct Events {
+    of: Vec<Vec<Event>>,
+    negations: Vec<Position>,
+}
+
+impl Rules {
+    /// Rules and their topics.
+    pub(super) fn new<'a>(given: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
+        let mut rules = Self {
+            known: Vec::new(),
+            by_word: HashMap::new(),
+            lengths: [0; 256],
+        };
+        for (statement, topic) in given {
+            let index = rules.known.len();
+            let mut content = words::content_words(statement);
+            content.truncate(64);
+            let topic_words = if topic.is_empty() {
+                Vec::new()
+            } else {
+                words::content_words(topic)
+            };
+            let mut topic = 0_u64;
+            for (bit, word) in (0_u32..).zip(&content) {
+                if topic_words.contains(word) {
+                    topic |= 1 << bit;
+                }
+                rules.add(word, index, bit);
+            }
+            let mut length = 0;
+            let mut governed = 0_u64;
+            let mut negated = None;
+            words::each_word(statement, |word, at| {
+                length += 1;
+                if words::is_negation(word) {
+                    negated = Some(at);
+                } else if let Some(cue) = negated
+                    && cue.sentence == at.sentence
+                    && at.word - cue.word <= GOVERNED_IN_RULE
+                    && let Some(bit) = content.iter().position(|known| known == word)
+                {
+                    governed |= 1 << bit;
+                }
+            });
+            let words = u32::try_from(content.len()).unwrap_or(64);
+            rules.known.push(Rule {
+                words,
+                paraphrase: share(words, PARAPHRASE).max(words.min(2)),
+                stated: share(words, STATED).max(words.min(2)),
+                topic,
+                topic_needed: topic.count_ones().div_ceil(2),
+                governed,
+                negated: negated.is_some(),
+                reach: (REACH_FACTOR * length).max(REACH_WORDS),
+            });
+        }
+        rules
+    }
+
+    fn add(&mut self, word: &str, rule: usize, bit: u32) {
+        self.by_word
+            .entry(word.to_owned())
+            .or_default()
+            .push((rule, bit));
+        self.lengths[usize::from(word.as_bytes()[0])] |= 1 << word.len().min(31);
+    }
+
+    fn of(&self, word: &str) -> &[(usize, u32)] {
+        if self.lengths[usize::from(word.as_bytes()[0])] & (1 << word.len().min(31)) == 0 {
+            return &[];
+        }
+        self.by_word.get(word).map_or(&[], Vec::as_slice)
+    }
+
+    fn events(&self, text: &str) -> Events {
+        let mut events = Events {
+            of: vec![Vec::new(); self.known.len()],
+            negations: Vec::new(),
+        };
+        words::each_word(text, |word, at| {
+            for &(rule, bit) in self.of(word) {
+                events.of[rule].push(Event { at, bit });
+            }
+            if words::is_negation(word) {
+                events.negations.push(at);
+            }
+        });
+        events
+    }
+
+    /// The best match of each rule in `text`.
+    ///
+    /// A window of the rule's reach slides over the text; time is linear in the text.
+    pub(super) fn find(&self, text: &str) -> Vec<Option<Match>> {
+        if self.known.is_empty() {
+            return Vec::new();
+        }
+        let events = self.events(text);
+        self.known
+            .iter()
+            .zip(&events.of)
+            .map(|(rule, of)| rule.best(of, &events.negations))
+            .collect()
+    }
+}
+
+fn share(words: u32, share: f64) -> u32 {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "at most 64, and not negative"
+    )]
+    let needed = (f64::from(words) * share).ceil() as u32;
+    needed
+}
+
+impl Rule {
+    fn best(&self, events: &[Event], negations: &[Position]) -> Option<Match> {
+        let mut best = None;
+        let mut counts = [0_u32; 64];
+        let mut present = 0_u64;
+        let mut first = 0;
+        for (last, event) in events.iter().enumerate() {
+            counts[event.bit as usize] += 1;
+            present |= 1 << event.bit;
+            while event.at.word - events[first].at.word >= self.reach {
+                let gone = events[first].bit;
+                counts[gone as usize] -= 1;
+                if counts[gone as usize] == 0 {
+                    present &= !(1 << gone);
+                }
+                first += 1;
+            }
+            let found = present.count_ones();
+            if found < self.paraphrase || (present & self.topic).count_ones() < self.topic_needed {
+                continue;
+            }
+            let this = if self.is_flipped(&events[first..=last], negations) {
+                Match::Distorted
+            } else if found >= self.stated {
+                return Some(Match::Stated);
+            } else {
+                Match::Paraphrased
+            };
+            best = best.max(Some(this));
+        }
+        best
+    }
+
+    /// Whether the words in `events` say the opposite.
+    ///
+    /// Either a word that the rule forbids stands there, and nothing in its sentences or between
+    /// them negates; or the rule negates nothing, and one of its words is negated in its clause.
+    fn is_flipped(&self, events: &[Event], negations: &[Position]) -> bool {
+        let (Some(first), Some(last)) = (events.first(), events.last()) else {
+            return false;
+        };
+        let from = negations.partition_point(|cue| cue.sentence < first.at.sentence);
+        let to = negations.partition_point(|cue| cue.sentence <= last.at.sentence);
+        let near = &negations[from..to];
+        if self.negated {
+            return near.is_empty()
+                && events
+                    .iter()
+                    .any(|event| self.governed & (1 << event.bit) != 0);
+        }
+        near.iter().any(|cue| {
+            let behind = events.partition_point(|event| event.at.word <= cue.word);
+            events.get(behind).is_some_and(|event| {
+                event.at.clause == cue.clause && event.at.word - cue.word <= GOVERNED_IN_TEXT
+            })
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(statement: &str, topic: &str, text: &str, expected: Option<Match>) {
+        let found = Rules::new([(statement, topic)]).find(text);
+        assert_eq!(found, [expected], "{statement} | {text}");
+    }
+
+    #[test]
+    fn a_rule_is_found_where_one_sentence_shares_its_words() {
+        use Match::{Distorted, Paraphrased, Stated};
+        let rule = "Never touch the migrations folder without asking me first.";
+        let topic = "migrations folder";
+        for (text, expected) in [
+            (rule, Some(Stated)),
+            (
+                r#"{"text":"ok\nNever touch the migrations folder without asking me first.\nbye"}"#,
+                Some(Stated),
+            ),
+            ("- migrations folder: do not touch", Some(Paraphrased)),
+            (
+                "- the agent may touch the migrations folder",
+                Some(Distorted),
+            ),
+            ("- the asking price comes first, touch nothing", None),
+            ("", None),
+        ] {
+            check(rule, topic, text, expected);
+        }
+        let rule = "Run the linter over changed files.";
+        for (text, expected) in [
+            ("Please run the linter over changed files.", Some(Stated)),
+            ("Do not run the linter over changed files.", Some(Distorted)),
+            (
+                "That is not all: run the linter over changed files.",
+                Some(Stated),
+            ),
+        ] {
+            check(rule, "linter", text, expected);
+        }
+    }
+
+    #[test]
+    fn words_scattered_over_a_large_context_are_no_rule() {
+        let rule = "Never touch the migrations folder without asking me first.";
+        let filler = "the build went on and printed one more line of output\n".repeat(40);
+        let words = [
+            "touch",
+            "migrations",
+            "folder",
+            "asking",
+            "first",
+            "without",
+        ];
+        let scattered: String = words
+            .map(|word| format!("{filler}a line with {word} in it\n"))
+            .concat();
+        assert!(content_word_recall(rule, &scattered) > 0.99);
+        check(rule, "migrations folder", &scattered, None);
+        let in_place = format!("{scattered}{rule}\n{filler}");
+        check(rule, "migrations folder", &in_place, Some(Match::Stated));
+    }
+
+    #[test]
+    fn a_summary_is_compared_as_a_whole() {
+        assert!(content_word_recall("Draft emails, send nothing", "send drafts of emails") > 0.4);
+        assert!(is_flipped("Never delete the logs", "The logs: delete them"));
+        assert!(!is_flipped(
+            "Never delete the logs",
+            "Do not delete any logs"
+        ));
+        assert!(!is_flipped("use metric, not imperial", "uses metric units"));
+        let recall = content_word_recall("", "anything");
+        assert!(recall.abs() < f64::EPSILON);
+    }
+}

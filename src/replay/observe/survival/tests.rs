@@ -1,0 +1,332 @@
+//! The observer against a full recomputation, and against cases by hand.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::context::{CacheEffect, Context, Edit};
+use crate::session::ground_truth::{ArtifactVerb, Importance};
+use crate::session::{Message, Role, SessionParts};
+use crate::tokens::{CharsPer4, CountedTexts, Size};
+use crate::units::Tokens;
+
+const RULE: &str = "Never touch the migrations folder on this branch.";
+
+fn probes() -> Arc<[Probe]> {
+    let probe = |id: &str, kind, gold, evidence: &[usize]| Probe {
+        id: id.to_owned(),
+        kind,
+        question: String::new(),
+        gold,
+        evidence: evidence.to_vec(),
+        importance: Importance::Normal,
+    };
+    let owned = str::to_owned;
+    vec![
+        probe(
+            "port",
+            ProbeKind::Recall,
+            Gold::Value {
+                key: owned("staging gateway port"),
+                value: owned("48213"),
+            },
+            &[0],
+        ),
+        probe(
+            "rule",
+            ProbeKind::Constraint,
+            Gold::Statement {
+                topic: owned("migrations folder"),
+                statement: owned(RULE),
+            },
+            &[0],
+        ),
+        probe(
+            "files",
+            ProbeKind::Artifact,
+            Gold::Files {
+                verb: ArtifactVerb::Created,
+                files: vec![(owned("src/a.rs"), 1), (owned("src/b.rs"), 3)],
+            },
+            &[1, 3],
+        ),
+        probe(
+            "decoy",
+            ProbeKind::Decoy,
+            Gold::Absent {
+                key: owned("billing port"),
+                value: owned("59999"),
+            },
+            &[],
+        ),
+    ]
+    .into()
+}
+
+fn session() -> Session {
+    let texts = [
+        format!("The staging gateway port is 48213. {RULE}"),
+        "writing src/a.rs".to_owned(),
+        "done".to_owned(),
+        "writing src/b.rs".to_owned(),
+        "done".to_owned(),
+        "looks good".to_owned(),
+        "go on".to_owned(),
+        "finished".to_owned(),
+    ];
+    let messages = texts
+        .into_iter()
+        .enumerate()
+        .map(|(at, text)| {
+            let role = if at % 2 == 0 {
+                Role::User
+            } else {
+                Role::Assistant
+            };
+            Arc::new(Message::text(role, text))
+        })
+        .collect();
+    Session::new(SessionParts {
+        id: "s".into(),
+        messages,
+        ..SessionParts::default()
+    })
+    .unwrap()
+}
+
+struct Cell {
+    session: Session,
+    counts: CountedTexts,
+    context: Context,
+    observer: Box<SurvivalObserver>,
+    next: usize,
+}
+
+impl Cell {
+    fn new() -> Self {
+        let session = session();
+        let plan = SurvivalPlan::new(&session, probes()).unwrap();
+        Self {
+            observer: Box::new(SurvivalObserver::new(Arc::new(plan))),
+            counts: CountedTexts::new(Arc::new(CharsPer4)),
+            context: Context::default(),
+            next: 0,
+            session,
+        }
+    }
+
+    fn append(&mut self) {
+        if let Some(message) = self.session.messages().get(self.next) {
+            let entry = Entry::new(Origin::Verbatim(self.next), message.clone(), &self.counts);
+            self.observer.appended(&entry);
+            self.context.append(entry);
+            self.next += 1;
+        }
+    }
+
+    fn patch(&mut self, call: usize, edits: Vec<Edit>) {
+        let change = self.context.apply(edits, &self.counts).unwrap();
+        self.observer.patched(&Applied {
+            call,
+            stage: "clear".into(),
+            reason: "old".into(),
+            change,
+        });
+    }
+
+    fn summary(&self, range: std::ops::Range<usize>, text: &str) -> Edit {
+        let entries = &self.context.entries()[range.clone()];
+        let message = Arc::new(Message::text(Role::User, text));
+        let with = vec![Entry::new(
+            Origin::derived_from(entries),
+            message,
+            &self.counts,
+        )];
+        Edit::Replace {
+            entries: range,
+            with,
+        }
+    }
+
+    fn call(&mut self, call: usize) {
+        let before = self.session.calls()[call];
+        while self.next < before {
+            self.append();
+        }
+        self.observer.called(&CallView {
+            call,
+            before,
+            session: &self.session,
+            context: &self.context,
+            fixed: Size::default(),
+            response: self.session.message(before),
+        });
+    }
+
+    fn results(&self, call: usize) -> Vec<SurvivalRecord> {
+        self.observer
+            .plan
+            .due_range(call)
+            .map(|index| self.observer.results[index].clone().unwrap())
+            .collect()
+    }
+}
+
+#[test]
+fn everything_survives_in_the_full_history_and_nothing_in_an_empty_one() {
+    let mut full = Cell::new();
+    let mut empty = Cell::new();
+    empty.next = usize::MAX;
+    for call in 0..4 {
+        full.call(call);
+        empty.call(call);
+        for (item, survived) in full.observer.plan.due(call).iter().zip(full.results(call)) {
+            let is_decoy = full.observer.plan.probes[item.probe].kind == ProbeKind::Decoy;
+            let (fate, score) = if is_decoy {
+                (Fate::Lost, 0.0)
+            } else {
+                (Fate::Survived, 1.0)
+            };
+            assert_eq!((survived.fate, survived.score), (fate, score), "{item:?}");
+            assert_eq!(survived.compacted_score, None, "{item:?}");
+        }
+        for lost in empty.results(call) {
+            assert_eq!((lost.fate, lost.score), (Fate::Lost, 0.0));
+            assert_eq!(lost.lost_at, None);
+        }
+    }
+}
+
+#[test]
+fn a_loss_names_the_patch_that_caused_it() {
+    let mut cell = Cell::new();
+    cell.call(1);
+    let first = cell.summary(
+        0..1,
+        "A port is 48213. The migrations folder: do not touch.",
+    );
+    cell.patch(2, vec![first]);
+    cell.call(2);
+    let results = cell.results(2);
+    let lost_at = Some(LostAt {
+        call: 2,
+        stage: "clear".into(),
+        reason: "old".into(),
+    });
+    assert_eq!(results[0].fate, Fate::Unbound);
+    assert_eq!(results[0].place, Some(PlaceInPrompt::Derived));
+    assert_eq!(results[0].compacted_score, Some(0.0));
+    assert_eq!(results[0].lost_at, lost_at);
+    assert_eq!(results[1].fate, Fate::Survived);
+    assert_eq!(results[1].compacted_score, Some(1.0));
+    assert_eq!(results[1].lost_at, None);
+    assert_eq!(results[2].fate, Fate::Survived);
+    assert_eq!(results[2].compacted_score, None);
+
+    let edit = Edit::EditBlock {
+        entry: 1,
+        block: 0,
+        text: "[cleared] gateway staging 48213".into(),
+        cache: CacheEffect::Breaks,
+    };
+    cell.patch(3, vec![edit]);
+    cell.call(3);
+    let results = cell.results(3);
+    assert_eq!(results[0].fate, Fate::Survived, "it came back");
+    assert_eq!(results[0].place, Some(PlaceInPrompt::Edited));
+    assert_eq!(results[0].lost_at, None);
+    assert_eq!(results[2].fate, Fate::Partial);
+    assert!((results[2].score - 0.5).abs() < f64::EPSILON);
+    assert_eq!(results[2].compacted_score, Some(0.0));
+    assert_eq!(results[2].lost_at.as_ref().unwrap().call, 3);
+}
+
+#[test]
+fn what_is_due_after_a_death_is_lost() {
+    let end = End::Died {
+        call: 2,
+        prompt: Tokens(900),
+    };
+    let lost = after_death(&end);
+    assert_eq!((lost.fate, lost.score), (Fate::Lost, 0.0));
+    let lost_at = lost.lost_at.unwrap();
+    assert_eq!(
+        (lost_at.call, lost_at.stage.as_str()),
+        (2, "overflow death")
+    );
+}
+
+const WRITTEN: [&str; 6] = [
+    "a summary of nothing",
+    "staging gateway: 48213",
+    "48213",
+    "the migrations folder must not be touched",
+    "touch the migrations folder; wrote src/a.rs and src/b.rs",
+    "billing port 59999",
+];
+
+#[derive(Debug, Clone)]
+enum Move {
+    Append,
+    Edit(usize, usize),
+    Replace(usize, usize, Vec<usize>),
+}
+
+fn moves() -> impl Strategy<Value = Vec<Move>> {
+    let one = prop_oneof![
+        3 => Just(Move::Append),
+        1 => (0..8_usize, 0..WRITTEN.len()).prop_map(|(at, text)| Move::Edit(at, text)),
+        1 => (0..8_usize, 0..4_usize, prop::collection::vec(0..WRITTEN.len(), 0..3))
+            .prop_map(|(at, length, with)| Move::Replace(at, length, with)),
+    ];
+    prop::collection::vec(one, 1..24)
+}
+
+proptest! {
+    #[test]
+    fn following_patches_equals_looking_at_everything(moves in moves()) {
+        let mut cell = Cell::new();
+        for (call, step) in moves.into_iter().enumerate() {
+            let length = cell.context.entries().len();
+            match step {
+                Move::Append => cell.append(),
+                Move::Edit(at, text) if at < length => {
+                    let edit = Edit::EditBlock {
+                        entry: at,
+                        block: 0,
+                        text: WRITTEN[text].into(),
+                        cache: CacheEffect::Keeps,
+                    };
+                    cell.patch(call, vec![edit]);
+                }
+                Move::Replace(at, span, with) if at < length => {
+                    let range = at..(at + span).min(length);
+                    let origins = [
+                        Origin::derived_from(&cell.context.entries()[range.clone()]),
+                        Origin::Authored,
+                        Origin::Restored(0),
+                    ];
+                    let with = with
+                        .iter()
+                        .zip(origins)
+                        .map(|(text, origin)| {
+                            let message = Message::text(Role::User, WRITTEN[*text]);
+                            Entry::new(origin, Arc::new(message), &cell.counts)
+                        })
+                        .collect();
+                    cell.patch(call, vec![Edit::Replace { entries: range, with }]);
+                }
+                Move::Edit(..) | Move::Replace(..) => {}
+            }
+            let mut again = SurvivalObserver::new(cell.observer.plan.clone());
+            for entry in cell.context.entries() {
+                again.add(entry);
+            }
+            prop_assert_eq!(&again.standing, &cell.observer.standing);
+            prop_assert_eq!(&again.verbatim, &cell.observer.verbatim);
+            prop_assert_eq!(again.whole, cell.observer.whole);
+            for (slot, lost) in cell.observer.lost.iter().enumerate() {
+                prop_assert!(lost.is_none() || !cell.observer.standing[slot].is_strong());
+            }
+        }
+    }
+}
