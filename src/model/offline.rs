@@ -1,1 +1,117 @@
-//! Rules
+//! The model that needs no key and no network: rules where a language model would write.
+//!
+//! As summariser it extracts lines, as reader it is [`bm25-extract`](bm25); it neither acts nor
+//! judges. It lets the whole pipeline run, and what it writes says nothing about what a language
+//! model would have written: reports name it.
+
+use std::sync::Arc;
+
+use super::{CallFailure, Model, ModelKind, Request, Response, Stop, Task};
+use crate::tokens::{CountedTexts, IMAGE_TOKENS, TokenCounter};
+use crate::units::{Tokens, Usage};
+
+pub mod bm25;
+mod summary;
+
+/// What a reader answers when it does not find the answer; the question prompt says so.
+pub const NOT_IN_CONTEXT: &str = "not in context";
+
+/// How a question prompt begins; the question ends at the first empty line.
+pub const QUESTION: &str = "Question: ";
+
+/// Rules instead of a language model. One value serves all cells of a session: what it found out
+/// about a text is kept.
+#[derive(Debug)]
+pub struct Offline {
+    counter: Arc<dyn TokenCounter>,
+    counts: Arc<CountedTexts>,
+    reader: bm25::Reader,
+}
+
+impl Offline {
+    /// Bills by `counter`; `counts` is the session's table of the same counter, in which the
+    /// messages of contexts are found.
+    pub fn new(counter: Arc<dyn TokenCounter>, counts: Arc<CountedTexts>) -> Self {
+        Self {
+            counter,
+            counts,
+            reader: bm25::Reader::default(),
+        }
+    }
+
+    /// The tokens of a request. The last message holds what was written for this request alone:
+    /// it is counted and not remembered.
+    fn prompt_tokens(&self, request: &Request) -> Tokens {
+        let system = request.system.as_ref().map(|text| self.counts.size(text));
+        let mut tokens = system.map_or(Tokens::ZERO, |size| size.tokens);
+        for (at, message) in request.messages.iter().enumerate() {
+            let is_last = at + 1 == request.messages.len();
+            for (block, text) in message.content().iter().zip(message.model_text()) {
+                tokens += Tokens(block.images() * IMAGE_TOKENS.0);
+                tokens += if is_last {
+                    self.counter.count(text)
+                } else {
+                    self.counts.size(text).tokens
+                };
+            }
+        }
+        tokens
+    }
+}
+
+impl Model for Offline {
+    fn name(&self) -> &'static str {
+        "offline"
+    }
+
+    fn kind(&self) -> ModelKind {
+        ModelKind::Deterministic
+    }
+
+    fn respond(&self, request: &Request) -> Result<Response, CallFailure> {
+        let text = match &request.task {
+            Task::Agent | Task::Judge => return Err(CallFailure::Unsupported),
+            Task::Summarise { sections } => {
+                summary::write(&request.messages, sections, request.max_output)
+            }
+            Task::Answer { format } => self.reader.answer(&request.messages, *format),
+        };
+        Ok(Response {
+            usage: Usage::uncached(self.prompt_tokens(request), self.counter.count(&text)),
+            text: text.into(),
+            stop: Stop::End,
+            model: Arc::from(self.name()),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{AnswerFormat, Purpose};
+    use crate::session::{Message, Role};
+    use crate::tokens::CharsPer4;
+
+    #[test]
+    fn it_summarises_and_reads_but_neither_acts_nor_judges() {
+        let counter = Arc::new(CharsPer4);
+        let offline = Offline::new(counter.clone(), Arc::new(CountedTexts::new(counter)));
+        let ask = |task, text: &str| {
+            offline.respond(&Request {
+                purpose: Purpose::Probe,
+                task,
+                system: None,
+                messages: vec![Arc::new(Message::text(Role::User, text))],
+                max_output: Tokens(100),
+            })
+        };
+        let answer = AnswerFormat::Value;
+        let answered = ask(Task::Answer { format: answer }, "Question: Which port?").unwrap();
+        assert_eq!(&*answered.text, NOT_IN_CONTEXT);
+        assert_eq!(answered.usage, Usage::uncached(Tokens(6), Tokens(4)));
+        let sections = Vec::new();
+        assert!(ask(Task::Summarise { sections }, "x").is_ok());
+        assert_eq!(ask(Task::Judge, "x"), Err(CallFailure::Unsupported));
+        assert_eq!(ask(Task::Agent, "x"), Err(CallFailure::Unsupported));
+    }
+}

@@ -1,0 +1,648 @@
+//! `bm25-extract`: finds the line that fits a question, and reads the answer off it.
+//!
+//! Lines are ranked by BM25 (Robertson and Zaragoza, *The Probabilistic Relevance Framework: BM25
+//! and Beyond*, 2009). The answer is the atom of the asked form nearest to the question's words in
+//! the best line that has one; where two lines score the same, the newer wins. It abstains where no
+//! line holds enough of what the question asks about. It makes the mistakes a reader makes: it
+//! takes an older value, or another key's.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use super::{NOT_IN_CONTEXT, QUESTION};
+use crate::model::AnswerFormat;
+use crate::session::{ContentBlock, Message, ToolClass};
+
+/// Saturation of a word's repetitions in a line: the usual value.
+const K1: f64 = 1.2;
+/// How far long lines are held back: the usual value.
+const B: f64 = 0.75;
+
+/// A line must hold at least this share of the question's words, weighted by how rare they are.
+const ENOUGH: f64 = 0.5;
+
+/// So many of the best lines are looked at for an atom.
+const BEST_LINES: usize = 16;
+
+/// Lines are cut into pieces of at most this many bytes: minified files are one line.
+const LINE_BYTES: usize = 600;
+
+/// An answer of one sentence is cut off after this many characters.
+const SENTENCE_CHARS: usize = 400;
+
+/// Words of questions that say nothing about the answer.
+const QUESTION_WORDS: &[&str] = &[
+    "a",
+    "about",
+    "all",
+    "an",
+    "and",
+    "are",
+    "at",
+    "be",
+    "been",
+    "conversation",
+    "did",
+    "do",
+    "does",
+    "for",
+    "give",
+    "had",
+    "has",
+    "have",
+    "how",
+    "in",
+    "is",
+    "it",
+    "its",
+    "me",
+    "of",
+    "on",
+    "or",
+    "said",
+    "say",
+    "says",
+    "should",
+    "so",
+    "tell",
+    "that",
+    "the",
+    "this",
+    "to",
+    "us",
+    "use",
+    "used",
+    "user",
+    "value",
+    "was",
+    "we",
+    "were",
+    "what",
+    "when",
+    "where",
+    "which",
+    "who",
+    "with",
+    "you",
+];
+
+/// What is done to files, and the words for it.
+const VERBS: [(Verb, &[&str]); 4] = [
+    (
+        Verb::Read,
+        &["inspected", "looked", "opened", "read", "viewed"],
+    ),
+    (Verb::Created, &["added", "created", "new", "wrote"]),
+    (
+        Verb::Modified,
+        &["changed", "edited", "modified", "patched", "updated"],
+    ),
+    (Verb::Deleted, &["deleted", "dropped", "removed", "rm"]),
+];
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Verb {
+    Read,
+    Created,
+    Modified,
+    Deleted,
+}
+
+fn verb_of(word: &str) -> Option<Verb> {
+    VERBS
+        .iter()
+        .find(|(_, words)| words.contains(&word))
+        .map(|(verb, _)| *verb)
+}
+
+/// Answers questions about conversations; each distinct text is split and indexed once.
+#[derive(Debug, Default)]
+pub struct Reader {
+    known: RwLock<HashMap<Arc<str>, Arc<Index>>>,
+}
+
+/// The lines of a text and the words in them.
+#[derive(Debug)]
+struct Index {
+    lines: Vec<std::ops::Range<usize>>,
+    /// Words per line.
+    lengths: Vec<u32>,
+    /// Word, line, repetitions; sorted.
+    postings: Vec<(u64, u32, u32)>,
+    words: u64,
+    /// What the text says was done to which file, in order.
+    touched: Vec<(Verb, String)>,
+}
+
+/// A text of the conversation with its index.
+type Indexed = (Arc<str>, Arc<Index>);
+
+/// A line of the conversation and how well it fits.
+#[derive(Debug, Clone, Copy)]
+struct Ranked {
+    text: usize,
+    line: usize,
+    score: f64,
+}
+
+impl Reader {
+    /// The answer to the question at the end of the last message, read off everything before it.
+    pub fn answer(&self, messages: &[Arc<Message>], format: AnswerFormat) -> String {
+        let Some((question, texts)) = self.open(messages) else {
+            return NOT_IN_CONTEXT.to_owned();
+        };
+        let found = match format {
+            AnswerFormat::Paths => paths(&question, &texts),
+            AnswerFormat::Value => {
+                let terms = Terms::new(&question, &texts);
+                let mut lines = terms.rank(&texts).into_iter();
+                lines.find_map(|ranked| {
+                    let (text, index) = &texts[ranked.text];
+                    value_in(&text[index.lines[ranked.line].clone()], &terms.words)
+                })
+            }
+            AnswerFormat::Sentence => {
+                let terms = Terms::new(&question, &texts);
+                terms.rank(&texts).first().map(|ranked| {
+                    let (text, index) = &texts[ranked.text];
+                    let line = text[index.lines[ranked.line].clone()].trim();
+                    let line = line.trim_start_matches(['-', '*', '#', ' ']);
+                    line.chars().take(SENTENCE_CHARS).collect()
+                })
+            }
+        };
+        found.unwrap_or_else(|| NOT_IN_CONTEXT.to_owned())
+    }
+
+    /// The question, and every text before it with its index.
+    fn open(&self, messages: &[Arc<Message>]) -> Option<(String, Vec<Indexed>)> {
+        let asked = messages.last()?.model_text().last()?;
+        let question = asked.split("\n\n").next()?;
+        let question = question.strip_prefix(QUESTION).unwrap_or(question);
+        let mut texts = Vec::new();
+        for message in messages {
+            for (block, text) in message.content().iter().zip(message.model_text()) {
+                if !text.is_empty() {
+                    texts.push((text.clone(), block));
+                }
+            }
+        }
+        texts.pop();
+        let texts = texts
+            .into_iter()
+            .map(|(text, block)| {
+                let index = self.index(&text, block);
+                (text, index)
+            })
+            .collect();
+        Some((question.to_owned(), texts))
+    }
+
+    fn index(&self, text: &Arc<str>, block: &ContentBlock) -> Arc<Index> {
+        if let Some(index) = self
+            .known
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get(text)
+        {
+            return index.clone();
+        }
+        let index = Arc::new(Index::new(text, block));
+        self.known
+            .write()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(text.clone(), index.clone());
+        index
+    }
+}
+
+impl Index {
+    fn new(text: &str, block: &ContentBlock) -> Self {
+        let lines = split(text);
+        let mut lengths = Vec::with_capacity(lines.len());
+        let mut all = Vec::new();
+        let mut touched = Vec::new();
+        let mut words = 0;
+        for (at, line) in (0_u32..).zip(&lines) {
+            let mut length = 0;
+            let mut verb = None;
+            each_word(&text[line.clone()], |word, _| {
+                all.push((hash(word), at));
+                length += 1;
+                verb = verb.or_else(|| verb_of(word));
+            });
+            lengths.push(length);
+            words += u64::from(length);
+            if let Some(verb) = verb {
+                touched.extend(path_tokens(&text[line.clone()]).map(|path| (verb, path)));
+            }
+        }
+        if let ContentBlock::ToolUse(tool) = block {
+            touched = touched_by(tool.class, &tool.input.value());
+        }
+        all.sort_unstable();
+        let mut postings: Vec<(u64, u32, u32)> = Vec::new();
+        for (word, line) in all {
+            match postings.last_mut() {
+                Some(last) if (last.0, last.1) == (word, line) => last.2 += 1,
+                _ => postings.push((word, line, 1)),
+            }
+        }
+        postings.shrink_to_fit();
+        Self {
+            lines,
+            lengths,
+            postings,
+            words,
+            touched,
+        }
+    }
+
+    fn postings(&self, word: u64) -> &[(u64, u32, u32)] {
+        let from = self.postings.partition_point(|posting| posting.0 < word);
+        let rest = &self.postings[from..];
+        &rest[..rest.partition_point(|posting| posting.0 == word)]
+    }
+}
+
+/// The words of a question that say what it is about, with their weights.
+#[derive(Debug)]
+struct Terms {
+    words: BTreeSet<String>,
+    /// Hash and inverse document frequency.
+    weights: Vec<(u64, f64)>,
+    average: f64,
+}
+
+impl Terms {
+    fn new(question: &str, texts: &[Indexed]) -> Self {
+        let mut words = BTreeSet::new();
+        each_word(question, |word, _| {
+            if QUESTION_WORDS.binary_search(&word).is_err() {
+                words.insert(word.to_owned());
+            }
+        });
+        let lines: usize = texts.iter().map(|(_, index)| index.lines.len()).sum();
+        let length: u64 = texts.iter().map(|(_, index)| index.words).sum();
+        let weights = words
+            .iter()
+            .map(|word| {
+                let word = hash(word);
+                let holding: usize = texts
+                    .iter()
+                    .map(|(_, index)| index.postings(word).len())
+                    .sum();
+                let (all, holding) = (lines as f64, holding as f64);
+                (word, (1.0 + (all - holding + 0.5) / (holding + 0.5)).ln())
+            })
+            .collect();
+        Self {
+            words,
+            weights,
+            average: (length as f64 / lines.max(1) as f64).max(1.0),
+        }
+    }
+
+    /// The best lines that hold enough of the question, best first, newer first among equals.
+    fn rank(&self, texts: &[Indexed]) -> Vec<Ranked> {
+        let all: f64 = self.weights.iter().map(|(_, weight)| weight).sum();
+        let mut ranked = Vec::new();
+        for (text, (_, index)) in texts.iter().enumerate() {
+            // By line: weight of the words it holds, and its score.
+            let mut lines: BTreeMap<u32, (f64, f64)> = BTreeMap::new();
+            for &(word, weight) in &self.weights {
+                for &(_, line, count) in index.postings(word) {
+                    let count = f64::from(count);
+                    let length = f64::from(index.lengths[line as usize]);
+                    let damped = count + K1 * (1.0 - B + B * length / self.average);
+                    let (held, score) = lines.entry(line).or_default();
+                    *held += weight;
+                    *score += weight * count * (K1 + 1.0) / damped;
+                }
+            }
+            for (line, (held, score)) in lines {
+                if held >= ENOUGH * all {
+                    ranked.push(Ranked {
+                        text,
+                        line: line as usize,
+                        // A line that holds two of three words is no answer where another holds
+                        // all: the score is weighted by coordination, the share that is held.
+                        score: score * held / all,
+                    });
+                }
+            }
+        }
+        ranked.sort_by(|a, b| {
+            let newer = (b.text, b.line).cmp(&(a.text, a.line));
+            b.score.total_cmp(&a.score).then(newer)
+        });
+        ranked.truncate(BEST_LINES);
+        ranked
+    }
+}
+
+/// The token of the line that looks like a value and is nearest to a word of the question; the
+/// later of two as near, because values follow their keys.
+fn value_in(line: &str, words: &BTreeSet<String>) -> Option<String> {
+    let mut keys = Vec::new();
+    each_word(line, |word, at| {
+        if words.contains(word) {
+            keys.push(at);
+        }
+    });
+    let mut best: Option<(usize, &str)> = None;
+    for (start, token) in tokens(line) {
+        let mut parts = 0;
+        let mut known = 0;
+        each_word(token, |word, _| {
+            parts += 1;
+            known += usize::from(words.contains(word));
+        });
+        if known == parts || !token.contains(|c: char| c.is_ascii_digit()) || token.len() < 2 {
+            continue;
+        }
+        let distance = keys
+            .iter()
+            .map(|&key| start.abs_diff(key))
+            .min()
+            .unwrap_or(usize::MAX);
+        if best.is_none_or(|(nearest, _)| distance <= nearest) {
+            best = Some((distance, token));
+        }
+    }
+    best.map(|(_, token)| token.to_owned())
+}
+
+/// The paths that were treated as the question says, in the order of their first mention.
+fn paths(question: &str, texts: &[Indexed]) -> Option<String> {
+    let mut asked = BTreeSet::new();
+    each_word(question, |word, _| asked.extend(verb_of(word)));
+    let mut first: Vec<&str> = Vec::new();
+    let mut verbs: HashMap<&str, BTreeSet<Verb>> = HashMap::new();
+    for (verb, path) in texts.iter().flat_map(|(_, index)| &index.touched) {
+        let known = verbs.entry(path).or_default();
+        if known.is_empty() {
+            first.push(path);
+        }
+        // Writing to a file that was seen before changes it.
+        known.insert(match verb {
+            Verb::Created if !known.is_empty() && !known.contains(&Verb::Created) => Verb::Modified,
+            verb => *verb,
+        });
+    }
+    let found: Vec<&str> = first
+        .into_iter()
+        .filter(|path| {
+            verbs.get(path).is_some_and(|known| {
+                // Files that are only looked at count as read.
+                let only_read = known.len() == 1;
+                known
+                    .iter()
+                    .any(|verb| asked.contains(verb) && (*verb != Verb::Read || only_read))
+            })
+        })
+        .collect();
+    (!found.is_empty()).then(|| found.join("\n"))
+}
+
+fn touched_by(class: ToolClass, input: &serde_json::Value) -> Vec<(Verb, String)> {
+    let path = || {
+        let fields = ["file_path", "path", "filename", "file", "target_file"];
+        let field = fields.iter().find_map(|name| input.get(name)?.as_str());
+        field.map(clean_path)
+    };
+    let verb = match class {
+        ToolClass::Read => Verb::Read,
+        ToolClass::Write => Verb::Created,
+        ToolClass::Edit => Verb::Modified,
+        ToolClass::Shell => {
+            let fields = ["command", "cmd", "script"];
+            let Some(command) = fields.iter().find_map(|name| input.get(name)?.as_str()) else {
+                return Vec::new();
+            };
+            let mut parts = command.split_whitespace();
+            let Some(_) = parts.find(|part| *part == "rm") else {
+                return Vec::new();
+            };
+            return parts
+                .take_while(|part| !matches!(*part, "&&" | ";" | "||" | "|"))
+                .filter(|part| !part.starts_with('-'))
+                .map(|part| (Verb::Deleted, clean_path(part)))
+                .collect();
+        }
+        _ => return Vec::new(),
+    };
+    path().map(|path| (verb, path)).into_iter().collect()
+}
+
+fn clean_path(path: &str) -> String {
+    path.trim_start_matches("./").to_owned()
+}
+
+fn path_tokens(line: &str) -> impl Iterator<Item = String> + '_ {
+    tokens(line).filter_map(|(_, token)| {
+        let token = token.split_once(':').map_or(token, |(path, _)| path);
+        let (_, name) = token.rsplit_once('/').unwrap_or(("", token));
+        let (stem, suffix) = name.rsplit_once('.')?;
+        let is_path = !stem.is_empty()
+            && (1..=5).contains(&suffix.len())
+            && suffix.starts_with(|c: char| c.is_ascii_alphabetic());
+        is_path.then(|| clean_path(token))
+    })
+}
+
+/// Runs without white space, quotes and brackets, and without punctuation around them.
+fn tokens(line: &str) -> impl Iterator<Item = (usize, &str)> {
+    let between = |c: char| {
+        c.is_whitespace()
+            || matches!(c, '"' | '\'' | '`' | '(' | ')' | '[' | ']' | '{' | '}')
+            || matches!(c, '<' | '>' | ',' | ';' | '=' | '|' | '“' | '”' | '‘' | '’')
+    };
+    line.split(between).filter_map(move |token| {
+        let trimmed = token.trim_matches(['.', ':', '!', '?', '*', '\\']);
+        let start = trimmed.as_ptr().addr() - line.as_ptr().addr();
+        (!trimmed.is_empty()).then_some((start, trimmed))
+    })
+}
+
+/// Lines, also where the line feed is written as an escape, in pieces of bounded length.
+fn split(text: &str) -> Vec<std::ops::Range<usize>> {
+    let mut lines = Vec::new();
+    let mut push = |mut from: usize, to: usize| {
+        while to - from > LINE_BYTES {
+            let limit = text.floor_char_boundary(from + LINE_BYTES);
+            let cut = text[from..limit]
+                .rfind(' ')
+                .map_or(limit, |at| from + at + 1);
+            lines.push(from..cut);
+            from = cut;
+        }
+        if !text[from..to].trim().is_empty() {
+            lines.push(from..to);
+        }
+    };
+    let bytes = text.as_bytes();
+    let mut from = 0;
+    let mut at = 0;
+    while at < bytes.len() {
+        if bytes[at] == b'\n' {
+            push(from, at);
+            from = at + 1;
+        } else if bytes[at] == b'\\' {
+            if bytes.get(at + 1) == Some(&b'n') {
+                push(from, at);
+                from = at + 2;
+            }
+            at += 1;
+        }
+        at += 1;
+    }
+    push(from.min(bytes.len()), bytes.len());
+    lines
+}
+
+/// Calls `each` with every run of letters and digits, lower-cased, and where it starts.
+fn each_word(text: &str, mut each: impl FnMut(&str, usize)) {
+    let mut word = String::new();
+    let mut start = 0;
+    for (at, c) in text.char_indices() {
+        if c.is_alphanumeric() {
+            if word.is_empty() {
+                start = at;
+            }
+            if c.is_ascii() {
+                word.push(c.to_ascii_lowercase());
+            } else {
+                word.extend(c.to_lowercase());
+            }
+        } else if !word.is_empty() {
+            each(&word, start);
+            word.clear();
+        }
+    }
+    if !word.is_empty() {
+        each(&word, start);
+    }
+}
+
+/// FNV-1a: the same on every platform.
+fn hash(word: &str) -> u64 {
+    word.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::session::{JsonText, Role, ToolUse};
+
+    fn check(context: &[&str], question: &str, format: AnswerFormat, expected: &str) {
+        let mut messages: Vec<Arc<Message>> = context
+            .iter()
+            .map(|text| Arc::new(Message::text(Role::User, *text)))
+            .collect();
+        let asked = format!("{QUESTION}{question}\n\nAnswer with 12345 words.");
+        messages.push(Arc::new(Message::text(Role::User, asked)));
+        let reader = Reader::default();
+        assert_eq!(reader.answer(&messages, format), expected, "{question}");
+        assert_eq!(reader.answer(&messages, format), expected, "{question}");
+    }
+
+    #[test]
+    fn a_value_is_read_off_the_line_that_fits() {
+        let context = [
+            "hello\nthe staging gateway listens on port 48213, the build has id 77\nbye",
+            r#"write {"text":"billing gateway:\nbilling gateway port = 51001\nend"}"#,
+            "the retry limit is 31\nsome more text here",
+            "the retry limit is 32",
+        ];
+        let value = AnswerFormat::Value;
+        check(
+            &context,
+            "Which port does the staging gateway use?",
+            value,
+            "48213",
+        );
+        check(
+            &context,
+            "What is the billing gateway port?",
+            value,
+            "51001",
+        );
+        check(&context, "What is the retry limit?", value, "32");
+        check(
+            &context,
+            "What is the checksum of the nightly archive?",
+            value,
+            NOT_IN_CONTEXT,
+        );
+        check(&[], "What is the retry limit?", value, NOT_IN_CONTEXT);
+    }
+
+    #[test]
+    fn a_rule_is_the_line_that_fits() {
+        let context = [
+            "hi\n- Never touch the migrations folder.\nok",
+            "we saw a folder",
+        ];
+        check(
+            &context,
+            "What did the user say about the migrations folder?",
+            AnswerFormat::Sentence,
+            "Never touch the migrations folder.",
+        );
+    }
+
+    #[test]
+    fn files_are_read_off_tool_uses_and_summaries() {
+        let tool = |class: ToolClass, input: &str| {
+            ContentBlock::ToolUse(ToolUse {
+                id: "t".into(),
+                name: class.name().into(),
+                class,
+                input: JsonText::parse(input).unwrap(),
+            })
+        };
+        let uses = vec![
+            tool(ToolClass::Read, r#"{"file_path":"src/read.rs"}"#),
+            tool(ToolClass::Read, r#"{"file_path":"src/edited.rs"}"#),
+            tool(ToolClass::Edit, r#"{"file_path":"src/edited.rs"}"#),
+            tool(ToolClass::Write, r#"{"path":"./src/new.rs","content":"x"}"#),
+            tool(ToolClass::Write, r#"{"path":"src/read2.rs"}"#),
+            tool(
+                ToolClass::Shell,
+                r#"{"command":"rm -f a.txt b.txt && ls c.txt"}"#,
+            ),
+        ];
+        let messages = |question: &str| {
+            vec![
+                Arc::new(Message::text(Role::User, "- created lib/old.py: helpers")),
+                Arc::new(Message::new(Role::Assistant, uses.clone())),
+                Arc::new(Message::text(Role::User, question)),
+            ]
+        };
+        for (question, expected) in [
+            ("Which files were read?", "src/read.rs"),
+            (
+                "Which files were created?",
+                "lib/old.py\nsrc/new.rs\nsrc/read2.rs",
+            ),
+            ("Which files were modified?", "src/edited.rs"),
+            ("Which files were deleted?", "a.txt\nb.txt"),
+        ] {
+            let answer = Reader::default().answer(&messages(question), AnswerFormat::Paths);
+            assert_eq!(answer, expected, "{question}");
+        }
+    }
+
+    #[test]
+    fn long_lines_are_cut_and_lists_are_sorted() {
+        let text = "ä".repeat(5_000) + "\\nx\n\n" + &"word ".repeat(1_000);
+        let lines = split(&text);
+        assert!(lines.iter().all(|line| line.len() <= LINE_BYTES));
+        let kept: usize = lines.iter().map(ExactSizeIterator::len).sum();
+        assert_eq!(kept, text.len() - 4);
+        assert!(QUESTION_WORDS.is_sorted());
+    }
+}

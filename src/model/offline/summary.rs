@@ -1,0 +1,427 @@
+//! The offline summariser: it copies lines that carry rules, errors, paths, decisions and open
+//! ends, newest first, into the sections that are asked for.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use crate::session::{ContentBlock, Message, Role};
+use crate::units::Tokens;
+
+/// Characters to a token: the summariser only has to stay below its limit.
+const CHARS_PER_TOKEN: u64 = 4;
+
+/// Longer lines are cut off.
+const LINE_CHARS: usize = 300;
+
+/// What a line may carry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Carries {
+    Rule,
+    Decision,
+    Pending,
+    Error,
+    Path,
+}
+
+const ALL: [Carries; 5] = [
+    Carries::Rule,
+    Carries::Decision,
+    Carries::Pending,
+    Carries::Error,
+    Carries::Path,
+];
+
+/// Marks of a line, by what it carries; looked for in lower case.
+const MARKS: [(Carries, &[&str]); 4] = [
+    (
+        Carries::Rule,
+        &[
+            "must",
+            "do not",
+            "don't",
+            "never ",
+            "always ",
+            "make sure",
+            "not allowed",
+            "only ",
+            "should ",
+            "keep ",
+            "prefer ",
+            "require",
+        ],
+    ),
+    (
+        Carries::Decision,
+        &[
+            "decid",
+            "chose",
+            "choice",
+            "instead of",
+            "agreed",
+            "we will ",
+            "let's ",
+            "because ",
+        ],
+    ),
+    (
+        Carries::Pending,
+        &[
+            "todo",
+            "next step",
+            "remaining",
+            "pending",
+            "still to ",
+            "not yet",
+            "follow-up",
+            "fixme",
+        ],
+    ),
+    (
+        Carries::Error,
+        &[
+            "error",
+            "failed",
+            "failure",
+            "panick",
+            "exception",
+            "traceback",
+            "fatal",
+            "denied",
+        ],
+    ),
+];
+
+/// Headings, by what belongs under them: the first that fits counts.
+const HEADINGS: [(&str, &[Carries]); 9] = [
+    ("next", &[Carries::Pending]),
+    ("pending", &[Carries::Pending]),
+    ("todo", &[Carries::Pending]),
+    ("decision", &[Carries::Decision, Carries::Rule]),
+    ("constraint", &[Carries::Rule]),
+    ("instruction", &[Carries::Rule]),
+    ("error", &[Carries::Error]),
+    ("file", &[Carries::Path]),
+    ("state", &[Carries::Error]),
+];
+
+/// A summary of `messages` with these sections, within `max_output` tokens.
+pub(super) fn write(messages: &[Arc<Message>], sections: &[String], max_output: Tokens) -> String {
+    let lines = lines(messages);
+    let budget =
+        usize::try_from(max_output.0.saturating_mul(CHARS_PER_TOKEN)).unwrap_or(usize::MAX);
+    let mut left = budget;
+    let mut seen = HashSet::new();
+    let mut out = String::new();
+    let plan: Vec<(Option<&str>, &[Carries])> = if sections.is_empty() {
+        ALL.iter()
+            .map(|one| (None, std::slice::from_ref(one)))
+            .collect()
+    } else {
+        sections
+            .iter()
+            .map(|title| (Some(title.as_str()), under(title)))
+            .collect()
+    };
+    let everywhere: Vec<Carries> = plan
+        .iter()
+        .flat_map(|(_, wanted)| wanted.to_vec())
+        .collect();
+    for (at, (title, wanted)) in plan.iter().enumerate() {
+        let mut section = String::new();
+        if let Some(title) = title {
+            section = format!("## {title}\n");
+        }
+        let head = section.chars().count();
+        let mut room = (left / (plan.len() - at)).saturating_sub(head);
+        let mut any = false;
+        for line in lines.iter().rev() {
+            if room == 0 {
+                break;
+            }
+            // A line stands under the first heading it belongs to most.
+            let carried = line
+                .carries
+                .iter()
+                .find(|carried| everywhere.contains(carried));
+            if !carried.is_some_and(|carried| wanted.contains(carried)) {
+                continue;
+            }
+            let text = cut(&line.text);
+            let cost = text.chars().count() + 3;
+            if cost > room || !seen.insert(text) {
+                continue;
+            }
+            section.push_str("- ");
+            section.push_str(text);
+            section.push('\n');
+            room -= cost;
+            any = true;
+        }
+        if !any && title.is_some() {
+            section.push_str("- nothing\n");
+        }
+        let cost = section.chars().count();
+        if cost > left {
+            break;
+        }
+        left -= cost;
+        out.push_str(&section);
+    }
+    if out.is_empty() {
+        out.push_str("- nothing to note\n");
+        out.truncate(budget);
+    }
+    out
+}
+
+fn under(title: &str) -> &'static [Carries] {
+    let title = title.to_lowercase();
+    HEADINGS
+        .iter()
+        .find(|(word, _)| title.contains(word))
+        .map_or(&[Carries::Path], |(_, carried)| *carried)
+}
+
+fn cut(line: &str) -> &str {
+    let line = line.trim();
+    let line = line.trim_start_matches(['-', '*', '#', ' ']);
+    match line.char_indices().nth(LINE_CHARS) {
+        Some((end, _)) => &line[..end],
+        None => line,
+    }
+}
+
+struct Line<'a> {
+    text: Cow<'a, str>,
+    carries: Vec<Carries>,
+}
+
+/// The lines that carry something, oldest first.
+///
+/// A conversation may come as messages with the request at its end, or as JSON inside the request;
+/// then only the JSON is read.
+fn lines(messages: &[Arc<Message>]) -> Vec<Line<'_>> {
+    let mut lines = Vec::new();
+    let keep = |text: Cow<'_, str>, is_speech: bool| -> Option<Vec<Carries>> {
+        let carries = carried(&text, is_speech);
+        (!carries.is_empty()).then_some(carries)
+    };
+    let conversation = match messages {
+        [request] => std::slice::from_ref(request),
+        [conversation @ .., _] => conversation,
+        [] => &[],
+    };
+    for message in conversation {
+        for (block, text) in message.content().iter().zip(message.model_text()) {
+            let json = text.find(r#"[{"role":"#).filter(|_| messages.len() == 1);
+            if let Some(start) = json {
+                each_string(&text[start..], |role, key, value| {
+                    let is_speech = role == "user" && key == "text";
+                    each_line(value, true, |line| {
+                        if let Some(carries) = keep(line.clone(), is_speech) {
+                            lines.push(Line {
+                                text: line,
+                                carries,
+                            });
+                        }
+                    });
+                });
+                continue;
+            }
+            let is_speech = message.role() == Role::User && matches!(block, ContentBlock::Text(_));
+            let escaped = matches!(block, ContentBlock::ToolUse(_));
+            each_line(text, escaped, |line| {
+                if let Some(carries) = keep(line.clone(), is_speech) {
+                    lines.push(Line {
+                        text: line,
+                        carries,
+                    });
+                }
+            });
+        }
+    }
+    lines
+}
+
+fn carried(line: &str, is_speech: bool) -> Vec<Carries> {
+    if line.trim().len() < 4 {
+        return Vec::new();
+    }
+    let lower = line.to_ascii_lowercase();
+    let mut carries = Vec::new();
+    for (what, marks) in MARKS {
+        // Rules are what the user says, not what a file says.
+        if (what != Carries::Rule || is_speech) && marks.iter().any(|mark| lower.contains(mark)) {
+            carries.push(what);
+        }
+    }
+    if line.split_whitespace().any(is_path) {
+        carries.push(Carries::Path);
+    }
+    carries
+}
+
+fn is_path(token: &str) -> bool {
+    let token = token.trim_matches(|c: char| !c.is_ascii_alphanumeric() && c != '/');
+    token.len() < 200
+        && !token.contains("://")
+        && token.contains('/')
+        && token
+            .rsplit('/')
+            .next()
+            .and_then(|name| name.split_once('.'))
+            .is_some_and(|(stem, suffix)| !stem.is_empty() && !suffix.is_empty())
+}
+
+/// Calls `each` with every string value of the JSON: the role of its message, its key, and the
+/// string as written, still escaped. Text that ends early is read as far as it goes.
+fn each_string<'a>(json: &'a str, mut each: impl FnMut(&'a str, &'a str, &'a str)) {
+    let bytes = json.as_bytes();
+    let (mut role, mut key) = ("", "");
+    let mut at = 0;
+    while let Some(open) = json[at..].find('"') {
+        let start = at + open + 1;
+        let mut end = start;
+        while end < bytes.len() && bytes[end] != b'"' {
+            end += if bytes[end] == b'\\' { 2 } else { 1 };
+        }
+        let end = json.floor_char_boundary(end.min(bytes.len()));
+        let string = &json[start..end];
+        at = (end + 1).min(bytes.len());
+        at += json[at..].len() - json[at..].trim_start_matches(' ').len();
+        if bytes.get(at) == Some(&b':') {
+            key = string;
+        } else if key == "role" {
+            role = string;
+        } else if !matches!(
+            key,
+            "type" | "id" | "tool_use_id" | "name" | "signature" | "media_type" | "data"
+        ) {
+            each(role, key, string);
+        }
+    }
+}
+
+/// Calls `each` with every line; where line feeds and quotes are `escaped`, they are read as such.
+fn each_line<'a>(text: &'a str, escaped: bool, mut each: impl FnMut(Cow<'a, str>)) {
+    if !escaped {
+        for line in text.lines() {
+            each(Cow::Borrowed(line));
+        }
+        return;
+    }
+    let bytes = text.as_bytes();
+    let mut from = 0;
+    let mut at = 0;
+    let mut plain = true;
+    while at <= bytes.len() {
+        let is_end = at == bytes.len() || bytes[at] == b'\n';
+        let is_feed = !is_end && bytes[at] == b'\\' && bytes.get(at + 1) == Some(&b'n');
+        if is_end || is_feed {
+            let line = &text[from..at];
+            each(if plain {
+                Cow::Borrowed(line)
+            } else {
+                Cow::Owned(unescaped(line))
+            });
+            at += if is_feed { 2 } else { 1 };
+            from = at.min(bytes.len());
+            plain = true;
+        } else if bytes[at] == b'\\' {
+            plain = false;
+            // The escaped character is ASCII, or the backslash was none of JSON's.
+            at += if bytes.get(at + 1).is_some_and(u8::is_ascii) {
+                2
+            } else {
+                1
+            };
+        } else {
+            at += 1;
+        }
+    }
+}
+
+fn unescaped(line: &str) -> String {
+    let mut out = String::with_capacity(line.len());
+    let mut chars = line.chars();
+    while let Some(c) = chars.next() {
+        if c != '\\' {
+            out.push(c);
+            continue;
+        }
+        match chars.next() {
+            Some('t' | 'r') => out.push(' '),
+            Some('u') => {
+                let code: String = chars.by_ref().take(4).collect();
+                let c = u32::from_str_radix(&code, 16).ok().and_then(char::from_u32);
+                out.push(c.unwrap_or('\u{fffd}'));
+            }
+            Some(c) => out.push(c),
+            None => {}
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::session::wire;
+
+    fn history() -> Vec<Arc<Message>> {
+        let say = |role, text: &str| Arc::new(Message::text(role, text));
+        vec![
+            say(Role::User, "Hi.\nNever touch \"db/schema.sql\".\nThanks"),
+            say(
+                Role::Assistant,
+                "We decided on sqlite because it is small.\nwrote src/a.rs",
+            ),
+            say(Role::User, "error: cannot open b"),
+            say(Role::Assistant, "TODO: the tests"),
+        ]
+    }
+
+    fn wired(instructions: &str) -> Vec<Arc<Message>> {
+        let lines: Vec<String> = history().iter().map(|m| wire::anthropic_json(m)).collect();
+        let text = format!("{instructions}\n\n[{}]", lines.join(", "));
+        vec![Arc::new(Message::text(Role::User, text))]
+    }
+
+    #[test]
+    fn lines_that_carry_something_come_under_their_heading() {
+        let titles = [
+            "Done so far",
+            "State of the work",
+            "Decisions and constraints",
+            "Next steps",
+        ];
+        let sections = titles.map(str::to_owned);
+        let expected = "## Done so far\n- wrote src/a.rs\n\
+            ## State of the work\n- error: cannot open b\n\
+            ## Decisions and constraints\n- We decided on sqlite because it is small.\n\
+            - Never touch \"db/schema.sql\".\n\
+            ## Next steps\n- TODO: the tests\n";
+        let written = write(&wired("You must keep all names."), &sections, Tokens(4_000));
+        assert_eq!(written, expected);
+        let mut messages = history();
+        messages.push(Arc::new(Message::text(Role::User, "You must summarise.")));
+        assert_eq!(write(&messages, &sections, Tokens(4_000)), expected);
+    }
+
+    #[test]
+    fn it_stays_within_its_limit_and_reads_json_that_ends_early() {
+        for limit in [0, 1, 5, 10, 20, 40, 1_000] {
+            let written = write(&wired("Go."), &[], Tokens(limit));
+            assert!(
+                written.chars().count() as u64 <= 4 * limit,
+                "{limit}: {written}"
+            );
+        }
+        let whole = wired("Go.")[0].model_text()[0].to_string();
+        for end in (0..whole.len()).filter(|end| whole.is_char_boundary(*end)) {
+            let cut = Arc::new(Message::text(Role::User, &whole[..end]));
+            write(&[cut], &[], Tokens(100));
+        }
+    }
+}
