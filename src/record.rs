@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+pub use crate::context::validity::Level;
 use crate::model::{ModelKind, Purpose};
 use crate::probe::{ProbeKind, Verdict};
 use crate::session::ground_truth::Importance;
@@ -259,16 +260,6 @@ pub struct FailureEvent {
     pub stage: String,
     /// Why, in words.
     pub error: String,
-}
-
-/// How bad a finding is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Level {
-    /// The provider accepts it, but something is off.
-    Warning,
-    /// The provider documents an error.
-    Rejected,
 }
 
 /// A rule of the provider that a prompt broke.

@@ -1,1 +1,390 @@
-//! Validity
+//! What a provider refuses, and what it accepts though something is off: Anthropic's rules for a
+//! conversation, checked as it changes.
+//!
+//! Anthropic combines consecutive messages of one role before it looks at them; such a combined
+//! message is called a *turn* here, and [`OrphanResult`](Rule::OrphanResult) to
+//! [`DuplicateResult`](Rule::DuplicateResult) are about turns. [`check`] says what is wrong with
+//! some entries; a [`Checker`] says the same about a context that it follows, and looks only at
+//! the turns that a change can touch.
+//!
+//! Two rules need no check: consecutive messages of one role are combined, and a Rust string is
+//! always valid UTF-8. A strategy cannot lose the system prompt, which is no part of a context.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::{Entry, Origin};
+use crate::session::{ContentBlock, Role, Tag};
+
+mod checker;
+mod rule;
+#[cfg(test)]
+pub(crate) mod short;
+
+pub use checker::Checker;
+pub use rule::{Level, RULES, Rule, RuleInfo};
+
+/// A rule that is broken, and by what.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Finding {
+    /// The rule.
+    pub rule: Rule,
+    /// What breaks it.
+    pub subject: Subject,
+}
+
+/// What breaks a rule. It says where a thing came from, not where it stands now, so that the same
+/// finding is recognised at the next call and in the full history.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Subject {
+    /// The prompt as a whole.
+    Prompt,
+    /// The tool use of this id, or its result.
+    ToolUse(Arc<str>),
+    /// The session's message of this index, whole, edited or restored.
+    Message(usize),
+    /// What stands for the session's messages from the first index up to the second.
+    Summary(usize, usize),
+    /// Something the strategy wrote that stands for no message.
+    Authored,
+    /// A stage of the strategy.
+    Stage(Arc<str>),
+}
+
+impl Subject {
+    /// The subject that an entry is.
+    pub fn of(origin: &Origin) -> Self {
+        match origin {
+            Origin::Verbatim(at) | Origin::Edited { message: at, .. } | Origin::Restored(at) => {
+                Self::Message(*at)
+            }
+            Origin::Derived(ranges) => Self::Summary(
+                ranges.first().map_or(0, |range| range.start),
+                ranges.last().map_or(0, |range| range.end),
+            ),
+            Origin::Authored => Self::Authored,
+        }
+    }
+}
+
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Prompt => f.write_str("prompt"),
+            Self::ToolUse(id) => write!(f, "tool use {id}"),
+            Self::Message(at) => write!(f, "message {at}"),
+            Self::Summary(start, end) => write!(f, "summary of messages {start}..{end}"),
+            Self::Authored => f.write_str("text of the strategy"),
+            Self::Stage(name) => write!(f, "stage {name}"),
+        }
+    }
+}
+
+/// Whether the entry is a summary or an extract: it stands for messages, and is not a placeholder
+/// (those are tagged [`Tag::Meta`]).
+pub fn is_summary(entry: &Entry) -> bool {
+    matches!(entry.origin, Origin::Derived(_)) && !entry.message.has_tag(Tag::Meta)
+}
+
+/// All rules that these entries, sent as they are, break.
+///
+/// Rules about more than the entries are not among them: `user_message_altered`, `not_a_summary`
+/// and `not_smaller` need the session or the patch, and are the validity observer's.
+pub fn check(entries: &[Entry]) -> BTreeSet<Finding> {
+    let mut findings = BTreeSet::new();
+    let turns: Vec<&[Entry]> = turns(entries).collect();
+    for (at, turn) in turns.iter().enumerate() {
+        let before = at.checked_sub(1).map_or(&[][..], |at| turns[at]);
+        let after = turns.get(at + 1).copied().unwrap_or_default();
+        check_turn(before, turn, after, &mut |_, finding| {
+            findings.insert(finding);
+        });
+    }
+    let mut seen = BTreeSet::new();
+    let uses = entries.iter().flat_map(|entry| entry.message.tool_uses());
+    for (_, tool_use) in uses {
+        if !seen.insert(&tool_use.id) {
+            findings.insert(duplicate_use(&tool_use.id));
+        }
+    }
+    let mut ranges: Vec<_> = entries.iter().flat_map(summary_ranges).collect();
+    ranges.sort_unstable();
+    findings.extend(overlap(ranges));
+    findings.extend(check_ends(entries));
+    findings
+}
+
+fn same_role(left: &Entry, right: &Entry) -> bool {
+    left.message.role() == right.message.role()
+}
+
+/// The messages as the provider combines them.
+fn turns(entries: &[Entry]) -> impl Iterator<Item = &[Entry]> {
+    entries.chunk_by(same_role)
+}
+
+/// What is wrong with one turn, given its neighbours; `report` gets the index of the entry in it.
+fn check_turn(
+    before: &[Entry],
+    turn: &[Entry],
+    after: &[Entry],
+    report: &mut impl FnMut(usize, Finding),
+) {
+    let role = turn.first().map(|entry| entry.message.role());
+    // Only the user answers, and only what the assistant asked: a misplaced block never pairs.
+    let mut asked = BTreeSet::new();
+    let mut answered = BTreeSet::new();
+    match role {
+        Some(Role::User) => asked.extend(
+            before
+                .iter()
+                .flat_map(|entry| entry.message.tool_uses())
+                .map(|(_, tool_use)| &tool_use.id),
+        ),
+        Some(Role::Assistant) => answered.extend(
+            after
+                .iter()
+                .flat_map(|entry| entry.message.tool_results())
+                .map(|(_, result)| &result.tool_use_id),
+        ),
+        None => {}
+    }
+    let mut seen = BTreeSet::new();
+    let mut results_may_follow = true;
+    for (at, entry) in turn.iter().enumerate() {
+        let mut found = |rule, subject| report(at, Finding { rule, subject });
+        let own = || Subject::of(&entry.origin);
+        if entry.message.content().is_empty() {
+            found(Rule::EmptyContent, own());
+        }
+        for (index, block) in entry.message.content().iter().enumerate() {
+            match block {
+                ContentBlock::ToolResult(result) => {
+                    let id = &result.tool_use_id;
+                    if !asked.contains(id) {
+                        found(Rule::OrphanResult, Subject::ToolUse(id.clone()));
+                    } else if !results_may_follow {
+                        found(Rule::ResultsNotFirst, Subject::ToolUse(id.clone()));
+                    }
+                    if !seen.insert(id) {
+                        found(Rule::DuplicateResult, Subject::ToolUse(id.clone()));
+                    }
+                    continue;
+                }
+                ContentBlock::ToolUse(tool_use) => {
+                    if !answered.contains(&tool_use.id) {
+                        found(Rule::UnansweredUse, Subject::ToolUse(tool_use.id.clone()));
+                    }
+                }
+                ContentBlock::Text(text) => {
+                    if text.trim().is_empty() {
+                        found(Rule::EmptyContent, own());
+                    }
+                }
+                ContentBlock::Thinking(_) => {
+                    let edited = matches!(entry.origin, Origin::Edited { .. });
+                    if edited && !entry.is_verbatim(index) {
+                        found(Rule::ThinkingEdited, own());
+                    }
+                }
+                ContentBlock::Image(_) | ContentBlock::Opaque(_) => {}
+            }
+            results_may_follow = false;
+        }
+    }
+}
+
+/// What is wrong with how the prompt begins and ends.
+fn check_ends(entries: &[Entry]) -> impl Iterator<Item = Finding> {
+    let speaks = |entry: Option<&Entry>, role| {
+        entry.is_some_and(|entry: &Entry| entry.message.role() == role)
+    };
+    let broken = [
+        (entries.is_empty(), Rule::EmptyContent),
+        (speaks(entries.first(), Role::Assistant), Rule::FirstNotUser),
+        (speaks(entries.last(), Role::Assistant), Rule::Prefill),
+    ];
+    broken
+        .into_iter()
+        .filter(|(is_broken, _)| *is_broken)
+        .map(|(_, rule)| Finding {
+            rule,
+            subject: Subject::Prompt,
+        })
+}
+
+fn duplicate_use(id: &Arc<str>) -> Finding {
+    Finding {
+        rule: Rule::DuplicateUse,
+        subject: Subject::ToolUse(id.clone()),
+    }
+}
+
+/// The ranges of messages that a summary stands for; none for other entries.
+fn summary_ranges(entry: &Entry) -> impl Iterator<Item = (usize, usize)> {
+    let ranges: &[Range<usize>] = match &entry.origin {
+        Origin::Derived(ranges) if is_summary(entry) => ranges,
+        _ => &[],
+    };
+    ranges
+        .iter()
+        .map(|range| (range.start, range.end))
+        .filter(|(start, end)| start < end)
+}
+
+/// The first message for which two of these ranges stand; they come in ascending order.
+fn overlap(ranges: impl IntoIterator<Item = (usize, usize)>) -> Option<Finding> {
+    let mut reached = 0;
+    for (start, end) in ranges {
+        if start < reached {
+            return Some(Finding {
+                rule: Rule::OverlappingSummaries,
+                subject: Subject::Message(start),
+            });
+        }
+        reached = reached.max(end);
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::short::{entries, lines};
+    use super::*;
+
+    fn check_entries(entries: &[Entry], expected: &[&str]) {
+        assert_eq!(lines(&check(entries)), expected, "{entries:#?}");
+        let mut checker = Checker::default();
+        for entry in entries {
+            checker.append(entry);
+        }
+        assert_eq!(lines(&checker.findings()), expected, "{entries:#?}");
+    }
+
+    fn check_text(text: &str, expected: &[&str]) {
+        check_entries(&entries(text), expected);
+    }
+
+    fn check_origins(text: &str, origins: &[Origin], expected: &[&str]) {
+        let mut entries = entries(text);
+        for (entry, origin) in entries.iter_mut().zip(origins) {
+            entry.origin = origin.clone();
+        }
+        check_entries(&entries, expected);
+    }
+
+    fn derived(range: Range<usize>) -> Origin {
+        Origin::Derived(std::iter::once(range).collect())
+    }
+
+    #[test]
+    fn rules_are_listed_in_their_order() {
+        for (at, info) in RULES.iter().enumerate() {
+            assert_eq!(info.rule as usize, at, "{}", info.name);
+            assert_eq!(info.documented.is_some(), {
+                info.level == Level::Rejected || info.rule == Rule::Prefill
+            });
+        }
+        let names: BTreeSet<&str> = RULES.iter().map(|info| info.name).collect();
+        assert_eq!(names.len(), RULES.len());
+    }
+
+    #[test]
+    fn pairs_within_turns_are_fine() {
+        check_text("U(hi)", &[]);
+        check_text(
+            "U(hi) U(there) A(look +1 +2) U(=2 =1 and) A(done) U(ok)",
+            &[],
+        );
+        check_text("U(hi) A(~ +1) A(+2) U(=1) U(=2) U(go-on)", &[]);
+    }
+
+    #[test]
+    fn a_result_answers_a_use_of_the_turn_before() {
+        check_text("U(=1)", &["orphan_result: tool use 1"]);
+        check_text("U(hi) A(ok) U(=1)", &["orphan_result: tool use 1"]);
+        let late = ["orphan_result: tool use 1", "unanswered_use: tool use 1"];
+        check_text("U(hi) A(+1) U(wait) A(ok) U(=1)", &late);
+        check_text("U(hi) A(+1) A(=1) U(x)", &late);
+    }
+
+    #[test]
+    fn a_use_has_its_result_in_the_next_turn() {
+        check_text("U(hi) A(+1 +2) U(=1)", &["unanswered_use: tool use 2"]);
+        check_text("U(+1) A(ok) U(x)", &["unanswered_use: tool use 1"]);
+        let pending = ["unanswered_use: tool use 1", "prefill: prompt"];
+        check_text("U(hi) A(+1)", &pending);
+    }
+
+    #[test]
+    fn results_come_first_in_their_turn() {
+        check_text("U(hi) A(+1) U(so =1)", &["results_not_first: tool use 1"]);
+        check_text(
+            "U(hi) A(+1 +2) U(=1) U(so) U(=2)",
+            &["results_not_first: tool use 2"],
+        );
+    }
+
+    #[test]
+    fn a_use_has_one_result_and_an_id_of_its_own() {
+        check_text("U(hi) A(+1) U(=1) U(=1)", &["duplicate_result: tool use 1"]);
+        check_text(
+            "U(hi) A(+1) U(=1) A(+1) U(=1)",
+            &["duplicate_use: tool use 1"],
+        );
+    }
+
+    #[test]
+    fn a_prompt_begins_and_ends_with_the_user() {
+        check_text("A(hi) U(ok)", &["first_not_user: prompt"]);
+        check_text("U(hi) A(ok)", &["prefill: prompt"]);
+        check_entries(&[], &["empty_content: prompt"]);
+    }
+
+    #[test]
+    fn nothing_is_empty() {
+        check_text("U(hi _)", &["empty_content: message 0"]);
+        check_text("U(hi) U()", &["empty_content: message 1"]);
+        check_origins(
+            "U(_)",
+            &[Origin::Authored],
+            &["empty_content: text of the strategy"],
+        );
+        let summary = ["empty_content: summary of messages 2..5"];
+        check_origins("U(_)", &[derived(2..5)], &summary);
+    }
+
+    #[test]
+    fn thinking_stays_as_it_was() {
+        let edited = |block| {
+            let blocks = vec![block];
+            [Origin::Verbatim(0), Origin::Edited { message: 1, blocks }]
+        };
+        let text = "U(hi) A(~ ok) U(so)";
+        check_origins(text, &edited(0), &["thinking_edited: message 1"]);
+        check_origins(text, &edited(1), &[]);
+    }
+
+    #[test]
+    fn summaries_do_not_overlap() {
+        let text = "U(one) U(two) U(three)";
+        check_origins(text, &[derived(0..3), derived(3..5), derived(5..6)], &[]);
+        let message = ["overlapping_summaries: message 3"];
+        check_origins(
+            text,
+            &[derived(0..4), derived(5..6), derived(3..5)],
+            &message,
+        );
+        let whole = ["overlapping_summaries: message 0"];
+        check_origins(text, &[derived(0..3), derived(0..3)], &whole);
+        let mut placeholder = entries(text);
+        for entry in &mut placeholder {
+            entry.origin = derived(0..3);
+            entry.message =
+                Arc::new(crate::session::Message::clone(&entry.message).with_tags([Tag::Meta]));
+        }
+        check_entries(&placeholder, &[]);
+    }
+}

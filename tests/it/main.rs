@@ -6,8 +6,10 @@
 )]
 
 mod architecture;
+mod contexts;
 mod import;
 mod metrics;
 mod replay;
 mod shared;
 mod synthetic;
+mod validity;
