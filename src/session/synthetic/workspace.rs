@@ -276,14 +276,14 @@ impl Workspace {
         found
     }
 
-    /// Changes a file: new lines after one to three old ones, and sometimes another number in them.
+    /// Changes a file: new lines after one to three old ones, that check what the last of them binds.
     /// `None` if no place in the file can be named without ambiguity.
     pub(crate) fn change(&mut self, at: usize, random: &mut Random) -> Option<Change> {
         let language = self.files[at].language;
         let length = self.lines(at).len();
         let lines = self.files[at].lines.as_mut()?;
         let all = lines.join("\n");
-        for _ in 0..12 {
+        for _ in 0..40 {
             let start = random.index(length);
             let take = random.count(1, 3).min(length - start);
             let old: Vec<String> = lines[start..start + take].to_vec();
@@ -291,15 +291,17 @@ impl Workspace {
             let (Some(first), Some(last)) = (old.first(), old.last()) else {
                 continue;
             };
-            let inside =
-                last.starts_with("  ") && first.starts_with("  ") && last.ends_with([';', ')']);
-            if !inside || all.matches(&joined).nth(1).is_some() {
+            // New lines follow a line that binds a name, and use that name.
+            let Some(bound) = source::bound_name(last) else {
+                continue;
+            };
+            if !first.starts_with("  ") || all.matches(&joined).nth(1).is_some() {
                 continue;
             }
             let indent: String = last.chars().take_while(|c| *c == ' ').collect();
             let mut new = old.clone();
             for _ in 0..random.count(1, 2) {
-                new.extend(source::inserted_guard(random, language, &indent));
+                new.extend(source::inserted_guard(random, language, &indent, &bound));
             }
             let change = Change {
                 old: joined,

@@ -134,14 +134,25 @@ impl Memory {
     /// What is talked about now.
     pub(crate) fn topic(&self, workspace: &Workspace, random: &mut Random) -> Topic {
         let here = workspace.place(self.focus, random);
-        let beside = random.pick(workspace.module(self.module));
+        let beside = self.beside(workspace, random);
         let earlier = self.visited.get(random.index(self.visited.len())).copied();
         Topic {
             noun: here.noun,
             path: here.path,
             symbol: here.symbol,
             elsewhere: workspace.file(beside).path.clone(),
-            earlier: workspace.place(earlier.unwrap_or(beside), random).symbol,
+            earlier: earlier.map_or_else(String::new, |at| workspace.place(at, random).symbol),
+        }
+    }
+
+    /// Another file of the module than the one in focus.
+    fn beside(&self, workspace: &Workspace, random: &mut Random) -> usize {
+        let module = workspace.module(self.module);
+        let at = random.index(module.len());
+        if module[at] == self.focus {
+            module[(at + 1) % module.len()]
+        } else {
+            module[at]
         }
     }
 
@@ -259,7 +270,7 @@ impl Memory {
         size: usize,
         cap: u64,
     ) -> Vec<Action> {
-        let again = !self.visited.is_empty() && random.percent(30);
+        let again = !self.visited.is_empty() && random.percent(38);
         let count = if again {
             1
         } else {

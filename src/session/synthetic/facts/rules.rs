@@ -149,9 +149,9 @@ impl Rules {
             ),
             4 => (
                 &[
-                    "Write {about} in at most {number} sentences, starting with the word {name}.",
-                    "Put {about} into a table with {number} columns, titled {name}.",
-                    "Format {about} as plain text without headings, signed {name}.",
+                    "Write the {about} in at most {number} sentences, starting with the word {name}.",
+                    "Put the {about} into a table with {number} columns, titled {name}.",
+                    "Format the {about} as plain text without headings, signed {name}.",
                 ],
                 format!("{about} {name}"),
             ),

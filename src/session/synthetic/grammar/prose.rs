@@ -206,6 +206,10 @@ const THOUGHTS: &[&str] = &[
     "A guard is the smallest change, but the cause may be one level up.",
     "Let me first make sure that the test fails for the reason I think it does.",
     "The name suggests that the {thing} is optional, and the code assumes that it is not.",
+    "`{elsewhere}` would be the wrong place for this, because it never sees the {thing}.",
+    "There may be a reason for the order: the {object} has to be {done} before anyone asks.",
+    "What would prove me wrong is a {thing} without its {object}.",
+    "The test data hardly ever contains {fault}, so a green run says little.",
     "I should verify this against the call in `{path}` before I claim it.",
 ];
 
@@ -224,6 +228,9 @@ const REPORT_POINTS: &[&str] = &[
     "the {thing} is {done} once, no matter how often the {object} arrives",
     "one open point: whether the {object} may outlive the {thing}",
     "the suite for {noun} covers the new branch",
+    "the log line for {fault} now names the {object}",
+    "not done: the {thing} is still {done} in `{elsewhere}` as well",
+    "`{symbol}` is the only function that changes the {object}",
 ];
 
 const REQUESTS: &[&str] = &[
@@ -237,23 +244,54 @@ const REQUESTS: &[&str] = &[
     "Thanks, that makes sense. Please do the same check for {noun}, especially `{symbol}`.",
 ];
 
+const OPENINGS: &[&str] = &[
+    "Hi! I'd like you to go through this repository with me today. Start with {noun}: a {object} is sometimes {done} twice.",
+    "Please review this repository, module by module. Begin with {noun}, where `{symbol}` looks wrong to me.",
+    "We ship next week and I want a second pair of eyes. First {noun}: read `{path}` and tell me what happens on {fault}.",
+];
+
 const WRAP_UPS: &[&str] = &[
     "That's enough for today. Please sum up what you changed and what is still open.",
     "Let's stop here. Write me a short closing summary, please.",
     "I need to go. Give me the final state in a few lines.",
 ];
 
-fn said(random: &mut Random, topic: &Topic, templates: &[&str]) -> String {
+/// Draws a template that is not among `used`, and that needs nothing earlier where there is
+/// nothing earlier; after a few misses, any.
+fn template(
+    random: &mut Random,
+    topic: &Topic,
+    bank: &[&'static str],
+    used: &mut Vec<&'static str>,
+) -> &'static str {
+    let mut drawn = random.pick(bank);
+    for _ in 0..12 {
+        let early = topic.earlier.is_empty() && drawn.contains("{earlier}");
+        if !early && !used.contains(&drawn) {
+            break;
+        }
+        drawn = random.pick(bank);
+    }
+    used.push(drawn);
+    drawn
+}
+
+fn said(random: &mut Random, topic: &Topic, template: &str) -> String {
     let (object, thing) = (random.pick(OBJECTS), random.pick(OBJECTS));
     let fault = random.pick(FAULTS).replace('_', " ");
+    let earlier = if topic.earlier.is_empty() {
+        &topic.symbol
+    } else {
+        &topic.earlier
+    };
     fill(
-        random.pick(templates),
+        template,
         &[
             ("noun", topic.noun),
             ("path", &topic.path),
             ("symbol", &topic.symbol),
             ("elsewhere", &topic.elsewhere),
-            ("earlier", &topic.earlier),
+            ("earlier", earlier),
             ("object", &object.replace('_', " ")),
             ("thing", &thing.replace('_', " ")),
             ("done", random.pick(PARTICIPLES)),
@@ -262,15 +300,19 @@ fn said(random: &mut Random, topic: &Topic, templates: &[&str]) -> String {
     )
 }
 
-fn sentences(random: &mut Random, topic: &Topic, banks: &[&[&str]]) -> String {
-    let mut all: Vec<String> = Vec::new();
-    for bank in banks {
-        let sentence = said(random, topic, bank);
-        if !all.contains(&sentence) {
-            all.push(sentence);
-        }
-    }
-    all.join(" ")
+fn sentences(random: &mut Random, topic: &Topic, banks: &[&[&'static str]]) -> String {
+    list(random, topic, banks).join(" ")
+}
+
+fn list(random: &mut Random, topic: &Topic, banks: &[&[&'static str]]) -> Vec<String> {
+    let mut used = Vec::new();
+    banks
+        .iter()
+        .map(|bank| {
+            let template = template(random, topic, bank, &mut used);
+            said(random, topic, template)
+        })
+        .collect()
 }
 
 /// What the agent says before it uses tools: one to four sentences.
@@ -286,7 +328,7 @@ pub(crate) fn announcement(random: &mut Random, topic: &Topic, intent: Intent) -
 
 /// What the agent thinks before it speaks.
 pub(crate) fn thought(random: &mut Random, topic: &Topic) -> String {
-    let banks = vec![THOUGHTS; random.count(3, 14)];
+    let banks = vec![THOUGHTS; random.count(3, THOUGHTS.len())];
     sentences(random, topic, &banks)
 }
 
@@ -307,11 +349,12 @@ pub(crate) fn explanation(random: &mut Random, topic: &Topic, code: &[String]) -
 
 /// The end of a piece of work: what was found, as a list.
 pub(crate) fn report(random: &mut Random, topic: &Topic) -> String {
-    let mut text = said(random, topic, REPORT_HEADS);
+    let mut text = sentences(random, topic, &[REPORT_HEADS]);
     text.push('\n');
-    for _ in 0..random.count(3, 9) {
+    let banks = vec![REPORT_POINTS; random.count(3, REPORT_POINTS.len())];
+    for point in list(random, topic, &banks) {
         text.push_str("\n- ");
-        text.push_str(&said(random, topic, REPORT_POINTS));
+        text.push_str(&point);
     }
     text.push_str("\n\n");
     text.push_str(&sentences(random, topic, &[FINDINGS, NEXT]));
@@ -320,7 +363,12 @@ pub(crate) fn report(random: &mut Random, topic: &Topic) -> String {
 
 /// What the user asks for.
 pub(crate) fn request(random: &mut Random, topic: &Topic) -> String {
-    said(random, topic, REQUESTS)
+    let bank = if topic.earlier.is_empty() {
+        OPENINGS
+    } else {
+        REQUESTS
+    };
+    sentences(random, topic, &[bank])
 }
 
 /// The user ends the session.
@@ -338,5 +386,5 @@ pub(crate) fn todo(random: &mut Random, topic: &Topic) -> String {
         "compare with `{earlier}`",
         "check that the {thing} is {done} once",
     ];
-    said(random, topic, TASKS)
+    sentences(random, topic, &[TASKS])
 }

@@ -174,13 +174,24 @@ pub(crate) fn test_file(
     (lines, names)
 }
 
-/// A check that an edit inserts, at the given indentation.
-pub(crate) fn inserted_guard(random: &mut Random, language: Language, indent: &str) -> Vec<String> {
-    let subject = language.name(random.pick(OBJECTS));
+/// The name that a line of a function binds, if it binds one.
+pub(crate) fn bound_name(line: &str) -> Option<String> {
+    let (left, right) = line.trim_start().split_once(" = ")?;
+    let name = left.trim_start_matches("let ").trim_start_matches("const ");
+    (right.contains("(source, ") && !name.contains(' ')).then(|| name.to_owned())
+}
+
+/// A check of `subject` that an edit inserts, at the given indentation.
+pub(crate) fn inserted_guard(
+    random: &mut Random,
+    language: Language,
+    indent: &str,
+    subject: &str,
+) -> Vec<String> {
     let reason = prose::reason(random);
     let mut lines = vec![format!("{indent}{}", language.comment(&reason))];
     let guard = Statement::Guard {
-        subject,
+        subject: subject.to_owned(),
         limit: random.between(3, 99_999),
         fault: random.pick(FAULTS),
     };
