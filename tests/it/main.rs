@@ -9,6 +9,7 @@ mod architecture;
 mod contexts;
 mod import;
 mod metrics;
+mod probes;
 mod replay;
 mod shared;
 mod synthetic;

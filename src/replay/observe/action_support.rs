@@ -1,1 +1,314 @@
-//! The action_support observer.
+//! What the agent's own next tool call needed, and whether the prompt still held it.
+//!
+//! An *atom* is a path, identifier, id, number or quoted string of a recorded tool call's
+//! arguments that stood in an earlier message. The same atoms are wanted of every strategy; what
+//! differs is how many are still in the prompt. No model is asked, and no planted fact needed.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::{CallView, Observer};
+use crate::context::{Applied, Entry, Origin};
+use crate::needles::{Needles, NeedlesError, Pattern, PerText};
+use crate::record::{ActionSupport, CellRecord};
+use crate::session::Session;
+
+mod atoms;
+
+/// Which atoms each call of a session needs, and where they stand: made once, shared by all cells.
+#[derive(Debug)]
+pub struct ActionAtoms {
+    needles: Needles,
+    /// Whether some call wants the atom: the others need not be followed.
+    is_wanted: Vec<bool>,
+    /// By call.
+    wanted: Vec<Vec<u32>>,
+    /// By message: the wanted atoms of its texts, each once per text.
+    mentions: Vec<Vec<u32>>,
+    found: PerText<[u32]>,
+}
+
+impl ActionAtoms {
+    /// Finds the atoms of all tool calls of `session` in all of its messages.
+    pub fn new(session: &Session) -> Result<Self, NeedlesError> {
+        let mut ids: BTreeMap<Pattern, u32> = BTreeMap::new();
+        let mut by_call = Vec::with_capacity(session.calls().len());
+        for &response in session.calls() {
+            let mut wanted = Vec::new();
+            for (_, tool) in session.message(response).tool_uses() {
+                for atom in atoms::atoms(&tool.input.value()) {
+                    let next = u32::try_from(ids.len()).unwrap_or(u32::MAX);
+                    wanted.push(*ids.entry(atom).or_insert(next));
+                }
+            }
+            wanted.sort_unstable();
+            wanted.dedup();
+            by_call.push(wanted);
+        }
+        let mut patterns: Vec<(u32, Pattern)> =
+            ids.into_iter().map(|(pattern, id)| (id, pattern)).collect();
+        patterns.sort_unstable_by_key(|(id, _)| *id);
+        let count = patterns.len();
+        let patterns = patterns.into_iter().map(|(_, pattern)| pattern).collect();
+        let needles = Needles::new(patterns)?;
+        let mut first = vec![usize::MAX; count];
+        let mut texts = Vec::with_capacity(session.messages().len());
+        for (at, message) in session.messages().iter().enumerate() {
+            let found: Vec<Vec<u32>> = message
+                .model_text()
+                .iter()
+                .map(|text| distinct(&needles, text))
+                .collect();
+            for atom in found.iter().flatten() {
+                let known = &mut first[*atom as usize];
+                *known = at.min(*known);
+            }
+            texts.push(found);
+        }
+        let mut is_wanted = vec![false; count];
+        for (wanted, &response) in by_call.iter_mut().zip(session.calls()) {
+            wanted.retain(|atom| first[*atom as usize] < response);
+            for atom in wanted {
+                is_wanted[*atom as usize] = true;
+            }
+        }
+        let found = PerText::default();
+        let mut mentions = Vec::with_capacity(texts.len());
+        for (message, texts) in session.messages().iter().zip(texts) {
+            let mut all = Vec::new();
+            for (text, mut atoms) in message.model_text().iter().zip(texts) {
+                atoms.retain(|atom| is_wanted[*atom as usize]);
+                all.extend_from_slice(&atoms);
+                found.get_or(text, || atoms.into());
+            }
+            mentions.push(all);
+        }
+        Ok(Self {
+            needles,
+            is_wanted,
+            wanted: by_call,
+            mentions,
+            found,
+        })
+    }
+
+    /// The wanted atoms that stand in `text`, each once.
+    fn find(&self, text: &Arc<str>) -> Arc<[u32]> {
+        self.found.get_or(text, || {
+            let mut atoms = distinct(&self.needles, text);
+            atoms.retain(|atom| self.is_wanted[*atom as usize]);
+            atoms.into()
+        })
+    }
+}
+
+fn distinct(needles: &Needles, text: &str) -> Vec<u32> {
+    let hits = needles.search(text);
+    let mut atoms: Vec<u32> = hits.into_iter().map(|hit| hit.pattern).collect();
+    atoms.sort_unstable();
+    atoms.dedup();
+    atoms
+}
+
+/// Follows the atoms through one cell, and writes [`CellRecord::action_support`].
+///
+/// Calls after a death are in the series too: what they needed was not there.
+#[derive(Debug)]
+pub struct ActionSupportObserver {
+    atoms: Arc<ActionAtoms>,
+    /// By atom: in how many texts of the context it stands.
+    present: Vec<u32>,
+    /// By atom: in how many of these the session's own words stand.
+    verbatim: Vec<u32>,
+    /// By atom: in how many texts of the full history it stands.
+    history: Vec<u32>,
+    /// So many messages are in `history`.
+    seen: usize,
+    support: ActionSupport,
+}
+
+impl ActionSupportObserver {
+    /// An observer for one cell of the atoms' session.
+    pub fn new(atoms: Arc<ActionAtoms>) -> Self {
+        let count = atoms.is_wanted.len();
+        Self {
+            present: vec![0; count],
+            verbatim: vec![0; count],
+            history: vec![0; count],
+            seen: 0,
+            support: ActionSupport::default(),
+            atoms,
+        }
+    }
+
+    fn count(&mut self, entry: &Entry, change: impl Fn(&mut u32)) {
+        let is_message = matches!(entry.origin, Origin::Verbatim(_) | Origin::Edited { .. });
+        for (block, text) in entry.message.model_text().iter().enumerate() {
+            let is_verbatim = is_message && entry.is_verbatim(block);
+            for &atom in self.atoms.find(text).iter() {
+                change(&mut self.present[atom as usize]);
+                if is_verbatim {
+                    change(&mut self.verbatim[atom as usize]);
+                }
+            }
+        }
+    }
+
+    fn add(&mut self, entry: &Entry) {
+        self.count(entry, |count| *count += 1);
+    }
+
+    fn push(&mut self, wanted: &[u32], is_sent: bool) {
+        let is_present = |atom: &&u32| is_sent && self.present[**atom as usize] > 0;
+        let is_compacted = |atom: &&u32| {
+            !is_sent || self.verbatim[**atom as usize] < self.history[**atom as usize]
+        };
+        let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+        let all = wanted.iter();
+        let present = count(all.clone().filter(is_present).count());
+        let compacted = count(all.clone().filter(is_compacted).count());
+        let both = count(all.filter(is_compacted).filter(is_present).count());
+        self.support.wanted.push(count(wanted.len()));
+        self.support.present.push(present);
+        self.support.compacted_wanted.push(compacted);
+        self.support.compacted_present.push(both);
+    }
+}
+
+impl Observer for ActionSupportObserver {
+    fn appended(&mut self, entry: &Entry) {
+        self.add(entry);
+    }
+
+    fn patched(&mut self, applied: &Applied) {
+        for entry in &applied.change.removed {
+            self.count(entry, |count| *count = count.saturating_sub(1));
+        }
+        for edit in &applied.change.edits {
+            for entry in &edit.with {
+                self.add(entry);
+            }
+        }
+    }
+
+    fn called(&mut self, view: &CallView<'_>) {
+        let atoms = self.atoms.clone();
+        while self.seen < view.before {
+            for &atom in atoms.mentions.get(self.seen).into_iter().flatten() {
+                self.history[atom as usize] += 1;
+            }
+            self.seen += 1;
+        }
+        let wanted = atoms.wanted.get(view.call).map_or(&[][..], Vec::as_slice);
+        self.push(wanted, true);
+    }
+
+    fn finish(mut self: Box<Self>, record: &mut CellRecord) {
+        let atoms = self.atoms.clone();
+        for wanted in atoms.wanted.iter().skip(self.support.wanted.len()) {
+            self.push(wanted, false);
+        }
+        record.action_support = self.support;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::context::{CacheEffect, Context, Edit};
+    use crate::session::{ContentBlock, JsonText, Message, Role, SessionParts, ToolClass, ToolUse};
+    use crate::tokens::{CharsPer4, CountedTexts, Size};
+
+    fn session() -> Session {
+        let user = |text: &str| Message::text(Role::User, text);
+        let call = |id: &str, input: &str| {
+            Message::new(
+                Role::Assistant,
+                vec![ContentBlock::ToolUse(ToolUse {
+                    id: id.into(),
+                    name: "Run".into(),
+                    class: ToolClass::Shell,
+                    input: JsonText::parse(input).unwrap(),
+                })],
+            )
+        };
+        let messages = [
+            user("look at src/a.rs and log_level"),
+            call("1", r#"{"command":"cat src/a.rs unseen_name"}"#),
+            user("it says retry_limit"),
+            call(
+                "2",
+                r#"{"command":"grep retry_limit src/a.rs; echo unseen_name"}"#,
+            ),
+            user("ok"),
+            call("3", r#"{"command":"grep log_level retry_limit"}"#),
+        ];
+        Session::new(SessionParts {
+            id: "s".into(),
+            messages: messages.into_iter().map(Arc::new).collect(),
+            ..SessionParts::default()
+        })
+        .unwrap()
+    }
+
+    #[test]
+    fn what_was_cleared_is_missed_by_the_calls_that_need_it() {
+        let session = session();
+        let counts = CountedTexts::new(Arc::new(CharsPer4));
+        let atoms = Arc::new(ActionAtoms::new(&session).unwrap());
+        let mut observer = Box::new(ActionSupportObserver::new(atoms.clone()));
+        let mut context = Context::default();
+        for (at, message) in session.messages().iter().enumerate() {
+            if let Some(call) = session.calls().iter().position(|before| *before == at) {
+                observer.called(&CallView {
+                    call,
+                    before: at,
+                    session: &session,
+                    context: &context,
+                    fixed: Size::default(),
+                    response: message,
+                });
+            }
+            let entry = Entry::new(Origin::Verbatim(at), message.clone(), &counts);
+            observer.appended(&entry);
+            context.append(entry);
+            let clear = |entry, text: &str| Edit::EditBlock {
+                entry,
+                block: 0,
+                text: text.into(),
+                cache: CacheEffect::Keeps,
+            };
+            if at == 2 {
+                let edits = vec![clear(0, "[cleared]"), clear(2, "kept: retry_limit")];
+                let change = context.apply(edits, &counts).unwrap();
+                observer.patched(&Applied {
+                    call: 1,
+                    stage: "clear".into(),
+                    reason: String::new(),
+                    change,
+                });
+            }
+            let mut again = ActionSupportObserver::new(atoms.clone());
+            for entry in context.entries() {
+                again.add(entry);
+            }
+            assert_eq!(again.present, observer.present);
+            assert_eq!(again.verbatim, observer.verbatim);
+        }
+        let support = ActionSupport {
+            // `src/a.rs` | `retry_limit`, `src/a.rs`, `unseen_name` | `log_level`, `retry_limit`
+            wanted: vec![1, 3, 2],
+            present: vec![1, 3, 1],
+            compacted_wanted: vec![0, 2, 2],
+            compacted_present: vec![0, 2, 1],
+        };
+        assert_eq!(observer.support, support);
+        let mut dead = ActionSupportObserver::new(atoms.clone());
+        for wanted in &atoms.wanted {
+            dead.push(wanted, false);
+        }
+        assert_eq!(dead.support.wanted, support.wanted);
+        assert_eq!(dead.support.present, [0, 0, 0]);
+        assert_eq!(dead.support.compacted_wanted, support.wanted);
+    }
+}

@@ -1,0 +1,122 @@
+//! Atoms: the pieces of a tool call's arguments that an agent cannot make up.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use crate::needles::{Boundary, Pattern};
+
+/// Shorter pieces stand everywhere by chance.
+const MIN_CHARS: usize = 4;
+/// Longer ones are content, not names.
+const MAX_CHARS: usize = 120;
+
+/// The atoms in the strings and numbers of a tool call's arguments.
+pub(super) fn atoms(input: &Value) -> BTreeSet<Pattern> {
+    let mut found = BTreeSet::new();
+    collect(input, &mut found);
+    found
+}
+
+fn collect(value: &Value, found: &mut BTreeSet<Pattern>) {
+    match value {
+        Value::String(text) => lex(text, found),
+        Value::Number(number) => lex(&number.to_string(), found),
+        Value::Array(values) => values.iter().for_each(|value| collect(value, found)),
+        Value::Object(fields) => fields.values().for_each(|value| collect(value, found)),
+        Value::Null | Value::Bool(_) => {}
+    }
+}
+
+/// Adds the atoms of one string: paths, identifiers, ids, numbers, quoted strings.
+fn lex(text: &str, found: &mut BTreeSet<Pattern>) {
+    for line in text.lines() {
+        for quote in ['"', '`'] {
+            for quoted in line.split(quote).skip(1).step_by(2) {
+                // A single word in quotes is met again below, if it is no plain word.
+                if quoted.contains(' ') {
+                    add(quoted.trim(), Boundary::Word, found);
+                }
+            }
+        }
+    }
+    let part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | '@');
+    for token in text.split(|c: char| !part(c)) {
+        let token = token.trim_end_matches(['.', '-', '/', '@']);
+        let token = token.trim_start_matches(['-', '@']);
+        let token = token.trim_start_matches("./");
+        if is_path(token) {
+            add(token, Boundary::Path, found);
+        } else {
+            for piece in token.split('/') {
+                let piece = piece.trim_matches(['.', '-', '@']);
+                if is_name(piece) {
+                    add(piece, Boundary::Word, found);
+                }
+            }
+        }
+    }
+}
+
+fn add(text: &str, boundary: Boundary, found: &mut BTreeSet<Pattern>) {
+    let length = text.chars().count();
+    if (MIN_CHARS..=MAX_CHARS).contains(&length) {
+        found.insert(Pattern {
+            text: text.to_owned(),
+            boundary,
+        });
+    }
+}
+
+/// Several parts, each of them something: `src/a.rs`, not `and/or`, nor a regular expression.
+fn is_path(token: &str) -> bool {
+    let parts: Vec<&str> = token.trim_start_matches('/').split('/').collect();
+    let named = |part: &&str| !part.is_empty();
+    parts.iter().all(named)
+        && (token.starts_with('/') || parts.len() > 2 || token.contains(['.', '_', '-']))
+        && (parts.len() > 1 || token.starts_with('/'))
+}
+
+/// An identifier, an id, a file name or a number; plain words are none, and neither are versions
+/// of them with only a capital in front.
+fn is_name(piece: &str) -> bool {
+    let mut digits = false;
+    let mut joined = false;
+    let mut camel = false;
+    let mut lower = false;
+    for c in piece.chars() {
+        digits |= c.is_ascii_digit();
+        joined |= matches!(c, '_' | '-' | '.' | '@');
+        camel |= c.is_uppercase() && lower;
+        lower = c.is_lowercase();
+    }
+    digits || joined || camel
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, expected: &[&str]) {
+        let found = atoms(&Value::String(text.to_owned()));
+        let found: Vec<&str> = found.iter().map(|atom| atom.text.as_str()).collect();
+        assert_eq!(found, expected, "{text}");
+    }
+
+    #[test]
+    fn names_numbers_paths_and_quotations_are_atoms() {
+        check("cargo test --lib parse_header", &["parse_header"]);
+        check(
+            "cat ./src/a.rs /etc/hosts and/or",
+            &["/etc/hosts", "src/a.rs"],
+        );
+        check("the HttpClient, HTTP, Client", &["HttpClient"]);
+        check("port 48213, 99, 7f3a91c", &["48213", "7f3a91c"]);
+        check(r#"grep "no such file" x"#, &["no such file"]);
+        check("main.rs:120: x-request-id.", &["main.rs", "x-request-id"]);
+        check("plain words only. Nothing else", &[]);
+        check(&"a_".repeat(100), &[]);
+        let nested = serde_json::json!({"a": [{"b": "log_level"}, 51_001, 7, true]});
+        assert_eq!(atoms(&nested).len(), 2);
+    }
+}
