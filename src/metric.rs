@@ -1,1 +1,293 @@
-//! metric.
+//! Metrics: pure functions of records, one file per family.
+//!
+//! A [`CellSummary`] holds every metric of one cell. What a metric means, how it is computed and
+//! which way is better stands in [`METRICS`], which reports and documentation print.
+//!
+//! A superscript 0 marks the reference `full` on the same calls.
+
+use serde::Serialize;
+
+pub mod answers;
+pub mod calls;
+pub mod compaction;
+pub mod completion;
+pub mod summary;
+pub mod support;
+pub mod survival;
+pub mod tokens;
+pub mod validity;
+
+pub use summary::CellSummary;
+
+/// What is measured, for people to read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Metric {
+    /// Its name: the id of a column in every format.
+    pub name: &'static str,
+    /// Its heading in tables.
+    pub label: &'static str,
+    /// In what it is measured.
+    pub unit: Unit,
+    /// Which way is better.
+    pub direction: Direction,
+    /// One sentence.
+    pub doc: &'static str,
+    /// How it is computed.
+    pub formula: &'static str,
+    /// Who measures it: the counter, string matching, a reader.
+    pub source: &'static str,
+}
+
+/// In what a metric is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Unit {
+    /// From 0 to 1, printed in percent; savings can be negative.
+    Share,
+    /// Tokens of the scenario's counter.
+    Tokens,
+    /// How many.
+    Count,
+}
+
+/// Which way is better.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Direction {
+    /// More is better.
+    Higher,
+    /// Less is better.
+    Lower,
+    /// Neither: it describes.
+    Neutral,
+}
+
+/// The metric of this name.
+pub fn metric(name: &str) -> Option<&'static Metric> {
+    METRICS.iter().find(|metric| metric.name == name)
+}
+
+const RECORD: &str = "the replay";
+const COUNTER: &str = "the replay, by the scenario's token counter";
+const MATCHING: &str = "string matching (evaluator `survival`)";
+const READER: &str = "a reader's answers, graded";
+
+/// Every metric, in the order of the comparison's columns.
+pub const METRICS: &[Metric] = &[
+    Metric {
+        name: "completion",
+        label: "completion",
+        unit: Unit::Share,
+        direction: Direction::Higher,
+        doc: "share of the sessions' calls that were sent before a prompt no longer fitted",
+        formula: "calls reached / calls planned, over all cells",
+        source: RECORD,
+    },
+    Metric {
+        name: "fired",
+        label: "fired",
+        unit: Unit::Count,
+        direction: Direction::Neutral,
+        doc: "sessions in which the strategy changed the context at all",
+        formula: "sessions with at least one applied patch, of all sessions",
+        source: RECORD,
+    },
+    Metric {
+        name: "token_savings",
+        label: "token savings",
+        unit: Unit::Share,
+        direction: Direction::Higher,
+        doc: "tokens not processed, compared with full history over the calls both reached",
+        formula: "1 − S/S⁰; S = prompts of the agent's calls + input and output of every call the \
+                  strategy made",
+        source: COUNTER,
+    },
+    Metric {
+        name: "token_savings_of_totals",
+        label: "savings of totals",
+        unit: Unit::Share,
+        direction: Direction::Higher,
+        doc: "the same over all sessions together, so that long sessions weigh more",
+        formula: "1 − ΣS/ΣS⁰",
+        source: COUNTER,
+    },
+    Metric {
+        name: "token_savings_without_calls",
+        label: "savings without strategy's calls",
+        unit: Unit::Share,
+        direction: Direction::Higher,
+        doc: "token savings as if the strategy's own calls were free",
+        formula: "1 − S′/S⁰; S′ = prompts of the agent's calls",
+        source: COUNTER,
+    },
+    Metric {
+        name: "peak_prompt",
+        label: "peak prompt",
+        unit: Unit::Tokens,
+        direction: Direction::Lower,
+        doc: "the largest prompt that was sent",
+        formula: "max over calls and sessions",
+        source: COUNTER,
+    },
+    Metric {
+        name: "survival",
+        label: "survival",
+        unit: Unit::Share,
+        direction: Direction::Higher,
+        doc: "planted facts whose value stands in the prompt, bound to its key; no statement \
+              about answers",
+        formula: "mean score of recall, constraint and artifact items, corrected for chance by \
+                  the decoys: (s − f)/(1 − f); items after a death score 0",
+        source: MATCHING,
+    },
+    Metric {
+        name: "survival_compacted",
+        label: "survival compacted",
+        unit: Unit::Share,
+        direction: Direction::Higher,
+        doc: "the same where the evidence is no longer wholly verbatim, searched in what \
+              compaction left of it",
+        formula: "mean compacted score of the items that have one, corrected for chance; own n",
+        source: MATCHING,
+    },
+    Metric {
+        name: "extract",
+        label: "extract",
+        unit: Unit::Share,
+        direction: Direction::Higher,
+        doc: "items that BM25 line search answers right; no language model, so no accuracy",
+        formula: "right / scored recall, constraint and artifact items; those after a death are \
+                  not right",
+        source: READER,
+    },
+    Metric {
+        name: "accuracy",
+        label: "accuracy",
+        unit: Unit::Share,
+        direction: Direction::Higher,
+        doc: "probes a model answers right from the prompt",
+        formula: "mean score of recall, constraint and artifact items; those after a death score \
+                  0, unscored ones are left out and counted",
+        source: READER,
+    },
+    Metric {
+        name: "fidelity",
+        label: "fidelity",
+        unit: Unit::Share,
+        direction: Direction::Higher,
+        doc: "accuracy relative to full history, same items and reader",
+        formula: "F = acc/acc_full over items scored under both; refused where acc_full < 60 % or \
+                  acc_full − acc_empty < 20 points",
+        source: READER,
+    },
+    Metric {
+        name: "action_support",
+        label: "action support",
+        unit: Unit::Share,
+        direction: Direction::Higher,
+        doc: "of what the agent's recorded tool calls needed from the past, the share still in \
+              the prompt",
+        formula: "atoms present / atoms wanted under full history, calls after a death included",
+        source: "string matching on tool calls",
+    },
+    Metric {
+        name: "action_support_compacted",
+        label: "support compacted",
+        unit: Unit::Share,
+        direction: Direction::Higher,
+        doc: "the same for atoms of which some occurrence has been compacted, over calls reached",
+        formula: "compacted atoms present / compacted atoms wanted",
+        source: "string matching on tool calls",
+    },
+    Metric {
+        name: "retained",
+        label: "retained",
+        unit: Unit::Share,
+        direction: Direction::Neutral,
+        doc: "what a compaction leaves of the messages",
+        formula: "mean of after/before over the patches that freed something",
+        source: COUNTER,
+    },
+    Metric {
+        name: "compactions",
+        label: "compactions",
+        unit: Unit::Count,
+        direction: Direction::Neutral,
+        doc: "patches that were applied",
+        formula: "count over all cells",
+        source: RECORD,
+    },
+    Metric {
+        name: "strategy_calls",
+        label: "model calls",
+        unit: Unit::Count,
+        direction: Direction::Lower,
+        doc: "model calls the strategy made, failed ones included",
+        formula: "count of purposes compaction, background and recovery",
+        source: RECORD,
+    },
+    Metric {
+        name: "strategy_tokens",
+        label: "model tokens",
+        unit: Unit::Tokens,
+        direction: Direction::Lower,
+        doc: "input and output of the strategy's model calls",
+        formula: "Σ over purposes compaction, background and recovery",
+        source: COUNTER,
+    },
+    Metric {
+        name: "rejected",
+        label: "rejected",
+        unit: Unit::Count,
+        direction: Direction::Lower,
+        doc: "calls whose prompt breaks a rule for which the provider documents an error",
+        formula: "calls with a violation of level rejected that full history does not have",
+        source: "the validity check",
+    },
+    Metric {
+        name: "warnings",
+        label: "warnings",
+        unit: Unit::Count,
+        direction: Direction::Lower,
+        doc: "findings the provider accepts, though something is off",
+        formula: "count of violations of level warning",
+        source: "the validity check",
+    },
+    Metric {
+        name: "overflows",
+        label: "overflows",
+        unit: Unit::Count,
+        direction: Direction::Lower,
+        doc: "prompts refused as too long, recovered or not",
+        formula: "count over all cells",
+        source: RECORD,
+    },
+    Metric {
+        name: "deaths",
+        label: "deaths",
+        unit: Unit::Count,
+        direction: Direction::Lower,
+        doc: "cells that ended at a prompt no recovery made fit",
+        formula: "count over all cells",
+        source: RECORD,
+    },
+];
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn every_metric_has_a_name_of_its_own_and_says_what_it_is() {
+        let names: BTreeSet<_> = METRICS.iter().map(|metric| metric.name).collect();
+        assert_eq!(names.len(), METRICS.len());
+        for metric in METRICS {
+            assert!(!metric.doc.is_empty() && !metric.formula.is_empty());
+            assert!(metric.doc.starts_with(char::is_lowercase), "{}", metric.doc);
+        }
+        assert_eq!(metric("fidelity").unwrap().direction, Direction::Higher);
+        assert_eq!(metric("score"), None);
+    }
+}

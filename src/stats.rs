@@ -1,1 +1,181 @@
-//! stats.
+//! Estimates: a number with its interval and the n it rests on.
+//!
+//! Sessions are the independent units; the probes inside one session are not. An [`Estimate`] is
+//! therefore a mean over sessions, and its interval counts sessions, however many items each has.
+//! What is exact on the sessions that were run (a peak, a count, a ratio of totals) is no estimate
+//! and has no interval.
+
+use serde::Serialize;
+use statrs::distribution::{ContinuousCDF, StudentsT};
+
+pub mod arm;
+
+/// Share of repeated experiments whose interval holds the true value.
+pub const CONFIDENCE_LEVEL: f64 = 0.95;
+
+/// A mean over sessions.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Estimate {
+    /// The mean, each session weighing the same.
+    pub point_estimate: f64,
+    /// `sd/√G` over G sessions; nothing below two sessions.
+    pub standard_error: Option<f64>,
+    /// The interval; nothing below two sessions.
+    pub confidence_interval: Option<ConfidenceInterval>,
+    /// What it rests on.
+    pub n: SampleSize,
+}
+
+/// An interval around a mean. It is not cut at 0 or 1: a bound outside says that the sessions are
+/// too few.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct ConfidenceInterval {
+    /// Share of repeated experiments whose interval holds the true value.
+    pub confidence_level: f64,
+    /// The lower end.
+    pub lower_bound: f64,
+    /// The upper end.
+    pub upper_bound: f64,
+}
+
+/// How many independent units a number rests on, and how many observations in them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct SampleSize {
+    /// Sessions: the independent units.
+    pub sessions: usize,
+    /// Observations in them: probe items, atoms, events; the sessions themselves where there is
+    /// nothing smaller.
+    pub items: usize,
+}
+
+impl Estimate {
+    /// The session-weighted mean, with its interval clustered by session:
+    /// `mean ± t(1 − α/2, G − 1) · sd/√G`. Nothing without a finite value.
+    ///
+    /// `items` is the number of observations behind `values`, which has one value per session.
+    pub fn of_sessions(values: &[f64], items: usize) -> Option<Self> {
+        if values.is_empty() || values.iter().any(|value| !value.is_finite()) {
+            return None;
+        }
+        let sessions = values.len();
+        let mean = values.iter().sum::<f64>() / sessions as f64;
+        let standard_error = (sessions >= 2).then(|| {
+            let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+            (squares / (sessions - 1) as f64 / sessions as f64).sqrt()
+        });
+        let confidence_interval =
+            standard_error
+                .zip(t_quantile(sessions))
+                .map(|(error, t)| ConfidenceInterval {
+                    confidence_level: CONFIDENCE_LEVEL,
+                    lower_bound: mean - t * error,
+                    upper_bound: mean + t * error,
+                });
+        Some(Self {
+            point_estimate: mean,
+            standard_error,
+            confidence_interval,
+            n: SampleSize { sessions, items },
+        })
+    }
+
+    /// The same, corrected for what chance alone reaches: `(s − f)/(1 − f)`, f taken as known.
+    ///
+    /// Nothing where chance reaches everything (f = 1). The name in the literature is Abbott's
+    /// formula (W. S. Abbott, 1925).
+    #[must_use]
+    pub fn corrected_for_chance(self, chance: f64) -> Option<Self> {
+        if !(0.0..1.0).contains(&chance) {
+            return None;
+        }
+        let correct = |value: f64| (value - chance) / (1.0 - chance);
+        Some(Self {
+            point_estimate: correct(self.point_estimate),
+            standard_error: self.standard_error.map(|error| error / (1.0 - chance)),
+            confidence_interval: self.confidence_interval.map(|interval| ConfidenceInterval {
+                lower_bound: correct(interval.lower_bound),
+                upper_bound: correct(interval.upper_bound),
+                ..interval
+            }),
+            n: self.n,
+        })
+    }
+}
+
+impl ConfidenceInterval {
+    /// Half its width: what stands behind `±`.
+    pub fn half_width(&self) -> f64 {
+        (self.upper_bound - self.lower_bound) / 2.0
+    }
+}
+
+/// `t(1 − α/2, G − 1)` for G sessions; nothing below two.
+fn t_quantile(sessions: usize) -> Option<f64> {
+    let freedom = sessions.checked_sub(1)?;
+    let distribution = StudentsT::new(0.0, 1.0, freedom as f64).ok()?;
+    Some(distribution.inverse_cdf(1.0 - (1.0 - CONFIDENCE_LEVEL) / 2.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn close(left: f64, right: f64, within: f64) {
+        assert!((left - right).abs() < within, "{left} is not {right}");
+    }
+
+    #[test]
+    fn quantiles_of_students_t_are_the_published_ones() {
+        // NIST/SEMATECH e-Handbook of Statistical Methods, section 1.3.6.7.2, column 0.975.
+        for (freedom, published) in [
+            (1, 12.706),
+            (2, 4.303),
+            (5, 2.571),
+            (9, 2.262),
+            (19, 2.093),
+            (39, 2.023),
+            (100, 1.984),
+        ] {
+            let t = t_quantile(freedom + 1).unwrap();
+            close(t, published, 5e-4);
+        }
+        assert_eq!(t_quantile(1), None);
+        assert_eq!(t_quantile(0), None);
+    }
+
+    #[test]
+    fn an_interval_is_clustered_by_session() {
+        // By hand: mean 0.5, sd 0.1, SE 0.1/√3, t(0.975, 2) = 4.303.
+        let estimate = Estimate::of_sessions(&[0.4, 0.5, 0.6], 30).unwrap();
+        close(estimate.point_estimate, 0.5, 1e-12);
+        close(estimate.standard_error.unwrap(), 0.057_735, 1e-6);
+        let interval = estimate.confidence_interval.unwrap();
+        close(interval.half_width(), 0.248_414, 1e-5);
+        close(interval.lower_bound, 0.251_586, 1e-5);
+        assert_eq!(
+            estimate.n,
+            SampleSize {
+                sessions: 3,
+                items: 30
+            }
+        );
+    }
+
+    #[test]
+    fn one_session_has_no_interval_and_none_has_no_estimate() {
+        let one = Estimate::of_sessions(&[0.4], 10).unwrap();
+        assert_eq!(one.confidence_interval, None);
+        assert_eq!(one.standard_error, None);
+        assert_eq!(Estimate::of_sessions(&[], 0), None);
+        assert_eq!(Estimate::of_sessions(&[f64::NAN], 1), None);
+    }
+
+    #[test]
+    fn what_chance_reaches_counts_for_nothing() {
+        let estimate = Estimate::of_sessions(&[0.6, 0.6], 2).unwrap();
+        let corrected = estimate.corrected_for_chance(0.2).unwrap();
+        close(corrected.point_estimate, 0.5, 1e-12);
+        assert_eq!(estimate.corrected_for_chance(0.0), Some(estimate));
+        assert_eq!(estimate.corrected_for_chance(1.0), None);
+    }
+}

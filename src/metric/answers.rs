@@ -1,0 +1,218 @@
+//! Answers: what a reader made of the prompt, as `extract` or as accuracy, never both.
+//!
+//! A reader without a language model fills [`Extract`]; a model fills [`Accuracy`]. They are two
+//! types, no function leads from one to the other, and which one a run has is decided by the kind
+//! of its reader alone.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::metric::survival::{Score, is_planted};
+use crate::model::ModelKind;
+use crate::probe::{Outcome, Verdict};
+use crate::record::{CellRecord, ProbeRecord};
+
+/// What a reader made of one cell.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "reader", rename_all = "snake_case")]
+pub enum Answers {
+    /// The reader is BM25 line search.
+    Extract(Extract),
+    /// The reader is a model, live or scripted.
+    Accuracy(Accuracy),
+}
+
+/// Outcomes of a reader that is no language model.
+///
+/// The first seven add up to the scored items; decoys are counted apart.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Extract {
+    /// The known answer.
+    pub right: usize,
+    /// A part of a list, or with something added.
+    pub partial: usize,
+    /// Another value.
+    pub wrong: usize,
+    /// A value that was true earlier.
+    pub stale: usize,
+    /// The value of another key.
+    pub misbound: usize,
+    /// Nothing found.
+    pub abstained: usize,
+    /// The session died before.
+    pub unanswered: usize,
+    /// Decoys that were scored.
+    pub decoys: usize,
+    /// Of these, those answered with a concrete value.
+    pub invented: usize,
+    /// Items, decoys included, that were not graded; in no share.
+    pub unscored: usize,
+}
+
+/// How well a model answered.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub struct Accuracy {
+    /// Over all planted items that were scored; those after a death score 0.
+    pub score: Score,
+    /// Over the items scored here and under full history.
+    pub paired: Score,
+    /// Full history on the same items.
+    pub paired_full: Score,
+    /// Decoys answered with a concrete value.
+    pub invented: Score,
+    /// Items, decoys included, that were not graded; in no share.
+    pub unscored: usize,
+}
+
+/// What became of one item.
+enum Graded {
+    Scored(f64, Outcome),
+    /// The session died before: score 0.
+    Unanswered,
+    Unscored,
+}
+
+impl Answers {
+    /// What a reader of this kind made of `cell`; `reference` is `full` on the same session.
+    pub fn of(cell: &CellRecord, reference: Option<&CellRecord>, reader: ModelKind) -> Self {
+        match reader {
+            ModelKind::Deterministic => Self::Extract(Extract::of(cell)),
+            ModelKind::Scripted | ModelKind::Live => Self::Accuracy(Accuracy::of(cell, reference)),
+        }
+    }
+}
+
+impl Extract {
+    fn of(cell: &CellRecord) -> Self {
+        let mut extract = Self::default();
+        for item in &cell.probes {
+            let graded = graded(cell, item);
+            if !is_planted(item.kind) {
+                match graded {
+                    Graded::Scored(_, Outcome::Invented) => {
+                        extract.decoys += 1;
+                        extract.invented += 1;
+                    }
+                    Graded::Scored(..) => extract.decoys += 1,
+                    // A dead session invents nothing; counting it would look like care.
+                    Graded::Unanswered => {}
+                    Graded::Unscored => extract.unscored += 1,
+                }
+                continue;
+            }
+            let count = match graded {
+                Graded::Scored(_, Outcome::Right) => &mut extract.right,
+                Graded::Scored(_, Outcome::Partial) => &mut extract.partial,
+                Graded::Scored(_, Outcome::Wrong | Outcome::Invented) => &mut extract.wrong,
+                Graded::Scored(_, Outcome::Stale) => &mut extract.stale,
+                Graded::Scored(_, Outcome::Misbound) => &mut extract.misbound,
+                Graded::Scored(_, Outcome::Abstained) => &mut extract.abstained,
+                Graded::Unanswered => &mut extract.unanswered,
+                Graded::Unscored => &mut extract.unscored,
+            };
+            *count += 1;
+        }
+        extract
+    }
+
+    /// Planted items that were scored, those after a death included.
+    pub fn scored(&self) -> usize {
+        self.outcomes().iter().map(|(_, count)| count).sum()
+    }
+
+    /// Outcomes of planted items with their counts, in the order of tables.
+    pub fn outcomes(&self) -> [(&'static str, usize); 7] {
+        [
+            ("right", self.right),
+            ("partial", self.partial),
+            ("wrong", self.wrong),
+            ("stale", self.stale),
+            ("misbound", self.misbound),
+            ("abstained", self.abstained),
+            ("unanswered", self.unanswered),
+        ]
+    }
+
+    /// Formula: right / scored; nothing where nothing was scored. Higher is better.
+    pub fn right_share(&self) -> Option<f64> {
+        let scored = self.scored();
+        (scored > 0).then(|| self.right as f64 / scored as f64)
+    }
+
+    /// Both together.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            right: self.right + other.right,
+            partial: self.partial + other.partial,
+            wrong: self.wrong + other.wrong,
+            stale: self.stale + other.stale,
+            misbound: self.misbound + other.misbound,
+            abstained: self.abstained + other.abstained,
+            unanswered: self.unanswered + other.unanswered,
+            decoys: self.decoys + other.decoys,
+            invented: self.invented + other.invented,
+            unscored: self.unscored + other.unscored,
+        }
+    }
+}
+
+impl Accuracy {
+    fn of(cell: &CellRecord, reference: Option<&CellRecord>) -> Self {
+        let full: BTreeMap<(&str, u8), f64> = reference
+            .into_iter()
+            .flat_map(|full| {
+                full.probes.iter().filter_map(|item| {
+                    Some(((item.probe.as_str(), item.percent), score(full, item)?))
+                })
+            })
+            .collect();
+        let mut accuracy = Self::default();
+        for item in &cell.probes {
+            let graded = graded(cell, item);
+            if matches!(graded, Graded::Unscored) {
+                accuracy.unscored += 1;
+            } else if is_planted(item.kind) {
+                let score = score_of(&graded).unwrap_or(0.0);
+                accuracy.score.add(score);
+                if let Some(ceiling) = full.get(&(item.probe.as_str(), item.percent)) {
+                    accuracy.paired.add(score);
+                    accuracy.paired_full.add(*ceiling);
+                }
+            } else if let Graded::Scored(_, outcome) = graded {
+                let invented = outcome == Outcome::Invented;
+                accuracy.invented.add(if invented { 1.0 } else { 0.0 });
+            }
+        }
+        accuracy
+    }
+}
+
+/// Whether anybody was asked anything in this cell.
+pub fn was_asked(cell: &CellRecord) -> bool {
+    cell.probes.iter().any(|item| item.answer.is_some())
+}
+
+fn graded(cell: &CellRecord, item: &ProbeRecord) -> Graded {
+    match &item.answer {
+        Some(answer) => match answer.verdict() {
+            Verdict::Scored { score, outcome } => Graded::Scored(score, outcome),
+            Verdict::Unscored { .. } => Graded::Unscored,
+        },
+        None if item.call >= cell.reached_calls => Graded::Unanswered,
+        None => Graded::Unscored,
+    }
+}
+
+fn score(cell: &CellRecord, item: &ProbeRecord) -> Option<f64> {
+    score_of(&graded(cell, item))
+}
+
+fn score_of(graded: &Graded) -> Option<f64> {
+    match graded {
+        Graded::Scored(score, _) => Some(*score),
+        Graded::Unanswered => Some(0.0),
+        Graded::Unscored => None,
+    }
+}

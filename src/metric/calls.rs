@@ -1,0 +1,97 @@
+//! Calls: what the strategy asked of models, by purpose.
+
+use serde::Serialize;
+
+use crate::model::Purpose;
+use crate::record::CellRecord;
+use crate::units::Tokens;
+
+/// Whether a call of this purpose is on the strategy's bill. The agent's own calls are in the
+/// prompts; probe and judge calls are nobody's.
+pub fn is_on_the_bill(purpose: Purpose) -> bool {
+    match purpose {
+        Purpose::Compaction | Purpose::Background | Purpose::Recovery => true,
+        Purpose::Agent | Purpose::Probe | Purpose::Judge => false,
+    }
+}
+
+/// Model calls a strategy made. Counts and tokens; lower is better.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct ModelCalls {
+    /// Before a call.
+    pub compaction: CallTotal,
+    /// Beside the agent's work.
+    pub background: CallTotal,
+    /// After a prompt was refused.
+    pub recovery: CallTotal,
+}
+
+/// Calls of one purpose.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct CallTotal {
+    /// How many, failed ones included.
+    pub calls: usize,
+    /// Of these, how many brought no answer.
+    pub failed: usize,
+    /// Input and output.
+    pub tokens: Tokens,
+}
+
+impl CallTotal {
+    /// Both together.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            calls: self.calls + other.calls,
+            failed: self.failed + other.failed,
+            tokens: self.tokens + other.tokens,
+        }
+    }
+}
+
+impl ModelCalls {
+    /// The calls of this cell.
+    pub fn of(cell: &CellRecord) -> Self {
+        let total = |purpose| {
+            cell.model_calls
+                .iter()
+                .filter(|call| call.purpose == purpose)
+                .fold(CallTotal::default(), |total, call| {
+                    total.plus(CallTotal {
+                        calls: 1,
+                        failed: usize::from(call.failure.is_some()),
+                        tokens: call.usage.total(),
+                    })
+                })
+        };
+        Self {
+            compaction: total(Purpose::Compaction),
+            background: total(Purpose::Background),
+            recovery: total(Purpose::Recovery),
+        }
+    }
+
+    /// Purposes with their totals, in the order of tables.
+    pub fn by_purpose(&self) -> [(&'static str, CallTotal); 3] {
+        [
+            ("compaction", self.compaction),
+            ("background", self.background),
+            ("recovery", self.recovery),
+        ]
+    }
+
+    /// All purposes together.
+    pub fn total(&self) -> CallTotal {
+        self.compaction.plus(self.background).plus(self.recovery)
+    }
+
+    /// Both together, purpose by purpose.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            compaction: self.compaction.plus(other.compaction),
+            background: self.background.plus(other.background),
+            recovery: self.recovery.plus(other.recovery),
+        }
+    }
+}

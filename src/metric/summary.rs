@@ -1,0 +1,97 @@
+//! Every metric of one cell.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::metric::answers::{Answers, was_asked};
+use crate::metric::calls::ModelCalls;
+use crate::metric::compaction::{self, StageTotal};
+use crate::metric::completion::Completion;
+use crate::metric::support::Support;
+use crate::metric::survival::Survival;
+use crate::metric::tokens::{Savings, peak_prompt};
+use crate::metric::validity::Findings;
+use crate::model::ModelKind;
+use crate::record::{Arm, CellRecord};
+use crate::units::Tokens;
+
+/// Every metric of one cell.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CellSummary {
+    /// The session's id.
+    pub session: String,
+    /// The strategy's name, or `full` or `empty`.
+    pub strategy: String,
+    /// Which repeat, from 0.
+    pub repeat: u32,
+    /// Which column of the comparison it belongs to.
+    pub arm: Arm,
+    /// How far it got.
+    pub completion: Completion,
+    /// Against the reference; nothing without one, and nothing for the floor, which costs nothing.
+    pub savings: Option<Savings>,
+    /// The largest prompt that was sent.
+    pub peak_prompt: Option<Tokens>,
+    /// What compactions left of the messages.
+    pub retained: Option<f64>,
+    /// What each stage did.
+    pub stages: BTreeMap<String, StageTotal>,
+    /// Calls the strategy made.
+    pub model_calls: ModelCalls,
+    /// What the provider would have said.
+    pub findings: Findings,
+    /// What the agent's tool calls needed.
+    pub support: Support,
+    /// Planted values, by string matching.
+    pub survival: Survival,
+    /// What the reader made of it; nothing where nobody was asked.
+    pub answers: Option<Answers>,
+}
+
+impl CellSummary {
+    /// Measures a cell. `reference` is `full` on the same session, `reader` the kind of model that
+    /// answered probes.
+    pub fn of(cell: &CellRecord, reference: Option<&CellRecord>, reader: ModelKind) -> Self {
+        // A session that died before the first question was still to be asked, if the reference
+        // was.
+        let asked = was_asked(cell) || reference.is_some_and(was_asked);
+        Self {
+            session: cell.session.clone(),
+            strategy: cell.strategy.clone(),
+            repeat: cell.repeat,
+            arm: cell.arm,
+            completion: Completion::of(cell),
+            savings: match cell.arm {
+                Arm::Reference | Arm::Strategy => reference.map(|full| Savings::of(cell, full)),
+                Arm::Floor => None,
+            },
+            peak_prompt: peak_prompt(cell),
+            retained: compaction::retained(cell),
+            stages: compaction::by_stage(cell),
+            model_calls: ModelCalls::of(cell),
+            findings: Findings::of(cell),
+            support: Support::of(cell, reference),
+            survival: Survival::of(cell),
+            answers: asked.then(|| Answers::of(cell, reference, reader)),
+        }
+    }
+
+    /// Patches that were applied.
+    pub fn compactions(&self) -> usize {
+        self.stages.values().map(|stage| stage.patches).sum()
+    }
+
+    /// Whether the strategy changed the context at all.
+    pub fn fired(&self) -> bool {
+        self.compactions() > 0
+    }
+
+    /// Whether the session ended early or a prompt would have been rejected: such a cell takes
+    /// part in no ranking.
+    pub fn is_broken(&self) -> bool {
+        self.completion.died_at.is_some()
+            || self.completion.failed_at.is_some()
+            || self.findings.rejected > 0
+    }
+}

@@ -1,0 +1,52 @@
+//! Action support: what the agent's recorded tool calls needed from the past, and found.
+
+use serde::Serialize;
+
+use crate::record::CellRecord;
+
+/// Atoms of tool calls, wanted and present. Higher is better. Source: string matching.
+///
+/// The atoms wanted are those of the reference, the same for every strategy: what a session that
+/// died would have wanted later is wanted and not present.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Support {
+    /// Atoms wanted.
+    pub wanted: u64,
+    /// Of these, present.
+    pub present: u64,
+    /// Atoms wanted of which some occurrence has been compacted, over the calls reached.
+    pub compacted_wanted: u64,
+    /// Of these, present.
+    pub compacted_present: u64,
+}
+
+impl Support {
+    /// The support of this cell.
+    pub fn of(cell: &CellRecord, reference: Option<&CellRecord>) -> Self {
+        let sum = |counts: &[u32]| counts.iter().copied().map(u64::from).sum::<u64>();
+        let own = &cell.action_support;
+        let later = reference
+            .and_then(|full| full.action_support.wanted.get(own.wanted.len()..))
+            .map_or(0, sum);
+        Self {
+            wanted: sum(&own.wanted) + later,
+            present: sum(&own.present),
+            compacted_wanted: sum(&own.compacted_wanted),
+            compacted_present: sum(&own.compacted_present),
+        }
+    }
+
+    /// Formula: present / wanted; nothing where nothing was wanted.
+    pub fn share(&self) -> Option<f64> {
+        share(self.present, self.wanted)
+    }
+
+    /// The same where some occurrence of the atom has been compacted.
+    pub fn compacted_share(&self) -> Option<f64> {
+        share(self.compacted_present, self.compacted_wanted)
+    }
+}
+
+fn share(part: u64, whole: u64) -> Option<f64> {
+    (whole > 0).then(|| part as f64 / whole as f64)
+}

@@ -1,0 +1,106 @@
+//! Survival: planted values that still stand in the prompt, by string matching.
+//!
+//! Survival says that a value can be read off what the next call receives. It says nothing about
+//! answers, and no function turns it into accuracy.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::probe::ProbeKind;
+use crate::record::{CellRecord, ProbeRecord};
+
+/// Scores added up.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub struct Score {
+    /// Sum of scores from 0 to 1.
+    pub sum: f64,
+    /// How many.
+    pub items: usize,
+}
+
+impl Score {
+    /// Adds one score; what is not a number counts as 0.
+    pub fn add(&mut self, score: f64) {
+        self.sum += if score.is_nan() {
+            0.0
+        } else {
+            score.clamp(0.0, 1.0)
+        };
+        self.items += 1;
+    }
+
+    /// The mean; nothing without items.
+    pub fn mean(&self) -> Option<f64> {
+        (self.items > 0).then(|| self.sum / self.items as f64)
+    }
+}
+
+/// What survived in one cell.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Survival {
+    /// In the whole prompt, by kind. Decoys are in it: their mean is the chance rate f.
+    pub kinds: BTreeMap<&'static str, Score>,
+    /// In the compacted region, without decoys: items whose evidence is no longer wholly verbatim.
+    pub compacted: Score,
+    /// Decoys in the compacted region.
+    pub compacted_decoys: Score,
+}
+
+/// Whether items of this kind ask about something that was planted. Decoys do not: they measure
+/// what chance reaches.
+pub fn is_planted(kind: ProbeKind) -> bool {
+    match kind {
+        ProbeKind::Recall | ProbeKind::Constraint | ProbeKind::Artifact => true,
+        ProbeKind::Decoy => false,
+    }
+}
+
+impl Survival {
+    /// What survived in this cell. Items after a death are in the record, with score 0.
+    pub fn of(cell: &CellRecord) -> Self {
+        let mut survival = Self::default();
+        for probe in &cell.probes {
+            let ProbeRecord {
+                kind,
+                survival: found,
+                ..
+            } = probe;
+            survival
+                .kinds
+                .entry(kind.name())
+                .or_default()
+                .add(found.score);
+            if let Some(score) = found.compacted_score {
+                if is_planted(*kind) {
+                    survival.compacted.add(score);
+                } else {
+                    survival.compacted_decoys.add(score);
+                }
+            }
+        }
+        survival
+    }
+
+    /// The score of one kind.
+    pub fn of_kind(&self, kind: ProbeKind) -> Score {
+        self.kinds.get(kind.name()).copied().unwrap_or_default()
+    }
+
+    /// The headline: all items of kinds that are planted. Formula: mean score. Higher is better.
+    pub fn planted(&self) -> Score {
+        ProbeKind::ALL
+            .into_iter()
+            .filter(|kind| is_planted(*kind))
+            .map(|kind| self.of_kind(kind))
+            .fold(Score::default(), |total, score| Score {
+                sum: total.sum + score.sum,
+                items: total.items + score.items,
+            })
+    }
+
+    /// The chance rate f: the share of values never planted that are found all the same.
+    pub fn decoys(&self) -> Score {
+        self.of_kind(ProbeKind::Decoy)
+    }
+}

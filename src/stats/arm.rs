@@ -1,0 +1,380 @@
+//! Every metric of one strategy over all its sessions.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::metric::CellSummary;
+use crate::metric::answers::{Accuracy, Answers, Extract};
+use crate::metric::calls::ModelCalls;
+use crate::metric::compaction::StageTotal;
+use crate::metric::survival::Score;
+use crate::probe::ProbeKind;
+use crate::stats::Estimate;
+use crate::units::Tokens;
+
+/// Below this accuracy under full history, fidelity is refused: the reader cannot do the task.
+pub const LOWEST_CEILING: f64 = 0.6;
+
+/// Below this distance between full history and empty context, fidelity is refused: the reader
+/// does not need the context.
+pub const LOWEST_SPAN: f64 = 0.2;
+
+/// Every metric of one strategy over all its sessions.
+///
+/// Repeats of a session are averaged first, so that each session weighs the same.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ArmSummary {
+    /// The strategy's name, or `full` or `empty`.
+    pub strategy: String,
+    /// Cells.
+    pub cells: usize,
+    /// Sessions these cells are of.
+    pub sessions: usize,
+    /// Calls reached, over all cells.
+    pub reached: usize,
+    /// Calls planned, over all cells.
+    pub planned: usize,
+    /// Sessions in which a patch was applied, in any repeat.
+    pub fired: usize,
+    /// Calls at which cells died, ascending.
+    pub deaths: Vec<usize>,
+    /// Calls at which the strategy failed, ascending.
+    pub failures: Vec<usize>,
+    /// Calls whose prompt would have been rejected.
+    pub rejected: usize,
+    /// Findings of level `warning`.
+    pub warnings: usize,
+    /// Prompts refused as too long, recovered or not.
+    pub overflows: usize,
+    /// `1 − S/S⁰`; its items are calls.
+    pub token_savings: Option<Estimate>,
+    /// `1 − ΣS/ΣS⁰`: exact.
+    pub token_savings_of_totals: Option<f64>,
+    /// As if the strategy's own calls were free.
+    pub token_savings_without_calls: Option<Estimate>,
+    /// The largest prompt that was sent.
+    pub peak_prompt: Option<Tokens>,
+    /// Recall, constraint and artifact items, corrected for chance.
+    pub survival: Option<Estimate>,
+    /// The same before the correction.
+    pub survival_uncorrected: Option<Estimate>,
+    /// In the compacted region, corrected for chance.
+    pub survival_compacted: Option<Estimate>,
+    /// By kind, uncorrected; that of `decoy` is the chance rate.
+    pub survival_by_kind: BTreeMap<&'static str, Estimate>,
+    /// What the reader made of it; nothing where nobody was asked.
+    pub answers: Option<ArmAnswers>,
+    /// Atoms of tool calls that were present; its items are atoms.
+    pub action_support: Option<Estimate>,
+    /// The same for atoms of which some occurrence has been compacted.
+    pub action_support_compacted: Option<Estimate>,
+    /// What compactions left of the messages; its items are patches.
+    pub retained: Option<Estimate>,
+    /// Patches that were applied.
+    pub compactions: usize,
+    /// By stage.
+    pub stages: BTreeMap<String, StageTotal>,
+    /// Calls the strategy made.
+    pub model_calls: ModelCalls,
+}
+
+/// What a reader made of a strategy's prompts.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "reader", rename_all = "snake_case")]
+pub enum ArmAnswers {
+    /// The reader is no language model.
+    Extract {
+        /// Share answered right.
+        right: Option<Estimate>,
+        /// Outcomes over all cells.
+        outcomes: Extract,
+    },
+    /// The reader is a model.
+    Accuracy {
+        /// Mean score.
+        accuracy: Option<Estimate>,
+        /// Relative to full history.
+        fidelity: Fidelity,
+        /// Share of decoys answered with a concrete value.
+        invented: Option<Estimate>,
+        /// Items that were not graded.
+        unscored: usize,
+    },
+}
+
+/// Accuracy relative to full history.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[serde(tag = "fidelity", rename_all = "snake_case")]
+pub enum Fidelity {
+    /// `F = acc/acc_full` over the items scored under both, each session weighing the same.
+    Measured {
+        /// F; a ratio of two means, so without an interval.
+        value: f64,
+        /// Sessions in it.
+        sessions: usize,
+        /// Items in it.
+        items: usize,
+    },
+    /// No item was scored under both.
+    Unpaired,
+    /// Full history is answered right too rarely: [`LOWEST_CEILING`].
+    CeilingTooLow,
+    /// Empty context is answered right nearly as often: [`LOWEST_SPAN`].
+    SpanTooSmall,
+}
+
+/// Accuracy under full history and under empty context: what fidelity is measured between.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Anchors {
+    /// `acc_full`.
+    pub full: Option<f64>,
+    /// `acc_empty`.
+    pub empty: Option<f64>,
+}
+
+impl ArmSummary {
+    /// Sums up the cells of one strategy.
+    pub fn of(strategy: &str, cells: &[&CellSummary], anchors: Anchors) -> Self {
+        let sum = |count: fn(&CellSummary) -> usize| cells.iter().map(|cell| count(cell)).sum();
+        let mut deaths: Vec<usize> = cells.iter().filter_map(|c| c.completion.died_at).collect();
+        deaths.sort_unstable();
+        let mut failures: Vec<usize> = cells
+            .iter()
+            .filter_map(|c| c.completion.failed_at)
+            .collect();
+        failures.sort_unstable();
+        let mut fired: Vec<&str> = cells
+            .iter()
+            .filter(|cell| cell.fired())
+            .map(|cell| cell.session.as_str())
+            .collect();
+        fired.sort_unstable();
+        fired.dedup();
+        let mut stages: BTreeMap<String, StageTotal> = BTreeMap::new();
+        for (stage, total) in cells.iter().flat_map(|cell| &cell.stages) {
+            let entry = stages.entry(stage.clone()).or_default();
+            *entry = entry.plus(*total);
+        }
+        let by_kind: BTreeMap<&'static str, Estimate> = ProbeKind::ALL
+            .into_iter()
+            .filter_map(|kind| {
+                let estimate = score(cells, |cell| cell.survival.of_kind(kind))?;
+                Some((kind.name(), estimate))
+            })
+            .collect();
+        let chance = by_kind
+            .get(ProbeKind::Decoy.name())
+            .map_or(0.0, |decoys| decoys.point_estimate);
+        let compacted_chance = score(cells, |cell| cell.survival.compacted_decoys)
+            .map_or(chance, |decoys| decoys.point_estimate);
+        let survival_uncorrected = score(cells, |cell| cell.survival.planted());
+        Self {
+            strategy: strategy.to_owned(),
+            cells: cells.len(),
+            sessions: by_session(cells, |_| Some((1.0, 1))).0.len(),
+            reached: sum(|cell| cell.completion.reached),
+            planned: sum(|cell| cell.completion.planned),
+            fired: fired.len(),
+            deaths,
+            failures,
+            rejected: sum(|cell| cell.findings.rejected),
+            warnings: sum(|cell| cell.findings.warnings),
+            overflows: sum(|cell| cell.findings.overflows),
+            token_savings: estimate(cells, |cell| {
+                let savings = cell.savings?;
+                Some((savings.share()?, savings.calls))
+            }),
+            token_savings_of_totals: savings_of_totals(cells),
+            token_savings_without_calls: estimate(cells, |cell| {
+                let savings = cell.savings?;
+                Some((savings.share_without_calls()?, savings.calls))
+            }),
+            peak_prompt: cells.iter().filter_map(|cell| cell.peak_prompt).max(),
+            survival: survival_uncorrected.and_then(|found| found.corrected_for_chance(chance)),
+            survival_uncorrected,
+            survival_compacted: score(cells, |cell| cell.survival.compacted)
+                .and_then(|found| found.corrected_for_chance(compacted_chance)),
+            survival_by_kind: by_kind,
+            answers: answers(cells, anchors),
+            action_support: estimate(cells, |cell| {
+                Some((cell.support.share()?, count(cell.support.wanted)))
+            }),
+            action_support_compacted: estimate(cells, |cell| {
+                let share = cell.support.compacted_share()?;
+                Some((share, count(cell.support.compacted_wanted)))
+            }),
+            retained: estimate(cells, |cell| Some((cell.retained?, cell.compactions()))),
+            compactions: sum(CellSummary::compactions),
+            stages,
+            model_calls: cells.iter().fold(ModelCalls::default(), |total, cell| {
+                total.plus(cell.model_calls)
+            }),
+        }
+    }
+
+    /// Calls reached / planned; nothing without calls. Exact.
+    pub fn completion(&self) -> Option<f64> {
+        (self.planned > 0).then(|| self.reached as f64 / self.planned as f64)
+    }
+
+    /// Why the strategy takes part in no ranking: `2 rejected, died at 57`. Nothing if it does.
+    ///
+    /// A session that ended early must never look cheap, and a prompt that would have been
+    /// refused saves nothing.
+    pub fn broken(&self) -> Option<String> {
+        let mut parts = Vec::new();
+        if self.rejected > 0 {
+            parts.push(format!("{} rejected", self.rejected));
+        }
+        for (word, calls) in [("died", &self.deaths), ("failed", &self.failures)] {
+            match calls.as_slice() {
+                [] => {}
+                [call] if self.cells == 1 => parts.push(format!("{word} at {call}")),
+                [first, ..] => parts.push(format!(
+                    "{word} at {first} in {} of {}",
+                    calls.len(),
+                    self.cells
+                )),
+            }
+        }
+        (!parts.is_empty()).then(|| parts.join(", "))
+    }
+}
+
+impl Anchors {
+    /// The anchors, from the cells of `full` and of `empty`.
+    pub fn of(full: &[&CellSummary], empty: &[&CellSummary]) -> Self {
+        let accuracy = |cells: &[&CellSummary]| {
+            score(cells, |cell| {
+                model(cell).map(|a| a.score).unwrap_or_default()
+            })
+            .map(|estimate| estimate.point_estimate)
+        };
+        Self {
+            full: accuracy(full),
+            empty: accuracy(empty),
+        }
+    }
+}
+
+fn answers(cells: &[&CellSummary], anchors: Anchors) -> Option<ArmAnswers> {
+    match cells.iter().find_map(|cell| cell.answers.as_ref())? {
+        Answers::Extract(_) => {
+            let extract = |cell: &CellSummary| match &cell.answers {
+                Some(Answers::Extract(extract)) => Some(*extract),
+                Some(Answers::Accuracy(_)) | None => None,
+            };
+            Some(ArmAnswers::Extract {
+                right: estimate(cells, |cell| {
+                    let extract = extract(cell)?;
+                    Some((extract.right_share()?, extract.scored()))
+                }),
+                outcomes: cells
+                    .iter()
+                    .filter_map(|cell| extract(cell))
+                    .fold(Extract::default(), Extract::plus),
+            })
+        }
+        Answers::Accuracy(_) => {
+            let part = |part: fn(&Accuracy) -> Score| {
+                score(cells, move |cell| model(cell).map(part).unwrap_or_default())
+            };
+            Some(ArmAnswers::Accuracy {
+                accuracy: part(|accuracy| accuracy.score),
+                fidelity: fidelity(
+                    part(|accuracy| accuracy.paired),
+                    part(|accuracy| accuracy.paired_full),
+                    anchors,
+                ),
+                invented: part(|accuracy| accuracy.invented),
+                unscored: cells
+                    .iter()
+                    .filter_map(|cell| model(cell))
+                    .map(|accuracy| accuracy.unscored)
+                    .sum(),
+            })
+        }
+    }
+}
+
+fn fidelity(paired: Option<Estimate>, full: Option<Estimate>, anchors: Anchors) -> Fidelity {
+    let (Some(paired), Some(full), Some(ceiling)) = (paired, full, anchors.full) else {
+        return Fidelity::Unpaired;
+    };
+    if ceiling < LOWEST_CEILING || full.point_estimate <= 0.0 {
+        return Fidelity::CeilingTooLow;
+    }
+    if anchors
+        .empty
+        .is_some_and(|empty| ceiling - empty < LOWEST_SPAN)
+    {
+        return Fidelity::SpanTooSmall;
+    }
+    Fidelity::Measured {
+        value: paired.point_estimate / full.point_estimate,
+        sessions: paired.n.sessions,
+        items: paired.n.items,
+    }
+}
+
+fn model(cell: &CellSummary) -> Option<&Accuracy> {
+    match &cell.answers {
+        Some(Answers::Accuracy(accuracy)) => Some(accuracy),
+        Some(Answers::Extract(_)) | None => None,
+    }
+}
+
+fn savings_of_totals(cells: &[&CellSummary]) -> Option<f64> {
+    let (spent, reference) = cells.iter().filter_map(|cell| cell.savings).fold(
+        (Tokens::ZERO, Tokens::ZERO),
+        |(spent, reference), savings| {
+            (
+                spent + savings.prompts + savings.strategy,
+                reference + savings.reference,
+            )
+        },
+    );
+    Some(1.0 - spent.share_of(reference)?)
+}
+
+fn count(count: u64) -> usize {
+    usize::try_from(count).unwrap_or(usize::MAX)
+}
+
+fn score(cells: &[&CellSummary], score: impl Fn(&CellSummary) -> Score) -> Option<Estimate> {
+    estimate(cells, |cell| {
+        let score = score(cell);
+        Some((score.mean()?, score.items))
+    })
+}
+
+fn estimate(
+    cells: &[&CellSummary],
+    value: impl Fn(&CellSummary) -> Option<(f64, usize)>,
+) -> Option<Estimate> {
+    let (values, items) = by_session(cells, value);
+    Estimate::of_sessions(&values, items)
+}
+
+/// One value per session, the mean over its repeats, and the observations behind them all.
+fn by_session(
+    cells: &[&CellSummary],
+    value: impl Fn(&CellSummary) -> Option<(f64, usize)>,
+) -> (Vec<f64>, usize) {
+    let mut sessions: BTreeMap<&str, (f64, usize)> = BTreeMap::new();
+    let mut items = 0;
+    for cell in cells {
+        if let Some((value, observations)) = value(cell) {
+            let (sum, repeats) = sessions.entry(&cell.session).or_default();
+            *sum += value;
+            *repeats += 1;
+            items += observations;
+        }
+    }
+    let means = sessions
+        .values()
+        .map(|(sum, repeats)| sum / *repeats as f64)
+        .collect();
+    (means, items)
+}
