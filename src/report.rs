@@ -1,1 +1,376 @@
-//! report.
+//! Reports: what a run found, as plain data first and as bytes second.
+//!
+//! [`Report::of`] computes everything from the records; a [`Renderer`] only lays it out. A number
+//! in a report always carries the n it rests on, and an interval where it is an estimate. Texts in
+//! a report are as they were recorded: they come from sessions, so each renderer escapes them
+//! (see [`escape`]).
+
+use serde::Serialize;
+
+use crate::metric::{Direction, Unit};
+use crate::record::{CellRecord, Manifest, ModelEntry};
+use crate::stats::{ConfidenceInterval, SampleSize};
+
+mod build;
+pub mod controls;
+pub mod escape;
+mod figure;
+pub mod json;
+mod layout;
+pub mod markdown;
+mod sections;
+pub mod terminal;
+
+pub use controls::{Controls, InvalidRun};
+
+/// Version of the report as data, which the JSON renderer writes.
+///
+/// 1: the first.
+pub const FORMAT_VERSION: u32 = 1;
+
+/// What a run found.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Report {
+    /// The heading.
+    pub title: String,
+    /// What was run.
+    pub run: Run,
+    /// Planned, finished and missing cells.
+    pub coverage: Coverage,
+    /// Whether ceiling, floor and decoys are where they must be.
+    pub controls: Controls,
+    /// What a reader must know before looking at a number; in every format.
+    pub banners: Vec<Banner>,
+    /// The tables, the comparison first.
+    pub sections: Vec<Section>,
+}
+
+/// What was run.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Run {
+    /// Version of Proctor that made the records.
+    pub proctor: String,
+    /// Hash of all that decides the results.
+    pub fingerprint: String,
+    /// The scenario's name.
+    pub scenario: String,
+    /// Sessions.
+    pub sessions: usize,
+    /// Strategies, reference and floor not counted.
+    pub strategies: usize,
+    /// Repeats of each cell.
+    pub repeats: u32,
+    /// The token counter.
+    pub counter: String,
+    /// The window mode.
+    pub window: String,
+    /// The seed.
+    pub seed: u64,
+    /// Who writes summaries.
+    pub summariser: ModelEntry,
+    /// Who answers probes.
+    pub reader: ModelEntry,
+    /// Who judges answers.
+    pub judge: Option<ModelEntry>,
+}
+
+/// Planned, finished and missing cells.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Coverage {
+    /// Cells of the plan: each session under `full`, under each strategy as often as it is
+    /// repeated, and under `empty` where probes are asked of it.
+    pub planned: usize,
+    /// Of these, cells with a record, however they ended.
+    pub recorded: usize,
+    /// Of these, cells in which the strategy failed.
+    pub failed: usize,
+    /// Cells of the plan without a record.
+    pub outstanding: usize,
+    /// Records of no session or strategy of the manifest, or of a cell recorded twice: not used.
+    pub unused: usize,
+}
+
+/// What a reader must know before looking at a number.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Banner {
+    /// How it is shown.
+    pub level: BannerLevel,
+    /// One sentence or two.
+    pub text: String,
+}
+
+/// How a banner is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BannerLevel {
+    /// The numbers mean nothing.
+    Invalid,
+    /// The numbers mean less than it seems.
+    Warning,
+    /// What the numbers are.
+    Note,
+}
+
+/// One table, with what it says.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Section {
+    /// Its name in files.
+    pub id: &'static str,
+    /// Its heading.
+    pub title: String,
+    /// What it shows, in a sentence.
+    pub about: String,
+    /// Where it is shown.
+    pub audience: Audience,
+    /// The table.
+    pub table: Table,
+    /// What stands below it: legends, what was left out.
+    pub notes: Vec<String>,
+}
+
+/// Where a section is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Audience {
+    /// Everywhere.
+    Everyone,
+    /// In files only: too long for a terminal.
+    Files,
+}
+
+/// Rows under columns.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Table {
+    /// The columns; the first one is the rows' name.
+    pub columns: Vec<Column>,
+    /// The rows.
+    pub rows: Vec<Row>,
+}
+
+/// One column.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Column {
+    /// Its name in files.
+    pub id: &'static str,
+    /// Its heading.
+    pub label: String,
+    /// Unit and direction, where it is a metric.
+    pub measure: Option<Measure>,
+    /// Where there is no room for all, columns with a higher rank go first; 0 never goes.
+    pub rank: u8,
+}
+
+/// Unit and direction of a column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Measure {
+    /// In what it is measured.
+    pub unit: Unit,
+    /// Which way is better.
+    pub direction: Direction,
+}
+
+/// One row.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Row {
+    /// Its name.
+    pub name: String,
+    /// What it stands for.
+    pub role: Role,
+    /// What is to be known about the whole row: `broken (2 rejected, died at 57)`.
+    pub marks: Vec<String>,
+    /// Whether it takes part in rankings: it fired, and nothing in it is broken.
+    pub ranked: bool,
+    /// One cell per column after the first.
+    pub cells: Vec<Cell>,
+}
+
+/// What a row stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// `full`.
+    Reference,
+    /// `empty`.
+    Floor,
+    /// A strategy.
+    Strategy,
+    /// Something else: a session, an item, a stage.
+    Other,
+}
+
+/// One value, with what it rests on.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Cell {
+    /// The value.
+    pub value: Value,
+    /// What it rests on, where it is an estimate or a share of items.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub n: Option<SampleSize>,
+    /// Its interval, where it is an estimate over two sessions or more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interval: Option<ConfidenceInterval>,
+    /// Whether it is the best of its column among the rows that are ranked.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub best: bool,
+}
+
+/// A value of a known kind.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Value {
+    /// A share: 1 is printed as 100 %. Always finite.
+    Percent(f64),
+    /// Tokens.
+    Tokens(u64),
+    /// How many.
+    Count(u64),
+    /// So many of so many.
+    Of(u64, u64),
+    /// Words, as recorded: to be escaped.
+    Text(String),
+    /// Nobody measured it. Never printed as zero or blank.
+    NotMeasured,
+    /// There is nothing to measure: the reference never fires.
+    NotApplicable,
+}
+
+impl Report {
+    /// Computes the report of a run. Pure: the same records give the same report.
+    pub fn of(manifest: &Manifest, cells: &[CellRecord]) -> Self {
+        build::report(manifest, cells)
+    }
+
+    /// Whether the run is valid: an error says which control is off.
+    pub fn controls(&self) -> Result<(), InvalidRun> {
+        self.controls.check()
+    }
+
+    /// What was run, in two lines for people.
+    pub(crate) fn summary_lines(&self) -> [String; 2] {
+        let run = &self.run;
+        let coverage = &self.coverage;
+        let judge = run.judge.as_ref().map_or("none", |judge| &judge.name);
+        [
+            format!(
+                "{} sessions, {} strategies, {} of {} cells; window {}, counter {}, seed {}",
+                run.sessions,
+                run.strategies,
+                coverage.recorded,
+                coverage.planned,
+                run.window,
+                run.counter,
+                run.seed
+            ),
+            format!(
+                "summariser {}, reader {}, judge {judge}; run {}, proctor {}",
+                run.summariser.name, run.reader.name, run.fingerprint, run.proctor
+            ),
+        ]
+    }
+
+    /// The section of this name.
+    pub fn section(&self, id: &str) -> Option<&Section> {
+        self.sections.iter().find(|section| section.id == id)
+    }
+}
+
+/// Lays a report out as bytes. It opens no file and reads no environment.
+pub trait Renderer {
+    /// The format's name, which is the extension of its files.
+    fn format(&self) -> &'static str;
+
+    /// Lays the report out.
+    fn render(&self, report: &Report) -> Result<Vec<Artifact>, RenderError>;
+}
+
+/// A file that a renderer made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Artifact {
+    /// Its name, without a folder.
+    pub name: String,
+    /// What stands in it.
+    pub bytes: Vec<u8>,
+}
+
+/// Why a report could not be laid out.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RenderError {
+    /// The report could not be written as JSON.
+    #[error("cannot write the report as JSON")]
+    Json(#[source] serde_json::Error),
+}
+
+/// Makes a renderer.
+type Make = fn() -> Box<dyn Renderer>;
+
+/// Formats that can be written to a file, by extension.
+const RENDERERS: &[(&str, Make)] = &[
+    ("json", || Box::new(json::Json)),
+    ("md", || Box::new(markdown::Markdown)),
+    ("txt", || {
+        Box::new(terminal::Terminal::plain(terminal::FILE_WIDTH))
+    }),
+];
+
+/// The renderer for files with this extension; the comparison ignores case.
+pub fn renderer(extension: &str) -> Option<Box<dyn Renderer>> {
+    RENDERERS
+        .iter()
+        .find(|(known, _)| known.eq_ignore_ascii_case(extension))
+        .map(|(_, make)| make())
+}
+
+/// The extensions [`renderer`] knows, in the order of help texts.
+pub fn extensions() -> impl Iterator<Item = &'static str> {
+    RENDERERS.iter().map(|(extension, _)| *extension)
+}
+
+impl Column {
+    /// A column of words or counts.
+    pub(crate) fn new(id: &'static str, label: impl Into<String>, rank: u8) -> Self {
+        Self {
+            id,
+            label: label.into(),
+            measure: None,
+            rank,
+        }
+    }
+}
+
+impl Cell {
+    /// A value that is exact, or no number.
+    pub(crate) fn exact(value: Value) -> Self {
+        Self {
+            value,
+            n: None,
+            interval: None,
+            best: false,
+        }
+    }
+
+    /// Words.
+    pub(crate) fn text(text: impl Into<String>) -> Self {
+        Self::exact(Value::Text(text.into()))
+    }
+
+    /// How many.
+    pub(crate) fn count(count: usize) -> Self {
+        Self::exact(Value::Count(count as u64))
+    }
+
+    /// An exact share; `NotMeasured` without one.
+    pub(crate) fn share(share: Option<f64>) -> Self {
+        Self::exact(Value::percent(share))
+    }
+}
+
+impl Value {
+    /// A share; `NotMeasured` where there is none, or it is not finite.
+    pub(crate) fn percent(share: Option<f64>) -> Self {
+        match share {
+            Some(share) if share.is_finite() => Self::Percent(share),
+            Some(_) | None => Self::NotMeasured,
+        }
+    }
+}

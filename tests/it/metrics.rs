@@ -1,1 +1,794 @@
-//! Tests of metrics.
+//! From hand-made records to figures, and from figures to bytes.
+
+use std::collections::BTreeMap;
+
+use proctor::metric::CellSummary;
+use proctor::metric::answers::Answers;
+use proctor::model::{ModelKind, Purpose};
+use proctor::probe::{Outcome, ProbeKind, Unscored, Verdict};
+use proctor::record::{
+    ActionSupport, AnswerRecord, Arm, CellRecord, CompactionEvent, CounterError, End, FailureEvent,
+    Fate, Level, LostAt, Manifest, ModelCall, ModelEntry, PlaceInPrompt, ProbeRecord, SessionEntry,
+    StrategyEntry, SurvivalRecord, Violation,
+};
+use proctor::report::json::Json;
+use proctor::report::markdown::Markdown;
+use proctor::report::terminal::Terminal;
+use proctor::report::{self, BannerLevel, Cell, Controls, Renderer, Report, Value};
+use proctor::session::ground_truth::Importance;
+use proctor::stats::SampleSize;
+use proctor::stats::arm::{Anchors, ArmAnswers, ArmSummary, Fidelity};
+use proctor::units::{Tokens, Usage};
+use proctor::window::Window;
+
+const CALLS: usize = 8;
+const OFFLINE: ModelKind = ModelKind::Deterministic;
+
+/// A cell that reaches all of its calls; prompts grow by 1,000 tokens per call.
+fn cell(session: &str, strategy: &str) -> CellRecord {
+    let arm = match strategy {
+        "full" => Arm::Reference,
+        "empty" => Arm::Floor,
+        _ => Arm::Strategy,
+    };
+    CellRecord {
+        session: session.to_owned(),
+        strategy: strategy.to_owned(),
+        repeat: 0,
+        arm,
+        end: End::Completed,
+        planned_calls: CALLS,
+        reached_calls: CALLS,
+        window: (arm == Arm::Strategy).then(|| Window::new(Tokens(100_000))),
+        fixed_tokens: Tokens(500),
+        prompt_tokens: (1..=CALLS as u64)
+            .map(|call| Tokens(call * 1_000))
+            .collect(),
+        model_calls: Vec::new(),
+        compactions: Vec::new(),
+        failures: Vec::new(),
+        violations: Vec::new(),
+        overflows: Vec::new(),
+        action_support: ActionSupport {
+            wanted: vec![2; CALLS],
+            present: vec![2; CALLS],
+            compacted_wanted: vec![0; CALLS],
+            compacted_present: vec![0; CALLS],
+        },
+        probes: Vec::new(),
+        counter_error: None,
+        saved_texts: 0,
+    }
+}
+
+fn dies_at(call: usize, mut cell: CellRecord) -> CellRecord {
+    cell.end = End::Died {
+        call,
+        prompt: Tokens(100_001),
+    };
+    cell.reached_calls = call;
+    cell.prompt_tokens.truncate(call);
+    let support = &mut cell.action_support;
+    for series in [
+        &mut support.wanted,
+        &mut support.present,
+        &mut support.compacted_wanted,
+        &mut support.compacted_present,
+    ] {
+        series.truncate(call);
+    }
+    for probe in &mut cell.probes {
+        if probe.call >= call {
+            probe.survival = survival(0.0);
+            probe.answer = None;
+        }
+    }
+    cell
+}
+
+fn survival(score: f64) -> SurvivalRecord {
+    SurvivalRecord {
+        fate: if score > 0.0 {
+            Fate::Survived
+        } else {
+            Fate::Lost
+        },
+        score,
+        place: (score > 0.0).then_some(PlaceInPrompt::Verbatim),
+        compacted_score: None,
+        lost_at: None,
+    }
+}
+
+fn probe(id: &str, kind: ProbeKind, call: usize, score: f64, outcome: Outcome) -> ProbeRecord {
+    let right = outcome == Outcome::Right;
+    ProbeRecord {
+        probe: id.to_owned(),
+        kind,
+        importance: Importance::High,
+        percent: if call < CALLS / 2 { 50 } else { 100 },
+        call,
+        survival: survival(score),
+        answer: Some(AnswerRecord {
+            text: Some("8443".to_owned()),
+            typed: Verdict::Scored {
+                score: if right { 1.0 } else { 0.0 },
+                outcome,
+            },
+            judged: None,
+            usage: Usage::default(),
+        }),
+    }
+}
+
+/// One item of each kind at both halves of a session: planted ones survive with this score.
+fn planted(score: f64) -> Vec<ProbeRecord> {
+    let outcome = if score > 0.5 {
+        Outcome::Right
+    } else {
+        Outcome::Wrong
+    };
+    let mut probes = Vec::new();
+    for call in [3, 7] {
+        probes.push(probe("recall-01", ProbeKind::Recall, call, score, outcome));
+        probes.push(probe(
+            "constraint-01",
+            ProbeKind::Constraint,
+            call,
+            score,
+            outcome,
+        ));
+        probes.push(probe(
+            "artifact-01",
+            ProbeKind::Artifact,
+            call,
+            score,
+            outcome,
+        ));
+        probes.push(probe(
+            "decoy-01",
+            ProbeKind::Decoy,
+            call,
+            0.0,
+            Outcome::Right,
+        ));
+    }
+    probes
+}
+
+fn patch(call: usize, before: u64, after: u64) -> CompactionEvent {
+    CompactionEvent {
+        call,
+        stage: "clear_results".to_owned(),
+        reason: "3 results older than the last 3".to_owned(),
+        before: Tokens(before),
+        after: Tokens(after),
+    }
+}
+
+fn model(name: &str, kind: ModelKind) -> ModelEntry {
+    ModelEntry {
+        name: name.to_owned(),
+        kind,
+    }
+}
+
+fn strategy(name: &str, toml: &str) -> StrategyEntry {
+    StrategyEntry {
+        name: name.to_owned(),
+        description: "a strategy".to_owned(),
+        toml: toml.to_owned(),
+    }
+}
+
+fn manifest(sessions: &[&str], strategies: &[&str]) -> Manifest {
+    Manifest {
+        format: "proctor-run".to_owned(),
+        version: 1,
+        proctor: "0.1.0".to_owned(),
+        fingerprint: "4f3a21b7".to_owned(),
+        scenario: "quick-start".to_owned(),
+        counter: "o200k".to_owned(),
+        seed: 7,
+        window: "fit:0.6".to_owned(),
+        summariser: model("offline", OFFLINE),
+        reader: model("bm25-extract", OFFLINE),
+        judge: None,
+        sessions: sessions
+            .iter()
+            .map(|id| SessionEntry {
+                id: (*id).to_owned(),
+                hash: "00".to_owned(),
+                format: "synthetic".to_owned(),
+                messages: 2 * CALLS,
+                calls: CALLS,
+                tokens: Tokens(9_000),
+                items: 8,
+                compactions: 0,
+                unknown: BTreeMap::new(),
+                warnings: BTreeMap::new(),
+            })
+            .collect(),
+        strategies: strategies.iter().map(|name| strategy(name, "")).collect(),
+        repeats: 1,
+    }
+}
+
+/// `full` and `empty` as they must be.
+fn controls(session: &str) -> [CellRecord; 2] {
+    let mut full = cell(session, "full");
+    full.probes = planted(1.0);
+    let mut empty = cell(session, "empty");
+    empty.probes = planted(0.0);
+    empty.action_support = ActionSupport::default();
+    [full, empty]
+}
+
+/// A strategy that halves every prompt from the middle on and keeps `score` of what was planted.
+fn masked(session: &str, strategy: &str, score: f64) -> CellRecord {
+    let mut cell = cell(session, strategy);
+    for call in CALLS / 2..CALLS {
+        cell.prompt_tokens[call] = Tokens(cell.prompt_tokens[call].0 / 2);
+        cell.action_support.present[call] = 1;
+        cell.action_support.compacted_wanted[call] = 1;
+    }
+    cell.compactions.push(patch(4, 5_000, 2_500));
+    cell.probes = planted(1.0);
+    for item in cell.probes.iter_mut().filter(|item| item.call >= 4) {
+        if item.kind != ProbeKind::Decoy {
+            item.survival = SurvivalRecord {
+                compacted_score: Some(score),
+                lost_at: (score < 1.0).then(|| LostAt {
+                    call: 4,
+                    stage: "clear_results".to_owned(),
+                    reason: "3 results older than the last 3".to_owned(),
+                }),
+                ..survival(score)
+            };
+        }
+    }
+    cell
+}
+
+/// Two sessions, four strategies: two that work, one that asks a model, one that dies.
+fn run() -> (Manifest, Vec<CellRecord>) {
+    let sessions = ["refactor-1.aaaaaa", "refactor-2.bbbbbb"];
+    let mut manifest = manifest(
+        &sessions,
+        &[
+            "none",
+            "observation-masking",
+            "observation-masking[clear_results.keep_last=5]",
+            "learn-claude-code-s06",
+        ],
+    );
+    manifest.sessions[1]
+        .unknown
+        .insert("queue-operation".to_owned(), 4);
+    manifest.sessions[1]
+        .warnings
+        .insert("timestamps out of order".to_owned(), 2);
+    let mut cells = Vec::new();
+    for (index, session) in sessions.into_iter().enumerate() {
+        let [mut full, empty] = controls(session);
+        if index == 1 {
+            full.counter_error = Some(CounterError {
+                increments: 41,
+                median: 0.031,
+                p95: 0.12,
+                ratio: 0.982,
+            });
+        }
+        cells.extend([full, empty]);
+        let mut none = cell(session, "none");
+        none.probes = planted(1.0);
+        cells.push(if index == 1 { dies_at(4, none) } else { none });
+        cells.push(masked(session, "observation-masking", 0.0));
+        cells.push(masked(
+            session,
+            "observation-masking[clear_results.keep_last=5]",
+            if index == 0 { 1.0 } else { 0.0 },
+        ));
+        let mut summary = masked(session, "learn-claude-code-s06", 0.0);
+        summary.compactions.push(CompactionEvent {
+            stage: "summarize".to_owned(),
+            ..patch(6, 3_000, 600)
+        });
+        summary.prompt_tokens[6] = Tokens(1_100);
+        summary.prompt_tokens[7] = Tokens(2_100);
+        summary.model_calls.push(ModelCall {
+            call: 6,
+            purpose: Purpose::Compaction,
+            usage: Usage::uncached(Tokens(3_000), Tokens(600)),
+            failure: None,
+        });
+        if index == 1 {
+            summary.failures.push(FailureEvent {
+                call: 5,
+                stage: "summarize".to_owned(),
+                error: "timed out".to_owned(),
+            });
+            summary.model_calls.push(ModelCall {
+                call: 5,
+                purpose: Purpose::Recovery,
+                usage: Usage::uncached(Tokens(2_000), Tokens::ZERO),
+                failure: Some("timed out".to_owned()),
+            });
+            summary.violations.push(Violation {
+                call: 6,
+                calls: 2,
+                rule: "orphan tool result".to_owned(),
+                level: Level::Rejected,
+                subject: "toolu_1".to_owned(),
+            });
+        }
+        cells.push(summary);
+    }
+    (manifest, cells)
+}
+
+fn text(renderer: &dyn Renderer, report: &Report) -> String {
+    let artifacts = renderer.render(report).unwrap();
+    assert_eq!(artifacts.len(), 1);
+    String::from_utf8(artifacts[0].bytes.clone()).unwrap()
+}
+
+/// The value of a strategy in a column of the comparison.
+fn figure<'a>(report: &'a Report, strategy: &str, column: &str) -> &'a Cell {
+    let table = &report.section("comparison").unwrap().table;
+    let at = table.columns.iter().position(|c| c.id == column).unwrap();
+    let row = table.rows.iter().find(|row| row.name == strategy).unwrap();
+    &row.cells[at - 1]
+}
+
+fn share(cell: &Cell) -> f64 {
+    match cell.value {
+        Value::Percent(share) => share,
+        ref other => panic!("{other:?} is no share"),
+    }
+}
+
+fn close(left: f64, right: f64) {
+    assert!((left - right).abs() < 1e-9, "{left} is not {right}");
+}
+
+#[test]
+fn savings_bill_every_call_the_strategy_made() {
+    let full = cell("s", "full");
+    let mut halved = masked("s", "x", 0.0);
+    // Full: 1+2+…+8 = 36k. Halved from call 4 on: 10k + 13k = 23k.
+    let savings = CellSummary::of(&halved, Some(&full), OFFLINE)
+        .savings
+        .unwrap();
+    close(savings.share().unwrap(), 13.0 / 36.0);
+    for (purpose, failure) in [
+        (Purpose::Compaction, None),
+        (Purpose::Recovery, Some("timed out".to_owned())),
+        (Purpose::Probe, None),
+        (Purpose::Judge, None),
+    ] {
+        halved.model_calls.push(ModelCall {
+            call: 4,
+            purpose,
+            usage: Usage::uncached(Tokens(4_000), Tokens(500)),
+            failure,
+        });
+    }
+    let summary = CellSummary::of(&halved, Some(&full), OFFLINE);
+    let savings = summary.savings.unwrap();
+    close(savings.share().unwrap(), 1.0 - (23.0 + 9.0) / 36.0);
+    close(savings.share_without_calls().unwrap(), 13.0 / 36.0);
+    assert_eq!(summary.model_calls.total().calls, 2);
+    assert_eq!(summary.model_calls.recovery.failed, 1);
+    assert_eq!(summary.peak_prompt, Some(Tokens(4_000)));
+    close(summary.retained.unwrap(), 0.5);
+}
+
+#[test]
+fn a_session_that_dies_at_half_its_calls_saves_nothing_by_dying() {
+    let [full, _] = controls("s");
+    let mut none = cell("s", "none");
+    none.probes = planted(1.0);
+    let dead = CellSummary::of(&dies_at(4, none), Some(&full), OFFLINE);
+    close(dead.completion.share().unwrap(), 0.5);
+    close(dead.savings.unwrap().share().unwrap(), 0.0);
+    assert_eq!(dead.savings.unwrap().calls, 4);
+    // What was asked after the death is lost, in every evaluator.
+    close(dead.survival.planted().mean().unwrap(), 0.5);
+    close(dead.support.share().unwrap(), 0.5);
+    let Some(Answers::Extract(extract)) = &dead.answers else {
+        panic!("no extract");
+    };
+    assert_eq!((extract.right, extract.unanswered), (3, 3));
+    close(extract.right_share().unwrap(), 0.5);
+    assert!(dead.is_broken());
+}
+
+#[test]
+fn what_is_spent_at_the_fatal_call_is_on_the_bill() {
+    let full = cell("s", "full");
+    let mut dead = dies_at(4, cell("s", "x"));
+    for call in [3, 4] {
+        dead.model_calls.push(ModelCall {
+            call,
+            purpose: Purpose::Recovery,
+            usage: Usage::uncached(Tokens(1_000), Tokens::ZERO),
+            failure: None,
+        });
+    }
+    let savings = CellSummary::of(&dead, Some(&full), OFFLINE)
+        .savings
+        .unwrap();
+    close(savings.share().unwrap(), 1.0 - 12.0 / 10.0);
+}
+
+#[test]
+fn a_rejected_call_counts_once() {
+    let mut broken = cell("s", "x");
+    for (call, calls, level) in [
+        (2, 3, Level::Rejected),
+        (4, 1, Level::Rejected),
+        (7, 90, Level::Rejected),
+        (0, 8, Level::Warning),
+    ] {
+        broken.violations.push(Violation {
+            call,
+            calls,
+            rule: "roles".to_owned(),
+            level,
+            subject: "3".to_owned(),
+        });
+    }
+    let findings = CellSummary::of(&broken, None, OFFLINE).findings;
+    assert_eq!((findings.rejected, findings.warnings), (4, 1));
+}
+
+#[test]
+fn decoys_are_chance_and_no_part_of_the_headline() {
+    let mut half = cell("s", "x");
+    half.probes = vec![
+        probe("r1", ProbeKind::Recall, 7, 1.0, Outcome::Right),
+        probe("r2", ProbeKind::Recall, 7, 1.0, Outcome::Stale),
+        probe("r3", ProbeKind::Recall, 7, 1.0, Outcome::Misbound),
+        probe("r4", ProbeKind::Recall, 7, 0.0, Outcome::Abstained),
+        probe("d1", ProbeKind::Decoy, 7, 1.0, Outcome::Invented),
+        probe("d2", ProbeKind::Decoy, 7, 0.0, Outcome::Right),
+    ];
+    let summary = CellSummary::of(&half, None, OFFLINE);
+    let arm = ArmSummary::of("x", &[&summary], Anchors::default());
+    close(arm.survival_uncorrected.unwrap().point_estimate, 0.75);
+    // (0.75 − 0.5) / (1 − 0.5)
+    close(arm.survival.unwrap().point_estimate, 0.5);
+    assert_eq!(
+        arm.survival.unwrap().n,
+        SampleSize {
+            sessions: 1,
+            items: 4
+        }
+    );
+    assert_eq!(arm.survival.unwrap().confidence_interval, None);
+    let Some(ArmAnswers::Extract { right, outcomes }) = arm.answers else {
+        panic!("no extract");
+    };
+    close(right.unwrap().point_estimate, 0.25);
+    assert_eq!(
+        (
+            outcomes.stale,
+            outcomes.misbound,
+            outcomes.abstained,
+            outcomes.invented
+        ),
+        (1, 1, 1, 1)
+    );
+}
+
+#[test]
+fn fidelity_needs_a_model_a_ceiling_and_a_floor() {
+    let [full, empty] = controls("s");
+    let half = masked("s", "x", 0.0);
+    let mut half_right = half.clone();
+    for item in half_right.probes.iter_mut().filter(|item| item.call >= 4) {
+        item.answer = probe("", item.kind, 7, 0.0, Outcome::Wrong).answer;
+    }
+    // An answer nobody graded is left out on both sides.
+    half_right.probes[0].answer.as_mut().unwrap().typed = Verdict::Unscored {
+        reason: Unscored::NeedsJudge,
+    };
+    let of = |cell: &CellRecord, reader| CellSummary::of(cell, Some(&full), reader);
+    let scripted = ModelKind::Scripted;
+    let anchors = Anchors::of(&[&of(&full, scripted)], &[&of(&empty, scripted)]);
+    assert_eq!(
+        anchors,
+        Anchors {
+            full: Some(1.0),
+            empty: Some(0.0)
+        }
+    );
+    let arm = |anchors| ArmSummary::of("x", &[&of(&half_right, scripted)], anchors).answers;
+    let Some(ArmAnswers::Accuracy {
+        accuracy,
+        fidelity,
+        unscored,
+        ..
+    }) = arm(anchors)
+    else {
+        panic!("no accuracy");
+    };
+    close(accuracy.unwrap().point_estimate, 0.4);
+    assert_eq!(
+        fidelity,
+        Fidelity::Measured {
+            value: 0.4,
+            sessions: 1,
+            items: 5
+        }
+    );
+    assert_eq!(unscored, 1);
+    for (full, empty, refusal) in [
+        (0.59, 0.0, Fidelity::CeilingTooLow),
+        (0.7, 0.51, Fidelity::SpanTooSmall),
+    ] {
+        let anchors = Anchors {
+            full: Some(full),
+            empty: Some(empty),
+        };
+        let Some(ArmAnswers::Accuracy { fidelity, .. }) = arm(anchors) else {
+            panic!("no accuracy");
+        };
+        assert_eq!(fidelity, refusal);
+    }
+    assert!(matches!(
+        of(&half, OFFLINE).answers,
+        Some(Answers::Extract(_))
+    ));
+}
+
+#[test]
+fn a_report_holds_the_figures() {
+    let (manifest, cells) = run();
+    let report = Report::of(&manifest, &cells);
+    assert_eq!(report.controls(), Ok(()));
+    assert_eq!(report.controls, Controls::Passed { items: 16 });
+    let rows = &report.section("comparison").unwrap().table.rows;
+    let names: Vec<&str> = rows.iter().map(|row| row.name.as_str()).collect();
+    assert_eq!(names[..3], ["full", "empty", "none"]);
+    close(share(figure(&report, "none", "completion")), 0.75);
+    let masking = figure(&report, "observation-masking", "survival");
+    close(share(masking), 0.5);
+    assert_eq!(
+        masking.n,
+        Some(SampleSize {
+            sessions: 2,
+            items: 12
+        })
+    );
+    // Session means 1.0 and 0.5: mean 0.75, SE 0.25, t(0.975, 1) = 12.706.
+    let kept = figure(
+        &report,
+        "observation-masking[clear_results.keep_last=5]",
+        "survival",
+    );
+    close(share(kept), 0.75);
+    assert!((kept.interval.unwrap().half_width() - 12.706 * 0.25).abs() < 1e-3);
+    assert!(kept.best && !masking.best);
+    assert_eq!(
+        figure(&report, "none", "accuracy").value,
+        Value::NotMeasured
+    );
+    assert_eq!(figure(&report, "full", "fired").value, Value::NotApplicable);
+    assert_eq!(figure(&report, "none", "fired").value, Value::Of(0, 2));
+    let marks = |name: &str| {
+        rows.iter()
+            .find(|row| row.name == name)
+            .unwrap()
+            .marks
+            .clone()
+    };
+    assert_eq!(
+        marks("none"),
+        ["never fired", "broken (died at 4 in 1 of 2)"]
+    );
+    assert_eq!(marks("learn-claude-code-s06"), ["broken (2 rejected)"]);
+    for row in rows.iter().filter(|row| !row.ranked) {
+        assert!(row.cells.iter().all(|cell| !cell.best), "{}", row.name);
+    }
+}
+
+#[test]
+fn a_run_whose_controls_are_off_is_invalid() {
+    let (manifest, cells) = run();
+    let check = |at: usize, spoil: fn(&mut CellRecord), expected: &str| {
+        let mut cells = cells.clone();
+        spoil(&mut cells[at]);
+        let report = Report::of(&manifest, &cells);
+        let error = report.controls().unwrap_err().to_string();
+        assert_eq!(error, format!("the run is invalid: {expected}"));
+        assert_eq!(report.banners[0].level, BannerLevel::Invalid);
+        for shown in [
+            text(&Terminal::plain(80), &report),
+            text(&Markdown, &report),
+        ] {
+            assert!(shown.contains("INVALID"));
+        }
+    };
+    check(
+        0,
+        |full| full.probes[0].survival.score = 0.0,
+        "under `full`, 1 of 2 recall items survive in session `refactor-1.aaaaaa`, and all should",
+    );
+    check(
+        1,
+        |empty| empty.probes[0].survival.score = 1.0,
+        "under `empty`, 1 of 2 recall items survive in session `refactor-1.aaaaaa`, and none \
+         should",
+    );
+    check(
+        0,
+        |full| full.probes[3].survival.score = 1.0,
+        "under `full`, 1 of 2 decoy items survive in session `refactor-1.aaaaaa`, and none should",
+    );
+}
+
+#[test]
+fn what_only_a_model_could_tell_apart_gets_no_best_mark() {
+    let summarize = |template: &str| {
+        format!(
+            "description = \"{template}\"\n[[stage]]\nkind = \"summarize\"\ntemplate = \"{template}\"\n"
+        )
+    };
+    let run = |kind| {
+        let mut manifest = manifest(&["a", "b"], &[]);
+        manifest.summariser.kind = kind;
+        manifest.strategies = vec![
+            strategy("plain", &summarize("plain")),
+            strategy("continuity", &summarize("continuity")),
+        ];
+        let mut cells = Vec::new();
+        for session in ["a", "b"] {
+            cells.extend(controls(session));
+            cells.push(masked(session, "plain", 0.0));
+            cells.push(masked(session, "continuity", 1.0));
+        }
+        Report::of(&manifest, &cells)
+    };
+    let report = run(OFFLINE);
+    assert!(!figure(&report, "continuity", "survival").best);
+    let said = |report: &Report| {
+        report.banners.iter().any(|banner| {
+            banner
+                .text
+                .starts_with("no best-mark between `plain`, `continuity`")
+        })
+    };
+    assert!(said(&report));
+    let report = run(ModelKind::Live);
+    assert!(figure(&report, "continuity", "survival").best);
+    assert!(!said(&report));
+}
+
+#[test]
+fn scripted_answers_are_watermarked_in_every_format() {
+    let (mut manifest, cells) = run();
+    manifest.reader = model("script", ModelKind::Scripted);
+    let report = Report::of(&manifest, &cells);
+    for shown in [
+        text(&Terminal::plain(80), &report),
+        text(&Markdown, &report),
+        text(&Json, &report),
+    ] {
+        assert!(shown.contains("answers scripted, not a result of a model"));
+    }
+    assert_eq!(figure(&report, "none", "extract").value, Value::NotMeasured);
+    close(share(figure(&report, "full", "accuracy")), 1.0);
+    assert!(text(&Terminal::plain(80), &report).contains("(scripted)"));
+}
+
+#[test]
+fn nothing_that_was_recorded_is_obeyed() {
+    let evil = "\u{1b}[31mx|y`<b>\n\u{202e}世\u{9b}2J";
+    let (mut manifest, mut cells) = run();
+    manifest.sessions[0].id = evil.to_owned();
+    manifest.scenario = evil.to_owned();
+    manifest.strategies[1].name = evil.to_owned();
+    manifest.reader.name = evil.to_owned();
+    manifest.sessions[0].unknown.insert(evil.to_owned(), 1);
+    for cell in &mut cells {
+        if cell.session == "refactor-1.aaaaaa" {
+            evil.clone_into(&mut cell.session);
+        }
+        if cell.strategy == "observation-masking" {
+            evil.clone_into(&mut cell.strategy);
+            evil.clone_into(&mut cell.compactions[0].stage);
+        }
+        for item in &mut cell.probes {
+            evil.clone_into(&mut item.probe);
+            if let Some(lost) = &mut item.survival.lost_at {
+                lost.reason = evil.repeat(30);
+            }
+        }
+        for violation in &mut cell.violations {
+            evil.clone_into(&mut violation.subject);
+        }
+    }
+    let report = Report::of(&manifest, &cells);
+    let json = text(&Json, &report);
+    let markdown = text(&Markdown, &report);
+    let terminal = text(&Terminal::plain(80), &report);
+    for (format, shown) in [("json", &json), ("md", &markdown), ("txt", &terminal)] {
+        assert!(
+            !shown.contains(|c: char| (c.is_control() && c != '\n') || c == '\u{202e}'),
+            "{format}"
+        );
+    }
+    assert!(!markdown.contains("<b>") && !markdown.contains("x|y"));
+    for line in terminal.lines() {
+        let wide = line.chars().count() + line.matches('世').count();
+        assert!(wide <= 80, "{wide}: {line}");
+    }
+    let parsed: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(parsed["report"]["run"]["scenario"], evil);
+}
+
+#[test]
+fn a_run_without_cells_is_a_report_all_the_same() {
+    let report = Report::of(&manifest(&["a"], &["none"]), &[]);
+    assert_eq!(report.controls, Controls::NotMeasured);
+    assert_eq!(report.coverage.outstanding, 3);
+    assert_eq!(
+        figure(&report, "none", "completion").value,
+        Value::NotMeasured
+    );
+    insta::assert_snapshot!("no_cells", text(&Terminal::plain(80), &report));
+    let nothing = Report::of(&manifest(&[], &[]), &[]);
+    assert_eq!(nothing.coverage.planned, 0);
+    for shown in [
+        text(&Terminal::plain(1), &nothing),
+        text(&Markdown, &nothing),
+        text(&Json, &nothing),
+    ] {
+        assert!(!shown.contains("NaN"));
+    }
+}
+
+#[test]
+fn records_out_of_plan_are_counted_and_not_used() {
+    let (manifest, mut cells) = run();
+    let clean = Report::of(&manifest, &cells);
+    cells.push(cells[0].clone());
+    cells.push(cell("refactor-1.aaaaaa", "unheard-of"));
+    let report = Report::of(&manifest, &cells);
+    assert_eq!(report.coverage.unused, 2);
+    assert_eq!(report.sections, clean.sections);
+    cells.reverse();
+    assert_eq!(Report::of(&manifest, &cells).sections, clean.sections);
+}
+
+#[test]
+fn terminals_of_any_width_hold_the_report() {
+    let (manifest, cells) = run();
+    let report = Report::of(&manifest, &cells);
+    for width in 60..200 {
+        for line in text(&Terminal::plain(width), &report).lines() {
+            assert!(line.chars().count() <= width, "{width}: {line}");
+        }
+    }
+    assert!(text(&Terminal::new(80, true), &report).contains("\u{1b}[32m"));
+    insta::assert_snapshot!("terminal_80", text(&Terminal::plain(80), &report));
+    insta::assert_snapshot!("terminal_140", text(&Terminal::plain(140), &report));
+}
+
+#[test]
+fn files_hold_everything() {
+    let (manifest, cells) = run();
+    let report = Report::of(&manifest, &cells);
+    insta::assert_snapshot!("markdown", text(&Markdown, &report));
+    insta::assert_snapshot!("json", text(&Json, &report));
+    for extension in report::extensions() {
+        let renderer = report::renderer(extension).unwrap();
+        assert_eq!(renderer.format(), extension);
+        let artifacts = renderer.render(&report).unwrap();
+        assert_eq!(artifacts[0].name, format!("report.{extension}"));
+    }
+    assert!(report::renderer("MD").is_some());
+    assert!(report::renderer("docx").is_none());
+}

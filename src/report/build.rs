@@ -1,0 +1,246 @@
+//! From records to a report.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::metric::CellSummary;
+use crate::metric::answers::was_asked;
+use crate::model::ModelKind;
+use crate::record::{Arm, CellKey, CellRecord, End, Manifest};
+use crate::report::{
+    Banner, BannerLevel, Controls, Coverage, Report, Run, Section, controls::ControlFailure,
+    sections,
+};
+use crate::stats::arm::{Anchors, ArmSummary};
+
+/// The reference's name in records.
+pub(super) const FULL: &str = "full";
+/// The floor's name in records.
+pub(super) const EMPTY: &str = "empty";
+
+const FIXED_TRAJECTORY: &str = "the recorded agent's actions are fixed; this measures what was \
+     sent, saved and lost, not what an agent would have done differently";
+
+const NO_MODEL: &str = "graded without a language model: survival is string matching, extract is \
+     BM25 line search; neither is accuracy, and accuracy and fidelity are not measured";
+
+const SCRIPTED: &str = "answers scripted, not a result of a model";
+
+const SCRIPTED_SUMMARIES: &str = "summaries scripted, not a result of a model";
+
+/// Everything that sections are made of.
+pub(super) struct Material<'a> {
+    /// What was run.
+    pub(super) manifest: &'a Manifest,
+    /// One record per cell of the plan, by session, strategy and repeat.
+    pub(super) cells: Vec<&'a CellRecord>,
+    /// Their metrics, in the same order.
+    pub(super) summaries: Vec<CellSummary>,
+    /// `full`, `empty`, then the strategies in the order of the manifest.
+    pub(super) arms: Vec<(Arm, ArmSummary)>,
+}
+
+pub(super) fn report(manifest: &Manifest, cells: &[CellRecord]) -> Report {
+    let (recorded, coverage) = planned(manifest, cells);
+    let material = material(manifest, &recorded);
+    let controls = Controls::of(&material.summaries.iter().collect::<Vec<_>>());
+    let (comparison, twins) = sections::comparison::section(&material);
+    let mut banners = banners(&material, &coverage, &controls);
+    banners.extend(twins);
+    let sections: Vec<Section> = [Some(comparison)]
+        .into_iter()
+        .chain(sections::details(&material))
+        .flatten()
+        .collect();
+    Report {
+        title: format!("Compaction report: {}", manifest.scenario),
+        run: Run {
+            proctor: manifest.proctor.clone(),
+            fingerprint: manifest.fingerprint.clone(),
+            scenario: manifest.scenario.clone(),
+            sessions: manifest.sessions.len(),
+            strategies: manifest.strategies.len(),
+            repeats: manifest.repeats,
+            counter: manifest.counter.clone(),
+            window: manifest.window.clone(),
+            seed: manifest.seed,
+            summariser: manifest.summariser.clone(),
+            reader: manifest.reader.clone(),
+            judge: manifest.judge.clone(),
+        },
+        coverage,
+        controls,
+        banners,
+        sections,
+    }
+}
+
+/// The records of planned cells, by key, and what is missing.
+fn planned<'a>(
+    manifest: &Manifest,
+    cells: &'a [CellRecord],
+) -> (BTreeMap<CellKey, &'a CellRecord>, Coverage) {
+    let mut plan: BTreeSet<CellKey> = BTreeSet::new();
+    let mut known: BTreeSet<CellKey> = BTreeSet::new();
+    for session in &manifest.sessions {
+        let key = |strategy: &str, repeat| CellKey {
+            session: session.id.clone(),
+            strategy: strategy.to_owned(),
+            repeat,
+        };
+        plan.insert(key(FULL, 0));
+        if session.items > 0 {
+            plan.insert(key(EMPTY, 0));
+        }
+        for repeat in 0..manifest.repeats.max(1) {
+            known.extend([key(FULL, repeat), key(EMPTY, repeat)]);
+            for strategy in &manifest.strategies {
+                plan.insert(key(&strategy.name, repeat));
+            }
+        }
+    }
+    known.extend(plan.iter().cloned());
+    let mut recorded: BTreeMap<CellKey, &CellRecord> = BTreeMap::new();
+    for cell in cells {
+        let key = cell.key();
+        if known.contains(&key) {
+            // Of a cell that was recorded twice the last line counts.
+            recorded.insert(key, cell);
+        }
+    }
+    let failed = recorded
+        .values()
+        .filter(|cell| matches!(cell.end, End::Failed { .. }))
+        .count();
+    let covered = plan.iter().filter(|key| recorded.contains_key(key)).count();
+    let coverage = Coverage {
+        planned: plan.len(),
+        recorded: covered,
+        failed,
+        outstanding: plan.len() - covered,
+        unused: cells.len() - recorded.len(),
+    };
+    (recorded, coverage)
+}
+
+fn material<'a>(
+    manifest: &'a Manifest,
+    recorded: &BTreeMap<CellKey, &'a CellRecord>,
+) -> Material<'a> {
+    let reference = |cell: &CellRecord| {
+        let at = |repeat| {
+            let key = CellKey {
+                session: cell.session.clone(),
+                strategy: FULL.to_owned(),
+                repeat,
+            };
+            recorded.get(&key).copied()
+        };
+        at(cell.repeat).or_else(|| at(0))
+    };
+    let cells: Vec<&CellRecord> = recorded.values().copied().collect();
+    let summaries: Vec<CellSummary> = cells
+        .iter()
+        .map(|cell| CellSummary::of(cell, reference(cell), manifest.reader.kind))
+        .collect();
+    let of = |strategy: &str| -> Vec<&CellSummary> {
+        summaries
+            .iter()
+            .filter(|cell| cell.strategy == strategy)
+            .collect()
+    };
+    let anchors = Anchors::of(&of(FULL), &of(EMPTY));
+    let names = [(Arm::Reference, FULL), (Arm::Floor, EMPTY)]
+        .into_iter()
+        .chain(
+            manifest
+                .strategies
+                .iter()
+                .map(|strategy| (Arm::Strategy, strategy.name.as_str())),
+        );
+    let arms = names
+        .map(|(arm, name)| (arm, ArmSummary::of(name, &of(name), anchors)))
+        .collect();
+    Material {
+        manifest,
+        cells,
+        summaries,
+        arms,
+    }
+}
+
+fn banners(material: &Material<'_>, coverage: &Coverage, controls: &Controls) -> Vec<Banner> {
+    let manifest = material.manifest;
+    let mut banners = Vec::new();
+    let mut add = |level, text: String| banners.push(Banner { level, text });
+    if let Controls::Failed { failures } = controls {
+        add(BannerLevel::Invalid, invalid(failures));
+    }
+    match manifest.reader.kind {
+        ModelKind::Deterministic => add(BannerLevel::Note, NO_MODEL.to_owned()),
+        ModelKind::Scripted => add(BannerLevel::Warning, SCRIPTED.to_owned()),
+        ModelKind::Live => {}
+    }
+    match manifest.summariser.kind {
+        ModelKind::Scripted => add(BannerLevel::Warning, SCRIPTED_SUMMARIES.to_owned()),
+        ModelKind::Deterministic | ModelKind::Live => {}
+    }
+    add(BannerLevel::Note, FIXED_TRAJECTORY.to_owned());
+    if coverage.recorded == 0 {
+        add(
+            BannerLevel::Warning,
+            "no cell was recorded: there is nothing to compare".to_owned(),
+        );
+    } else if !material.cells.iter().any(|cell| !cell.probes.is_empty()) {
+        add(
+            BannerLevel::Note,
+            "nothing was planted in these sessions: survival and answers are not measured"
+                .to_owned(),
+        );
+    } else if !material.cells.iter().any(|cell| was_asked(cell)) {
+        add(
+            BannerLevel::Note,
+            "no reader was asked: answers are not measured".to_owned(),
+        );
+    }
+    if coverage.outstanding > 0 {
+        add(
+            BannerLevel::Warning,
+            format!(
+                "{} of {} cells are outstanding: run the same command again to continue",
+                coverage.outstanding, coverage.planned
+            ),
+        );
+    }
+    if coverage.failed > 0 {
+        add(
+            BannerLevel::Warning,
+            format!(
+                "{} of {} cells failed: see the cells that ended early",
+                coverage.failed, coverage.planned
+            ),
+        );
+    }
+    if coverage.unused > 0 {
+        add(
+            BannerLevel::Warning,
+            format!(
+                "{} records are not used: they repeat a cell or belong to none of this run",
+                coverage.unused
+            ),
+        );
+    }
+    if manifest.sessions.len() == 1 {
+        add(
+            BannerLevel::Note,
+            "one session: no number here has an interval".to_owned(),
+        );
+    }
+    banners
+}
+
+fn invalid(failures: &[ControlFailure]) -> String {
+    let error = crate::report::InvalidRun {
+        failures: failures.to_vec(),
+    };
+    format!("INVALID: {error}; no number below may be believed")
+}

@@ -1,0 +1,124 @@
+//! Escaping: session ids, stage names and reasons come from files anybody may have written.
+//!
+//! A terminal obeys escape sequences, Markdown obeys markup, and both show text in the order its
+//! direction marks ask for. Every text of a report passes through here on its way out.
+
+use std::fmt::Write as _;
+
+/// `text` on one line, with nothing in it that a terminal obeys or an eye cannot see.
+///
+/// Control characters, direction marks, zero-width characters and unassigned ones become
+/// `\u{1b}`; letters of all scripts stay.
+pub fn plain(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if is_safe(c) {
+            out.push(c);
+        } else {
+            let _ = write!(out, "{}", c.escape_unicode());
+        }
+    }
+    out
+}
+
+/// [`plain`], cut to `length` characters with `…` in place of the rest.
+pub fn short(text: &str, length: usize) -> String {
+    let text = plain(text);
+    if text.chars().count() <= length {
+        return text;
+    }
+    let mut cut: String = text.chars().take(length.saturating_sub(1)).collect();
+    cut.push('…');
+    cut
+}
+
+/// [`plain`], with everything escaped that Markdown or HTML would take for markup.
+pub fn markdown(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in plain(text).chars() {
+        match c {
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '&' => out.push_str("&amp;"),
+            // A name after this sign notifies whoever bears it.
+            '@' => out.push_str("&#64;"),
+            '\\' | '`' | '*' | '_' | '{' | '}' | '[' | ']' | '(' | ')' | '#' | '!' | '|' | '~'
+            | '$' => {
+                out.push('\\');
+                out.push(c);
+            }
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// JSON text with everything escaped that a terminal would obey, should somebody print it.
+///
+/// Such characters stand in strings only, where `\u001b` means the same.
+pub fn json(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c == '\n' || is_safe(c) {
+            out.push(c);
+        } else {
+            let mut units = [0_u16; 2];
+            for unit in c.encode_utf16(&mut units) {
+                let _ = write!(out, "\\u{unit:04x}");
+            }
+        }
+    }
+    out
+}
+
+/// Whether a character is printed as itself and moves nothing around it.
+fn is_safe(c: char) -> bool {
+    match c {
+        '\'' | '"' | '\\' => true,
+        // Isolates and marks that the standard library counts as printable or might one day.
+        '\u{061c}'
+        | '\u{200b}'..='\u{200f}'
+        | '\u{2028}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}'
+        | '\u{feff}' => false,
+        // `escape_debug` escapes controls, format characters and unassigned code points.
+        c => c.escape_debug().count() == 1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_terminal_obeys_nothing_that_was_recorded() {
+        for (text, shown) in [
+            ("a\u{1b}[2Jb", "a\\u{1b}[2Jb"),
+            ("two\nlines\r", "two\\u{a}lines\\u{d}"),
+            ("\u{9b}31m", "\\u{9b}31m"),
+            ("\u{202e}evil", "\\u{202e}evil"),
+            ("zero\u{200b}width", "zero\\u{200b}width"),
+            ("Grüße, 世界, it's \"ok\"", "Grüße, 世界, it's \"ok\""),
+        ] {
+            assert_eq!(plain(text), shown);
+        }
+        assert_eq!(short("0123456789", 5), "0123…");
+        assert_eq!(short("01234", 5), "01234");
+    }
+
+    #[test]
+    fn markdown_takes_nothing_for_markup() {
+        assert_eq!(
+            markdown("a|b`c`<script>\n[x](y) @who"),
+            "a\\|b\\`c\\`&lt;script&gt;\\\\u\\{a\\}\\[x\\]\\(y\\) &#64;who"
+        );
+    }
+
+    #[test]
+    fn json_stays_the_same_value() {
+        let value = "\u{1b}\u{9b}\u{202e}\u{e0001}x";
+        let text = json(&serde_json::to_string(value).unwrap());
+        assert!(text.is_ascii());
+        assert_eq!(serde_json::from_str::<String>(&text).unwrap(), value);
+    }
+}

@@ -1,0 +1,382 @@
+//! The sections of a report, one function each.
+
+use crate::probe::ProbeKind;
+use crate::record::{Arm, Level};
+use crate::report::build::Material;
+use crate::report::{Audience, Cell, Column, Role, Row, Section, Table, Value};
+use crate::stats::SampleSize;
+use crate::stats::arm::{ArmAnswers, ArmSummary, Fidelity};
+
+pub(super) mod comparison;
+mod lost;
+mod per_session;
+
+/// Every section after the comparison; those without a row are left out.
+pub(super) fn details<'a>(
+    material: &'a Material<'a>,
+) -> impl Iterator<Item = Option<Section>> + 'a {
+    [
+        lost::section,
+        kinds,
+        answers,
+        stages,
+        model_calls,
+        findings,
+        per_session::ended_early,
+        per_session::section,
+        per_session::counter_error,
+        per_session::importers,
+        definitions,
+    ]
+    .into_iter()
+    .map(|make: fn(&Material<'_>) -> Section| {
+        let section = make(material);
+        (!section.table.rows.is_empty()).then_some(section)
+    })
+}
+
+/// A row that takes part in no ranking.
+pub(super) fn row(name: &str, role: Role, cells: Vec<Cell>) -> Row {
+    Row {
+        name: name.to_owned(),
+        role,
+        marks: Vec::new(),
+        ranked: false,
+        cells,
+    }
+}
+
+pub(super) fn role(arm: Arm) -> Role {
+    match arm {
+        Arm::Reference => Role::Reference,
+        Arm::Floor => Role::Floor,
+        Arm::Strategy => Role::Strategy,
+    }
+}
+
+fn kinds(material: &Material<'_>) -> Section {
+    let rows = material
+        .arms
+        .iter()
+        .filter(|(_, arm)| !arm.survival_by_kind.is_empty())
+        .map(|(kind, arm)| {
+            let mut cells: Vec<Cell> = ProbeKind::ALL
+                .into_iter()
+                .map(|kind| Cell::estimate(arm.survival_by_kind.get(kind.name()).copied()))
+                .collect();
+            cells.push(Cell::estimate(arm.survival_uncorrected));
+            cells.push(Cell::estimate(arm.survival));
+            row(&arm.strategy, role(*kind), cells)
+        })
+        .collect();
+    Section {
+        id: "survival_by_kind",
+        title: "Survival by kind".to_owned(),
+        about: "Share of planted items that survive, by string matching. Decoys were never \
+                planted: their share is the chance rate f, and corrected is (s − f)/(1 − f)."
+            .to_owned(),
+        audience: Audience::Everyone,
+        table: Table {
+            columns: vec![
+                Column::new("strategy", "strategy", 0),
+                Column::new("recall", "recall", 0),
+                Column::new("constraint", "constraint", 0),
+                Column::new("artifact", "artifact", 0),
+                Column::new("decoy", "decoy (f)", 0),
+                Column::new("uncorrected", "all planted", 1),
+                Column::new("corrected", "corrected", 2),
+            ],
+            rows,
+        },
+        notes: Vec::new(),
+    }
+}
+
+/// Outcomes of a reader without a model, or what stands beside accuracy.
+fn answers(material: &Material<'_>) -> Section {
+    let is_extract = material
+        .arms
+        .iter()
+        .any(|(_, arm)| matches!(arm.answers, Some(ArmAnswers::Extract { .. })));
+    let rows = material
+        .arms
+        .iter()
+        .filter_map(|(kind, arm)| {
+            let cells = match arm.answers.as_ref()? {
+                ArmAnswers::Extract { outcomes, .. } => {
+                    let share = |part: usize, whole: usize| Cell {
+                        n: Some(SampleSize {
+                            sessions: arm.sessions,
+                            items: whole,
+                        }),
+                        ..Cell::share((whole > 0).then(|| part as f64 / whole as f64))
+                    };
+                    let scored = outcomes.scored();
+                    let mut cells: Vec<Cell> = outcomes
+                        .outcomes()
+                        .iter()
+                        .map(|(_, count)| share(*count, scored))
+                        .collect();
+                    cells.push(share(outcomes.invented, outcomes.decoys));
+                    cells.push(Cell::count(outcomes.unscored));
+                    cells
+                }
+                ArmAnswers::Accuracy {
+                    accuracy,
+                    fidelity,
+                    invented,
+                    unscored,
+                } => vec![
+                    Cell::estimate(*accuracy),
+                    Cell::text(fidelity_in_words(*fidelity)),
+                    Cell::estimate(*invented),
+                    Cell::count(*unscored),
+                ],
+            };
+            Some(row(&arm.strategy, role(*kind), cells))
+        })
+        .collect();
+    let mut columns = vec![Column::new("strategy", "strategy", 0)];
+    let about = if is_extract {
+        columns.extend([
+            Column::new("right", "right", 0),
+            Column::new("partial", "partial", 3),
+            Column::new("wrong", "wrong", 0),
+            Column::new("stale", "stale", 0),
+            Column::new("misbound", "misbound", 0),
+            Column::new("abstained", "abstained", 1),
+            Column::new("unanswered", "unanswered", 2),
+            Column::new("invented", "invented", 0),
+            Column::new("unscored", "unscored", 2),
+        ]);
+        "What BM25 line search made of the prompts, as shares of the scored items over all \
+         sessions together; no language model answered. Invented is the share of decoys answered \
+         with a value; unanswered items come after a session's death; unscored ones are in no \
+         share."
+    } else {
+        columns.extend([
+            Column::new("accuracy", "accuracy", 0),
+            Column::new("fidelity", "fidelity", 0),
+            Column::new("invented", "invented", 0),
+            Column::new("unscored", "unscored", 0),
+        ]);
+        "What the reader made of the prompts. Invented is the share of decoys answered with a \
+         value; unscored items are in no share."
+    };
+    Section {
+        id: "answers",
+        title: if is_extract { "Extract" } else { "Answers" }.to_owned(),
+        about: about.to_owned(),
+        audience: Audience::Everyone,
+        table: Table { columns, rows },
+        notes: Vec::new(),
+    }
+}
+
+fn fidelity_in_words(fidelity: Fidelity) -> String {
+    match fidelity {
+        Fidelity::Measured { value, .. } => crate::report::figure::percent(value),
+        Fidelity::Unpaired => "not measured: no item scored under full as well".to_owned(),
+        Fidelity::CeilingTooLow => {
+            "refused: the reader is right too rarely under full history".to_owned()
+        }
+        Fidelity::SpanTooSmall => "refused: the reader hardly needs the context".to_owned(),
+    }
+}
+
+fn stages(material: &Material<'_>) -> Section {
+    let rows = material
+        .arms
+        .iter()
+        .flat_map(|(kind, arm)| {
+            arm.stages.iter().map(|(stage, total)| {
+                row(
+                    &arm.strategy,
+                    role(*kind),
+                    vec![
+                        Cell::text(stage.as_str()),
+                        Cell::count(total.patches),
+                        Cell::exact(Value::Tokens(total.freed.0)),
+                        Cell::count(total.failures),
+                    ],
+                )
+            })
+        })
+        .collect();
+    Section {
+        id: "stages",
+        title: "Compactions by stage".to_owned(),
+        about: "Patches each stage applied over all sessions, what they freed at the time, and \
+                how often the stage failed."
+            .to_owned(),
+        audience: Audience::Everyone,
+        table: Table {
+            columns: vec![
+                Column::new("strategy", "strategy", 0),
+                Column::new("stage", "stage", 0),
+                Column::new("patches", "patches", 0),
+                Column::new("freed", "tokens freed", 0),
+                Column::new("failures", "failures", 0),
+            ],
+            rows,
+        },
+        notes: Vec::new(),
+    }
+}
+
+fn model_calls(material: &Material<'_>) -> Section {
+    let rows = material
+        .arms
+        .iter()
+        .flat_map(|(kind, arm)| {
+            arm.model_calls
+                .by_purpose()
+                .into_iter()
+                .filter(|(_, total)| total.calls > 0)
+                .map(|(purpose, total)| {
+                    row(
+                        &arm.strategy,
+                        role(*kind),
+                        vec![
+                            Cell::text(purpose),
+                            Cell::count(total.calls),
+                            Cell::count(total.failed),
+                            Cell::exact(Value::Tokens(total.tokens.0)),
+                        ],
+                    )
+                })
+        })
+        .collect();
+    Section {
+        id: "model_calls",
+        title: "Model calls of the strategies".to_owned(),
+        about: "All of them are on the strategy's bill, failed ones included; probe and judge \
+                calls are on nobody's."
+            .to_owned(),
+        audience: Audience::Everyone,
+        table: Table {
+            columns: vec![
+                Column::new("strategy", "strategy", 0),
+                Column::new("purpose", "purpose", 0),
+                Column::new("calls", "calls", 0),
+                Column::new("failed", "failed", 0),
+                Column::new("tokens", "tokens", 0),
+            ],
+            rows,
+        },
+        notes: Vec::new(),
+    }
+}
+
+/// Violations by strategy, level and rule.
+fn findings(material: &Material<'_>) -> Section {
+    let mut rows = Vec::new();
+    for (kind, arm) in &material.arms {
+        let mut rules = std::collections::BTreeMap::new();
+        for cell in &material.cells {
+            if cell.strategy != arm.strategy {
+                continue;
+            }
+            for violation in &cell.violations {
+                let key = (std::cmp::Reverse(violation.level), violation.rule.as_str());
+                let (count, sessions, first) =
+                    rules
+                        .entry(key)
+                        .or_insert((0, std::collections::BTreeSet::new(), violation));
+                *count += 1;
+                sessions.insert(cell.session.as_str());
+                if violation.call < first.call {
+                    *first = violation;
+                }
+            }
+        }
+        rows.extend(
+            rules
+                .into_iter()
+                .map(|((level, rule), (count, sessions, first))| {
+                    let level = match level.0 {
+                        Level::Warning => "warning",
+                        Level::Rejected => "rejected",
+                    };
+                    row(
+                        &arm.strategy,
+                        role(*kind),
+                        vec![
+                            Cell::text(rule),
+                            Cell::text(level),
+                            Cell::count(count),
+                            Cell::count(sessions.len()),
+                            Cell::text(format!("call {}, {}", first.call, first.subject)),
+                        ],
+                    )
+                }),
+        );
+    }
+    Section {
+        id: "findings",
+        title: "Broken rules of the provider".to_owned(),
+        about: "Rules that prompts broke and full history at the same call did not.".to_owned(),
+        audience: Audience::Everyone,
+        table: Table {
+            columns: vec![
+                Column::new("strategy", "strategy", 0),
+                Column::new("rule", "rule", 0),
+                Column::new("level", "level", 0),
+                Column::new("findings", "findings", 0),
+                Column::new("sessions", "sessions", 1),
+                Column::new("first", "first at", 2),
+            ],
+            rows,
+        },
+        notes: Vec::new(),
+    }
+}
+
+/// The registry of metrics, for those that the comparison shows.
+fn definitions(_: &Material<'_>) -> Section {
+    let rows = crate::metric::METRICS
+        .iter()
+        .map(|metric| {
+            let direction = match metric.direction {
+                crate::metric::Direction::Higher => "higher",
+                crate::metric::Direction::Lower => "lower",
+                crate::metric::Direction::Neutral => "neither",
+            };
+            row(
+                metric.name,
+                Role::Other,
+                vec![
+                    Cell::text(metric.doc),
+                    Cell::text(metric.formula),
+                    Cell::text(direction),
+                    Cell::text(metric.source),
+                ],
+            )
+        })
+        .collect();
+    Section {
+        id: "metrics",
+        title: "What is measured".to_owned(),
+        about: "A superscript 0 marks full history on the same calls. Estimates are means over \
+                sessions, each weighing the same, with a 95 % t interval clustered by session; n \
+                is sessions/items. What has no interval is exact on these sessions."
+            .to_owned(),
+        audience: Audience::Files,
+        table: Table {
+            columns: vec![
+                Column::new("metric", "metric", 0),
+                Column::new("doc", "meaning", 0),
+                Column::new("formula", "formula", 0),
+                Column::new("better", "better", 0),
+                Column::new("source", "measured by", 0),
+            ],
+            rows,
+        },
+        notes: Vec::new(),
+    }
+}
+
+/// Whether any cell of the arm was recorded.
+fn is_measured(arm: &ArmSummary) -> bool {
+    arm.cells > 0
+}

@@ -1,0 +1,339 @@
+//! The comparison: one row per strategy, reference and floor first.
+
+use crate::metric::{Direction, metric};
+use crate::model::ModelKind;
+use crate::record::{Arm, StrategyEntry};
+use crate::report::build::Material;
+use crate::report::{
+    Audience, Banner, BannerLevel, Cell, Column, Measure, Row, Section, Table, Value,
+};
+use crate::stats::SampleSize;
+use crate::stats::arm::{ArmAnswers, ArmSummary, Fidelity};
+
+/// Columns in their order, with the rank in which they make room for others.
+const COLUMNS: &[(&str, u8)] = &[
+    ("completion", 0),
+    ("fired", 0),
+    ("token_savings", 0),
+    ("peak_prompt", 4),
+    ("survival", 1),
+    ("survival_compacted", 5),
+    ("extract", 2),
+    ("accuracy", 2),
+    ("fidelity", 3),
+    ("action_support", 6),
+    ("compactions", 8),
+    ("strategy_calls", 9),
+    ("strategy_tokens", 10),
+    ("rejected", 7),
+    ("token_savings_of_totals", 11),
+    ("token_savings_without_calls", 12),
+    ("action_support_compacted", 13),
+    ("retained", 14),
+];
+
+/// Columns of which the best value is marked. Counts are not: doing nothing makes few calls. The
+/// compacted region is not: its items differ from strategy to strategy.
+const MARKED: &[&str] = &[
+    "token_savings",
+    "peak_prompt",
+    "survival",
+    "extract",
+    "accuracy",
+    "fidelity",
+    "action_support",
+];
+
+/// Knobs that only steer what a model writes.
+const WORDING: &[&str] = &["template", "prompt", "instructions"];
+
+/// A column that nobody measured is the first to go.
+const UNMEASURED_RANK: u8 = 100;
+
+/// The comparison, and a banner on strategies that only a model could tell apart.
+pub(in crate::report) fn section(material: &Material<'_>) -> (Section, Option<Banner>) {
+    let most = material.arms.iter().map(|(_, arm)| arm.sessions).max();
+    let mut rows: Vec<Row> = material
+        .arms
+        .iter()
+        .map(|(kind, arm)| row(*kind, arm, most.unwrap_or(0)))
+        .collect();
+    let twins = twins(material);
+    for (at, (name, _)) in COLUMNS.iter().enumerate() {
+        if MARKED.contains(name) {
+            mark_best(&mut rows, at, name, &twins);
+        }
+    }
+    let columns = std::iter::once(Column::new("strategy", "strategy", 0))
+        .chain(COLUMNS.iter().enumerate().map(|(at, (name, rank))| {
+            let measured = rows.iter().any(|row| {
+                let value = row.cells.get(at).map(|cell| &cell.value);
+                !matches!(
+                    value,
+                    None | Some(Value::NotMeasured | Value::NotApplicable)
+                )
+            });
+            column(
+                material,
+                name,
+                if measured { *rank } else { UNMEASURED_RANK },
+            )
+        }))
+        .collect();
+    let mut notes = vec![
+        "* best among the strategies that fired and are not broken; ± is half of the 95 % t \
+         interval over sessions, in points; n is sessions/items."
+            .to_owned(),
+    ];
+    if rows
+        .iter()
+        .any(|row| !row.ranked && row.marks.iter().any(|m| m.starts_with("broken")))
+    {
+        notes.push(
+            "A broken strategy takes part in no ranking: its savings compare only the calls it \
+             reached, and what was asked after a death is lost."
+                .to_owned(),
+        );
+    }
+    let banner = banner(&twins);
+    let section = Section {
+        id: "comparison",
+        title: "Comparison".to_owned(),
+        about: "What each strategy saves and what it loses; full history and empty context \
+                first."
+            .to_owned(),
+        audience: Audience::Everyone,
+        table: Table { columns, rows },
+        notes,
+    };
+    (section, banner)
+}
+
+fn column(material: &Material<'_>, name: &'static str, rank: u8) -> Column {
+    let mut column = Column::new(name, name, rank);
+    if let Some(metric) = metric(name) {
+        metric.label.clone_into(&mut column.label);
+        column.measure = Some(Measure {
+            unit: metric.unit,
+            direction: metric.direction,
+        });
+    }
+    // A reader that is a model is named by its kind: scripted answers are no model's.
+    if matches!(name, "accuracy" | "fidelity") {
+        match material.manifest.reader.kind {
+            ModelKind::Deterministic => {}
+            ModelKind::Scripted => column.label.push_str(" (scripted)"),
+            ModelKind::Live => column.label.push_str(" (live)"),
+        }
+    }
+    column
+}
+
+fn row(kind: Arm, arm: &ArmSummary, sessions: usize) -> Row {
+    let mut marks = Vec::new();
+    let broken = arm.broken();
+    match kind {
+        Arm::Reference => marks.push("reference".to_owned()),
+        Arm::Floor => marks.push("floor".to_owned()),
+        Arm::Strategy if !super::is_measured(arm) => marks.push("no cells yet".to_owned()),
+        Arm::Strategy if arm.fired == 0 => marks.push("never fired".to_owned()),
+        Arm::Strategy => {}
+    }
+    if super::is_measured(arm) && kind == Arm::Strategy && arm.sessions < sessions {
+        marks.push(format!("{} of {sessions} sessions", arm.sessions));
+    }
+    if let Some(reason) = &broken {
+        marks.push(format!("broken ({reason})"));
+    }
+    Row {
+        name: arm.strategy.clone(),
+        role: super::role(kind),
+        marks,
+        ranked: kind == Arm::Strategy
+            && broken.is_none()
+            && arm.fired > 0
+            && arm.sessions == sessions,
+        cells: COLUMNS
+            .iter()
+            .map(|(name, _)| cell(kind, arm, name))
+            .collect(),
+    }
+}
+
+fn cell(kind: Arm, arm: &ArmSummary, name: &str) -> Cell {
+    let applies = match name {
+        "completion" | "peak_prompt" | "action_support" => kind != Arm::Floor,
+        "survival" | "extract" | "accuracy" | "fidelity" => true,
+        _ => kind == Arm::Strategy,
+    };
+    if !applies {
+        return Cell::exact(Value::NotApplicable);
+    }
+    if !super::is_measured(arm) {
+        return Cell::exact(Value::NotMeasured);
+    }
+    let extract = match &arm.answers {
+        Some(ArmAnswers::Extract { right, .. }) => *right,
+        Some(ArmAnswers::Accuracy { .. }) | None => None,
+    };
+    let (accuracy, fidelity) = match &arm.answers {
+        Some(ArmAnswers::Accuracy {
+            accuracy, fidelity, ..
+        }) => (*accuracy, Some(*fidelity)),
+        Some(ArmAnswers::Extract { .. }) | None => (None, None),
+    };
+    let calls = arm.model_calls.total();
+    match name {
+        "completion" => Cell::share(arm.completion()),
+        "fired" => Cell::exact(Value::Of(arm.fired as u64, arm.sessions as u64)),
+        "token_savings" => Cell::estimate(arm.token_savings),
+        "peak_prompt" => Cell::exact(
+            arm.peak_prompt
+                .map_or(Value::NotMeasured, |tokens| Value::Tokens(tokens.0)),
+        ),
+        "survival" => Cell::estimate(arm.survival),
+        "survival_compacted" => Cell::estimate(arm.survival_compacted),
+        "extract" => Cell::estimate(extract),
+        "accuracy" => Cell::estimate(accuracy),
+        "fidelity" => match fidelity {
+            Some(Fidelity::Measured {
+                value,
+                sessions,
+                items,
+            }) => Cell {
+                n: Some(SampleSize { sessions, items }),
+                ..Cell::share(Some(value))
+            },
+            Some(Fidelity::Unpaired | Fidelity::CeilingTooLow | Fidelity::SpanTooSmall) | None => {
+                Cell::exact(Value::NotMeasured)
+            }
+        },
+        "action_support" => Cell::estimate(arm.action_support),
+        "action_support_compacted" => Cell::estimate(arm.action_support_compacted),
+        "compactions" => Cell::count(arm.compactions),
+        "strategy_calls" => Cell::count(calls.calls),
+        "strategy_tokens" => Cell::exact(Value::Tokens(calls.tokens.0)),
+        "rejected" => Cell::count(arm.rejected),
+        "token_savings_of_totals" => Cell::share(arm.token_savings_of_totals),
+        "token_savings_without_calls" => Cell::estimate(arm.token_savings_without_calls),
+        "retained" => Cell::estimate(arm.retained),
+        _ => Cell::exact(Value::NotMeasured),
+    }
+}
+
+/// Marks the best values of one column. Nothing is marked where fewer than two rows are ranked,
+/// where all are alike, or where the best is told from a twin by a model's writing alone.
+fn mark_best(rows: &mut [Row], at: usize, name: &str, twins: &[Vec<&str>]) {
+    let sign = match metric(name).map(|metric| metric.direction) {
+        Some(Direction::Higher) => 1.0,
+        Some(Direction::Lower) => -1.0,
+        Some(Direction::Neutral) | None => return,
+    };
+    let values: Vec<(usize, f64)> = rows
+        .iter()
+        .enumerate()
+        .filter(|(_, row)| row.ranked)
+        .filter_map(|(index, row)| {
+            let value = match row.cells.get(at)?.value {
+                Value::Percent(share) => share,
+                Value::Tokens(count) | Value::Count(count) => count as f64,
+                Value::Of(..) | Value::Text(_) | Value::NotMeasured | Value::NotApplicable => {
+                    return None;
+                }
+            };
+            Some((index, sign * value))
+        })
+        .collect();
+    let best = values
+        .iter()
+        .map(|(_, v)| *v)
+        .fold(f64::NEG_INFINITY, f64::max);
+    let is_best = |value: f64| value >= best - 1e-12;
+    let winners: Vec<usize> = values
+        .iter()
+        .filter(|(_, value)| is_best(*value))
+        .map(|(index, _)| *index)
+        .collect();
+    if winners.len() == values.len() {
+        return;
+    }
+    let undecided = winners.iter().any(|winner| {
+        twins.iter().any(|group| {
+            group.contains(&rows[*winner].name.as_str())
+                && values.iter().any(|(index, value)| {
+                    !is_best(*value) && group.contains(&rows[*index].name.as_str())
+                })
+        })
+    });
+    if undecided {
+        return;
+    }
+    for winner in winners {
+        if let Some(cell) = rows[winner].cells.get_mut(at) {
+            cell.best = true;
+        }
+    }
+}
+
+/// Groups of strategies that differ only in what a model would have written, where none wrote.
+fn twins<'a>(material: &Material<'a>) -> Vec<Vec<&'a str>> {
+    if material.manifest.summariser.kind == ModelKind::Live {
+        return Vec::new();
+    }
+    let mut shapes: std::collections::BTreeMap<String, Vec<&str>> =
+        std::collections::BTreeMap::new();
+    for strategy in &material.manifest.strategies {
+        if let Some(shape) = shape(strategy) {
+            shapes.entry(shape).or_default().push(&strategy.name);
+        }
+    }
+    let mut groups: Vec<Vec<&str>> = shapes
+        .into_values()
+        .filter(|group| group.len() > 1)
+        .collect();
+    groups.sort();
+    groups
+}
+
+/// A strategy without its wording; nothing where no stage asks a model, or it cannot be read.
+fn shape(strategy: &StrategyEntry) -> Option<String> {
+    let mut table: toml::Table = strategy.toml.parse().ok()?;
+    for key in ["description", "source", "breaks"] {
+        table.remove(key);
+    }
+    let mut worded = false;
+    if let Some(toml::Value::Array(stages)) = table.get_mut("stage") {
+        for stage in stages.iter_mut().filter_map(toml::Value::as_table_mut) {
+            worded |= stage.get("kind").and_then(toml::Value::as_str) == Some("summarize");
+            for knob in WORDING {
+                worded |= stage.remove(*knob).is_some();
+            }
+        }
+    }
+    // Tables keep no order of writing, so equal shapes are equal text.
+    worded.then(|| table.to_string())
+}
+
+fn banner(twins: &[Vec<&str>]) -> Option<Banner> {
+    if twins.is_empty() {
+        return None;
+    }
+    let groups: Vec<String> = twins
+        .iter()
+        .map(|group| {
+            group
+                .iter()
+                .map(|name| format!("`{name}`"))
+                .collect::<Vec<_>>()
+                .join(", ")
+        })
+        .collect();
+    Some(Banner {
+        level: BannerLevel::Note,
+        text: format!(
+            "no best-mark between {}: they differ only in what a model would have written, and \
+             no language model wrote summaries",
+            groups.join("; nor between ")
+        ),
+    })
+}

@@ -1,0 +1,325 @@
+//! Terminal: the comparison and what a person asks next, within a given width.
+
+use std::fmt::Write as _;
+
+use crate::report::layout::{self, GAP, Wish, wrap};
+use crate::report::{
+    Artifact, Audience, BannerLevel, Cell, RenderError, Renderer, Report, Role, Row, Section,
+    Value, escape, figure,
+};
+use crate::stats::SampleSize;
+
+/// Width of text files.
+pub const FILE_WIDTH: usize = 100;
+
+/// Below this width nothing fits.
+const NARROWEST: usize = 60;
+
+/// Longer texts are cut: a terminal is not the place for them.
+const LONGEST_TEXT: usize = 160;
+
+/// Lays a report out for a terminal. Width and colour are given: it reads no environment.
+///
+/// Where not all columns fit, those of a high rank are left out and named below the table.
+#[derive(Debug, Clone, Copy)]
+pub struct Terminal {
+    width: usize,
+    color: bool,
+}
+
+impl Terminal {
+    /// A terminal of so many columns, 60 at least.
+    pub fn new(width: usize, color: bool) -> Self {
+        Self {
+            width: width.max(NARROWEST),
+            color,
+        }
+    }
+
+    /// A terminal without colours.
+    pub fn plain(width: usize) -> Self {
+        Self::new(width, false)
+    }
+
+    fn paint(self, style: Style, text: &str) -> String {
+        if self.color && !text.trim().is_empty() {
+            format!("\u{1b}[{}m{text}\u{1b}[0m", style.code())
+        } else {
+            text.to_owned()
+        }
+    }
+}
+
+/// How a piece of text is shown where colours are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Style {
+    Plain,
+    Heading,
+    Dim,
+    Best,
+    Alarm,
+    Caution,
+}
+
+impl Style {
+    /// Parameters of "select graphic rendition", ECMA-48 section 8.3.117.
+    fn code(self) -> &'static str {
+        match self {
+            Self::Plain => "0",
+            Self::Heading => "1",
+            Self::Dim => "2",
+            Self::Best => "32",
+            Self::Alarm => "1;31",
+            Self::Caution => "33",
+        }
+    }
+}
+
+impl Renderer for Terminal {
+    fn format(&self) -> &'static str {
+        "txt"
+    }
+
+    fn render(&self, report: &Report) -> Result<Vec<Artifact>, RenderError> {
+        let mut out = String::new();
+        self.write_lines(&mut out, Style::Heading, "", &report.title);
+        for line in report.summary_lines() {
+            self.write_lines(&mut out, Style::Dim, "", &line);
+        }
+        out.push('\n');
+        for banner in &report.banners {
+            let (style, sign) = match banner.level {
+                BannerLevel::Invalid => (Style::Alarm, "!! "),
+                BannerLevel::Warning => (Style::Caution, "! "),
+                BannerLevel::Note => (Style::Plain, "- "),
+            };
+            self.write_lines(&mut out, style, sign, &banner.text);
+        }
+        for section in &report.sections {
+            if section.audience == Audience::Everyone {
+                self.write_section(&mut out, section);
+            }
+        }
+        Ok(vec![Artifact {
+            name: "report.txt".to_owned(),
+            bytes: out.into_bytes(),
+        }])
+    }
+}
+
+/// Lines of one cell, each with its style.
+type Lines = Vec<(Style, String)>;
+
+impl Terminal {
+    /// Writes a paragraph, its first line after `sign`, the others indented as deep.
+    fn write_lines(self, out: &mut String, style: Style, sign: &str, text: &str) {
+        let indent = layout::width(sign);
+        for (index, line) in wrap(&escape::plain(text), self.width - indent)
+            .iter()
+            .enumerate()
+        {
+            let lead = if index == 0 {
+                sign
+            } else {
+                &" ".repeat(indent)
+            };
+            let _ = writeln!(out, "{}", self.paint(style, &format!("{lead}{line}")));
+        }
+    }
+
+    fn write_section(self, out: &mut String, section: &Section) {
+        out.push('\n');
+        self.write_lines(out, Style::Heading, "", &section.title);
+        self.write_lines(out, Style::Dim, "", &section.about);
+        out.push('\n');
+        let left_out = self.write_table(out, section);
+        if !left_out.is_empty() {
+            let text = format!("not shown at this width: {}", left_out.join(", "));
+            self.write_lines(out, Style::Dim, "", &text);
+        }
+        for note in &section.notes {
+            self.write_lines(out, Style::Dim, "", note);
+        }
+    }
+
+    /// Writes the table, and returns the labels of the columns that did not fit.
+    fn write_table(self, out: &mut String, section: &Section) -> Vec<String> {
+        let table = &section.table;
+        let shared: Vec<Option<SampleSize>> = (0..table.columns.len())
+            .map(|at| shared_n(&table.rows, at))
+            .collect();
+        let heads: Vec<Lines> = table
+            .columns
+            .iter()
+            .zip(&shared)
+            .map(|(column, n)| {
+                let mut lines = vec![(Style::Heading, escape::short(&column.label, LONGEST_TEXT))];
+                lines.extend(n.map(|n| (Style::Dim, figure::n(n))));
+                lines
+            })
+            .collect();
+        let rows: Vec<Vec<Lines>> = table
+            .rows
+            .iter()
+            .map(|row| {
+                std::iter::once(name_lines(row))
+                    .chain(row.cells.iter().enumerate().map(|(at, cell)| {
+                        cell_lines(cell, shared.get(at + 1).copied().flatten().is_some())
+                    }))
+                    .collect()
+            })
+            .collect();
+        let wishes: Vec<Wish> = table
+            .columns
+            .iter()
+            .enumerate()
+            .map(|(at, column)| wish(column.rank, at, &heads, &rows))
+            .collect();
+        let widths = layout::columns(&wishes, self.width);
+        let is_text: Vec<bool> = (0..table.columns.len())
+            .map(|at| {
+                at == 0
+                    || table.rows.iter().any(|row| {
+                        let value = row.cells.get(at - 1).map(|cell| &cell.value);
+                        matches!(value, Some(Value::Text(_)))
+                    })
+            })
+            .collect();
+        self.write_row(out, &heads, &widths, &is_text);
+        let total: usize = widths.iter().flatten().map(|width| width + GAP).sum();
+        let rule = "─".repeat(total.saturating_sub(GAP));
+        let _ = writeln!(out, "{}", self.paint(Style::Dim, &rule));
+        let mut last = None;
+        for (row, lines) in table.rows.iter().zip(&rows) {
+            // Reference and floor stand apart from what is compared with them.
+            let control = matches!(row.role, Role::Reference | Role::Floor);
+            if last == Some(true) && !control {
+                let _ = writeln!(out, "{}", self.paint(Style::Dim, &rule));
+            }
+            last = Some(control);
+            self.write_row(out, lines, &widths, &is_text);
+        }
+        table
+            .columns
+            .iter()
+            .zip(&widths)
+            .filter(|(_, width)| width.is_none())
+            .map(|(column, _)| column.label.clone())
+            .collect()
+    }
+
+    fn write_row(self, out: &mut String, cells: &[Lines], widths: &[Option<usize>], text: &[bool]) {
+        let columns: Vec<(usize, bool, Lines)> = cells
+            .iter()
+            .zip(widths)
+            .zip(text)
+            .filter_map(|((lines, width), text)| {
+                let width = (*width)?;
+                let wrapped = lines
+                    .iter()
+                    .flat_map(|(style, line)| {
+                        wrap(line, width).into_iter().map(|line| (*style, line))
+                    })
+                    .collect();
+                Some((width, *text, wrapped))
+            })
+            .collect();
+        let height = columns.iter().map(|(_, _, lines)| lines.len()).max();
+        for at in 0..height.unwrap_or(0) {
+            let mut shown = String::new();
+            for (index, (width, is_text, lines)) in columns.iter().enumerate() {
+                if index > 0 {
+                    shown.push_str(&" ".repeat(GAP));
+                }
+                let (style, line) = match lines.get(at) {
+                    Some((style, line)) => (*style, line.as_str()),
+                    None => (Style::Plain, ""),
+                };
+                let blanks = " ".repeat(width.saturating_sub(layout::width(line)));
+                let line = match style {
+                    Style::Plain => line.to_owned(),
+                    _ => self.paint(style, line),
+                };
+                if *is_text {
+                    shown.push_str(&line);
+                    shown.push_str(&blanks);
+                } else {
+                    shown.push_str(&blanks);
+                    shown.push_str(&line);
+                }
+            }
+            let _ = writeln!(out, "{}", shown.trim_end());
+        }
+    }
+}
+
+/// The n of a column, if all its cells have the same.
+fn shared_n(rows: &[Row], at: usize) -> Option<SampleSize> {
+    let at = at.checked_sub(1)?;
+    let mut sizes = rows
+        .iter()
+        .filter_map(|row| row.cells.get(at))
+        .filter(|cell| !matches!(cell.value, Value::NotMeasured | Value::NotApplicable))
+        .map(|cell| cell.n);
+    let first = sizes.next()??;
+    sizes.all(|n| n == Some(first)).then_some(first)
+}
+
+fn name_lines(row: &Row) -> Lines {
+    let mut lines = vec![(Style::Plain, escape::short(&row.name, LONGEST_TEXT))];
+    for mark in &row.marks {
+        let style = if mark.starts_with("broken") {
+            Style::Alarm
+        } else {
+            Style::Dim
+        };
+        lines.push((style, escape::short(mark, LONGEST_TEXT)));
+    }
+    lines
+}
+
+/// The value, then what it rests on: its interval, and its n where the column has none.
+fn cell_lines(cell: &Cell, n_in_head: bool) -> Lines {
+    let mut text = match &cell.value {
+        Value::Text(text) => escape::short(text, LONGEST_TEXT),
+        value => figure::value(value),
+    };
+    let style = if cell.best { Style::Best } else { Style::Plain };
+    if cell.best {
+        text.push('*');
+    }
+    let mut lines = vec![(style, text)];
+    lines.extend(figure::interval(cell).map(|interval| (Style::Dim, interval)));
+    if !n_in_head {
+        lines.extend(cell.n.map(|n| (Style::Dim, figure::n(n))));
+    }
+    lines
+}
+
+fn wish(rank: u8, at: usize, heads: &[Lines], rows: &[Vec<Lines>]) -> Wish {
+    let lines = || {
+        heads
+            .get(at)
+            .into_iter()
+            .chain(rows.iter().filter_map(move |row| row.get(at)))
+            .flatten()
+            .map(|(_, line)| line.as_str())
+    };
+    // Headings and marks wrap at their words; they never widen a column.
+    let values = || {
+        rows.iter()
+            .filter_map(move |row| row.get(at)?.first())
+            .map(|(_, line)| line.as_str())
+    };
+    let narrowest = lines().map(layout::narrowest).max().unwrap_or(0);
+    let widest = values().map(layout::width).max().unwrap_or(0);
+    Wish {
+        rank,
+        narrowest,
+        widest: if at == 0 {
+            widest.min(2 * narrowest.max(12))
+        } else {
+            widest
+        },
+    }
+}
