@@ -4,5 +4,540 @@
 //! before each API call, lets the strategy decide what the model would have been sent. It
 //! measures exactly what was sent and lost; it cannot see that an agent would have acted
 //! differently.
+//!
+//! For each call: what came in is appended, the strategy may compact, the prompt is counted, a
+//! prompt that does not fit is recovered or the session dies, probes are asked of the prompt as
+//! it was sent, observers look, and the recorded answer is appended.
 
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::context::{Applied, Context, Entry, Origin};
+use crate::model::Model;
+use crate::needles::NeedlesError;
+use crate::probe::{Item, Probe};
+use crate::record::{
+    ActionSupport, AnswerRecord, Arm, CellRecord, CompactionEvent, End, FailureEvent,
+};
+use crate::session::{Message, RecordedCompaction, Session, ToolSchema};
+use crate::step::drive;
+use crate::strategy::situation::{Overflow, Situation};
+use crate::strategy::{Compacted, Recovery, StageFailure, Strategy};
+use crate::tokens::{CountedTexts, Size};
+use crate::units::{Timestamp, Tokens, Usage};
+use crate::window::Window;
+
+mod meter;
 pub mod observe;
+mod reader;
+
+use meter::Meter;
+use observe::survival::attach_answers;
+use observe::{CallView, Observer};
+
+/// A session made ready for replay: counted once, shared by all its cells.
+#[derive(Debug)]
+pub struct PreparedSession {
+    session: Arc<Session>,
+    counts: Arc<CountedTexts>,
+    entries: Vec<Entry>,
+    fixed: Size,
+    tools: Arc<[ToolSchema]>,
+    compactions: Vec<Arc<RecordedCompaction>>,
+    watched: observe::Watched,
+}
+
+impl PreparedSession {
+    /// Counts all texts of the session in parallel, and makes everything that its cells share.
+    pub fn new(
+        session: Arc<Session>,
+        counts: Arc<CountedTexts>,
+        probes: Vec<Probe>,
+    ) -> Result<Self, NeedlesError> {
+        counts.preload(session.texts());
+        let entries: Vec<Entry> = session
+            .messages()
+            .iter()
+            .enumerate()
+            .map(|(at, message)| Entry::new(Origin::Verbatim(at), message.clone(), &counts))
+            .collect();
+        let fixed = session
+            .system()
+            .into_iter()
+            .chain(session.tools().iter().map(ToolSchema::text))
+            .map(|text| counts.size(text))
+            .sum();
+        let compactions = session
+            .compactions()
+            .iter()
+            .cloned()
+            .map(Arc::new)
+            .collect();
+        Ok(Self {
+            tools: session.tools().into(),
+            compactions,
+            watched: observe::Watched::new(&session, probes)?,
+            session,
+            counts,
+            entries,
+            fixed,
+        })
+    }
+
+    /// The session.
+    pub fn session(&self) -> &Arc<Session> {
+        &self.session
+    }
+
+    /// The probes that are asked of it.
+    pub fn probes(&self) -> &[Probe] {
+        self.watched.probes()
+    }
+
+    /// The sizes of all texts.
+    pub fn counts(&self) -> &Arc<CountedTexts> {
+        &self.counts
+    }
+
+    /// Size of system prompt and tool definitions.
+    pub fn fixed(&self) -> Size {
+        self.fixed
+    }
+
+    /// Size of the full history: system prompt, tool definitions, all messages.
+    pub fn full_size(&self) -> Size {
+        self.fixed + self.entries.iter().map(|entry| entry.size).sum()
+    }
+
+    /// Size of the largest prompt of the full history: that of the last call.
+    pub fn largest_prompt(&self) -> Size {
+        let end = self.session.calls().last().copied().unwrap_or(0);
+        self.fixed + self.entries[..end].iter().map(|entry| entry.size).sum()
+    }
+}
+
+/// The models a cell may ask.
+#[derive(Debug, Clone)]
+pub struct Models {
+    /// Writes summaries.
+    pub summariser: Arc<dyn Model>,
+    /// Answers probes; without one no probe is asked.
+    pub reader: Option<Arc<dyn Model>>,
+    /// Judges answers that rules cannot grade.
+    pub judge: Option<Arc<dyn Model>>,
+}
+
+/// What is replayed in a cell.
+#[derive(Debug)]
+pub enum Replayed {
+    /// The whole history at every call, no window: the reference.
+    Full,
+    /// System prompt and question only: the floor of the probes.
+    Empty,
+    /// A strategy in a window.
+    Strategy(Box<dyn Strategy>, Window),
+}
+
+/// Names a cell, for its record.
+#[derive(Debug, Clone)]
+pub struct CellName {
+    /// The strategy's name, or `full` or `empty`.
+    pub strategy: String,
+    /// Which repeat, from 0.
+    pub repeat: u32,
+}
+
+/// Reads the processor time of the calling thread. Measured times are the only thing that may
+/// differ between two runs, and never become part of a record.
+pub trait CpuClock {
+    /// Processor time of the thread so far.
+    fn now(&self) -> Duration;
+}
+
+/// A clock that stands still: for tests, and where times do not matter.
+#[derive(Debug, Clone, Copy)]
+pub struct NoClock;
+
+impl CpuClock for NoClock {
+    fn now(&self) -> Duration {
+        Duration::ZERO
+    }
+}
+
+/// A finished cell.
+#[derive(Debug)]
+pub struct Replay {
+    /// What was measured.
+    pub record: CellRecord,
+    /// Processor time of the strategy's own code at each call, its model calls left out.
+    pub strategy_cpu: Vec<Duration>,
+    /// What the stages put aside: path in the prompt, and content.
+    pub vault: BTreeMap<String, Arc<str>>,
+}
+
+impl Replay {
+    /// The record of a cell that could not begin.
+    pub fn failed(
+        prepared: &PreparedSession,
+        name: CellName,
+        models: &Models,
+        error: &dyn Error,
+    ) -> Self {
+        let cell = Cell::new(prepared, models, &NoClock, Vec::new());
+        cell.finish(name, Arm::Strategy, failed(0, error), None)
+    }
+}
+
+/// Replays one cell.
+pub fn replay(
+    prepared: &PreparedSession,
+    name: CellName,
+    replayed: Replayed,
+    models: &Models,
+    clock: &dyn CpuClock,
+) -> Replay {
+    let observers = observe::observers(&prepared.watched, &replayed);
+    replay_observed(prepared, name, replayed, models, clock, observers)
+}
+
+/// Replays one cell with observers of the caller's choice.
+pub fn replay_observed(
+    prepared: &PreparedSession,
+    name: CellName,
+    replayed: Replayed,
+    models: &Models,
+    clock: &dyn CpuClock,
+    observers: Vec<Box<dyn Observer>>,
+) -> Replay {
+    let mut cell = Cell::new(prepared, models, clock, observers);
+    let (arm, end, window) = match replayed {
+        Replayed::Full => (Arm::Reference, cell.run(None), None),
+        Replayed::Empty => (Arm::Floor, cell.run_empty(), None),
+        Replayed::Strategy(mut strategy, window) => {
+            let end = cell.run(Some((&mut *strategy, window)));
+            (Arm::Strategy, end, Some(window))
+        }
+    };
+    cell.finish(name, arm, end, window)
+}
+
+struct Cell<'a> {
+    prepared: &'a PreparedSession,
+    meter: Meter<'a>,
+    models: &'a Models,
+    clock: &'a dyn CpuClock,
+    observers: Vec<Box<dyn Observer>>,
+    context: Context,
+    compactions: Vec<CompactionEvent>,
+    failures: Vec<FailureEvent>,
+    overflows: Vec<usize>,
+    prompt_tokens: Vec<Tokens>,
+    answers: Vec<(Item, AnswerRecord)>,
+    vault: BTreeMap<String, Arc<str>>,
+    strategy_cpu: Vec<Duration>,
+}
+
+type Arranged<'s> = Option<(&'s mut dyn Strategy, Window)>;
+
+impl<'a> Cell<'a> {
+    fn new(
+        prepared: &'a PreparedSession,
+        models: &'a Models,
+        clock: &'a dyn CpuClock,
+        observers: Vec<Box<dyn Observer>>,
+    ) -> Self {
+        Self {
+            prepared,
+            meter: Meter::new(models, &prepared.counts, clock),
+            models,
+            clock,
+            observers,
+            context: Context::default(),
+            compactions: Vec::new(),
+            failures: Vec::new(),
+            overflows: Vec::new(),
+            prompt_tokens: Vec::new(),
+            answers: Vec::new(),
+            vault: BTreeMap::new(),
+            strategy_cpu: Vec::new(),
+        }
+    }
+
+    /// Walks the session; without a strategy it is the reference.
+    fn run(&mut self, mut arranged: Arranged<'_>) -> End {
+        let prepared = self.prepared;
+        let mut next = 0;
+        let mut last_usage = None;
+        for (call, &before) in prepared.session.calls().iter().enumerate() {
+            let mut cx = self.situation(call, next, before, last_usage, &arranged);
+            let started = self.clock.now();
+            self.meter.start_call(call);
+            for entry in &prepared.entries[next..before] {
+                if let Err(end) = self.append(entry, &mut arranged, &cx) {
+                    return end;
+                }
+            }
+            if let Some((strategy, window)) = &mut arranged {
+                let context = std::mem::take(&mut self.context);
+                let compacted = drive(strategy.before_call(context, &cx), &mut self.meter);
+                if let Err(end) = self.take_back(compacted, call) {
+                    return end;
+                }
+                if let Err(end) = self.fit(&mut **strategy, *window, &mut cx) {
+                    return end;
+                }
+            }
+            let mut strategy_time = self.clock.now().saturating_sub(started);
+            self.sent(call, before);
+            let usage = Usage::uncached(
+                cx.prompt(&self.context).tokens,
+                prepared.entries[before].size.tokens,
+            );
+            last_usage = Some(usage);
+            let started = self.clock.now();
+            if let Err(end) = self.append(&prepared.entries[before], &mut arranged, &cx) {
+                return end;
+            }
+            if let Some((strategy, _)) = &mut arranged {
+                let context = std::mem::take(&mut self.context);
+                let compacted = drive(strategy.after_call(context, &cx), &mut self.meter);
+                if let Err(end) = self.take_back(compacted, call) {
+                    return end;
+                }
+                strategy_time += self.clock.now().saturating_sub(started);
+                let asked = self.meter.take_time();
+                self.strategy_cpu.push(strategy_time.saturating_sub(asked));
+            }
+            next = before + 1;
+        }
+        End::Completed
+    }
+
+    /// Asks the probes of an empty context.
+    fn run_empty(&mut self) -> End {
+        let session = self.prepared.session.clone();
+        for (call, &before) in session.calls().iter().enumerate() {
+            self.meter.start_call(call);
+            self.sent(call, before);
+        }
+        End::Completed
+    }
+
+    fn situation(
+        &self,
+        call: usize,
+        next: usize,
+        before: usize,
+        last_usage: Option<Usage>,
+        arranged: &Arranged<'_>,
+    ) -> Situation {
+        let prepared = self.prepared;
+        let messages = prepared.session.messages();
+        let tool_requests = next.checked_sub(1).map_or_else(Vec::new, |last| {
+            messages[last]
+                .tool_uses()
+                .map(|(_, tool)| tool.name.clone())
+                .collect()
+        });
+        // A compaction before message `at` falls due at the first call that follows it.
+        let due = prepared
+            .compactions
+            .iter()
+            .rev()
+            .find(|compaction| (next..=before).contains(&compaction.at));
+        let window = match arranged {
+            Some((_, window)) => *window,
+            None => Window::new(Tokens(u64::MAX)),
+        };
+        Situation {
+            call,
+            now: time_of_request(&messages[next..before]),
+            window,
+            system: prepared.session.system().cloned(),
+            tools: prepared.tools.clone(),
+            fixed: prepared.fixed,
+            last_usage,
+            tool_requests,
+            overflow: None,
+            recorded: due.cloned(),
+            counts: prepared.counts.clone(),
+        }
+    }
+
+    fn append(
+        &mut self,
+        entry: &Entry,
+        arranged: &mut Arranged<'_>,
+        cx: &Situation,
+    ) -> Result<(), End> {
+        let mut entry = entry.clone();
+        if let Some((strategy, _)) = arranged {
+            let appended = strategy.on_append(entry, cx);
+            self.note(&appended.applied, &appended.failures, cx.call);
+            entry = appended.entry;
+            appended.outcome.map_err(|error| failed(cx.call, &error))?;
+        }
+        for observer in &mut self.observers {
+            observer.appended(&entry);
+        }
+        self.context.append(entry);
+        Ok(())
+    }
+
+    /// Takes a context back from the strategy, with what was done to it.
+    fn take_back(&mut self, compacted: Compacted, call: usize) -> Result<(), End> {
+        self.note(&compacted.applied, &compacted.failures, call);
+        self.context = compacted.context;
+        for applied in &compacted.applied {
+            for observer in &mut self.observers {
+                observer.patched(applied);
+            }
+        }
+        self.vault.extend(compacted.saved);
+        compacted.outcome.map_err(|error| failed(call, &error))
+    }
+
+    fn note(&mut self, applied: &[Applied], failures: &[StageFailure], call: usize) {
+        self.compactions
+            .extend(applied.iter().map(|applied| CompactionEvent {
+                call,
+                stage: applied.stage.to_string(),
+                reason: applied.reason.clone(),
+                before: applied.change.before.tokens,
+                after: applied.change.after.tokens,
+            }));
+        self.failures
+            .extend(failures.iter().map(|failure| FailureEvent {
+                call,
+                stage: failure.stage.to_string(),
+                error: chain(&failure.error),
+            }));
+    }
+
+    /// Has the strategy shorten a prompt that the provider refuses, until it fits or it gives up.
+    fn fit(
+        &mut self,
+        strategy: &mut dyn Strategy,
+        window: Window,
+        cx: &mut Situation,
+    ) -> Result<(), End> {
+        let mut attempt = 0;
+        loop {
+            let prompt = cx.prompt(&self.context).tokens;
+            if !window.overflows(prompt) {
+                cx.overflow = None;
+                return Ok(());
+            }
+            if attempt == 0 {
+                self.overflows.push(cx.call);
+            }
+            cx.overflow = Some(Overflow { prompt, attempt });
+            let context = std::mem::take(&mut self.context);
+            match drive(strategy.on_overflow(context, cx), &mut self.meter) {
+                Recovery::Retry(compacted) => self.take_back(compacted, cx.call)?,
+                Recovery::GiveUp(compacted) => {
+                    self.take_back(compacted, cx.call)?;
+                    return Err(End::Died {
+                        call: cx.call,
+                        prompt,
+                    });
+                }
+            }
+            attempt += 1;
+        }
+    }
+
+    /// The prompt is sent as it stands: count it, show it to the observers, ask the probes.
+    fn sent(&mut self, call: usize, before: usize) {
+        let prepared = self.prepared;
+        let prompt = prepared.fixed + self.context.size();
+        self.prompt_tokens.push(prompt.tokens);
+        let view = CallView {
+            call,
+            before,
+            session: &prepared.session,
+            context: &self.context,
+            fixed: prepared.fixed,
+            response: prepared.session.message(before),
+        };
+        for observer in &mut self.observers {
+            observer.called(&view);
+        }
+        if self.models.reader.is_some() {
+            for item in prepared.watched.items_at(call) {
+                let probe = &prepared.watched.probes()[item.probe];
+                let answer = reader::ask(
+                    &view,
+                    probe,
+                    prepared.watched.rules(),
+                    self.models.judge.as_deref(),
+                    &mut self.meter,
+                );
+                self.answers.push((*item, answer));
+            }
+        }
+    }
+
+    fn finish(self, name: CellName, arm: Arm, end: End, window: Option<Window>) -> Replay {
+        let prepared = self.prepared;
+        let mut record = CellRecord {
+            session: prepared.session.id().to_owned(),
+            strategy: name.strategy,
+            repeat: name.repeat,
+            arm,
+            end,
+            planned_calls: prepared.session.calls().len(),
+            reached_calls: self.prompt_tokens.len(),
+            window,
+            fixed_tokens: prepared.fixed.tokens,
+            prompt_tokens: self.prompt_tokens,
+            model_calls: self.meter.into_log(),
+            compactions: self.compactions,
+            failures: self.failures,
+            violations: Vec::new(),
+            overflows: self.overflows,
+            action_support: ActionSupport::default(),
+            probes: Vec::new(),
+            counter_error: None,
+            saved_texts: self.vault.len() as u64,
+        };
+        for observer in self.observers {
+            observer.finish(&mut record);
+        }
+        attach_answers(&mut record.probes, prepared.watched.probes(), self.answers);
+        Replay {
+            record,
+            strategy_cpu: self.strategy_cpu,
+            vault: self.vault,
+        }
+    }
+}
+
+/// The newest time in what came in for a call: when its request was sent.
+fn time_of_request(incoming: &[Arc<Message>]) -> Option<Timestamp> {
+    incoming
+        .iter()
+        .filter_map(|message| message.timestamp)
+        .max()
+}
+
+fn failed(call: usize, error: &dyn Error) -> End {
+    End::Failed {
+        call,
+        error: chain(error),
+    }
+}
+
+/// An error with its causes, in one line.
+fn chain(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        cause = error.source();
+    }
+    text
+}

@@ -1,1 +1,560 @@
-//! runner.
+//! Many cells: threads, the run folder, continuing where a run stopped.
+//!
+//! Workers take cells in session order, so that what the cells of a session share is made once
+//! and dropped when the last of them is done; within a session strategies come in a seeded random
+//! order. A failed cell is data and never touches another.
+
+use std::collections::BTreeSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
+use rayon::prelude::*;
+
+use crate::model::offline::Offline;
+use crate::model::{Model, ModelKind};
+use crate::needles::NeedlesError;
+use crate::probe::{self, Probe};
+use crate::record::journal::{self, Journal, JournalError};
+use crate::record::{
+    CellKey, CellRecord, FORMAT_VERSION, Manifest, ModelEntry, SessionEntry, StrategyEntry,
+};
+use crate::replay::{CellName, CpuClock, Models, PreparedSession, Replay, Replayed, replay};
+use crate::scenario::{ReaderSetting, Scenario, SessionSource};
+use crate::session::import::{self, ImportError};
+use crate::session::synthetic::{self, SyntheticError};
+use crate::session::{Session, native};
+use crate::settings::SettingError;
+use crate::strategy::StrategySpec;
+use crate::tokens::{CountedTexts, counter};
+use crate::units::{ContentHash, Tokens};
+
+/// A scenario with its sessions loaded: ready to run.
+#[derive(Debug)]
+pub struct Plan {
+    manifest: Manifest,
+    sessions: Vec<LoadedSession>,
+    scenario: Scenario,
+}
+
+#[derive(Debug)]
+struct LoadedSession {
+    session: Arc<Session>,
+    counts: Arc<CountedTexts>,
+    probes: Vec<Probe>,
+}
+
+impl Plan {
+    /// Loads and counts all sessions of the scenario.
+    pub fn new(scenario: Scenario) -> Result<Self, PlanError> {
+        let loaded: Vec<Vec<LoadedSession>> = scenario
+            .sessions
+            .par_iter()
+            .map(|source| load(source, &scenario.counter))
+            .collect::<Result<_, _>>()?;
+        let sessions: Vec<LoadedSession> = loaded.into_iter().flatten().collect();
+        let mut seen = BTreeSet::new();
+        for loaded in &sessions {
+            if !seen.insert(loaded.session.id().to_owned()) {
+                return Err(PlanError::SessionTwice {
+                    id: loaded.session.id().to_owned(),
+                });
+            }
+        }
+        let entries: Vec<SessionEntry> = sessions.par_iter().map(entry_of).collect();
+        let manifest = manifest_of(&scenario, entries);
+        Ok(Self {
+            manifest,
+            sessions,
+            scenario,
+        })
+    }
+
+    /// What will be run.
+    pub fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+
+    /// The folder this run is found in again: `<scenario>-<8 hex digits of the fingerprint>`.
+    pub fn folder(&self, reports: &Path) -> PathBuf {
+        reports.join(format!(
+            "{}-{}",
+            self.manifest.scenario,
+            &self.manifest.fingerprint[..8]
+        ))
+    }
+
+    /// All cells, in the order in which they are run.
+    pub fn cells(&self) -> Vec<CellKey> {
+        (0..self.sessions.len())
+            .flat_map(|session| {
+                self.arms(session)
+                    .into_iter()
+                    .map(move |arm| (session, arm))
+            })
+            .map(|(session, arm)| self.key(session, arm))
+            .collect()
+    }
+
+    fn key(&self, session: usize, arm: ArmIndex) -> CellKey {
+        CellKey {
+            session: self.sessions[session].session.id().to_owned(),
+            strategy: self.name_of(arm),
+            repeat: arm.repeat,
+        }
+    }
+
+    fn name_of(&self, arm: ArmIndex) -> String {
+        match arm.which {
+            Which::Full => "full".to_owned(),
+            Which::Empty => "empty".to_owned(),
+            Which::Strategy(at) => self.scenario.strategies[at].name().to_owned(),
+        }
+    }
+
+    /// Reference and floor first, then the strategies in seeded random order.
+    fn arms(&self, session: usize) -> Vec<ArmIndex> {
+        let mut arms: Vec<ArmIndex> = (0..self.scenario.strategies.len())
+            .flat_map(|at| {
+                (0..self.scenario.repeats).map(move |repeat| ArmIndex {
+                    which: Which::Strategy(at),
+                    repeat,
+                })
+            })
+            .collect();
+        let mut random = ChaCha8Rng::seed_from_u64(self.scenario.seed ^ (session as u64) << 32);
+        // Fisher–Yates; the bias of the remainder is far below anything an order could matter.
+        for last in (1..arms.len()).rev() {
+            let at = random.next_u64() % (last as u64 + 1);
+            arms.swap(last, usize::try_from(at).unwrap_or(last));
+        }
+        let fixed = [Which::Full, Which::Empty].map(|which| ArmIndex { which, repeat: 0 });
+        fixed.into_iter().chain(arms).collect()
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+struct ArmIndex {
+    which: Which,
+    repeat: u32,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Which {
+    Full,
+    Empty,
+    Strategy(usize),
+}
+
+fn load(source: &SessionSource, counter_name: &str) -> Result<Vec<LoadedSession>, PlanError> {
+    let counts = || -> Result<Arc<CountedTexts>, PlanError> {
+        let counter = counter(counter_name).ok_or_else(|| PlanError::NoCounter {
+            name: counter_name.to_owned(),
+        })?;
+        Ok(Arc::new(CountedTexts::new(counter)))
+    };
+    match source {
+        SessionSource::File(path, _) => import::load(path)?
+            .into_iter()
+            .map(|session| {
+                let counts = counts()?;
+                counts.preload(session.texts());
+                Ok(LoadedSession {
+                    session: Arc::new(session),
+                    counts,
+                    probes: Vec::new(),
+                })
+            })
+            .collect(),
+        SessionSource::Synthetic(recipe) => {
+            let counts = counts()?;
+            let made = synthetic::generate(recipe, &counts)?;
+            counts.preload(made.session.texts());
+            Ok(vec![LoadedSession {
+                session: Arc::new(made.session),
+                counts,
+                probes: Probe::planted(&made.truth),
+            }])
+        }
+    }
+}
+
+fn entry_of(loaded: &LoadedSession) -> SessionEntry {
+    let session = &loaded.session;
+    let mut bytes = Vec::new();
+    // Writing to memory cannot fail; if it did, the hash would only be of less.
+    let _ = native::write(session, &mut bytes);
+    let tokens: Tokens = session
+        .texts()
+        .map(|text| loaded.counts.size(text).tokens)
+        .sum();
+    SessionEntry {
+        id: session.id().to_owned(),
+        hash: ContentHash::of(&bytes).to_string(),
+        format: session.source().format.clone(),
+        messages: session.messages().len(),
+        calls: session.calls().len(),
+        tokens,
+        items: probe::items(session, &loaded.probes).len(),
+        compactions: session.compactions().len(),
+        unknown: session.source().unknown.clone(),
+        warnings: session.source().warnings.clone(),
+    }
+}
+
+fn manifest_of(scenario: &Scenario, sessions: Vec<SessionEntry>) -> Manifest {
+    let offline = ModelEntry {
+        name: "offline".to_owned(),
+        kind: ModelKind::Deterministic,
+    };
+    let reader = match scenario.reader {
+        ReaderSetting::Offline => ModelEntry {
+            name: "bm25-extract".to_owned(),
+            kind: ModelKind::Deterministic,
+        },
+        ReaderSetting::None => ModelEntry {
+            name: "none".to_owned(),
+            kind: ModelKind::Deterministic,
+        },
+    };
+    let mut manifest = Manifest {
+        format: journal::FORMAT.to_owned(),
+        version: FORMAT_VERSION,
+        proctor: env!("CARGO_PKG_VERSION").to_owned(),
+        fingerprint: String::new(),
+        scenario: scenario.name.clone(),
+        counter: scenario.counter.clone(),
+        seed: scenario.seed,
+        window: scenario.window.to_string(),
+        summariser: offline,
+        reader,
+        judge: None,
+        sessions,
+        strategies: scenario
+            .strategies
+            .iter()
+            .map(|spec| StrategyEntry {
+                name: spec.name().to_owned(),
+                description: spec.description().to_owned(),
+                toml: spec.to_toml(),
+            })
+            .collect(),
+        repeats: scenario.repeats,
+    };
+    let bytes = serde_json::to_vec(&manifest).unwrap_or_default();
+    let exact = format!("{:?} {:?}", scenario.window, scenario.trigger);
+    manifest.fingerprint = ContentHash::of_parts([&bytes[..], exact.as_bytes()]).hex(16);
+    manifest
+}
+
+/// Follows a run from outside.
+pub trait Progress: Sync {
+    /// A cell is done.
+    fn cell(&self, record: &CellRecord);
+    /// All cells of a session are done.
+    fn session(&self, id: &str, cells: usize);
+}
+
+/// How many threads, and how to stop early.
+#[derive(Debug)]
+pub struct Workers<'a> {
+    /// Threads.
+    pub threads: usize,
+    /// Once set, no new cell is begun; those under way are finished and written.
+    pub stop: &'a AtomicBool,
+}
+
+/// How a run came out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outcome {
+    /// Cells that were done before.
+    pub already_done: usize,
+    /// Cells that were done now.
+    pub done_now: usize,
+    /// Cells that are still missing.
+    pub outstanding: usize,
+    /// Cells in which Proctor itself failed; they are outstanding too.
+    pub broken: Vec<String>,
+}
+
+/// Runs the cells that are missing from the journal.
+pub fn run(
+    plan: &Plan,
+    journal: &mut Journal,
+    workers: &Workers<'_>,
+    progress: &dyn Progress,
+) -> Result<Outcome, JournalError> {
+    let already_done = plan
+        .cells()
+        .iter()
+        .filter(|key| journal.done().contains(*key))
+        .count();
+    let missing: Vec<(usize, Vec<ArmIndex>)> = (0..plan.sessions.len())
+        .map(|session| {
+            let arms = plan.arms(session);
+            let missing = |arm: &ArmIndex| !journal.done().contains(&plan.key(session, *arm));
+            (session, arms.into_iter().filter(missing).collect())
+        })
+        .collect();
+    let mut outstanding: usize = missing.iter().map(|(_, arms)| arms.len()).sum();
+    let queue = Queue::new(missing);
+    let sink = Mutex::new(Sink {
+        journal,
+        failure: None,
+        broken: Vec::new(),
+        last_sync: now(),
+        done_now: 0,
+    });
+    std::thread::scope(|scope| {
+        for _ in 0..workers.threads.max(1) {
+            scope.spawn(|| {
+                while !workers.stop.load(Ordering::Relaxed) {
+                    let Some((shared, arm)) = queue.take() else {
+                        break;
+                    };
+                    // A panic is a mistake in Proctor; it costs one cell, and is shown as such.
+                    let replay = catch_unwind(AssertUnwindSafe(|| run_cell(plan, &shared, arm)));
+                    let mut sink = sink.lock().unwrap_or_else(PoisonError::into_inner);
+                    let Ok(Ok(replay)) = replay else {
+                        sink.broken.push(plan.key(shared.session, arm).to_string());
+                        continue;
+                    };
+                    if let Err(error) = sink.write(&replay) {
+                        sink.failure = Some(error);
+                        break;
+                    }
+                    progress.cell(&replay.record);
+                    drop(sink);
+                    if let Some(cells) = queue.finished(shared.session) {
+                        progress.session(plan.sessions[shared.session].session.id(), cells);
+                    }
+                }
+            });
+        }
+    });
+    let sink = sink.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let synced = sink.journal.sync();
+    if let Some(error) = sink.failure {
+        return Err(error);
+    }
+    synced?;
+    outstanding -= sink.done_now;
+    Ok(Outcome {
+        already_done,
+        done_now: sink.done_now,
+        outstanding,
+        broken: sink.broken,
+    })
+}
+
+/// What the cells of one session share; made by the first worker that needs it.
+#[derive(Debug)]
+struct Shared {
+    session: usize,
+    prepared: OnceLock<Result<(PreparedSession, Models), NeedlesError>>,
+}
+
+/// Cells in session order; a session's shared part lives while one of its cells is about.
+struct Queue(Mutex<QueueState>);
+
+struct QueueState {
+    sessions: Vec<(usize, std::vec::IntoIter<ArmIndex>, usize, usize)>,
+    next: usize,
+    current: Option<Arc<Shared>>,
+}
+
+impl Queue {
+    fn new(missing: Vec<(usize, Vec<ArmIndex>)>) -> Self {
+        let sessions = missing
+            .into_iter()
+            .filter(|(_, arms)| !arms.is_empty())
+            .map(|(session, arms)| {
+                let cells = arms.len();
+                (session, arms.into_iter(), cells, cells)
+            })
+            .collect();
+        Self(Mutex::new(QueueState {
+            sessions,
+            next: 0,
+            current: None,
+        }))
+    }
+
+    fn take(&self) -> Option<(Arc<Shared>, ArmIndex)> {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            let at = state.next;
+            let (session, arms, ..) = state.sessions.get_mut(at)?;
+            let session = *session;
+            if let Some(arm) = arms.next() {
+                let shared = state
+                    .current
+                    .get_or_insert_with(|| {
+                        Arc::new(Shared {
+                            session,
+                            prepared: OnceLock::new(),
+                        })
+                    })
+                    .clone();
+                return Some((shared, arm));
+            }
+            state.next += 1;
+            state.current = None;
+        }
+    }
+
+    /// Takes note that a cell of this session is done; the number of cells if it was the last.
+    fn finished(&self, session: usize) -> Option<usize> {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (.., left, cells) = state.sessions.iter_mut().find(|entry| entry.0 == session)?;
+        *left -= 1;
+        (*left == 0).then_some(*cells)
+    }
+}
+
+struct Sink<'a> {
+    journal: &'a mut Journal,
+    failure: Option<JournalError>,
+    broken: Vec<String>,
+    last_sync: Instant,
+    done_now: usize,
+}
+
+impl Sink<'_> {
+    fn write(&mut self, replay: &Replay) -> Result<(), JournalError> {
+        self.journal.append(&replay.record)?;
+        self.journal.time(&timing(replay))?;
+        self.done_now += 1;
+        if self.last_sync.elapsed() > Duration::from_secs(1) {
+            self.journal.sync()?;
+            self.last_sync = now();
+        }
+        Ok(())
+    }
+}
+
+fn run_cell<'a>(
+    plan: &Plan,
+    shared: &'a Shared,
+    arm: ArmIndex,
+) -> Result<Replay, &'a NeedlesError> {
+    let loaded = &plan.sessions[shared.session];
+    let made = shared.prepared.get_or_init(|| {
+        let prepared = PreparedSession::new(
+            loaded.session.clone(),
+            loaded.counts.clone(),
+            loaded.probes.clone(),
+        )?;
+        Ok((prepared, models_of(&plan.scenario, loaded)))
+    });
+    let (prepared, models) = made.as_ref()?;
+    let name = CellName {
+        strategy: plan.name_of(arm),
+        repeat: arm.repeat,
+    };
+    let replayed = match arm.which {
+        Which::Full => Ok(Replayed::Full),
+        Which::Empty => Ok(Replayed::Empty),
+        Which::Strategy(at) => arrange(&plan.scenario.strategies[at], plan, prepared),
+    };
+    Ok(match replayed {
+        Ok(replayed) => replay(prepared, name, replayed, models, &ThreadClock),
+        Err(error) => Replay::failed(prepared, name, models, &error),
+    })
+}
+
+fn arrange(
+    spec: &StrategySpec,
+    plan: &Plan,
+    prepared: &PreparedSession,
+) -> Result<Replayed, SettingError> {
+    let window = plan.scenario.window.resolve(
+        prepared.session().context_window(),
+        prepared.largest_prompt().tokens,
+    );
+    Ok(Replayed::Strategy(Box::new(spec.build()?), window))
+}
+
+fn models_of(scenario: &Scenario, loaded: &LoadedSession) -> Models {
+    let offline: Arc<dyn Model> = Arc::new(Offline::new(
+        loaded.counts.counter().clone(),
+        loaded.counts.clone(),
+    ));
+    Models {
+        summariser: offline.clone(),
+        reader: match scenario.reader {
+            ReaderSetting::Offline => Some(offline),
+            ReaderSetting::None => None,
+        },
+        judge: None,
+    }
+}
+
+/// Processor time of the calling thread.
+struct ThreadClock;
+
+impl CpuClock for ThreadClock {
+    fn now(&self) -> Duration {
+        let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+        Duration::new(
+            u64::try_from(time.tv_sec).unwrap_or(0),
+            u32::try_from(time.tv_nsec).unwrap_or(0),
+        )
+    }
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "decides when to flush, and nothing else"
+)]
+fn now() -> Instant {
+    Instant::now()
+}
+
+/// Measured times of one cell, in nanoseconds of processor time.
+fn timing(replay: &Replay) -> serde_json::Value {
+    let mut times: Vec<u128> = replay.strategy_cpu.iter().map(Duration::as_nanos).collect();
+    let total: u128 = times.iter().sum();
+    times.sort_unstable();
+    let at = |percent: usize| {
+        let rank = (times.len() * percent).div_ceil(100).max(1);
+        times.get(rank - 1).copied().unwrap_or(0)
+    };
+    let short = |time: u128| u64::try_from(time).unwrap_or(u64::MAX);
+    serde_json::json!({
+        "session": replay.record.session,
+        "strategy": replay.record.strategy,
+        "repeat": replay.record.repeat,
+        "strategy_cpu_ns": short(total),
+        "p50_ns": short(at(50)),
+        "p95_ns": short(at(95)),
+    })
+}
+
+/// Why a scenario cannot be run.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PlanError {
+    /// A recording cannot be read.
+    #[error(transparent)]
+    Import(#[from] ImportError),
+    /// A synthetic session cannot be made.
+    #[error(transparent)]
+    Synthetic(#[from] SyntheticError),
+    /// There is no such counter.
+    #[error("there is no token counter `{name}`")]
+    NoCounter {
+        /// What was asked for.
+        name: String,
+    },
+    /// Two sessions have the same id.
+    #[error("session `{id}` is there twice: name each recording once")]
+    SessionTwice {
+        /// The id.
+        id: String,
+    },
+}

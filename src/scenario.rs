@@ -1,1 +1,448 @@
-//! scenario.
+//! Scenario files: what is to be run, checked and complete.
+//!
+//! A file, the environment and the command line are laid over each other as one table, which is
+//! read once into a [`Scenario`]. Paths in a file are relative to it.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use crate::session::synthetic::{FAMILIES, Length, Recipe};
+use crate::settings::{Place, Reader, Setting, SettingError, Table, Value, with_suggestion};
+use crate::strategy::StrategySpec;
+use crate::strategy::trigger::{Condition, Trigger};
+use crate::tokens::COUNTERS;
+use crate::units::{Tokens, is_valid_id};
+use crate::window::Window;
+
+/// The scenario that runs when none is named.
+pub const QUICK_START: &str = include_str!("../scenarios/quick-start.toml");
+
+/// What is to be run.
+#[derive(Debug, Clone)]
+pub struct Scenario {
+    /// Its name, which becomes part of the run folder's.
+    pub name: String,
+    /// One sentence, printed above the table.
+    pub description: String,
+    /// Orders strategies within a session.
+    pub seed: u64,
+    /// Name of the token counter.
+    pub counter: String,
+    /// Repeats of each cell.
+    pub repeats: u32,
+    /// The window of each session.
+    pub window: WindowSetting,
+    /// When the controls compact.
+    pub trigger: Trigger,
+    /// Where sessions come from, in order.
+    pub sessions: Vec<SessionSource>,
+    /// What is compared, in order.
+    pub strategies: Vec<StrategySpec>,
+    /// Whether probes are asked of a reader; survival is measured all the same.
+    pub reader: ReaderSetting,
+}
+
+/// How large the window is.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct WindowSetting {
+    /// The mode.
+    pub mode: WindowMode,
+    /// Tokens the model may write in one response.
+    pub max_output: Tokens,
+    /// Tokens the provider adds to the prompt when it decides whether the prompt fits.
+    pub overflow_reserve: Tokens,
+}
+
+/// Where the window's size comes from.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum WindowMode {
+    /// This many tokens; without a number the session's own window, else 200,000.
+    Native(Option<Tokens>),
+    /// This share of the largest prompt of the full history, so that short sessions exercise
+    /// every strategy.
+    Fit(f64),
+}
+
+impl WindowSetting {
+    /// The window for one session: `recorded` is the one it names, `largest` its largest prompt.
+    pub fn resolve(&self, recorded: Option<Tokens>, largest: Tokens) -> Window {
+        let tokens = match self.mode {
+            WindowMode::Native(tokens) => tokens.or(recorded).unwrap_or(Window::DEFAULT_TOKENS),
+            WindowMode::Fit(fraction) => largest.fraction(fraction),
+        };
+        Window {
+            tokens,
+            max_output: self.max_output,
+            overflow_reserve: self.overflow_reserve,
+        }
+    }
+}
+
+impl fmt::Display for WindowSetting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.mode {
+            WindowMode::Native(None) => f.write_str("native")?,
+            WindowMode::Native(Some(tokens)) => write!(f, "{tokens} tokens")?,
+            WindowMode::Fit(fraction) => write!(f, "fit:{fraction}")?,
+        }
+        if self.max_output > Tokens::ZERO {
+            write!(f, ", {} reserved for output", self.max_output)?;
+        }
+        Ok(())
+    }
+}
+
+/// Where sessions come from.
+#[derive(Debug, Clone, PartialEq)]
+pub enum SessionSource {
+    /// A recording, with what named it.
+    File(PathBuf, Place),
+    /// Made to order.
+    Synthetic(Recipe),
+}
+
+/// Who answers probes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReaderSetting {
+    /// The deterministic `bm25-extract`.
+    Offline,
+    /// Nobody: probes are not asked.
+    None,
+}
+
+impl Scenario {
+    /// Reads a scenario. `folder` is where its relative paths start.
+    pub fn read(table: &Table, folder: &Path) -> Result<Self, SettingError> {
+        let mut reader = Reader::new(table, "");
+        let name = reader.text("name")?.unwrap_or("scenario").to_owned();
+        if !is_valid_id(&name) || name.len() > 60 {
+            let problem = format!("`name` must be `[a-z0-9][a-z0-9._@-]*`, not `{name}`");
+            return Err(SettingError::new(place_of(table, "name"), problem));
+        }
+        let description = reader.text("description")?.unwrap_or_default().to_owned();
+        let seed = reader.whole("seed", 0, u64::MAX)?.unwrap_or(1);
+        let counters: Vec<&'static str> = COUNTERS.iter().map(|(name, _)| *name).collect();
+        let counter = reader
+            .choice("counter", &counters)?
+            .unwrap_or("o200k")
+            .to_owned();
+        let repeats = small(reader.whole("repeats", 1, 1_000)?.unwrap_or(1));
+        let (window, trigger) = read_window(reader.table("window")?)?;
+        let reader_setting = read_models(reader.table("models")?)?;
+        let mut sessions = Vec::new();
+        for table in reader.tables("sessions")? {
+            read_sessions(table, folder, &mut sessions)?;
+        }
+        let mut strategies: Vec<StrategySpec> = Vec::new();
+        for table in reader.tables("strategies")? {
+            let spec = read_strategy(table, &trigger)?;
+            if strategies.iter().any(|other| other.name() == spec.name()) {
+                let problem = format!("strategy `{}` is named twice", spec.name());
+                return Err(SettingError::new(table.place(), problem));
+            }
+            strategies.push(spec);
+        }
+        reader.finish()?;
+        if sessions.is_empty() {
+            return Err(
+                SettingError::new(table.place(), "the scenario names no session")
+                    .with_hint("add `[[sessions]]` with `path = \"…\"` or `synthetic = { … }`"),
+            );
+        }
+        if strategies.is_empty() {
+            return Err(
+                SettingError::new(table.place(), "the scenario names no strategy")
+                    .with_hint("add `[[strategies]]` with `preset = \"observation-masking\"`"),
+            );
+        }
+        Ok(Self {
+            name,
+            description,
+            seed,
+            counter,
+            repeats,
+            window,
+            trigger,
+            sessions,
+            strategies,
+            reader: reader_setting,
+        })
+    }
+}
+
+fn place_of<'a>(table: &'a Table, key: &str) -> &'a Place {
+    table
+        .get(key)
+        .map_or(table.place(), |setting| &setting.place)
+}
+
+fn small(number: u64) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
+
+fn read_window(reader: Option<Reader<'_>>) -> Result<(WindowSetting, Trigger), SettingError> {
+    // The default of the controls: cut at four fifths of the window.
+    let mut trigger = Trigger::of(Condition::WindowFraction(0.8));
+    let mut window = WindowSetting {
+        mode: WindowMode::Native(None),
+        max_output: Tokens::ZERO,
+        overflow_reserve: Tokens::ZERO,
+    };
+    let Some(mut reader) = reader else {
+        return Ok((window, trigger));
+    };
+    let mode = reader.choice("mode", &["native", "fit"])?;
+    let fraction = reader.fraction("fraction")?;
+    let tokens = reader.whole("tokens", 1, u64::MAX)?.map(Tokens);
+    window.mode = match (mode, fraction, tokens) {
+        (Some("fit"), Some(fraction), None) if fraction > 0.0 => WindowMode::Fit(fraction),
+        (Some("fit"), _, None) => {
+            return Err(
+                SettingError::new(reader.place(), "`window.fraction` must be set")
+                    .with_hint("with `mode = \"fit\"`, as in `fraction = 0.6`"),
+            );
+        }
+        (Some("fit"), _, Some(_)) => {
+            let problem = "`window.tokens` has no meaning with `mode = \"fit\"`";
+            return Err(SettingError::new(reader.place(), problem));
+        }
+        (_, None, tokens) => WindowMode::Native(tokens),
+        (_, Some(_), _) => {
+            let problem = "`window.fraction` needs `mode = \"fit\"`";
+            return Err(SettingError::new(reader.place(), problem));
+        }
+    };
+    if let Some(tokens) = reader.whole("max_output", 0, u64::MAX)? {
+        window.max_output = Tokens(tokens);
+    }
+    if let Some(tokens) = reader.whole("overflow_reserve", 0, u64::MAX)? {
+        window.overflow_reserve = Tokens(tokens);
+    }
+    if let Some(setting) = reader.setting("trigger") {
+        trigger = Trigger::read("window.trigger", setting)?;
+    }
+    reader.finish()?;
+    Ok((window, trigger))
+}
+
+fn read_models(reader: Option<Reader<'_>>) -> Result<ReaderSetting, SettingError> {
+    let Some(mut reader) = reader else {
+        return Ok(ReaderSetting::Offline);
+    };
+    reader.choice("summariser", &["offline"])?;
+    let setting = match reader.choice("reader", &["offline", "none"])? {
+        Some("none") => ReaderSetting::None,
+        _ => ReaderSetting::Offline,
+    };
+    reader.finish()?;
+    Ok(setting)
+}
+
+fn read_sessions(
+    table: &Table,
+    folder: &Path,
+    sessions: &mut Vec<SessionSource>,
+) -> Result<(), SettingError> {
+    let mut reader = Reader::new(table, "sessions");
+    let path = reader.text("path")?;
+    let count = small(reader.whole("count", 1, 100_000)?.unwrap_or(1));
+    let recipe = match reader.table("synthetic")? {
+        Some(recipe) => Some(read_recipe(recipe)?),
+        None => None,
+    };
+    match (path, recipe) {
+        (Some(path), None) if table.get("count").is_none() => {
+            let place = place_of(table, "path").clone();
+            sessions.push(SessionSource::File(folder.join(path), place));
+        }
+        (None, Some(recipe)) => {
+            for n in 0..u64::from(count) {
+                let seed = recipe.seed.wrapping_add(n);
+                sessions.push(SessionSource::Synthetic(Recipe {
+                    seed,
+                    ..recipe.clone()
+                }));
+            }
+        }
+        (Some(_), None) => {
+            let problem = "`sessions.count` needs `synthetic`: a file is read once";
+            return Err(SettingError::new(place_of(table, "count"), problem));
+        }
+        _ => {
+            let problem = "`[[sessions]]` needs either `path` or `synthetic`";
+            return Err(SettingError::new(table.place(), problem));
+        }
+    }
+    reader.finish()
+}
+
+fn read_recipe(mut reader: Reader<'_>) -> Result<Recipe, SettingError> {
+    let place = reader.place();
+    let families: Vec<&'static str> = FAMILIES.iter().map(|family| family.name()).collect();
+    let Some(family) = reader.choice("family", &families)? else {
+        let error = SettingError::new(place, "`synthetic.family` must be set");
+        return Err(with_suggestion(error, "", families));
+    };
+    let seed = reader.whole("seed", 0, u64::MAX)?.unwrap_or(1);
+    let rounds = reader.whole("rounds", 1, 1_000_000)?;
+    let tokens = reader.whole("tokens", 1_000, 1_000_000_000)?;
+    let length = match (rounds, tokens) {
+        (Some(rounds), None) => Length::Rounds(small(rounds)),
+        (None, Some(tokens)) => Length::Tokens(Tokens(tokens)),
+        _ => {
+            let problem = "`synthetic` needs either `rounds` or `tokens`";
+            return Err(SettingError::new(place, problem));
+        }
+    };
+    let fact_percent = small(reader.whole("fact_percent", 0, 400)?.unwrap_or(100));
+    reader.finish()?;
+    Ok(Recipe {
+        family: family.to_owned(),
+        seed,
+        length,
+        fact_percent,
+    })
+}
+
+fn read_strategy(table: &Table, trigger: &Trigger) -> Result<StrategySpec, SettingError> {
+    let mut reader = Reader::new(table, "strategies");
+    let preset = reader.text("preset")?;
+    let name = reader.text("name")?;
+    let set = reader.setting("set");
+    let mut spec = if let Some(preset) = preset {
+        if let Some(setting) = table.get("stage") {
+            let problem = "`stage` has no meaning beside `preset`: use `set`, or write a preset";
+            return Err(SettingError::new(&setting.place, problem));
+        }
+        let mut spec = StrategySpec::parse(preset, trigger, place_of(table, "preset"))?;
+        if let Some(name) = name {
+            spec = spec.renamed(name, place_of(table, "name"))?;
+        }
+        reader.finish()?;
+        spec
+    } else {
+        let Some(name) = name else {
+            let problem = "`[[strategies]]` needs `preset`, or `name` and stages";
+            return Err(SettingError::new(table.place(), problem));
+        };
+        let mut own = table.clone();
+        own.remove("name");
+        own.remove("set");
+        StrategySpec::of(name, own, trigger)?.renamed(name, place_of(table, "name"))?
+    };
+    match set {
+        None => {}
+        Some(Setting {
+            value: Value::Table(knobs),
+            ..
+        }) => {
+            for (path, setting) in knobs.entries() {
+                spec = with_flattened(spec, path, setting)?;
+            }
+        }
+        Some(setting) => {
+            return Err(
+                SettingError::new(&setting.place, "`strategies.set` must be a table")
+                    .with_hint("as in `set = { clear_results.keep_last = 5 }`"),
+            );
+        }
+    }
+    Ok(spec)
+}
+
+/// `set = { a.b = 1 }` and `set = { "a.b" = 1 }` mean the same.
+fn with_flattened(
+    spec: StrategySpec,
+    path: &str,
+    setting: &Setting,
+) -> Result<StrategySpec, SettingError> {
+    match &setting.value {
+        Value::Table(inner) if path.rsplit('.').next() != Some("when") => inner
+            .entries()
+            .iter()
+            .try_fold(spec, |spec, (key, setting)| {
+                with_flattened(spec, &format!("{path}.{key}"), setting)
+            }),
+        _ => spec.with(path, setting.clone()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, says: &str) {
+        let said = Table::parse("s.toml", text)
+            .and_then(|table| Scenario::read(&table, Path::new("/base")))
+            .map_or_else(
+                |error| error.to_string(),
+                |scenario| format!("{scenario:?}"),
+            );
+        assert!(said.contains(says), "{said}\n\ndoes not say\n\n{says}");
+    }
+
+    #[test]
+    fn mistakes_are_named_with_their_line() {
+        let good = "[[sessions]]\npath = 'a.jsonl'\n[[strategies]]\npreset = 'none'\n";
+        check(good, "/base/a.jsonl");
+        check(
+            "nam = 'x'\n",
+            "line 1: unknown key `nam`, did you mean `name`?",
+        );
+        check(
+            "[[strategies]]\npreset = 'none'",
+            "the scenario names no session",
+        );
+        check("[[sessions]]\npath = 'a'", "the scenario names no strategy");
+        check("name = '../x'", "`name` must be");
+        check("[window]\nmode = 'fit'", "`window.fraction` must be set");
+        check(
+            "[window]\nfraction = 0.5",
+            "`window.fraction` needs `mode = \"fit\"`",
+        );
+        check(
+            "[[strategies]]\n\npreset = 'nome'",
+            "line 3: unknown strategy `nome`, did you mean `none`?",
+        );
+        check(
+            "[[strategies]]\npreset = 'observation-masking'\nset = { clear_results.keep_last = 0 }",
+            "line 3: `clear_results.keep_last` must be a whole number of at least 1, not `0`",
+        );
+        check(
+            "[[strategies]]\npreset = 'none'\n[[strategies]]\npreset = 'none'",
+            "line 3: strategy `none` is named twice",
+        );
+        check(
+            "[[sessions]]\nsynthetic = { family = 'code-review' }",
+            "needs either `rounds` or `tokens`",
+        );
+        check(
+            "[[sessions]]\nsynthetic = { family = 'code-reveiw', rounds = 3 }",
+            "did you mean `code-review`?",
+        );
+        check(
+            "[[strategies]]\nname = 'mine'\n[[strategies.stage]]\nkind = 'clear_result'",
+            "line 4: unknown stage kind `clear_result`, did you mean `clear_results`?",
+        );
+    }
+
+    #[test]
+    fn a_window_comes_from_the_scenario_the_session_or_the_default() {
+        let window = |mode| WindowSetting {
+            mode,
+            max_output: Tokens::ZERO,
+            overflow_reserve: Tokens::ZERO,
+        };
+        let resolve = |mode, recorded: Option<u64>| {
+            window(mode)
+                .resolve(recorded.map(Tokens), Tokens(1_000))
+                .tokens
+                .0
+        };
+        assert_eq!(resolve(WindowMode::Native(None), None), 200_000);
+        assert_eq!(resolve(WindowMode::Native(None), Some(7)), 7);
+        assert_eq!(resolve(WindowMode::Native(Some(Tokens(9))), Some(7)), 9);
+        assert_eq!(resolve(WindowMode::Fit(0.6), Some(7)), 600);
+    }
+}

@@ -128,6 +128,11 @@ impl CountedTexts {
         self.counter.name()
     }
 
+    /// The counter.
+    pub fn counter(&self) -> &Arc<dyn TokenCounter> {
+        &self.counter
+    }
+
     /// The size of `text`, counted now if it was never seen.
     pub fn size(&self, text: &Arc<str>) -> Size {
         if let Some(size) = self

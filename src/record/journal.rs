@@ -1,1 +1,438 @@
-//! The journal.
+//! The run folder: a manifest, and a journal of finished cells that survives being killed.
+//!
+//! A cell is one line, written with one `write`. A line that was cut off by a crash is the last
+//! one; it is dropped when the journal is opened again, and its cell is run once more.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use super::{CellKey, CellRecord, FORMAT_VERSION, Manifest};
+
+/// Name of the manifest in its folder.
+pub const MANIFEST: &str = "run.json";
+/// Name of the journal in its folder.
+pub const CELLS: &str = "cells.jsonl";
+/// Name of the file of measured times in its folder.
+pub const TIMINGS: &str = "timings.jsonl";
+const LOCK: &str = "lock";
+/// The value of `format` in a manifest.
+pub const FORMAT: &str = "proctor-run";
+
+/// An open run folder. While it is open, no other process can open it.
+#[derive(Debug)]
+pub struct Journal {
+    folder: PathBuf,
+    cells: File,
+    timings: File,
+    done: BTreeSet<CellKey>,
+    _lock: File,
+}
+
+/// A run folder, read.
+#[derive(Debug, Clone)]
+pub struct Run {
+    /// What was run.
+    pub manifest: Manifest,
+    /// The finished cells, sorted by session, strategy and repeat.
+    pub cells: Vec<CellRecord>,
+}
+
+impl Journal {
+    /// Opens the folder, making it if it is not there, and reads which cells are done.
+    ///
+    /// A folder that holds another run is refused, and nothing in it is changed.
+    pub fn open(folder: &Path, manifest: &Manifest) -> Result<Self, JournalError> {
+        let at = |path: &Path| {
+            let path = path.to_owned();
+            move |source| JournalError::Io { path, source }
+        };
+        fs::create_dir_all(folder).map_err(at(folder))?;
+        let lock_path = folder.join(LOCK);
+        let lock = private(OpenOptions::new().create(true).truncate(false).write(true))
+            .open(&lock_path)
+            .map_err(at(&lock_path))?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(fs::TryLockError::WouldBlock) => {
+                return Err(JournalError::Locked {
+                    folder: folder.to_owned(),
+                });
+            }
+            Err(fs::TryLockError::Error(source)) => return Err(at(&lock_path)(source)),
+        }
+        let manifest_path = folder.join(MANIFEST);
+        if manifest_path.exists() {
+            let existing = read_manifest(&manifest_path)?;
+            if existing.fingerprint != manifest.fingerprint {
+                return Err(JournalError::AnotherRun {
+                    folder: folder.to_owned(),
+                    holds: existing.fingerprint,
+                    wanted: manifest.fingerprint.clone(),
+                });
+            }
+        } else {
+            write_whole(&manifest_path, &to_json(manifest)?)?;
+        }
+        let cells_path = folder.join(CELLS);
+        let mut cells = private(
+            OpenOptions::new()
+                .create(true)
+                .truncate(false)
+                .read(true)
+                .write(true),
+        )
+        .open(&cells_path)
+        .map_err(at(&cells_path))?;
+        let (records, good) = read_cells(&cells_path, &cells)?;
+        cells.set_len(good).map_err(at(&cells_path))?;
+        cells.seek(SeekFrom::Start(good)).map_err(at(&cells_path))?;
+        let timings_path = folder.join(TIMINGS);
+        let timings = private(OpenOptions::new().create(true).append(true))
+            .open(&timings_path)
+            .map_err(at(&timings_path))?;
+        Ok(Self {
+            folder: folder.to_owned(),
+            cells,
+            timings,
+            done: records.iter().map(CellRecord::key).collect(),
+            _lock: lock,
+        })
+    }
+
+    /// The folder.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// The cells that are done.
+    pub fn done(&self) -> &BTreeSet<CellKey> {
+        &self.done
+    }
+
+    /// Writes one finished cell, in one `write`.
+    pub fn append(&mut self, record: &CellRecord) -> Result<(), JournalError> {
+        let mut line = serde_json::to_vec(record).map_err(|source| JournalError::Unwritable {
+            cell: record.key().to_string(),
+            source,
+        })?;
+        line.push(b'\n');
+        self.write(&line)?;
+        self.done.insert(record.key());
+        Ok(())
+    }
+
+    fn write(&mut self, line: &[u8]) -> Result<(), JournalError> {
+        self.cells
+            .write_all(line)
+            .map_err(|source| JournalError::Io {
+                path: self.folder.join(CELLS),
+                source,
+            })
+    }
+
+    /// Writes one line of measured times. They are the only bytes that may differ between runs.
+    pub fn time(&mut self, line: &serde_json::Value) -> Result<(), JournalError> {
+        writeln!(self.timings, "{line}").map_err(|source| JournalError::Io {
+            path: self.folder.join(TIMINGS),
+            source,
+        })
+    }
+
+    /// Waits until all that was written is on disk.
+    pub fn sync(&mut self) -> Result<(), JournalError> {
+        self.cells.sync_data().map_err(|source| JournalError::Io {
+            path: self.folder.join(CELLS),
+            source,
+        })
+    }
+}
+
+impl Run {
+    /// Reads a run folder, finished or not, without locking it.
+    pub fn read(folder: &Path) -> Result<Self, JournalError> {
+        let manifest = read_manifest(&folder.join(MANIFEST))?;
+        let path = folder.join(CELLS);
+        let cells = match File::open(&path) {
+            Ok(file) => read_cells(&path, &file)?.0,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+            Err(source) => return Err(JournalError::Io { path, source }),
+        };
+        let sorted: BTreeMap<CellKey, CellRecord> =
+            cells.into_iter().map(|cell| (cell.key(), cell)).collect();
+        Ok(Self {
+            manifest,
+            cells: sorted.into_values().collect(),
+        })
+    }
+}
+
+/// Reads all whole lines; returns the records and how many bytes they take.
+fn read_cells(path: &Path, file: &File) -> Result<(Vec<CellRecord>, u64), JournalError> {
+    let at = |source| JournalError::Io {
+        path: path.to_owned(),
+        source,
+    };
+    let mut reader = BufReader::new(file);
+    reader.seek(SeekFrom::Start(0)).map_err(at)?;
+    let mut records = Vec::new();
+    let mut good = 0;
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        let length = reader.read_until(b'\n', &mut line).map_err(at)?;
+        // Without its line feed, the last line was cut off by a crash.
+        if length == 0 || line.last() != Some(&b'\n') {
+            return Ok((records, good));
+        }
+        let record = serde_json::from_slice(&line).map_err(|source| JournalError::BadLine {
+            path: path.to_owned(),
+            line: records.len() + 1,
+            source,
+        })?;
+        records.push(record);
+        good += length as u64;
+    }
+}
+
+fn read_manifest(path: &Path) -> Result<Manifest, JournalError> {
+    let text = fs::read_to_string(path).map_err(|source| JournalError::Io {
+        path: path.to_owned(),
+        source,
+    })?;
+    let bad = |source| JournalError::BadLine {
+        path: path.to_owned(),
+        line: 1,
+        source,
+    };
+    let value: serde_json::Value = serde_json::from_str(&text).map_err(bad)?;
+    let version = value.get("version").and_then(serde_json::Value::as_u64);
+    if value.get("format").and_then(serde_json::Value::as_str) != Some(FORMAT) {
+        return Err(JournalError::NoRun {
+            path: path.to_owned(),
+        });
+    }
+    match version {
+        Some(version) if version <= u64::from(FORMAT_VERSION) => {}
+        _ => {
+            return Err(JournalError::Newer {
+                path: path.to_owned(),
+                version,
+            });
+        }
+    }
+    serde_json::from_value(value).map_err(bad)
+}
+
+fn to_json(manifest: &Manifest) -> Result<Vec<u8>, JournalError> {
+    let mut bytes =
+        serde_json::to_vec_pretty(manifest).map_err(|source| JournalError::Unwritable {
+            cell: MANIFEST.to_owned(),
+            source,
+        })?;
+    bytes.push(b'\n');
+    Ok(bytes)
+}
+
+/// Writes a whole file at once: beside its place first, then renamed.
+pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), JournalError> {
+    let at = |source| JournalError::Io {
+        path: path.to_owned(),
+        source,
+    };
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(".part");
+    let part = path.with_file_name(name);
+    let mut file = private(OpenOptions::new().create(true).truncate(true).write(true))
+        .open(&part)
+        .map_err(at)?;
+    file.write_all(bytes)
+        .and_then(|()| file.sync_data())
+        .map_err(at)?;
+    fs::rename(&part, path).map_err(at)
+}
+
+/// Run folders hold text of sessions: only their owner may read them.
+fn private(options: &mut OpenOptions) -> &mut OpenOptions {
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
+    options
+}
+
+/// Why a run folder cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum JournalError {
+    /// A file cannot be read or written.
+    #[error("cannot use `{}`", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// A line is not what this build writes.
+    #[error("`{}`: line {line} is damaged", path.display())]
+    BadLine {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
+        /// What is wrong with it.
+        #[source]
+        source: serde_json::Error,
+    },
+    /// The folder is in use.
+    #[error("another process is running in `{}`", folder.display())]
+    Locked {
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// The folder holds another run.
+    #[error("`{}` holds run {holds}, and this is run {wanted}: name another folder", folder.display())]
+    AnotherRun {
+        /// The folder.
+        folder: PathBuf,
+        /// Fingerprint of what is there.
+        holds: String,
+        /// Fingerprint of what was to be run.
+        wanted: String,
+    },
+    /// The folder holds no run at all.
+    #[error("`{}` is not the manifest of a run", path.display())]
+    NoRun {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The folder was written by a newer Proctor.
+    #[error(
+        "`{}` has format version {}, and this build reads up to {FORMAT_VERSION}: use a newer proctor",
+        path.display(),
+        version.map_or_else(|| "?".to_owned(), |version| version.to_string())
+    )]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        version: Option<u64>,
+    },
+    /// A record cannot be written as JSON.
+    #[error("cannot write `{cell}` as JSON")]
+    Unwritable {
+        /// The cell or file.
+        cell: String,
+        /// Why.
+        #[source]
+        source: serde_json::Error,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::ModelKind;
+    use crate::record::{ActionSupport, Arm, End, ModelEntry};
+    use crate::units::Tokens;
+
+    fn manifest(fingerprint: &str) -> Manifest {
+        let model = ModelEntry {
+            name: "offline".to_owned(),
+            kind: ModelKind::Deterministic,
+        };
+        Manifest {
+            format: FORMAT.to_owned(),
+            version: FORMAT_VERSION,
+            proctor: "0".to_owned(),
+            fingerprint: fingerprint.to_owned(),
+            scenario: "s".to_owned(),
+            counter: "chars/4".to_owned(),
+            seed: 1,
+            window: "native".to_owned(),
+            summariser: model.clone(),
+            reader: model,
+            judge: None,
+            sessions: Vec::new(),
+            strategies: Vec::new(),
+            repeats: 1,
+        }
+    }
+
+    fn cell(session: &str) -> CellRecord {
+        CellRecord {
+            session: session.to_owned(),
+            strategy: "none".to_owned(),
+            repeat: 0,
+            arm: Arm::Strategy,
+            end: End::Completed,
+            planned_calls: 1,
+            reached_calls: 1,
+            window: None,
+            fixed_tokens: Tokens(0),
+            prompt_tokens: vec![Tokens(1)],
+            model_calls: Vec::new(),
+            compactions: Vec::new(),
+            failures: Vec::new(),
+            violations: Vec::new(),
+            overflows: Vec::new(),
+            action_support: ActionSupport::default(),
+            probes: Vec::new(),
+            counter_error: None,
+            saved_texts: 0,
+        }
+    }
+
+    #[test]
+    fn a_torn_last_line_is_dropped_and_written_over() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut journal = Journal::open(folder.path(), &manifest("a")).unwrap();
+        journal.append(&cell("one")).unwrap();
+        journal.append(&cell("two")).unwrap();
+        drop(journal);
+        let path = folder.path().join(CELLS);
+        let whole = fs::read(&path).unwrap();
+        fs::write(&path, &whole[..whole.len() - 7]).unwrap();
+        let mut journal = Journal::open(folder.path(), &manifest("a")).unwrap();
+        assert_eq!(journal.done().len(), 1);
+        journal.append(&cell("two")).unwrap();
+        drop(journal);
+        assert_eq!(fs::read(&path).unwrap(), whole);
+        assert_eq!(
+            Run::read(folder.path()).unwrap().cells,
+            [cell("one"), cell("two")]
+        );
+    }
+
+    #[test]
+    fn another_run_a_second_process_and_damage_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let open = |fingerprint| Journal::open(folder.path(), &manifest(fingerprint));
+        let first = open("a").unwrap();
+        assert!(matches!(open("a"), Err(JournalError::Locked { .. })));
+        drop(first);
+        assert!(matches!(open("b"), Err(JournalError::AnotherRun { .. })));
+        fs::write(folder.path().join(CELLS), "{}\n").unwrap();
+        assert!(matches!(
+            open("a"),
+            Err(JournalError::BadLine { line: 1, .. })
+        ));
+        assert_eq!(
+            fs::read_to_string(folder.path().join(CELLS)).unwrap(),
+            "{}\n"
+        );
+        let newer = fs::read_to_string(folder.path().join(MANIFEST)).unwrap();
+        fs::write(
+            folder.path().join(MANIFEST),
+            newer.replace("\"version\": 1", "\"version\": 99"),
+        )
+        .unwrap();
+        assert!(matches!(
+            open("a"),
+            Err(JournalError::Newer {
+                version: Some(99),
+                ..
+            })
+        ));
+    }
+}

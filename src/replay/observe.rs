@@ -4,13 +4,23 @@
 //! observers are made.
 
 use std::fmt::Debug;
+use std::sync::Arc;
 
+use self::action_support::{ActionAtoms, ActionSupportObserver};
+use self::counter_error::CounterErrors;
+use self::survival::{SurvivalObserver, SurvivalPlan};
+use self::validity::Validity;
+use super::Replayed;
 use crate::context::{Applied, Context, Entry};
+use crate::needles::NeedlesError;
+use crate::probe::grade::Rules;
+use crate::probe::{Item, Probe};
 use crate::record::CellRecord;
 use crate::session::{Message, Session};
 use crate::tokens::Size;
 
 pub mod action_support;
+pub mod counter_error;
 pub mod survival;
 pub mod validity;
 
@@ -54,4 +64,57 @@ pub struct CallView<'a> {
     pub fixed: Size,
     /// The recorded answer.
     pub response: &'a Message,
+}
+
+/// What the observers of all cells of one session share.
+#[derive(Debug)]
+pub struct Watched {
+    plan: Arc<SurvivalPlan>,
+    atoms: Arc<ActionAtoms>,
+    rules: Rules,
+}
+
+impl Watched {
+    /// Prepares to watch a session that is asked these probes.
+    pub fn new(session: &Session, probes: Vec<Probe>) -> Result<Self, NeedlesError> {
+        let rules = Rules::new(&probes);
+        let plan = Arc::new(SurvivalPlan::new(session, probes.into())?);
+        let atoms = Arc::new(ActionAtoms::new(session)?);
+        Ok(Self { plan, atoms, rules })
+    }
+
+    /// The probes.
+    pub fn probes(&self) -> &[Probe] {
+        self.plan.probes()
+    }
+
+    /// All items, by call, then by probe.
+    pub fn items(&self) -> &[Item] {
+        self.plan.items()
+    }
+
+    /// The items that are due at a call.
+    pub fn items_at(&self, call: usize) -> &[Item] {
+        self.plan.due(call)
+    }
+
+    /// The rules by which answers are graded.
+    pub fn rules(&self) -> &Rules {
+        &self.rules
+    }
+}
+
+/// The observers of one cell: a new measurement is one line here.
+pub fn observers(watched: &Watched, replayed: &Replayed) -> Vec<Box<dyn Observer>> {
+    let mut observers: Vec<Box<dyn Observer>> = vec![
+        Box::new(SurvivalObserver::new(watched.plan.clone())),
+        Box::new(ActionSupportObserver::new(watched.atoms.clone())),
+    ];
+    match replayed {
+        Replayed::Full => observers.push(Box::new(CounterErrors::default())),
+        Replayed::Strategy(..) => observers.push(Box::new(Validity::default())),
+        // The floor sends no messages: there is nothing to check.
+        Replayed::Empty => {}
+    }
+    observers
 }

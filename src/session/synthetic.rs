@@ -51,6 +51,15 @@ pub enum Length {
     Tokens(Tokens),
 }
 
+impl std::fmt::Display for Length {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Rounds(rounds) => write!(f, "{rounds} rounds"),
+            Self::Tokens(tokens) => write!(f, "{tokens} tokens"),
+        }
+    }
+}
+
 /// A generated session with what was planted in it.
 #[derive(Debug, Clone)]
 pub struct Generated {

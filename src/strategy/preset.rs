@@ -9,8 +9,9 @@ use super::pipeline::{Pipeline, Slot};
 use super::stage::{self, STAGES};
 use super::trigger::{Condition, Trigger};
 use crate::settings::{
-    Place, Reader, Setting, SettingError, Table, Value, did_you_mean, with_suggestion,
+    Place, Reader, Setting, SettingError, Table, Value, did_you_mean, parse_value, with_suggestion,
 };
+use crate::units::is_valid_id;
 
 /// The presets that are compiled in: one file and one line each.
 pub static PRESETS: &[(&str, &str)] = &[
@@ -64,6 +65,38 @@ impl StrategySpec {
         };
         let table = Table::parse(&format!("presets/{name}.toml"), text)?;
         Self::of(name, table, trigger)
+    }
+
+    /// As [`StrategySpec::named`], with overrides in brackets, as names are printed:
+    /// `observation-masking[clear_results.keep_last=5,clear_results.every=10]`.
+    pub fn parse(text: &str, trigger: &Trigger, place: &Place) -> Result<Self, SettingError> {
+        let Some((name, overrides)) = text
+            .split_once('[')
+            .and_then(|(name, rest)| Some((name, rest.strip_suffix(']')?)))
+        else {
+            return Self::named(text, trigger, place);
+        };
+        let mut spec = Self::named(name, trigger, place)?;
+        for item in overrides.split(',') {
+            let Some((path, value)) = item.split_once('=') else {
+                let problem =
+                    format!("`{item}` in `{text}` sets nothing: write `stage.knob=value`");
+                return Err(SettingError::new(place, problem));
+            };
+            spec = spec.with(path.trim(), parse_value(value.trim(), place))?;
+        }
+        Ok(spec)
+    }
+
+    /// The same strategy under another name: `[a-z0-9][a-z0-9._@-]*`.
+    pub fn renamed(mut self, name: &str, place: &Place) -> Result<Self, SettingError> {
+        if !is_valid_id(name) || RESERVED.contains(&name) {
+            let problem = format!("a strategy cannot be called `{name}`");
+            return Err(SettingError::new(place, problem)
+                .with_hint("names are `[a-z0-9][a-z0-9._@-]*`, and neither `full` nor `empty`"));
+        }
+        name.clone_into(&mut self.name);
+        Ok(self)
     }
 
     /// A strategy of the user's own, written out in `table`.
@@ -177,9 +210,8 @@ impl StrategySpec {
                     names.iter().map(String::as_str),
                 ));
             };
-            let mut stages = match self.table.remove("stage") {
-                Some(stages) => stages,
-                None => return Err(wrong(format!("strategy `{}` has no stages", self.name))),
+            let Some(mut stages) = self.table.remove("stage") else {
+                return Err(wrong(format!("strategy `{}` has no stages", self.name)));
             };
             if let Value::List(items) = &mut stages.value
                 && let Some(Setting {

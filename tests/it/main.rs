@@ -2,15 +2,19 @@
 #![expect(
     clippy::disallowed_methods,
     clippy::print_stdout,
-    reason = "tests find the shared data through the environment and say what they skipped"
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "tests find the shared data through the environment, say what they skipped, and fail loudly"
 )]
 
 mod architecture;
 mod contexts;
 mod import;
+mod laws;
 mod metrics;
 mod probes;
 mod replay;
 mod shared;
+mod support;
 mod synthetic;
 mod validity;

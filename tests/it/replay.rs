@@ -1,1 +1,378 @@
-//! Tests of replay.
+//! The loop: what reaches strategies and observers, and how sessions die.
+
+use std::sync::{Arc, Mutex};
+
+use proctor::context::{Applied, Context, Edit, Entry, Origin, Patch};
+use proctor::model::CallFailure;
+use proctor::model::scripted::{Scripted, When, response};
+use proctor::record::{CellRecord, End};
+use proctor::replay::observe::{CallView, Observer};
+use proctor::replay::{NoClock, Replayed, replay_observed};
+use proctor::session::{CompactedTo, Message, Recorded, RecordedCompaction, Role};
+use proctor::step::Step;
+use proctor::strategy::guard::Guards;
+use proctor::strategy::pipeline::{Pipeline, Slot};
+use proctor::strategy::trigger::Trigger;
+use proctor::strategy::{Situation, Stage, StageError};
+use proctor::tokens::CountedTexts;
+use proctor::units::Tokens;
+use proctor::window::Window;
+
+use crate::support::{
+    answers, asks, cell, models, prepared, reading_session, run, said, session, session_with,
+    strategy, typed,
+};
+
+/// Replays what the recorded product did: as much of a `recorded` stage as the test needs.
+#[derive(Debug)]
+struct Recordings;
+
+impl Stage for Recordings {
+    fn plan<'a>(
+        &'a mut self,
+        context: &Context,
+        cx: &'a Situation,
+    ) -> Step<'a, Result<Patch, StageError>> {
+        let Some(recorded) = &cx.recorded else {
+            return Step::Done(Ok(Patch::default()));
+        };
+        let CompactedTo::Replaced(pieces) = &recorded.after else {
+            return Step::Done(Ok(Patch::default()));
+        };
+        let before = context
+            .entries()
+            .iter()
+            .take_while(|entry| !matches!(entry.origin, Origin::Verbatim(at) if at >= recorded.at))
+            .count();
+        let origin = Origin::derived_from(&context.entries()[..before]);
+        let with = pieces
+            .iter()
+            .filter_map(|piece| match piece {
+                Recorded::Written(message) => {
+                    Some(Entry::new(origin.clone(), message.clone(), &cx.counts))
+                }
+                Recorded::Kept(_) | Recorded::Edited { .. } => None,
+            })
+            .collect();
+        let edits = vec![Edit::Replace {
+            entries: 0..before,
+            with,
+        }];
+        Step::Done(Ok(Patch {
+            edits,
+            reason: "recorded".to_owned(),
+            saved: Vec::new(),
+        }))
+    }
+}
+
+#[test]
+fn a_recorded_compaction_reaches_the_strategy_at_its_call() {
+    let summary = Message::text(Role::User, "What was said so far, in short.");
+    let session = session_with(
+        vec![
+            typed("one"),
+            asks("t1", "Read", "a"),
+            answers("t1", &"long ".repeat(200)),
+            said("done"),
+            typed("two"),
+            said("yes"),
+        ],
+        vec![RecordedCompaction {
+            at: 4,
+            trigger: Some("auto".into()),
+            pre_tokens: Some(Tokens(9)),
+            after: CompactedTo::Replaced(vec![Recorded::Written(Arc::new(summary))]),
+        }],
+    );
+    let prepared = prepared(session);
+    let slot = Slot::new(
+        "recorded".into(),
+        Trigger::always(),
+        Guards::default(),
+        Box::new(Recordings),
+    );
+    let pipeline = Pipeline::new(vec![slot], 1);
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let replay = replay_observed(
+        &prepared,
+        cell("recorded"),
+        Replayed::Strategy(Box::new(pipeline), Window::new(Tokens(200_000))),
+        &models(Scripted::new()),
+        &NoClock,
+        vec![Box::new(Texts(seen.clone()))],
+    );
+    assert_eq!(replay.record.compactions.len(), 1);
+    assert_eq!(replay.record.compactions[0].call, 2);
+    assert_eq!(
+        seen.lock().unwrap()[2],
+        ["What was said so far, in short.", "two"]
+    );
+}
+
+/// Keeps what was sent, as texts.
+#[derive(Debug)]
+struct Texts(Arc<Mutex<Vec<Vec<String>>>>);
+
+impl Observer for Texts {
+    fn called(&mut self, view: &CallView<'_>) {
+        let texts = view.context.entries().iter();
+        let texts = texts
+            .flat_map(|entry| entry.message.model_text())
+            .map(ToString::to_string);
+        self.0.lock().unwrap().push(texts.collect());
+    }
+
+    fn finish(self: Box<Self>, _: &mut CellRecord) {}
+}
+
+/// Follows the context from what observers are told, as a cache simulator would, and compares it
+/// with the context itself at every call.
+#[derive(Debug, Default)]
+struct Mirror {
+    entries: Vec<Entry>,
+    calls: usize,
+    patches: usize,
+}
+
+impl Observer for Mirror {
+    fn appended(&mut self, entry: &Entry) {
+        self.entries.push(entry.clone());
+    }
+
+    fn patched(&mut self, applied: &Applied) {
+        self.patches += 1;
+        let mut removed = Vec::new();
+        for edit in applied.change.edits.iter().rev() {
+            let gone = self
+                .entries
+                .splice(edit.entries.clone(), edit.with.iter().cloned());
+            removed.splice(0..0, gone);
+        }
+        assert_eq!(removed, applied.change.removed);
+        let size: Tokens = self.entries.iter().map(|entry| entry.size.tokens).sum();
+        assert_eq!(size, applied.change.after.tokens);
+    }
+
+    fn called(&mut self, view: &CallView<'_>) {
+        self.calls += 1;
+        assert_eq!(self.entries, view.context.entries());
+    }
+
+    fn finish(self: Box<Self>, record: &mut CellRecord) {
+        assert_eq!(self.calls, record.reached_calls);
+        // Carried out where the test can see it: a mirror that saw nothing proves nothing.
+        record.saved_texts = self.patches as u64;
+    }
+}
+
+#[test]
+fn what_observers_are_told_is_enough_to_follow_the_context() {
+    let prepared = prepared(reading_session(40, 2_000));
+    for name in [
+        "observation-masking",
+        "observation-masking[clear_results.every=7]",
+        "learn-claude-code-s06[summarize.when={ tokens_over = 4000 }]",
+        "tail@3000",
+    ] {
+        let pipeline = strategy(name).build().unwrap();
+        let replay = replay_observed(
+            &prepared,
+            cell(name),
+            Replayed::Strategy(Box::new(pipeline), Window::new(Tokens(12_000))),
+            &models(Scripted::new().reply(When::always(), |_| Ok(response("a summary")))),
+            &NoClock,
+            vec![Box::new(Mirror::default())],
+        );
+        assert!(replay.record.saved_texts > 1, "{name} never fired");
+    }
+}
+
+#[test]
+fn a_session_that_outgrows_its_window_dies_there() {
+    let prepared = prepared(reading_session(20, 4_000));
+    // Each round is a little over 1,000 tokens: ten fit.
+    let replay = run(&prepared, "none", 10_500, &models(Scripted::new()));
+    let record = replay.record;
+    assert_eq!(record.planned_calls, 21);
+    assert_eq!(record.reached_calls, 11);
+    assert!(matches!(record.end, End::Died { call: 11, prompt } if prompt > Tokens(10_500)));
+    assert_eq!(record.overflows, [11]);
+    assert!(
+        record
+            .prompt_tokens
+            .iter()
+            .all(|prompt| *prompt <= Tokens(10_500))
+    );
+}
+
+#[test]
+fn a_refused_prompt_is_recovered_as_often_as_allowed() {
+    let prepared = prepared(reading_session(20, 4_000));
+    let spec = strategy("none");
+    drop(spec);
+    let text = "[overflow]\nstage = 'drop_oldest'\nmax_steps = 1\nmax_retries = 2\n";
+    let table = proctor::settings::Table::parse("own", text).unwrap();
+    let spec = proctor::strategy::StrategySpec::of("own", table, &Trigger::always()).unwrap();
+    let replay = replay_observed(
+        &prepared,
+        cell("own"),
+        Replayed::Strategy(Box::new(spec.build().unwrap()), Window::new(Tokens(10_500))),
+        &models(Scripted::new()),
+        &NoClock,
+        Vec::new(),
+    );
+    assert_eq!(replay.record.end, End::Completed);
+    assert_eq!(replay.record.overflows, (11..21).collect::<Vec<_>>());
+    assert!(
+        replay
+            .record
+            .compactions
+            .iter()
+            .all(|event| event.stage == "overflow")
+    );
+    assert_eq!(replay.record.compactions.len(), 10);
+}
+
+#[test]
+fn a_summariser_that_fails_costs_nothing_but_its_attempts() {
+    let prepared = prepared(reading_session(20, 4_000));
+    let name =
+        "learn-claude-code-s06[clear_results.keep_last=99,summarize.when={ tokens_over = 3000 }]";
+    let failing = || Scripted::new().reply(When::always(), |_| Err(CallFailure::Server));
+    let record = run(&prepared, name, 200_000, &models(failing())).record;
+    // The breaker opens after three attempts, and the history is never destroyed.
+    assert_eq!(record.failures.len(), 3);
+    assert_eq!(record.model_calls.len(), 3);
+    assert!(record.model_calls.iter().all(|call| call.failure.is_some()));
+    assert_eq!(record.compactions, []);
+    assert_eq!(record.end, End::Completed);
+    let none = run(&prepared, "none", 200_000, &models(failing())).record;
+    assert_eq!(record.prompt_tokens, none.prompt_tokens);
+}
+
+#[test]
+fn an_empty_summary_a_tool_call_and_a_refusal_leave_the_history() {
+    let prepared = prepared(reading_session(6, 4_000));
+    let name =
+        "learn-claude-code-s06[clear_results.keep_last=99,summarize.when={ tokens_over = 3000 }]";
+    for stop in [proctor::model::Stop::ToolUse, proctor::model::Stop::Refusal] {
+        let model = Scripted::new().reply(When::always(), move |_| {
+            Ok(proctor::model::Response {
+                stop,
+                ..response("text")
+            })
+        });
+        let record = run(&prepared, name, 200_000, &models(model)).record;
+        assert_eq!(
+            (record.compactions.len(), record.failures.len()),
+            (0, 3),
+            "{stop:?}"
+        );
+    }
+    let model = Scripted::new().reply(When::always(), |_| Ok(response(" \n")));
+    let record = run(&prepared, name, 200_000, &models(model)).record;
+    assert_eq!((record.compactions.len(), record.failures.len()), (0, 3));
+    assert_eq!(record.failures[0].error, "the summary is empty");
+}
+
+/// The lesson's own constants, call by call.
+#[test]
+fn learn_claude_code_s06_does_what_its_lesson_says() {
+    // 24 reads of 10,000 characters: 200,000 characters are passed before call 21, were it not
+    // for the first layer.
+    let prepared = prepared(reading_session(24, 10_000));
+    let summary = || {
+        Scripted::new().reply(When::always(), |request| {
+            let text = request.messages[0].model_text()[0].clone();
+            assert!(
+                text.chars().count() < 80_000 + 500,
+                "input is cut at 80,000 characters"
+            );
+            assert_eq!(request.max_output, Tokens(2_000));
+            Ok(response("THE SUMMARY"))
+        })
+    };
+    let record = run(
+        &prepared,
+        "learn-claude-code-s06",
+        200_000,
+        &models(summary()),
+    )
+    .record;
+    // Layer 1: from the fourth result on, each call clears the one that became old.
+    assert_eq!(record.compactions.len(), 21);
+    assert!(
+        record
+            .compactions
+            .iter()
+            .all(|event| event.stage == "clear_results")
+    );
+    assert_eq!(record.compactions[0].call, 4);
+    // Layer 2, with the first one off.
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let name = "learn-claude-code-s06[clear_results.keep_last=99]";
+    let replay = replay_observed(
+        &prepared,
+        cell(name),
+        Replayed::Strategy(
+            Box::new(strategy(name).build().unwrap()),
+            Window::new(Tokens(200_000)),
+        ),
+        &models(summary()),
+        &NoClock,
+        vec![Box::new(Texts(seen.clone()))],
+    );
+    assert_eq!(replay.record.compactions.len(), 1);
+    assert_eq!(replay.record.compactions[0].call, 20);
+    assert_eq!(
+        seen.lock().unwrap()[20],
+        ["[Compressed]\n\nTHE SUMMARY", "Understood. Continuing."]
+    );
+    // The transcript is put aside first: every message, one line each.
+    assert_eq!(replay.vault.len(), 1);
+    let (path, transcript) = replay.vault.first_key_value().unwrap();
+    assert!(path.starts_with(".transcripts/transcript_"), "{path}");
+    assert_eq!(transcript.lines().count(), 41);
+}
+
+/// Layer 3: the model calls `compact`, and the next prompt is the summary.
+#[test]
+fn the_compact_tool_triggers_a_summary_once() {
+    let prepared = prepared(session(vec![
+        typed("go"),
+        asks("t1", "Read", "a"),
+        answers("t1", &"text ".repeat(100)),
+        asks("t2", "compact", "keep the paths"),
+        answers("t2", "Compressing..."),
+        said("going on"),
+        typed("more"),
+        said("done"),
+    ]));
+    let model = Scripted::new().texts(When::always(), ["short"]);
+    let record = run(&prepared, "learn-claude-code-s06", 200_000, &models(model)).record;
+    assert_eq!(record.model_calls.len(), 1);
+    assert_eq!(record.compactions.len(), 1);
+    assert_eq!(
+        (
+            record.compactions[0].call,
+            record.compactions[0].stage.as_str()
+        ),
+        (2, "summarize")
+    );
+}
+
+#[test]
+fn texts_are_measured_once_whatever_is_done_with_them() {
+    let prepared = prepared(reading_session(5, 1_000));
+    let counts: &Arc<CountedTexts> = prepared.counts();
+    let full = prepared.full_size();
+    run(
+        &prepared,
+        "observation-masking",
+        10_000,
+        &models(Scripted::new()),
+    );
+    assert_eq!(full, prepared.full_size());
+    assert_eq!(counts.counter_name(), "chars/4");
+}

@@ -1,0 +1,116 @@
+//! The meter: the only way to a model, and it keeps the bill.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::{CpuClock, Models};
+use crate::model::{CallFailure, Model, Purpose, Request, Response};
+use crate::record::ModelCall;
+use crate::step::{Answer, Caller};
+use crate::tokens::CountedTexts;
+use crate::units::Usage;
+
+/// Sends each request to the model that is meant for it, and logs what it cost.
+pub(super) struct Meter<'a> {
+    models: &'a Models,
+    counts: &'a Arc<CountedTexts>,
+    clock: &'a dyn CpuClock,
+    call: usize,
+    log: Vec<ModelCall>,
+    aside: Usage,
+    time: Duration,
+}
+
+impl<'a> Meter<'a> {
+    pub(super) fn new(
+        models: &'a Models,
+        counts: &'a Arc<CountedTexts>,
+        clock: &'a dyn CpuClock,
+    ) -> Self {
+        Self {
+            models,
+            counts,
+            clock,
+            call: 0,
+            log: Vec::new(),
+            aside: Usage::default(),
+            time: Duration::ZERO,
+        }
+    }
+
+    /// What follows belongs to this call of the agent.
+    pub(super) fn start_call(&mut self, call: usize) {
+        self.call = call;
+    }
+
+    /// Processor time spent in models since this was last asked.
+    pub(super) fn take_time(&mut self) -> Duration {
+        std::mem::take(&mut self.time)
+    }
+
+    /// What readers and judges cost since this was last asked: on no strategy's bill.
+    pub(super) fn take_aside(&mut self) -> Usage {
+        std::mem::take(&mut self.aside)
+    }
+
+    /// The strategy's requests, in order.
+    pub(super) fn into_log(self) -> Vec<ModelCall> {
+        self.log
+    }
+
+    fn send(&mut self, request: &Request) -> Answer {
+        let model: Option<&dyn Model> = match request.purpose {
+            Purpose::Agent | Purpose::Compaction | Purpose::Background | Purpose::Recovery => {
+                Some(&*self.models.summariser)
+            }
+            Purpose::Probe => self.models.reader.as_deref(),
+            Purpose::Judge => self.models.judge.as_deref(),
+        };
+        let answer = match model {
+            Some(model) => model.respond(request),
+            None => Err(CallFailure::Unsupported),
+        };
+        let usage = self.usage(request, &answer);
+        match request.purpose {
+            Purpose::Probe | Purpose::Judge => self.aside += usage,
+            Purpose::Agent | Purpose::Compaction | Purpose::Background | Purpose::Recovery => {
+                self.log.push(ModelCall {
+                    call: self.call,
+                    purpose: request.purpose,
+                    usage,
+                    failure: answer.as_ref().err().map(ToString::to_string),
+                });
+            }
+        }
+        answer
+    }
+
+    /// What the call cost: in the model's own words, or counted here where it says nothing.
+    /// Providers bill no call that they refuse or fail.
+    fn usage(&self, request: &Request, answer: &Answer) -> Usage {
+        match answer {
+            Ok(Response { usage, text, .. }) if *usage == Usage::default() => {
+                let texts = request
+                    .messages
+                    .iter()
+                    .flat_map(|message| message.model_text());
+                let input = request.system.iter().chain(texts);
+                Usage::uncached(
+                    input.map(|text| self.counts.size(text).tokens).sum(),
+                    self.counts.size(text).tokens,
+                )
+            }
+            Ok(Response { usage, .. }) => *usage,
+            Err(_) => Usage::default(),
+        }
+    }
+}
+
+impl Caller for Meter<'_> {
+    fn call(&mut self, requests: Vec<Request>) -> Vec<Answer> {
+        let started = self.clock.now();
+        let answers = requests.iter().map(|request| self.send(request)).collect();
+        self.time += self.clock.now().saturating_sub(started);
+        answers
+    }
+}

@@ -1,0 +1,288 @@
+//! The laws of `strategy::law`, over generated sessions: what a strategy declares to break is
+//! exactly what breaks.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
+
+use proctor::context::{Context, Entry, Origin};
+use proctor::model::CallFailure;
+use proctor::model::scripted::{Scripted, When, response};
+use proctor::record::{CellRecord, Level};
+use proctor::replay::observe::validity::Validity;
+use proctor::replay::observe::{CallView, Observer};
+use proctor::replay::{NoClock, PreparedSession, Replayed, replay_observed};
+use proctor::session::{Message, Role, Session, Tag};
+use proctor::settings::Table;
+use proctor::step::{Answer, Caller, drive};
+use proctor::strategy::law::Law;
+use proctor::strategy::preset::PRESETS;
+use proctor::strategy::situation::Situation;
+use proctor::strategy::trigger::Trigger;
+use proctor::strategy::{Strategy, StrategySpec};
+use proctor::units::Tokens;
+use proctor::window::Window;
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
+
+use crate::support::{
+    cell, models, prepared, said, session, strategy, tool_result, tool_use, typed,
+};
+
+const WINDOW: u64 = 6_000;
+
+/// A valid session: parallel calls, empty and huge results, typed messages, `compact` calls.
+fn random_session(seed: u64) -> Session {
+    let mut random = ChaCha8Rng::seed_from_u64(seed);
+    let mut below = move |limit: u64| random.next_u64() % limit;
+    let mut messages = vec![typed("Begin with this.")];
+    let rounds = 1 + below(40);
+    for round in 0..rounds {
+        let mut uses = Vec::new();
+        let mut results = Vec::new();
+        for n in 0..=below(3) {
+            let id = format!("t{round}-{n}");
+            let name =
+                ["Read", "Bash", "Edit", "compact"][usize::try_from(below(12) / 3).unwrap().min(3)];
+            let name = if name == "compact" && below(4) > 0 {
+                "Read"
+            } else {
+                name
+            };
+            uses.push(tool_use(&id, name, &format!("argument {round} {n}")));
+            let words = [0, 1, 10, 200, 1_500][usize::try_from(below(5)).unwrap()];
+            results.push(tool_result(
+                &id,
+                &format!("wörd{} ", below(1_000)).repeat(words),
+            ));
+        }
+        messages.push(Message::new(Role::Assistant, uses));
+        messages.push(Message::new(Role::User, results));
+        if below(5) == 0 {
+            messages.push(said(&format!("Part {round} is done.")));
+            messages.push(typed(&format!("Then do part {round} again.")));
+        }
+    }
+    messages.push(said("Everything is done."));
+    session(messages)
+}
+
+/// Strategies to put on trial: all presets and controls, and each stage on its own.
+fn on_trial() -> Vec<StrategySpec> {
+    let own = |name: &str, text: &str| {
+        StrategySpec::of(name, Table::parse(name, text).unwrap(), &Trigger::always()).unwrap()
+    };
+    let mut specs: Vec<StrategySpec> = PRESETS.iter().map(|(name, _)| strategy(name)).collect();
+    specs.push(strategy("tail@2000"));
+    specs.push(own(
+        "drop-rounds",
+        "[[stage]]\nkind = 'drop_oldest'\nfit_fraction = 0.5\n[overflow]\nstage = 'drop_oldest'",
+    ));
+    specs.push(own(
+        "drop-messages",
+        "breaks = ['valid_context']\n[[stage]]\nkind = 'drop_oldest'\nunit = 'message'\npin_first = 0\nfit_fraction = 0.3",
+    ));
+    specs.push(own(
+        "summarise-early",
+        "breaks = ['keeps_last_user_message']\n[[stage]]\nkind = 'summarize'\nwhen = { tokens_over = 2_000 }",
+    ));
+    specs
+}
+
+/// Collects the laws that were broken in one cell.
+#[derive(Debug)]
+struct Police {
+    broken: Arc<Mutex<BTreeSet<Law>>>,
+    session: Arc<Session>,
+}
+
+impl Observer for Police {
+    fn called(&mut self, view: &CallView<'_>) {
+        let mut broken = self.broken.lock().unwrap();
+        for entry in view.context.entries() {
+            if !self.is_true(entry, view.before) {
+                broken.insert(Law::TrueOrigins);
+            }
+        }
+        let history = &self.session.messages()[..view.before];
+        let newest = history
+            .iter()
+            .rposition(|message| message.role() == Role::User);
+        let kept = |at: usize| {
+            view.context
+                .entries()
+                .iter()
+                .any(|entry| entry.origin == Origin::Verbatim(at))
+        };
+        if newest.is_some_and(|at| !kept(at)) {
+            broken.insert(Law::KeepsLastUserMessage);
+        }
+    }
+
+    fn finish(self: Box<Self>, _: &mut CellRecord) {}
+}
+
+impl Police {
+    fn is_true(&self, entry: &Entry, before: usize) -> bool {
+        let message = |at: usize| self.session.messages().get(at).filter(|_| at < before);
+        match &entry.origin {
+            Origin::Verbatim(at) => message(*at).is_some_and(|m| *m == entry.message),
+            Origin::Edited {
+                message: at,
+                blocks,
+            } => message(*at).is_some_and(|m| {
+                let same = |block: usize| m.content()[block] == entry.message.content()[block];
+                m.content().len() == entry.message.content().len()
+                    && (0..m.content().len())
+                        .all(|block| blocks.contains(&u32::try_from(block).unwrap()) != same(block))
+            }),
+            Origin::Derived(ranges) => {
+                !ranges.is_empty()
+                    && ranges
+                        .iter()
+                        .all(|range| range.start < range.end && range.end <= before)
+                    && ranges.windows(2).all(|pair| pair[0].end < pair[1].start)
+            }
+            Origin::Restored(at) => message(*at).is_some(),
+            Origin::Authored => entry.message.has_tag(Tag::Meta) || entry.size.tokens < Tokens(50),
+        }
+    }
+}
+
+/// Asks a strategy twice before each call, and compares the contexts before, between and after.
+#[derive(Debug)]
+struct Twice {
+    inner: proctor::strategy::Pipeline,
+    broken: Arc<Mutex<BTreeSet<Law>>>,
+    answer: Answer,
+}
+
+struct Fixed<'a>(&'a Answer, usize);
+
+impl Caller for Fixed<'_> {
+    fn call(&mut self, requests: Vec<proctor::model::Request>) -> Vec<Answer> {
+        self.1 += requests.len();
+        requests.iter().map(|_| self.0.clone()).collect()
+    }
+}
+
+impl Strategy for Twice {
+    fn on_append(&mut self, entry: Entry, cx: &Situation) -> proctor::strategy::Appended {
+        self.inner.on_append(entry, cx)
+    }
+
+    fn before_call<'a>(
+        &'a mut self,
+        context: Context,
+        cx: &'a Situation,
+    ) -> proctor::step::Step<'a, proctor::strategy::Compacted> {
+        let mut caller = Fixed(&self.answer, 0);
+        let before = context.clone();
+        let mut first = drive(self.inner.before_call(context, cx), &mut caller);
+        let mut broken = self.broken.lock().unwrap();
+        // One placeholder may be larger than what it stands for.
+        let allowance = Tokens(12);
+        if caller.1 == 0 && first.context.size().tokens > before.size().tokens + allowance {
+            broken.insert(Law::NeverLarger);
+        }
+        let failed = self.answer.is_err() && caller.1 > 0 && first.applied.is_empty();
+        if failed && first.context.entries() != before.entries() {
+            broken.insert(Law::SafeFailure);
+        }
+        let again = drive(
+            self.inner.before_call(first.context.clone(), cx),
+            &mut caller,
+        );
+        if !again.applied.is_empty() {
+            broken.insert(Law::IdempotentAtRest);
+            first.applied.extend(again.applied);
+            first.context = again.context;
+        }
+        proctor::step::Step::Done(first)
+    }
+
+    fn on_overflow<'a>(
+        &'a mut self,
+        context: Context,
+        cx: &'a Situation,
+    ) -> proctor::step::Step<'a, proctor::strategy::Recovery> {
+        self.inner.on_overflow(context, cx)
+    }
+
+    fn after_call<'a>(
+        &'a mut self,
+        context: Context,
+        cx: &'a Situation,
+    ) -> proctor::step::Step<'a, proctor::strategy::Compacted> {
+        self.inner.after_call(context, cx)
+    }
+}
+
+fn broken_by(spec: &StrategySpec, prepared: &PreparedSession, answer: &Answer) -> BTreeSet<Law> {
+    let broken = Arc::new(Mutex::new(BTreeSet::new()));
+    let once = |strategy: Box<dyn Strategy>| {
+        let police = Police {
+            broken: broken.clone(),
+            session: prepared.session().clone(),
+        };
+        let answer = answer.clone();
+        replay_observed(
+            prepared,
+            cell(spec.name()),
+            Replayed::Strategy(strategy, Window::new(Tokens(WINDOW))),
+            &models(Scripted::new().reply(When::always(), move |_| answer.clone())),
+            &NoClock,
+            vec![Box::new(police), Box::new(Validity::default())],
+        )
+    };
+    let replay = once(Box::new(spec.build().unwrap()));
+    let twice = Twice {
+        inner: spec.build().unwrap(),
+        broken: broken.clone(),
+        answer: answer.clone(),
+    };
+    once(Box::new(twice));
+    let mut broken = broken.lock().unwrap().clone();
+    if replay
+        .record
+        .violations
+        .iter()
+        .any(|violation| violation.level == Level::Rejected)
+    {
+        broken.insert(Law::ValidContext);
+    }
+    // Deterministic: the same again.
+    assert_eq!(once(Box::new(spec.build().unwrap())).record, replay.record);
+    broken
+}
+
+#[test]
+fn strategies_break_exactly_the_laws_they_declare() {
+    for spec in on_trial() {
+        let mut broken = BTreeSet::new();
+        for seed in 0..40 {
+            let prepared = prepared(random_session(seed));
+            broken.extend(broken_by(
+                &spec,
+                &prepared,
+                &Ok(response("a short summary")),
+            ));
+            broken.extend(broken_by(&spec, &prepared, &Err(CallFailure::Timeout)));
+        }
+        let declared: BTreeSet<Law> = spec.breaks().unwrap().into_iter().collect();
+        assert_eq!(broken, declared, "{}", spec.name());
+    }
+}
+
+#[test]
+fn the_shortest_sessions_pass_through_every_strategy() {
+    for spec in on_trial() {
+        for messages in [
+            vec![said("hello")],
+            vec![typed("hello")],
+            vec![typed("a"), said("b")],
+        ] {
+            let prepared = prepared(session(messages));
+            broken_by(&spec, &prepared, &Ok(response("a short summary")));
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! Small sessions, and a bench to replay them on.
+
+use std::sync::Arc;
+
+use proctor::model::scripted::Scripted;
+use proctor::replay::{CellName, Models, NoClock, PreparedSession, Replay, Replayed, replay};
+use proctor::session::{
+    ContentBlock, JsonText, Message, RecordedCompaction, Role, Session, SessionParts, Tag,
+    ToolClass, ToolResult, ToolUse,
+};
+use proctor::settings::Place;
+use proctor::strategy::StrategySpec;
+use proctor::strategy::trigger::{Condition, Trigger};
+use proctor::tokens::{CharsPer4, CountedTexts};
+use proctor::units::Tokens;
+use proctor::window::Window;
+
+/// Something the user typed.
+pub(crate) fn typed(text: &str) -> Message {
+    Message::text(Role::User, text).with_tags([Tag::TypedUser])
+}
+
+/// Something the model said.
+pub(crate) fn said(text: &str) -> Message {
+    Message::text(Role::Assistant, text)
+}
+
+/// The model asks for a tool with one argument.
+pub(crate) fn asks(id: &str, name: &str, argument: &str) -> Message {
+    Message::new(Role::Assistant, vec![tool_use(id, name, argument)])
+}
+
+/// One tool use, as a block.
+pub(crate) fn tool_use(id: &str, name: &str, argument: &str) -> ContentBlock {
+    let class = match name {
+        "Read" => ToolClass::Read,
+        "Bash" => ToolClass::Shell,
+        "Edit" => ToolClass::Edit,
+        _ => ToolClass::Other,
+    };
+    let input = JsonText::of(&serde_json::json!({ "argument": argument }));
+    ContentBlock::ToolUse(ToolUse {
+        id: id.into(),
+        name: name.into(),
+        class,
+        input,
+    })
+}
+
+/// The tool answers.
+pub(crate) fn answers(id: &str, text: &str) -> Message {
+    Message::new(Role::User, vec![tool_result(id, text)])
+}
+
+/// One tool result, as a block.
+pub(crate) fn tool_result(id: &str, text: &str) -> ContentBlock {
+    ContentBlock::ToolResult(ToolResult {
+        tool_use_id: id.into(),
+        content: vec![ContentBlock::Text(text.into())],
+        is_error: false,
+    })
+}
+
+/// A session of these messages.
+pub(crate) fn session(messages: Vec<Message>) -> Session {
+    session_with(messages, Vec::new())
+}
+
+/// A session of these messages, in which the product compacted.
+pub(crate) fn session_with(
+    messages: Vec<Message>,
+    compactions: Vec<RecordedCompaction>,
+) -> Session {
+    Session::new(SessionParts {
+        id: "test".to_owned(),
+        system: Some("You are a test.".into()),
+        messages: messages.into_iter().map(Arc::new).collect(),
+        compactions,
+        ..SessionParts::default()
+    })
+    .unwrap()
+}
+
+/// A session of so many rounds: each reads a file of `chars` characters.
+pub(crate) fn reading_session(rounds: usize, chars: usize) -> Session {
+    let mut messages = vec![typed("Please read all the files.")];
+    for round in 0..rounds {
+        let id = format!("t{round}");
+        messages.push(asks(&id, "Read", &format!("src/file_{round}.rs")));
+        messages.push(answers(
+            &id,
+            &format!("content {round} ").repeat(chars / 10 + 1)[..chars],
+        ));
+    }
+    messages.push(said("All of them are read."));
+    session(messages)
+}
+
+/// The session, counted with `chars/4`, without probes.
+pub(crate) fn prepared(session: Session) -> PreparedSession {
+    let counts = Arc::new(CountedTexts::new(Arc::new(CharsPer4)));
+    PreparedSession::new(Arc::new(session), counts, Vec::new()).unwrap()
+}
+
+/// A summariser; nobody reads or judges.
+pub(crate) fn models(summariser: Scripted) -> Models {
+    Models {
+        summariser: Arc::new(summariser),
+        reader: None,
+        judge: None,
+    }
+}
+
+/// A strategy by name, overrides in brackets; controls fire at four fifths of the window.
+pub(crate) fn strategy(name: &str) -> StrategySpec {
+    let trigger = Trigger::of(Condition::WindowFraction(0.8));
+    StrategySpec::parse(name, &trigger, &Place::BuiltIn).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Replays a session through a strategy in a window.
+pub(crate) fn run(prepared: &PreparedSession, name: &str, window: u64, models: &Models) -> Replay {
+    let strategy = strategy(name).build().unwrap();
+    let replayed = Replayed::Strategy(Box::new(strategy), Window::new(Tokens(window)));
+    replay(prepared, cell(name), replayed, models, &NoClock)
+}
+
+/// Names a cell.
+pub(crate) fn cell(strategy: &str) -> CellName {
+    CellName {
+        strategy: strategy.to_owned(),
+        repeat: 0,
+    }
+}
