@@ -1,1 +1,211 @@
-//! cli.
+//! The command line: the only code that prints and reads the environment.
+//!
+//! Results go to standard output, everything else to standard error.
+
+use std::io::{self, IsTerminal as _, Write as _};
+use std::panic::catch_unwind;
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::record::journal::JournalError;
+use crate::runner::PlanError;
+use crate::session::import::ImportError;
+use crate::settings::SettingError;
+
+mod exit;
+mod generate;
+mod init;
+mod inputs;
+mod progress;
+mod report;
+mod run;
+mod strategies;
+mod validate;
+
+pub use exit::Exit;
+
+/// A test bench for context compaction: replays long agent sessions through compaction
+/// strategies, and measures what each saves and what each loses.
+#[derive(Debug, Parser)]
+#[command(name = "proctor", version, after_help = Exit::HELP, max_term_width = 100)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Replay sessions through strategies and report; without a scenario, a built-in quick start
+    #[command(visible_alias = "eval")]
+    Run(run::Args),
+    /// Render a finished or unfinished run again
+    Report(report::Args),
+    /// Write synthetic sessions and what was planted in them
+    Generate(generate::Args),
+    /// List strategies, or show one with its knobs
+    Strategies(strategies::Args),
+    /// Check a scenario file, and say what it would run
+    Validate(validate::Args),
+    /// Write a starter scenario that runs offline
+    Init(init::Args),
+}
+
+/// Runs the program with the arguments of this process.
+pub fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help and version are results; everything else is a mistake in the call.
+            let exit = if error.use_stderr() {
+                Exit::Usage
+            } else {
+                Exit::Done
+            };
+            let _ = error.print();
+            return exit.into();
+        }
+    };
+    // A panic is a mistake in Proctor. The hook has printed it; the exit code must not be 101.
+    let exit = catch_unwind(|| dispatch(cli.command)).unwrap_or(Exit::Internal);
+    exit.into()
+}
+
+fn dispatch(command: Command) -> Exit {
+    let result = match command {
+        Command::Run(args) => run::run(&args),
+        Command::Report(args) => report::run(&args),
+        Command::Generate(args) => generate::run(&args),
+        Command::Strategies(args) => strategies::run(&args),
+        Command::Validate(args) => validate::run(&args),
+        Command::Init(args) => init::run(&args),
+    };
+    result.unwrap_or_else(|error| {
+        say(&format!("error: {}", chain(&error)));
+        let (exit, hint) = explain(&error);
+        if let Some(hint) = hint {
+            say(&format!(" hint: {hint}"));
+        }
+        exit
+    })
+}
+
+/// The exit code and hint of an error, by the first error in its chain that has one.
+fn explain(error: &anyhow::Error) -> (Exit, Option<String>) {
+    for cause in error.chain() {
+        if let Some(error) = cause.downcast_ref::<SettingError>() {
+            return (Exit::Invalid, error.hint.clone());
+        }
+        if let Some(error) = cause.downcast_ref::<ImportError>() {
+            return (Exit::Invalid, error.hint().map(str::to_owned));
+        }
+        if let Some(error) = cause.downcast_ref::<PlanError>() {
+            let hint = match error {
+                PlanError::Import(error) => error.hint().map(str::to_owned),
+                _ => None,
+            };
+            return (Exit::Invalid, hint);
+        }
+        if let Some(error) = cause.downcast_ref::<JournalError>() {
+            return match error {
+                JournalError::Io { .. } => (Exit::NotWritten, None),
+                _ => (Exit::Invalid, None),
+            };
+        }
+        if let Some(error) = cause.downcast_ref::<Stop>() {
+            return (error.exit, error.hint.clone());
+        }
+    }
+    (Exit::Internal, None)
+}
+
+/// An error that names its own exit code.
+#[derive(Debug, thiserror::Error)]
+#[error("{what}")]
+struct Stop {
+    exit: Exit,
+    what: String,
+    hint: Option<String>,
+}
+
+impl Stop {
+    fn new(exit: Exit, what: impl Into<String>) -> Self {
+        Self {
+            exit,
+            what: what.into(),
+            hint: None,
+        }
+    }
+
+    fn with_hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+}
+
+/// An error with its causes, in one line; a cause that repeats what is said already is left out.
+fn chain(error: &anyhow::Error) -> String {
+    let mut text = String::new();
+    for cause in error.chain() {
+        let said = cause.to_string();
+        if !text.contains(&said) {
+            text.push_str(if text.is_empty() { "" } else { ": " });
+            text.push_str(&said);
+        }
+    }
+    crate::report::escape::plain(&text)
+}
+
+/// Says something on standard error.
+fn say(line: &str) {
+    let _ = writeln!(anstream::stderr(), "{line}");
+}
+
+/// Prints a result on standard output. A reader that has gone away is no error.
+fn print(text: &str) -> anyhow::Result<()> {
+    match io::stdout()
+        .lock()
+        .write_all(text.as_bytes())
+        .and_then(|()| io::stdout().flush())
+    {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        other => Ok(other?),
+    }
+}
+
+/// The terminal that results go to: its width, and whether it shows colours.
+fn terminal() -> crate::report::terminal::Terminal {
+    let width = terminal_size::terminal_size()
+        .map(|(width, _)| usize::from(width.0))
+        .filter(|_| io::stdout().is_terminal())
+        .or_else(|| environment("COLUMNS")?.parse().ok());
+    let color = match anstream::AutoStream::choice(&io::stdout()) {
+        anstream::ColorChoice::Never => false,
+        anstream::ColorChoice::Auto
+        | anstream::ColorChoice::Always
+        | anstream::ColorChoice::AlwaysAnsi => true,
+    };
+    crate::report::terminal::Terminal::new(width.unwrap_or(80), color)
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this is the one place that reads the environment"
+)]
+fn environment(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+/// Writes a new file, and refuses to write over an old one unless told to.
+fn write_new(path: &Path, bytes: &[u8], force: bool) -> anyhow::Result<()> {
+    if path.exists() && !force {
+        return Err(Stop::new(
+            Exit::NotWritten,
+            format!("`{}` is there already", path.display()),
+        )
+        .with_hint("`--force` writes over it")
+        .into());
+    }
+    Ok(crate::record::journal::write_whole(path, bytes)?)
+}

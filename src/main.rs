@@ -1,3 +1,7 @@
-//! The `proctor` program.
+//! The `proctor` program: parses the command line, runs the command, returns its exit code.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    proctor::cli::main()
+}

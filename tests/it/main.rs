@@ -8,6 +8,7 @@
 )]
 
 mod architecture;
+mod cli;
 mod contexts;
 mod import;
 mod laws;

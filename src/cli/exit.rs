@@ -1,0 +1,61 @@
+//! Exit codes: documented, stable, in one place.
+
+use std::process::ExitCode;
+
+/// How the program ends. The numbers are part of the interface.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    /// 0: done.
+    Done,
+    /// 1: a mistake in Proctor, or the machine failed it.
+    Internal,
+    /// 2: the command line cannot be understood.
+    Usage,
+    /// 3: a scenario, session or settings file is invalid.
+    Invalid,
+    /// 4: the selection is empty.
+    NothingSelected,
+    /// 102: controls failed: the run says nothing.
+    ControlsFailed,
+    /// 104: more cells failed than `--max-error-rate` allows.
+    TooManyFailures,
+    /// 110: a report could not be written.
+    NotWritten,
+    /// 130: interrupted; what was done is kept, and the same command goes on.
+    Interrupted,
+}
+
+impl Exit {
+    /// All codes with their meaning, for `--help`.
+    pub const HELP: &str = "Exit codes:
+    0  done
+    1  internal error
+    2  wrong use of the command line
+    3  scenario, session or settings invalid
+    4  nothing selected
+  102  controls failed: the run is invalid
+  104  failed cells above --max-error-rate
+  110  a report could not be written
+  130  interrupted; the same command goes on";
+
+    /// The number.
+    pub fn code(self) -> u8 {
+        match self {
+            Self::Done => 0,
+            Self::Internal => 1,
+            Self::Usage => 2,
+            Self::Invalid => 3,
+            Self::NothingSelected => 4,
+            Self::ControlsFailed => 102,
+            Self::TooManyFailures => 104,
+            Self::NotWritten => 110,
+            Self::Interrupted => 130,
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit.code())
+    }
+}

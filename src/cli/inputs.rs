@@ -1,0 +1,293 @@
+//! What a command runs on: a scenario file with the environment and flags laid over it.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+
+use super::{Exit, Stop, environment};
+use crate::scenario::{QUICK_START, Scenario};
+use crate::settings::{Place, Setting, Table, Value, did_you_mean, parse_value};
+use crate::strategy::preset::PRESETS;
+
+/// What is to be run: a scenario file, and what is changed in it.
+#[derive(Debug, clap::Args)]
+pub(super) struct Inputs {
+    /// Scenario file; without one, the built-in quick start
+    scenario: Option<PathBuf>,
+    /// Replay this recording instead of the scenario's sessions (repeatable)
+    #[arg(long, value_name = "FILE")]
+    session: Vec<PathBuf>,
+    /// Compare this strategy instead of the scenario's (repeatable), as in
+    /// `observation-masking[clear_results.keep_last=5]`
+    #[arg(long, value_name = "NAME")]
+    strategy: Vec<String>,
+    /// Set one value: a scenario key (`window.max_output=8000`), or a knob of a strategy
+    /// (`observation-masking.clear_results.keep_last=5`) (repeatable)
+    #[arg(long, value_name = "PATH=VALUE")]
+    set: Vec<String>,
+    /// Context window: a number of tokens, `native`, or `fit:0.6` for a share of each session
+    #[arg(long, value_name = "TOKENS|fit:F")]
+    window: Option<String>,
+    /// Token counter: o200k or chars/4
+    #[arg(long)]
+    counter: Option<String>,
+    /// Seed of the order in which strategies run
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Repeats of each cell
+    #[arg(long, value_name = "N")]
+    repeats: Option<u32>,
+}
+
+/// Environment variables that are laid over a scenario, with the path each sets.
+const ENVIRONMENT: [(&str, &str); 3] = [
+    ("PROCTOR_COUNTER", "counter"),
+    ("PROCTOR_SEED", "seed"),
+    ("PROCTOR_WINDOW", "window"),
+];
+
+impl Inputs {
+    /// Reads the scenario: flag over environment over file over default.
+    pub(super) fn read(&self) -> anyhow::Result<Scenario> {
+        let (mut table, folder) = self.table()?;
+        for (name, path) in ENVIRONMENT {
+            if let Some(value) = environment(name) {
+                let place = Place::Environment(name.into());
+                match path {
+                    "window" => set_window(&mut table, &value, &place)?,
+                    path => table.overlay(path, parse_value(&value, &place))?,
+                }
+            }
+        }
+        self.sessions(&mut table);
+        self.strategies(&mut table);
+        let flags = [
+            ("counter", self.counter.clone()),
+            ("seed", self.seed.map(|seed| seed.to_string())),
+            ("repeats", self.repeats.map(|repeats| repeats.to_string())),
+        ];
+        for (key, value) in flags {
+            if let Some(value) = value {
+                let place = Place::Flag(format!("--{key} {value}").into());
+                table.overlay(key, parse_value(&value, &place))?;
+            }
+        }
+        if let Some(window) = &self.window {
+            let place = Place::Flag(format!("--window {window}").into());
+            set_window(&mut table, window, &place)?;
+        }
+        for assignment in &self.set {
+            set(&mut table, assignment)?;
+        }
+        Scenario::read(&table, &folder).context("cannot read the scenario")
+    }
+
+    fn table(&self) -> anyhow::Result<(Table, PathBuf)> {
+        let Some(path) = &self.scenario else {
+            return Ok((
+                Table::parse("built-in quick start", QUICK_START)?,
+                PathBuf::new(),
+            ));
+        };
+        let text = std::fs::read_to_string(path).map_err(|error| {
+            let stop = Stop::new(
+                Exit::Invalid,
+                format!("cannot read scenario `{}`: {error}", path.display()),
+            );
+            let typed = path.display().to_string();
+            match did_you_mean(&typed, PRESETS.iter().map(|(name, _)| *name)) {
+                Some(preset) => stop.with_hint(format!(
+                    "to run a strategy, write `proctor run --strategy {preset}`"
+                )),
+                None => stop.with_hint("`proctor init` writes one to start from"),
+            }
+        })?;
+        let folder = path.parent().unwrap_or(Path::new("")).to_owned();
+        let table =
+            Table::parse(&path.display().to_string(), &text).context("cannot read the scenario")?;
+        Ok((table, folder))
+    }
+
+    /// Sessions named on the command line take the place of the scenario's; their paths start at
+    /// the working directory.
+    fn sessions(&self, table: &mut Table) {
+        if self.session.is_empty() {
+            return;
+        }
+        let items = self.session.iter().map(|path| {
+            let place = Place::Flag(format!("--session {}", path.display()).into());
+            let full = std::path::absolute(path).unwrap_or_else(|_| path.clone());
+            let mut entry = Table::new(place.clone());
+            let value = Value::Text(full.display().to_string());
+            entry.set(
+                "path",
+                Setting {
+                    value,
+                    place: place.clone(),
+                },
+            );
+            Setting {
+                value: Value::Table(entry),
+                place,
+            }
+        });
+        let value = Value::List(items.collect());
+        table.set(
+            "sessions",
+            Setting {
+                value,
+                place: Place::Flag("--session".into()),
+            },
+        );
+        if self.scenario.is_none() {
+            // The quick start's window and name belong to its own sessions.
+            table.remove("window");
+            table.remove("description");
+            let place = Place::Flag("--session".into());
+            table.set(
+                "name",
+                Setting {
+                    value: Value::Text("sessions".to_owned()),
+                    place,
+                },
+            );
+        }
+    }
+
+    fn strategies(&self, table: &mut Table) {
+        if self.strategy.is_empty() {
+            return;
+        }
+        let items = self.strategy.iter().map(|name| {
+            let place = Place::Flag(format!("--strategy {name}").into());
+            let mut entry = Table::new(place.clone());
+            entry.set(
+                "preset",
+                Setting {
+                    value: Value::Text(name.clone()),
+                    place: place.clone(),
+                },
+            );
+            Setting {
+                value: Value::Table(entry),
+                place,
+            }
+        });
+        let value = Value::List(items.collect());
+        table.set(
+            "strategies",
+            Setting {
+                value,
+                place: Place::Flag("--strategy".into()),
+            },
+        );
+    }
+}
+
+/// `--window`: a number, `native`, or `fit:F`.
+fn set_window(table: &mut Table, window: &str, place: &Place) -> anyhow::Result<()> {
+    let text = |value: &str| Setting {
+        value: Value::Text(value.to_owned()),
+        place: place.clone(),
+    };
+    for key in ["mode", "fraction", "tokens"] {
+        if let Some(Setting {
+            value: Value::Table(window),
+            ..
+        }) = table.get("window")
+        {
+            let mut window = window.clone();
+            window.remove(key);
+            let place = window.place().clone();
+            table.set(
+                "window",
+                Setting {
+                    value: Value::Table(window),
+                    place,
+                },
+            );
+        }
+    }
+    if let Some(fraction) = window.strip_prefix("fit:") {
+        table.overlay("window.mode", text("fit"))?;
+        table.overlay("window.fraction", parse_value(fraction, place))?;
+    } else if window == "native" {
+        table.overlay("window.mode", text("native"))?;
+    } else {
+        let digits: String = window.chars().filter(|c| *c != '_' && *c != ',').collect();
+        let digits = match digits.strip_suffix(['k', 'K']) {
+            Some(thousands) => format!("{thousands}000"),
+            None => digits,
+        };
+        table.overlay("window.tokens", parse_value(&digits, place))?;
+    }
+    Ok(())
+}
+
+/// `--set PATH=VALUE`: a path that begins with a strategy's name changes that strategy.
+fn set(table: &mut Table, assignment: &str) -> anyhow::Result<()> {
+    let Some((path, value)) = assignment.split_once('=') else {
+        return Err(
+            Stop::new(Exit::Usage, format!("`--set {assignment}` sets nothing"))
+                .with_hint("write `--set PATH=VALUE`")
+                .into(),
+        );
+    };
+    let place = Place::Flag(format!("--set {assignment}").into());
+    let setting = parse_value(value, &place);
+    let mut strategies = match table.get("strategies") {
+        Some(Setting {
+            value: Value::List(items),
+            place,
+        }) => (items.clone(), place.clone()),
+        _ => (Vec::new(), place.clone()),
+    };
+    let mut matched = false;
+    for item in &mut strategies.0 {
+        let Value::Table(entry) = &mut item.value else {
+            continue;
+        };
+        let name = ["name", "preset"]
+            .iter()
+            .find_map(|key| match entry.get(key) {
+                Some(Setting {
+                    value: Value::Text(name),
+                    ..
+                }) => Some(name.clone()),
+                _ => None,
+            });
+        if let Some(knob) =
+            name.and_then(|name| Some(path.strip_prefix(&name)?.strip_prefix('.')?.to_owned()))
+        {
+            let mut knobs = match entry.get("set") {
+                Some(Setting {
+                    value: Value::Table(knobs),
+                    ..
+                }) => knobs.clone(),
+                _ => Table::new(place.clone()),
+            };
+            knobs.set(&knob, setting.clone());
+            entry.set(
+                "set",
+                Setting {
+                    value: Value::Table(knobs),
+                    place: place.clone(),
+                },
+            );
+            matched = true;
+        }
+    }
+    if matched {
+        let value = Value::List(strategies.0);
+        table.set(
+            "strategies",
+            Setting {
+                value,
+                place: strategies.1,
+            },
+        );
+    } else {
+        table.overlay(path, setting)?;
+    }
+    Ok(())
+}

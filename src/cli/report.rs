@@ -1,0 +1,83 @@
+//! `proctor report`: renders a run folder again.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+
+use super::{Exit, Stop, print, say, terminal};
+use crate::record::journal::{Run, write_whole};
+use crate::report::{Renderer, Report, extensions, renderer};
+
+/// Arguments of `proctor report`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// Folder of the run
+    run: PathBuf,
+    #[command(flatten)]
+    output: Output,
+}
+
+/// Where a report goes.
+#[derive(Debug, clap::Args)]
+pub(super) struct Output {
+    /// Also write the report to this file; the ending says how: .md, .json (repeatable)
+    #[arg(short, long, value_name = "FILE")]
+    output: Vec<PathBuf>,
+}
+
+pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
+    args.output.check()?;
+    let run = Run::read(&args.run)
+        .with_context(|| format!("cannot read the run in `{}`", args.run.display()))?;
+    args.output.show(&run)
+}
+
+impl Output {
+    /// Refuses an ending that nothing writes, before any work is done.
+    pub(super) fn check(&self) -> anyhow::Result<()> {
+        for path in &self.output {
+            renderer_of(path)?;
+        }
+        Ok(())
+    }
+
+    /// Prints the report and writes the files. The exit code says whether the controls held.
+    pub(super) fn show(&self, run: &Run) -> anyhow::Result<Exit> {
+        let report = Report::of(&run.manifest, &run.cells);
+        for artifact in terminal().render(&report)? {
+            print(&String::from_utf8_lossy(&artifact.bytes))?;
+        }
+        for path in &self.output {
+            for artifact in renderer_of(path)?.render(&report)? {
+                write_whole(path, &artifact.bytes)?;
+            }
+            say(&format!("wrote `{}`", path.display()));
+        }
+        match report.controls() {
+            Ok(()) => Ok(Exit::Done),
+            Err(invalid) => {
+                say(&format!("error: {invalid}"));
+                Ok(Exit::ControlsFailed)
+            }
+        }
+    }
+}
+
+fn renderer_of(path: &Path) -> anyhow::Result<Box<dyn Renderer>> {
+    let extension = path
+        .extension()
+        .map(|ending| ending.to_string_lossy())
+        .unwrap_or_default();
+    renderer(&extension).ok_or_else(|| {
+        let endings: Vec<String> = extensions().map(|ending| format!("`.{ending}`")).collect();
+        Stop::new(
+            Exit::Usage,
+            format!("nothing writes a report to `{}`", path.display()),
+        )
+        .with_hint(format!(
+            "the file's ending must be one of {}",
+            endings.join(", ")
+        ))
+        .into()
+    })
+}

@@ -1,0 +1,47 @@
+//! `proctor validate`: checks a scenario, and says what it would run.
+
+use std::fmt::Write as _;
+
+use super::inputs::Inputs;
+use super::{Exit, print};
+use crate::scenario::SessionSource;
+
+/// Arguments of `proctor validate`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    #[command(flatten)]
+    inputs: Inputs,
+}
+
+pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
+    let scenario = args.inputs.read()?;
+    let mut text = String::new();
+    writeln!(text, "scenario `{}` is valid", scenario.name)?;
+    writeln!(
+        text,
+        "  counter {}, window {}, seed {}",
+        scenario.counter, scenario.window, scenario.seed
+    )?;
+    writeln!(text, "  {} sessions", scenario.sessions.len())?;
+    for source in &scenario.sessions {
+        match source {
+            SessionSource::File(path, _) => writeln!(text, "    {}", path.display())?,
+            SessionSource::Synthetic(recipe) => {
+                writeln!(
+                    text,
+                    "    {} seed {} ({})",
+                    recipe.family, recipe.seed, recipe.length
+                )?;
+            }
+        }
+    }
+    writeln!(text, "  {} strategies", scenario.strategies.len())?;
+    for spec in &scenario.strategies {
+        writeln!(text, "    {}", spec.name())?;
+        for stage in spec.stages()? {
+            writeln!(text, "      {stage}")?;
+        }
+    }
+    print(&crate::report::escape::plain(&text))?;
+    Ok(Exit::Done)
+}

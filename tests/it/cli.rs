@@ -1,0 +1,489 @@
+//! The program, as its user meets it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+use tempfile::TempDir;
+
+use crate::shared;
+
+fn proctor() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_proctor"));
+    for name in [
+        "PROCTOR_COUNTER",
+        "PROCTOR_SEED",
+        "PROCTOR_WINDOW",
+        "COLUMNS",
+        "NO_COLOR",
+    ] {
+        command.env_remove(name);
+    }
+    command
+}
+
+fn run(folder: &Path, arguments: &[&str]) -> Output {
+    proctor()
+        .current_dir(folder)
+        .args(arguments)
+        .output()
+        .unwrap()
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+/// Files below a folder with their content, so that a test can say that nothing changed.
+fn tree(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let mut files = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                files.push((path.clone(), fs::read(&path).unwrap()));
+            }
+        }
+    }
+    files.sort();
+    files
+}
+
+const SMALL: &str = "name = 'small'\n[window]\ntokens = 12_000\n\
+    [[sessions]]\nsynthetic = { family = 'code-review', seed = 1, rounds = 14 }\ncount = 4\n\
+    [[strategies]]\npreset = 'observation-masking'\nset = { clear_results.keep_last = 2 }\n\
+    [[strategies]]\npreset = 'learn-claude-code-s06'\n\
+    [[strategies]]\npreset = 'tail@4000'\n";
+
+fn small() -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("small.toml"), SMALL).unwrap();
+    folder
+}
+
+/// Cells are written in the order in which threads finish them.
+fn sorted_cells(run: &Path) -> Vec<String> {
+    let text = fs::read_to_string(run.join("cells.jsonl")).unwrap();
+    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    lines.sort();
+    lines
+}
+
+#[test]
+fn the_quick_start_shows_a_table_and_a_second_run_is_complete() {
+    let folder = tempfile::tempdir().unwrap();
+    let first = run(folder.path(), &["run"]);
+    assert!(first.status.success(), "{}", stderr(&first));
+    let table = stdout(&first);
+    for word in [
+        "full",
+        "empty",
+        "none",
+        "observation-masking",
+        "learn-claude-code-s06",
+        "tail@",
+    ] {
+        assert!(table.contains(word), "{word} is missing in\n{table}");
+    }
+    let width = table
+        .lines()
+        .map(|line| line.chars().count())
+        .max()
+        .unwrap();
+    assert!(width <= 80, "{width} columns:\n{table}");
+    let second = run(folder.path(), &["run"]);
+    assert_eq!(stdout(&second), table);
+    assert!(stderr(&second).contains("is complete: all 84 cells were done before"));
+
+    // Every strategy but `none` fires on at least half of the sessions.
+    let run_folder = fs::read_dir(folder.path().join("reports"))
+        .unwrap()
+        .next()
+        .unwrap();
+    let cells = sorted_cells(&run_folder.unwrap().path());
+    let mut fired = std::collections::BTreeMap::<String, usize>::new();
+    for line in &cells {
+        let cell: serde_json::Value = serde_json::from_str(line).unwrap();
+        let events = cell["compactions"].as_array().map_or(0, Vec::len);
+        *fired
+            .entry(cell["strategy"].as_str().unwrap().to_owned())
+            .or_default() += usize::from(events > 0);
+    }
+    for (strategy, fired) in fired {
+        let passive = matches!(&*strategy, "none" | "full" | "empty");
+        assert!(
+            passive == (fired == 0) && (passive || fired >= 6),
+            "{strategy}: {fired} of 12"
+        );
+    }
+}
+
+#[test]
+fn a_run_that_is_killed_goes_on_where_it_was() {
+    let folder = small();
+    let whole = run(
+        folder.path(),
+        &["run", "small.toml", "--out", "whole", "-j", "1"],
+    );
+    assert!(whole.status.success(), "{}", stderr(&whole));
+    let expected = sorted_cells(&folder.path().join("whole"));
+    assert_eq!(expected.len(), 20);
+    // Where it is killed: after so many cells, chosen once by hand, never the same share.
+    for kill_after in [1, 4, 9, 13, 18] {
+        let name = format!("killed-{kill_after}");
+        let mut child = start(
+            folder.path(),
+            &["run", "small.toml", "--out", &name, "-j", "1"],
+        );
+        let cells = folder.path().join(&name).join("cells.jsonl");
+        let done =
+            || fs::read(&cells).map_or(0, |text| text.split(|byte| *byte == b'\n').count() - 1);
+        while done() < kill_after && child.try_wait().unwrap().is_none() {
+            std::thread::yield_now();
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        // What a crash in the middle of a write would leave.
+        let mut bytes = fs::read(&cells).unwrap();
+        bytes.extend_from_slice(b"{\"session\":\"code-rev");
+        fs::write(&cells, bytes).unwrap();
+        let again = run(
+            folder.path(),
+            &["run", "small.toml", "--out", &name, "-j", "2"],
+        );
+        assert!(again.status.success(), "{}", stderr(&again));
+        assert_eq!(
+            sorted_cells(&folder.path().join(&name)),
+            expected,
+            "after {kill_after}"
+        );
+        assert_eq!(stdout(&again), stdout(&whole));
+    }
+}
+
+fn start(folder: &Path, arguments: &[&str]) -> Child {
+    proctor()
+        .current_dir(folder)
+        .args(arguments)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap()
+}
+
+#[test]
+fn ctrl_c_keeps_what_is_done_and_says_how_to_go_on() {
+    let folder = small();
+    let arguments = ["run", "small.toml", "--out", "out", "-j", "1"];
+    let child = proctor()
+        .current_dir(folder.path())
+        .args(arguments)
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let cells = folder.path().join("out/cells.jsonl");
+    while fs::metadata(&cells).map_or(0, |data| data.len()) == 0 {
+        std::thread::yield_now();
+    }
+    let killed = Command::new("kill")
+        .args(["-INT", &child.id().to_string()])
+        .status()
+        .unwrap();
+    assert!(killed.success());
+    let output = child.wait_with_output().unwrap();
+    // On a fast machine the run may have been over before the signal came.
+    if output.status.code() == Some(130) {
+        assert!(
+            stderr(&output).contains("the same command goes on"),
+            "{}",
+            stderr(&output)
+        );
+    } else {
+        assert!(output.status.success());
+    }
+    let again = run(folder.path(), &arguments);
+    assert!(again.status.success());
+    assert_eq!(sorted_cells(&folder.path().join("out")).len(), 20);
+}
+
+/// Runs with bad input: the message, the hint, exit code 3, and nothing written or changed.
+#[track_caller]
+fn refuses(files: &[(&str, &str)], arguments: &[&str], says: &[&str]) {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, text) in files {
+        fs::write(folder.path().join(name), text).unwrap();
+    }
+    let before = tree(folder.path());
+    let output = run(folder.path(), arguments);
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    for words in says {
+        assert!(said.contains(words), "{said}\n\ndoes not say\n\n{words}");
+    }
+    assert!(stdout(&output).is_empty());
+    assert_eq!(tree(folder.path()), before);
+}
+
+#[test]
+fn bad_input_is_refused_with_file_line_what_and_how_to_mend() {
+    let scenario = |text: &str| text.to_owned() + SMALL;
+    refuses(
+        &[("s.toml", &scenario("\nsede = 7\n"))],
+        &["run", "s.toml"],
+        &["`s.toml`: line 2: unknown key `sede`, did you mean `seed`?"],
+    );
+    refuses(
+        &[],
+        &["run", "absent.toml"],
+        &["cannot read scenario `absent.toml`", "hint: "],
+    );
+    refuses(
+        &[],
+        &["run", "--session", "absent.jsonl"],
+        &["absent.jsonl", "hint: "],
+    );
+    refuses(
+        &[("s.toml", "name = ")],
+        &["run", "s.toml"],
+        &["`s.toml`: line 1"],
+    );
+    refuses(
+        &[("empty.jsonl", "")],
+        &["run", "--session", "empty.jsonl"],
+        &["empty.jsonl", "hint: "],
+    );
+    refuses(
+        &[("text.jsonl", "this is not JSON\n")],
+        &["run", "--session", "text.jsonl"],
+        &["text.jsonl", "hint: "],
+    );
+    let header = r#"{"format":"proctor-session","version":1,"id":"x"}"#;
+    let message = r#"{"role":"user","content":[{"type":"text","text":"hi"}]}"#;
+    let cut = format!(
+        "{header}\n{message}\n{{\"role\":\"assistant\",\"content\":[{{\"type\"\n{message}\n"
+    );
+    refuses(
+        &[("cut.session.jsonl", &cut)],
+        &["run", "--session", "cut.session.jsonl"],
+        &["cut.session.jsonl", "line 3"],
+    );
+    refuses(
+        &[("none.session.jsonl", &format!("{header}\n"))],
+        &["run", "--session", "none.session.jsonl"],
+        &["none.session.jsonl", "no message"],
+    );
+    refuses(
+        &[],
+        &["run", "--strategy", "observation-maskin"],
+        &["unknown strategy `observation-maskin`, did you mean `observation-masking`?"],
+    );
+    refuses(
+        &[],
+        &[
+            "run",
+            "--strategy",
+            "observation-masking[clear_results.keep_last=0]",
+        ],
+        &["`clear_results.keep_last` must be a whole number of at least 1, not `0`"],
+    );
+    refuses(
+        &[("s.toml", &SMALL.replace("keep_last = 2", "keep_last = 0"))],
+        &["run", "s.toml"],
+        &["`s.toml`: line 9: `clear_results.keep_last` must be"],
+    );
+    refuses(
+        &[],
+        &["run", "--set", "window.tokns=5"],
+        &["unknown key `window.tokns`, did you mean `tokens`?"],
+    );
+}
+
+#[test]
+fn wrong_use_exits_2_and_help_exits_0() {
+    let folder = tempfile::tempdir().unwrap();
+    for (arguments, code) in [
+        (&["--help"][..], 0),
+        (&["run", "--help"], 0),
+        (&["--version"], 0),
+        (&[], 2),
+        (&["rnu"], 2),
+        (&["run", "-o", "report.xyz"], 2),
+    ] {
+        let output = run(folder.path(), arguments);
+        assert_eq!(
+            output.status.code(),
+            Some(code),
+            "{arguments:?}: {}",
+            stderr(&output)
+        );
+    }
+    assert_eq!(tree(folder.path()), []);
+}
+
+#[test]
+fn a_setting_can_come_from_a_flag_the_environment_or_the_file() {
+    let folder = small();
+    let counter = |command: &mut Command| {
+        let output = command.current_dir(folder.path()).output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        text.lines()
+            .find(|line| line.contains("counter"))
+            .unwrap()
+            .trim()
+            .to_owned()
+    };
+    let validate = || {
+        let mut command = proctor();
+        command.args(["validate", "small.toml"]);
+        command
+    };
+    assert!(counter(&mut validate()).starts_with("counter o200k, window 12000 tokens"));
+    assert!(counter(validate().env("PROCTOR_COUNTER", "chars/4")).starts_with("counter chars/4"));
+    assert!(
+        counter(
+            validate()
+                .env("PROCTOR_COUNTER", "chars/4")
+                .args(["--counter", "o200k"])
+        )
+        .starts_with("counter o200k")
+    );
+    assert!(counter(validate().args(["--window", "fit:0.5"])).contains("window fit:0.5"));
+}
+
+#[test]
+fn a_starter_scenario_is_written_once_and_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    assert!(run(folder.path(), &["init"]).status.success());
+    let again = run(folder.path(), &["init"]);
+    assert_eq!(again.status.code(), Some(110));
+    assert!(stderr(&again).contains("is there already"));
+    assert!(
+        run(folder.path(), &["validate", "proctor.toml"])
+            .status
+            .success()
+    );
+    let ran = run(
+        folder.path(),
+        &["run", "proctor.toml", "-o", "out.md", "-o", "out.json"],
+    );
+    assert!(ran.status.success(), "{}", stderr(&ran));
+    let markdown = fs::read_to_string(folder.path().join("out.md")).unwrap();
+    assert!(markdown.contains("mask-then-summarise"));
+    let json: serde_json::Value =
+        serde_json::from_slice(&fs::read(folder.path().join("out.json")).unwrap()).unwrap();
+    assert_eq!(json["format"], "proctor-report");
+}
+
+#[test]
+fn generated_sessions_are_read_back_and_replayed() {
+    let folder = tempfile::tempdir().unwrap();
+    let made = run(
+        folder.path(),
+        &["generate", "code-review", "--rounds", "8", "--seed", "5"],
+    );
+    assert!(made.status.success(), "{}", stderr(&made));
+    let path = stdout(&made).split("  ").next().unwrap().to_owned();
+    assert!(folder.path().join(&path).is_file());
+    let ran = run(
+        folder.path(),
+        &[
+            "run",
+            "--session",
+            &path,
+            "--strategy",
+            "observation-masking[clear_results.keep_last=1]",
+        ],
+    );
+    assert!(ran.status.success(), "{}", stderr(&ran));
+    assert!(stdout(&ran).contains("not measured"));
+}
+
+#[test]
+fn every_strategy_is_listed_and_shows_its_knobs() {
+    let folder = tempfile::tempdir().unwrap();
+    let listed = stdout(&run(folder.path(), &["strategies"]));
+    for name in [
+        "none",
+        "observation-masking",
+        "learn-claude-code-s06",
+        "tail@N",
+    ] {
+        assert!(listed.contains(name), "{name}");
+    }
+    let shown = stdout(&run(
+        folder.path(),
+        &["strategies", "show", "learn-claude-code-s06"],
+    ));
+    for words in [
+        "keep_last = 3",
+        "input_first_chars = 80000",
+        "placeholder (text",
+    ] {
+        assert!(shown.contains(words), "{words} is missing in\n{shown}");
+    }
+}
+
+#[test]
+fn shared_claude_code_recordings_run_through_the_program() {
+    let Some(recordings) = shared::folder("sessions/claude-code") else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let mut files: Vec<PathBuf> = fs::read_dir(recordings)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    files.sort();
+    assert!(files.len() >= 10);
+    for (at, file) in files.iter().enumerate() {
+        let out = format!("run-{at}");
+        let file = file.to_str().unwrap();
+        let output = run(
+            folder.path(),
+            &[
+                "run",
+                "--session",
+                file,
+                "--out",
+                &out,
+                "--strategy",
+                "none",
+                "--strategy",
+                "learn-claude-code-s06",
+                "--strategy",
+                "observation-masking",
+            ],
+        );
+        assert!(output.status.success(), "{file}: {}", stderr(&output));
+        let table = stdout(&output);
+        assert!(table.contains("not measured"), "{file}:\n{table}");
+        for line in sorted_cells(&folder.path().join(&out)) {
+            let cell: serde_json::Value = serde_json::from_str(&line).unwrap();
+            let strategy = cell["strategy"].as_str().unwrap();
+            if strategy == "empty" {
+                continue;
+            }
+            let rejected = cell["violations"].as_array().is_some_and(|violations| {
+                violations
+                    .iter()
+                    .any(|violation| violation["level"] == "rejected")
+            });
+            assert!(!rejected, "{file}: {line}");
+            let wanted: u64 = cell["action_support"]["wanted"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|wanted| wanted.as_u64().unwrap())
+                .sum();
+            assert!(wanted > 0, "{file}: no atom was wanted");
+        }
+    }
+}
