@@ -5,8 +5,8 @@
 mod scan;
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::Path;
+use std::{fs, io};
 
 use scan::{Source, Token};
 
@@ -279,31 +279,30 @@ fn check_effects(file: &File, complain: &mut impl FnMut(usize, String)) {
 }
 
 /// The files of `src`, in order of their paths.
-fn files(folder: &Path, prefix: &str, out: &mut Vec<File>) {
-    let mut entries: Vec<_> = fs::read_dir(folder)
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .collect();
-    entries.sort();
-    for path in entries {
-        let name = path.file_name().unwrap().to_str().unwrap();
+fn files(folder: &Path, prefix: &str, out: &mut Vec<File>) -> io::Result<()> {
+    let mut entries = fs::read_dir(folder)?.collect::<io::Result<Vec<_>>>()?;
+    entries.sort_by_key(fs::DirEntry::path);
+    for entry in entries {
+        let path = entry.path();
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
         if path.is_dir() {
-            files(&path, &format!("{prefix}{name}/"), out);
+            files(&path, &format!("{prefix}{name}/"), out)?;
         } else if path.extension().is_some_and(|extension| extension == "rs") {
-            let text = fs::read_to_string(&path).unwrap();
-            out.push(File::new(&format!("{prefix}{name}"), &text));
+            out.push(File::new(
+                &format!("{prefix}{name}"),
+                &fs::read_to_string(&path)?,
+            ));
         }
     }
+    Ok(())
 }
 
 #[test]
 fn the_source_keeps_to_the_architecture() {
     let mut all = Vec::new();
-    files(
-        &Path::new(env!("CARGO_MANIFEST_DIR")).join("src"),
-        "",
-        &mut all,
-    );
+    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    files(&src, "", &mut all).unwrap();
     assert!(all.len() > EDGES.len(), "the source was not found");
     let complaints = complaints(&all);
     assert!(complaints.is_empty(), "\n{}\n", complaints.join("\n"));
