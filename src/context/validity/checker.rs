@@ -9,7 +9,7 @@ use super::{
 };
 use crate::context::{Applied, Entry, signed};
 
-/// Follows a context, and knows at any time what [`check`] would say about it.
+/// Follows a context, and knows at any time what [`check`](super::check) would say about it.
 ///
 /// A change costs what was changed and the turns around it, and a logarithm of the context's
 /// length; how many turns there are does not matter. Changing a summary costs the number of
