@@ -1,6 +1,16 @@
 //! Probes end to end, and the evaluator `survival` against published labels.
 
+use std::sync::Arc;
+
+use proctor::model::Model;
+use proctor::model::offline::Offline;
+use proctor::probe::grade::Rules;
+use proctor::probe::judge::question;
 use proctor::probe::survival::{PARAPHRASE, content_word_recall};
+use proctor::probe::{Gold, Outcome, Probe, ProbeKind, Verdict};
+use proctor::session::ground_truth::Importance;
+use proctor::session::{Message, Role};
+use proctor::tokens::{CharsPer4, CountedTexts};
 
 #[derive(serde::Deserialize)]
 struct Labelled {
@@ -78,4 +88,71 @@ fn shared_compint_content_word_recall_agrees_with_the_human() {
         content_word_recall(&labelled[at].sssc_message, text) >= 0.4
     });
     assert!(mismatched.count() <= 3);
+}
+
+/// Probe, prompt, reader, rules: the path of a model, with the reader that needs none.
+#[test]
+fn the_offline_reader_answers_what_the_context_says_and_abstains_otherwise() {
+    let probe = |id: &str, kind, question: &str, gold| Probe {
+        id: id.to_owned(),
+        kind,
+        question: question.to_owned(),
+        gold,
+        evidence: Vec::new(),
+        importance: Importance::Normal,
+    };
+    let value = |key: &str, value: &str| (key.to_owned(), value.to_owned());
+    let (key, port) = value("staging gateway port", "48213");
+    let (absent, never) = value("nightly archive checksum", "9f31c07a");
+    let probes = [
+        probe(
+            "p-recall-1",
+            ProbeKind::Recall,
+            "What is the staging gateway port?",
+            Gold::Value { key, value: port },
+        ),
+        probe(
+            "p-rule-1",
+            ProbeKind::Constraint,
+            "What did the user say about the migrations folder?",
+            Gold::Statement {
+                topic: "migrations folder".to_owned(),
+                statement: "Never touch the migrations folder on this branch.".to_owned(),
+            },
+        ),
+        probe(
+            "p-decoy-1",
+            ProbeKind::Decoy,
+            "What is the nightly archive checksum?",
+            Gold::Absent {
+                key: absent,
+                value: never,
+            },
+        ),
+    ];
+    let context = [
+        "Never touch the migrations folder on this branch.\nThe rest is up to you.",
+        "log line 1\nThe staging gateway port is 48213.\nlog line 2",
+    ]
+    .map(|text| Arc::new(Message::text(Role::User, text)));
+    let counter = Arc::new(CharsPer4);
+    let counts = Arc::new(CountedTexts::new(counter.clone()));
+    let reader = Offline::new(counter, counts);
+    let rules = Rules::new(&probes);
+    for (probe, messages, outcome) in [
+        (&probes[0], &context[..], Outcome::Right),
+        (&probes[1], &context[..], Outcome::Right),
+        (&probes[2], &context[..], Outcome::Right),
+        (&probes[0], &context[..1], Outcome::Abstained),
+        (&probes[1], &context[1..], Outcome::Abstained),
+    ] {
+        let request = question(None, messages, probe);
+        for text in request.messages.iter().flat_map(|m| m.model_text()) {
+            assert!(!text.contains(&probe.id));
+        }
+        let answer = reader.respond(&request).unwrap();
+        let verdict = rules.verdict(probe, usize::MAX, &answer.text);
+        let score = f64::from(u8::from(outcome == Outcome::Right));
+        assert_eq!(verdict, Verdict::Scored { score, outcome }, "{}", probe.id);
+    }
 }

@@ -3,7 +3,9 @@
 
 use std::borrow::Cow;
 use std::collections::HashSet;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
+
+use aho_corasick::{AhoCorasick, AhoCorasickKind};
 
 use crate::session::{ContentBlock, Message, Role};
 use crate::units::Tokens;
@@ -15,7 +17,7 @@ const CHARS_PER_TOKEN: u64 = 4;
 const LINE_CHARS: usize = 300;
 
 /// What a line may carry.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Carries {
     Rule,
     Decision,
@@ -201,11 +203,16 @@ struct Line<'a> {
 ///
 /// A conversation may come as messages with the request at its end, or as JSON inside the request;
 /// then only the JSON is read.
-fn lines(messages: &[Arc<Message>]) -> Vec<Line<'_>> {
+fn lines<'a>(messages: &'a [Arc<Message>]) -> Vec<Line<'a>> {
     let mut lines = Vec::new();
-    let keep = |text: Cow<'_, str>, is_speech: bool| -> Option<Vec<Carries>> {
-        let carries = carried(&text, is_speech);
-        (!carries.is_empty()).then_some(carries)
+    let mut keep = |line: Cow<'a, str>, is_speech| {
+        let carries = carried(&line, is_speech);
+        if !carries.is_empty() {
+            lines.push(Line {
+                text: line,
+                carries,
+            });
+        }
     };
     let conversation = match messages {
         [request] => std::slice::from_ref(request),
@@ -218,45 +225,52 @@ fn lines(messages: &[Arc<Message>]) -> Vec<Line<'_>> {
             if let Some(start) = json {
                 each_string(&text[start..], |role, key, value| {
                     let is_speech = role == "user" && key == "text";
-                    each_line(value, true, |line| {
-                        if let Some(carries) = keep(line.clone(), is_speech) {
-                            lines.push(Line {
-                                text: line,
-                                carries,
-                            });
-                        }
-                    });
+                    each_line(value, true, |line| keep(line, is_speech));
                 });
                 continue;
             }
             let is_speech = message.role() == Role::User && matches!(block, ContentBlock::Text(_));
             let escaped = matches!(block, ContentBlock::ToolUse(_));
-            each_line(text, escaped, |line| {
-                if let Some(carries) = keep(line.clone(), is_speech) {
-                    lines.push(Line {
-                        text: line,
-                        carries,
-                    });
-                }
-            });
+            each_line(text, escaped, |line| keep(line, is_speech));
         }
     }
     lines
 }
 
+/// All marks in one automaton; nothing is marked where it cannot be built.
+static MARK: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
+    AhoCorasick::builder()
+        .ascii_case_insensitive(true)
+        .kind(Some(AhoCorasickKind::DFA))
+        .build(MARKS.iter().flat_map(|(_, marks)| marks.iter()))
+        .ok()
+});
+
+/// What each mark of [`MARK`] says.
+static MARKED: LazyLock<Vec<Carries>> = LazyLock::new(|| {
+    let marks = MARKS.iter();
+    marks
+        .flat_map(|(what, marks)| std::iter::repeat_n(*what, marks.len()))
+        .collect()
+});
+
 fn carried(line: &str, is_speech: bool) -> Vec<Carries> {
     if line.trim().len() < 4 {
         return Vec::new();
     }
-    let lower = line.to_ascii_lowercase();
     let mut carries = Vec::new();
-    for (what, marks) in MARKS {
+    for found in MARK
+        .iter()
+        .flat_map(|marks| marks.find_overlapping_iter(line))
+    {
+        let what = MARKED[found.pattern().as_usize()];
         // Rules are what the user says, not what a file says.
-        if (what != Carries::Rule || is_speech) && marks.iter().any(|mark| lower.contains(mark)) {
+        if (what != Carries::Rule || is_speech) && !carries.contains(&what) {
             carries.push(what);
         }
     }
-    if line.split_whitespace().any(is_path) {
+    carries.sort_unstable();
+    if line.contains('/') && line.split_whitespace().any(is_path) {
         carries.push(Carries::Path);
     }
     carries

@@ -102,6 +102,7 @@ impl Rules {
             by_word: HashMap::new(),
             lengths: [0; 256],
         };
+        words::negations().for_each(|word| rules.note(word));
         for (statement, topic) in given {
             let index = rules.known.len();
             let mut content = words::content_words(statement);
@@ -153,13 +154,19 @@ impl Rules {
             .entry(word.to_owned())
             .or_default()
             .push((rule, bit));
+        self.note(word);
+    }
+
+    fn note(&mut self, word: &str) {
         self.lengths[usize::from(word.as_bytes()[0])] |= 1 << word.len().min(31);
     }
 
+    /// Whether the word can be one of a rule or a negation.
+    fn may_matter(&self, word: &str) -> bool {
+        self.lengths[usize::from(word.as_bytes()[0])] & (1 << word.len().min(31)) != 0
+    }
+
     fn of(&self, word: &str) -> &[(usize, u32)] {
-        if self.lengths[usize::from(word.as_bytes()[0])] & (1 << word.len().min(31)) == 0 {
-            return &[];
-        }
         self.by_word.get(word).map_or(&[], Vec::as_slice)
     }
 
@@ -169,6 +176,9 @@ impl Rules {
             negations: Vec::new(),
         };
         words::each_word(text, |word, at| {
+            if !self.may_matter(word) {
+                return;
+            }
             for &(rule, bit) in self.of(word) {
                 events.of[rule].push(Event { at, bit });
             }
@@ -224,6 +234,9 @@ impl Rule {
             }
             let found = present.count_ones();
             if found < self.paraphrase || (present & self.topic).count_ones() < self.topic_needed {
+                continue;
+            }
+            if found < self.stated && best == Some(Match::Paraphrased) {
                 continue;
             }
             let this = if self.is_flipped(&events[first..=last], negations) {

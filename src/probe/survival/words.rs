@@ -42,6 +42,11 @@ pub(super) fn is_negation(word: &str) -> bool {
     NEGATIONS.binary_search(&word).is_ok()
 }
 
+/// All such words.
+pub(super) fn negations() -> impl Iterator<Item = &'static str> {
+    NEGATIONS.iter().copied()
+}
+
 /// Where a word stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Position {
@@ -67,56 +72,80 @@ pub(super) fn each_word(text: &str, mut each: impl FnMut(&str, Position)) {
         start: 0,
     };
     let mut word = String::new();
-    let mut chars = text.char_indices().peekable();
-    while let Some((start, c)) = chars.next() {
+    let mut next = 0;
+    while let Some(c) = char_at(text, next) {
+        let start = next;
+        next += c.len_utf8();
+        if c == ' ' {
+            continue;
+        }
         if c.is_alphanumeric() {
             word.clear();
             push_lower(&mut word, c);
-            while let Some(&(_, next)) = chars.peek() {
-                if next.is_alphanumeric() {
-                    push_lower(&mut word, next);
-                    chars.next();
-                } else if matches!(next, '\'' | '’') {
-                    let mut ahead = chars.clone();
-                    ahead.next();
-                    if !ahead.peek().is_some_and(|(_, c)| c.is_alphanumeric()) {
-                        break;
-                    }
-                    chars.next();
-                } else {
-                    break;
-                }
-            }
+            next = rest_of_word(text, next, &mut word);
             at.start = start;
             each(&word, at);
             at.word += 1;
             continue;
         }
-        let goes_on = chars.peek().is_some_and(|(_, next)| next.is_alphanumeric());
+        let goes_on = || char_at(text, next).is_some_and(char::is_alphanumeric);
         match c {
             '\n' => {
                 at.sentence += 1;
                 at.clause += 1;
             }
-            '\\' => match chars.peek() {
-                Some((_, 'n' | 'r')) => {
-                    chars.next();
+            '\\' => match char_at(text, next) {
+                Some('n' | 'r') => {
+                    next += 1;
                     at.sentence += 1;
                     at.clause += 1;
                 }
-                Some((_, 't')) => {
-                    chars.next();
-                }
+                Some('t') => next += 1,
                 _ => {}
             },
-            '.' | '!' | '?' if !goes_on => {
+            '.' | '!' | '?' if !goes_on() => {
                 at.sentence += 1;
                 at.clause += 1;
             }
-            ',' | ';' | ':' | '(' | ')' | '—' if !goes_on => at.clause += 1,
+            ',' | ';' | ':' | '(' | ')' | '—' if !goes_on() => at.clause += 1,
             _ => {}
         }
     }
+}
+
+fn char_at(text: &str, at: usize) -> Option<char> {
+    match text.as_bytes().get(at) {
+        Some(byte) if byte.is_ascii() => Some(char::from(*byte)),
+        Some(_) => text.get(at..)?.chars().next(),
+        None => None,
+    }
+}
+
+/// Reads on from `at` to the end of the word, and says where that is.
+fn rest_of_word(text: &str, mut at: usize, word: &mut String) -> usize {
+    let bytes = text.as_bytes();
+    loop {
+        // Nearly all words are ASCII, and copied whole.
+        let from = at;
+        while bytes.get(at).is_some_and(u8::is_ascii_alphanumeric) {
+            at += 1;
+        }
+        let copied = word.len();
+        word.push_str(&text[from..at]);
+        word[copied..].make_ascii_lowercase();
+        let Some(c) = char_at(text, at) else {
+            break;
+        };
+        if c.is_alphanumeric() {
+            push_lower(word, c);
+        } else if !matches!(c, '\'' | '’')
+            || !char_at(text, at + c.len_utf8()).is_some_and(char::is_alphanumeric)
+        {
+            break;
+        }
+        at += c.len_utf8();
+    }
+    at
 }
 
 fn push_lower(word: &mut String, c: char) {
