@@ -252,9 +252,9 @@ impl Report {
         let judge = run.judge.as_ref().map_or("none", |judge| &judge.name);
         [
             format!(
-                "{} sessions, {} strategies, {} of {} cells; window {}, counter {}, seed {}",
-                run.sessions,
-                run.strategies,
+                "{}, {}, {} of {} cells; window {}, counter {}, seed {}",
+                figure::many(run.sessions, "session", "sessions"),
+                figure::many(run.strategies, "strategy", "strategies"),
                 coverage.recorded,
                 coverage.planned,
                 run.window,

@@ -25,6 +25,9 @@ const NO_MODEL: &str = "graded without a language model: survival is string matc
 
 const SCRIPTED: &str = "answers scripted, not a result of a model";
 
+const RULES_SUMMARIES: &str = "summaries were extracted by rules, not written by a language model: \
+     what survives them says little about a model's summaries";
+
 const SCRIPTED_SUMMARIES: &str = "summaries scripted, not a result of a model";
 
 /// Everything that sections are made of.
@@ -180,8 +183,13 @@ fn banners(material: &Material<'_>, coverage: &Coverage, controls: &Controls) ->
         ModelKind::Scripted => add(BannerLevel::Warning, SCRIPTED.to_owned()),
         ModelKind::Live => {}
     }
+    let has_calls = material
+        .arms
+        .iter()
+        .any(|(_, arm)| arm.model_calls.total().calls > 0);
     match manifest.summariser.kind {
         ModelKind::Scripted => add(BannerLevel::Warning, SCRIPTED_SUMMARIES.to_owned()),
+        ModelKind::Deterministic if has_calls => add(BannerLevel::Note, RULES_SUMMARIES.to_owned()),
         ModelKind::Deterministic | ModelKind::Live => {}
     }
     add(BannerLevel::Note, FIXED_TRAJECTORY.to_owned());

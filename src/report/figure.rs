@@ -47,6 +47,11 @@ pub(crate) fn value(value: &Value) -> String {
     }
 }
 
+/// `1 session`, `6 sessions`.
+pub(crate) fn many(count: usize, one: &str, more: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { more })
+}
+
 /// `±3.1`, in points.
 pub(crate) fn interval(cell: &Cell) -> Option<String> {
     let interval = cell.interval?;

@@ -73,7 +73,7 @@ fn kinds(material: &Material<'_>) -> Section {
         id: "survival_by_kind",
         title: "Survival by kind".to_owned(),
         about: "Share of planted items that survive, by string matching. Decoys were never \
-                planted: their share is the chance rate f, and corrected is (s − f)/(1 − f)."
+                planted: their share is the chance rate f, and corrected is (s−f)/(1−f)."
             .to_owned(),
         audience: Audience::Everyone,
         table: Table {

@@ -158,17 +158,18 @@ impl Terminal {
                 lines
             })
             .collect();
-        let rows: Vec<Vec<Lines>> = table
-            .rows
-            .iter()
-            .map(|row| {
-                std::iter::once(name_lines(row))
-                    .chain(row.cells.iter().enumerate().map(|(at, cell)| {
-                        cell_lines(cell, shared.get(at + 1).copied().flatten().is_some())
-                    }))
-                    .collect()
-            })
-            .collect();
+        let rows: Vec<Vec<Lines>> =
+            table
+                .rows
+                .iter()
+                .map(|row| {
+                    std::iter::once(name_lines(row))
+                        .chain(row.cells.iter().enumerate().map(|(at, cell)| {
+                            cell_lines(cell, shared.get(at + 1).copied().flatten())
+                        }))
+                        .collect()
+                })
+                .collect();
         let wishes: Vec<Wish> = table
             .columns
             .iter()
@@ -253,16 +254,13 @@ impl Terminal {
     }
 }
 
-/// The n of a column, if all its cells have the same.
+/// The n that most cells of a column have, the first among equals: it stands in the heading, and
+/// a cell with another prints its own.
 fn shared_n(rows: &[Row], at: usize) -> Option<SampleSize> {
     let at = at.checked_sub(1)?;
-    let mut sizes = rows
-        .iter()
-        .filter_map(|row| row.cells.get(at))
-        .filter(|cell| !matches!(cell.value, Value::NotMeasured | Value::NotApplicable))
-        .map(|cell| cell.n);
-    let first = sizes.next()??;
-    sizes.all(|n| n == Some(first)).then_some(first)
+    let sizes: Vec<SampleSize> = rows.iter().filter_map(|row| row.cells.get(at)?.n).collect();
+    let often = |n: &SampleSize| sizes.iter().filter(|other| *other == n).count();
+    sizes.iter().rev().max_by_key(|n| often(n)).copied()
 }
 
 fn name_lines(row: &Row) -> Lines {
@@ -278,8 +276,8 @@ fn name_lines(row: &Row) -> Lines {
     lines
 }
 
-/// The value, then what it rests on: its interval, and its n where the column has none.
-fn cell_lines(cell: &Cell, n_in_head: bool) -> Lines {
+/// The value, then what it rests on: its interval, and its n where the heading has another.
+fn cell_lines(cell: &Cell, head: Option<SampleSize>) -> Lines {
     let mut text = match &cell.value {
         Value::Text(text) => escape::short(text, LONGEST_TEXT),
         value => figure::value(value),
@@ -290,9 +288,11 @@ fn cell_lines(cell: &Cell, n_in_head: bool) -> Lines {
     }
     let mut lines = vec![(style, text)];
     lines.extend(figure::interval(cell).map(|interval| (Style::Dim, interval)));
-    if !n_in_head {
-        lines.extend(cell.n.map(|n| (Style::Dim, figure::n(n))));
-    }
+    lines.extend(
+        cell.n
+            .filter(|n| Some(*n) != head)
+            .map(|n| (Style::Dim, figure::n(n))),
+    );
     lines
 }
 

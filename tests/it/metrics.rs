@@ -1,4 +1,9 @@
 //! From hand-made records to figures, and from figures to bytes.
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "helpers of tests fail as tests do"
+)]
 
 use std::collections::BTreeMap;
 
@@ -61,13 +66,13 @@ fn cell(session: &str, strategy: &str) -> CellRecord {
     }
 }
 
-fn dies_at(call: usize, mut cell: CellRecord) -> CellRecord {
+fn dies_at(fatal: usize, mut cell: CellRecord) -> CellRecord {
     cell.end = End::Died {
-        call,
+        call: fatal,
         prompt: Tokens(100_001),
     };
-    cell.reached_calls = call;
-    cell.prompt_tokens.truncate(call);
+    cell.reached_calls = fatal;
+    cell.prompt_tokens.truncate(fatal);
     let support = &mut cell.action_support;
     for series in [
         &mut support.wanted,
@@ -75,10 +80,10 @@ fn dies_at(call: usize, mut cell: CellRecord) -> CellRecord {
         &mut support.compacted_wanted,
         &mut support.compacted_present,
     ] {
-        series.truncate(call);
+        series.truncate(fatal);
     }
     for probe in &mut cell.probes {
-        if probe.call >= call {
+        if probe.call >= fatal {
             probe.survival = survival(0.0);
             probe.answer = None;
         }

@@ -82,7 +82,8 @@ pub(in crate::report) fn section(material: &Material<'_>) -> (Section, Option<Ba
         .collect();
     let mut notes = vec![
         "* best among the strategies that fired and are not broken; ± is half of the 95 % t \
-         interval over sessions, in points; n is sessions/items."
+         interval over sessions, in points; n is sessions/items, as in the heading unless a row \
+         has its own."
             .to_owned(),
     ];
     if rows

@@ -65,8 +65,8 @@ pub(super) fn section(material: &Material<'_>) -> Section {
     Section {
         id: "lost",
         title: "Lost".to_owned(),
-        about: "Items of high importance that most strategies lost, and where the earliest of \
-                them did."
+        about: "Items of high importance, those that most cells lost first, and where each was \
+                lost earliest."
             .to_owned(),
         audience: Audience::Everyone,
         table: Table {
