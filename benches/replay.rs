@@ -26,7 +26,7 @@ fn prepared(tokens: u64) -> Option<(PreparedSession, Models)> {
     let counts = Arc::new(CountedTexts::new(Arc::new(O200k)));
     let made = generate(&recipe, &counts).ok()?;
     let probes = Probe::planted(&made.truth);
-    let offline = Arc::new(Offline::new(counts.counter().clone(), counts.clone()));
+    let offline = Arc::new(Offline::new(counts.clone()));
     let models = Models {
         summariser: offline.clone(),
         reader: None,

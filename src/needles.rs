@@ -9,6 +9,7 @@ use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind, StartKind};
+use foldhash::fast::RandomState;
 
 /// Patterns of up to this many bytes in all are searched with a table of all transitions; beyond
 /// that the table would no longer fit the processor's caches.
@@ -170,11 +171,11 @@ fn is_path(bytes: &[u8], start: usize, end: usize) -> bool {
 ///
 /// The key is the text itself: two texts never share an answer. Shared between threads; where two
 /// ask for the same text at once, both look, and one answer is kept.
-pub struct PerText<T: ?Sized>(RwLock<HashMap<Arc<str>, Arc<T>>>);
+pub struct PerText<T: ?Sized>(RwLock<HashMap<Arc<str>, Arc<T>, RandomState>>);
 
 impl<T: ?Sized> Default for PerText<T> {
     fn default() -> Self {
-        Self(RwLock::new(HashMap::new()))
+        Self(RwLock::new(HashMap::default()))
     }
 }
 

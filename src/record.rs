@@ -9,11 +9,12 @@ use serde::{Deserialize, Serialize};
 pub use crate::context::validity::Level;
 use crate::model::{ModelKind, Purpose};
 use crate::probe::{ProbeKind, Verdict};
-use crate::session::ground_truth::Importance;
 use crate::units::{Tokens, Usage};
 use crate::window::Window;
 
 pub mod journal;
+
+pub use crate::session::ground_truth::Importance;
 
 /// Version of the run folder's files.
 ///

@@ -11,6 +11,7 @@ use crate::metric::{Direction, Unit};
 use crate::record::{CellRecord, Manifest, ModelEntry};
 use crate::stats::{ConfidenceInterval, SampleSize};
 
+pub mod arm;
 mod build;
 pub mod controls;
 pub mod escape;

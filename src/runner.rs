@@ -480,10 +480,7 @@ fn arrange(
 }
 
 fn models_of(scenario: &Scenario, loaded: &LoadedSession) -> Models {
-    let offline: Arc<dyn Model> = Arc::new(Offline::new(
-        loaded.counts.counter().clone(),
-        loaded.counts.clone(),
-    ));
+    let offline: Arc<dyn Model> = Arc::new(Offline::new(loaded.counts.clone()));
     Models {
         summariser: offline.clone(),
         reader: match scenario.reader {

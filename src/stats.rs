@@ -8,8 +8,6 @@
 use serde::Serialize;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-pub mod arm;
-
 /// Share of repeated experiments whose interval holds the true value.
 pub const CONFIDENCE_LEVEL: f64 = 0.95;
 

@@ -10,6 +10,7 @@ use std::fmt::Debug;
 use std::ops::{Add, AddAssign, Sub};
 use std::sync::{Arc, PoisonError, RwLock};
 
+use foldhash::fast::RandomState;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -111,7 +112,7 @@ impl std::iter::Sum for Size {
 #[derive(Debug)]
 pub struct CountedTexts {
     counter: Arc<dyn TokenCounter>,
-    sizes: RwLock<HashMap<Arc<str>, Size>>,
+    sizes: RwLock<HashMap<Arc<str>, Size, RandomState>>,
 }
 
 impl CountedTexts {
@@ -119,7 +120,7 @@ impl CountedTexts {
     pub fn new(counter: Arc<dyn TokenCounter>) -> Self {
         Self {
             counter,
-            sizes: RwLock::new(HashMap::new()),
+            sizes: RwLock::default(),
         }
     }
 
@@ -153,7 +154,7 @@ impl CountedTexts {
 
     /// Counts all of `texts` in parallel.
     pub fn preload<'a>(&self, texts: impl IntoIterator<Item = &'a Arc<str>>) {
-        let mut new: HashSet<Arc<str>> = HashSet::new();
+        let mut new: HashSet<Arc<str>, RandomState> = HashSet::default();
         {
             let known = self.sizes.read().unwrap_or_else(PoisonError::into_inner);
             for text in texts {

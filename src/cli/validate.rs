@@ -42,6 +42,8 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
             writeln!(text, "      {stage}")?;
         }
     }
-    print(&crate::report::escape::plain(&text))?;
+    for line in text.lines() {
+        print(&(crate::report::escape::plain(line) + "\n"))?;
+    }
     Ok(Exit::Done)
 }

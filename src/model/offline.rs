@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use super::{CallFailure, Model, ModelKind, Request, Response, Stop, Task};
-use crate::tokens::{CountedTexts, IMAGE_TOKENS, TokenCounter};
+use crate::tokens::{CountedTexts, IMAGE_TOKENS};
 use crate::units::{Tokens, Usage};
 
 pub mod bm25;
@@ -23,39 +23,41 @@ pub const QUESTION: &str = "Question: ";
 /// about a text is kept.
 #[derive(Debug)]
 pub struct Offline {
-    counter: Arc<dyn TokenCounter>,
     counts: Arc<CountedTexts>,
     reader: bm25::Reader,
 }
 
 impl Offline {
-    /// Bills by `counter`; `counts` is the session's table of the same counter, in which the
-    /// messages of contexts are found.
-    pub fn new(counter: Arc<dyn TokenCounter>, counts: Arc<CountedTexts>) -> Self {
+    /// Bills by the session's own counter.
+    pub fn new(counts: Arc<CountedTexts>) -> Self {
         Self {
-            counter,
             counts,
             reader: bm25::Reader::default(),
         }
     }
 
-    /// The tokens of a request. The last message holds what was written for this request alone:
-    /// it is counted and not remembered.
+    /// The tokens of a request. Its last text was written for this request alone (a question, or
+    /// the record to be summarised): it is counted and not remembered.
     fn prompt_tokens(&self, request: &Request) -> Tokens {
-        let system = request.system.as_ref().map(|text| self.counts.size(text));
-        let mut tokens = system.map_or(Tokens::ZERO, |size| size.tokens);
-        for (at, message) in request.messages.iter().enumerate() {
-            let is_last = at + 1 == request.messages.len();
-            for (block, text) in message.content().iter().zip(message.model_text()) {
-                tokens += Tokens(block.images() * IMAGE_TOKENS.0);
-                tokens += if is_last {
-                    self.counter.count(text)
-                } else {
-                    self.counts.size(text).tokens
-                };
-            }
-        }
-        tokens
+        let blocks = request
+            .messages
+            .iter()
+            .flat_map(|message| message.content());
+        let images = Tokens(blocks.map(|block| block.images() * IMAGE_TOKENS.0).sum());
+        let texts = request
+            .messages
+            .iter()
+            .flat_map(|message| message.model_text());
+        let mut texts: Vec<&Arc<str>> = request.system.iter().chain(texts).collect();
+        let last = texts
+            .pop()
+            .map_or(Tokens::ZERO, |text| self.counts.counter().count(text));
+        images
+            + last
+            + texts
+                .into_iter()
+                .map(|text| self.counts.size(text).tokens)
+                .sum()
     }
 }
 
@@ -77,7 +79,10 @@ impl Model for Offline {
             Task::Answer { format } => self.reader.answer(&request.messages, *format),
         };
         Ok(Response {
-            usage: Usage::uncached(self.prompt_tokens(request), self.counter.count(&text)),
+            usage: Usage::uncached(
+                self.prompt_tokens(request),
+                self.counts.counter().count(&text),
+            ),
             text: text.into(),
             stop: Stop::End,
             model: Arc::from(self.name()),
@@ -94,8 +99,7 @@ mod tests {
 
     #[test]
     fn it_summarises_and_reads_but_neither_acts_nor_judges() {
-        let counter = Arc::new(CharsPer4);
-        let offline = Offline::new(counter.clone(), Arc::new(CountedTexts::new(counter)));
+        let offline = Offline::new(Arc::new(CountedTexts::new(Arc::new(CharsPer4))));
         let ask = |task, text: &str| {
             offline.respond(&Request {
                 purpose: Purpose::Probe,

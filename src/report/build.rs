@@ -6,11 +6,11 @@ use crate::metric::CellSummary;
 use crate::metric::answers::was_asked;
 use crate::model::ModelKind;
 use crate::record::{Arm, CellKey, CellRecord, End, Manifest};
+use crate::report::arm::{Anchors, ArmSummary};
 use crate::report::{
     Banner, BannerLevel, Controls, Coverage, Report, Run, Section, controls::ControlFailure,
     sections,
 };
-use crate::stats::arm::{Anchors, ArmSummary};
 
 /// The reference's name in records.
 pub(super) const FULL: &str = "full";

@@ -2,10 +2,10 @@
 
 use crate::probe::ProbeKind;
 use crate::record::{Arm, Level};
+use crate::report::arm::{ArmAnswers, ArmSummary, Fidelity};
 use crate::report::build::Material;
 use crate::report::{Audience, Cell, Column, Role, Row, Section, Table, Value};
 use crate::stats::SampleSize;
-use crate::stats::arm::{ArmAnswers, ArmSummary, Fidelity};
 
 pub(super) mod comparison;
 mod lost;

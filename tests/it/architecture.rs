@@ -24,7 +24,10 @@ const EDGES: &[(&str, &[&str])] = &[
     ("session", &["units", "tokens"]),
     ("needles", &["units", "tokens", "session"]),
     ("context", &["units", "tokens", "session"]),
-    ("model", &["units", "settings", "tokens", "session"]),
+    (
+        "model",
+        &["units", "settings", "tokens", "session", "needles"],
+    ),
     ("step", &["units", "model"]),
     (
         "strategy",

@@ -16,13 +16,13 @@ use proctor::record::{
     Fate, Level, LostAt, Manifest, ModelCall, ModelEntry, PlaceInPrompt, ProbeRecord, SessionEntry,
     StrategyEntry, SurvivalRecord, Violation,
 };
+use proctor::report::arm::{Anchors, ArmAnswers, ArmSummary, Fidelity};
 use proctor::report::json::Json;
 use proctor::report::markdown::Markdown;
 use proctor::report::terminal::Terminal;
 use proctor::report::{self, BannerLevel, Cell, Controls, Renderer, Report, Value};
 use proctor::session::ground_truth::Importance;
 use proctor::stats::SampleSize;
-use proctor::stats::arm::{Anchors, ArmAnswers, ArmSummary, Fidelity};
 use proctor::units::{Tokens, Usage};
 use proctor::window::Window;
 

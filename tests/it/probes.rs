@@ -135,9 +135,8 @@ fn the_offline_reader_answers_what_the_context_says_and_abstains_otherwise() {
         "log line 1\nThe staging gateway port is 48213.\nlog line 2",
     ]
     .map(|text| Arc::new(Message::text(Role::User, text)));
-    let counter = Arc::new(CharsPer4);
-    let counts = Arc::new(CountedTexts::new(counter.clone()));
-    let reader = Offline::new(counter, counts);
+    let counts = Arc::new(CountedTexts::new(Arc::new(CharsPer4)));
+    let reader = Offline::new(counts);
     let rules = Rules::new(&probes);
     for (probe, messages, outcome) in [
         (&probes[0], &context[..], Outcome::Right),

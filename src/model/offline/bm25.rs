@@ -7,11 +7,15 @@
 //! takes an older value, or another key's.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
+use self::index::{Index, each_word, hash};
 use super::{NOT_IN_CONTEXT, QUESTION};
 use crate::model::AnswerFormat;
-use crate::session::{ContentBlock, Message, ToolClass};
+use crate::needles::PerText;
+use crate::session::{Message, ToolClass};
+
+mod index;
 
 /// Saturation of a word's repetitions in a line: the usual value.
 const K1: f64 = 1.2;
@@ -23,9 +27,6 @@ const ENOUGH: f64 = 0.5;
 
 /// So many of the best lines are looked at for an atom.
 const BEST_LINES: usize = 16;
-
-/// Lines are cut into pieces of at most this many bytes: minified files are one line.
-const LINE_BYTES: usize = 600;
 
 /// An answer of one sentence is cut off after this many characters.
 const SENTENCE_CHARS: usize = 400;
@@ -118,20 +119,7 @@ fn verb_of(word: &str) -> Option<Verb> {
 /// Answers questions about conversations; each distinct text is split and indexed once.
 #[derive(Debug, Default)]
 pub struct Reader {
-    known: RwLock<HashMap<Arc<str>, Arc<Index>>>,
-}
-
-/// The lines of a text and the words in them.
-#[derive(Debug)]
-struct Index {
-    lines: Vec<std::ops::Range<usize>>,
-    /// Words per line.
-    lengths: Vec<u32>,
-    /// Word, line, repetitions; sorted.
-    postings: Vec<(u64, u32, u32)>,
-    words: u64,
-    /// What the text says was done to which file, in order.
-    touched: Vec<(Verb, String)>,
+    known: PerText<Index>,
 }
 
 /// A text of the conversation with its index.
@@ -191,77 +179,13 @@ impl Reader {
         let texts = texts
             .into_iter()
             .map(|(text, block)| {
-                let index = self.index(&text, block);
+                let index = self
+                    .known
+                    .get_or(&text, || Arc::new(Index::new(&text, block)));
                 (text, index)
             })
             .collect();
         Some((question.to_owned(), texts))
-    }
-
-    fn index(&self, text: &Arc<str>, block: &ContentBlock) -> Arc<Index> {
-        if let Some(index) = self
-            .known
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .get(text)
-        {
-            return index.clone();
-        }
-        let index = Arc::new(Index::new(text, block));
-        self.known
-            .write()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(text.clone(), index.clone());
-        index
-    }
-}
-
-impl Index {
-    fn new(text: &str, block: &ContentBlock) -> Self {
-        let lines = split(text);
-        let mut lengths = Vec::with_capacity(lines.len());
-        let mut all = Vec::new();
-        let mut touched = Vec::new();
-        let mut words = 0;
-        for (at, line) in (0_u32..).zip(&lines) {
-            let mut length = 0;
-            let mut verb = None;
-            each_word(&text[line.clone()], |word, _| {
-                all.push((hash(word), at));
-                length += 1;
-                verb = verb.or_else(|| verb_of(word));
-            });
-            lengths.push(length);
-            words += u64::from(length);
-            if let Some(verb) = verb {
-                touched.extend(path_tokens(&text[line.clone()]).map(|path| (verb, path)));
-            }
-        }
-        if let ContentBlock::ToolUse(tool) = block {
-            touched = touched_by(tool.class, &tool.input.value());
-        }
-        all.sort_unstable();
-        let mut postings: Vec<(u64, u32, u32)> = Vec::new();
-        for (word, line) in all {
-            match postings.last_mut() {
-                Some(last) if (last.0, last.1) == (word, line) => last.2 += 1,
-                _ => postings.push((word, line, 1)),
-            }
-        }
-        postings.shrink_to_fit();
-        Self {
-            lines,
-            lengths,
-            postings,
-            words,
-            touched,
-        }
-    }
-
-    fn postings(&self, word: u64) -> &[(u64, u32, u32)] {
-        let from = self.postings.partition_point(|posting| posting.0 < word);
-        let rest = &self.postings[from..];
-        &rest[..rest.partition_point(|posting| posting.0 == word)]
     }
 }
 
@@ -293,7 +217,10 @@ impl Terms {
                     .map(|(_, index)| index.postings(word).len())
                     .sum();
                 let (all, holding) = (lines as f64, holding as f64);
-                (word, (1.0 + (all - holding + 0.5) / (holding + 0.5)).ln())
+                (
+                    word,
+                    libm::log(1.0 + (all - holding + 0.5) / (holding + 0.5)),
+                )
             })
             .collect();
         Self {
@@ -465,76 +392,11 @@ fn tokens(line: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// Lines, also where the line feed is written as an escape, in pieces of bounded length.
-fn split(text: &str) -> Vec<std::ops::Range<usize>> {
-    let mut lines = Vec::new();
-    let mut push = |mut from: usize, to: usize| {
-        while to - from > LINE_BYTES {
-            let limit = text.floor_char_boundary(from + LINE_BYTES);
-            let cut = text[from..limit]
-                .rfind(' ')
-                .map_or(limit, |at| from + at + 1);
-            lines.push(from..cut);
-            from = cut;
-        }
-        if !text[from..to].trim().is_empty() {
-            lines.push(from..to);
-        }
-    };
-    let bytes = text.as_bytes();
-    let mut from = 0;
-    let mut at = 0;
-    while at < bytes.len() {
-        if bytes[at] == b'\n' {
-            push(from, at);
-            from = at + 1;
-        } else if bytes[at] == b'\\' {
-            if bytes.get(at + 1) == Some(&b'n') {
-                push(from, at);
-                from = at + 2;
-            }
-            at += 1;
-        }
-        at += 1;
-    }
-    push(from.min(bytes.len()), bytes.len());
-    lines
-}
-
-/// Calls `each` with every run of letters and digits, lower-cased, and where it starts.
-fn each_word(text: &str, mut each: impl FnMut(&str, usize)) {
-    let mut word = String::new();
-    let mut start = 0;
-    for (at, c) in text.char_indices() {
-        if c.is_alphanumeric() {
-            if word.is_empty() {
-                start = at;
-            }
-            if c.is_ascii() {
-                word.push(c.to_ascii_lowercase());
-            } else {
-                word.extend(c.to_lowercase());
-            }
-        } else if !word.is_empty() {
-            each(&word, start);
-            word.clear();
-        }
-    }
-    if !word.is_empty() {
-        each(&word, start);
-    }
-}
-
-/// FNV-1a: the same on every platform.
-fn hash(word: &str) -> u64 {
-    word.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    })
-}
-
 #[cfg(test)]
 mod tests {
+    use super::index::{LINE_BYTES, split};
     use super::*;
+    use crate::session::ContentBlock;
     use crate::session::{JsonText, Role, ToolUse};
 
     fn check(context: &[&str], question: &str, format: AnswerFormat, expected: &str) {

@@ -3,12 +3,12 @@
 use crate::metric::{Direction, metric};
 use crate::model::ModelKind;
 use crate::record::{Arm, StrategyEntry};
+use crate::report::arm::{ArmAnswers, ArmSummary, Fidelity};
 use crate::report::build::Material;
 use crate::report::{
     Audience, Banner, BannerLevel, Cell, Column, Measure, Row, Section, Table, Value,
 };
 use crate::stats::SampleSize;
-use crate::stats::arm::{ArmAnswers, ArmSummary, Fidelity};
 
 /// Columns in their order, with the rank in which they make room for others.
 const COLUMNS: &[(&str, u8)] = &[

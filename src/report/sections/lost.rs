@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use crate::record::Importance;
 use crate::record::{Arm, CellRecord, LostAt, ProbeRecord};
 use crate::report::build::Material;
 use crate::report::{Audience, Cell, Column, Role, Section, Table, Value};
-use crate::session::ground_truth::Importance;
 
 /// Items shown.
 const SHOWN: usize = 12;

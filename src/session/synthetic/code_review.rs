@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::facts::{self, Channel, Numbers, Planned};
 use super::grammar::prose;
 use super::random::{Quantiles, Random};
-use super::tools;
+use super::tools::{self, Tool};
 use super::workspace::Workspace;
 use super::{Family, Generated, Length, Recipe, session_id};
 use crate::session::ground_truth::{GroundTruth, PlantedFact};
@@ -44,6 +44,10 @@ impl Family for CodeReview {
 /// and files a session of a given number of tokens gets.
 const TOKENS_PER_ROUND: u64 = 1_850;
 
+/// So many calls pass before the agent asks for its conversation to be summarised, and between two
+/// times: a first one falls into sessions of about 80,000 tokens.
+const COMPACT_EVERY: (u64, u64) = (36, 60);
+
 /// Milliseconds between a tool result and the next response.
 const THINKING_TIME: &Quantiles = &[
     (0, 3_000),
@@ -79,6 +83,8 @@ struct Author<'a> {
     now: i64,
     calls: u64,
     uses: u64,
+    /// The number of calls from which on the agent compacts.
+    compact_at: u64,
 }
 
 impl<'a> Author<'a> {
@@ -111,6 +117,7 @@ impl<'a> Author<'a> {
                 .sum();
         }
         let mut random = Random::new(recipe.seed, "code-review");
+        let compact_at = random.between(COMPACT_EVERY.0, COMPACT_EVERY.1);
         let mut workspace = Workspace::new(recipe.seed, files);
         let memory = Memory::new(&mut workspace, &mut random);
         let days = i64::try_from(random.below(200)).unwrap_or(0);
@@ -131,6 +138,7 @@ impl<'a> Author<'a> {
             tokens,
             calls: 0,
             uses: 0,
+            compact_at,
         }
     }
 
@@ -158,6 +166,9 @@ impl<'a> Author<'a> {
                 self.request(closing);
                 task = 0;
                 task_length = self.random.between(4, 9);
+            } else if task > 0 && self.calls >= self.compact_at {
+                self.compact();
+                task += 1;
             } else {
                 self.work(task == 0);
                 task += 1;
@@ -313,6 +324,36 @@ impl<'a> Author<'a> {
         self.respond(blocks);
         self.wait(RUNNING_TIME);
         self.push(Message::new(Role::User, answers));
+    }
+
+    /// The agent calls `compact`. The full history goes on; a strategy may act on it.
+    fn compact(&mut self) {
+        let every = self.random.between(COMPACT_EVERY.0, COMPACT_EVERY.1);
+        self.compact_at = self.calls + every;
+        let topic = self.memory.topic(&self.workspace, &mut self.random);
+        let (said, focus) = prose::compacting(&mut self.random, &topic);
+        self.uses += 1;
+        let id: Arc<str> = format!("toolu_{}{:05}", self.random.hex(14), self.uses).into();
+        let (name, class) = Tool::Compact.name();
+        self.respond(vec![
+            ContentBlock::Text(said.into()),
+            ContentBlock::ToolUse(ToolUse {
+                id: id.clone(),
+                name: name.into(),
+                class,
+                input: JsonText::of(&serde_json::json!({ "focus": focus })),
+            }),
+        ]);
+        self.wait(RUNNING_TIME);
+        let answer = "The conversation will be condensed before the next step.";
+        self.push(Message::new(
+            Role::User,
+            vec![ContentBlock::ToolResult(ToolResult {
+                tool_use_id: id,
+                content: vec![ContentBlock::Text(answer.into())],
+                is_error: false,
+            })],
+        ));
     }
 
     fn respond(&mut self, blocks: Vec<ContentBlock>) {

@@ -17,10 +17,11 @@ pub(crate) enum Tool {
     Write,
     TodoWrite,
     WebFetch,
+    Compact,
 }
 
 impl Tool {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 9] = [
         Self::Read,
         Self::Grep,
         Self::Glob,
@@ -29,6 +30,7 @@ impl Tool {
         Self::Write,
         Self::TodoWrite,
         Self::WebFetch,
+        Self::Compact,
     ];
 
     /// The name the model uses, and the class.
@@ -42,6 +44,8 @@ impl Tool {
             Self::Write => ("Write", ToolClass::Write),
             Self::TodoWrite => ("TodoWrite", ToolClass::Todo),
             Self::WebFetch => ("WebFetch", ToolClass::WebFetch),
+            // The name that presets look for.
+            Self::Compact => ("compact", ToolClass::Other),
         }
     }
 
@@ -72,6 +76,10 @@ impl Tool {
             }
             Self::WebFetch => {
                 "Fetches a page of documentation and returns it as Markdown. Only for public pages."
+            }
+            Self::Compact => {
+                "Has the conversation so far replaced by a summary of it. `focus` says what the \
+                 summary must keep. Use it between two pieces of work, when it has grown long."
             }
         }
     }
@@ -134,6 +142,7 @@ impl Tool {
                 json!({"url": text("the address"), "prompt": text("what to look for")}),
                 &["url"],
             ),
+            Self::Compact => (json!({"focus": text("what must be kept")}), &["focus"]),
         }
     }
 }

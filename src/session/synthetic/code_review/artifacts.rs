@@ -20,7 +20,12 @@ impl Artifacts {
             Tool::Read => ArtifactVerb::Read,
             Tool::Edit => ArtifactVerb::Modified,
             Tool::Write => ArtifactVerb::Created,
-            Tool::Grep | Tool::Glob | Tool::Bash | Tool::TodoWrite | Tool::WebFetch => return,
+            Tool::Grep
+            | Tool::Glob
+            | Tool::Bash
+            | Tool::TodoWrite
+            | Tool::WebFetch
+            | Tool::Compact => return,
         };
         let Some(path) = input.get("file_path").and_then(Value::as_str) else {
             return;

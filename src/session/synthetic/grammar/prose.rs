@@ -250,6 +250,18 @@ const OPENINGS: &[&str] = &[
     "We ship next week and I want a second pair of eyes. First {noun}: read `{path}` and tell me what happens on {fault}.",
 ];
 
+const COMPACTING: &[&str] = &[
+    "We have come a long way since `{earlier}`; I'll tidy up before I go on.",
+    "This has become a long conversation. Let me condense it now that {noun} is half done.",
+    "Before I open `{elsewhere}` I'll make room.",
+];
+
+const FOCUS: &[&str] = &[
+    "the open question about the {object} in `{path}`, and every wish of the owner",
+    "what was changed so far, and why `{symbol}` is suspected",
+    "the owner's rules, the numbers that were mentioned, and the state of {noun}",
+];
+
 const WRAP_UPS: &[&str] = &[
     "That's enough for today. Please sum up what you changed and what is still open.",
     "Let's stop here. Write me a short closing summary, please.",
@@ -369,6 +381,12 @@ pub(crate) fn request(random: &mut Random, topic: &Topic) -> String {
         REQUESTS
     };
     sentences(random, topic, &[bank])
+}
+
+/// The agent has the conversation summarised: what it says, and what the summary must keep.
+pub(crate) fn compacting(random: &mut Random, topic: &Topic) -> (String, String) {
+    let said = sentences(random, topic, &[COMPACTING]);
+    (said, sentences(random, topic, &[FOCUS]))
 }
 
 /// The user ends the session.
