@@ -126,14 +126,17 @@ impl Plan {
                 })
             })
             .collect();
-        let mut random = ChaCha8Rng::seed_from_u64(self.scenario.seed ^ (session as u64) << 32);
+        let mut random = ChaCha8Rng::seed_from_u64(self.scenario.seed ^ ((session as u64) << 32));
         // Fisher–Yates; the bias of the remainder is far below anything an order could matter.
         for last in (1..arms.len()).rev() {
             let at = random.next_u64() % (last as u64 + 1);
             arms.swap(last, usize::try_from(at).unwrap_or(last));
         }
-        let fixed = [Which::Full, Which::Empty].map(|which| ArmIndex { which, repeat: 0 });
-        fixed.into_iter().chain(arms).collect()
+        // The floor is one of probes: where none is asked there is nothing to measure.
+        let floor = (self.manifest.sessions[session].items > 0).then_some(Which::Empty);
+        let fixed = [Some(Which::Full), floor].into_iter().flatten();
+        let fixed = fixed.map(|which| ArmIndex { which, repeat: 0 });
+        fixed.chain(arms).collect()
     }
 }
 
