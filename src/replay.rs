@@ -173,6 +173,8 @@ pub struct Replay {
     pub record: CellRecord,
     /// Processor time of the strategy's own code at each call, its model calls left out.
     pub strategy_cpu: Vec<Duration>,
+    /// Processor time of the whole cell: strategy, observers, probes.
+    pub cell_cpu: Duration,
     /// What the stages put aside: path in the prompt, and content.
     pub vault: BTreeMap<String, Arc<str>>,
 }
@@ -237,6 +239,7 @@ struct Cell<'a> {
     answers: Vec<(Item, AnswerRecord)>,
     vault: BTreeMap<String, Arc<str>>,
     strategy_cpu: Vec<Duration>,
+    started: Duration,
 }
 
 type Arranged<'s> = Option<(&'s mut dyn Strategy, Window)>;
@@ -262,6 +265,7 @@ impl<'a> Cell<'a> {
             answers: Vec::new(),
             vault: BTreeMap::new(),
             strategy_cpu: Vec::new(),
+            started: clock.now(),
         }
     }
 
@@ -510,6 +514,7 @@ impl<'a> Cell<'a> {
         Replay {
             record,
             strategy_cpu: self.strategy_cpu,
+            cell_cpu: self.clock.now().saturating_sub(self.started),
             vault: self.vault,
         }
     }

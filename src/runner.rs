@@ -529,6 +529,7 @@ fn timing(replay: &Replay) -> serde_json::Value {
         "session": replay.record.session,
         "strategy": replay.record.strategy,
         "repeat": replay.record.repeat,
+        "cell_cpu_ns": short(replay.cell_cpu.as_nanos()),
         "strategy_cpu_ns": short(total),
         "p50_ns": short(at(50)),
         "p95_ns": short(at(95)),
