@@ -25,7 +25,8 @@ pub mod wire;
 /// - there is at least one message, and no message is without content;
 /// - tool uses and thinking stand in assistant messages, tool results in user messages;
 /// - a tool result holds only text, images and opaque blocks;
-/// - each assistant message is one API call, and no two share an API-call id;
+/// - each assistant message is one API call (unless the product wrote it: [`Tag::Synthetic`]), and
+///   no two share an API-call id;
 /// - compactions are ordered, and lie within the messages.
 ///
 /// A tool result that nobody asked for, or a tool use that was never answered, is *not* an error:
@@ -504,7 +505,10 @@ impl Session {
         for (at, message) in parts.messages.iter().enumerate() {
             check_message(at, message)?;
             if message.role() == Role::Assistant {
-                calls.push(at);
+                // What the product wrote in the model's place was no call.
+                if !message.has_tag(Tag::Synthetic) {
+                    calls.push(at);
+                }
                 if let Some(call) = &message.api_call
                     && let Some(earlier) = seen.insert(call.clone(), at)
                 {
@@ -563,7 +567,8 @@ impl Session {
     }
 
     /// For each API call, in order, the index of the message that was its response. The call's
-    /// full history is everything before that message.
+    /// full history is everything before that message. Messages that the product wrote in the
+    /// model's place ([`Tag::Synthetic`]) are history, and no calls.
     pub fn calls(&self) -> &[usize] {
         &self.calls
     }
