@@ -110,6 +110,10 @@ fn explain(error: &anyhow::Error) -> (Exit, Option<String>) {
         if let Some(error) = cause.downcast_ref::<JournalError>() {
             return match error {
                 JournalError::Io { .. } => (Exit::NotWritten, None),
+                JournalError::Unreadable { .. } => {
+                    let hint = "a run folder is what `proctor run` names when it is done";
+                    (Exit::Invalid, Some(hint.to_owned()))
+                }
                 _ => (Exit::Invalid, None),
             };
         }

@@ -239,6 +239,7 @@ struct Cell<'a> {
     answers: Vec<(Item, AnswerRecord)>,
     vault: BTreeMap<String, Arc<str>>,
     strategy_cpu: Vec<Duration>,
+    spent: Duration,
     started: Duration,
 }
 
@@ -265,6 +266,7 @@ impl<'a> Cell<'a> {
             answers: Vec::new(),
             vault: BTreeMap::new(),
             strategy_cpu: Vec::new(),
+            spent: Duration::ZERO,
             started: clock.now(),
         }
     }
@@ -276,7 +278,6 @@ impl<'a> Cell<'a> {
         let mut last_usage = None;
         for (call, &before) in prepared.session.calls().iter().enumerate() {
             let mut cx = self.situation(call, next, before, last_usage, &arranged);
-            let started = self.clock.now();
             self.meter.start_call(call);
             for entry in &prepared.entries[next..before] {
                 if let Err(end) = self.append(entry, &mut arranged, &cx) {
@@ -285,7 +286,8 @@ impl<'a> Cell<'a> {
             }
             if let Some((strategy, window)) = &mut arranged {
                 let context = std::mem::take(&mut self.context);
-                let compacted = drive(strategy.before_call(context, &cx), &mut self.meter);
+                let compacted =
+                    self.timed(|meter| drive(strategy.before_call(context, &cx), meter));
                 if let Err(end) = self.take_back(compacted, call) {
                     return end;
                 }
@@ -293,26 +295,24 @@ impl<'a> Cell<'a> {
                     return end;
                 }
             }
-            let mut strategy_time = self.clock.now().saturating_sub(started);
             self.sent(call, before);
             let usage = Usage::uncached(
                 cx.prompt(&self.context).tokens,
                 prepared.entries[before].size.tokens,
             );
             last_usage = Some(usage);
-            let started = self.clock.now();
+            cx.last_usage = last_usage;
+            cx.tool_requests = tools_of(prepared.session.message(before));
             if let Err(end) = self.append(&prepared.entries[before], &mut arranged, &cx) {
                 return end;
             }
             if let Some((strategy, _)) = &mut arranged {
                 let context = std::mem::take(&mut self.context);
-                let compacted = drive(strategy.after_call(context, &cx), &mut self.meter);
+                let compacted = self.timed(|meter| drive(strategy.after_call(context, &cx), meter));
                 if let Err(end) = self.take_back(compacted, call) {
                     return end;
                 }
-                strategy_time += self.clock.now().saturating_sub(started);
-                let asked = self.meter.take_time();
-                self.strategy_cpu.push(strategy_time.saturating_sub(asked));
+                self.strategy_cpu.push(std::mem::take(&mut self.spent));
             }
             next = before + 1;
         }
@@ -339,12 +339,8 @@ impl<'a> Cell<'a> {
     ) -> Situation {
         let prepared = self.prepared;
         let messages = prepared.session.messages();
-        let tool_requests = next.checked_sub(1).map_or_else(Vec::new, |last| {
-            messages[last]
-                .tool_uses()
-                .map(|(_, tool)| tool.name.clone())
-                .collect()
-        });
+        let last = next.checked_sub(1).map(|last| &messages[last]);
+        let tool_requests = last.map_or_else(Vec::new, |last| tools_of(last));
         // A compaction before message `at` falls due at the first call that follows it.
         let due = prepared
             .compactions
@@ -378,7 +374,7 @@ impl<'a> Cell<'a> {
     ) -> Result<(), End> {
         let mut entry = entry.clone();
         if let Some((strategy, _)) = arranged {
-            let appended = strategy.on_append(entry, cx);
+            let appended = self.timed(|_| strategy.on_append(entry, cx));
             self.note(&appended.applied, &appended.failures, cx.call);
             entry = appended.entry;
             appended.outcome.map_err(|error| failed(cx.call, &error))?;
@@ -388,6 +384,16 @@ impl<'a> Cell<'a> {
         }
         self.context.append(entry);
         Ok(())
+    }
+
+    /// Runs the strategy's own code on the clock; what its models take is not counted.
+    fn timed<T>(&mut self, work: impl FnOnce(&mut Meter<'_>) -> T) -> T {
+        self.meter.take_time();
+        let started = self.clock.now();
+        let done = work(&mut self.meter);
+        let spent = self.clock.now().saturating_sub(started);
+        self.spent += spent.saturating_sub(self.meter.take_time());
+        done
     }
 
     /// Takes a context back from the strategy, with what was done to it.
@@ -439,15 +445,21 @@ impl<'a> Cell<'a> {
             }
             cx.overflow = Some(Overflow { prompt, attempt });
             let context = std::mem::take(&mut self.context);
-            match drive(strategy.on_overflow(context, cx), &mut self.meter) {
-                Recovery::Retry(compacted) => self.take_back(compacted, cx.call)?,
+            let given_up = match self.timed(|meter| drive(strategy.on_overflow(context, cx), meter))
+            {
+                Recovery::Retry(compacted) => {
+                    self.take_back(compacted, cx.call)?;
+                    // A recovery that frees nothing would go on for ever.
+                    cx.prompt(&self.context).tokens >= prompt
+                }
                 Recovery::GiveUp(compacted) => {
                     self.take_back(compacted, cx.call)?;
-                    return Err(End::Died {
-                        call: cx.call,
-                        prompt,
-                    });
+                    true
                 }
+            };
+            if given_up {
+                let call = cx.call;
+                return Err(End::Died { call, prompt });
             }
             attempt += 1;
         }
@@ -518,6 +530,12 @@ impl<'a> Cell<'a> {
             vault: self.vault,
         }
     }
+}
+
+/// Names of the tools that a response asks for.
+fn tools_of(response: &Message) -> Vec<Arc<str>> {
+    let tools = response.tool_uses();
+    tools.map(|(_, tool)| tool.name.clone()).collect()
 }
 
 /// The newest time in what came in for a call: when its request was sent.

@@ -326,6 +326,9 @@ pub fn run(
                         sink.broken.push(plan.key(shared.session, arm).to_string());
                         continue;
                     };
+                    if sink.failure.is_some() {
+                        break;
+                    }
                     if let Err(error) = sink.write(&replay) {
                         sink.failure = Some(error);
                         break;

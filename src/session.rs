@@ -529,7 +529,11 @@ impl Session {
             let inside = after.iter().all(|piece| match piece {
                 Recorded::Kept(range) => range.start <= range.end && range.end <= compaction.at,
                 Recorded::Edited { message, block, .. } => {
-                    *message < compaction.at && *block < parts.messages[*message].content().len()
+                    let edited = parts
+                        .messages
+                        .get(*message)
+                        .map(|message| message.content());
+                    *message < compaction.at && edited.is_some_and(|blocks| *block < blocks.len())
                 }
                 Recorded::Written(_) => true,
             });

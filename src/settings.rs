@@ -153,8 +153,8 @@ impl Table {
     /// Parses TOML; `file` names it in errors.
     pub fn parse(file: &str, text: &str) -> Result<Self, SettingError> {
         let file: Arc<str> = file.into();
-        let lines = Lines::of(text);
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let lines = Lines::of(text);
         let table = DeTable::parse(text).map_err(|error| {
             let line = error.span().map_or(1, |span| lines.line(span.start));
             SettingError::new(

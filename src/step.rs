@@ -80,7 +80,7 @@ impl<'a, T: 'a> Step<'a, T> {
 
 /// Answers requests and keeps the bill.
 pub trait Caller {
-    /// Answers each request, in order. Every request that is sent is billed, failed ones too.
+    /// Answers each request, in order. Every request is logged, and billed as its provider would.
     fn call(&mut self, requests: Vec<Request>) -> Vec<Answer>;
 }
 

@@ -27,6 +27,8 @@ pub struct Journal {
     cells: File,
     timings: File,
     done: BTreeSet<CellKey>,
+    /// Bytes of whole lines.
+    length: u64,
     _lock: File,
 }
 
@@ -49,6 +51,8 @@ impl Journal {
             move |source| JournalError::Io { path, source }
         };
         fs::create_dir_all(folder).map_err(at(folder))?;
+        let manifest_path = folder.join(MANIFEST);
+        refuse_another_run(folder, &manifest_path, manifest)?;
         let lock_path = folder.join(LOCK);
         let lock = private(OpenOptions::new().create(true).truncate(false).write(true))
             .open(&lock_path)
@@ -62,17 +66,9 @@ impl Journal {
             }
             Err(fs::TryLockError::Error(source)) => return Err(at(&lock_path)(source)),
         }
-        let manifest_path = folder.join(MANIFEST);
-        if manifest_path.exists() {
-            let existing = read_manifest(&manifest_path)?;
-            if existing.fingerprint != manifest.fingerprint {
-                return Err(JournalError::AnotherRun {
-                    folder: folder.to_owned(),
-                    holds: existing.fingerprint,
-                    wanted: manifest.fingerprint.clone(),
-                });
-            }
-        } else {
+        // Between the first look and the lock another process may have begun a run here.
+        refuse_another_run(folder, &manifest_path, manifest)?;
+        if !manifest_path.exists() {
             write_whole(&manifest_path, &to_json(manifest)?)?;
         }
         let cells_path = folder.join(CELLS);
@@ -97,6 +93,7 @@ impl Journal {
             cells,
             timings,
             done: records.iter().map(CellRecord::key).collect(),
+            length: good,
             _lock: lock,
         })
     }
@@ -123,13 +120,20 @@ impl Journal {
         Ok(())
     }
 
+    /// A line that could not be written whole is taken back, so that nothing follows half a line.
     fn write(&mut self, line: &[u8]) -> Result<(), JournalError> {
-        self.cells
-            .write_all(line)
-            .map_err(|source| JournalError::Io {
-                path: self.folder.join(CELLS),
+        let path = || self.folder.join(CELLS);
+        if let Err(source) = self.cells.write_all(line) {
+            let back = self.cells.set_len(self.length);
+            let back = back.and_then(|()| self.cells.seek(SeekFrom::Start(self.length)));
+            let source = back.err().unwrap_or(source);
+            return Err(JournalError::Io {
+                path: path(),
                 source,
-            })
+            });
+        }
+        self.length += line.len() as u64;
+        Ok(())
     }
 
     /// Writes one line of measured times. They are the only bytes that may differ between runs.
@@ -157,7 +161,7 @@ impl Run {
         let cells = match File::open(&path) {
             Ok(file) => read_cells(&path, &file)?.0,
             Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
-            Err(source) => return Err(JournalError::Io { path, source }),
+            Err(source) => return Err(JournalError::Unreadable { path, source }),
         };
         let sorted: BTreeMap<CellKey, CellRecord> =
             cells.into_iter().map(|cell| (cell.key(), cell)).collect();
@@ -168,9 +172,24 @@ impl Run {
     }
 }
 
+fn refuse_another_run(folder: &Path, path: &Path, manifest: &Manifest) -> Result<(), JournalError> {
+    if !path.exists() {
+        return Ok(());
+    }
+    let existing = read_manifest(path)?;
+    if existing.fingerprint == manifest.fingerprint {
+        return Ok(());
+    }
+    Err(JournalError::AnotherRun {
+        folder: folder.to_owned(),
+        holds: existing.fingerprint,
+        wanted: manifest.fingerprint.clone(),
+    })
+}
+
 /// Reads all whole lines; returns the records and how many bytes they take.
 fn read_cells(path: &Path, file: &File) -> Result<(Vec<CellRecord>, u64), JournalError> {
-    let at = |source| JournalError::Io {
+    let at = |source| JournalError::Unreadable {
         path: path.to_owned(),
         source,
     };
@@ -197,7 +216,7 @@ fn read_cells(path: &Path, file: &File) -> Result<(Vec<CellRecord>, u64), Journa
 }
 
 fn read_manifest(path: &Path) -> Result<Manifest, JournalError> {
-    let text = fs::read_to_string(path).map_err(|source| JournalError::Io {
+    let text = fs::read_to_string(path).map_err(|source| JournalError::Unreadable {
         path: path.to_owned(),
         source,
     })?;
@@ -264,8 +283,17 @@ fn private(options: &mut OpenOptions) -> &mut OpenOptions {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum JournalError {
-    /// A file cannot be read or written.
-    #[error("cannot use `{}`", path.display())]
+    /// A file cannot be read.
+    #[error("cannot read `{}`", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// A file cannot be written.
+    #[error("cannot write `{}`", path.display())]
     Io {
         /// The file.
         path: PathBuf,

@@ -8,7 +8,7 @@ use crate::model::{CallFailure, Model, Purpose, Request, Response};
 use crate::record::ModelCall;
 use crate::step::{Answer, Caller};
 use crate::tokens::CountedTexts;
-use crate::units::Usage;
+use crate::units::{Tokens, Usage};
 
 /// Sends each request to the model that is meant for it, and logs what it cost.
 pub(super) struct Meter<'a> {
@@ -86,23 +86,34 @@ impl<'a> Meter<'a> {
     }
 
     /// What the call cost: in the model's own words, or counted here where it says nothing.
-    /// Providers bill no call that they refuse or fail.
+    ///
+    /// A call that timed out or failed on the server has been read: its input is billed. One that
+    /// was refused, or never sent, costs nothing.
     fn usage(&self, request: &Request, answer: &Answer) -> Usage {
         match answer {
             Ok(Response { usage, text, .. }) if *usage == Usage::default() => {
-                let texts = request
-                    .messages
-                    .iter()
-                    .flat_map(|message| message.model_text());
-                let input = request.system.iter().chain(texts);
-                Usage::uncached(
-                    input.map(|text| self.counts.size(text).tokens).sum(),
-                    self.counts.size(text).tokens,
-                )
+                Usage::uncached(self.input(request), self.counts.size(text).tokens)
             }
             Ok(Response { usage, .. }) => *usage,
-            Err(_) => Usage::default(),
+            Err(CallFailure::Timeout | CallFailure::Server) => {
+                Usage::uncached(self.input(request), Tokens::ZERO)
+            }
+            Err(
+                CallFailure::Overflow
+                | CallFailure::RateLimited
+                | CallFailure::Unsupported
+                | CallFailure::NoAnswer,
+            ) => Usage::default(),
         }
+    }
+
+    fn input(&self, request: &Request) -> Tokens {
+        let texts = request
+            .messages
+            .iter()
+            .flat_map(|message| message.model_text());
+        let texts = request.system.iter().chain(texts);
+        texts.map(|text| self.counts.size(text).tokens).sum()
     }
 }
 

@@ -1,5 +1,7 @@
 //! The loop: what reaches strategies and observers, and how sessions die.
 
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use proctor::context::{Applied, Context, Edit, Entry, Origin, Patch};
@@ -7,14 +9,15 @@ use proctor::model::CallFailure;
 use proctor::model::scripted::{Scripted, When, response};
 use proctor::record::{CellRecord, End};
 use proctor::replay::observe::{CallView, Observer};
-use proctor::replay::{NoClock, Replayed, replay_observed};
+use proctor::replay::{NoClock, PreparedSession, Replayed, replay_observed};
 use proctor::session::{CompactedTo, Message, Recorded, RecordedCompaction, Role};
+use proctor::settings::Table;
 use proctor::step::Step;
 use proctor::strategy::guard::Guards;
 use proctor::strategy::pipeline::{Pipeline, Slot};
 use proctor::strategy::trigger::Trigger;
-use proctor::strategy::{Situation, Stage, StageError};
-use proctor::tokens::CountedTexts;
+use proctor::strategy::{Situation, Stage, StageError, StrategySpec};
+use proctor::tokens::{CharsPer4, CountedTexts, TokenCounter};
 use proctor::units::Tokens;
 use proctor::window::Window;
 
@@ -207,31 +210,48 @@ fn a_session_that_outgrows_its_window_dies_there() {
 }
 
 #[test]
-fn a_refused_prompt_is_recovered_as_often_as_allowed() {
-    let prepared = prepared(reading_session(20, 4_000));
-    let spec = strategy("none");
-    drop(spec);
-    let text = "[overflow]\nstage = 'drop_oldest'\nmax_steps = 1\nmax_retries = 2\n";
-    let table = proctor::settings::Table::parse("own", text).unwrap();
-    let spec = proctor::strategy::StrategySpec::of("own", table, &Trigger::always()).unwrap();
-    let replay = replay_observed(
-        &prepared,
-        cell("own"),
-        Replayed::Strategy(Box::new(spec.build().unwrap()), Window::new(Tokens(10_500))),
-        &models(Scripted::new()),
-        &NoClock,
-        Vec::new(),
-    );
-    assert_eq!(replay.record.end, End::Completed);
-    assert_eq!(replay.record.overflows, (11..21).collect::<Vec<_>>());
-    assert!(
-        replay
-            .record
-            .compactions
-            .iter()
-            .all(|event| event.stage == "overflow")
-    );
-    assert_eq!(replay.record.compactions.len(), 10);
+fn a_refused_prompt_is_recovered_as_often_as_allowed_and_no_oftener() {
+    // Nine rounds of a little over 1,000 tokens, then one of 3,000: two must go.
+    let mut messages = vec![typed("read")];
+    for round in 0..10 {
+        let id = format!("t{round}");
+        let chars = if round == 9 { 12_000 } else { 4_000 };
+        messages.push(asks(&id, "Read", "a"));
+        messages.push(answers(&id, &"word ".repeat(chars / 5)));
+    }
+    messages.push(said("done"));
+    let prepared = prepared(session(messages));
+    let with = |retries: u32| {
+        let text =
+            format!("[overflow]\nstage = 'drop_oldest'\nmax_steps = 1\nmax_retries = {retries}\n");
+        let spec = StrategySpec::of(
+            "own",
+            Table::parse("own", &text).unwrap(),
+            &Trigger::always(),
+        );
+        let pipeline = Box::new(spec.unwrap().build().unwrap());
+        let replayed = Replayed::Strategy(pipeline, Window::new(Tokens(10_500)));
+        let models = models(Scripted::new());
+        replay_observed(
+            &prepared,
+            cell("own"),
+            replayed,
+            &models,
+            &NoClock,
+            Vec::new(),
+        )
+        .record
+    };
+    let enough = with(2);
+    assert_eq!(enough.end, End::Completed);
+    assert_eq!(enough.overflows, [10]);
+    let stages: Vec<&str> = enough
+        .compactions
+        .iter()
+        .map(|event| &*event.stage)
+        .collect();
+    assert_eq!(stages, ["overflow", "overflow"]);
+    assert!(matches!(with(1).end, End::Died { call: 10, .. }));
 }
 
 #[test]
@@ -362,17 +382,37 @@ fn the_compact_tool_triggers_a_summary_once() {
     );
 }
 
+/// Counts how often it is asked.
+#[derive(Debug, Default)]
+struct Counting(AtomicUsize);
+
+impl TokenCounter for Counting {
+    fn name(&self) -> &'static str {
+        "counting"
+    }
+
+    fn count(&self, text: &str) -> Tokens {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        CharsPer4.count(text)
+    }
+}
+
 #[test]
-fn texts_are_measured_once_whatever_is_done_with_them() {
-    let prepared = prepared(reading_session(5, 1_000));
-    let counts: &Arc<CountedTexts> = prepared.counts();
-    let full = prepared.full_size();
-    run(
-        &prepared,
+fn each_text_is_counted_once_however_many_strategies_see_it() {
+    let counter = Arc::new(Counting::default());
+    let counts = Arc::new(CountedTexts::new(counter.clone()));
+    let session = Arc::new(reading_session(20, 1_000));
+    let texts: BTreeSet<&Arc<str>> = session.texts().collect();
+    let texts = texts.len();
+    let prepared = PreparedSession::new(session.clone(), counts, Vec::new()).unwrap();
+    assert_eq!(counter.0.load(Ordering::Relaxed), texts);
+    for name in [
+        "none",
         "observation-masking",
-        10_000,
-        &models(Scripted::new()),
-    );
-    assert_eq!(full, prepared.full_size());
-    assert_eq!(counts.counter_name(), "chars/4");
+        "observation-masking[clear_results.keep_last=2]",
+    ] {
+        run(&prepared, name, 100_000, &models(Scripted::new()));
+    }
+    // All that is new is the placeholder of one line.
+    assert_eq!(counter.0.load(Ordering::Relaxed), texts + 1);
 }

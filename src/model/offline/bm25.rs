@@ -13,7 +13,7 @@ use self::index::{Index, each_word, hash};
 use super::{NOT_IN_CONTEXT, QUESTION};
 use crate::model::AnswerFormat;
 use crate::needles::PerText;
-use crate::session::{Message, ToolClass};
+use crate::session::{ContentBlock, Message, ToolClass};
 
 mod index;
 
@@ -120,6 +120,8 @@ fn verb_of(word: &str) -> Option<Verb> {
 #[derive(Debug, Default)]
 pub struct Reader {
     known: PerText<Index>,
+    /// Tool uses apart: their arguments say more than their text.
+    tool_uses: PerText<Index>,
 }
 
 /// A text of the conversation with its index.
@@ -179,9 +181,11 @@ impl Reader {
         let texts = texts
             .into_iter()
             .map(|(text, block)| {
-                let index = self
-                    .known
-                    .get_or(&text, || Arc::new(Index::new(&text, block)));
+                let known = match block {
+                    ContentBlock::ToolUse(_) => &self.tool_uses,
+                    _ => &self.known,
+                };
+                let index = known.get_or(&text, || Arc::new(Index::new(&text, block)));
                 (text, index)
             })
             .collect();
@@ -396,7 +400,6 @@ fn tokens(line: &str) -> impl Iterator<Item = (usize, &str)> {
 mod tests {
     use super::index::{LINE_BYTES, split};
     use super::*;
-    use crate::session::ContentBlock;
     use crate::session::{JsonText, Role, ToolUse};
 
     fn check(context: &[&str], question: &str, format: AnswerFormat, expected: &str) {

@@ -11,7 +11,7 @@ use super::{CallView, Observer};
 use crate::context::{Applied, Entry, Origin};
 use crate::needles::{Needles, NeedlesError, Pattern, PerText};
 use crate::record::{ActionSupport, CellRecord};
-use crate::session::Session;
+use crate::session::{Session, ToolSchema};
 
 mod atoms;
 
@@ -23,6 +23,8 @@ pub struct ActionAtoms {
     is_wanted: Vec<bool>,
     /// By call.
     wanted: Vec<Vec<u32>>,
+    /// The wanted atoms of system prompt and tool definitions, each once per text.
+    pinned: Vec<u32>,
     /// By message: the wanted atoms of its texts, each once per text.
     mentions: Vec<Vec<u32>>,
     found: PerText<[u32]>,
@@ -72,6 +74,12 @@ impl ActionAtoms {
                 is_wanted[*atom as usize] = true;
             }
         }
+        let tools = session.tools().iter().map(ToolSchema::text);
+        let fixed = session.system().into_iter().chain(tools);
+        let pinned = fixed
+            .flat_map(|text| distinct(&needles, text))
+            .filter(|atom| is_wanted[*atom as usize])
+            .collect();
         let found = PerText::default();
         let mut mentions = Vec::with_capacity(texts.len());
         for (message, texts) in session.messages().iter().zip(texts) {
@@ -87,6 +95,7 @@ impl ActionAtoms {
             needles,
             is_wanted,
             wanted: by_call,
+            pinned,
             mentions,
             found,
         })
@@ -112,7 +121,8 @@ fn distinct(needles: &Needles, text: &str) -> Vec<u32> {
 
 /// Follows the atoms through one cell, and writes [`CellRecord::action_support`].
 ///
-/// Calls after a death are in the series too: what they needed was not there.
+/// The system prompt and the tool definitions are part of every prompt, the floor's too. After a
+/// death nothing is recorded: what those calls needed is known from the reference.
 #[derive(Debug)]
 pub struct ActionSupportObserver {
     atoms: Arc<ActionAtoms>,
@@ -131,8 +141,12 @@ impl ActionSupportObserver {
     /// An observer for one cell of the atoms' session.
     pub fn new(atoms: Arc<ActionAtoms>) -> Self {
         let count = atoms.is_wanted.len();
+        let mut present = vec![0; count];
+        for &atom in &atoms.pinned {
+            present[atom as usize] += 1;
+        }
         Self {
-            present: vec![0; count],
+            present,
             verbatim: vec![0; count],
             history: vec![0; count],
             seen: 0,
@@ -158,11 +172,10 @@ impl ActionSupportObserver {
         self.count(entry, |count| *count += 1);
     }
 
-    fn push(&mut self, wanted: &[u32], is_sent: bool) {
-        let is_present = |atom: &&u32| is_sent && self.present[**atom as usize] > 0;
-        let is_compacted = |atom: &&u32| {
-            !is_sent || self.verbatim[**atom as usize] < self.history[**atom as usize]
-        };
+    fn push(&mut self, wanted: &[u32]) {
+        let is_present = |atom: &&u32| self.present[**atom as usize] > 0;
+        let is_compacted =
+            |atom: &&u32| self.verbatim[**atom as usize] < self.history[**atom as usize];
         let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
         let all = wanted.iter();
         let present = count(all.clone().filter(is_present).count());
@@ -200,14 +213,10 @@ impl Observer for ActionSupportObserver {
             self.seen += 1;
         }
         let wanted = atoms.wanted.get(view.call).map_or(&[][..], Vec::as_slice);
-        self.push(wanted, true);
+        self.push(wanted);
     }
 
-    fn finish(mut self: Box<Self>, record: &mut CellRecord) {
-        let atoms = self.atoms.clone();
-        for wanted in atoms.wanted.iter().skip(self.support.wanted.len()) {
-            self.push(wanted, false);
-        }
+    fn finish(self: Box<Self>, record: &mut CellRecord) {
         record.action_support = self.support;
     }
 }
@@ -303,12 +312,5 @@ mod tests {
             compacted_present: vec![0, 2, 1],
         };
         assert_eq!(observer.support, support);
-        let mut dead = ActionSupportObserver::new(atoms.clone());
-        for wanted in &atoms.wanted {
-            dead.push(wanted, false);
-        }
-        assert_eq!(dead.support.wanted, support.wanted);
-        assert_eq!(dead.support.present, [0, 0, 0]);
-        assert_eq!(dead.support.compacted_wanted, support.wanted);
     }
 }
