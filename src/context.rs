@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::session::{ContentBlock, Message, ToolUse};
-use crate::tokens::{CountedTexts, IMAGE_TOKENS, Size};
+use crate::tokens::{CountedTexts, Size};
 use crate::units::Tokens;
 
 pub mod validity;
@@ -81,24 +81,14 @@ impl Entry {
 }
 
 fn measure(message: &Message, counts: &CountedTexts) -> Size {
-    (0..message.content().len())
-        .map(|block| measure_block(message, block, counts))
-        .sum()
+    message.blocks().map(|block| counts.block(&block)).sum()
 }
 
 fn measure_block(message: &Message, block: usize, counts: &CountedTexts) -> Size {
-    let (Some(content), Some(text)) = (
-        message.content().get(block),
-        message.model_text().get(block),
-    ) else {
-        return Size::default();
-    };
-    let images = Tokens(content.images() * IMAGE_TOKENS.0);
-    counts.size(text)
-        + Size {
-            tokens: images,
-            ..Size::default()
-        }
+    message
+        .blocks()
+        .nth(block)
+        .map_or_else(Size::default, |block| counts.block(&block))
 }
 
 /// Where a piece of the prompt came from.

@@ -63,11 +63,10 @@ impl PreparedSession {
             .enumerate()
             .map(|(at, message)| Entry::new(Origin::Verbatim(at), message.clone(), &counts))
             .collect();
-        let fixed = session
-            .system()
-            .into_iter()
-            .chain(session.tools().iter().map(ToolSchema::text))
-            .map(|text| counts.size(text))
+        let tools = session.tools().iter().map(ToolSchema::text);
+        let fixed = tools
+            .map(|tool| counts.schema(tool))
+            .chain(session.system().map(|text| counts.size(text)))
             .sum();
         let compactions = session
             .compactions()

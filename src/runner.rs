@@ -27,7 +27,7 @@ use crate::replay::{CellName, CpuClock, Models, PreparedSession, Replay, Replaye
 use crate::scenario::{ReaderSetting, Scenario, SessionSource};
 use crate::session::import::{self, ImportError};
 use crate::session::synthetic::{self, SyntheticError};
-use crate::session::{Session, native};
+use crate::session::{Session, ToolSchema, native};
 use crate::settings::SettingError;
 use crate::strategy::StrategySpec;
 use crate::tokens::{CountedTexts, counter};
@@ -191,9 +191,15 @@ fn entry_of(loaded: &LoadedSession) -> SessionEntry {
     let mut bytes = Vec::new();
     // Writing to memory cannot fail; if it did, the hash would only be of less.
     let _ = native::write(session, &mut bytes);
-    let tokens: Tokens = session
-        .texts()
-        .map(|text| loaded.counts.size(text).tokens)
+    let counts = &loaded.counts;
+    let messages = session.messages().iter();
+    let tools = session.tools().iter().map(ToolSchema::text);
+    let tokens: Tokens = messages
+        .flat_map(|message| message.blocks())
+        .map(|block| counts.block(&block))
+        .chain(tools.map(|tool| counts.schema(tool)))
+        .chain(session.system().map(|text| counts.size(text)))
+        .map(|size| size.tokens)
         .sum();
     SessionEntry {
         id: session.id().to_owned(),

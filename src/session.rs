@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::tokens::{Block, BlockKind};
 use crate::units::{ApiCallId, Timestamp, Tokens, Usage, is_valid_id};
 
 pub mod ground_truth;
@@ -150,6 +151,12 @@ impl Message {
         &self.texts
     }
 
+    /// The blocks as counters see them, in order.
+    pub fn blocks(&self) -> impl Iterator<Item = Block<'_>> {
+        let blocks = self.content.iter().zip(&self.texts);
+        blocks.map(|(content, text)| content.counted_with(text))
+    }
+
     /// The message with its tags replaced; they are sorted and repetitions removed.
     #[must_use]
     pub fn with_tags(mut self, tags: impl IntoIterator<Item = Tag>) -> Self {
@@ -259,6 +266,27 @@ impl ContentBlock {
             },
             Self::Image(_) => Arc::from(""),
             Self::Opaque(opaque) => opaque.json.0.clone(),
+        }
+    }
+
+    /// The block as counters see it; `text` is its rendering.
+    fn counted_with<'a>(&'a self, text: &'a Arc<str>) -> Block<'a> {
+        let kind = match self {
+            Self::Text(_) => BlockKind::Text,
+            Self::Thinking(_) => BlockKind::Thinking,
+            Self::ToolUse(tool_use) => BlockKind::ToolUse {
+                name: &tool_use.name,
+                input: tool_use.input.as_str(),
+            },
+            Self::ToolResult(_) => BlockKind::ToolResult,
+            Self::Image(_) => BlockKind::Image,
+            Self::Opaque(opaque) if &*opaque.kind == "document" => BlockKind::Document,
+            Self::Opaque(_) => BlockKind::Opaque,
+        };
+        Block {
+            kind,
+            text,
+            images: self.images(),
         }
     }
 

@@ -1,10 +1,12 @@
 //! Counts tokens in text, each distinct text once.
 //!
-//! A [`TokenCounter`] counts one text and nothing else. [`CountedTexts`] remembers what it was
-//! told, so that replaying a session through ten strategies tokenises it once. What is counted is
-//! always [`Message::model_text`](crate::session::Message::model_text): no overhead per message
-//! is added, because providers do not publish theirs.
+//! A [`TokenCounter`] counts one text, and says which texts of a block count. [`CountedTexts`]
+//! remembers what it was told, so that replaying a session through ten strategies tokenises it
+//! once. What is counted is [`Message::model_text`](crate::session::Message::model_text), unless a
+//! counter has its own rule: no overhead per message is added, because providers do not publish
+//! theirs.
 
+use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 use std::fmt::Debug;
 use std::ops::{Add, AddAssign, Sub};
@@ -16,11 +18,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::Tokens;
 
-mod chars;
-mod o200k;
+mod bpe;
+mod content;
+mod estimates;
+mod reference;
 
-pub use chars::CharsPer4;
-pub use o200k::O200k;
+pub use bpe::{Cl100k, O200k};
+pub use content::Cl100kContent;
+pub use estimates::{BytesPer4, CharsPer3, CharsPer4, Padded};
+pub use reference::Reference;
 
 /// Tokens counted for one image.
 ///
@@ -37,6 +43,61 @@ pub trait TokenCounter: Debug + Send + Sync {
 
     /// The number of tokens in `text`.
     fn count(&self, text: &str) -> Tokens;
+
+    /// The number of tokens in a block of a message: its model text and its images, unless the
+    /// counter has another rule. Every text is to be counted by `count`, which remembers.
+    fn count_block(&self, block: &Block<'_>, count: &dyn Fn(&Arc<str>) -> Tokens) -> Tokens {
+        count(block.text) + Tokens(block.images * IMAGE_TOKENS.0)
+    }
+
+    /// Whether the definitions of tools count.
+    fn schemas(&self) -> Schemas {
+        Schemas::Counted
+    }
+}
+
+/// One block of a message, as counters see it.
+#[derive(Debug, Clone, Copy)]
+pub struct Block<'a> {
+    /// What it is.
+    pub kind: BlockKind<'a>,
+    /// What the model reads of it.
+    pub text: &'a Arc<str>,
+    /// The images in it.
+    pub images: u64,
+}
+
+/// What a block is.
+#[derive(Debug, Clone, Copy)]
+pub enum BlockKind<'a> {
+    /// Plain text.
+    Text,
+    /// The model's visible reasoning.
+    Thinking,
+    /// The model asks for a tool.
+    ToolUse {
+        /// The tool's name.
+        name: &'a Arc<str>,
+        /// The arguments: JSON, as recorded.
+        input: &'a str,
+    },
+    /// The answer to a tool use.
+    ToolResult,
+    /// A picture.
+    Image,
+    /// A file handed to the model: an opaque block of kind `document`.
+    Document,
+    /// A block of another unknown kind.
+    Opaque,
+}
+
+/// Whether the definitions of tools are part of a prompt's count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Schemas {
+    /// They count like any text.
+    Counted,
+    /// They count nothing.
+    LeftOut,
 }
 
 /// The counters a scenario can name, with one line each for `--help` and the docs.
@@ -45,14 +106,36 @@ pub const COUNTERS: &[(&str, &str)] = &[
         "o200k",
         "exact byte-pair encoding of OpenAI's o200k vocabulary",
     ),
+    (
+        "cl100k",
+        "exact byte-pair encoding of OpenAI's cl100k vocabulary",
+    ),
+    (
+        "cl100k-content",
+        "cl100k of system text, text, tool names, compact arguments and results, and of nothing else",
+    ),
     ("chars/4", "characters divided by four, rounded up per text"),
+    (
+        "chars/3",
+        "characters divided by three, rounded up per text",
+    ),
+    ("bytes/4", "bytes divided by four, rounded up per text"),
+    (
+        "padded",
+        "characters divided by three, and 2,667 per image or document: chars/4 padded by a third",
+    ),
 ];
 
 /// The counter of that name, or `None` if there is none; [`COUNTERS`] lists them.
 pub fn counter(name: &str) -> Option<Arc<dyn TokenCounter>> {
     match name {
         "o200k" => Some(Arc::new(O200k)),
+        "cl100k" => Some(Arc::new(Cl100k)),
+        "cl100k-content" => Some(Arc::new(Cl100kContent)),
         "chars/4" => Some(Arc::new(CharsPer4)),
+        "chars/3" => Some(Arc::new(CharsPer3)),
+        "bytes/4" => Some(Arc::new(BytesPer4)),
+        "padded" => Some(Arc::new(Padded)),
         _ => None,
     }
 }
@@ -150,6 +233,33 @@ impl CountedTexts {
             .unwrap_or_else(PoisonError::into_inner)
             .insert(text.clone(), size);
         size
+    }
+
+    /// The size of a block, by the counter's rule; characters and bytes are those of its text.
+    pub fn block(&self, block: &Block<'_>) -> Size {
+        // Most counters ask for the block's own text and nothing else: one look-up is enough.
+        let own = Cell::new(None);
+        let tokens = self.counter.count_block(block, &|text| {
+            let size = self.size(text);
+            if Arc::ptr_eq(text, block.text) {
+                own.set(Some(size));
+            }
+            size.tokens
+        });
+        let own = own.get().unwrap_or_else(|| self.size(block.text));
+        Size { tokens, ..own }
+    }
+
+    /// The size of a tool's definition; its tokens count where the counter's rule says so.
+    pub fn schema(&self, definition: &Arc<str>) -> Size {
+        let size = self.size(definition);
+        match self.counter.schemas() {
+            Schemas::Counted => size,
+            Schemas::LeftOut => Size {
+                tokens: Tokens::ZERO,
+                ..size
+            },
+        }
     }
 
     /// Counts all of `texts` in parallel.

@@ -28,7 +28,7 @@ pub(super) struct Inputs {
     /// Context window: a number of tokens, `native`, or `fit:0.6` for a share of each session
     #[arg(long, value_name = "TOKENS|fit:F")]
     window: Option<String>,
-    /// Token counter: o200k or chars/4
+    /// Token counter: o200k, cl100k, cl100k-content, chars/4, chars/3, bytes/4 or padded
     #[arg(long)]
     counter: Option<String>,
     /// Seed of the order in which strategies run

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use super::{CallFailure, Model, ModelKind, Request, Response, Stop, Task};
-use crate::tokens::{CountedTexts, IMAGE_TOKENS};
+use crate::tokens::{Block, CountedTexts};
 use crate::units::{Tokens, Usage};
 
 pub mod bm25;
@@ -39,25 +39,18 @@ impl Offline {
     /// The tokens of a request. Its last text was written for this request alone (a question, or
     /// the record to be summarised): it is counted and not remembered.
     fn prompt_tokens(&self, request: &Request) -> Tokens {
-        let blocks = request
-            .messages
+        let blocks = request.messages.iter().flat_map(|message| message.blocks());
+        let mut blocks: Vec<Block<'_>> = blocks.collect();
+        let counter = self.counts.counter();
+        let last = blocks.pop().map_or(Tokens::ZERO, |block| {
+            counter.count_block(&block, &|text| counter.count(text))
+        });
+        last + blocks
             .iter()
-            .flat_map(|message| message.content());
-        let images = Tokens(blocks.map(|block| block.images() * IMAGE_TOKENS.0).sum());
-        let texts = request
-            .messages
-            .iter()
-            .flat_map(|message| message.model_text());
-        let mut texts: Vec<&Arc<str>> = request.system.iter().chain(texts).collect();
-        let last = texts
-            .pop()
-            .map_or(Tokens::ZERO, |text| self.counts.counter().count(text));
-        images
-            + last
-            + texts
-                .into_iter()
-                .map(|text| self.counts.size(text).tokens)
-                .sum()
+            .map(|block| self.counts.block(block))
+            .chain(request.system.iter().map(|text| self.counts.size(text)))
+            .map(|size| size.tokens)
+            .sum()
     }
 }
 

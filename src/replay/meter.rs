@@ -108,12 +108,13 @@ impl<'a> Meter<'a> {
     }
 
     fn input(&self, request: &Request) -> Tokens {
-        let texts = request
+        let blocks = request
             .messages
             .iter()
-            .flat_map(|message| message.model_text());
-        let texts = request.system.iter().chain(texts);
-        texts.map(|text| self.counts.size(text).tokens).sum()
+            .flat_map(|message| message.blocks());
+        let system = request.system.iter().map(|text| self.counts.size(text));
+        let sizes = blocks.map(|block| self.counts.block(&block)).chain(system);
+        sizes.map(|size| size.tokens).sum()
     }
 }
 

@@ -18,4 +18,5 @@ mod replay;
 mod shared;
 mod support;
 mod synthetic;
+mod tokens;
 mod validity;
