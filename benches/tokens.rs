@@ -1,11 +1,11 @@
-//! Counting tokens: exact and estimated, cold and remembered.
+//! Counting tokens: exact and estimated, beside `tiktoken-rs` alone, cold and remembered.
 
 use std::hint::black_box;
 use std::sync::Arc;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use proctor::session::synthetic::{Length, Recipe, generate};
-use proctor::tokens::{CharsPer4, CountedTexts, O200k, TokenCounter};
+use proctor::tokens::{COUNTERS, CharsPer4, CountedTexts, O200k, Reference, TokenCounter, counter};
 
 fn texts() -> Vec<Arc<str>> {
     let recipe = Recipe {
@@ -27,8 +27,25 @@ fn tokens(c: &mut Criterion) {
     let count = |counter: &dyn TokenCounter| -> u64 {
         texts.iter().map(|text| counter.count(text).0).sum()
     };
-    group.bench_function("o200k", |b| b.iter(|| black_box(count(&O200k))));
-    group.bench_function("chars/4", |b| b.iter(|| black_box(count(&CharsPer4))));
+    for (name, _) in COUNTERS {
+        if let Some(counter) = counter(name) {
+            group.bench_function(*name, |b| b.iter(|| black_box(count(&*counter))));
+        }
+    }
+    for reference in [Reference::O200k, Reference::Cl100k] {
+        group.bench_function(reference.name(), |b| {
+            b.iter(|| black_box(count(&reference)));
+        });
+    }
+    for (name, encoding) in [
+        ("tiktoken-rs o200k", tiktoken_rs::o200k_base_singleton()),
+        ("tiktoken-rs cl100k", tiktoken_rs::cl100k_base_singleton()),
+    ] {
+        let count = |text: &Arc<str>| encoding.count_ordinary(text);
+        group.bench_function(name, |b| {
+            b.iter(|| black_box(texts.iter().map(count).sum::<usize>()));
+        });
+    }
     group.bench_function("preload on all cores", |b| {
         b.iter(|| CountedTexts::new(Arc::new(O200k)).preload(&texts));
     });
