@@ -157,7 +157,8 @@ pub struct Column {
     pub label: String,
     /// Unit and direction, where it is a metric.
     pub measure: Option<Measure>,
-    /// Where there is no room for all, columns with a higher rank go first; 0 never goes.
+    /// Where there is no room for all, columns with a higher rank go first; 0 never goes, and
+    /// [`Column::FILES_ONLY`] stands in files only.
     pub rank: u8,
 }
 
@@ -328,6 +329,10 @@ pub fn extensions() -> impl Iterator<Item = &'static str> {
 }
 
 impl Column {
+    /// Rank of a column that a terminal does not show: too long, or measured by nobody, which a
+    /// note then says.
+    pub const FILES_ONLY: u8 = u8::MAX;
+
     /// A column of words or counts.
     pub(crate) fn new(id: &'static str, label: impl Into<String>, rank: u8) -> Self {
         Self {

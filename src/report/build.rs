@@ -42,6 +42,13 @@ pub(super) struct Material<'a> {
     pub(super) arms: Vec<(Arm, ArmSummary)>,
 }
 
+impl Material<'_> {
+    /// Whether anything was planted in any session that was run.
+    pub(super) fn has_items(&self) -> bool {
+        self.cells.iter().any(|cell| !cell.probes.is_empty())
+    }
+}
+
 pub(super) fn report(manifest: &Manifest, cells: &[CellRecord]) -> Report {
     let (recorded, coverage) = planned(manifest, cells);
     let material = material(manifest, &recorded);
@@ -179,9 +186,12 @@ fn banners(material: &Material<'_>, coverage: &Coverage, controls: &Controls) ->
         add(BannerLevel::Invalid, invalid(failures));
     }
     match manifest.reader.kind {
-        ModelKind::Deterministic => add(BannerLevel::Note, NO_MODEL.to_owned()),
+        // Where nothing was planted nothing is graded, and the comparison says so.
+        ModelKind::Deterministic if material.has_items() || coverage.recorded == 0 => {
+            add(BannerLevel::Note, NO_MODEL.to_owned());
+        }
         ModelKind::Scripted => add(BannerLevel::Warning, SCRIPTED.to_owned()),
-        ModelKind::Live => {}
+        ModelKind::Deterministic | ModelKind::Live => {}
     }
     let has_calls = material
         .arms
@@ -198,13 +208,7 @@ fn banners(material: &Material<'_>, coverage: &Coverage, controls: &Controls) ->
             BannerLevel::Warning,
             "no cell was recorded: there is nothing to compare".to_owned(),
         );
-    } else if !material.cells.iter().any(|cell| !cell.probes.is_empty()) {
-        add(
-            BannerLevel::Note,
-            "nothing was planted in these sessions: survival and answers are not measured"
-                .to_owned(),
-        );
-    } else if !material.cells.iter().any(|cell| was_asked(cell)) {
+    } else if material.has_items() && !material.cells.iter().any(|cell| was_asked(cell)) {
         add(
             BannerLevel::Note,
             "no reader was asked: answers are not measured".to_owned(),

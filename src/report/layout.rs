@@ -3,8 +3,11 @@
 /// Blanks between columns.
 pub(crate) const GAP: usize = 2;
 
-/// A name without a blank or a bracket breaks after a sign once it is longer than this.
-const LONGEST_WORD: usize = 24;
+/// A name without a blank or a bracket may break after a sign once it is longer than this.
+pub(crate) const LONGEST_WORD: usize = 24;
+
+/// The same where room is short: the names of a wide table.
+pub(crate) const LONGEST_NAME: usize = 15;
 
 /// Columns an item of text takes up on a terminal.
 pub(crate) fn width(text: &str) -> usize {
@@ -39,7 +42,7 @@ pub(crate) fn wrap(text: &str, limit: usize) -> Vec<String> {
     let limit = limit.max(1);
     let mut lines = Vec::new();
     let mut line = String::new();
-    for piece in pieces(text) {
+    for piece in pieces(text, LONGEST_NAME) {
         let blank = usize::from(piece.blank && !line.is_empty());
         if !line.is_empty() && width(&line) + blank + width(piece.text) > limit {
             lines.push(std::mem::take(&mut line));
@@ -59,17 +62,17 @@ pub(crate) fn wrap(text: &str, limit: usize) -> Vec<String> {
     lines
 }
 
-/// The narrowest width at which nothing is broken that should not be.
-pub(crate) fn narrowest(text: &str) -> usize {
-    pieces(text)
+/// The narrowest width at which no word of up to `longest` columns is broken.
+pub(crate) fn narrowest(text: &str, longest: usize) -> usize {
+    pieces(text, longest)
         .iter()
         .map(|piece| width(piece.text))
         .max()
         .unwrap_or(0)
-        .min(LONGEST_WORD + LONGEST_WORD / 3)
+        .min(longest + longest / 3)
 }
 
-fn pieces(text: &str) -> Vec<Piece<'_>> {
+fn pieces(text: &str, longest: usize) -> Vec<Piece<'_>> {
     // A blank between a number and its sign does not break.
     let text = text.trim_end();
     let mut pieces = Vec::new();
@@ -77,7 +80,7 @@ fn pieces(text: &str) -> Vec<Piece<'_>> {
         let mut blank = index > 0;
         let mut rest = word;
         while !rest.is_empty() {
-            let end = piece_end(rest);
+            let end = piece_end(rest, longest);
             let (piece, after) = rest.split_at(end);
             pieces.push(Piece { text: piece, blank });
             blank = false;
@@ -102,20 +105,26 @@ fn words(text: &str) -> Vec<&str> {
     words
 }
 
-/// Where the first piece of a word ends: before a bracket, or after a sign in a long word.
-fn piece_end(word: &str) -> usize {
+/// Where the first piece of a word ends: before a bracket, after a sign in a long word, or between
+/// sessions and items of an `n=12/1043`.
+fn piece_end(word: &str, longest: usize) -> usize {
+    if word.starts_with("n=")
+        && let Some(at) = word.find('/')
+    {
+        return at + 1;
+    }
     let bracket = word
         .char_indices()
         .skip(1)
         .find(|(_, c)| *c == '[')
         .map_or(word.len(), |(at, _)| at);
-    if width(&word[..bracket]) <= LONGEST_WORD {
+    if width(&word[..bracket]) <= longest {
         return bracket;
     }
     let last = |signs: &[char]| {
         word[..bracket]
             .char_indices()
-            .take_while(|(at, _)| *at < LONGEST_WORD)
+            .take_while(|(at, _)| *at < longest)
             .filter(|(_, c)| signs.contains(c))
             .map(|(at, c)| at + c.len_utf8())
             .last()
@@ -194,8 +203,11 @@ mod tests {
         ] {
             assert_eq!(wrap(text, limit), lines, "{text}");
         }
-        assert_eq!(narrowest("61.2 %"), 6);
-        assert_eq!(narrowest("[clear_results.keep_last=5]"), 15);
+        assert_eq!(narrowest("61.2 %", LONGEST_WORD), 6);
+        assert_eq!(narrowest("[clear_results.keep_last=5]", LONGEST_WORD), 15);
+        assert_eq!(narrowest("learn-claude-code-s06", LONGEST_WORD), 21);
+        assert_eq!(narrowest("learn-claude-code-s06", LONGEST_NAME), 13);
+        assert_eq!(narrowest("n=12/1043", LONGEST_WORD), 5);
     }
 
     #[test]

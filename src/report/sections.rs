@@ -22,6 +22,7 @@ pub(super) fn details<'a>(
         stages,
         model_calls,
         findings,
+        per_session::overflows,
         per_session::ended_early,
         per_session::section,
         per_session::counter_error,

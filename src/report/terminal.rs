@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use crate::report::layout::{self, GAP, Wish, wrap};
 use crate::report::{
-    Artifact, Audience, BannerLevel, Cell, RenderError, Renderer, Report, Role, Row, Section,
-    Value, escape, figure,
+    Artifact, Audience, BannerLevel, Cell, Column, RenderError, Renderer, Report, Role, Row,
+    Section, Value, escape, figure,
 };
 use crate::stats::SampleSize;
 
@@ -176,7 +176,12 @@ impl Terminal {
             .enumerate()
             .map(|(at, column)| wish(column.rank, at, &heads, &rows))
             .collect();
-        let widths = layout::columns(&wishes, self.width);
+        let mut widths = layout::columns(&wishes, self.width);
+        for (width, column) in widths.iter_mut().zip(&table.columns) {
+            if column.rank == Column::FILES_ONLY {
+                *width = None;
+            }
+        }
         let is_text: Vec<bool> = (0..table.columns.len())
             .map(|at| {
                 at == 0
@@ -204,8 +209,12 @@ impl Terminal {
             .columns
             .iter()
             .zip(&widths)
-            .filter(|(_, width)| width.is_none())
-            .map(|(column, _)| column.label.clone())
+            .enumerate()
+            .filter(|(_, (column, width))| width.is_none() && column.rank != Column::FILES_ONLY)
+            .map(|(at, (column, _))| match same_count(&table.rows, at) {
+                Some(count) => format!("{} ({count} in every row)", column.label),
+                None => column.label.clone(),
+            })
             .collect()
     }
 
@@ -263,6 +272,21 @@ fn shared_n(rows: &[Row], at: usize) -> Option<SampleSize> {
     sizes.iter().rev().max_by_key(|n| often(n)).copied()
 }
 
+/// The count that all cells of a column hold, those without one left out.
+fn same_count(rows: &[Row], at: usize) -> Option<u64> {
+    let at = at.checked_sub(1)?;
+    let mut counts = rows
+        .iter()
+        .filter_map(|row| row.cells.get(at))
+        .filter(|cell| cell.value != Value::NotApplicable)
+        .map(|cell| match cell.value {
+            Value::Count(count) => Some(count),
+            _ => None,
+        });
+    let first = counts.next()??;
+    counts.all(|count| count == Some(first)).then_some(first)
+}
+
 fn name_lines(row: &Row) -> Lines {
     let mut lines = vec![(Style::Plain, escape::short(&row.name, LONGEST_TEXT))];
     for mark in &row.marks {
@@ -311,7 +335,16 @@ fn wish(rank: u8, at: usize, heads: &[Lines], rows: &[Vec<Lines>]) -> Wish {
             .filter_map(move |row| row.get(at)?.first())
             .map(|(_, line)| line.as_str())
     };
-    let narrowest = lines().map(layout::narrowest).max().unwrap_or(0);
+    // Names give way first: they stand alone in their lines, and a value does not.
+    let longest = if at == 0 {
+        layout::LONGEST_NAME
+    } else {
+        layout::LONGEST_WORD
+    };
+    let narrowest = lines()
+        .map(|line| layout::narrowest(line, longest))
+        .max()
+        .unwrap_or(0);
     let widest = values().map(layout::width).max().unwrap_or(0);
     Wish {
         rank,

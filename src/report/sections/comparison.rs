@@ -11,25 +11,30 @@ use crate::report::{
 use crate::stats::SampleSize;
 
 /// Columns in their order, with the rank in which they make room for others.
+///
+/// What a person needs first stays at 80 columns: how far it came, whether it did anything, what
+/// it saves, what it loses, what it costs, whether a provider would take it.
 const COLUMNS: &[(&str, u8)] = &[
     ("completion", 0),
     ("fired", 0),
     ("token_savings", 0),
-    ("peak_prompt", 4),
     ("survival", 1),
-    ("survival_compacted", 5),
-    ("extract", 2),
+    ("survival_compacted", 2),
+    ("action_support", 3),
+    ("strategy_calls", 4),
+    ("rejected", 5),
     ("accuracy", 2),
-    ("fidelity", 3),
-    ("action_support", 6),
-    ("compactions", 8),
-    ("strategy_calls", 9),
-    ("strategy_tokens", 10),
-    ("rejected", 7),
-    ("token_savings_of_totals", 11),
-    ("token_savings_without_calls", 12),
-    ("action_support_compacted", 13),
-    ("retained", 14),
+    ("fidelity", 6),
+    ("extract", 7),
+    ("peak_prompt", 8),
+    ("overflows", 9),
+    ("warnings", 10),
+    ("compactions", 11),
+    ("strategy_tokens", 12),
+    ("token_savings_of_totals", 13),
+    ("token_savings_without_calls", 14),
+    ("action_support_compacted", 15),
+    ("retained", 16),
 ];
 
 /// Columns of which the best value is marked. Counts are not: doing nothing makes few calls. The
@@ -47,15 +52,14 @@ const MARKED: &[&str] = &[
 /// Knobs that only steer what a model writes.
 const WORDING: &[&str] = &["template", "prompt", "instructions"];
 
-/// A column that nobody measured is the first to go.
-const UNMEASURED_RANK: u8 = 100;
-
 /// The comparison, and a banner on strategies that only a model could tell apart.
 pub(in crate::report) fn section(material: &Material<'_>) -> (Section, Option<Banner>) {
     let most = material.arms.iter().map(|(_, arm)| arm.sessions).max();
     let mut rows: Vec<Row> = material
         .arms
         .iter()
+        // Where no probe is asked there is no floor: a control without a cell says nothing.
+        .filter(|(kind, arm)| *kind == Arm::Strategy || super::is_measured(arm))
         .map(|(kind, arm)| row(*kind, arm, most.unwrap_or(0)))
         .collect();
     let twins = twins(material);
@@ -64,20 +68,23 @@ pub(in crate::report) fn section(material: &Material<'_>) -> (Section, Option<Ba
             mark_best(&mut rows, at, name, &twins);
         }
     }
-    let columns = std::iter::once(Column::new("strategy", "strategy", 0))
+    let has_cells = material.arms.iter().any(|(_, arm)| super::is_measured(arm));
+    let columns: Vec<Column> = std::iter::once(Column::new("strategy", "strategy", 0))
         .chain(COLUMNS.iter().enumerate().map(|(at, (name, rank))| {
-            let measured = rows.iter().any(|row| {
+            let is_measured = rows.iter().any(|row| {
                 let value = row.cells.get(at).map(|cell| &cell.value);
                 !matches!(
                     value,
                     None | Some(Value::NotMeasured | Value::NotApplicable)
                 )
             });
-            column(
-                material,
-                name,
-                if measured { *rank } else { UNMEASURED_RANK },
-            )
+            // Before the first cell there is nothing to tell apart.
+            let rank = if is_measured || !has_cells {
+                *rank
+            } else {
+                Column::FILES_ONLY
+            };
+            column(material, name, rank)
         }))
         .collect();
     let mut notes = vec![
@@ -96,18 +103,41 @@ pub(in crate::report) fn section(material: &Material<'_>) -> (Section, Option<Ba
                 .to_owned(),
         );
     }
+    notes.extend(unmeasured(material, &columns));
     let banner = banner(&twins);
     let section = Section {
         id: "comparison",
         title: "Comparison".to_owned(),
         about: "What each strategy saves and what it loses; full history and empty context \
-                first."
+                first, where they were run."
             .to_owned(),
         audience: Audience::Everyone,
         table: Table { columns, rows },
         notes,
     };
     (section, banner)
+}
+
+/// What nobody measured, in one line: it takes up no column on a terminal.
+fn unmeasured(material: &Material<'_>, columns: &[Column]) -> Option<String> {
+    let mut labels: Vec<&str> = columns
+        .iter()
+        .filter(|column| column.rank == Column::FILES_ONLY)
+        .map(|column| column.label.as_str())
+        .collect();
+    if material.has_items() {
+        return (!labels.is_empty()).then(|| format!("not measured: {}", labels.join(", ")));
+    }
+    labels.retain(|label| !label.starts_with("survival"));
+    let answers = if labels.is_empty() {
+        String::new()
+    } else {
+        format!(", nor: {}", labels.join(", "))
+    };
+    (columns
+        .iter()
+        .any(|column| column.rank == Column::FILES_ONLY))
+    .then(|| format!("survival: not measured (nothing was planted in these sessions){answers}"))
 }
 
 fn column(material: &Material<'_>, name: &'static str, rank: u8) -> Column {
@@ -215,6 +245,8 @@ fn cell(kind: Arm, arm: &ArmSummary, name: &str) -> Cell {
         "strategy_calls" => Cell::count(calls.calls),
         "strategy_tokens" => Cell::exact(Value::Tokens(calls.tokens.0)),
         "rejected" => Cell::count(arm.rejected),
+        "warnings" => Cell::count(arm.warnings),
+        "overflows" => Cell::count(arm.overflows),
         "token_savings_of_totals" => Cell::share(arm.token_savings_of_totals),
         "token_savings_without_calls" => Cell::estimate(arm.token_savings_without_calls),
         "retained" => Cell::estimate(arm.retained),

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use crate::record::Importance;
 use crate::record::{Arm, CellRecord, LostAt, ProbeRecord};
 use crate::report::build::Material;
-use crate::report::{Audience, Cell, Column, Role, Section, Table, Value};
+use crate::report::{Audience, Cell, Column, Role, Row, Section, Table, Value};
 
-/// Items shown.
-const SHOWN: usize = 12;
+/// Items shown: a look at what goes, not the whole list.
+const SHOWN: usize = 6;
 
 /// One item over all strategies.
 struct Item<'a> {
@@ -17,7 +17,28 @@ struct Item<'a> {
     /// Cells that were asked for it.
     cells: u64,
     /// Where each cell lost it, in the order of strategies.
-    lost: Vec<(&'a str, &'a LostAt)>,
+    lost: Vec<Loss<'a>>,
+}
+
+/// Where one cell lost an item.
+struct Loss<'a> {
+    strategy: &'a str,
+    /// The strategy breaks anyway: what it loses is no news.
+    is_broken: bool,
+    at: &'a LostAt,
+}
+
+impl<'a> Item<'a> {
+    fn sound_losses(&self) -> usize {
+        self.lost.iter().filter(|loss| !loss.is_broken).count()
+    }
+
+    /// The loss to be shown: the earliest under a strategy that is not broken, if there is one.
+    fn first(&self) -> Option<&Loss<'a>> {
+        self.lost
+            .iter()
+            .min_by_key(|loss| (loss.is_broken, loss.at.call))
+    }
 }
 
 /// The most frequently lost items of high importance.
@@ -28,12 +49,13 @@ pub(super) fn section(material: &Material<'_>) -> Section {
         .iter()
         .filter(|(kind, _)| *kind == Arm::Strategy)
     {
+        let is_broken = arm.broken().is_some();
         for cell in material
             .cells
             .iter()
             .filter(|cell| cell.strategy == arm.strategy)
         {
-            collect(cell, &mut items);
+            collect(cell, is_broken, &mut items);
         }
     }
     let mut lost: Vec<Item<'_>> = items
@@ -41,40 +63,31 @@ pub(super) fn section(material: &Material<'_>) -> Section {
         .filter(|item| !item.lost.is_empty())
         .collect();
     // Most often first; the order of sessions and probes decides among equals.
-    lost.sort_by_key(|item| std::cmp::Reverse(item.lost.len()));
+    lost.sort_by_key(|item| std::cmp::Reverse((item.sound_losses(), item.lost.len())));
     let rest = lost.len().saturating_sub(SHOWN);
-    let rows = lost
-        .iter()
-        .take(SHOWN)
-        .map(|item| {
-            super::row(
-                &item.probe.probe,
-                Role::Other,
-                vec![
-                    Cell::exact(Value::Of(item.lost.len() as u64, item.cells)),
-                    Cell::text(item.session),
-                    Cell::text(place(item)),
-                ],
-            )
-        })
-        .collect();
+    let rows = lost.iter().take(SHOWN).filter_map(row).collect();
     let mut notes = Vec::new();
     if rest > 0 {
-        notes.push(format!("and {rest} more lost items of high importance"));
+        notes.push(format!(
+            "and {rest} more lost items of high importance: `-o FILE.csv` lists every item"
+        ));
     }
     Section {
         id: "lost",
         title: "Lost".to_owned(),
-        about: "Items of high importance, those that most cells lost first, and where each was \
-                lost earliest."
+        about: "Items of high importance, those first that most cells of strategies that are not \
+                broken lost; and where the earliest of them lost it."
             .to_owned(),
         audience: Audience::Everyone,
         table: Table {
             columns: vec![
                 Column::new("item", "item", 0),
+                Column::new("session", "session", 0),
                 Column::new("lost", "lost in", 0),
-                Column::new("session", "session", 1),
-                Column::new("where", "where", 0),
+                Column::new("call", "at call", 0),
+                Column::new("strategy", "under", 0),
+                Column::new("stage", "by stage", 1),
+                Column::new("reason", "reason", Column::FILES_ONLY),
             ],
             rows,
         },
@@ -82,7 +95,27 @@ pub(super) fn section(material: &Material<'_>) -> Section {
     }
 }
 
-fn collect<'a>(cell: &'a CellRecord, items: &mut BTreeMap<(&'a str, &'a str), Item<'a>>) {
+fn row(item: &Item<'_>) -> Option<Row> {
+    let loss = item.first()?;
+    Some(super::row(
+        &item.probe.probe,
+        Role::Other,
+        vec![
+            Cell::text(item.session),
+            Cell::exact(Value::Of(item.lost.len() as u64, item.cells)),
+            Cell::count(loss.at.call),
+            Cell::text(loss.strategy),
+            Cell::text(loss.at.stage.as_str()),
+            Cell::text(loss.at.reason.as_str()),
+        ],
+    ))
+}
+
+fn collect<'a>(
+    cell: &'a CellRecord,
+    is_broken: bool,
+    items: &mut BTreeMap<(&'a str, &'a str), Item<'a>>,
+) {
     let mut seen: BTreeMap<&str, Option<&LostAt>> = BTreeMap::new();
     for probe in cell
         .probes
@@ -108,19 +141,11 @@ fn collect<'a>(cell: &'a CellRecord, items: &mut BTreeMap<(&'a str, &'a str), It
     for (probe, at) in seen {
         if let Some(item) = items.get_mut(&(cell.session.as_str(), probe)) {
             item.cells += 1;
-            item.lost
-                .extend(at.map(|lost| (cell.strategy.as_str(), lost)));
+            item.lost.extend(at.map(|at| Loss {
+                strategy: &cell.strategy,
+                is_broken,
+                at,
+            }));
         }
     }
-}
-
-/// `lost at call 57 by clear_results (3 results older than the last 3), under observation-masking`.
-fn place(item: &Item<'_>) -> String {
-    let Some((strategy, lost)) = item.lost.iter().min_by_key(|(_, lost)| lost.call) else {
-        return String::new();
-    };
-    format!(
-        "lost at call {} by {} ({}), under {strategy}",
-        lost.call, lost.stage, lost.reason
-    )
 }

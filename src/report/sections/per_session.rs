@@ -163,6 +163,57 @@ pub(super) fn ended_early(material: &Material<'_>) -> Section {
     }
 }
 
+/// Prompts that were refused as too long, and what became of them.
+pub(super) fn overflows(material: &Material<'_>) -> Section {
+    let rows = material
+        .arms
+        .iter()
+        .filter(|(_, arm)| arm.overflows > 0)
+        .map(|(kind, arm)| {
+            let cells = material
+                .cells
+                .iter()
+                .filter(|cell| cell.strategy == arm.strategy && !cell.overflows.is_empty());
+            let first = cells
+                .clone()
+                .flat_map(|cell| cell.overflows.first())
+                .min()
+                .copied();
+            super::row(
+                &arm.strategy,
+                super::role(*kind),
+                vec![
+                    Cell::count(arm.overflows),
+                    Cell::count(arm.overflows.saturating_sub(arm.deaths.len())),
+                    Cell::count(arm.deaths.len()),
+                    Cell::count(cells.count()),
+                    Cell::count(first.unwrap_or(0)),
+                ],
+            )
+        })
+        .collect();
+    Section {
+        id: "overflows",
+        title: "Overflows".to_owned(),
+        about: "Prompts the provider would have refused as too long: recovered by compacting at \
+                once, or the session died there."
+            .to_owned(),
+        audience: Audience::Everyone,
+        table: Table {
+            columns: vec![
+                Column::new("strategy", "strategy", 0),
+                Column::new("overflows", "overflows", 0),
+                Column::new("recovered", "recovered", 0),
+                Column::new("deaths", "deaths", 0),
+                Column::new("cells", "in cells", 0),
+                Column::new("first", "first at call", 0),
+            ],
+            rows,
+        },
+        notes: Vec::new(),
+    }
+}
+
 /// How far the counter is off, where the recording says what was billed.
 pub(super) fn counter_error(material: &Material<'_>) -> Section {
     let rows: Vec<_> = material
