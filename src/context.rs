@@ -477,6 +477,9 @@ pub enum PatchError {
         /// Index of the entry.
         entry: usize,
     },
+    /// A write-time patch turned the one entry into none or several.
+    #[error("what is appended must stay one entry")]
+    NotOneEntry,
     /// The entry has no such block.
     #[error("entry {entry} has no block {block}")]
     NoSuchBlock {

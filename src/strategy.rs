@@ -167,6 +167,14 @@ pub enum StageError {
     /// The model declined.
     #[error("the model refused to write a summary")]
     Refused,
+    /// What came out frees less than the guard asks for.
+    #[error("the context would shrink from {before} to {after} tokens only")]
+    NoGain {
+        /// Tokens of the messages before.
+        before: Tokens,
+        /// Tokens of the messages after.
+        after: Tokens,
+    },
     /// What came out is larger than what went in.
     #[error("the context would grow from {before} to {after} tokens")]
     Inflation {

@@ -108,10 +108,7 @@ impl<'a> Meter<'a> {
     }
 
     fn input(&self, request: &Request) -> Tokens {
-        let blocks = request
-            .messages
-            .iter()
-            .flat_map(|message| message.blocks());
+        let blocks = request.messages.iter().flat_map(|message| message.blocks());
         let system = request.system.iter().map(|text| self.counts.size(text));
         let sizes = blocks.map(|block| self.counts.block(&block)).chain(system);
         sizes.map(|size| size.tokens).sum()

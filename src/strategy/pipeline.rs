@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use super::guard::{Breaker, BreakerState, Guards, OnInflation};
 use super::situation::Situation;
-use super::trigger::Trigger;
+use super::trigger::{Condition, Trigger};
 use super::{
     Appended, Compacted, Recovery, Stage, StageError, StageFailure, Strategy, StrategyError,
 };
-use crate::context::{Applied, Context, Entry, Patch};
+use crate::context::{Applied, Context, Entry, Patch, PatchError};
 use crate::step::Step;
 
 /// Stages in order.
@@ -52,7 +52,18 @@ impl Slot {
     }
 
     fn is_ready(&self, context: &Context, cx: &Situation) -> bool {
-        self.breaker.state() != BreakerState::Open && self.when.holds(context, cx, self.last_fired)
+        // The breaker stops automatic attempts; the model may still ask for one.
+        (self.is_closed() || self.when.is_manual(cx))
+            && self.when.holds(context, cx, self.last_fired)
+    }
+
+    fn is_closed(&self) -> bool {
+        self.breaker.state() != BreakerState::Open
+    }
+
+    /// Whether the stage works beside the calls: one that only answers refusals does not.
+    fn works_beside(&self) -> bool {
+        self.is_closed() && self.when.condition != Condition::Overflow
     }
 }
 
@@ -65,28 +76,38 @@ impl Pipeline {
 
 impl Strategy for Pipeline {
     fn on_append(&mut self, entry: Entry, cx: &Situation) -> Appended {
+        let original = entry.clone();
         let mut single = Context::default();
         single.append(entry);
         let mut state = Compacted::unchanged(single);
-        for slot in &mut self.slots {
-            let Some(entry) = state.context.entries().first() else {
+        for slot in self.slots.iter_mut().filter(|slot| slot.works_beside()) {
+            let [entry] = state.context.entries() else {
                 break;
             };
             match slot.stage.on_append(entry, cx) {
                 Ok(patch) if patch.edits.is_empty() => {}
-                planned => settle(&mut state, planned, &mut slot.notes(), cx),
+                planned => settle(&mut state, planned, Asked::Nobody, &mut slot.notes(), cx),
             }
         }
         let Compacted {
             context,
             applied,
             failures,
-            outcome,
+            mut outcome,
             ..
         } = state;
-        let mut entries = context.into_entries();
         // A write-time stage edits the entry; it cannot make it vanish or multiply.
-        let entry = entries.swap_remove(0);
+        let mut entries = context.into_entries();
+        let entry = entries.pop().filter(|_| entries.is_empty());
+        let entry = entry.unwrap_or_else(|| {
+            let by = applied.last().map_or("", |applied| &applied.stage);
+            let source = PatchError::NotOneEntry;
+            outcome = Err(StrategyError::ImpossiblePatch {
+                stage: by.into(),
+                source,
+            });
+            original
+        });
         Appended {
             entry,
             applied,
@@ -170,7 +191,7 @@ fn run<'a>(
         let wanted = match moment {
             Moment::BeforeCall => slot.is_ready(&state.context, cx),
             Moment::Overflow => slot.when.answers_overflow() && slot.is_ready(&state.context, cx),
-            Moment::AfterCall => true,
+            Moment::AfterCall => slot.works_beside(),
         };
         if !wanted {
             continue;
@@ -194,10 +215,10 @@ fn run<'a>(
             Moment::AfterCall => stage.after_call(&state.context, cx),
         };
         match step {
-            Step::Done(planned) => settle(&mut state, planned, &mut notes, cx),
+            Step::Done(planned) => settle(&mut state, planned, Asked::Nobody, &mut notes, cx),
             asking @ Step::Ask(_) => {
                 return asking.then(move |planned| {
-                    settle(&mut state, planned, &mut notes, cx);
+                    settle(&mut state, planned, Asked::Model, &mut notes, cx);
                     run(slots, moment, state, cx)
                 });
             }
@@ -206,10 +227,19 @@ fn run<'a>(
     Step::Done(state)
 }
 
+/// Whether a model was asked for a patch. One that was paid for and is not applied is a failed
+/// attempt: without that, an impossible gain would be tried at every call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Asked {
+    Nobody,
+    Model,
+}
+
 /// Applies what a stage planned, or takes note that it failed.
 fn settle(
     state: &mut Compacted,
     planned: Result<Patch, StageError>,
+    asked: Asked,
     notes: &mut Notes<'_>,
     cx: &Situation,
 ) {
@@ -234,6 +264,8 @@ fn settle(
         state.context.revert(&change);
         if inflated {
             fail(state, StageError::Inflation { before, after }, notes);
+        } else if asked == Asked::Model {
+            fail(state, StageError::NoGain { before, after }, notes);
         }
         return;
     }

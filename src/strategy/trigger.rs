@@ -115,7 +115,9 @@ impl Trigger {
 
     /// Whether it fires now. `last_fired` is the call at which the stage last changed something.
     pub fn holds(&self, context: &Context, cx: &Situation, last_fired: Option<usize>) -> bool {
+        // A refused prompt cannot wait.
         if let Some(last) = last_fired
+            && cx.overflow.is_none()
             && ((cx.call - last.min(cx.call)) as u64) < self.min_rounds_between
         {
             return false;
@@ -125,6 +127,11 @@ impl Trigger {
             Scope::Messages => context.size(),
         };
         self.condition.holds(self.counter.of(size), cx)
+    }
+
+    /// Whether the model has just asked for it by calling a tool.
+    pub fn is_manual(&self, cx: &Situation) -> bool {
+        self.condition.is_manual(cx)
     }
 
     /// Whether it can fire when a prompt was refused.
@@ -154,6 +161,14 @@ impl Condition {
             Self::Tool(name) => cx.tool_requests.iter().any(|tool| &**tool == name),
             Self::All(conditions) => conditions.iter().all(|inner| inner.holds(size, cx)),
             Self::Any(conditions) => conditions.iter().any(|inner| inner.holds(size, cx)),
+        }
+    }
+
+    fn is_manual(&self, cx: &Situation) -> bool {
+        match self {
+            Self::Tool(name) => cx.tool_requests.iter().any(|tool| &**tool == name),
+            Self::All(inner) | Self::Any(inner) => inner.iter().any(|one| one.is_manual(cx)),
+            _ => false,
         }
     }
 

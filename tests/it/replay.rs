@@ -416,3 +416,58 @@ fn each_text_is_counted_once_however_many_strategies_see_it() {
     // All that is new is the placeholder of one line.
     assert_eq!(counter.0.load(Ordering::Relaxed), texts + 1);
 }
+
+/// A guard that no summary can satisfy must not be tried at every call.
+#[test]
+fn a_summary_that_gains_too_little_is_a_failed_attempt() {
+    let prepared = prepared(reading_session(20, 4_000));
+    let text = "[[stage]]\nkind = 'summarize'\nguards = { min_gain_tokens = 1_000_000 }\n";
+    let spec = StrategySpec::of(
+        "own",
+        Table::parse("own", text).unwrap(),
+        &Trigger::always(),
+    );
+    let pipeline = Box::new(spec.unwrap().build().unwrap());
+    let replayed = Replayed::Strategy(pipeline, Window::new(Tokens(200_000)));
+    let models = models(Scripted::new().reply(When::always(), |_| Ok(response("short"))));
+    let replay = replay_observed(
+        &prepared,
+        cell("own"),
+        replayed,
+        &models,
+        &NoClock,
+        Vec::new(),
+    );
+    assert_eq!(replay.record.model_calls.len(), 3);
+    assert_eq!(replay.record.failures.len(), 3);
+    assert!(
+        replay.record.failures[1]
+            .error
+            .starts_with("the context would shrink from")
+    );
+}
+
+/// The hysteresis of a trigger does not keep a stage from answering a refused prompt.
+#[test]
+fn a_refused_prompt_does_not_wait() {
+    let prepared = prepared(reading_session(20, 4_000));
+    let text = "[[stage]]\nkind = 'extract'\nbudget_tokens = 3_000\n\
+        when = { any = [{ window_fraction = 0.8 }, { overflow = true }], min_rounds_between = 1_000 }\n";
+    let spec = StrategySpec::of(
+        "own",
+        Table::parse("own", text).unwrap(),
+        &Trigger::always(),
+    );
+    let pipeline = Box::new(spec.unwrap().build().unwrap());
+    let replayed = Replayed::Strategy(pipeline, Window::new(Tokens(9_000)));
+    let models = models(Scripted::new());
+    let replay = replay_observed(
+        &prepared,
+        cell("own"),
+        replayed,
+        &models,
+        &NoClock,
+        Vec::new(),
+    );
+    assert_eq!(replay.record.end, End::Completed);
+}

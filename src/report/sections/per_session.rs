@@ -176,7 +176,7 @@ pub(super) fn overflows(material: &Material<'_>) -> Section {
                 .filter(|cell| cell.strategy == arm.strategy && !cell.overflows.is_empty());
             let first = cells
                 .clone()
-                .flat_map(|cell| cell.overflows.first())
+                .filter_map(|cell| cell.overflows.first())
                 .min()
                 .copied();
             super::row(

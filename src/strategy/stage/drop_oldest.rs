@@ -40,7 +40,7 @@ const KNOBS: &[Knob] = &[
         name: "pin_first",
         kind: KnobKind::Whole(0, u64::MAX),
         default: Default::Whole(1),
-        doc: "so many messages at the front are never dropped",
+        doc: "so many messages at the front are never dropped, and no round that one of them is in",
     },
 ];
 
@@ -71,19 +71,18 @@ impl Stage for DropOldest {
         let room = cx.window.tokens - cx.window.overflow_reserve;
         let target = room.fraction(self.fit_fraction);
         let mut prompt = cx.prompt(context).tokens;
-        let start = self.pin_first.min(entries.len());
-        // The ends of the units behind the pinned messages; the last one always stays.
-        let mut ends: Vec<usize> = if self.by_round {
+        let pinned = self.pin_first.min(entries.len());
+        // Where units begin; the last one always stays. What stands before the first response
+        // begins the conversation, and is no round.
+        let starts: Vec<usize> = if self.by_round {
             let (_, rounds) = cut::rounds(entries);
-            // What follows the pinned messages up to the next round goes as one unit.
-            rounds
-                .iter()
-                .map(|round| round.start)
-                .filter(|at| *at > start)
-                .collect()
+            rounds.iter().map(|round| round.start).collect()
         } else {
-            (start + 1..entries.len()).collect()
+            (0..entries.len()).collect()
         };
+        let mut starts = starts.into_iter().filter(|at| *at >= pinned);
+        let start = starts.next().unwrap_or(entries.len());
+        let mut ends: Vec<usize> = starts.collect();
         if self.max_steps > 0 {
             ends.truncate(self.max_steps);
         }
