@@ -20,3 +20,4 @@ mod support;
 mod synthetic;
 mod tokens;
 mod validity;
+mod words;

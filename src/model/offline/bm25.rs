@@ -71,7 +71,6 @@ const QUESTION_WORDS: &[&str] = &[
     "this",
     "to",
     "us",
-    "use",
     "used",
     "user",
     "value",

@@ -256,7 +256,7 @@ pub(crate) fn json(random: &mut Random, place: &Place, bytes: usize) -> Output {
             random.between(1_000, 99_999),
             random.pick(OBJECTS),
             random.between(0, 999_999),
-            random.pick(&["open", "held", "done", "failed"]),
+            random.pick(&["open", "held", "settled", "lapsed"]),
             random.pick(OBJECTS),
             random.pick(VERBS),
             prose::event(random, place.noun),

@@ -331,7 +331,7 @@ fn statement(random: &mut Random, outline: &Outline<'_>, argument: &str) -> Stat
         0 => Statement::Bind {
             name: language.name(&format!(
                 "{}_{}",
-                random.pick(&["next", "open", "due", "raw", "kept"]),
+                random.pick(&["later", "open", "due", "raw", "kept"]),
                 random.pick(OBJECTS)
             )),
             callee: callee(random, outline),
