@@ -99,6 +99,14 @@ pub enum AnswerFormat {
     Sentence,
     /// Paths, one per line.
     Paths,
+    /// A number and what it counts.
+    Number,
+    /// A choice, and why it was made.
+    Choice,
+    /// Yes or no, and why.
+    YesNo,
+    /// Items of a list, one per line.
+    Items,
 }
 
 /// A model's answer.

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::AnswerFormat;
 use crate::session::Session;
-use crate::session::ground_truth::{ArtifactVerb, Fact, GroundTruth, Importance};
+use crate::session::ground_truth::{ArtifactVerb, Fact, GroundTruth, Importance, Revision};
 use crate::step::Step;
 
 pub mod grade;
@@ -46,13 +46,33 @@ pub enum ProbeKind {
     Constraint,
     /// Which files were read, created, modified or deleted.
     Artifact,
+    /// A choice between options, and its reason.
+    Decision,
+    /// The newest value of a key that was revised.
+    Update,
+    /// The newest of counts that change.
+    Numeric,
+    /// Something that was tried and failed, and why.
+    RejectedPath,
+    /// What is left of a plan.
+    Continuation,
     /// Something that was never said.
     Decoy,
 }
 
 impl ProbeKind {
     /// All kinds, in the order of tables.
-    pub const ALL: [Self; 4] = [Self::Recall, Self::Constraint, Self::Artifact, Self::Decoy];
+    pub const ALL: [Self; 9] = [
+        Self::Recall,
+        Self::Constraint,
+        Self::Artifact,
+        Self::Decision,
+        Self::Update,
+        Self::Numeric,
+        Self::RejectedPath,
+        Self::Continuation,
+        Self::Decoy,
+    ];
 
     /// The name in tables and files.
     pub fn name(self) -> &'static str {
@@ -60,6 +80,11 @@ impl ProbeKind {
             Self::Recall => "recall",
             Self::Constraint => "constraint",
             Self::Artifact => "artifact",
+            Self::Decision => "decision",
+            Self::Update => "update",
+            Self::Numeric => "numeric",
+            Self::RejectedPath => "rejected-path",
+            Self::Continuation => "continuation",
             Self::Decoy => "decoy",
         }
     }
@@ -89,6 +114,40 @@ pub enum Gold {
         /// Path and message, ascending by message.
         files: Vec<(String, usize)>,
     },
+    /// This option, for this reason.
+    Choice {
+        /// What was to be decided.
+        key: String,
+        /// The option that was taken.
+        choice: String,
+        /// Why, as it was said.
+        reason: String,
+        /// The other options.
+        rejected: Vec<String>,
+    },
+    /// The newest of these values that was said before the question.
+    Versions {
+        /// Words that stand beside each value.
+        key: String,
+        /// What the value counts; nothing where it is no count.
+        unit: Option<String>,
+        /// Each value with the message that says it, oldest first.
+        values: Vec<(String, usize)>,
+    },
+    /// Yes, this was tried, and this is why it failed.
+    Tried {
+        /// What was tried.
+        approach: String,
+        /// The unguessable part of the reason.
+        reason: String,
+    },
+    /// Those of these items that were not ticked off before the question.
+    Plan {
+        /// Name of the plan.
+        plan: String,
+        /// Each item with the message that ticked it off.
+        items: Vec<(String, Option<usize>)>,
+    },
     /// Nothing: it was never said.
     Absent {
         /// A key like the planted ones.
@@ -102,14 +161,37 @@ impl Gold {
     /// The files that were touched before the message of this index: the gold of an item that is
     /// asked there. Empty for other kinds.
     pub fn files_before(&self, message: usize) -> Vec<&str> {
-        match self {
-            Self::Files { files, .. } => files
-                .iter()
-                .filter(|(_, touched)| *touched < message)
-                .map(|(path, _)| path.as_str())
-                .collect(),
-            Self::Value { .. } | Self::Statement { .. } | Self::Absent { .. } => Vec::new(),
-        }
+        let Self::Files { files, .. } = self else {
+            return Vec::new();
+        };
+        let touched = files.iter().filter(|(_, touched)| *touched < message);
+        touched.map(|(path, _)| path.as_str()).collect()
+    }
+
+    /// The values that were said before the message of this index, oldest first: the last is the
+    /// gold of an item that is asked there, the others are stale. Empty for other kinds.
+    pub fn versions_before(&self, message: usize) -> Vec<&str> {
+        let Self::Versions { values, .. } = self else {
+            return Vec::new();
+        };
+        let said = values.iter().filter(|(_, said)| *said < message);
+        said.map(|(value, _)| value.as_str()).collect()
+    }
+
+    /// The newest value before the message of this index.
+    pub fn newest_before(&self, message: usize) -> Option<&str> {
+        self.versions_before(message).pop()
+    }
+
+    /// The items that were not ticked off before the message of this index. Empty for other kinds.
+    pub fn pending_before(&self, message: usize) -> Vec<&str> {
+        let Self::Plan { items, .. } = self else {
+            return Vec::new();
+        };
+        let open = items
+            .iter()
+            .filter(|(_, done)| done.is_none_or(|done| done >= message));
+        open.map(|(item, _)| item.as_str()).collect()
     }
 }
 
@@ -120,36 +202,7 @@ impl Probe {
             .facts
             .iter()
             .map(|fact| {
-                let (kind, gold) = match &fact.fact {
-                    Fact::Recall { key, value } => (
-                        ProbeKind::Recall,
-                        Gold::Value {
-                            key: key.clone(),
-                            value: value.clone(),
-                        },
-                    ),
-                    Fact::Constraint { topic, statement } => (
-                        ProbeKind::Constraint,
-                        Gold::Statement {
-                            topic: topic.clone(),
-                            statement: statement.clone(),
-                        },
-                    ),
-                    Fact::Artifact { verb, files } => (
-                        ProbeKind::Artifact,
-                        Gold::Files {
-                            verb: *verb,
-                            files: files.iter().map(|f| (f.path.clone(), f.message)).collect(),
-                        },
-                    ),
-                    Fact::Decoy { key, value } => (
-                        ProbeKind::Decoy,
-                        Gold::Absent {
-                            key: key.clone(),
-                            value: value.clone(),
-                        },
-                    ),
-                };
+                let (kind, gold) = asked(&fact.fact);
                 Self {
                     id: fact.id.clone(),
                     kind,
@@ -165,23 +218,130 @@ impl Probe {
     /// The form in which the answer is wanted.
     pub fn answer_format(&self) -> AnswerFormat {
         match self.kind {
-            ProbeKind::Recall | ProbeKind::Decoy => AnswerFormat::Value,
+            ProbeKind::Recall | ProbeKind::Update | ProbeKind::Decoy => AnswerFormat::Value,
             ProbeKind::Constraint => AnswerFormat::Sentence,
             ProbeKind::Artifact => AnswerFormat::Paths,
+            ProbeKind::Decision => AnswerFormat::Choice,
+            ProbeKind::Numeric => AnswerFormat::Number,
+            ProbeKind::RejectedPath => AnswerFormat::YesNo,
+            ProbeKind::Continuation => AnswerFormat::Items,
+        }
+    }
+
+    /// The messages that hold the answer as it was before the message of this index. Of a key that
+    /// was revised only the newest value answers.
+    pub fn evidence_before(&self, message: usize) -> Vec<usize> {
+        let is_before = |at: &usize| *at < message;
+        match &self.gold {
+            Gold::Versions { values, .. } => {
+                let said = values.iter().rev().map(|(_, said)| *said);
+                said.filter(is_before).take(1).collect()
+            }
+            // Every version of a plan holds all of it.
+            Gold::Plan { .. } => {
+                let written = self.evidence.iter().rev().copied();
+                written.filter(is_before).take(1).collect()
+            }
+            Gold::Value { .. }
+            | Gold::Statement { .. }
+            | Gold::Files { .. }
+            | Gold::Choice { .. }
+            | Gold::Tried { .. }
+            | Gold::Absent { .. } => self.evidence.iter().copied().filter(is_before).collect(),
         }
     }
 
     /// Whether the full history before the message of this index holds the answer.
     ///
-    /// A decoy can always be asked; a list of files as soon as there is one.
+    /// A decoy can always be asked; a list of files as soon as there is one; a plan while some of
+    /// it is left.
     fn is_answerable(&self, message: usize) -> bool {
+        let is_said = self.evidence.first().is_some_and(|first| *first < message);
         match self.kind {
             ProbeKind::Decoy => true,
-            ProbeKind::Artifact => self.evidence.first().is_some_and(|first| *first < message),
-            ProbeKind::Recall | ProbeKind::Constraint => {
-                self.evidence.first().is_some_and(|first| *first < message)
-            }
+            ProbeKind::Continuation => is_said && !self.gold.pending_before(message).is_empty(),
+            ProbeKind::Recall
+            | ProbeKind::Constraint
+            | ProbeKind::Artifact
+            | ProbeKind::Decision
+            | ProbeKind::Update
+            | ProbeKind::Numeric
+            | ProbeKind::RejectedPath => is_said,
         }
+    }
+}
+
+/// What is asked about a planted fact, and the answer.
+fn asked(fact: &Fact) -> (ProbeKind, Gold) {
+    let versions = |key: &String, unit: Option<&String>, values: &[Revision]| Gold::Versions {
+        key: key.clone(),
+        unit: unit.cloned(),
+        values: values
+            .iter()
+            .map(|revision| (revision.value.clone(), revision.message))
+            .collect(),
+    };
+    match fact {
+        Fact::Recall { key, value } => (
+            ProbeKind::Recall,
+            Gold::Value {
+                key: key.clone(),
+                value: value.clone(),
+            },
+        ),
+        Fact::Constraint { topic, statement } => (
+            ProbeKind::Constraint,
+            Gold::Statement {
+                topic: topic.clone(),
+                statement: statement.clone(),
+            },
+        ),
+        Fact::Artifact { verb, files } => (
+            ProbeKind::Artifact,
+            Gold::Files {
+                verb: *verb,
+                files: files.iter().map(|f| (f.path.clone(), f.message)).collect(),
+            },
+        ),
+        Fact::Decision {
+            key,
+            choice,
+            reason,
+            rejected,
+        } => (
+            ProbeKind::Decision,
+            Gold::Choice {
+                key: key.clone(),
+                choice: choice.clone(),
+                reason: reason.clone(),
+                rejected: rejected.clone(),
+            },
+        ),
+        Fact::Update { key, values } => (ProbeKind::Update, versions(key, None, values)),
+        Fact::Numeric { key, unit, values } => {
+            (ProbeKind::Numeric, versions(key, Some(unit), values))
+        }
+        Fact::RejectedPath { approach, reason } => (
+            ProbeKind::RejectedPath,
+            Gold::Tried {
+                approach: approach.clone(),
+                reason: reason.clone(),
+            },
+        ),
+        Fact::Continuation { plan, items } => (
+            ProbeKind::Continuation,
+            Gold::Plan {
+                plan: plan.clone(),
+                items: items.iter().map(|i| (i.item.clone(), i.done)).collect(),
+            },
+        ),
+        Fact::Decoy { key, value } => (
+            ProbeKind::Decoy,
+            Gold::Absent {
+                key: key.clone(),
+                value: value.clone(),
+            },
+        ),
     }
 }
 

@@ -51,7 +51,14 @@ pub struct Survival {
 /// what chance reaches.
 pub fn is_planted(kind: ProbeKind) -> bool {
     match kind {
-        ProbeKind::Recall | ProbeKind::Constraint | ProbeKind::Artifact => true,
+        ProbeKind::Recall
+        | ProbeKind::Constraint
+        | ProbeKind::Artifact
+        | ProbeKind::Decision
+        | ProbeKind::Update
+        | ProbeKind::Numeric
+        | ProbeKind::RejectedPath
+        | ProbeKind::Continuation => true,
         ProbeKind::Decoy => false,
     }
 }

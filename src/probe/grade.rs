@@ -1,10 +1,12 @@
-//! Grades answers by rule: exact values, sets of files, the words of a sentence, abstention.
+//! Grades answers by rule: exact values, numbers, sets, the words of a sentence, abstention.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::survival::{PARAPHRASE, canonical_path, content_word_recall, is_flipped};
 use super::{Gold, Grader, Outcome, Probe, Unscored, Verdict};
 use crate::step::Step;
+
+mod reasoned;
 
 /// Sentences that share less than [`PARAPHRASE`] of a rule's words, but at least this share, are
 /// left to a judge: on COMPINT's labelled summaries the two kinds of error lie on either side.
@@ -25,8 +27,10 @@ const ABSTENTIONS: &[&str] = &[
 /// Grades by rule, without a model.
 #[derive(Debug)]
 pub struct Rules {
-    /// Normalised value → the probes whose answer it is.
+    /// Normalised value → the probes whose answer it is, or was.
     values: BTreeMap<String, BTreeSet<String>>,
+    /// What is counted anywhere.
+    units: BTreeSet<String>,
 }
 
 impl Rules {
@@ -35,14 +39,29 @@ impl Rules {
     pub fn new(probes: &[Probe]) -> Self {
         let mut values: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         for probe in probes {
-            if let Gold::Value { value, .. } = &probe.gold {
-                values
-                    .entry(normalise(value))
-                    .or_default()
-                    .insert(probe.id.clone());
+            let known: Vec<&str> = match &probe.gold {
+                Gold::Value { value, .. } => vec![value],
+                Gold::Versions { values, .. } => values.iter().map(|(v, _)| v.as_str()).collect(),
+                Gold::Tried { reason, .. } => vec![reason],
+                Gold::Choice { .. }
+                | Gold::Statement { .. }
+                | Gold::Files { .. }
+                | Gold::Plan { .. }
+                | Gold::Absent { .. } => Vec::new(),
+            };
+            for value in known {
+                let owners = values.entry(normalise(value)).or_default();
+                owners.insert(probe.id.clone());
             }
         }
-        Self { values }
+        let units = probes.iter().filter_map(|probe| match &probe.gold {
+            Gold::Versions { unit, .. } => unit.clone(),
+            _ => None,
+        });
+        Self {
+            values,
+            units: units.collect(),
+        }
     }
 
     /// The verdict on `answer` to `probe` as asked before the message of index `before`.
@@ -56,11 +75,31 @@ impl Rules {
         let (score, outcome) = match &probe.gold {
             Gold::Absent { .. } if abstains => (1.0, Outcome::Right),
             Gold::Absent { .. } => (0.0, Outcome::Invented),
-            Gold::Value { .. } | Gold::Files { .. } | Gold::Statement { .. } if abstains => {
-                (0.0, Outcome::Abstained)
+            _ if abstains => (0.0, Outcome::Abstained),
+            Gold::Value { value, .. } => self.value(probe, &[value], answer),
+            Gold::Versions { unit, .. } => {
+                let versions = probe.gold.versions_before(before);
+                match unit {
+                    Some(unit) => self.number(probe, &versions, unit, answer),
+                    None => self.value(probe, &versions, answer),
+                }
             }
-            Gold::Value { value, .. } => self.value(probe, value, answer),
             Gold::Files { .. } => files(&probe.gold.files_before(before), answer),
+            Gold::Plan { .. } => self::items(&probe.gold, before, answer),
+            Gold::Tried { reason, .. } => self.tried(probe, reason, answer),
+            Gold::Choice {
+                choice,
+                reason,
+                rejected,
+                ..
+            } => match reasoned::choice(choice, reason, rejected, answer) {
+                Some(graded) => graded,
+                None => {
+                    return Verdict::Unscored {
+                        reason: Unscored::NeedsJudge,
+                    };
+                }
+            },
             Gold::Statement { statement, .. } => {
                 let recall = content_word_recall(statement, answer);
                 if recall >= PARAPHRASE && !is_flipped(statement, answer) {
@@ -77,18 +116,26 @@ impl Rules {
         Verdict::Scored { score, outcome }
     }
 
-    /// Right is the value alone, or a sentence in which no other value stands.
-    fn value(&self, probe: &Probe, gold: &str, answer: &str) -> (f64, Outcome) {
-        let (gold, answer) = (normalise(gold), normalise(answer));
-        if answer == gold {
+    /// Right is the newest of the values alone, or a sentence in which no other value stands; an
+    /// older one alone is stale.
+    fn value(&self, probe: &Probe, versions: &[&str], answer: &str) -> (f64, Outcome) {
+        let versions: Vec<String> = versions.iter().map(|value| normalise(value)).collect();
+        let Some((gold, older)) = versions.split_last() else {
+            return (0.0, Outcome::Wrong);
+        };
+        let answer = normalise(answer);
+        if answer == *gold {
             return (1.0, Outcome::Right);
         }
         let mut others = false;
         let mut found = false;
+        let mut stale = older.contains(&answer);
         let mut misbound = false;
         for token in answer.split_whitespace().map(trim_punctuation) {
             if token == gold {
                 found = true;
+            } else if older.iter().any(|old| old == token) {
+                stale = true;
             } else if let Some(owners) = self.values.get(token) {
                 misbound |= !owners.contains(&probe.id);
                 others = true;
@@ -97,17 +144,65 @@ impl Rules {
             }
         }
         // A value of several words is no single token.
-        found |= gold.contains(' ') && has_phrase(&answer, &gold);
+        found |= gold.contains(' ') && has_phrase(&answer, gold);
         misbound |= self
             .values
             .get(&answer)
             .is_some_and(|owners| !owners.contains(&probe.id));
-        match (found, others, misbound) {
-            (true, false, _) => (1.0, Outcome::Right),
-            (true, true, _) => (0.0, Outcome::Partial),
-            (false, _, true) => (0.0, Outcome::Misbound),
-            (false, _, false) => (0.0, Outcome::Wrong),
+        outcome(found, others || stale, missed(stale, misbound))
+    }
+
+    /// Right is the newest number, with its unit or without; an older one is stale. Numbers that
+    /// belong to nothing planted (a time, a share) do not matter beside it.
+    fn number(&self, probe: &Probe, versions: &[&str], unit: &str, answer: &str) -> (f64, Outcome) {
+        let Some((gold, older)) = versions.split_last() else {
+            return (0.0, Outcome::Wrong);
+        };
+        let (mut found, mut others, mut stale, mut misbound) = (false, false, false, false);
+        for (number, behind) in reasoned::numbers(&normalise(answer)) {
+            if number == *gold {
+                let of_another = behind != unit && self.units.contains(&behind);
+                found |= !of_another;
+                others |= of_another;
+            } else if older.contains(&number.as_str()) {
+                stale = true;
+            } else if let Some(owners) = self.values.get(&number) {
+                misbound |= !owners.contains(&probe.id);
+                others = true;
+            }
         }
+        outcome(found, others || stale, missed(stale, misbound))
+    }
+
+    /// Right is a yes, said or meant, with the reason.
+    fn tried(&self, probe: &Probe, reason: &str, answer: &str) -> (f64, Outcome) {
+        let first = normalise(answer);
+        let first = first.split(|c: char| !c.is_alphanumeric()).next();
+        if first == Some("no") {
+            return (0.0, Outcome::Wrong);
+        }
+        match self.value(probe, &[reason], answer) {
+            (_, Outcome::Wrong) if first == Some("yes") => (0.0, Outcome::Partial),
+            graded => graded,
+        }
+    }
+}
+
+/// What follows from the values in an answer; `missed` is what it is without the right one.
+fn outcome(found: bool, others: bool, missed: Outcome) -> (f64, Outcome) {
+    match (found, others) {
+        (true, false) => (1.0, Outcome::Right),
+        (true, true) => (0.0, Outcome::Partial),
+        (false, _) => (0.0, missed),
+    }
+}
+
+/// What an answer is that holds an older value, or else another key's.
+fn missed(stale: bool, misbound: bool) -> Outcome {
+    match (stale, misbound) {
+        (true, _) => Outcome::Stale,
+        (false, true) => Outcome::Misbound,
+        (false, false) => Outcome::Wrong,
     }
 }
 
@@ -174,22 +269,75 @@ fn trim_punctuation(text: &str) -> &str {
 /// Set F1 on canonical paths: `2·|answered ∩ gold| / (|answered| + |gold|)`.
 fn files(gold: &[&str], answer: &str) -> (f64, Outcome) {
     let gold: BTreeSet<String> = gold.iter().map(|path| canonical_path(path)).collect();
-    let answered: BTreeSet<String> = answer
-        .split(['\n', ','])
-        .map(|line| line.trim().trim_start_matches(['-', '*', '•']).trim())
+    let answered: BTreeSet<String> = listed(answer, &['\n', ','])
         .map(trim_punctuation)
         .filter(|path| !path.is_empty())
         .map(canonical_path)
         .collect();
     let common = gold.intersection(&answered).count();
-    if common == 0 {
+    (
+        f1(common, gold.len(), answered.len()),
+        shares(common, gold.len(), answered.len()),
+    )
+}
+
+/// Set F1 on items. A list that holds all that is left and something that was done by then is
+/// stale: it is the plan as it was.
+fn items(gold: &Gold, before: usize, answer: &str) -> (f64, Outcome) {
+    let Gold::Plan { items, .. } = gold else {
         return (0.0, Outcome::Wrong);
-    }
-    let score = 2.0 * common as f64 / (gold.len() + answered.len()) as f64;
-    if common == gold.len() && common == answered.len() {
-        (1.0, Outcome::Right)
+    };
+    let pending = normalised(gold.pending_before(before));
+    let all = normalised(items.iter().map(|(item, _)| item.as_str()));
+    let answered: BTreeSet<String> = normalised(listed(answer, &['\n']));
+    let common = pending.intersection(&answered).count();
+    let done = answered.iter().filter(|item| all.contains(*item)).count() - common;
+    let score = f1(common, pending.len(), answered.len());
+    let outcome = match shares(common, pending.len(), answered.len()) {
+        Outcome::Partial | Outcome::Wrong
+            if done > 0 && (common == pending.len() || common == 0) =>
+        {
+            Outcome::Stale
+        }
+        outcome => outcome,
+    };
+    (score, outcome)
+}
+
+fn normalised<'a>(items: impl IntoIterator<Item = &'a str>) -> BTreeSet<String> {
+    let items = items.into_iter().map(normalise);
+    items.filter(|item| !item.is_empty()).collect()
+}
+
+/// The entries of a list, without bullets, boxes and numbers.
+fn listed<'a>(answer: &'a str, between: &'a [char]) -> impl Iterator<Item = &'a str> {
+    answer.split(between).map(|line| {
+        let line = line.trim().trim_start_matches(['-', '*', '•']).trim();
+        let line = line.strip_prefix("[ ]").unwrap_or(line);
+        match line.split_once(['.', ')']) {
+            Some((number, rest))
+                if !number.is_empty()
+                    && number.bytes().all(|byte| byte.is_ascii_digit())
+                    && rest.starts_with(' ') =>
+            {
+                rest.trim()
+            }
+            _ => line.trim(),
+        }
+    })
+}
+
+fn f1(common: usize, gold: usize, answered: usize) -> f64 {
+    2.0 * common as f64 / (gold + answered).max(1) as f64
+}
+
+fn shares(common: usize, gold: usize, answered: usize) -> Outcome {
+    if common == 0 {
+        Outcome::Wrong
+    } else if common == gold && common == answered {
+        Outcome::Right
     } else {
-        (score, Outcome::Partial)
+        Outcome::Partial
     }
 }
 
@@ -234,6 +382,63 @@ mod tests {
                 Gold::Files {
                     verb: ArtifactVerb::Created,
                     files: vec![("src/a.rs".into(), 1), ("b.rs".into(), 3), ("c".into(), 9)],
+                },
+            ),
+            probe(
+                "g",
+                ProbeKind::Update,
+                Gold::Versions {
+                    key: "signing key".to_owned(),
+                    unit: None,
+                    values: vec![("k-11".into(), 1), ("k-22".into(), 3), ("k-33".into(), 9)],
+                },
+            ),
+            probe(
+                "h",
+                ProbeKind::Numeric,
+                Gold::Versions {
+                    key: "replay suite".to_owned(),
+                    unit: Some("cases".to_owned()),
+                    values: vec![("7340192".into(), 1), ("7351044".into(), 3)],
+                },
+            ),
+            probe(
+                "i",
+                ProbeKind::Numeric,
+                Gold::Versions {
+                    key: "soak run".to_owned(),
+                    unit: Some("seconds".to_owned()),
+                    values: vec![("5512345".into(), 1)],
+                },
+            ),
+            probe(
+                "j",
+                ProbeKind::Decision,
+                Gold::Choice {
+                    key: "wire format".to_owned(),
+                    choice: "velmor-tharin".to_owned(),
+                    reason: "it halves the traffic of the mirror link".to_owned(),
+                    rejected: vec!["zelnim-fyrdos".to_owned(), "lunkep-wixhal".to_owned()],
+                },
+            ),
+            probe(
+                "k",
+                ProbeKind::RejectedPath,
+                Gold::Tried {
+                    approach: "a lock per shard".to_owned(),
+                    reason: "E-4821937".to_owned(),
+                },
+            ),
+            probe(
+                "l",
+                ProbeKind::Continuation,
+                Gold::Plan {
+                    plan: "velmor".to_owned(),
+                    items: vec![
+                        ("Wire the parser.".into(), Some(2)),
+                        ("write the guide".into(), Some(7)),
+                        ("drop the shim".into(), None),
+                    ],
                 },
             ),
             probe(
@@ -297,6 +502,76 @@ mod tests {
         );
         check("f", "unknown", 1.0, Right);
         check("f", "an unknown port, 59999", 0.0, Invented);
+    }
+
+    #[test]
+    fn what_was_true_earlier_is_stale_and_what_came_later_does_not_count() {
+        use Outcome::{Abstained, Misbound, Partial, Right, Stale, Wrong};
+        check("g", "k-22", 1.0, Right);
+        check("g", "The key is `K-22`.", 1.0, Right);
+        check("g", "k-11", 0.0, Stale);
+        check("g", "it was k-11", 0.0, Stale);
+        check("g", "k-11, later k-22", 0.0, Partial);
+        check("g", "k-33", 0.0, Wrong);
+        check("g", "48213", 0.0, Misbound);
+        check("g", "unknown", 0.0, Abstained);
+        check("h", "7351044 cases", 1.0, Right);
+        check("h", "7,351,044", 1.0, Right);
+        check("h", "7 351 044 cases in 41.2 s", 1.0, Right);
+        check("h", "7340192 cases", 0.0, Stale);
+        check("h", "7351044 seconds", 0.0, Wrong);
+        check("h", "5512345", 0.0, Misbound);
+        check("h", "12 cases", 0.0, Wrong);
+        check("l", "- write the guide\n- drop the shim", 1.0, Right);
+        check("l", "1. write the guide\n2. drop the shim", 1.0, Right);
+        check(
+            "l",
+            "Wire the parser\nwrite the guide\ndrop the shim",
+            0.8,
+            Stale,
+        );
+        check("l", "wire the parser", 0.0, Stale);
+        check("l", "drop the shim", 2.0 / 3.0, Partial);
+        check("l", "go home", 0.0, Wrong);
+    }
+
+    #[test]
+    fn a_choice_needs_its_reason_and_a_yes_its_failure() {
+        use Outcome::{Misbound, Partial, Right, Wrong};
+        check(
+            "j",
+            "velmor-tharin, because it halves the mirror traffic",
+            1.0,
+            Right,
+        );
+        check(
+            "j",
+            "velmor-tharin over zelnim-fyrdos: halves mirror link traffic",
+            1.0,
+            Right,
+        );
+        check("j", "velmor-tharin", 0.5, Partial);
+        check(
+            "j",
+            "lunkep-wixhal halves the traffic of the mirror",
+            0.0,
+            Wrong,
+        );
+        check("j", "something else", 0.0, Wrong);
+        check("k", "Yes, it failed with E-4821937.", 1.0, Right);
+        check("k", "E-4821937", 1.0, Right);
+        check("k", "Yes, it was too slow.", 0.0, Partial);
+        check("k", "No, E-4821937 is unrelated.", 0.0, Wrong);
+        check("k", "Yes: 48213", 0.0, Misbound);
+        let probes = probes();
+        let decision = probes.iter().find(|probe| probe.id == "j").unwrap();
+        let both = "velmor-tharin and zelnim-fyrdos";
+        assert_eq!(
+            Rules::new(&probes).verdict(decision, 5, both),
+            Verdict::Unscored {
+                reason: Unscored::NeedsJudge
+            }
+        );
     }
 
     #[test]

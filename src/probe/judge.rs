@@ -44,6 +44,10 @@ pub fn question_prompt(probe: &Probe) -> String {
         AnswerFormat::Value => "Answer with the value alone, exactly as it was written.",
         AnswerFormat::Sentence => "Answer with one sentence.",
         AnswerFormat::Paths => "Answer with the paths alone, one per line.",
+        AnswerFormat::Number => "Answer with the number and its unit alone.",
+        AnswerFormat::Choice => "Answer with the choice first, then the reason in one sentence.",
+        AnswerFormat::YesNo => "Answer with yes or no first, then the reason in one sentence.",
+        AnswerFormat::Items => "Answer with the items alone, one per line, as they were written.",
     };
     format!(
         "{QUESTION}{}\n\nUse only what this conversation says so far. {form} \
@@ -151,6 +155,16 @@ fn reference(gold: &Gold, before: usize) -> String {
         Gold::Value { value, .. } => value.clone(),
         Gold::Statement { statement, .. } => statement.clone(),
         Gold::Files { .. } => gold.files_before(before).join("\n"),
+        Gold::Choice { choice, reason, .. } => format!("{choice}: {reason}"),
+        Gold::Versions { unit, .. } => {
+            let newest = gold.newest_before(before).unwrap_or_default();
+            match unit {
+                Some(unit) => format!("{newest} {unit}"),
+                None => newest.to_owned(),
+            }
+        }
+        Gold::Tried { reason, .. } => format!("Yes; it failed: {reason}"),
+        Gold::Plan { .. } => gold.pending_before(before).join("\n"),
         Gold::Absent { .. } => {
             "The conversation does not say. Only an answer that says so is correct.".to_owned()
         }

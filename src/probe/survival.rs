@@ -9,13 +9,18 @@
 //! | `recall`, `decoy` | the value as a whole word; **bound** where at least half of the key's content words stand in the same line or JSON object, or within 40 words |
 //! | `constraint` | content-word recall of the rule within one window of words about as long as the rule, and no flipped negation |
 //! | `artifact` | the whole path, for each path |
+//! | `decision` | the choice as a value bound by its key, and the reason as a rule |
+//! | `update`, `numeric` | each value that was ever said, bound by the key; which one stands last is a matter of the prompt, not of one text |
+//! | `rejected-path` | the unguessable part of the reason, bound by what was tried |
+//! | `continuation` | each item, open or ticked off in its line or JSON object or by the heading above |
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::{Gold, Probe};
 use crate::needles::{Boundary, Hit, Needles, NeedlesError, Pattern, PerText};
 
+mod order;
 mod statement;
 mod words;
 
@@ -88,6 +93,8 @@ pub struct Finding {
     pub slot: usize,
     /// How it stands there.
     pub found: Match,
+    /// The byte at which it stands so for the last time; 0 for rules.
+    pub at: usize,
 }
 
 /// What was planted in one session, ready to be looked for.
@@ -95,9 +102,10 @@ pub struct Finding {
 /// Everything that can be there or not is a *slot*: a value, a rule, one path of a list.
 #[derive(Debug)]
 pub struct Survival {
-    /// For each probe, its slots: one, or one per path.
+    /// For each probe, its slots: see [`Survival::slots`].
     slots: Vec<std::ops::Range<usize>>,
-    slot_count: usize,
+    /// For each slot, whether it matters which of its probe's slots stands last.
+    ordered: Vec<bool>,
     needles: Needles,
     /// What each pattern stands for.
     targets: Vec<Target>,
@@ -115,34 +123,68 @@ enum Target {
     Path { slot: usize },
     /// A rule, word for word.
     Rule { slot: usize },
+    /// A value that was revised, with the content words of its key.
+    Version {
+        slot: usize,
+        /// Index of the probe.
+        probe: usize,
+        key: Vec<String>,
+    },
+    /// An item of a plan; the slot is that of the open item, the next that of the done one.
+    Item { slot: usize },
 }
 
 impl Survival {
     /// Prepares the search for what `probes` ask about.
     pub fn new(probes: &[Probe]) -> Result<Self, NeedlesError> {
         let mut slots = Vec::with_capacity(probes.len());
-        let mut slot_count = 0;
+        let mut ordered = Vec::new();
         let mut patterns = Vec::new();
         let mut targets = Vec::new();
         let mut rules = Vec::new();
         let mut rule_slots = Vec::new();
-        for probe in probes {
-            let first = slot_count;
+        for (index, probe) in probes.iter().enumerate() {
+            let first = ordered.len();
+            let mut value = |value: &str, key: &str, slot: usize| {
+                patterns.push(word(value));
+                let key = words::content_words(key);
+                targets.push(Target::Value { slot, key });
+            };
             match &probe.gold {
-                Gold::Value { key, value } | Gold::Absent { key, value } => {
-                    patterns.push(word(value));
-                    targets.push(Target::Value {
-                        slot: first,
-                        key: words::content_words(key),
-                    });
-                    slot_count += 1;
+                Gold::Value {
+                    key,
+                    value: planted,
+                }
+                | Gold::Absent {
+                    key,
+                    value: planted,
+                } => {
+                    value(planted, key, first);
+                    ordered.push(false);
+                }
+                Gold::Tried { approach, reason } => {
+                    value(reason, approach, first);
+                    ordered.push(false);
+                }
+                Gold::Choice {
+                    key,
+                    choice,
+                    reason,
+                    ..
+                } => {
+                    value(choice, key, first);
+                    patterns.push(word(sentence(reason)));
+                    targets.push(Target::Rule { slot: first + 1 });
+                    rules.push((reason.as_str(), ""));
+                    rule_slots.push(first + 1);
+                    ordered.extend([false, false]);
                 }
                 Gold::Statement { topic, statement } => {
-                    patterns.push(word(statement.trim().trim_end_matches(['.', '!'])));
+                    patterns.push(word(sentence(statement)));
                     targets.push(Target::Rule { slot: first });
                     rules.push((statement.as_str(), topic.as_str()));
                     rule_slots.push(first);
-                    slot_count += 1;
+                    ordered.push(false);
                 }
                 Gold::Files { files, .. } => {
                     for (path, _) in files {
@@ -150,16 +192,42 @@ impl Survival {
                             text: canonical_path(path),
                             boundary: Boundary::Path,
                         });
-                        targets.push(Target::Path { slot: slot_count });
-                        slot_count += 1;
+                        targets.push(Target::Path {
+                            slot: ordered.len(),
+                        });
+                        ordered.push(false);
+                    }
+                }
+                Gold::Versions { key, unit, values } => {
+                    for (value, _) in values {
+                        let slot = ordered.len();
+                        let grouped = unit.as_ref().and_then(|_| order::grouped(value));
+                        for text in [Some(value.clone()), grouped].into_iter().flatten() {
+                            patterns.push(word(&text));
+                            targets.push(Target::Version {
+                                slot,
+                                probe: index,
+                                key: words::content_words(key),
+                            });
+                        }
+                        ordered.push(true);
+                    }
+                }
+                Gold::Plan { items, .. } => {
+                    for (item, _) in items {
+                        patterns.push(word(sentence(item)));
+                        targets.push(Target::Item {
+                            slot: ordered.len(),
+                        });
+                        ordered.extend([true, true]);
                     }
                 }
             }
-            slots.push(first..slot_count);
+            slots.push(first..ordered.len());
         }
         Ok(Self {
             slots,
-            slot_count,
+            ordered,
             needles: Needles::new(patterns)?,
             targets,
             rules: statement::Rules::new(rules),
@@ -168,14 +236,22 @@ impl Survival {
         })
     }
 
-    /// The slots of the probe of this index. A list has one per path, in its order.
+    /// The slots of the probe of this index. A list has one per path, in its order; a revised key
+    /// one per value, oldest first; a plan two per item, open and done; a decision one for the
+    /// choice and one for the reason.
     pub fn slots(&self, probe: usize) -> std::ops::Range<usize> {
         self.slots.get(probe).cloned().unwrap_or(0..0)
     }
 
     /// How many slots there are.
     pub fn slot_count(&self) -> usize {
-        self.slot_count
+        self.ordered.len()
+    }
+
+    /// Whether it matters where in a prompt the slot stands: an older value behind a newer one is
+    /// the last word.
+    pub fn is_ordered(&self, slot: usize) -> bool {
+        self.ordered.get(slot).copied().unwrap_or(false)
     }
 
     /// What stands in `text`, by slot, each slot once with its best match; searched now if the
@@ -185,41 +261,72 @@ impl Survival {
     }
 
     fn search(&self, text: &str) -> Vec<Finding> {
-        let mut best = std::collections::BTreeMap::new();
-        let mut add = |slot: usize, found: Match| {
-            let known = best.entry(slot).or_insert(found);
-            *known = found.max(*known);
+        let mut best: BTreeMap<usize, (Match, usize)> = BTreeMap::new();
+        // The last place of the best match counts.
+        let mut add = |slot: usize, found: Match, at: usize| {
+            let known = best.entry(slot).or_insert((found, at));
+            *known = (found, at).max(*known);
         };
         let mut seen = vec![0_usize; self.targets.len()];
+        let mut versions: BTreeMap<usize, Vec<order::Version>> = BTreeMap::new();
         for hit in self.needles.search(text) {
             let pattern = hit.pattern as usize;
             seen[pattern] += 1;
+            let length = self.needles.patterns()[pattern].text.len();
             match &self.targets[pattern] {
-                Target::Path { slot } => add(*slot, Match::Bound),
-                Target::Rule { slot } => add(*slot, Match::Stated),
+                Target::Path { slot } => add(*slot, Match::Bound, hit.start),
+                Target::Rule { slot } => add(*slot, Match::Stated, 0),
                 Target::Value { slot, key } => {
                     if seen[pattern] > OCCURRENCES {
                         continue;
                     }
-                    let length = self.needles.patterns()[pattern].text.len();
                     if is_bound(text, hit, length, key) {
-                        add(*slot, Match::Bound);
+                        add(*slot, Match::Bound, hit.start);
                         seen[pattern] = OCCURRENCES;
                     } else {
-                        add(*slot, Match::Unbound);
+                        add(*slot, Match::Unbound, hit.start);
                     }
                 }
+                Target::Version { slot, probe, key } => {
+                    if seen[pattern] > OCCURRENCES {
+                        continue;
+                    }
+                    versions.entry(*probe).or_default().push(order::Version {
+                        slot: *slot,
+                        place: hit.start..hit.start + length,
+                        is_bound: is_bound(text, hit, length, key),
+                    });
+                }
+                Target::Item { slot } => {
+                    let is_done = order::is_ticked(text, &(hit.start..hit.start + length));
+                    add(slot + usize::from(is_done), Match::Bound, hit.start);
+                }
+            }
+        }
+        for versions in versions.into_values() {
+            for (at, version) in versions.iter().enumerate() {
+                let found = if version.is_bound && !order::is_superseded(text, &versions, at) {
+                    Match::Bound
+                } else {
+                    Match::Unbound
+                };
+                add(version.slot, found, version.place.start);
             }
         }
         for (rule, found) in self.rules.find(text).into_iter().enumerate() {
             if let Some(found) = found {
-                add(self.rule_slots[rule], found);
+                add(self.rule_slots[rule], found, 0);
             }
         }
         best.into_iter()
-            .map(|(slot, found)| Finding { slot, found })
+            .map(|(slot, (found, at))| Finding { slot, found, at })
             .collect()
     }
+}
+
+/// A sentence as it is looked for: without what ends it.
+fn sentence(text: &str) -> &str {
+    text.trim().trim_end_matches(['.', '!'])
 }
 
 fn word(text: &str) -> Pattern {

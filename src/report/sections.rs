@@ -56,13 +56,24 @@ pub(super) fn role(arm: Arm) -> Role {
 }
 
 fn kinds(material: &Material<'_>) -> Section {
+    // A kind that no session asks about gets no column.
+    let asked: Vec<ProbeKind> = ProbeKind::ALL
+        .into_iter()
+        .filter(|kind| {
+            let mut arms = material.arms.iter();
+            matches!(
+                kind,
+                ProbeKind::Recall | ProbeKind::Constraint | ProbeKind::Artifact | ProbeKind::Decoy
+            ) || arms.any(|(_, arm)| arm.survival_by_kind.contains_key(kind.name()))
+        })
+        .collect();
     let rows = material
         .arms
         .iter()
         .filter(|(_, arm)| !arm.survival_by_kind.is_empty())
         .map(|(kind, arm)| {
-            let mut cells: Vec<Cell> = ProbeKind::ALL
-                .into_iter()
+            let mut cells: Vec<Cell> = asked
+                .iter()
                 .map(|kind| Cell::estimate(arm.survival_by_kind.get(kind.name()).copied()))
                 .collect();
             cells.push(Cell::estimate(arm.survival_uncorrected));
@@ -70,6 +81,13 @@ fn kinds(material: &Material<'_>) -> Section {
             row(&arm.strategy, role(*kind), cells)
         })
         .collect();
+    let mut columns = vec![Column::new("strategy", "strategy", 0)];
+    columns.extend(asked.iter().map(|kind| match kind {
+        ProbeKind::Decoy => Column::new("decoy", "decoy (f)", 0),
+        kind => Column::new(kind.name(), kind.name(), 0),
+    }));
+    columns.push(Column::new("uncorrected", "all planted", 1));
+    columns.push(Column::new("corrected", "corrected", 2));
     Section {
         id: "survival_by_kind",
         title: "Survival by kind".to_owned(),
@@ -77,18 +95,7 @@ fn kinds(material: &Material<'_>) -> Section {
                 planted: their share is the chance rate f, and corrected is (s−f)/(1−f)."
             .to_owned(),
         audience: Audience::Everyone,
-        table: Table {
-            columns: vec![
-                Column::new("strategy", "strategy", 0),
-                Column::new("recall", "recall", 0),
-                Column::new("constraint", "constraint", 0),
-                Column::new("artifact", "artifact", 0),
-                Column::new("decoy", "decoy (f)", 0),
-                Column::new("uncorrected", "all planted", 1),
-                Column::new("corrected", "corrected", 2),
-            ],
-            rows,
-        },
+        table: Table { columns, rows },
         notes: Vec::new(),
     }
 }

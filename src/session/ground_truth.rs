@@ -75,6 +75,47 @@ pub enum Fact {
         /// Each path with the message that first did it, ascending by message.
         files: Vec<TouchedFile>,
     },
+    /// A choice between options, with its reason.
+    Decision {
+        /// What was to be decided, in words that stand beside the choice.
+        key: String,
+        /// The option that was taken.
+        choice: String,
+        /// Why, as it was said.
+        reason: String,
+        /// The other options.
+        rejected: Vec<String>,
+    },
+    /// A key whose value was revised: the newest is right, an older one is stale.
+    Update {
+        /// Words that stand beside each value.
+        key: String,
+        /// All values, oldest first.
+        values: Vec<Revision>,
+    },
+    /// A count that changes: the newest is right, an older one is stale.
+    Numeric {
+        /// What is counted where, in words that stand beside each count.
+        key: String,
+        /// What the number counts.
+        unit: String,
+        /// All counts, oldest first, as digits.
+        values: Vec<Revision>,
+    },
+    /// Something that was tried and failed.
+    RejectedPath {
+        /// What was tried, in words that stand beside the reason.
+        approach: String,
+        /// The unguessable part of the reason, such as an error code.
+        reason: String,
+    },
+    /// A plan of which a part is done.
+    Continuation {
+        /// The name of the plan.
+        plan: String,
+        /// Its items in order.
+        items: Vec<PlanItem>,
+    },
     /// Never planted: any concrete answer is a hallucination.
     Decoy {
         /// A key of the same class as the planted ones.
@@ -92,6 +133,27 @@ pub struct TouchedFile {
     pub path: String,
     /// Index of the message with the tool use.
     pub message: usize,
+}
+
+/// A value and when it was said.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Revision {
+    /// The value.
+    pub value: String,
+    /// Index of the message that says it.
+    pub message: usize,
+}
+
+/// One item of a plan.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PlanItem {
+    /// What is to be done, as it is written in every version of the plan.
+    pub item: String,
+    /// Index of the message that ticked it off; nothing while it is open.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub done: Option<usize>,
 }
 
 /// What an agent did to a file.

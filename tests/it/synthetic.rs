@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use proctor::session::ground_truth::{ArtifactVerb, Fact};
+use proctor::session::ground_truth::{ArtifactVerb, Fact, Revision};
 use proctor::session::synthetic::{FAMILIES, Generated, Length, Recipe, SyntheticError, generate};
 use proctor::session::{ContentBlock, Role, Session, Tag, ToolUse};
 use proctor::tokens::{CountedTexts, O200k};
@@ -158,6 +158,66 @@ fn check_truth(generated: &Generated) {
                 assert!(topic.split([' ', '/']).all(|word| statement.contains(word)));
                 assert!(!fact.question.contains(statement.as_str()));
             }
+            Fact::Decision {
+                key,
+                choice,
+                reason,
+                rejected,
+            } => {
+                assert_eq!(fact.evidence.len(), 1);
+                assert!(rejected.len() > 1 && !rejected.contains(choice));
+                for said in rejected.iter().chain([choice, reason]) {
+                    let mut places = occurrences(said);
+                    places.dedup();
+                    assert_eq!(places, fact.evidence, "{id}: {said}");
+                    assert!(!fact.question.contains(said.as_str()));
+                }
+                let text = &texts[fact.evidence[0]];
+                let mut lines = text.lines().filter(|line| line.contains(reason.as_str()));
+                let line = lines.next().expect("a line with the reason");
+                assert!(line.contains(choice.as_str()) && line.contains(key.as_str()));
+            }
+            Fact::Update { key, values } | Fact::Numeric { key, values, .. } => {
+                let said: Vec<usize> = values.iter().map(|revision| revision.message).collect();
+                assert_eq!(said, fact.evidence, "{id}");
+                assert!(said.is_sorted_by(|a, b| a < b), "{id}");
+                for Revision { value, message } in values {
+                    assert_eq!(occurrences(value), [*message], "{id}: {value}");
+                    assert!(!fact.question.contains(value.as_str()));
+                    let mut lines = texts[*message].lines();
+                    let line = lines.find(|line| line.contains(value.as_str()));
+                    let line = line.expect("a line with the value");
+                    assert!(key.split(' ').all(|word| line.contains(word)), "{line}");
+                    if let Fact::Numeric { unit, .. } = &fact.fact {
+                        assert!(line.contains(unit.as_str()), "{line}");
+                        assert!(value.len() >= 7, "{value}");
+                    }
+                }
+            }
+            Fact::RejectedPath { approach, reason } => {
+                assert_eq!(occurrences(reason), fact.evidence, "{id}");
+                assert!(!fact.question.contains(reason.as_str()));
+                for at in &fact.evidence {
+                    let mut lines = texts[*at].lines();
+                    let line = lines.find(|line| line.contains(reason.as_str()));
+                    assert!(line.is_some_and(|line| line.contains(approach.as_str())));
+                }
+            }
+            Fact::Continuation { plan, items } => {
+                let (written, done) = ticked(session, plan);
+                assert_eq!(written, fact.evidence, "{id}");
+                for item in items {
+                    assert_eq!(
+                        occurrences(&item.item),
+                        fact.evidence,
+                        "{id}: {}",
+                        item.item
+                    );
+                    assert_eq!(item.done, done.get(&item.item).copied(), "{id}");
+                    assert!(!fact.question.contains(&item.item));
+                }
+                assert!(items.iter().any(|item| item.done.is_none()), "{id}");
+            }
             Fact::Decoy { key, value } => {
                 assert!(occurrences(value).is_empty(), "{id}");
                 assert!(fact.evidence.is_empty());
@@ -188,6 +248,26 @@ fn argument(tool_use: &ToolUse, name: &str) -> Option<String> {
         .get(name)
         .and_then(|value| value.as_str())
         .map(str::to_owned)
+}
+
+/// The messages that write a plan, and where each item is ticked off, from the tool uses alone.
+fn ticked(session: &Session, plan: &str) -> (Vec<usize>, BTreeMap<String, usize>) {
+    let (mut written, mut done) = (Vec::new(), BTreeMap::new());
+    for (at, message) in session.messages().iter().enumerate() {
+        for (_, tool_use) in message.tool_uses() {
+            if argument(tool_use, "plan").as_deref() != Some(plan) {
+                continue;
+            }
+            written.push(at);
+            for task in tool_use.input.value()["todos"].as_array().unwrap() {
+                if task["status"] == "done" {
+                    let name = task["task"].as_str().unwrap().to_owned();
+                    done.entry(name).or_insert(at);
+                }
+            }
+        }
+    }
+    (written, done)
 }
 
 /// The files of one verb, from the tool uses alone.

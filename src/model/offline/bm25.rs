@@ -142,7 +142,7 @@ impl Reader {
         };
         let found = match format {
             AnswerFormat::Paths => paths(&question, &texts),
-            AnswerFormat::Value => {
+            AnswerFormat::Value | AnswerFormat::Number => {
                 let terms = Terms::new(&question, &texts);
                 let mut lines = terms.rank(&texts).into_iter();
                 lines.find_map(|ranked| {
@@ -150,15 +150,10 @@ impl Reader {
                     value_in(&text[index.lines[ranked.line].clone()], &terms.words)
                 })
             }
-            AnswerFormat::Sentence => {
-                let terms = Terms::new(&question, &texts);
-                terms.rank(&texts).first().map(|ranked| {
-                    let (text, index) = &texts[ranked.text];
-                    let line = text[index.lines[ranked.line].clone()].trim();
-                    let line = line.trim_start_matches(['-', '*', '#', ' ']);
-                    line.chars().take(SENTENCE_CHARS).collect()
-                })
-            }
+            AnswerFormat::Sentence | AnswerFormat::Choice => best_line(&question, &texts),
+            // What is found was said, and only what happened is said with its reason.
+            AnswerFormat::YesNo => best_line(&question, &texts).map(|line| format!("Yes. {line}")),
+            AnswerFormat::Items => open_items(&question, &texts),
         };
         found.unwrap_or_else(|| NOT_IN_CONTEXT.to_owned())
     }
@@ -301,6 +296,45 @@ fn value_in(line: &str, words: &BTreeSet<String>) -> Option<String> {
         }
     }
     best.map(|(_, token)| token.to_owned())
+}
+
+/// The line that fits best.
+fn best_line(question: &str, texts: &[Indexed]) -> Option<String> {
+    let terms = Terms::new(question, texts);
+    terms.rank(texts).first().map(|ranked| {
+        let (text, index) = &texts[ranked.text];
+        let line = text[index.lines[ranked.line].clone()].trim();
+        let line = line.trim_start_matches(['-', '*', '#', ' ']);
+        line.chars().take(SENTENCE_CHARS).collect()
+    })
+}
+
+/// The open items of the newest task list that holds a word of the question, one per line.
+fn open_items(question: &str, texts: &[Indexed]) -> Option<String> {
+    let terms = Terms::new(question, texts);
+    let is_meant = |index: &Index| {
+        let mut words = terms.weights.iter();
+        words.any(|(word, _)| !index.postings(*word).is_empty())
+    };
+    let mut lists = texts.iter().rev().map(|(_, index)| index);
+    let list = lists.find(|index| !index.open.is_empty() && is_meant(index))?;
+    Some(list.open.join("\n"))
+}
+
+/// The tasks of a list that are not done, however its tool spells them.
+fn open_tasks(input: &serde_json::Value) -> Vec<String> {
+    let list = ["todos", "tasks", "items", "plan"]
+        .iter()
+        .find_map(|name| input.get(name)?.as_array());
+    let tasks = list.into_iter().flatten().filter(|task| {
+        let state = task.get("status").and_then(serde_json::Value::as_str);
+        !state.is_some_and(|state| matches!(state, "completed" | "done" | "cancelled"))
+    });
+    let names = ["content", "task", "text", "step", "title"];
+    tasks
+        .filter_map(|task| names.iter().find_map(|name| task.get(name)?.as_str()))
+        .map(str::to_owned)
+        .collect()
 }
 
 /// The paths that were treated as the question says, in the order of their first mention.

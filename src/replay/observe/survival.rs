@@ -2,7 +2,8 @@
 //!
 //! For each slot (a value, a rule, one path of a list) the observer counts the texts in which it
 //! stands, by place. A patch subtracts what it removed and adds what it wrote; where that leaves a
-//! slot without any place, the patch is what lost it.
+//! slot without any place, the patch is what lost it. Where it matters which of two values stands
+//! last, [`order`] follows the positions too.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,6 +18,10 @@ use crate::record::{
 };
 use crate::session::Session;
 
+mod order;
+
+use order::{Mention, Order, Ranks};
+
 /// The places, best first: where a value stands in several, the first one is reported.
 const PLACES: [PlaceInPrompt; 6] = [
     PlaceInPrompt::Pinned,
@@ -26,6 +31,9 @@ const PLACES: [PlaceInPrompt; 6] = [
     PlaceInPrompt::Restored,
     PlaceInPrompt::Authored,
 ];
+
+/// The compacted region: edited, derived, restored.
+const COMPACTED: [usize; 3] = [2, 3, 4];
 
 /// Everything about one session that its cells share: made once.
 #[derive(Debug)]
@@ -38,6 +46,8 @@ pub struct SurvivalPlan {
     /// What stands in the system prompt and the tool definitions.
     pinned: Vec<(usize, Strength)>,
     messages: usize,
+    /// Whether any probe asks what stands last.
+    is_ordered: bool,
 }
 
 impl SurvivalPlan {
@@ -59,6 +69,7 @@ impl SurvivalPlan {
             }
         }
         Ok(Self {
+            is_ordered: (0..survival.slot_count()).any(|slot| survival.is_ordered(slot)),
             survival,
             probes,
             items,
@@ -109,6 +120,7 @@ impl Standing {
 pub struct SurvivalObserver {
     plan: Arc<SurvivalPlan>,
     standing: Vec<Standing>,
+    order: Order,
     lost: Vec<Option<LostAt>>,
     /// How often each message of the session stands in the context as it was.
     verbatim: Vec<u32>,
@@ -131,6 +143,7 @@ impl SurvivalObserver {
         }
         Self {
             standing,
+            order: Order::default(),
             lost: vec![None; slots],
             verbatim: vec![0; plan.messages],
             whole: 0,
@@ -139,15 +152,25 @@ impl SurvivalObserver {
         }
     }
 
-    fn add(&mut self, entry: &Entry) {
-        each_finding(&self.plan.survival, entry, |slot, place, strength| {
-            let standing = &mut self.standing[slot];
-            match strength {
+    /// Counts what stands in `entry`, and says where what has an order stands in it.
+    fn add(&mut self, entry: &Entry) -> Box<[Mention]> {
+        let survival = &self.plan.survival;
+        let mut mentions = Vec::new();
+        each_finding(survival, entry, |found| {
+            let standing = &mut self.standing[found.slot];
+            match found.strength {
                 Strength::Strong => {
-                    standing.strong[place] += 1;
-                    self.lost[slot] = None;
+                    standing.strong[found.place] += 1;
+                    self.lost[found.slot] = None;
+                    if survival.is_ordered(found.slot) {
+                        mentions.push(Mention {
+                            slot: found.slot,
+                            place: found.place,
+                            within: found.within,
+                        });
+                    }
                 }
-                Strength::Weak => standing.weak[place] += 1,
+                Strength::Weak => standing.weak[found.place] += 1,
             }
         });
         if let Origin::Verbatim(message) = entry.origin
@@ -156,21 +179,21 @@ impl SurvivalObserver {
             *count += 1;
             self.whole += usize::from(*count == 1);
         }
+        mentions.into()
     }
 
     /// Takes `entry` out, and notes in `touched` what stood strongly in it.
     fn remove(&mut self, entry: &Entry, touched: &mut Vec<usize>) {
-        each_finding(&self.plan.survival, entry, |slot, place, strength| {
-            let standing = &mut self.standing[slot];
-            match strength {
+        each_finding(&self.plan.survival, entry, |found| {
+            let standing = &mut self.standing[found.slot];
+            let counts = match found.strength {
                 Strength::Strong => {
-                    standing.strong[place] = standing.strong[place].saturating_sub(1);
-                    touched.push(slot);
+                    touched.push(found.slot);
+                    &mut standing.strong
                 }
-                Strength::Weak => {
-                    standing.weak[place] = standing.weak[place].saturating_sub(1);
-                }
-            }
+                Strength::Weak => &mut standing.weak,
+            };
+            counts[found.place] = counts[found.place].saturating_sub(1);
         });
         if let Origin::Verbatim(message) = entry.origin
             && let Some(count) = self.verbatim.get_mut(message)
@@ -180,39 +203,97 @@ impl SurvivalObserver {
         }
     }
 
-    fn judge(&self, index: usize) -> SurvivalRecord {
+    fn judge(&self, index: usize, ranks: &Ranks, compacted: &Ranks) -> SurvivalRecord {
         let item = self.plan.items[index];
         let before = self.plan.before[index];
         let probe = &self.plan.probes[item.probe];
         let slots = self.plan.survival.slots(item.probe);
-        // A list grows: only what was touched so far is asked for.
+        let is_compacted = self.is_compacted(probe, before);
+        // What has an order is judged by what stands last.
+        let last = |ranks: &Ranks| match &probe.gold {
+            Gold::Versions { .. } => {
+                let said = probe.gold.versions_before(before).len();
+                Some(ranks.newest(slots.start..slots.start + said))
+            }
+            Gold::Plan { items, .. } => {
+                let done = items
+                    .iter()
+                    .map(|(_, done)| done.is_some_and(|at| at < before));
+                Some(ranks.pending(slots.start, done))
+            }
+            Gold::Value { .. }
+            | Gold::Statement { .. }
+            | Gold::Files { .. }
+            | Gold::Choice { .. }
+            | Gold::Tried { .. }
+            | Gold::Absent { .. } => None,
+        };
+        // A list grows: only what was touched so far is asked for. Of what has an order only the
+        // right answer is.
         let asked: Vec<usize> = match &probe.gold {
             Gold::Files { files, .. } => slots
+                .clone()
                 .zip(files)
                 .filter(|(_, (_, touched))| *touched < before)
                 .map(|(slot, _)| slot)
                 .collect(),
-            Gold::Value { .. } | Gold::Statement { .. } | Gold::Absent { .. } => slots.collect(),
+            Gold::Versions { .. } => {
+                let said = probe.gold.versions_before(before).len();
+                (slots.start + said.saturating_sub(1)..slots.start + said).collect()
+            }
+            Gold::Plan { items, .. } => slots
+                .clone()
+                .step_by(2)
+                .zip(items)
+                .filter(|(_, (_, done))| done.is_none_or(|done| done >= before))
+                .map(|(slot, _)| slot)
+                .collect(),
+            Gold::Value { .. }
+            | Gold::Statement { .. }
+            | Gold::Choice { .. }
+            | Gold::Tried { .. }
+            | Gold::Absent { .. } => slots.clone().collect(),
         };
         let standing: Vec<&Standing> = asked.iter().map(|slot| &self.standing[*slot]).collect();
+        let lost_at = asked
+            .iter()
+            .zip(&standing)
+            .filter(|(_, standing)| !standing.is_strong())
+            .filter_map(|(slot, _)| self.lost[*slot].as_ref())
+            .max_by_key(|lost| lost.call)
+            .cloned();
         // A decoy is there as soon as its value is: its key may well be another's.
         let any = probe.kind == ProbeKind::Decoy;
         let holds = |standing: &Standing, place: usize| {
             standing.strong[place] > 0 || (any && standing.weak[place] > 0)
         };
         let share = |places: &[usize]| {
-            let there = standing
-                .iter()
-                .filter(|standing| places.iter().any(|place| holds(standing, *place)))
-                .count();
-            if standing.is_empty() {
+            let is_there = |standing: &&&Standing| places.iter().any(|at| holds(standing, *at));
+            // A reason without its choice is nothing.
+            let is_void = matches!(probe.gold, Gold::Choice { .. })
+                && !standing.first().is_some_and(|choice| is_there(&choice));
+            if standing.is_empty() || is_void {
                 0.0
             } else {
-                there as f64 / standing.len() as f64
+                standing.iter().filter(is_there).count() as f64 / standing.len() as f64
             }
         };
-        let score = share(&[0, 1, 2, 3, 4, 5]);
         let weak = (0..PLACES.len()).find(|place| standing.iter().any(|s| s.weak[*place] > 0));
+        if let Some(found) = last(ranks) {
+            let fate = match (found.fate, weak) {
+                (Fate::Lost, Some(_)) => Fate::Unbound,
+                (fate, _) => fate,
+            };
+            return SurvivalRecord {
+                fate,
+                score: found.score,
+                place: found.place.or(weak).map(|place| PLACES[place]),
+                compacted_score: is_compacted
+                    .then(|| last(compacted).map_or(0.0, |found| found.score)),
+                lost_at,
+            };
+        }
+        let score = share(&[0, 1, 2, 3, 4, 5]);
         let strong = (0..PLACES.len()).find(|place| standing.iter().any(|s| holds(s, *place)));
         let fate = if score >= 1.0 {
             Fate::Survived
@@ -225,19 +306,12 @@ impl SurvivalObserver {
         } else {
             Fate::Unbound
         };
-        let lost_at = asked
-            .iter()
-            .zip(&standing)
-            .filter(|(_, standing)| !standing.is_strong())
-            .filter_map(|(slot, _)| self.lost[*slot].as_ref())
-            .max_by_key(|lost| lost.call)
-            .cloned();
         SurvivalRecord {
             fate,
             score,
             place: strong.or(weak).map(|place| PLACES[place]),
             // Edited, derived, restored.
-            compacted_score: self.is_compacted(probe, before).then(|| share(&[2, 3, 4])),
+            compacted_score: is_compacted.then(|| share(&COMPACTED)),
             lost_at,
         }
     }
@@ -249,10 +323,9 @@ impl SurvivalObserver {
             return self.whole < before;
         }
         probe
-            .evidence
-            .iter()
-            .filter(|message| **message < before)
-            .any(|message| self.verbatim.get(*message).is_none_or(|count| *count == 0))
+            .evidence_before(before)
+            .into_iter()
+            .any(|message| self.verbatim.get(message).is_none_or(|count| *count == 0))
     }
 }
 
@@ -266,8 +339,19 @@ fn place_of(origin: &Origin) -> usize {
     }
 }
 
-fn each_finding(survival: &Survival, entry: &Entry, mut each: impl FnMut(usize, usize, Strength)) {
+/// Something planted in one block of an entry.
+struct Found {
+    slot: usize,
+    /// Index in [`PLACES`].
+    place: usize,
+    strength: Strength,
+    /// Block and byte. What a compaction wrote in one go has no order of its own.
+    within: (usize, usize),
+}
+
+fn each_finding(survival: &Survival, entry: &Entry, mut each: impl FnMut(Found)) {
     let place = place_of(&entry.origin);
+    let is_written = matches!(entry.origin, Origin::Derived(_) | Origin::Authored);
     for (block, text) in entry.message.model_text().iter().enumerate() {
         let is_recorded = entry.is_verbatim(block) || matches!(entry.origin, Origin::Restored(_));
         let written_by = if is_recorded {
@@ -277,7 +361,17 @@ fn each_finding(survival: &Survival, entry: &Entry, mut each: impl FnMut(usize, 
         };
         for finding in survival.find(text).iter() {
             if let Some(strength) = finding.found.strength(written_by) {
-                each(finding.slot, place, strength);
+                let within = match (is_recorded, is_written) {
+                    (true, _) => (block, finding.at),
+                    (false, true) => (0, 0),
+                    (false, false) => (block, 0),
+                };
+                each(Found {
+                    slot: finding.slot,
+                    place,
+                    strength,
+                    within,
+                });
             }
         }
     }
@@ -285,7 +379,8 @@ fn each_finding(survival: &Survival, entry: &Entry, mut each: impl FnMut(usize, 
 
 impl Observer for SurvivalObserver {
     fn appended(&mut self, entry: &Entry) {
-        self.add(entry);
+        let mentions = self.add(entry);
+        self.order.append(mentions);
     }
 
     fn patched(&mut self, applied: &Applied) {
@@ -293,10 +388,10 @@ impl Observer for SurvivalObserver {
         for entry in &applied.change.removed {
             self.remove(entry, &mut touched);
         }
+        let mut shift = 0;
         for edit in &applied.change.edits {
-            for entry in &edit.with {
-                self.add(entry);
-            }
+            let with = edit.with.iter().map(|entry| self.add(entry)).collect();
+            shift = self.order.replace(&edit.entries, with, shift);
         }
         for slot in touched {
             if !self.standing[slot].is_strong() {
@@ -310,8 +405,20 @@ impl Observer for SurvivalObserver {
     }
 
     fn called(&mut self, view: &CallView<'_>) {
-        for index in self.plan.due_range(view.call) {
-            self.results[index] = Some(self.judge(index));
+        let due = self.plan.due_range(view.call);
+        if due.is_empty() {
+            return;
+        }
+        let (mut ranks, mut compacted) = (Ranks::default(), Ranks::default());
+        if self.plan.is_ordered {
+            let pinned = self.plan.pinned.iter();
+            let pinned = pinned.filter(|(_, strength)| *strength == Strength::Strong);
+            ranks = self.order.ranks(pinned.map(|(slot, _)| *slot), |_| true);
+            let region = |place: usize| COMPACTED.contains(&place);
+            compacted = self.order.ranks(std::iter::empty(), region);
+        }
+        for index in due {
+            self.results[index] = Some(self.judge(index, &ranks, &compacted));
         }
     }
 

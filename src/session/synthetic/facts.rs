@@ -156,7 +156,14 @@ impl Planned {
     pub(crate) fn statement(&self) -> Option<&str> {
         match &self.fact {
             Fact::Constraint { statement, .. } => Some(statement),
-            Fact::Recall { .. } | Fact::Artifact { .. } | Fact::Decoy { .. } => None,
+            Fact::Recall { .. }
+            | Fact::Artifact { .. }
+            | Fact::Decision { .. }
+            | Fact::Update { .. }
+            | Fact::Numeric { .. }
+            | Fact::RejectedPath { .. }
+            | Fact::Continuation { .. }
+            | Fact::Decoy { .. } => None,
         }
     }
 
@@ -347,7 +354,7 @@ mod tests {
                             assert!(statement.contains(word), "{topic}: {statement}");
                         }
                     }
-                    Fact::Artifact { .. } | Fact::Decoy { .. } => panic!("not planned"),
+                    other => panic!("not planned: {other:?}"),
                 }
             }
         }

@@ -1,7 +1,7 @@
 //! The lines of a text and where each word stands: made once per distinct text.
 
-use super::{Verb, path_tokens, touched_by, verb_of};
-use crate::session::ContentBlock;
+use super::{Verb, open_tasks, path_tokens, touched_by, verb_of};
+use crate::session::{ContentBlock, ToolClass};
 
 /// Lines are cut into pieces of at most this many bytes: minified files are one line.
 pub(super) const LINE_BYTES: usize = 600;
@@ -17,6 +17,8 @@ pub(super) struct Index {
     pub(super) words: u64,
     /// What the text says was done to which file, in order.
     pub(super) touched: Vec<(Verb, String)>,
+    /// Of a task list, what is not done.
+    pub(super) open: Vec<String>,
 }
 
 impl Index {
@@ -40,8 +42,13 @@ impl Index {
                 touched.extend(path_tokens(&text[line.clone()]).map(|path| (verb, path)));
             }
         }
+        let mut open = Vec::new();
         if let ContentBlock::ToolUse(tool) = block {
-            touched = touched_by(tool.class, &tool.input.value());
+            let input = tool.input.value();
+            touched = touched_by(tool.class, &input);
+            if tool.class == ToolClass::Todo {
+                open = open_tasks(&input);
+            }
         }
         all.sort_unstable();
         let mut postings: Vec<(u64, u32, u32)> = Vec::new();
@@ -58,6 +65,7 @@ impl Index {
             postings,
             words,
             touched,
+            open,
         }
     }
 

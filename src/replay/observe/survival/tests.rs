@@ -50,6 +50,25 @@ fn probes() -> Arc<[Probe]> {
             &[1, 3],
         ),
         probe(
+            "key",
+            ProbeKind::Update,
+            Gold::Versions {
+                key: owned("signing key"),
+                unit: None,
+                values: vec![(owned("k-111"), 0), (owned("k-222"), 3)],
+            },
+            &[0, 3],
+        ),
+        probe(
+            "plan",
+            ProbeKind::Continuation,
+            Gold::Plan {
+                plan: owned("velmor"),
+                items: vec![(owned("wire it"), Some(4)), (owned("ship it"), None)],
+            },
+            &[2, 4],
+        ),
+        probe(
             "decoy",
             ProbeKind::Decoy,
             Gold::Absent {
@@ -64,11 +83,11 @@ fn probes() -> Arc<[Probe]> {
 
 fn session() -> Session {
     let texts = [
-        format!("The staging gateway port is 48213. {RULE}"),
+        format!("The staging gateway port is 48213. {RULE}\nThe signing key is k-111."),
         "writing src/a.rs".to_owned(),
-        "done".to_owned(),
-        "writing src/b.rs".to_owned(),
-        "done".to_owned(),
+        "- [ ] wire it\n- [ ] ship it".to_owned(),
+        "writing src/b.rs, signing key: k-222".to_owned(),
+        "- [x] wire it\n- [ ] ship it".to_owned(),
         "looks good".to_owned(),
         "go on".to_owned(),
         "finished".to_owned(),
@@ -240,6 +259,55 @@ fn a_loss_names_the_patch_that_caused_it() {
     assert_eq!(results[2].lost_at.as_ref().unwrap().call, 3);
 }
 
+/// The fate of the revised key and of the plan, as asked at the last call.
+fn check_last(entries: std::ops::Range<usize>, text: &str, key: (Fate, f64), plan: (Fate, f64)) {
+    let mut cell = Cell::new();
+    cell.call(2);
+    let edit = cell.summary(entries, text);
+    cell.patch(3, vec![edit]);
+    cell.call(3);
+    let results = cell.results(3);
+    let found = |at: usize| (results[at].fate, results[at].score);
+    assert_eq!(found(3), key, "{text}");
+    assert_eq!(found(4), plan, "{text}");
+}
+
+#[test]
+fn the_newest_value_has_survived_where_no_older_one_stands_after_it() {
+    use Fate::{Ambiguous, Lost, Stale, Survived, Unbound};
+    let whole = (Survived, 1.0);
+    let gone = (Lost, 0.0);
+    check_last(0..1, "nothing", whole, whole);
+    check_last(0..5, "signing key k-222; left: ship it", whole, whole);
+    check_last(0..5, "signing key k-111", (Stale, 0.0), gone);
+    check_last(0..5, "signing key: k-111, k-222", (Ambiguous, 0.0), gone);
+    check_last(0..5, "signing key: k-111 -> k-222", whole, gone);
+    check_last(0..5, "one of them is k-222", (Unbound, 0.0), gone);
+    // An older value behind the newest is the last word.
+    check_last(4..5, "signing key: k-111", (Stale, 0.0), (Stale, 2.0 / 3.0));
+    check_last(2..5, "left: ship it", (Stale, 0.0), whole);
+    check_last(0..5, "left: ship it, wire it", gone, (Stale, 2.0 / 3.0));
+    check_last(0..5, "left: wire it", gone, (Stale, 0.0));
+    check_last(0..5, "completed: ship it, wire it", gone, gone);
+}
+
+#[test]
+fn only_revisions_before_the_question_count() {
+    let mut cell = Cell::new();
+    for (call, newest) in [(0, "k-111"), (1, "k-111"), (2, "k-222")] {
+        cell.call(call);
+        let plan = cell.observer.plan.clone();
+        let results = cell.results(call);
+        let mut items = plan.due(call).iter().zip(results);
+        let asked = items.find(|(item, _)| plan.probes[item.probe].id == "key");
+        let (item, result) = asked.unwrap();
+        assert_eq!(result.fate, Fate::Survived, "{call}");
+        let gold = &plan.probes[item.probe].gold;
+        let before = cell.session.calls()[call];
+        assert_eq!(gold.newest_before(before), Some(newest), "{call}");
+    }
+}
+
 #[test]
 fn what_is_due_after_a_death_is_lost() {
     let end = End::Died {
@@ -255,7 +323,11 @@ fn what_is_due_after_a_death_is_lost() {
     );
 }
 
-const WRITTEN: [&str; 6] = [
+const WRITTEN: [&str; 10] = [
+    "signing key k-111",
+    "the signing key became k-222, and wire it is finished",
+    "signing key k-111 or signing key k-222",
+    "left: ship it, wire it",
     "a summary of nothing",
     "staging gateway: 48213",
     "48213",
@@ -319,8 +391,9 @@ proptest! {
             }
             let mut again = SurvivalObserver::new(cell.observer.plan.clone());
             for entry in cell.context.entries() {
-                again.add(entry);
+                again.appended(entry);
             }
+            prop_assert_eq!(&again.order, &cell.observer.order);
             prop_assert_eq!(&again.standing, &cell.observer.standing);
             prop_assert_eq!(&again.verbatim, &cell.observer.verbatim);
             prop_assert_eq!(again.whole, cell.observer.whole);

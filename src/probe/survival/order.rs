@@ -1,0 +1,173 @@
+//! What a text itself says about order: which of two values came later, and what is ticked off.
+
+use std::ops::Range;
+
+use super::words::{each_word, is_negation};
+use super::{BINDING_BYTES, line_around, object_around};
+
+/// Between an older and a newer value, in this order: the newer one replaced the older.
+const FORWARD: &[&str] = &["became", "now", "replaced", "then", "to"];
+
+/// Between a newer and an older value, in this order: the same.
+const BACKWARD: &[&str] = &["before", "formerly", "from", "not", "previously", "was"];
+
+/// Arrows point from the older value to the newer.
+const ARROWS: &[&str] = &["->", "=>", "→", "⇒"];
+
+/// What a ticked item is called.
+const TICKED: &[&str] = &["completed", "done", "finished"];
+
+/// How an item is ticked in a list.
+const TICKS: &[&str] = &["[x]", "[X]", "✓", "✔", "☑", "✅"];
+
+/// One place where a value of a revised key stands.
+#[derive(Debug)]
+pub(super) struct Version {
+    /// The slot of the value: a later value has a greater one.
+    pub(super) slot: usize,
+    pub(super) place: Range<usize>,
+    pub(super) is_bound: bool,
+}
+
+/// Whether the text says, in one line, that a newer value replaced the one at this index.
+///
+/// `versions` are those of one key in the order of the text; each is compared with its neighbours.
+pub(super) fn is_superseded(text: &str, versions: &[Version], at: usize) -> bool {
+    let older = &versions[at];
+    let newer_than = |other: Option<&Version>| other.is_some_and(|other| other.slot > older.slot);
+    let next = versions.get(at + 1);
+    if newer_than(next)
+        && let Some(between) = next.and_then(|next| text.get(older.place.end..next.place.start))
+        && says(between, FORWARD, true)
+    {
+        return true;
+    }
+    let last = at.checked_sub(1).and_then(|at| versions.get(at));
+    newer_than(last)
+        && last
+            .and_then(|last| text.get(last.place.end..older.place.start))
+            .is_some_and(|between| says(between, BACKWARD, false))
+}
+
+fn says(between: &str, words: &[&str], forward: bool) -> bool {
+    if between.len() > BINDING_BYTES || between.contains('\n') || between.contains("\\n") {
+        return false;
+    }
+    let mut found = forward && ARROWS.iter().any(|arrow| between.contains(arrow));
+    each_word(between, |word, _| {
+        found |= words.binary_search(&word).is_ok();
+    });
+    found
+}
+
+/// Whether the item at `place` is said to be done: in its JSON object, else in its line, else by
+/// the heading above.
+pub(super) fn is_ticked(text: &str, place: &Range<usize>) -> bool {
+    let from = text.floor_char_boundary(place.start.saturating_sub(BINDING_BYTES));
+    let to = text.floor_char_boundary((place.end + BINDING_BYTES).min(text.len()));
+    let around = &text[from..to];
+    let own = place.start - from..place.end - from;
+    if let Some(object) = object_around(around, &own) {
+        return ticks(&around[object.start..own.start]) || ticks(&around[own.end..object.end]);
+    }
+    let line = line_around(around, &own);
+    if ticks(&around[line.start..own.start]) || ticks(&around[own.end..line.end]) {
+        return true;
+    }
+    let heading = around[..line.start].lines().rev().find(|line| {
+        let line = line.trim();
+        line.starts_with('#') || line.ends_with(':')
+    });
+    heading.is_some_and(ticks)
+}
+
+fn ticks(text: &str) -> bool {
+    let mut done = TICKS.iter().any(|tick| text.contains(tick));
+    let mut negated = false;
+    each_word(text, |word, _| {
+        done |= TICKED.binary_search(&word).is_ok();
+        negated |= is_negation(word);
+    });
+    done && !negated
+}
+
+/// A number with commas between its thousands; nothing where there is none to write.
+pub(super) fn grouped(digits: &str) -> Option<String> {
+    if digits.len() < 4 || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    let mut text = String::with_capacity(digits.len() * 4 / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    Some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_may_say_which_value_came_later() {
+        let check = |text: &str, superseded: bool| {
+            let find = |value: &str, slot| {
+                let start = text.find(value).unwrap();
+                Version {
+                    slot,
+                    place: start..start + value.len(),
+                    is_bound: true,
+                }
+            };
+            let mut versions = vec![find("111", 0), find("222", 1)];
+            versions.sort_by_key(|version| version.place.start);
+            let old = versions
+                .iter()
+                .position(|version| version.slot == 0)
+                .unwrap();
+            assert_eq!(is_superseded(text, &versions, old), superseded, "{text}");
+            assert!(!is_superseded(text, &versions, 1 - old), "{text}");
+        };
+        check("port: 111 -> 222", true);
+        check("the port moved from 111 to 222", true);
+        check("port 222 (was 111)", true);
+        check("port 222, previously 111", true);
+        check("port 222, port 111", false);
+        check("port 111\nnow port 222", false);
+        check("port 111, 222", false);
+    }
+
+    #[test]
+    fn items_are_ticked_in_their_object_line_or_section() {
+        let check = |text: &str, ticked: bool| {
+            let start = text.find("wire it").unwrap();
+            assert_eq!(is_ticked(text, &(start..start + 7)), ticked, "{text}");
+        };
+        check(
+            r#"[{"status":"done","task":"x"},{"status":"open","task":"wire it"}]"#,
+            false,
+        );
+        check(
+            r#"[{"status":"open","task":"x"},{"status":"done","task":"wire it"}]"#,
+            true,
+        );
+        check("- [x] wire it", true);
+        check("- [ ] wire it", false);
+        check("wire it: completed", true);
+        check("not done: wire it", false);
+        check("## Done\n- a\n- wire it", true);
+        check("Done:\n- a\n\n## Left\n- wire it", false);
+    }
+
+    #[test]
+    fn lists_are_sorted_for_the_search() {
+        for list in [FORWARD, BACKWARD, TICKED] {
+            assert!(list.is_sorted());
+        }
+        assert_eq!(grouped("7340192").as_deref(), Some("7,340,192"));
+        assert_eq!(grouped("340192").as_deref(), Some("340,192"));
+        assert_eq!(grouped("340"), None);
+    }
+}
