@@ -11,9 +11,11 @@ use crate::units::Tokens;
 
 mod code_review;
 mod facts;
+mod feature_phases;
 mod grammar;
 mod random;
 mod tools;
+mod transcript;
 mod workspace;
 
 /// A session made to order.
@@ -84,7 +86,7 @@ pub trait Family: Sync {
 }
 
 /// All families, in the order of the documentation.
-pub static FAMILIES: &[&dyn Family] = &[&code_review::CodeReview];
+pub static FAMILIES: &[&dyn Family] = &[&code_review::CodeReview, &feature_phases::FeaturePhases];
 
 /// Makes the session a recipe asks for.
 pub fn generate(recipe: &Recipe, counts: &CountedTexts) -> Result<Generated, SyntheticError> {

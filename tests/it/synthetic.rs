@@ -13,14 +13,26 @@ fn counts() -> CountedTexts {
     CountedTexts::new(Arc::new(O200k))
 }
 
+const CODE_REVIEW: &str = "code-review";
+const FEATURE_PHASES: &str = "feature-phases";
+
 #[expect(clippy::expect_used, reason = "a helper of tests")]
-fn made(seed: u64, length: Length) -> Generated {
+fn made_in(family: &str, seed: u64, length: Length) -> Generated {
     let recipe = Recipe {
+        family: family.to_owned(),
         seed,
         length,
         ..Recipe::default()
     };
     generate(&recipe, &counts()).expect("a valid recipe")
+}
+
+fn made(seed: u64, length: Length) -> Generated {
+    made_in(CODE_REVIEW, seed, length)
+}
+
+fn phases(seed: u64, rounds: u32) -> Generated {
+    made_in(FEATURE_PHASES, seed, Length::Rounds(rounds))
 }
 
 fn rounds(seed: u64, rounds: u32) -> Generated {
@@ -306,6 +318,99 @@ fn the_bytes_of_a_seed_are_golden() {
 const GOLDEN: [&str; 3] = ["15b8e2b0956542a2", "443b8a38534e3766", "58ef92253dd6a546"];
 
 #[test]
+fn the_bytes_of_feature_phases_are_golden() {
+    let found: Vec<String> = (1..=3).map(|seed| hash(&phases(seed, 40))).collect();
+    assert_eq!(found, GOLDEN_PHASES);
+}
+
+const GOLDEN_PHASES: [&str; 3] = ["672f8f0104446ee4", "04881c22728c3382", "e6f1ae5b1b0e8456"];
+
+/// How many facts of each kind, by the first part of their ids.
+fn kinds(generated: &Generated) -> BTreeMap<String, usize> {
+    let mut kinds = BTreeMap::new();
+    for fact in &generated.truth.facts {
+        let kind = fact.id.trim_end_matches(|c: char| c.is_ascii_digit());
+        *kinds
+            .entry(kind.trim_end_matches('-').to_owned())
+            .or_default() += 1;
+    }
+    kinds
+}
+
+#[test]
+fn a_feature_has_facts_of_every_kind_and_each_phase_ends_with_a_marker() {
+    for seed in 1..=6 {
+        let generated = phases(seed, 64);
+        let kinds = kinds(&generated);
+        for (kind, least) in [
+            ("recall", 8),
+            ("constraint", 4),
+            ("decoy", 6),
+            ("decision", 3),
+            ("update", 2),
+            ("numeric", 2),
+            ("rejected-path", 2),
+            ("continuation", 1),
+        ] {
+            let found = kinds.get(kind).copied().unwrap_or(0);
+            assert!(found >= least, "{seed}: {found} of {kind}");
+        }
+        let facts = generated.truth.facts.iter();
+        let revised = facts.filter(|fact| match &fact.fact {
+            Fact::Update { values, .. } | Fact::Numeric { values, .. } => values.len() > 1,
+            _ => false,
+        });
+        assert!(revised.count() >= 3, "{seed}");
+        let messages = generated.session.messages().iter();
+        let ends: Vec<_> = messages.filter(|m| m.has_tag(Tag::PhaseEnd)).collect();
+        assert!(ends.len() >= 4, "{seed}: {}", ends.len());
+        assert!(ends.iter().all(|message| message.has_tag(Tag::TypedUser)));
+    }
+    let long = phases(3, 520);
+    assert!(kinds(&long)["continuation"] >= 8);
+    assert!(kinds(&long)["decision"] >= 20);
+}
+
+#[test]
+fn what_is_snipped_was_shown_before_and_tells_nothing_that_lasts() {
+    for seed in 1..=6 {
+        let Generated { session, truth } = phases(seed, 120);
+        let evidence: BTreeSet<usize> = truth
+            .facts
+            .iter()
+            .flat_map(|fact| fact.evidence.iter().copied())
+            .collect();
+        let mut named = BTreeSet::new();
+        let (mut snips, mut compacts) = (0, 0);
+        for (at, message) in session.messages().iter().enumerate() {
+            for (_, tool_use) in message.tool_uses() {
+                compacts += usize::from(&*tool_use.name == "compact");
+                if &*tool_use.name != "snip" {
+                    continue;
+                }
+                snips += 1;
+                for id in tool_use.input.value()["results"].as_array().unwrap() {
+                    let place = session.messages()[..at].iter().position(|earlier| {
+                        let mut results = earlier.tool_results();
+                        results.any(|(_, result)| id == &*result.tool_use_id)
+                    });
+                    named.insert(place.unwrap());
+                }
+            }
+        }
+        assert!(snips >= 3 && compacts >= 1, "{seed}: {snips} {compacts}");
+        for (at, message) in session.messages().iter().enumerate() {
+            assert_eq!(
+                message.has_tag(Tag::Snip),
+                named.contains(&at),
+                "{seed}: {at}"
+            );
+        }
+        assert!(named.is_disjoint(&evidence), "{seed}");
+    }
+}
+
+#[test]
 fn the_same_recipe_gives_the_same_session_and_another_seed_another_one() {
     assert_eq!(hash(&rounds(9, 25)), hash(&rounds(9, 25)));
     assert_ne!(hash(&rounds(9, 25)), hash(&rounds(10, 25)));
@@ -321,17 +426,25 @@ fn every_length_is_valid_and_its_truth_is_true() {
             assert_eq!(generated.session.calls().len(), length as usize);
             check_validity(&generated.session);
             check_truth(&generated);
+            let generated = phases(seed, length);
+            assert_eq!(generated.session.calls().len(), length as usize);
+            check_validity(&generated.session);
+            check_truth(&generated);
         }
     }
     for seed in 11..=40 {
         check_truth(&rounds(seed, 100));
+        check_truth(&phases(seed, 100));
     }
 }
 
 #[test]
 fn tokens_are_met_within_one_round() {
-    for (seed, target) in [(1, 1), (2, 4_000), (3, 20_000), (4, 100_000), (5, 300_000)] {
+    let targets = [(1, 1), (2, 4_000), (3, 20_000), (4, 100_000), (5, 300_000)];
+    let families = [CODE_REVIEW, FEATURE_PHASES];
+    for (family, (seed, target)) in families.iter().flat_map(|f| targets.map(|t| (f, t))) {
         let recipe = Recipe {
+            family: (*family).to_owned(),
             seed,
             length: Length::Tokens(Tokens(target)),
             ..Recipe::default()
@@ -527,6 +640,19 @@ fn a_long_session_holds_results_forty_times_the_usual_and_none_above_half_a_mega
     });
     let largest = sizes.max().unwrap_or(0);
     assert!((80_000..=520_000).contains(&largest), "{largest}");
+}
+
+#[test]
+fn rounds_of_a_feature_cost_what_the_family_assumes_however_long_it_gets() {
+    let counts = counts();
+    let mean = |rounds: u32, seeds: u64| {
+        let sizes = (1..=seeds).map(|seed| size(&phases(seed, rounds).session, &counts).0);
+        sizes.sum::<u64>() / seeds / u64::from(rounds)
+    };
+    let (short, long) = (mean(120, 8), mean(1_500, 1));
+    println!("tokens per round: {short} at 120 rounds, {long} at 1500");
+    assert!((1_300..=2_300).contains(&short), "{short}");
+    assert!((1_300..=2_600).contains(&long), "{long}");
 }
 
 #[test]

@@ -16,10 +16,10 @@ use crate::session::{
 use crate::tokens::CountedTexts;
 use crate::units::{ApiCallId, Timestamp, Tokens};
 
-mod act;
-mod artifacts;
+pub(super) mod act;
+pub(super) mod artifacts;
 
-use act::{Action, Memory};
+use act::{Action, Memory, WEIGHTS};
 use artifacts::Artifacts;
 
 /// An agent reviews and repairs a repository.
@@ -279,9 +279,14 @@ impl<'a> Author<'a> {
     /// One round of work: the agent uses tools, and the tools answer.
     fn work(&mut self, first: bool) {
         let cap = self.largest_result();
-        let round = self
-            .memory
-            .round(&mut self.workspace, &mut self.random, first, self.now, cap);
+        let weights = (!first).then_some(&WEIGHTS);
+        let round = self.memory.round(
+            &mut self.workspace,
+            &mut self.random,
+            weights,
+            self.now,
+            cap,
+        );
         let mut actions: Vec<(Action, Option<Planned>)> = round
             .actions
             .into_iter()

@@ -18,10 +18,11 @@ pub(crate) enum Tool {
     TodoWrite,
     WebFetch,
     Compact,
+    Snip,
 }
 
 impl Tool {
-    const ALL: [Self; 9] = [
+    const REVIEW: [Self; 9] = [
         Self::Read,
         Self::Grep,
         Self::Glob,
@@ -46,6 +47,7 @@ impl Tool {
             Self::WebFetch => ("WebFetch", ToolClass::WebFetch),
             // The name that presets look for.
             Self::Compact => ("compact", ToolClass::Other),
+            Self::Snip => ("snip", ToolClass::Other),
         }
     }
 
@@ -80,6 +82,10 @@ impl Tool {
             Self::Compact => {
                 "Has the conversation so far replaced by a summary of it. `focus` says what the \
                  summary must keep. Use it between two pieces of work, when it has grown long."
+            }
+            Self::Snip => {
+                "Marks the results of earlier tool uses as no longer needed. `results` lists the ids \
+                 of these tool uses. What you may still want to quote does not belong here."
             }
         }
     }
@@ -143,14 +149,29 @@ impl Tool {
                 &["url"],
             ),
             Self::Compact => (json!({"focus": text("what must be kept")}), &["focus"]),
+            Self::Snip => (
+                json!({"results": {"type": "array", "items": {"type": "string"}}}),
+                &["results"],
+            ),
         }
     }
 }
 
-/// All tools, as they are sent with every call.
+/// The tools of the reviewing agent, as they are sent with every call.
 pub(crate) fn schemas() -> Vec<ToolSchema> {
-    Tool::ALL
-        .into_iter()
+    definitions(&Tool::REVIEW)
+}
+
+/// These tools and `snip`.
+pub(crate) fn schemas_with_snip() -> Vec<ToolSchema> {
+    let mut tools = Tool::REVIEW.to_vec();
+    tools.push(Tool::Snip);
+    definitions(&tools)
+}
+
+fn definitions(tools: &[Tool]) -> Vec<ToolSchema> {
+    tools
+        .iter()
         .map(|tool| {
             let (name, _) = tool.name();
             let (properties, required) = tool.parameters();

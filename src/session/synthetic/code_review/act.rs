@@ -44,7 +44,7 @@ const CHOICES: [Intent; 9] = [
     Intent::Fetch,
 ];
 
-const WEIGHTS: [u64; 9] = [42, 9, 9, 9, 12, 8, 6, 2, 4];
+pub(super) const WEIGHTS: [u64; 9] = [42, 9, 9, 9, 12, 8, 6, 2, 4];
 
 /// From this size on, only logs and data are plausible.
 const HUGE: usize = 30_000;
@@ -169,34 +169,35 @@ impl Memory {
         None
     }
 
-    fn intent(&mut self, random: &mut Random, first: bool, size: usize) -> Intent {
+    fn intent(&mut self, random: &mut Random, weights: Option<&[u64; 9]>, size: usize) -> Intent {
         if size >= HUGE {
             return Intent::Observe;
         }
-        if first {
+        let Some(weights) = weights else {
             return Intent::Orient;
-        }
+        };
         if std::mem::take(&mut self.just_changed) && random.percent(55) {
             return Intent::Test;
         }
-        let choice = CHOICES[random.weighted(&WEIGHTS)];
+        let choice = CHOICES[random.weighted(weights)];
         match choice {
             Intent::Edit | Intent::Create if self.visited.is_empty() => Intent::Read,
             choice => choice,
         }
     }
 
-    /// One round of work; no result is planned with more than `cap` bytes.
+    /// One round of work, of a kind drawn with these weights; a first round, which has none, looks
+    /// around. No result is planned with more than `cap` bytes.
     pub(crate) fn round(
         &mut self,
         workspace: &mut Workspace,
         random: &mut Random,
-        first: bool,
+        weights: Option<&[u64; 9]>,
         now: i64,
         cap: u64,
     ) -> Round {
         let size = usize::try_from(random.quantile(RESULT_SIZES).min(cap)).unwrap_or(2_900);
-        let intent = self.intent(random, first, size);
+        let intent = self.intent(random, weights, size);
         let actions = match intent {
             Intent::Orient => self.orient(workspace, random, size),
             Intent::Read => self.read(workspace, random, size, cap),

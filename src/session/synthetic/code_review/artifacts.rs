@@ -25,7 +25,8 @@ impl Artifacts {
             | Tool::Bash
             | Tool::TodoWrite
             | Tool::WebFetch
-            | Tool::Compact => return,
+            | Tool::Compact
+            | Tool::Snip => return,
         };
         let Some(path) = input.get("file_path").and_then(Value::as_str) else {
             return;

@@ -4,12 +4,17 @@ use serde_json::json;
 
 use super::{Action, Memory, RESULT_SIZES};
 use crate::session::synthetic::facts::{self, Channel, Planned};
-use crate::session::synthetic::grammar::output;
+use crate::session::synthetic::grammar::output::{self, Place};
 use crate::session::synthetic::random::Random;
 use crate::session::synthetic::tools::Tool;
 use crate::session::synthetic::workspace::{Workspace, numbered};
 
 impl Memory {
+    /// Where the work is now.
+    pub(crate) fn here(&self, workspace: &Workspace, random: &mut Random) -> Place {
+        workspace.place(self.focus, random)
+    }
+
     /// The action whose result says a planted fact, among others of its kind.
     pub(crate) fn reveal(
         &mut self,

@@ -1,0 +1,409 @@
+//! What happens when: decisions, revisions, counts, failures and steps, each with its moment.
+
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+
+use super::words;
+use crate::session::ground_truth::{Fact, Importance, PlanItem, PlantedFact, Revision};
+use crate::session::synthetic::grammar::fill;
+use crate::session::synthetic::grammar::names::NOUNS;
+use crate::session::synthetic::random::Random;
+
+/// What waits for its moment.
+#[derive(Debug)]
+pub(super) struct Event {
+    /// In thousandths of the session.
+    pub(super) due: u64,
+    /// Whether the user says it.
+    pub(super) is_typed: bool,
+    pub(super) what: What,
+}
+
+/// What happens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum What {
+    /// A decision falls.
+    Decide(usize),
+    /// A setting gets its first or another value.
+    Revise(usize),
+    /// A suite prints how many cases it has.
+    Count(usize),
+    /// An approach fails.
+    Fail(usize),
+    /// A plan is written, or its next step ticked off.
+    Step(usize),
+}
+
+/// A key whose value changes.
+#[derive(Debug)]
+pub(super) struct Series {
+    pub(super) key: String,
+    /// The values to come, the next one last.
+    pub(super) ahead: Vec<String>,
+    said: Vec<Revision>,
+    is_count: bool,
+}
+
+/// A question that is settled.
+#[derive(Debug)]
+pub(super) struct Decision {
+    key: String,
+    choice: String,
+    reason: String,
+    rejected: Vec<String>,
+    said: Option<usize>,
+}
+
+/// Something that fails.
+#[derive(Debug)]
+pub(super) struct Attempt {
+    pub(super) approach: String,
+    pub(super) reason: String,
+    /// Where it was said: in a result, and in what the agent made of it.
+    pub(super) said: Vec<usize>,
+}
+
+/// The steps of one feature.
+#[derive(Debug)]
+pub(super) struct Plan {
+    pub(super) name: String,
+    pub(super) items: Vec<PlanItem>,
+    written: Vec<usize>,
+}
+
+/// Everything this family plants by itself.
+#[derive(Debug, Default)]
+pub(super) struct Schedule {
+    /// The earliest last.
+    pub(super) events: Vec<Event>,
+    pub(super) decisions: Vec<Decision>,
+    pub(super) series: Vec<Series>,
+    pub(super) attempts: Vec<Attempt>,
+    pub(super) plans: Vec<Plan>,
+    pub(super) features: Vec<String>,
+    names: BTreeSet<String>,
+}
+
+/// So many of each kind are planted in one feature, at most.
+#[derive(Debug, Clone, Copy)]
+struct PerFeature {
+    decisions: u64,
+    settings: u64,
+    suites: u64,
+    attempts: u64,
+    steps: u64,
+}
+
+impl Schedule {
+    /// A schedule for `features` features of `rounds` rounds each.
+    pub(super) fn new(seed: u64, features: u64, rounds: u64, percent: u64) -> Self {
+        let mut random = Random::new(seed, "feature-schedule");
+        let mut schedule = Self::default();
+        let scaled = |number: u64| number * percent / 100;
+        let numbers = PerFeature {
+            decisions: scaled((rounds / 10).min(3)),
+            settings: scaled((rounds / 14).min(2)),
+            suites: scaled((rounds / 18).min(2)),
+            attempts: scaled((rounds / 14).min(2)),
+            steps: if rounds < 12 || percent == 0 {
+                0
+            } else {
+                (rounds / 5).clamp(4, 9)
+            },
+        };
+        for feature in 0..features {
+            let name = schedule.name(&mut random, 3);
+            schedule.features.push(name);
+            // All that is planted falls into the first 92 %.
+            let span = (feature * 920 / features, (feature + 1) * 920 / features);
+            schedule.add_feature(&mut random, span, numbers);
+        }
+        let events = &mut schedule.events;
+        events.sort_by_key(|event| Reverse((event.due, event.what)));
+        schedule
+    }
+
+    fn add_feature(&mut self, random: &mut Random, span: (u64, u64), numbers: PerFeature) {
+        let feature = self.features.last().cloned().unwrap_or_default();
+        // The `part`-th of `parts` equal parts of a share of the span, in percent.
+        let within = |random: &mut Random, share: (u64, u64), part: u64, parts: u64| {
+            let length = span.1 - span.0;
+            let (from, to) = (share.0 * 1_000, share.1 * 1_000);
+            let width = (to - from) / parts.max(1);
+            let at = from + part * width + random.below(width.max(1));
+            span.0 + length * at / 100_000
+        };
+        let mut aspects = words::ASPECTS.to_vec();
+        random.shuffle(&mut aspects);
+        for part in 0..numbers.decisions {
+            let aspect = aspects[usize::try_from(part).unwrap_or(0) % aspects.len()];
+            let at = self.decisions.len();
+            let decision = self.decision(random, &feature, aspect);
+            self.decisions.push(decision);
+            let due = within(random, (10, 60), part, numbers.decisions);
+            self.plant(due, false, What::Decide(at));
+        }
+        for at in 0..numbers.settings + numbers.suites {
+            let is_count = at >= numbers.settings;
+            let revisions = random.between(2, 4);
+            let series = self.setting(random, is_count, revisions);
+            let at = self.series.len();
+            self.series.push(series);
+            let share = if is_count { (45, 100) } else { (0, 100) };
+            for part in 0..revisions {
+                let due = within(random, share, part, revisions);
+                if is_count {
+                    self.plant(due, false, What::Count(at));
+                } else {
+                    let is_typed = random.percent(40);
+                    self.plant(due, is_typed, What::Revise(at));
+                }
+            }
+        }
+        for part in 0..numbers.attempts {
+            let approach = format!(
+                "{} for {}",
+                random.pick(words::METHODS),
+                self.name(random, 3)
+            );
+            let reason = format!("E{}", random.digits(8));
+            let at = self.attempts.len();
+            self.attempts.push(Attempt {
+                approach,
+                reason,
+                said: Vec::new(),
+            });
+            let due = within(random, (15, 80), part, numbers.attempts);
+            self.plant(due, false, What::Fail(at));
+        }
+        if numbers.steps > 0 {
+            let plan = self.plan(random, &feature, numbers.steps);
+            let at = self.plans.len();
+            self.plans.push(plan);
+            let due = within(random, (32, 40), 0, 1);
+            self.plant(due, false, What::Step(at));
+            // Two steps are left for later.
+            for part in 0..numbers.steps - 2 {
+                let due = within(random, (45, 98), part, numbers.steps - 2);
+                self.plant(due, false, What::Step(at));
+            }
+        }
+    }
+
+    fn plant(&mut self, due: u64, is_typed: bool, what: What) {
+        self.events.push(Event {
+            due,
+            is_typed,
+            what,
+        });
+    }
+
+    /// A made-up name of so many syllables, in two parts from six on.
+    fn name(&mut self, random: &mut Random, syllables: usize) -> String {
+        loop {
+            let mut name = String::new();
+            for at in 0..syllables {
+                if at == 3 {
+                    name.push('-');
+                }
+                name.push_str(random.pick(words::SYLLABLES));
+            }
+            if self.names.insert(name.clone()) {
+                return name;
+            }
+        }
+    }
+
+    fn decision(&mut self, random: &mut Random, feature: &str, aspect: &str) -> Decision {
+        let design = random.pick(words::DESIGNS);
+        let mut options: Vec<String> = (0..random.count(3, 4))
+            .map(|_| format!("{} {design}", self.name(random, 6)))
+            .collect();
+        let choice = options.pop().unwrap_or_default();
+        let name = self.name(random, 3);
+        Decision {
+            key: format!("{feature} {aspect}"),
+            choice,
+            reason: fill(random.pick(words::GROUNDS), &[("name", &name)]),
+            rejected: options,
+            said: None,
+        }
+    }
+
+    fn setting(&mut self, random: &mut Random, is_count: bool, revisions: u64) -> Series {
+        let name = self.name(random, 3);
+        let bank = if is_count {
+            words::SUITES
+        } else {
+            words::SETTINGS
+        };
+        let key = format!("{name} {}", random.pick(bank));
+        let mut count = random.between(1_000_003, 7_999_999);
+        let mut ahead: Vec<String> = (0..revisions)
+            .map(|_| {
+                if is_count {
+                    count += random.between(1_009, 90_007);
+                    count.to_string()
+                } else {
+                    format!("{}-{}", random.hex(4), random.hex(6))
+                }
+            })
+            .collect();
+        ahead.reverse();
+        Series {
+            key,
+            ahead,
+            said: Vec::new(),
+            is_count,
+        }
+    }
+
+    fn plan(&mut self, random: &mut Random, feature: &str, steps: u64) -> Plan {
+        let mut templates = words::STEPS.to_vec();
+        random.shuffle(&mut templates);
+        let steps = usize::try_from(steps).unwrap_or(4);
+        let items = templates
+            .into_iter()
+            .take(steps)
+            .map(|template| {
+                let name = self.name(random, 6);
+                let slots = [("name", name.as_str()), ("noun", random.pick(NOUNS))];
+                PlanItem {
+                    item: fill(template, &slots),
+                    done: None,
+                }
+            })
+            .collect();
+        Plan {
+            name: feature.to_owned(),
+            items,
+            written: Vec::new(),
+        }
+    }
+
+    /// The facts that were said.
+    pub(super) fn facts(self) -> Vec<PlantedFact> {
+        let mut facts = Vec::new();
+        let mut add = |id: String, question, evidence: Vec<usize>, importance, fact| {
+            if !evidence.is_empty() {
+                facts.push(PlantedFact {
+                    id,
+                    fact,
+                    question,
+                    evidence,
+                    importance,
+                });
+            }
+        };
+        for (at, decision) in self.decisions.into_iter().enumerate() {
+            let question = format!("Which option was taken for the {}, and why?", decision.key);
+            let fact = Fact::Decision {
+                key: decision.key,
+                choice: decision.choice,
+                reason: decision.reason,
+                rejected: decision.rejected,
+            };
+            let evidence = decision.said.into_iter().collect();
+            let id = format!("decision-{:02}", at + 1);
+            add(id, question, evidence, Importance::High, fact);
+        }
+        for (at, series) in self.series.into_iter().enumerate() {
+            let evidence = series.said.iter().map(|said| said.message).collect();
+            let (kind, question, fact) = if series.is_count {
+                (
+                    "numeric",
+                    format!("How many cases did the {} have at last?", series.key),
+                    Fact::Numeric {
+                        key: series.key,
+                        unit: "cases".to_owned(),
+                        values: series.said,
+                    },
+                )
+            } else {
+                (
+                    "update",
+                    format!("What is the {} now?", series.key),
+                    Fact::Update {
+                        key: series.key,
+                        values: series.said,
+                    },
+                )
+            };
+            let id = format!("{kind}-{:02}", at + 1);
+            add(id, question, evidence, Importance::High, fact);
+        }
+        for (at, attempt) in self.attempts.into_iter().enumerate() {
+            let question = format!("Was the {} tried, and how did it end?", attempt.approach);
+            let fact = Fact::RejectedPath {
+                approach: attempt.approach,
+                reason: attempt.reason,
+            };
+            let id = format!("rejected-path-{:02}", at + 1);
+            add(id, question, attempt.said, Importance::Normal, fact);
+        }
+        for (at, plan) in self.plans.into_iter().enumerate() {
+            let question = format!("Which steps of the plan `{}` are left?", plan.name);
+            let fact = Fact::Continuation {
+                plan: plan.name,
+                items: plan.items,
+            };
+            let id = format!("continuation-{:02}", at + 1);
+            add(id, question, plan.written, Importance::High, fact);
+        }
+        facts
+    }
+}
+
+impl Series {
+    /// The next value, said in the message of that index.
+    pub(super) fn next(&mut self, message: usize) -> Option<String> {
+        let value = self.ahead.pop()?;
+        self.said.push(Revision {
+            value: value.clone(),
+            message,
+        });
+        Some(value)
+    }
+}
+
+impl Decision {
+    /// The decision, said in the message of that index.
+    pub(super) fn say(&mut self, random: &mut Random, message: usize) -> String {
+        self.said = Some(message);
+        let mut all: Vec<&str> = self.rejected.iter().map(String::as_str).collect();
+        all.push(&self.choice);
+        random.shuffle(&mut all);
+        let slots = [
+            ("key", self.key.as_str()),
+            ("all", &all.join(", ")),
+            ("choice", &self.choice),
+            ("reason", &self.reason),
+        ];
+        fill(random.pick(words::DECIDED), &slots)
+    }
+}
+
+impl Plan {
+    /// The plan is written in the message of that index: for the first time, or with another step
+    /// ticked off. The steps with their states.
+    pub(super) fn write(&mut self, message: usize) -> Vec<(&str, &'static str)> {
+        if !self.written.is_empty()
+            && let Some(next) = self.items.iter_mut().find(|item| item.done.is_none())
+        {
+            next.done = Some(message);
+        }
+        self.written.push(message);
+        let mut is_current = true;
+        self.items
+            .iter()
+            .map(|item| {
+                let state = match item.done {
+                    Some(_) => "done",
+                    None if std::mem::take(&mut is_current) => "in_progress",
+                    None => "open",
+                };
+                (item.item.as_str(), state)
+            })
+            .collect()
+    }
+}
