@@ -50,6 +50,8 @@ impl Inputs {
     /// Reads the scenario: flag over environment over file over default.
     pub(super) fn read(&self) -> anyhow::Result<Scenario> {
         let (mut table, folder) = self.table()?;
+        self.sessions(&mut table);
+        self.strategies(&mut table);
         for (name, path) in ENVIRONMENT {
             if let Some(value) = environment(name) {
                 let place = Place::Environment(name.into());
@@ -59,8 +61,6 @@ impl Inputs {
                 }
             }
         }
-        self.sessions(&mut table);
-        self.strategies(&mut table);
         let flags = [
             ("counter", self.counter.clone()),
             ("seed", self.seed.map(|seed| seed.to_string())),

@@ -27,10 +27,18 @@ pub(super) struct Args {
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Share of cells that may fail before the exit code says so
-    #[arg(long, value_name = "SHARE", default_value_t = 0.0)]
+    #[arg(long, value_name = "SHARE", default_value_t = 0.0, value_parser = share)]
     max_error_rate: f64,
     #[command(flatten)]
     output: report::Output,
+}
+
+fn share(typed: &str) -> Result<f64, String> {
+    let number = typed
+        .parse()
+        .ok()
+        .filter(|share| (0.0..=1.0).contains(share));
+    number.ok_or_else(|| "it must be a number from 0 to 1".to_owned())
 }
 
 /// Set by the first Ctrl-C.
@@ -102,7 +110,11 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
 
 fn summary(outcome: &Outcome, cells: usize, folder: &str) -> String {
     match outcome {
-        Outcome { done_now: 0, .. } => {
+        Outcome {
+            done_now: 0,
+            outstanding: 0,
+            ..
+        } => {
             format!("run `{folder}` is complete: all {cells} cells were done before")
         }
         Outcome {

@@ -77,7 +77,7 @@ impl StrategySpec {
             return Self::named(text, trigger, place);
         };
         let mut spec = Self::named(name, trigger, place)?;
-        for item in overrides.split(',') {
+        for item in split_overrides(overrides) {
             let Some((path, value)) = item.split_once('=') else {
                 let problem =
                     format!("`{item}` in `{text}` sets nothing: write `stage.knob=value`");
@@ -223,10 +223,18 @@ impl StrategySpec {
             }
             self.table.set("stage", stages);
         }
-        self.name = match self.name.strip_suffix(']') {
-            Some(open) => format!("{open},{shown}]"),
-            None => format!("{}[{shown}]", self.name),
+        let (base, earlier) = match self.name.split_once('[') {
+            Some((base, rest)) => (base, rest.strip_suffix(']').unwrap_or(rest)),
+            None => (self.name.as_str(), ""),
         };
+        // The last word on a knob is the one that counts, and the one that is shown.
+        let is_other = |item: &&str| !item.is_empty() && item.split('=').next() != Some(path);
+        let mut items: Vec<&str> = split_overrides(earlier)
+            .into_iter()
+            .filter(is_other)
+            .collect();
+        items.push(&shown);
+        self.name = format!("{base}[{}]", items.join(","));
         self.build()?;
         Ok(self)
     }
@@ -382,6 +390,27 @@ impl StrategySpec {
     }
 }
 
+/// The parts between commas that stand in no brackets, braces or quotes.
+fn split_overrides(text: &str) -> Vec<&str> {
+    let mut parts = Vec::new();
+    let (mut from, mut depth, mut quote) = (0, 0_u32, None);
+    for (at, c) in text.char_indices() {
+        match (quote, c) {
+            (Some(open), _) if open == c => quote = None,
+            (None, '"' | '\'') => quote = Some(c),
+            (None, '[' | '{') => depth += 1,
+            (None, ']' | '}') => depth = depth.saturating_sub(1),
+            (None, ',') if depth == 0 => {
+                parts.push(&text[from..at]);
+                from = at + 1;
+            }
+            (Some(_) | None, _) => {}
+        }
+    }
+    parts.push(&text[from..]);
+    parts
+}
+
 const RESERVED_STAGES: [&str; 3] = ["guards", "overflow", "window"];
 
 fn is_word(setting: &Setting, word: &str) -> bool {
@@ -399,7 +428,7 @@ mod tests {
     use crate::settings::parse_value;
 
     fn named(name: &str) -> Result<StrategySpec, SettingError> {
-        StrategySpec::named(name, &Trigger::always(), &Place::BuiltIn)
+        StrategySpec::parse(name, &Trigger::always(), &Place::BuiltIn)
     }
 
     #[track_caller]
@@ -429,6 +458,14 @@ mod tests {
     }
 
     #[test]
+    fn names_can_be_typed_as_they_are_printed() {
+        let name = "learn-claude-code-s06[clear_results.tools=[\"Read\", \"Bash\"],\
+                    summarize.when={ tokens_over = 9, scope = \"messages\" }]";
+        let spec = StrategySpec::parse(name, &Trigger::always(), &Place::BuiltIn).unwrap();
+        assert_eq!(spec.name(), name);
+    }
+
+    #[test]
     fn overrides_show_in_the_name_and_are_checked() {
         check(
             "observation-masking",
@@ -453,6 +490,12 @@ mod tests {
             "clear_result.keep_last",
             "5",
             "flag `--set`: strategy `observation-masking` has no stage `clear_result`, did you mean `clear_results`?",
+        );
+        check(
+            "observation-masking[clear_results.keep_last=2]",
+            "clear_results.keep_last",
+            "5",
+            "observation-masking[clear_results.keep_last=5]",
         );
         check(
             "observation-masking",

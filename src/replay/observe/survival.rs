@@ -267,7 +267,7 @@ impl SurvivalObserver {
         let holds = |standing: &Standing, place: usize| {
             standing.strong[place] > 0 || (any && standing.weak[place] > 0)
         };
-        let share = |places: &[usize]| {
+        let share = |standing: &[&Standing], places: &[usize]| {
             let is_there = |standing: &&&Standing| places.iter().any(|at| holds(standing, *at));
             // A reason without its choice is nothing.
             let is_void = matches!(probe.gold, Gold::Choice { .. })
@@ -293,7 +293,7 @@ impl SurvivalObserver {
                 lost_at,
             };
         }
-        let score = share(&[0, 1, 2, 3, 4, 5]);
+        let score = share(&standing, &[0, 1, 2, 3, 4, 5]);
         let strong = (0..PLACES.len()).find(|place| standing.iter().any(|s| holds(s, *place)));
         let fate = if score >= 1.0 {
             Fate::Survived
@@ -311,7 +311,18 @@ impl SurvivalObserver {
             score,
             place: strong.or(weak).map(|place| PLACES[place]),
             // Edited, derived, restored.
-            compacted_score: is_compacted.then(|| share(&COMPACTED)),
+            compacted_score: is_compacted.then(|| match &probe.gold {
+                // Of a list, only what no longer stands where it was said.
+                Gold::Files { files, .. } => {
+                    let files = files.iter().filter(|(_, touched)| *touched < before);
+                    let gone = files.zip(&standing).filter(|((_, touched), _)| {
+                        self.verbatim.get(*touched).is_none_or(|count| *count == 0)
+                    });
+                    let gone: Vec<&Standing> = gone.map(|(_, standing)| *standing).collect();
+                    share(&gone, &COMPACTED)
+                }
+                _ => share(&standing, &COMPACTED),
+            }),
             lost_at,
         }
     }
@@ -464,7 +475,7 @@ fn after_death(end: &End) -> SurvivalRecord {
         fate: Fate::Lost,
         score: 0.0,
         place: None,
-        compacted_score: Some(0.0),
+        compacted_score: None,
         lost_at,
     }
 }
