@@ -3,7 +3,7 @@
 //! For each slot (a value, a rule, one path of a list) the observer counts the texts in which it
 //! stands, by place. A patch subtracts what it removed and adds what it wrote; where that leaves a
 //! slot without any place, the patch is what lost it. Where it matters which of two values stands
-//! last, [`order`] follows the positions too.
+//! last, the module `order` follows the positions too.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
