@@ -18,6 +18,7 @@ mod exit;
 mod generate;
 mod init;
 mod inputs;
+mod messages;
 mod progress;
 mod report;
 mod run;

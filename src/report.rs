@@ -7,16 +7,18 @@
 
 use serde::Serialize;
 
-use crate::metric::{Direction, Unit};
-use crate::record::{CellRecord, Manifest, ModelEntry};
+use crate::metric::{CellSummary, Direction, Unit};
+use crate::record::{CellRecord, Manifest, ModelEntry, ProbeRecord};
 use crate::stats::{ConfidenceInterval, SampleSize};
 
 pub mod arm;
 mod build;
 pub mod controls;
+pub mod csv;
 pub mod escape;
 mod figure;
 pub mod json;
+pub mod jsonl;
 mod layout;
 pub mod markdown;
 mod sections;
@@ -44,6 +46,26 @@ pub struct Report {
     pub banners: Vec<Banner>,
     /// The tables, the comparison first.
     pub sections: Vec<Section>,
+    /// The metrics of each cell, by session, strategy and repeat. Not part of the JSON report,
+    /// which would repeat what the run folder holds; formats with one row per cell write them.
+    #[serde(skip)]
+    pub cells: Vec<CellSummary>,
+    /// Every probe item of each cell, in the same order.
+    #[serde(skip)]
+    pub items: Vec<ItemOutcome>,
+}
+
+/// One probe item of one cell.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ItemOutcome {
+    /// The session's id.
+    pub session: String,
+    /// The strategy's name, or `full` or `empty`.
+    pub strategy: String,
+    /// Which repeat, from 0.
+    pub repeat: u32,
+    /// What was asked, and what became of it.
+    pub probe: ProbeRecord,
 }
 
 /// What was run.
@@ -286,9 +308,11 @@ pub trait Renderer {
 }
 
 /// A file that a renderer made.
+///
+/// The first one is the report itself; others stand beside it, under its name and an ending.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Artifact {
-    /// Its name, without a folder.
+    /// Its name, without a folder: `report`, then the ending.
     pub name: String,
     /// What stands in it.
     pub bytes: Vec<u8>,
@@ -301,6 +325,9 @@ pub enum RenderError {
     /// The report could not be written as JSON.
     #[error("cannot write the report as JSON")]
     Json(#[source] serde_json::Error),
+    /// The report could not be written as CSV.
+    #[error("cannot write the report as CSV")]
+    Csv(#[source] ::csv::Error),
 }
 
 /// Makes a renderer.
@@ -308,7 +335,9 @@ type Make = fn() -> Box<dyn Renderer>;
 
 /// Formats that can be written to a file, by extension.
 const RENDERERS: &[(&str, Make)] = &[
+    ("csv", || Box::new(csv::Csv)),
     ("json", || Box::new(json::Json)),
+    ("jsonl", || Box::new(jsonl::JsonLines)),
     ("md", || Box::new(markdown::Markdown)),
     ("txt", || {
         Box::new(terminal::Terminal::plain(terminal::FILE_WIDTH))

@@ -10,37 +10,37 @@ use crate::settings::{Place, Setting, Table, Value, did_you_mean, parse_value};
 use crate::strategy::preset::PRESETS;
 
 /// What is to be run: a scenario file, and what is changed in it.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 pub(super) struct Inputs {
     /// Scenario file; without one, the built-in quick start
-    scenario: Option<PathBuf>,
+    pub(super) scenario: Option<PathBuf>,
     /// Replay this recording instead of the scenario's sessions (repeatable)
     #[arg(long, value_name = "FILE")]
-    session: Vec<PathBuf>,
+    pub(super) session: Vec<PathBuf>,
     /// Compare this strategy instead of the scenario's (repeatable), as in
     /// `observation-masking[clear_results.keep_last=5]`
     #[arg(long, value_name = "NAME")]
-    strategy: Vec<String>,
+    pub(super) strategy: Vec<String>,
     /// Set one value: a scenario key (`window.max_output=8000`), or a knob of a strategy
     /// (`observation-masking.clear_results.keep_last=5`) (repeatable)
     #[arg(long, value_name = "PATH=VALUE")]
-    set: Vec<String>,
+    pub(super) set: Vec<String>,
     /// Context window: a number of tokens, `native`, or `fit:0.6` for a share of each session
     #[arg(long, value_name = "TOKENS|fit:F")]
-    window: Option<String>,
+    pub(super) window: Option<String>,
     /// Token counter: o200k, cl100k, cl100k-content, chars/4, chars/3, bytes/4 or padded
     #[arg(long)]
-    counter: Option<String>,
+    pub(super) counter: Option<String>,
     /// Seed of the order in which strategies run
     #[arg(long)]
-    seed: Option<u64>,
+    pub(super) seed: Option<u64>,
     /// Repeats of each cell
     #[arg(long, value_name = "N")]
-    repeats: Option<u32>,
+    pub(super) repeats: Option<u32>,
 }
 
 /// Environment variables that are laid over a scenario, with the path each sets.
-const ENVIRONMENT: [(&str, &str); 3] = [
+pub(super) const ENVIRONMENT: [(&str, &str); 3] = [
     ("PROCTOR_COUNTER", "counter"),
     ("PROCTOR_SEED", "seed"),
     ("PROCTOR_WINDOW", "window"),
@@ -49,6 +49,13 @@ const ENVIRONMENT: [(&str, &str); 3] = [
 impl Inputs {
     /// Reads the scenario: flag over environment over file over default.
     pub(super) fn read(&self) -> anyhow::Result<Scenario> {
+        let (table, folder) = self.laid_over()?;
+        Scenario::read(&table, &folder).context("cannot read the scenario")
+    }
+
+    /// The scenario's settings with environment and flags laid over them, and the folder where
+    /// its relative paths start.
+    pub(super) fn laid_over(&self) -> anyhow::Result<(Table, PathBuf)> {
         let (mut table, folder) = self.table()?;
         self.sessions(&mut table);
         self.strategies(&mut table);
@@ -79,7 +86,7 @@ impl Inputs {
         for assignment in &self.set {
             set(&mut table, assignment)?;
         }
-        Scenario::read(&table, &folder).context("cannot read the scenario")
+        Ok((table, folder))
     }
 
     fn table(&self) -> anyhow::Result<(Table, PathBuf)> {

@@ -20,7 +20,8 @@ pub(super) struct Args {
 /// Where a report goes.
 #[derive(Debug, clap::Args)]
 pub(super) struct Output {
-    /// Also write the report to this file; the ending says how: .md, .json (repeatable)
+    /// Also write the report to this file; the ending says how: .csv, .json, .jsonl, .md or .txt
+    /// (repeatable)
     #[arg(short, long, value_name = "FILE")]
     output: Vec<PathBuf>,
 }
@@ -29,7 +30,17 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     args.output.check()?;
     let run = Run::read(&args.run)
         .with_context(|| format!("cannot read the run in `{}`", args.run.display()))?;
-    args.output.show(&run)
+    let report = Report::of(&run.manifest, &run.cells);
+    show(&report)?;
+    args.output.write(&report)
+}
+
+/// Prints the report for people.
+pub(super) fn show(report: &Report) -> anyhow::Result<()> {
+    for artifact in terminal().render(report)? {
+        print(&String::from_utf8_lossy(&artifact.bytes))?;
+    }
+    Ok(())
 }
 
 impl Output {
@@ -41,17 +52,17 @@ impl Output {
         Ok(())
     }
 
-    /// Prints the report and writes the files. The exit code says whether the controls held.
-    pub(super) fn show(&self, run: &Run) -> anyhow::Result<Exit> {
-        let report = Report::of(&run.manifest, &run.cells);
-        for artifact in terminal().render(&report)? {
-            print(&String::from_utf8_lossy(&artifact.bytes))?;
-        }
+    /// Writes the files. The exit code says whether the controls held.
+    pub(super) fn write(&self, report: &Report) -> anyhow::Result<Exit> {
         for path in &self.output {
-            for artifact in renderer_of(path)?.render(&report)? {
-                write_whole(path, &artifact.bytes)?;
+            for (at, artifact) in renderer_of(path)?.render(report)?.iter().enumerate() {
+                let path = match at {
+                    0 => path.clone(),
+                    _ => beside(path, &artifact.name),
+                };
+                write_whole(&path, &artifact.bytes)?;
+                say(&format!("wrote `{}`", path.display()));
             }
-            say(&format!("wrote `{}`", path.display()));
         }
         match report.controls() {
             Ok(()) => Ok(Exit::Done),
@@ -61,6 +72,13 @@ impl Output {
             }
         }
     }
+}
+
+/// Where a further artifact goes: `out.csv` and `report.probes.csv` make `out.probes.csv`.
+fn beside(path: &Path, name: &str) -> PathBuf {
+    let mut file = path.file_stem().unwrap_or_default().to_owned();
+    file.push(name.strip_prefix("report").unwrap_or(name));
+    path.with_file_name(file)
 }
 
 fn renderer_of(path: &Path) -> anyhow::Result<Box<dyn Renderer>> {

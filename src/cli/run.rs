@@ -6,10 +6,12 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use anyhow::Context as _;
 
 use super::inputs::Inputs;
+use super::messages::{self, Lines, MessageFormat, Summary};
 use super::progress::Shown;
 use super::{Exit, Stop, report, say};
 use crate::record::End;
 use crate::record::journal::{Journal, Run};
+use crate::report::Report;
 use crate::runner::{self, Outcome, Plan, Workers};
 
 /// Arguments of `proctor run`.
@@ -29,6 +31,9 @@ pub(super) struct Args {
     /// Share of cells that may fail before the exit code says so
     #[arg(long, value_name = "SHARE", default_value_t = 0.0, value_parser = share)]
     max_error_rate: f64,
+    /// What standard output holds: the report, or one JSON object per line
+    #[arg(long, value_name = "FORMAT", value_enum, default_value = "human")]
+    message_format: MessageFormat,
     #[command(flatten)]
     output: report::Output,
 }
@@ -59,7 +64,37 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         .iter()
         .filter(|key| journal.done().contains(*key))
         .count();
-    let progress = Shown::new(cells.len(), already, plan.manifest().sessions.len());
+    let mut summary = Summary {
+        planned: cells.len(),
+        ..Summary::default()
+    };
+    if args.message_format == MessageFormat::Human {
+        return replay(args, &plan, &mut journal, already, &mut summary);
+    }
+    messages::send(&messages::launch(
+        plan.manifest(),
+        &folder,
+        cells.len(),
+        already,
+    ));
+    let result = replay(args, &plan, &mut journal, already, &mut summary);
+    let (exit, error) = match &result {
+        Ok(exit) => (*exit, None),
+        Err(error) => (super::explain(error).0, Some(super::chain(error))),
+    };
+    messages::send(&messages::done(&summary, exit, error.as_deref()));
+    result
+}
+
+/// Runs what is missing, and reports; `summary` is filled in as far as it comes.
+fn replay(
+    args: &Args,
+    plan: &Plan,
+    journal: &mut Journal,
+    already: usize,
+    summary: &mut Summary,
+) -> anyhow::Result<Exit> {
+    let folder = journal.folder().to_owned();
     let threads = args
         .jobs
         .or_else(|| std::thread::available_parallelism().ok().map(usize::from))
@@ -68,21 +103,40 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         threads,
         stop: &STOP,
     };
-    let outcome = runner::run(&plan, &mut journal, &workers, &progress)?;
-    progress.finish();
-    drop(journal);
+    let outcome = match args.message_format {
+        MessageFormat::Human => {
+            let sessions = plan.manifest().sessions.len();
+            let progress = Shown::new(summary.planned, already, sessions);
+            let outcome = runner::run(plan, journal, &workers, &progress)?;
+            progress.finish();
+            outcome
+        }
+        MessageFormat::Json => runner::run(plan, journal, &workers, &Lines)?,
+    };
+    summary.outcome = Some(outcome.clone());
     let shown = folder.display();
     if STOP.load(Ordering::Relaxed) && outcome.outstanding > 0 {
         say(&format!(
             "interrupted: {} of {} cells are kept in `{shown}`; the same command goes on",
-            cells.len() - outcome.outstanding,
-            cells.len()
+            summary.planned - outcome.outstanding,
+            summary.planned
         ));
         return Ok(Exit::Interrupted);
     }
     let run = Run::read(&folder).context("cannot read the run back")?;
-    let exit = args.output.show(&run)?;
-    say(&summary(&outcome, cells.len(), &shown.to_string()));
+    let failed = run
+        .cells
+        .iter()
+        .filter(|cell| matches!(cell.end, End::Failed { .. }))
+        .count();
+    summary.failed = Some(failed);
+    let made = Report::of(&run.manifest, &run.cells);
+    summary.controls = Some(made.controls.clone());
+    if args.message_format == MessageFormat::Human {
+        report::show(&made)?;
+    }
+    let exit = args.output.write(&made)?;
+    say(&in_words(&outcome, summary.planned, &shown.to_string()));
     if !outcome.broken.is_empty() {
         return Err(Stop::new(
             Exit::Internal,
@@ -93,11 +147,6 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         )
         .into());
     }
-    let failed = run
-        .cells
-        .iter()
-        .filter(|cell| matches!(cell.end, End::Failed { .. }))
-        .count();
     if exit == Exit::Done && failed as f64 > args.max_error_rate * run.cells.len() as f64 {
         say(&format!(
             "error: {failed} of {} cells failed",
@@ -108,7 +157,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     Ok(exit)
 }
 
-fn summary(outcome: &Outcome, cells: usize, folder: &str) -> String {
+fn in_words(outcome: &Outcome, cells: usize, folder: &str) -> String {
     match outcome {
         Outcome {
             done_now: 0,

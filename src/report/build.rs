@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::metric::CellSummary;
 use crate::metric::answers::was_asked;
 use crate::model::ModelKind;
-use crate::record::{Arm, CellKey, CellRecord, End, Manifest};
+use crate::record::{Arm, CellKey, CellRecord, End, Manifest, ProbeRecord};
 use crate::report::arm::{Anchors, ArmSummary};
 use crate::report::{
-    Banner, BannerLevel, Controls, Coverage, Report, Run, Section, controls::ControlFailure,
-    sections,
+    Banner, BannerLevel, Controls, Coverage, ItemOutcome, Report, Run, Section,
+    controls::ControlFailure, sections,
 };
 
 /// The reference's name in records.
@@ -81,7 +81,23 @@ pub(super) fn report(manifest: &Manifest, cells: &[CellRecord]) -> Report {
         controls,
         banners,
         sections,
+        items: items(&material),
+        cells: material.summaries,
     }
+}
+
+fn items(material: &Material<'_>) -> Vec<ItemOutcome> {
+    let of_cell = |cell: &&CellRecord| {
+        let key = cell.key();
+        let outcome = move |probe: &ProbeRecord| ItemOutcome {
+            session: key.session.clone(),
+            strategy: key.strategy.clone(),
+            repeat: key.repeat,
+            probe: probe.clone(),
+        };
+        cell.probes.iter().map(outcome).collect::<Vec<_>>()
+    };
+    material.cells.iter().flat_map(of_cell).collect()
 }
 
 /// The records of planned cells, by key, and what is missing.

@@ -41,6 +41,16 @@ impl Terminal {
         Self::new(width, false)
     }
 
+    /// Columns it has.
+    pub fn columns(self) -> usize {
+        self.width
+    }
+
+    /// Whether it shows colours.
+    pub fn has_color(self) -> bool {
+        self.color
+    }
+
     fn paint(self, style: Style, text: &str) -> String {
         if self.color && !text.trim().is_empty() {
             format!("\u{1b}[{}m{text}\u{1b}[0m", style.code())

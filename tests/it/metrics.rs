@@ -756,6 +756,88 @@ fn a_run_without_cells_is_a_report_all_the_same() {
 }
 
 #[test]
+fn what_was_not_planted_is_said_in_one_line_and_takes_no_column() {
+    let (mut manifest, mut cells) = run();
+    for session in &mut manifest.sessions {
+        session.items = 0;
+    }
+    cells.retain(|cell| cell.arm != Arm::Floor);
+    for cell in &mut cells {
+        cell.probes.clear();
+    }
+    let report = Report::of(&manifest, &cells);
+    let comparison = &report.section("comparison").unwrap().table;
+    assert!(comparison.rows.iter().all(|row| row.name != "empty"));
+    for width in [80, 140] {
+        let shown = text(&Terminal::plain(width), &report);
+        let line = "survival: not measured (nothing was planted in these sessions)";
+        assert_eq!(shown.matches("not measured").count(), 1, "{shown}");
+        assert!(shown.contains(line), "{shown}");
+        let head = shown
+            .lines()
+            .find(|line| line.starts_with("strategy "))
+            .unwrap();
+        assert!(
+            !head.contains("survival") && head.contains("action"),
+            "{head}"
+        );
+    }
+}
+
+#[test]
+fn refused_prompts_are_shown_whether_recovered_or_not() {
+    let (manifest, mut cells) = run();
+    for cell in &mut cells {
+        match cell.strategy.as_str() {
+            "none" if cell.end != End::Completed => cell.overflows = vec![4],
+            "learn-claude-code-s06" => cell.overflows = vec![2, 6],
+            _ => {}
+        }
+    }
+    let report = Report::of(&manifest, &cells);
+    let rows = &report.section("overflows").unwrap().table.rows;
+    let counts =
+        |at: usize| -> Vec<&Value> { rows[at].cells.iter().map(|cell| &cell.value).collect() };
+    assert_eq!(rows[0].name, "none");
+    assert_eq!(counts(0), [1, 0, 1, 1, 4].map(Value::Count).each_ref());
+    assert_eq!(counts(1), [4, 4, 0, 2, 2].map(Value::Count).each_ref());
+    assert_eq!(figure(&report, "none", "overflows").value, Value::Count(1));
+}
+
+#[test]
+fn broken_strategies_do_not_lead_the_list_of_losses() {
+    let (mut manifest, mut cells) = run();
+    manifest
+        .strategies
+        .retain(|strategy| strategy.name != "none");
+    cells.retain(|cell| cell.strategy != "none");
+    let report = Report::of(&manifest, &cells);
+    let table = &report.section("lost").unwrap().table;
+    let under = table
+        .columns
+        .iter()
+        .position(|column| column.id == "strategy")
+        .unwrap();
+    assert!(table.rows.len() <= 6);
+    for row in &table.rows {
+        assert_eq!(
+            row.cells[under - 1].value,
+            Value::Text("observation-masking".to_owned())
+        );
+    }
+    let shown = text(&Terminal::plain(80), &report);
+    let list = shown
+        .split("\nLost\n")
+        .nth(1)
+        .unwrap()
+        .split("\n\n")
+        .nth(1)
+        .unwrap();
+    // Two lines of heading, a rule, and one line per item.
+    assert_eq!(list.lines().count(), 3 + table.rows.len(), "{list}");
+}
+
+#[test]
 fn records_out_of_plan_are_counted_and_not_used() {
     let (manifest, mut cells) = run();
     let clean = Report::of(&manifest, &cells);

@@ -1,0 +1,138 @@
+//! Messages for programs: what a run says with `--message-format json`, one object per line.
+//!
+//! `launch` comes first and `done` last, whatever happens in between; `cell` and `session` follow
+//! as they are finished, in no set order.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::{Exit, print};
+use crate::record::{CellRecord, End, Level, Manifest};
+use crate::report::{Controls, escape};
+use crate::runner::{Outcome, Progress};
+
+/// Version of the messages: additions keep it.
+const VERSION: u32 = 1;
+
+/// How a run speaks on standard output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum MessageFormat {
+    /// The report, for people
+    Human,
+    /// One JSON object per line, for programs
+    Json,
+}
+
+/// Writes one message. A reader that has gone away does not stop the run.
+pub(super) fn send(message: &Value) {
+    let _ = print(&(escape::json(&message.to_string()) + "\n"));
+}
+
+/// The run is about to begin.
+pub(super) fn launch(manifest: &Manifest, folder: &Path, cells: usize, done: usize) -> Value {
+    let strategies: Vec<&str> = manifest
+        .strategies
+        .iter()
+        .map(|strategy| strategy.name.as_str())
+        .collect();
+    let sessions: Vec<&str> = manifest
+        .sessions
+        .iter()
+        .map(|session| session.id.as_str())
+        .collect();
+    json!({
+        "type": "launch",
+        "version": VERSION,
+        "proctor": manifest.proctor,
+        "scenario": manifest.scenario,
+        "fingerprint": manifest.fingerprint,
+        "folder": folder.display().to_string(),
+        "counter": manifest.counter,
+        "window": manifest.window,
+        "seed": manifest.seed,
+        "repeats": manifest.repeats,
+        "summariser": manifest.summariser,
+        "reader": manifest.reader,
+        "judge": manifest.judge,
+        "sessions": sessions,
+        "strategies": strategies,
+        "cells": { "planned": cells, "done": done },
+    })
+}
+
+/// How a run came out, as far as it came.
+#[derive(Debug, Default)]
+pub(super) struct Summary {
+    /// Cells of the plan.
+    pub(super) planned: usize,
+    /// What the runner says.
+    pub(super) outcome: Option<Outcome>,
+    /// Cells in which the strategy failed, over all that are recorded.
+    pub(super) failed: Option<usize>,
+    /// Whether ceiling, floor and decoys are where they must be.
+    pub(super) controls: Option<Controls>,
+}
+
+/// The run is over.
+pub(super) fn done(summary: &Summary, exit: Exit, error: Option<&str>) -> Value {
+    let outcome = summary.outcome.as_ref();
+    let word = match (exit, outcome) {
+        (Exit::Interrupted, _) => "interrupted",
+        (_, Some(outcome)) if outcome.outstanding == 0 => "complete",
+        _ => "incomplete",
+    };
+    let controls = summary.controls.as_ref().map(|controls| match controls {
+        Controls::Passed { .. } => "passed",
+        Controls::NotMeasured => "not_measured",
+        Controls::Failed { .. } => "failed",
+    });
+    json!({
+        "type": "done",
+        "outcome": word,
+        "cells": {
+            "planned": summary.planned,
+            "done_before": outcome.map(|outcome| outcome.already_done),
+            "done_now": outcome.map(|outcome| outcome.done_now),
+            "outstanding": outcome.map(|outcome| outcome.outstanding),
+            "failed": summary.failed,
+        },
+        "controls": controls,
+        "error": error,
+        "exit_code": exit.code(),
+    })
+}
+
+/// Sends a line for each cell and session.
+pub(super) struct Lines;
+
+impl Progress for Lines {
+    fn cell(&self, record: &CellRecord) {
+        let (end, call) = match &record.end {
+            End::Completed => ("completed", None),
+            End::Died { call, .. } => ("died", Some(*call)),
+            End::Failed { call, .. } => ("failed", Some(*call)),
+        };
+        let rejected = record
+            .violations
+            .iter()
+            .any(|violation| violation.level == Level::Rejected);
+        send(&json!({
+            "type": "cell",
+            "session": record.session,
+            "strategy": record.strategy,
+            "repeat": record.repeat,
+            "end": end,
+            "ended_at": call,
+            "calls_planned": record.planned_calls,
+            "calls_reached": record.reached_calls,
+            "compactions": record.compactions.len(),
+            "overflows": record.overflows.len(),
+            "rejected": rejected,
+        }));
+    }
+
+    fn session(&self, id: &str, cells: usize) {
+        send(&json!({ "type": "session", "session": id, "cells": cells }));
+    }
+}
