@@ -9,6 +9,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+use crate::needles::NeedlesError;
 use crate::record::journal::JournalError;
 use crate::runner::PlanError;
 use crate::session::import::ImportError;
@@ -18,6 +19,7 @@ mod exit;
 mod generate;
 mod init;
 mod inputs;
+mod inspect;
 mod messages;
 mod progress;
 mod report;
@@ -51,6 +53,8 @@ enum Command {
     Validate(validate::Args),
     /// Write a starter scenario that runs offline
     Init(init::Args),
+    /// Show what the model would see at a call, and what became of the rest
+    Inspect(inspect::Args),
 }
 
 /// Runs the program with the arguments of this process.
@@ -81,6 +85,7 @@ fn dispatch(command: Command) -> Exit {
         Command::Strategies(args) => strategies::run(&args),
         Command::Validate(args) => validate::run(&args),
         Command::Init(args) => init::run(&args),
+        Command::Inspect(args) => inspect::run(&args),
     };
     result.unwrap_or_else(|error| {
         say(&format!("error: {}", chain(&error)));
@@ -117,6 +122,9 @@ fn explain(error: &anyhow::Error) -> (Exit, Option<String>) {
                 }
                 _ => (Exit::Invalid, None),
             };
+        }
+        if cause.downcast_ref::<NeedlesError>().is_some() {
+            return (Exit::Invalid, None);
         }
         if let Some(error) = cause.downcast_ref::<Stop>() {
             return (error.exit, error.hint.clone());

@@ -21,6 +21,7 @@ use crate::tokens::Size;
 
 pub mod action_support;
 pub mod counter_error;
+pub mod look;
 pub mod survival;
 pub mod validity;
 

@@ -135,6 +135,11 @@ impl StrategySpec {
         &self.name
     }
 
+    /// The settings as they were written, each with its place.
+    pub fn table(&self) -> &Table {
+        &self.table
+    }
+
     /// One sentence.
     pub fn description(&self) -> &str {
         match self.table.get("description") {

@@ -1,0 +1,119 @@
+//! What fills a window: tokens of a prompt by category.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::context::{Entry, Origin};
+use crate::replay::observe::look::Look;
+use crate::session::{ContentBlock, Role, Session, ToolClass, ToolSchema};
+use crate::tokens::{CountedTexts, IMAGE_TOKENS};
+use crate::units::Tokens;
+
+/// What a piece of a prompt is, in the order in which usage is listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Category {
+    System,
+    Tools,
+    UserText,
+    AssistantText,
+    Thinking,
+    ToolUses(ToolClass),
+    ToolResults(ToolClass),
+    Other,
+    Summaries,
+    Authored,
+}
+
+impl Category {
+    pub(super) fn name(self) -> String {
+        match self {
+            Self::System => "system prompt".to_owned(),
+            Self::Tools => "tool definitions".to_owned(),
+            Self::UserText => "user text".to_owned(),
+            Self::AssistantText => "assistant text".to_owned(),
+            Self::Thinking => "thinking".to_owned(),
+            Self::ToolUses(class) => format!("tool uses: {}", class.name()),
+            Self::ToolResults(class) => format!("tool results: {}", class.name()),
+            Self::Other => "images and unknown blocks".to_owned(),
+            Self::Summaries => "summaries and extracts".to_owned(),
+            Self::Authored => "written by the strategy".to_owned(),
+        }
+    }
+}
+
+/// Classes of the session's tools, by the id of their use.
+pub(super) type Classes<'a> = BTreeMap<&'a str, ToolClass>;
+
+pub(super) fn classes(session: &Session) -> Classes<'_> {
+    let uses = session
+        .messages()
+        .iter()
+        .flat_map(|message| message.tool_uses());
+    uses.map(|(_, tool)| (&*tool.id, tool.class)).collect()
+}
+
+/// Tokens of the prompt by category; together they are the prompt.
+pub(super) fn usage(
+    session: &Session,
+    look: &Look,
+    counts: &CountedTexts,
+    classes: &Classes<'_>,
+) -> BTreeMap<Category, Tokens> {
+    let mut usage: BTreeMap<Category, Tokens> = BTreeMap::new();
+    let mut add = |category, tokens: Tokens| {
+        if tokens > Tokens::ZERO {
+            *usage.entry(category).or_default() += tokens;
+        }
+    };
+    let texts_of_tools = session.tools().iter().map(ToolSchema::text);
+    let system = session.system().into_iter();
+    add(
+        Category::System,
+        system.map(|text| counts.size(text).tokens).sum(),
+    );
+    add(
+        Category::Tools,
+        texts_of_tools.map(|text| counts.size(text).tokens).sum(),
+    );
+    for entry in &look.entries {
+        for (at, block) in entry.message.content().iter().enumerate() {
+            let category = category(entry, block, classes);
+            add(category, block_tokens(entry, at, counts));
+        }
+    }
+    usage
+}
+
+/// Tokens of one block of an entry.
+pub(super) fn block_tokens(entry: &Entry, at: usize, counts: &CountedTexts) -> Tokens {
+    let text: Option<&Arc<str>> = entry.message.model_text().get(at);
+    let images = entry
+        .message
+        .content()
+        .get(at)
+        .map_or(0, ContentBlock::images);
+    text.map_or(Tokens::ZERO, |text| counts.size(text).tokens) + Tokens(images * IMAGE_TOKENS.0)
+}
+
+fn category(entry: &Entry, block: &ContentBlock, classes: &Classes<'_>) -> Category {
+    match &entry.origin {
+        Origin::Derived(_) => return Category::Summaries,
+        Origin::Authored => return Category::Authored,
+        Origin::Verbatim(_) | Origin::Edited { .. } | Origin::Restored(_) => {}
+    }
+    match block {
+        ContentBlock::Text(_) => match entry.message.role() {
+            Role::User => Category::UserText,
+            Role::Assistant => Category::AssistantText,
+        },
+        ContentBlock::Thinking(_) => Category::Thinking,
+        ContentBlock::ToolUse(tool) => Category::ToolUses(tool.class),
+        ContentBlock::ToolResult(result) => Category::ToolResults(
+            classes
+                .get(&*result.tool_use_id)
+                .copied()
+                .unwrap_or(ToolClass::Other),
+        ),
+        ContentBlock::Image(_) | ContentBlock::Opaque(_) => Category::Other,
+    }
+}

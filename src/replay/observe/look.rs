@@ -1,0 +1,228 @@
+//! A look at one call: what was sent, and what became of every message before it.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::{CallView, Observer};
+use crate::context::{Applied, Entry, Origin};
+use crate::record::CellRecord;
+use crate::tokens::Size;
+
+/// What was seen at a call.
+#[derive(Debug, Clone)]
+pub struct Look {
+    /// The call, from 0.
+    pub call: usize,
+    /// The full history at this call is every message before this one.
+    pub before: usize,
+    /// Size of system prompt and tool definitions.
+    pub fixed: Size,
+    /// The messages as they were sent.
+    pub entries: Vec<Entry>,
+    /// What became of each message of the session before this call, in order.
+    pub fates: Vec<MessageFate>,
+}
+
+/// What became of a message, and what decided it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MessageFate {
+    /// How it is represented now.
+    pub fate: Presence,
+    /// The last patch that changed this; nothing where the message is as it was.
+    pub decided: Option<Decision>,
+}
+
+/// How a message of the session is represented in a context.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Presence {
+    /// As it was.
+    Verbatim,
+    /// With these blocks changed.
+    Edited(Vec<u32>),
+    /// Put back after it was gone.
+    Restored,
+    /// By a text that was written in its place.
+    Derived,
+    /// Not at all.
+    Gone,
+}
+
+/// A patch that decided what became of a message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Decision {
+    /// Before or after this call.
+    pub call: usize,
+    /// The stage's name in its strategy.
+    pub stage: Arc<str>,
+    /// Why, in words.
+    pub reason: String,
+}
+
+/// Where an [`Onlooker`] leaves what it saw; empty where the session ended before that call.
+#[derive(Debug, Clone, Default)]
+pub struct Seen(Arc<Mutex<Option<Look>>>);
+
+impl Seen {
+    /// What was seen.
+    pub fn take(&self) -> Option<Look> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+/// Follows a context up to one call, and looks no further.
+#[derive(Debug)]
+pub struct Onlooker {
+    call: usize,
+    now: usize,
+    seen: Seen,
+    is_over: bool,
+    entries: Vec<Entry>,
+    fates: Vec<MessageFate>,
+}
+
+impl Onlooker {
+    /// Looks at this call; what it saw is found in `seen` after the replay.
+    pub fn new(call: usize, seen: Seen) -> Self {
+        Self {
+            call,
+            now: 0,
+            seen,
+            is_over: false,
+            entries: Vec::new(),
+            fates: Vec::new(),
+        }
+    }
+
+    fn presence(&self, message: usize) -> Presence {
+        let mut presence = Presence::Gone;
+        for entry in &self.entries {
+            let other = match &entry.origin {
+                Origin::Verbatim(at) if *at == message => Presence::Verbatim,
+                Origin::Edited {
+                    message: at,
+                    blocks,
+                } if *at == message => Presence::Edited(blocks.clone()),
+                Origin::Restored(at) if *at == message => Presence::Restored,
+                Origin::Derived(ranges) if ranges.iter().any(|range| range.contains(&message)) => {
+                    Presence::Derived
+                }
+                Origin::Verbatim(_)
+                | Origin::Edited { .. }
+                | Origin::Restored(_)
+                | Origin::Derived(_)
+                | Origin::Authored => continue,
+            };
+            if other.rank() < presence.rank() {
+                presence = other;
+            }
+        }
+        presence
+    }
+}
+
+impl Presence {
+    /// The word for it.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Verbatim => "verbatim",
+            Self::Edited(_) => "edited",
+            Self::Restored => "restored",
+            Self::Derived => "derived into a summary",
+            Self::Gone => "gone",
+        }
+    }
+
+    /// The nearer to the original, the lower.
+    fn rank(&self) -> u8 {
+        match self {
+            Self::Verbatim => 0,
+            Self::Edited(_) => 1,
+            Self::Restored => 2,
+            Self::Derived => 3,
+            Self::Gone => 4,
+        }
+    }
+}
+
+/// The messages that an entry stands for.
+fn messages_of(entry: &Entry) -> Vec<usize> {
+    match &entry.origin {
+        Origin::Verbatim(at) | Origin::Edited { message: at, .. } | Origin::Restored(at) => {
+            vec![*at]
+        }
+        Origin::Derived(ranges) => ranges.iter().cloned().flatten().collect(),
+        Origin::Authored => Vec::new(),
+    }
+}
+
+impl Observer for Onlooker {
+    fn appended(&mut self, entry: &Entry) {
+        if self.is_over {
+            return;
+        }
+        self.entries.push(entry.clone());
+        let at = self.fates.len();
+        let fate = self.presence(at);
+        // Write-time stages have changed the entry before anybody saw it.
+        self.fates.push(MessageFate {
+            decided: (fate != Presence::Verbatim).then(|| Decision {
+                call: self.now,
+                stage: "on append".into(),
+                reason: "changed as it was appended".to_owned(),
+            }),
+            fate,
+        });
+    }
+
+    fn patched(&mut self, applied: &Applied) {
+        if self.is_over {
+            return;
+        }
+        let mut touched: BTreeSet<usize> = BTreeSet::new();
+        // From the back: indices count in the context before the whole patch.
+        for edit in applied.change.edits.iter().rev() {
+            let removed: Vec<Entry> = self
+                .entries
+                .splice(edit.entries.clone(), edit.with.iter().cloned())
+                .collect();
+            touched.extend(removed.iter().chain(&edit.with).flat_map(messages_of));
+        }
+        for message in touched {
+            let fate = self.presence(message);
+            if let Some(known) = self.fates.get_mut(message)
+                && (known.fate != fate || fate == Presence::Derived)
+            {
+                *known = MessageFate {
+                    fate,
+                    decided: Some(Decision {
+                        call: applied.call,
+                        stage: applied.stage.clone(),
+                        reason: applied.reason.clone(),
+                    }),
+                };
+            }
+        }
+    }
+
+    fn called(&mut self, view: &CallView<'_>) {
+        if self.is_over {
+            return;
+        }
+        self.now = view.call + 1;
+        if view.call != self.call {
+            return;
+        }
+        self.is_over = true;
+        let look = Look {
+            call: view.call,
+            before: view.before,
+            fixed: view.fixed,
+            entries: view.context.entries().to_vec(),
+            fates: std::mem::take(&mut self.fates),
+        };
+        *self.seen.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(look);
+        self.entries = Vec::new();
+    }
+
+    fn finish(self: Box<Self>, _: &mut CellRecord) {}
+}
