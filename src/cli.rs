@@ -15,15 +15,19 @@ use crate::runner::PlanError;
 use crate::session::import::ImportError;
 use crate::settings::SettingError;
 
+mod completions;
+mod doctor;
 mod exit;
 mod generate;
 mod init;
 mod inputs;
 mod inspect;
+mod man;
 mod messages;
 mod progress;
 mod report;
 mod run;
+mod schema;
 mod strategies;
 mod validate;
 
@@ -55,6 +59,14 @@ enum Command {
     Init(init::Args),
     /// Show what the model would see at a call, and what became of the rest
     Inspect(inspect::Args),
+    /// Say what a run would use, and where each setting comes from
+    Doctor(doctor::Args),
+    /// Print a JSON Schema, for editors
+    Schema(schema::Args),
+    /// Print a completion script for a shell
+    Completions(completions::Args),
+    /// Print or write manual pages
+    Man(man::Args),
 }
 
 /// Runs the program with the arguments of this process.
@@ -86,6 +98,10 @@ fn dispatch(command: Command) -> Exit {
         Command::Validate(args) => validate::run(&args),
         Command::Init(args) => init::run(&args),
         Command::Inspect(args) => inspect::run(&args),
+        Command::Doctor(args) => doctor::run(&args),
+        Command::Schema(args) => schema::run(&args),
+        Command::Completions(args) => completions::run(&args),
+        Command::Man(args) => man::run(&args),
     };
     result.unwrap_or_else(|error| {
         say(&format!("error: {}", chain(&error)));

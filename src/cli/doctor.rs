@@ -1,0 +1,238 @@
+//! `proctor doctor`: what a run would use, and where each setting comes from.
+
+use std::fmt::Write as _;
+use std::fs::OpenOptions;
+use std::path::{Path, PathBuf};
+
+use super::inputs::{ENVIRONMENT, Inputs};
+use super::{Exit, environment, print, terminal};
+use crate::report::escape;
+use crate::scenario::Scenario;
+use crate::settings::{Place, Setting, Table, Value};
+use crate::strategy::StrategySpec;
+use crate::strategy::stage;
+use crate::tokens::COUNTERS;
+
+/// Arguments of `proctor doctor`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Says which keys are present, and never what they are.")]
+pub(super) struct Args {
+    #[command(flatten)]
+    inputs: Inputs,
+    /// Folder under which run folders are made
+    #[arg(long, value_name = "DIR", default_value = "reports")]
+    reports: PathBuf,
+}
+
+/// Variables that hold a key of a model provider.
+const KEYS: &[&str] = &[
+    "ANTHROPIC_API_KEY",
+    "OPENAI_API_KEY",
+    "GEMINI_API_KEY",
+    "OPENROUTER_API_KEY",
+];
+
+/// Settings of a scenario that have a default, with what it is in words.
+const DEFAULTS: &[(&str, &str)] = &[
+    ("name", "\"scenario\""),
+    ("seed", "1"),
+    ("counter", "\"o200k\""),
+    ("repeats", "1"),
+    ("window.mode", "\"native\""),
+    ("window.max_output", "0"),
+    ("window.overflow_reserve", "0"),
+    ("window.trigger", "{ window_fraction = 0.8 }"),
+    ("models.summariser", "\"offline\""),
+    ("models.reader", "\"offline\""),
+];
+
+pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
+    let (table, folder) = args.inputs.laid_over()?;
+    let mut out = String::new();
+    machine(&mut out, &args.reports);
+    out.push_str("\nsettings of the scenario\n");
+    let mut settings = Vec::new();
+    flatten("", &table, &mut settings);
+    for (path, default) in DEFAULTS {
+        let is_set = settings.iter().any(|(known, ..)| {
+            known == path
+                || known
+                    .strip_prefix(path)
+                    .is_some_and(|rest| rest.starts_with('.'))
+        });
+        // A fixed number of tokens is a mode of its own.
+        if !is_set {
+            settings.push((
+                (*path).to_owned(),
+                (*default).to_owned(),
+                "default".to_owned(),
+            ));
+        }
+    }
+    list(&mut out, &settings);
+    let scenario = Scenario::read(&table, &folder);
+    match &scenario {
+        Err(error) => {
+            let _ = writeln!(out, "\nthe scenario is invalid: {error}");
+        }
+        Ok(scenario) => {
+            for spec in &scenario.strategies {
+                let _ = writeln!(out, "\nsettings of strategy {}", spec.name());
+                list(&mut out, &knobs(spec));
+            }
+        }
+    }
+    for line in out.lines() {
+        print(&(escape::plain(line) + "\n"))?;
+    }
+    Ok(match scenario {
+        Ok(_) => Exit::Done,
+        Err(_) => Exit::Invalid,
+    })
+}
+
+fn machine(out: &mut String, reports: &Path) {
+    let _ = writeln!(out, "proctor {}", env!("CARGO_PKG_VERSION"));
+    let terminal = terminal();
+    let color = if terminal.has_color() { "on" } else { "off" };
+    let variables: Vec<&str> = ["NO_COLOR", "CLICOLOR_FORCE", "CLICOLOR", "TERM", "CI"]
+        .into_iter()
+        .filter(|name| environment(name).is_some())
+        .collect();
+    let because = if variables.is_empty() {
+        "no variable speaks of it".to_owned()
+    } else {
+        format!("set: {}", variables.join(", "))
+    };
+    let _ = writeln!(
+        out,
+        "output: {} columns, colour {color} ({because})",
+        terminal.columns()
+    );
+    for (name, what) in COUNTERS {
+        let _ = writeln!(out, "counter {name}: {what}");
+    }
+    for (name, path) in ENVIRONMENT {
+        let state = environment(name).map_or("not set".to_owned(), |value| format!("`{value}`"));
+        let _ = writeln!(out, "environment {name}, for `{path}`: {state}");
+    }
+    for name in KEYS {
+        let state = match environment(name) {
+            Some(_) => "present",
+            None => "not set",
+        };
+        let _ = writeln!(out, "key {name}: {state}");
+    }
+    let _ = writeln!(
+        out,
+        "reports folder `{}`: {}",
+        reports.display(),
+        writable(reports)
+    );
+}
+
+/// Whether files can be made in a folder, or in the nearest one above it that is there.
+fn writable(folder: &Path) -> String {
+    let absolute = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
+    let Some(there) = absolute.ancestors().find(|path| path.is_dir()) else {
+        return "cannot be made".to_owned();
+    };
+    let test = there.join(format!(".proctor-doctor-{}", std::process::id()));
+    let made = OpenOptions::new().write(true).create_new(true).open(&test);
+    let _ = std::fs::remove_file(&test);
+    match made {
+        Ok(_) if there == absolute => "can be written".to_owned(),
+        Ok(_) => "is not there yet, and can be made".to_owned(),
+        Err(error) => format!("cannot be written: {error}"),
+    }
+}
+
+/// Dotted path, value and source of every setting of a table.
+fn flatten(prefix: &str, table: &Table, out: &mut Vec<(String, String, String)>) {
+    for (key, setting) in table.entries() {
+        let path = if prefix.is_empty() {
+            key.clone()
+        } else {
+            format!("{prefix}.{key}")
+        };
+        flatten_one(&path, setting, out);
+    }
+}
+
+fn flatten_one(path: &str, setting: &Setting, out: &mut Vec<(String, String, String)>) {
+    match &setting.value {
+        Value::Table(inner) => flatten(path, inner, out),
+        Value::List(items)
+            if items
+                .iter()
+                .any(|item| matches!(item.value, Value::Table(_))) =>
+        {
+            for (at, item) in items.iter().enumerate() {
+                flatten_one(&format!("{path}[{at}]"), item, out);
+            }
+        }
+        value => out.push((path.to_owned(), value.to_string(), source(&setting.place))),
+    }
+}
+
+/// Where a setting was written: `file:line`, a flag, a variable, or Proctor itself.
+fn source(place: &Place) -> String {
+    match place {
+        Place::File(file, line) => format!("{file}:{line}"),
+        Place::Flag(flag) => format!("flag {flag}"),
+        Place::Environment(name) => format!("environment {name}"),
+        Place::BuiltIn => "default".to_owned(),
+    }
+}
+
+/// Every setting of a strategy, knobs that nobody set with their defaults.
+fn knobs(spec: &StrategySpec) -> Vec<(String, String, String)> {
+    let mut settings = Vec::new();
+    for (key, setting) in spec.table().entries() {
+        let Value::List(stages) = &setting.value else {
+            flatten_one(key, setting, &mut settings);
+            continue;
+        };
+        for stage in stages {
+            match &stage.value {
+                Value::Table(table) => stage_settings(table, &mut settings),
+                _ => flatten_one(key, stage, &mut settings),
+            }
+        }
+    }
+    settings
+}
+
+fn stage_settings(table: &Table, settings: &mut Vec<(String, String, String)>) {
+    let text = |key| match table.get(key) {
+        Some(Setting {
+            value: Value::Text(text),
+            ..
+        }) => Some(text.as_str()),
+        _ => None,
+    };
+    let kind = text("kind").unwrap_or_default();
+    let name = text("name").unwrap_or(kind);
+    flatten(name, table, settings);
+    let knobs = stage::kind(kind).map_or(&[][..], |kind| kind.knobs);
+    for knob in knobs.iter().filter(|knob| table.get(knob.name).is_none()) {
+        settings.push((
+            format!("{name}.{}", knob.name),
+            knob.default.to_string(),
+            "default".to_owned(),
+        ));
+    }
+}
+
+fn list(out: &mut String, settings: &[(String, String, String)]) {
+    const LONGEST_VALUE: usize = 60;
+    let width = settings
+        .iter()
+        .map(|(path, ..)| path.chars().count())
+        .max()
+        .unwrap_or(0);
+    for (path, value, source) in settings {
+        let value = escape::short(value, LONGEST_VALUE);
+        let _ = writeln!(out, "  {path:width$}  {value}  ({source})");
+    }
+}

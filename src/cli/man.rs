@@ -1,0 +1,55 @@
+//! `proctor man`: manual pages, one of them printed or all of them written.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Command, CommandFactory as _};
+
+use super::{Cli, Exit, Stop, print};
+use crate::record::journal::write_whole;
+
+/// Arguments of `proctor man`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// Write all pages into this folder; without it, the first page is printed
+    #[arg(short, long, value_name = "DIR")]
+    output: Option<PathBuf>,
+}
+
+pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
+    let mut command = Cli::command();
+    // Names of subcommands are known once the command is built.
+    command.build();
+    match &args.output {
+        None => print(&String::from_utf8_lossy(&page(&command)?))?,
+        Some(folder) => {
+            std::fs::create_dir_all(folder).map_err(|error| {
+                Stop::new(
+                    Exit::NotWritten,
+                    format!("cannot make `{}`: {error}", folder.display()),
+                )
+            })?;
+            write(&command, folder)?;
+        }
+    }
+    Ok(Exit::Done)
+}
+
+fn page(command: &Command) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    clap_mangen::Man::new(command.clone()).render(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Writes the page of a command and those of its subcommands: `proctor-run.1`.
+fn write(command: &Command, folder: &Path) -> anyhow::Result<()> {
+    let name = command
+        .get_display_name()
+        .unwrap_or_else(|| command.get_name());
+    let path = folder.join(format!("{name}.1"));
+    write_whole(&path, &page(command)?)?;
+    print(&format!("{}\n", path.display()))?;
+    command
+        .get_subcommands()
+        .filter(|inner| inner.get_name() != "help")
+        .try_for_each(|inner| write(inner, folder))
+}

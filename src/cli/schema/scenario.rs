@@ -1,0 +1,325 @@
+//! The schema of scenario files, made from the tables that readers, help and docs share.
+
+use serde_json::{Map, Value, json};
+
+use crate::session::synthetic::FAMILIES;
+use crate::strategy::StageKind;
+use crate::strategy::knob::{Default, Knob, KnobKind};
+use crate::strategy::preset::PRESETS;
+use crate::strategy::stage::STAGES;
+use crate::tokens::COUNTERS;
+
+/// What may stand in a scenario file. It refuses what the reader refuses by name, type and range;
+/// what depends on two settings at once only the reader knows.
+pub(super) fn schema() -> Value {
+    let counters: Vec<&str> = COUNTERS.iter().map(|(name, _)| *name).collect();
+    json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Proctor scenario",
+        "type": "object",
+        "additionalProperties": false,
+        "required": ["sessions", "strategies"],
+        "properties": {
+            "name": {
+                "description": "becomes part of the run folder's name",
+                "type": "string",
+                "pattern": "^[a-z0-9][a-z0-9._@-]*$",
+                "maxLength": 60,
+                "default": "scenario",
+            },
+            "description": text("one sentence, printed above the table"),
+            "seed": whole(0, u64::MAX, "orders strategies within a session", Some(1)),
+            "counter": {
+                "description": "the token counter",
+                "enum": counters,
+                "default": "o200k",
+            },
+            "repeats": whole(1, 1_000, "repeats of each cell", Some(1)),
+            "window": window(),
+            "models": models(),
+            "sessions": { "type": "array", "minItems": 1, "items": session() },
+            "strategies": { "type": "array", "minItems": 1, "items": strategy() },
+        },
+        "$defs": {
+            "when": when(),
+            "condition": condition(),
+            "guards": guards(),
+            "stage": { "oneOf": STAGES.iter().map(stage).collect::<Vec<_>>() },
+        },
+    })
+}
+
+fn text(description: &str) -> Value {
+    json!({ "description": description, "type": "string" })
+}
+
+fn whole(low: u64, high: u64, description: &str, default: Option<u64>) -> Value {
+    let mut schema = json!({
+        "description": description,
+        "type": "integer",
+        "minimum": low,
+    });
+    if high != u64::MAX {
+        schema["maximum"] = json!(high);
+    }
+    if let Some(default) = default {
+        schema["default"] = json!(default);
+    }
+    schema
+}
+
+fn fraction(description: &str) -> Value {
+    json!({ "description": description, "type": "number", "minimum": 0, "maximum": 1 })
+}
+
+fn object(properties: &Value, required: &[&str]) -> Value {
+    json!({
+        "type": "object",
+        "additionalProperties": false,
+        "properties": properties,
+        "required": required,
+    })
+}
+
+fn window() -> Value {
+    object(
+        &json!({
+            "mode": {
+                "description": "`native`: so many tokens; `fit`: a share of each session's largest prompt",
+                "enum": ["native", "fit"],
+                "default": "native",
+            },
+            "fraction": fraction("with `fit`: the share"),
+            "tokens": whole(
+                1,
+                u64::MAX,
+                "with `native`: the window; without it the session's own, else 200,000",
+                None,
+            ),
+            "max_output": whole(0, u64::MAX, "tokens the model may write in one response", Some(0)),
+            "overflow_reserve": whole(
+                0,
+                u64::MAX,
+                "tokens the provider adds to the prompt when it decides whether it fits",
+                Some(0),
+            ),
+            "trigger": {
+                "description": "when the controls compact",
+                "$ref": "#/$defs/when",
+                "default": { "window_fraction": 0.8 },
+            },
+        }),
+        &[],
+    )
+}
+
+fn models() -> Value {
+    object(
+        &json!({
+            "summariser": {
+                "description": "who writes summaries",
+                "enum": ["offline"],
+                "default": "offline",
+            },
+            "reader": {
+                "description": "who answers probes; survival is measured all the same",
+                "enum": ["offline", "none"],
+                "default": "offline",
+            },
+        }),
+        &[],
+    )
+}
+
+fn session() -> Value {
+    let families: Vec<&str> = FAMILIES.iter().map(|family| family.name()).collect();
+    let recipe = object(
+        &json!({
+            "family": { "description": "`proctor generate list` names them", "enum": families },
+            "seed": whole(0, u64::MAX, "same seed, same session", Some(1)),
+            "rounds": whole(1, 1_000_000, "length in API calls; or `tokens`", None),
+            "tokens": whole(1_000, 1_000_000_000, "length in tokens; or `rounds`", None),
+            "fact_percent": whole(0, 400, "facts planted, in percent of the family's number", Some(100)),
+        }),
+        &["family"],
+    );
+    object(
+        &json!({
+            "path": text("a recording, relative to this file; or `synthetic`"),
+            "synthetic": recipe,
+            "count": whole(1, 100_000, "sessions with consecutive seeds, with `synthetic`", Some(1)),
+        }),
+        &[],
+    )
+}
+
+fn strategy() -> Value {
+    let presets: Vec<&str> = PRESETS.iter().map(|(name, _)| *name).collect();
+    object(
+        &json!({
+            "preset": {
+                "description": "`proctor strategies` lists them; overrides in brackets, or `set`",
+                "type": "string",
+                "examples": presets,
+            },
+            "name": text("another name, or that of a strategy of your own"),
+            "set": {
+                "description": "knobs that are changed, as in `{ clear_results.keep_last = 5 }`",
+                "type": "object",
+            },
+            "description": text("one sentence"),
+            "source": text("where its settings were taken from"),
+            "breaks": {
+                "description": "laws it breaks by design",
+                "type": "array",
+                "items": { "type": "string" },
+            },
+            "guards": { "$ref": "#/$defs/guards" },
+            "stage": {
+                "description": "the stages, in order",
+                "type": "array",
+                "items": { "$ref": "#/$defs/stage" },
+            },
+            // Knobs of the stage that is named stand beside these two.
+            "overflow": {
+                "description": "the stage that is asked once a prompt was refused",
+                "type": "object",
+                "required": ["stage"],
+                "properties": {
+                    "stage": text("a stage of this strategy, or a kind of stage"),
+                    "max_retries": whole(0, 100, "how often it is asked per call", Some(1)),
+                },
+            },
+        }),
+        &[],
+    )
+}
+
+fn stage(kind: &StageKind) -> Value {
+    let mut properties = Map::new();
+    let mut required = vec!["kind"];
+    properties.insert("kind".to_owned(), json!({ "const": kind.name }));
+    properties.insert(
+        "name".to_owned(),
+        text("its path in settings; the kind without one"),
+    );
+    properties.insert("when".to_owned(), json!({ "$ref": "#/$defs/when" }));
+    properties.insert("guards".to_owned(), json!({ "$ref": "#/$defs/guards" }));
+    for knob in kind.knobs {
+        properties.insert(knob.name.to_owned(), of_knob(knob));
+        if knob.default == Default::Required {
+            required.push(knob.name);
+        }
+    }
+    let mut schema = object(&Value::Object(properties), &required);
+    schema["description"] = json!(kind.description);
+    schema
+}
+
+fn of_knob(knob: &Knob) -> Value {
+    let mut schema = match knob.kind {
+        KnobKind::Whole(low, high) => whole(low, high, knob.doc, None),
+        KnobKind::Fraction => fraction(knob.doc),
+        KnobKind::Text => text(knob.doc),
+        KnobKind::Flag => json!({ "description": knob.doc, "type": "boolean" }),
+        KnobKind::Choice(words) => json!({ "description": knob.doc, "enum": words }),
+        KnobKind::Texts => json!({
+            "description": knob.doc,
+            "type": "array",
+            "items": { "type": "string" },
+        }),
+    };
+    let default = match knob.default {
+        Default::Required => return schema,
+        Default::Whole(number) => json!(number),
+        Default::Fraction(number) => json!(number),
+        Default::Text(text) => json!(text),
+        Default::Flag(flag) => json!(flag),
+        Default::Empty => json!([]),
+    };
+    schema["default"] = default;
+    schema
+}
+
+fn conditions() -> Map<String, Value> {
+    let many = json!({
+        "type": "array",
+        "items": { "$ref": "#/$defs/condition" },
+    });
+    [
+        ("always", json!({ "const": true })),
+        ("overflow", json!({ "const": true })),
+        ("tokens_over", whole(0, u64::MAX, "above this size", None)),
+        (
+            "window_fraction",
+            fraction("at this share of the effective window"),
+        ),
+        (
+            "reserve_tokens",
+            whole(0, u64::MAX, "at the effective window less this", None),
+        ),
+        ("tool", text("when the model calls this tool")),
+        ("all", many.clone()),
+        ("any", many),
+    ]
+    .into_iter()
+    .map(|(name, schema)| (name.to_owned(), schema))
+    .collect()
+}
+
+fn condition() -> Value {
+    json!({ "oneOf": [
+        { "enum": ["always", "overflow"] },
+        {
+            "type": "object",
+            "additionalProperties": false,
+            "minProperties": 1,
+            "maxProperties": 1,
+            "properties": conditions(),
+        },
+    ] })
+}
+
+fn when() -> Value {
+    let mut properties = conditions();
+    let counter = json!({ "enum": ["scenario", "chars/4"], "default": "scenario" });
+    properties.insert("counter".to_owned(), counter);
+    let scope = json!({ "enum": ["prompt", "messages"], "default": "prompt" });
+    properties.insert("scope".to_owned(), scope);
+    properties.insert(
+        "min_rounds_between".to_owned(),
+        whole(
+            0,
+            u64::MAX,
+            "calls that must pass between two firings",
+            Some(0),
+        ),
+    );
+    json!({
+        "description": "when it fires",
+        "oneOf": [
+            { "enum": ["always", "overflow", "scenario"] },
+            object(&Value::Object(properties), &[]),
+        ],
+    })
+}
+
+fn guards() -> Value {
+    object(
+        &json!({
+            "max_consecutive_failures": whole(
+                0,
+                1_000,
+                "a stage that fails so often in a row is not tried again; 0 for never giving up",
+                Some(3),
+            ),
+            "min_gain_tokens": whole(0, u64::MAX, "a patch that frees less is not applied", Some(0)),
+            "on_inflation": {
+                "description": "what happens to a patch that makes the context larger",
+                "enum": ["discard", "apply"],
+                "default": "discard",
+            },
+        }),
+        &[],
+    )
+}
