@@ -11,6 +11,7 @@ pub mod answers;
 pub mod calls;
 pub mod compaction;
 pub mod completion;
+pub mod reference;
 pub mod summary;
 pub mod support;
 pub mod survival;

@@ -10,9 +10,12 @@
 mod architecture;
 mod cli;
 mod contexts;
+mod docs;
 mod import;
+mod inspect;
 mod laws;
 mod metrics;
+mod outputs;
 mod probes;
 mod replay;
 mod shared;

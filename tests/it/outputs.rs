@@ -1,0 +1,292 @@
+//! What programs and machines read: CSV, JSON lines, messages, schemas, scripts, manual pages.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+const SMALL: &str = "name = 'small'\n[window]\ntokens = 12_000\n\
+    [[sessions]]\nsynthetic = { family = 'code-review', seed = 1, rounds = 12 }\ncount = 2\n\
+    [[strategies]]\npreset = 'observation-masking'\nset = { clear_results.keep_last = 2 }\n\
+    [[strategies]]\npreset = 'none'\n";
+
+fn proctor(folder: &Path, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_proctor"))
+        .current_dir(folder)
+        .env_remove("PROCTOR_WINDOW")
+        .env_remove("PROCTOR_SEED")
+        .env("PROCTOR_COUNTER", "chars/4")
+        .env("OPENAI_API_KEY", "sk-not-to-be-shown")
+        .args(arguments)
+        .output()
+        .unwrap()
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+fn small() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("small.toml"), SMALL).unwrap();
+    folder
+}
+
+#[test]
+fn a_run_for_programs_launches_first_and_is_done_last() {
+    let folder = small();
+    let arguments = [
+        "run",
+        "small.toml",
+        "--message-format",
+        "json",
+        "-o",
+        "r.csv",
+        "-o",
+        "r.jsonl",
+    ];
+    let output = proctor(folder.path(), &arguments);
+    let text = stdout(&output);
+    let lines: Vec<Value> = text
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let kinds = |kind: &str| lines.iter().filter(|line| line["type"] == kind).count();
+    assert_eq!(lines[0]["type"], "launch");
+    assert_eq!(lines[0]["cells"]["planned"], 8);
+    assert_eq!((kinds("cell"), kinds("session"), kinds("done")), (8, 2, 1));
+    let done = lines.last().unwrap();
+    assert_eq!(done["type"], "done");
+    assert_eq!(done["outcome"], "complete");
+    assert_eq!(done["controls"], "passed");
+    assert_eq!(
+        done["exit_code"].as_i64(),
+        output.status.code().map(i64::from)
+    );
+
+    // One row per cell, and one per probe item in a second file.
+    let read = |name: &str| {
+        let bytes = fs::read(folder.path().join(name)).unwrap();
+        let mut reader = csv::Reader::from_reader(&bytes[..]);
+        let head: Vec<String> = reader
+            .headers()
+            .unwrap()
+            .iter()
+            .map(str::to_owned)
+            .collect();
+        let rows: Vec<csv::StringRecord> = reader.records().map(Result::unwrap).collect();
+        (head, rows)
+    };
+    let (head, cells) = read("r.csv");
+    assert_eq!(cells.len(), 8);
+    assert!(
+        cells
+            .iter()
+            .all(|row| row.iter().all(|field| !field.is_empty()))
+    );
+    let (_, items) = read("r.probes.csv");
+    let at = head
+        .iter()
+        .position(|name| name == "survival_items")
+        .unwrap();
+    let decoys = head.iter().position(|name| name == "decoy_items").unwrap();
+    let expected: usize = cells
+        .iter()
+        .map(|row| row[at].parse::<usize>().unwrap() + row[decoys].parse::<usize>().unwrap())
+        .sum();
+    assert_eq!(items.len(), expected);
+    let text = fs::read_to_string(folder.path().join("r.jsonl")).unwrap();
+    let summaries: Vec<Value> = text
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(summaries.len(), 8);
+    assert_eq!(summaries[0]["run"], lines[0]["fingerprint"]);
+    assert!(
+        fs::read_dir(folder.path()).unwrap().all(|entry| !entry
+            .unwrap()
+            .path()
+            .to_string_lossy()
+            .ends_with(".part"))
+    );
+}
+
+#[test]
+fn a_run_that_cannot_be_reported_is_done_all_the_same() {
+    let folder = small();
+    let output = proctor(
+        folder.path(),
+        &[
+            "run",
+            "small.toml",
+            "--message-format",
+            "json",
+            "-o",
+            "absent/r.md",
+        ],
+    );
+    assert_eq!(output.status.code(), Some(110));
+    let text = stdout(&output);
+    let done: Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
+    assert_eq!(
+        (&done["type"], &done["exit_code"]),
+        (&"done".into(), &110.into())
+    );
+}
+
+#[test]
+fn doctor_says_where_each_setting_comes_from_and_shows_no_key() {
+    let folder = small();
+    let output = proctor(
+        folder.path(),
+        &[
+            "doctor",
+            "small.toml",
+            "--seed",
+            "9",
+            "--set",
+            "window.max_output=500",
+        ],
+    );
+    let text = stdout(&output);
+    assert_eq!(output.status.code(), Some(0));
+    let line = |words: &str| {
+        text.lines()
+            .find(|line| line.trim_start().starts_with(words))
+            .unwrap_or_else(|| panic!("{words}\n{text}"))
+            .to_owned()
+    };
+    assert!(line("window.tokens").ends_with("12000  (small.toml:3)"));
+    assert!(line("seed ").ends_with("9  (flag --seed 9)"));
+    assert!(line("window.max_output").ends_with("500  (flag --set window.max_output=500)"));
+    assert!(line("counter  ").ends_with("\"chars/4\"  (environment PROCTOR_COUNTER)"));
+    assert!(line("repeats").ends_with("1  (default)"));
+    assert!(line("clear_results.keep_last").ends_with("2  (small.toml:9)"));
+    assert!(line("key OPENAI_API_KEY").ends_with("present"));
+    assert!(line("reports folder").ends_with("is not there yet, and can be made"));
+    assert!(!text.contains("sk-not"));
+    fs::write(folder.path().join("bad.toml"), "sede = 1").unwrap();
+    let output = proctor(folder.path(), &["doctor", "bad.toml"]);
+    assert_eq!(output.status.code(), Some(3));
+    assert!(stdout(&output).contains("the scenario is invalid"));
+}
+
+#[test]
+fn scripts_and_manual_pages_name_every_command() {
+    let folder = tempfile::tempdir().unwrap();
+    for shell in ["bash", "zsh", "fish"] {
+        let script = stdout(&proctor(folder.path(), &["completions", shell]));
+        assert!(script.contains("message-format"), "{shell}");
+    }
+    assert!(stdout(&proctor(folder.path(), &["man"])).contains("proctor"));
+    let output = proctor(folder.path(), &["man", "-o", "man"]);
+    assert!(output.status.success());
+    for name in ["proctor.1", "proctor-run.1", "proctor-inspect.1"] {
+        assert!(folder.path().join("man").join(name).is_file(), "{name}");
+    }
+}
+
+/// The little of JSON Schema that the scenario's own schema uses.
+fn refuses(schema: &Value, root: &Value, value: &Value, path: &str) -> Option<String> {
+    if let Some(target) = schema["$ref"].as_str() {
+        let target = target.strip_prefix('#').unwrap();
+        return refuses(root.pointer(target).unwrap(), root, value, path);
+    }
+    if let Some(options) = schema["oneOf"].as_array() {
+        let refusals: Vec<String> = options
+            .iter()
+            .filter_map(|option| refuses(option, root, value, path))
+            .collect();
+        let fits = options.len() - refusals.len();
+        return (fits != 1).then(|| format!("{path}: {fits} fit: {}", refusals.join("; ")));
+    }
+    if let Some(constant) = schema.get("const") {
+        return (constant != value).then(|| format!("{path} is not {constant}"));
+    }
+    if let Some(words) = schema["enum"].as_array() {
+        return (!words.contains(value)).then(|| format!("{path} is not one of {words:?}"));
+    }
+    let is_type = match schema["type"].as_str().unwrap() {
+        "object" => value.is_object(),
+        "array" => value.is_array(),
+        "string" => value.is_string(),
+        "integer" => value.is_i64(),
+        "number" => value.is_number(),
+        "boolean" => value.is_boolean(),
+        other => panic!("{other}"),
+    };
+    if !is_type {
+        return Some(format!("{path} is no {}", schema["type"]));
+    }
+    if let Some(number) = value.as_f64() {
+        let low = schema["minimum"].as_f64().unwrap_or(f64::NEG_INFINITY);
+        let high = schema["maximum"].as_f64().unwrap_or(f64::INFINITY);
+        return (number < low || number > high).then(|| format!("{path} is out of range"));
+    }
+    if let Some(items) = value.as_array() {
+        return items.iter().enumerate().find_map(|(at, item)| {
+            refuses(&schema["items"], root, item, &format!("{path}[{at}]"))
+        });
+    }
+    let table = value.as_object()?;
+    for name in schema["required"].as_array().into_iter().flatten() {
+        if !table.contains_key(name.as_str().unwrap()) {
+            return Some(format!("{path} has no {name}"));
+        }
+    }
+    table
+        .iter()
+        .find_map(|(key, value)| match schema["properties"].get(key) {
+            Some(inner) => refuses(inner, root, value, &format!("{path}.{key}")),
+            None if schema["additionalProperties"] == false => Some(format!("{path}: no {key}")),
+            None => None,
+        })
+}
+
+#[test]
+fn the_schema_takes_the_scenarios_that_the_reader_takes() {
+    let folder = tempfile::tempdir().unwrap();
+    let schema: Value =
+        serde_json::from_str(&stdout(&proctor(folder.path(), &["schema", "scenario"]))).unwrap();
+    let check = |text: &str| {
+        let value: toml::Value = toml::from_str(text).unwrap();
+        refuses(&schema, &schema, &serde_json::to_value(value).unwrap(), "$")
+    };
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    for entry in fs::read_dir(root.join("scenarios")).unwrap() {
+        let path = entry.unwrap().path();
+        if path
+            .extension()
+            .is_some_and(|extension| extension == "toml")
+        {
+            let refusal = check(&fs::read_to_string(&path).unwrap());
+            assert_eq!(refusal, None, "{}", path.display());
+        }
+    }
+    // A preset is a strategy written out.
+    for entry in fs::read_dir(root.join("presets")).unwrap() {
+        let path = entry.unwrap().path();
+        let mut preset: toml::Table = fs::read_to_string(&path).unwrap().parse().unwrap();
+        preset.insert("name".into(), "own".into());
+        let value = serde_json::to_value(preset).unwrap();
+        let strategy = &schema["properties"]["strategies"]["items"];
+        assert_eq!(
+            refuses(strategy, &schema, &value, "$"),
+            None,
+            "{}",
+            path.display()
+        );
+    }
+    assert_eq!(check(SMALL), None);
+    for (good, bad) in [
+        ("name = 'small'", "nam = 'small'"),
+        ("tokens = 12_000", "tokens = 0"),
+        ("'code-review'", "'code-revue'"),
+        ("rounds = 12", "rounds = 'many'"),
+    ] {
+        assert!(check(&SMALL.replace(good, bad)).is_some(), "{bad}");
+    }
+    let missing = proctor(folder.path(), &["schema", "record"]);
+    assert_eq!(missing.status.code(), Some(2));
+}
