@@ -2,8 +2,9 @@
 //!
 //! An [`Importer`] turns one file of one format into [`Session`]s. [`load`] finds the importer by
 //! the file's first bytes. What the importers share lies below: `lines` reads recordings line by
-//! line, `assemble` makes messages out of records, [`tool_names`] knows what a tool does by its
-//! name.
+//! line and `documents` as whole JSON values, `conversations` finds the conversations in API logs
+//! and `sketch` tells whose they are, `assemble` makes messages out of records, [`tool_names`]
+//! knows what a tool does by its name.
 //!
 //! Nothing is lost silently. What is no part of the conversation is counted by type in
 //! [`Source::skipped`](super::Source::skipped), what is not understood in `unknown`, what had to
@@ -15,11 +16,18 @@ use std::path::{Path, PathBuf};
 
 use super::{Session, SessionError};
 use crate::session::native::Native;
+use anthropic::Anthropic;
 use claude_code::ClaudeCode;
+use openai_chat::OpenAiChat;
 
+mod anthropic;
 mod assemble;
 mod claude_code;
+mod conversations;
+mod documents;
 pub(super) mod lines;
+mod openai_chat;
+mod sketch;
 pub mod tool_names;
 
 /// Reads one format. A new format is one file here and one line in [`IMPORTERS`].
@@ -37,7 +45,7 @@ pub trait Importer: Sync {
 }
 
 /// All formats, in the order in which they are tried.
-pub static IMPORTERS: &[&dyn Importer] = &[&Native, &ClaudeCode];
+pub static IMPORTERS: &[&dyn Importer] = &[&Native, &ClaudeCode, &Anthropic, &OpenAiChat];
 
 /// How much of a file [`Importer::detect`] sees.
 const HEAD: u64 = 64 * 1024;
@@ -203,6 +211,14 @@ pub enum ImportError {
         /// What is allowed.
         limit: u64,
     },
+    /// A file that is read as a whole is larger than memory should hold.
+    #[error("`{}` is larger than {limit} bytes", path.display())]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+        /// What is allowed.
+        limit: u64,
+    },
     /// Arrays and objects stand in each other deeper than any message needs.
     #[error("`{}`: line {line}: JSON nested deeper than {limit} levels", path.display())]
     Nesting {
@@ -263,13 +279,15 @@ impl ImportError {
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::NotFound { .. } => Some("check the path; patterns are expanded by the shell"),
-            Self::Directory { .. } => Some("name the session files in it, as in `folder/*.jsonl`"),
+            Self::Directory { .. } => Some(
+                "name the session files in it, as in `folder/*.jsonl`; `proctor import` walks folders",
+            ),
             Self::Empty { .. } | Self::NoConversation { .. } => {
                 Some("leave the file out; the product wrote nothing worth replaying")
             }
-            Self::UnknownFormat { .. } => {
-                Some("name the format with `--format`; `proctor import --help` lists them")
-            }
+            Self::UnknownFormat { .. } => Some(
+                "`proctor import --format NAME` reads it as that; `proctor import --help` lists the formats",
+            ),
             Self::NotJson { .. } => Some("session files are JSON or JSONL; unpack archives first"),
             Self::Utf16 { .. } => Some("convert the file to UTF-8"),
             Self::Json { .. } => {
@@ -281,6 +299,7 @@ impl ImportError {
             Self::TornLine { .. } => Some(
                 "the file was cut while it was written: make it again, or delete its last line",
             ),
+            Self::TooLarge { .. } => Some("split the file: one conversation per file"),
             Self::LongLine { .. } => Some("check that the file is one JSON object per line"),
             Self::Nesting { .. } => Some("delete the line: no product nests its records so deep"),
             Self::Utf8 { .. } => Some("the file is damaged at that byte: make it again"),

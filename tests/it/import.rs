@@ -17,6 +17,7 @@ use proctor::units::{ApiCallId, Timestamp};
 
 use crate::shared;
 
+mod chat;
 mod native;
 mod records;
 

@@ -9,15 +9,15 @@
 //! - drops what was recorded twice, and counts it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::sync::Arc;
 
 use super::ImportError;
-use super::lines::Lines;
 use crate::session::{
     CompactedTo, ContentBlock, Message, Recorded, RecordedCompaction, Role, Session, SessionParts,
-    Source, Tag,
+    Source, Tag, ToolSchema,
 };
-use crate::units::{ApiCallId, Timestamp, Usage};
+use crate::units::{ApiCallId, Timestamp, Tokens, Usage};
 
 /// What one record of the model's says.
 #[derive(Debug, Default)]
@@ -72,8 +72,23 @@ pub(super) struct Assembler {
     placed: BTreeMap<Arc<str>, usize>,
     compactions: Vec<RecordedCompaction>,
     always: Vec<Tag>,
+    /// What the recording says beside its messages.
+    pub(super) header: Header,
     /// What could not be used.
     pub(super) source: Source,
+}
+
+/// What a recording says beside its messages.
+#[derive(Debug, Default)]
+pub(super) struct Header {
+    /// The system prompt.
+    pub(super) system: Option<Arc<str>>,
+    /// The tools the agent was given.
+    pub(super) tools: Vec<ToolSchema>,
+    /// The model; without it, that of most calls.
+    pub(super) model: Option<String>,
+    /// The model's context window.
+    pub(super) context_window: Option<Tokens>,
 }
 
 impl Assembler {
@@ -218,7 +233,7 @@ impl Assembler {
     pub(super) fn finish(
         mut self,
         id: String,
-        lines: &Lines,
+        path: &Path,
     ) -> Result<Option<Session>, ImportError> {
         if self.flush() == 0 {
             return Ok(None);
@@ -249,14 +264,16 @@ impl Assembler {
             id,
             messages: messages.collect(),
             compactions: self.compactions,
-            model,
+            model: self.header.model.or(model),
+            system: self.header.system,
+            tools: self.header.tools,
+            context_window: self.header.context_window,
             source: self.source,
-            ..SessionParts::default()
         };
         match Session::new(parts) {
             Ok(session) => Ok(Some(session)),
             Err(source) => Err(ImportError::Session {
-                path: lines.path(),
+                path: path.to_owned(),
                 source,
             }),
         }

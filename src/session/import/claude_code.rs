@@ -25,6 +25,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
+use super::anthropic::blocks::{self, Speaker};
 use super::assemble::{AssistantRecord, UserRecord, add_counts, count};
 use super::lines::{Line, Lines, Strictness, head_lines};
 use super::{ImportError, Importer};
@@ -32,7 +33,7 @@ use crate::session::{ContentBlock, Session, Source, Tag};
 use crate::units::{ApiCallId, Timestamp};
 use attachments::{Attached, attached};
 use chain::{Chain, Entry, Said};
-use records::{ApiMessage, CompactMetadata, Record, Speaker};
+use records::{ApiMessage, CompactMetadata, Record};
 
 mod attachments;
 mod branches;
@@ -268,7 +269,7 @@ impl Recording {
             return Err(line.error("missing key `message`"));
         };
         let message: ApiMessage<'_> = line.parse_part(raw.get())?;
-        let blocks = records::blocks(message.content, speaker, &mut |what| {
+        let blocks = blocks::blocks(message.content, speaker, &mut |what| {
             count(&mut self.source.unknown, what);
         });
         Ok((message, blocks))
@@ -319,9 +320,10 @@ impl Recording {
             (Some(id), None) => Some(id),
             (None, request) => request.clone(),
         };
-        let usage = message.usage.filter(Value::is_object).map(|usage| {
-            records::usage(&usage, &mut |what| count(&mut self.source.warnings, what))
-        });
+        let usage = message
+            .usage
+            .filter(Value::is_object)
+            .map(|usage| blocks::usage(&usage, &mut |what| count(&mut self.source.warnings, what)));
         Ok(Said::Assistant(AssistantRecord {
             call: call.map(ApiCallId),
             model: message.model,
@@ -405,7 +407,7 @@ impl Recording {
                 side += 1;
                 format!("{id}-side-{side}")
             };
-            sessions.extend(assembler.finish(id, lines)?);
+            sessions.extend(assembler.finish(id, &lines.path())?);
         }
         if sessions.is_empty() {
             return Err(ImportError::NoConversation { path: lines.path() });

@@ -123,14 +123,7 @@ impl<'a> Lines<'a> {
 
     /// File stem and 6 hex digits of everything read so far: the id of the file's main session.
     pub(crate) fn session_id(&self) -> String {
-        let stem = self
-            .path
-            .file_stem()
-            .map(|stem| stem.to_string_lossy().into_owned())
-            .unwrap_or_default();
-        let hash = self.hasher.clone().finalize();
-        let [a, b, c] = [hash[0], hash[1], hash[2]];
-        format!("{}-{a:02x}{b:02x}{c:02x}", to_valid_id(&stem, 60))
+        session_id(self.path, self.hasher.clone())
     }
 
     /// The file's path.
@@ -198,6 +191,11 @@ impl<'a> Lines<'a> {
 }
 
 impl<'a> Line<'a> {
+    /// A line, or a JSON value over several lines of which `number` is the first.
+    pub(super) fn new(path: &'a Path, number: u64, text: &'a str) -> Self {
+        Self { path, number, text }
+    }
+
     /// Parses the line.
     pub(crate) fn parse<T: Deserialize<'a>>(&self) -> Result<T, ImportError> {
         self.parse_part(self.text)
@@ -216,8 +214,14 @@ impl<'a> Line<'a> {
                 .map_or(full.as_str(), |(problem, _)| problem)
                 .to_owned();
             let path = self.path.to_owned();
-            let line = self.number;
-            let column = before + error.column();
+            // A value may stand on several lines.
+            let before = self.text.get(..before).unwrap_or_default();
+            let breaks = before.matches('\n').count() + error.line().saturating_sub(1);
+            let line = self.number + breaks as u64;
+            let column = match error.line() {
+                0 | 1 => before.len() - before.rfind('\n').map_or(0, |at| at + 1) + error.column(),
+                _ => error.column(),
+            };
             match error.classify() {
                 serde_json::error::Category::Data => ImportError::Shape {
                     path,
@@ -257,6 +261,17 @@ impl<'a> Line<'a> {
     }
 }
 
+/// File stem and 6 hex digits of everything that was hashed: the id of the file's main session.
+pub(super) fn session_id(path: &Path, hasher: Sha256) -> String {
+    let stem = path
+        .file_stem()
+        .map(|stem| stem.to_string_lossy().into_owned())
+        .unwrap_or_default();
+    let hash = hasher.finalize();
+    let [a, b, c] = [hash[0], hash[1], hash[2]];
+    format!("{}-{a:02x}{b:02x}{c:02x}", to_valid_id(&stem, 60))
+}
+
 const BOM: &[u8] = b"\xef\xbb\xbf";
 
 /// The bytes without a byte-order mark.
@@ -279,7 +294,7 @@ fn is_json(bytes: &[u8]) -> bool {
 }
 
 /// How deep arrays and objects stand in each other; brackets in strings do not count.
-fn nesting(json: &[u8]) -> usize {
+pub(super) fn nesting(json: &[u8]) -> usize {
     let (mut depth, mut deepest, mut in_string, mut escaped) = (0usize, 0, false, false);
     for byte in json {
         if in_string {
@@ -308,7 +323,7 @@ fn nesting(json: &[u8]) -> usize {
 ///
 /// JavaScript cuts strings between the halves of a pair and writes the half as an escape, which
 /// no UTF-8 text can hold.
-fn mend_surrogates(json: &mut [u8]) -> bool {
+pub(super) fn mend_surrogates(json: &mut [u8]) -> bool {
     let unit = |json: &[u8], at: usize| -> Option<u32> {
         let escape = json.get(at..at + 6)?.strip_prefix(b"\\u")?;
         u32::from_str_radix(std::str::from_utf8(escape).ok()?, 16).ok()

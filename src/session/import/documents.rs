@@ -1,0 +1,152 @@
+//! Reads a file as a row of JSON values, one document over many lines or one value per line.
+//!
+//! Logs of API calls are written by everybody's own script, so the layout tells nothing. The file
+//! is read as a whole; what can be mended is mended and counted, as in [`Lines`](super::lines::Lines).
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, Read};
+use std::path::Path;
+
+use serde_json::value::RawValue;
+use sha2::{Digest, Sha256};
+
+use super::ImportError;
+use super::lines::{Line, MAX_NESTING, mend_surrogates, nesting, session_id, strip_bom};
+
+/// The largest file that is read as a whole.
+const MAX_FILE: u64 = 1 << 30;
+
+/// A file of JSON values, mended.
+pub(super) struct Documents<'a> {
+    path: &'a Path,
+    text: String,
+    /// File stem and 6 hex digits of the content.
+    pub(super) id: String,
+    /// What was mended, in words, with counts.
+    pub(super) warnings: BTreeMap<String, u64>,
+}
+
+impl<'a> Documents<'a> {
+    /// Reads all of `input`, which `path` names in errors.
+    pub(super) fn read(path: &'a Path, input: &mut dyn BufRead) -> Result<Self, ImportError> {
+        let mut bytes = Vec::new();
+        let read = input.take(MAX_FILE + 1).read_to_end(&mut bytes);
+        read.map_err(|source| ImportError::Io {
+            path: path.to_owned(),
+            source,
+        })?;
+        if bytes.len() as u64 > MAX_FILE {
+            return Err(ImportError::TooLarge {
+                path: path.to_owned(),
+                limit: MAX_FILE,
+            });
+        }
+        let mut hasher = Sha256::new();
+        hasher.update(&bytes);
+        let id = session_id(path, hasher);
+        let mut warnings = BTreeMap::new();
+        let mut warn = |what: &str| *warnings.entry(what.to_owned()).or_default() += 1;
+        let mut bytes = strip_bom(&bytes).to_vec();
+        if mend_surrogates(&mut bytes) {
+            warn("a text was cut within a character; the half was replaced");
+        }
+        let text = String::from_utf8(bytes).unwrap_or_else(|error| {
+            warn("the file is not UTF-8; the bad bytes were replaced");
+            String::from_utf8_lossy(error.as_bytes()).into_owned()
+        });
+        if text.trim_ascii().is_empty() {
+            return Err(ImportError::Empty {
+                path: path.to_owned(),
+            });
+        }
+        Ok(Self {
+            path,
+            text,
+            id,
+            warnings,
+        })
+    }
+
+    /// The values, each with the line it starts on, and whether the last one was cut and left out.
+    pub(super) fn values(&self) -> Result<(Vec<Line<'_>>, bool), ImportError> {
+        let mut values = Vec::new();
+        let stream = serde_json::Deserializer::from_str(&self.text).into_iter::<&RawValue>();
+        let (mut number, mut counted) = (1, 0);
+        for value in stream {
+            let value = match value {
+                Ok(value) => value.get(),
+                Err(error) if error.is_eof() && !values.is_empty() => return Ok((values, true)),
+                Err(error) if error.is_eof() => {
+                    return Err(ImportError::TornLine {
+                        path: self.path.to_owned(),
+                        line: error.line() as u64,
+                    });
+                }
+                Err(error) => {
+                    let full = error.to_string();
+                    let problem = full.rsplit_once(" at line ").map_or(&*full, |it| it.0);
+                    return Err(ImportError::Json {
+                        path: self.path.to_owned(),
+                        line: error.line() as u64,
+                        column: error.column(),
+                        problem: problem.to_owned(),
+                    });
+                }
+            };
+            let start = value.as_ptr().addr() - self.text.as_ptr().addr();
+            let between = self.text.get(counted..start).unwrap_or_default();
+            number += between.matches('\n').count() as u64;
+            counted = start;
+            if nesting(value.as_bytes()) > MAX_NESTING {
+                return Err(ImportError::Nesting {
+                    path: self.path.to_owned(),
+                    line: number,
+                    limit: MAX_NESTING,
+                });
+            }
+            values.push(Line::new(self.path, number, value));
+        }
+        Ok((values, false))
+    }
+
+    /// The file's path.
+    pub(super) fn path(&self) -> &Path {
+        self.path
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(bytes: &[u8], expected: Result<&[&str], &str>) {
+        let mut input = bytes;
+        let read = Documents::read(Path::new("a.json"), &mut input);
+        let shown = read.and_then(|documents| {
+            let (values, cut) = documents.values()?;
+            let line = |line: &Line<'_>| format!("{}:{}", line.number, line.text);
+            let mut shown: Vec<String> = values.iter().map(line).collect();
+            shown.extend(cut.then(|| "cut".to_owned()));
+            Ok(shown)
+        });
+        match (shown, expected) {
+            (Ok(shown), Ok(expected)) => assert_eq!(shown, expected),
+            (Err(error), Err(expected)) => assert!(error.to_string().contains(expected), "{error}"),
+            (shown, expected) => panic!("got {shown:?}, expected {expected:?}"),
+        }
+    }
+
+    #[test]
+    fn values_are_found_however_they_are_laid_out() {
+        check(b"\xef\xbb\xbf{}\r\n\n[1]", Ok(&["1:{}", "3:[1]"]));
+        check(b"[\n 1\n]\n{}{}", Ok(&["1:[\n 1\n]", "4:{}", "4:{}"]));
+        check(b"{}\n{\"a\":", Ok(&["1:{}", "cut"]));
+        check(b"{\n\"a\":", Err("line 2: the file ends within"));
+        check(b"{}\n{]\n{}", Err("line 2, column 2"));
+        check(b" \n", Err("is empty"));
+        check(b"\"\xff\\ud83d\"", Ok(&["1:\"\u{fffd}\\ufffd\""]));
+        let bomb = [[b'['; 129], [b']'; 129]].concat();
+        check(&bomb, Err("line 1: JSON nested deeper than 128"));
+    }
+}

@@ -1,0 +1,219 @@
+//! OpenAI's chat completions API, and everything that speaks its language: requests, LiteLLM's
+//! completion logs, training rows, bare lists of messages.
+//!
+//! Rules of this format, beside those every importer shares:
+//! - Leading `system` and `developer` messages are the system prompt.
+//! - `tool` messages are results, and stand in one user message together with what the user says
+//!   before the next call.
+//! - Arguments are JSON in a string, and are kept as written; where they are no JSON, they are
+//!   kept as a JSON string and counted.
+//! - `prompt_tokens` includes what was read from the cache, and is split.
+//! - The older `function_call` names no id: calls and results are paired by order.
+
+use std::io::BufRead;
+use std::path::Path;
+use std::sync::Arc;
+
+use serde_json::value::RawValue;
+
+use super::assemble::{Assembler, AssistantRecord, UserRecord};
+use super::conversations::{self, Conversation, Object, keep_unread, speaker_of, system_text};
+use super::sketch::{Api, api_of};
+use super::{ImportError, Importer};
+use crate::session::{ContentBlock, Session, Tag, ToolResult};
+use crate::units::{ApiCallId, Timestamp};
+use parts::{Unnamed, content, reasoning, refusal, tool_uses, usage};
+
+mod parts;
+
+/// Reads conversations in the shape of the chat completions API.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct OpenAiChat;
+
+const FORMAT: &str = "openai-chat";
+
+impl Importer for OpenAiChat {
+    fn format(&self) -> &'static str {
+        FORMAT
+    }
+
+    fn detect(&self, head: &[u8]) -> bool {
+        api_of(head) == Some(Api::OpenAiChat)
+    }
+
+    fn import(&self, path: &Path, input: &mut dyn BufRead) -> Result<Vec<Session>, ImportError> {
+        conversations::sessions(FORMAT, path, input, |conversation, assembler| {
+            Reading {
+                assembler,
+                unnamed: Unnamed::default(),
+                system: Vec::new(),
+            }
+            .read(conversation);
+        })
+    }
+}
+
+/// What the model said at the top of a log, beside the messages.
+#[derive(Default)]
+struct Call<'a> {
+    id: Option<ApiCallId>,
+    model: Option<Arc<str>>,
+    usage: Option<&'a RawValue>,
+    time: Option<Timestamp>,
+}
+
+struct Reading<'r> {
+    assembler: &'r mut Assembler,
+    unnamed: Unnamed,
+    system: Vec<ContentBlock>,
+}
+
+impl Reading<'_> {
+    fn read(mut self, conversation: Conversation<'_>) {
+        let Conversation {
+            mut around,
+            messages,
+        } = conversation;
+        around.header(self.assembler);
+        let time = around.take_time("timestamp", self.assembler);
+        let response = around.take_object("response");
+        // Counters beside messages without a response are those of the last message.
+        let usage = match &response {
+            Some(_) => None,
+            None => around.take("usage"),
+        };
+        let last = messages.len().saturating_sub(1);
+        for (at, raw) in messages.into_iter().enumerate() {
+            let call = Call {
+                usage: usage.filter(|_| at == last),
+                ..Call::default()
+            };
+            self.message(raw, call);
+        }
+        if let Some(mut response) = response {
+            self.response(&mut response, time);
+            response.count_left("response key", self.assembler);
+        }
+        let system = std::mem::take(&mut self.system);
+        self.assembler.header.system = system_text(&system, self.assembler);
+        around.count_left("key", self.assembler);
+    }
+
+    /// The first choice of a response; there is one unless several were asked for.
+    fn response(&mut self, response: &mut Object<'_>, time: Option<Timestamp>) {
+        let created = response.take_time("created", self.assembler);
+        let call = Call {
+            id: response.take_text("id").map(ApiCallId),
+            model: response.take_text("model"),
+            usage: response.take("usage"),
+            time: time.or(created),
+        };
+        let choices = response.take_list("choices").unwrap_or_default();
+        for _ in choices.iter().skip(1) {
+            self.assembler
+                .warn("a response has a second choice, which is left out");
+        }
+        let message = choices
+            .first()
+            .and_then(|choice| Object::read(choice)?.take_object("message"));
+        match message {
+            Some(message) => self.assistant(message, call),
+            None => self.assembler.skip("response without a message"),
+        }
+    }
+
+    fn message(&mut self, raw: &RawValue, call: Call<'_>) {
+        let Some(mut object) = Object::read(raw) else {
+            return keep_unread("malformed", raw, self.assembler);
+        };
+        let role = object.take_text("role");
+        let role = role.as_deref();
+        if role != Some("assistant") && call.usage.is_some() {
+            self.assembler.skip("usage without a response");
+        }
+        match role {
+            Some("system" | "developer") if self.assembler.is_empty() => {
+                let blocks = content(object.take("content"), self.assembler);
+                self.system.extend(blocks);
+                object.count_left("message key", self.assembler);
+            }
+            Some("system" | "developer") => {
+                let what = "a system message within the conversation is kept as the user's";
+                self.assembler.warn(what);
+                self.user(object, &[Tag::Meta]);
+            }
+            Some("user") => self.user(object, &[]),
+            Some("assistant") => self.assistant(object, call),
+            Some("tool" | "function") => self.tool(object),
+            Some(role) => keep_unread(role, raw, self.assembler),
+            None => keep_unread("without role", raw, self.assembler),
+        }
+    }
+
+    fn user(&mut self, mut object: Object<'_>, tags: &[Tag]) {
+        let blocks = content(object.take("content"), self.assembler);
+        let tags = match tags {
+            [] => speaker_of(&blocks),
+            tags => tags.to_vec(),
+        };
+        let timestamp = object.take_time("timestamp", self.assembler);
+        object.count_left("message key", self.assembler);
+        self.assembler.user(
+            None,
+            UserRecord {
+                blocks,
+                timestamp,
+                tags,
+            },
+        );
+    }
+
+    fn tool(&mut self, mut object: Object<'_>) {
+        let name = object.take_text("name");
+        let id = object.take_text("tool_call_id").unwrap_or_else(|| {
+            let what = "a tool result does not say what it answers; it was paired by order";
+            self.assembler.warn(what);
+            self.unnamed.answered(name.as_deref())
+        });
+        let content = match object.take("content") {
+            Some(raw) if raw.get() == "\"\"" => vec![ContentBlock::Text("".into())],
+            content => parts::content(content, self.assembler),
+        };
+        let result = ContentBlock::ToolResult(ToolResult {
+            tool_use_id: id,
+            content,
+            is_error: false,
+        });
+        let timestamp = object.take_time("timestamp", self.assembler);
+        object.count_left("message key", self.assembler);
+        self.assembler.user(
+            None,
+            UserRecord {
+                blocks: vec![result],
+                timestamp,
+                tags: Vec::new(),
+            },
+        );
+    }
+
+    fn assistant(&mut self, mut object: Object<'_>, call: Call<'_>) {
+        let mut blocks = reasoning(&mut object, self.assembler);
+        blocks.extend(content(object.take("content"), self.assembler));
+        blocks.extend(refusal(&mut object));
+        blocks.extend(tool_uses(&mut object, &mut self.unnamed, self.assembler));
+        let own = object.take("usage").or(call.usage);
+        let usage = own.and_then(|raw| usage(raw, self.assembler));
+        let own_time = object.take_time("timestamp", self.assembler);
+        let record = AssistantRecord {
+            call: call.id,
+            model: call.model.or_else(|| object.take_text("model")),
+            blocks,
+            usage,
+            timestamp: own_time.or(call.time),
+            tags: Vec::new(),
+        };
+        object.take("role");
+        object.count_left("message key", self.assembler);
+        self.assembler.assistant(None, record);
+    }
+}

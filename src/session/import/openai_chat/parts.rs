@@ -1,0 +1,231 @@
+//! The parts of a chat message: content, reasoning, tool calls; and what a call cost.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::session::import::anthropic::blocks::{self, Speaker};
+use crate::session::import::assemble::{Assembler, count};
+use crate::session::import::conversations::Object;
+use crate::session::import::tool_names::class_of;
+use crate::session::{ContentBlock, Image, JsonText, Opaque, Thinking, ToolUse};
+use crate::units::{Tokens, Usage};
+
+/// Types of parts that the provider documents and Proctor keeps as they are.
+const KNOWN_OPAQUE: &[&str] = &["refusal", "input_audio", "file"];
+
+/// The blocks of a message's `content`: a string, a list of parts, or nothing.
+pub(super) fn content(raw: Option<&RawValue>, assembler: &mut Assembler) -> Vec<ContentBlock> {
+    let Some(raw) = raw else {
+        return Vec::new();
+    };
+    if let Ok(text) = serde_json::from_str::<Arc<str>>(raw.get()) {
+        let text = Some(text).filter(|text| !text.is_empty());
+        return text.map(ContentBlock::Text).into_iter().collect();
+    }
+    match serde_json::from_str::<Vec<&RawValue>>(raw.get()) {
+        Ok(parts) => parts.into_iter().map(|raw| part(raw, assembler)).collect(),
+        Err(_) => vec![unknown("content", raw, assembler)],
+    }
+}
+
+#[derive(Deserialize)]
+struct Part<'a> {
+    r#type: Option<Arc<str>>,
+    text: Option<Arc<str>>,
+    #[serde(borrow)]
+    image_url: Option<&'a RawValue>,
+}
+
+fn part(raw: &RawValue, assembler: &mut Assembler) -> ContentBlock {
+    if let Ok(text) = serde_json::from_str::<Arc<str>>(raw.get()) {
+        return ContentBlock::Text(text);
+    }
+    let Ok(part) = serde_json::from_str::<Part<'_>>(raw.get()) else {
+        return unknown("malformed", raw, assembler);
+    };
+    let kind = part.r#type.unwrap_or_else(|| "untyped".into());
+    let read = match &*kind {
+        "text" => part.text.map(ContentBlock::Text),
+        "image_url" => part.image_url.map(|source| {
+            ContentBlock::Image(Image {
+                source: JsonText::from(source),
+            })
+        }),
+        known if KNOWN_OPAQUE.contains(&known) => Some(kept(&kind, raw)),
+        _ => None,
+    };
+    read.unwrap_or_else(|| unknown(&kind, raw, assembler))
+}
+
+fn kept(kind: &str, raw: &RawValue) -> ContentBlock {
+    ContentBlock::Opaque(Opaque {
+        kind: kind.into(),
+        json: JsonText::from(raw),
+    })
+}
+
+fn unknown(kind: &str, raw: &RawValue, assembler: &mut Assembler) -> ContentBlock {
+    count(&mut assembler.source.unknown, &format!("block {kind}"));
+    kept(kind, raw)
+}
+
+/// What the model thought, where a provider shows it: blocks with signatures, or a text.
+pub(super) fn reasoning(object: &mut Object<'_>, assembler: &mut Assembler) -> Vec<ContentBlock> {
+    let text = object.take_text("reasoning_content");
+    if let Some(raw) = object.take("thinking_blocks") {
+        // The text repeats the blocks.
+        let unknown = &mut assembler.source.unknown;
+        return blocks::blocks(Some(raw), Speaker::Assistant, &mut |what| {
+            count(unknown, what);
+        });
+    }
+    let text = text.filter(|text| !text.is_empty());
+    let signature = None;
+    text.map(|text| ContentBlock::Thinking(Thinking { text, signature }))
+        .into_iter()
+        .collect()
+}
+
+/// The model's refusal, where it is a key of the message; kept as the part it would be.
+pub(super) fn refusal(object: &mut Object<'_>) -> Option<ContentBlock> {
+    let refusal = object.take_text("refusal")?;
+    let json = serde_json::json!({"type": "refusal", "refusal": &*refusal});
+    Some(ContentBlock::Opaque(Opaque {
+        kind: "refusal".into(),
+        json: JsonText::of(&json),
+    }))
+}
+
+/// Calls that were made without an id, until they are answered.
+#[derive(Debug, Default)]
+pub(super) struct Unnamed {
+    made: usize,
+    orphans: usize,
+    open: VecDeque<(Arc<str>, Arc<str>)>,
+}
+
+impl Unnamed {
+    /// An id for a call to `tool`.
+    fn called(&mut self, tool: &Arc<str>) -> Arc<str> {
+        self.made += 1;
+        let id: Arc<str> = format!("unnamed-call-{}", self.made).into();
+        self.open.push_back((id.clone(), tool.clone()));
+        id
+    }
+
+    /// The id of the first open call to `tool`, or of the first one at all.
+    pub(super) fn answered(&mut self, tool: Option<&str>) -> Arc<str> {
+        let same = |(_, name): &(Arc<str>, Arc<str>)| Some(&**name) == tool;
+        let at = self.open.iter().position(same).unwrap_or(0);
+        self.open.remove(at).map_or_else(
+            || {
+                self.orphans += 1;
+                format!("unnamed-result-{}", self.orphans).into()
+            },
+            |(id, _)| id,
+        )
+    }
+}
+
+/// The tool uses of a message: `tool_calls`, and the older `function_call`.
+pub(super) fn tool_uses(
+    object: &mut Object<'_>,
+    unnamed: &mut Unnamed,
+    assembler: &mut Assembler,
+) -> Vec<ContentBlock> {
+    let mut uses = Vec::new();
+    for raw in object.take_list("tool_calls").into_iter().flatten() {
+        let tool_use = Object::read(raw).and_then(|mut call| {
+            let id = call.take_text("id").filter(|id| !id.is_empty());
+            let function = call.take_object("function");
+            let function = function.or_else(|| call.take_object("custom"))?;
+            tool_use(id, function, unnamed, assembler)
+        });
+        uses.push(match tool_use {
+            Some(tool_use) => ContentBlock::ToolUse(tool_use),
+            None => unknown("tool_call", raw, assembler),
+        });
+    }
+    if let Some(function) = object.take_object("function_call") {
+        let tool_use = tool_use(None, function, unnamed, assembler);
+        uses.extend(tool_use.map(ContentBlock::ToolUse));
+    }
+    uses
+}
+
+fn tool_use(
+    id: Option<Arc<str>>,
+    mut function: Object<'_>,
+    unnamed: &mut Unnamed,
+    assembler: &mut Assembler,
+) -> Option<ToolUse> {
+    let name = function.take_text("name")?;
+    // A custom tool takes text, which need not be JSON.
+    let input = function.take_text("input");
+    let input = match input {
+        Some(text) => JsonText::string(&text),
+        None => arguments(&mut function, assembler),
+    };
+    Some(ToolUse {
+        id: id.unwrap_or_else(|| unnamed.called(&name)),
+        class: class_of(&name),
+        name,
+        input,
+    })
+}
+
+fn arguments(function: &mut Object<'_>, assembler: &mut Assembler) -> JsonText {
+    if let Some(text) = function.take_text("arguments") {
+        return JsonText::parse(&text).unwrap_or_else(|_| {
+            assembler.warn("tool arguments are no JSON; they are kept as a string");
+            JsonText::string(&text)
+        });
+    }
+    if let Some(raw) = function.take("arguments") {
+        assembler.warn("tool arguments stand as JSON, not as a string");
+        JsonText::from(raw)
+    } else {
+        assembler.warn("a tool call has no arguments");
+        JsonText::string("")
+    }
+}
+
+/// The counters of a call. The prompt's includes what was read from and written to the cache.
+pub(super) fn usage(raw: &RawValue, assembler: &mut Assembler) -> Option<Usage> {
+    let value: Value = serde_json::from_str(raw.get()).ok()?;
+    if !value.is_object() {
+        return None;
+    }
+    let mut counter = |pointers: &[&str]| {
+        let mut found = pointers.iter().filter_map(|at| value.pointer(at));
+        let found = found.find(|value| !value.is_null())?;
+        let count = found.as_u64();
+        if count.is_none() {
+            assembler.warn("a usage counter is no count and was taken as zero");
+        }
+        count
+    };
+    let prompt = counter(&["/prompt_tokens"]).unwrap_or_default();
+    let read = counter(&[
+        "/prompt_tokens_details/cached_tokens",
+        "/cache_read_input_tokens",
+        "/prompt_cache_hit_tokens",
+    ]);
+    let read = read.unwrap_or_default();
+    let written = counter(&["/cache_creation_input_tokens"]).unwrap_or_default();
+    let output = counter(&["/completion_tokens"]).unwrap_or_default();
+    if read.saturating_add(written) > prompt {
+        assembler.warn("a usage counts more cached tokens than the prompt has");
+    }
+    Some(Usage {
+        input_uncached: Tokens(prompt.saturating_sub(read).saturating_sub(written)),
+        cache_write_5m: Tokens(written),
+        cache_write_1h: Tokens::ZERO,
+        cache_read: Tokens(read),
+        output: Tokens(output),
+    })
+}

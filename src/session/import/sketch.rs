@@ -1,0 +1,381 @@
+//! Tells from a file's first bytes whether it is a log of API calls, and of whose API.
+//!
+//! The bytes may be cut anywhere, and the layout may be anything: what is there is closed where it
+//! was cut and looked at as JSON. Other products keep messages in similar shapes; the keys that
+//! only they have are listed here, so that their files are left to their own importers.
+
+use serde_json::{Map, Value};
+
+/// Whose API a conversation was held with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Api {
+    /// Anthropic's messages API.
+    Anthropic,
+    /// OpenAI's chat completions API, or one that speaks its language. Also where nothing tells:
+    /// plain texts have the same shape in both.
+    OpenAiChat,
+}
+
+/// The API of the file's conversations, or none if it holds something else.
+pub(super) fn api_of(head: &[u8]) -> Option<Api> {
+    let values = values(head);
+    let mut signs = Signs::default();
+    for value in values.iter().take(SEEN) {
+        signs.value(value, true)?;
+    }
+    if signs.messages == 0 && signs.anthropic == 0 && signs.openai == 0 {
+        return None;
+    }
+    Some(if signs.anthropic > signs.openai {
+        Api::Anthropic
+    } else {
+        Api::OpenAiChat
+    })
+}
+
+/// How many values, conversations and messages are looked at.
+const SEEN: usize = 50;
+
+/// How deep JSON may be nested to be looked at.
+const DEEPEST: usize = 60;
+
+/// No role and no type is longer: a cut text of more bytes is surely none of them.
+const KEYWORD: usize = 40;
+
+/// Keys beside messages that tell another product's format.
+const FOREIGN: &[&str] = &[
+    "eval",
+    "history",
+    "info",
+    "parentUuid",
+    "projectHash",
+    "samples",
+    "sessionId",
+    "simulations",
+    "traj",
+    "trajectory",
+    "trajectory_format",
+];
+
+/// Keys of messages that tell another product's format.
+const FOREIGN_IN_MESSAGE: &[&str] = &[
+    "action",
+    "agent",
+    "extra",
+    "lc",
+    "metrics",
+    "modelInfo",
+    "observation",
+    "parentUuid",
+    "parts",
+    "ts",
+    "turn_idx",
+    "uuid",
+];
+
+/// What was found so far. A method returns none where the file is surely something else.
+#[derive(Default)]
+struct Signs {
+    messages: usize,
+    anthropic: usize,
+    openai: usize,
+}
+
+impl Signs {
+    fn value(&mut self, value: &Value, may_be_list: bool) -> Option<()> {
+        match value {
+            Value::Array(items) if may_be_list => {
+                let in_lists = items.first().is_some_and(Value::is_array);
+                for item in items.iter().take(SEEN) {
+                    match item {
+                        Value::Array(messages) if in_lists => self.messages(messages)?,
+                        item => self.value(item, false)?,
+                    }
+                }
+                Some(())
+            }
+            Value::Object(object) if is_message(object) => self.message(object),
+            Value::Object(object) => self.around(object),
+            Value::Null
+            | Value::Bool(_)
+            | Value::Number(_)
+            | Value::String(_)
+            | Value::Array(_) => None,
+        }
+    }
+
+    fn messages(&mut self, messages: &[Value]) -> Option<()> {
+        for message in messages.iter().take(SEEN) {
+            self.message(message.as_object()?)?;
+        }
+        Some(())
+    }
+
+    /// A conversation with what stands beside it.
+    fn around(&mut self, object: &Map<String, Value>) -> Option<()> {
+        if FOREIGN.iter().any(|key| object.contains_key(*key)) {
+            return None;
+        }
+        let has = |key: &str| object.contains_key(key);
+        let is_request = has("model") || has("messages") || has("max_tokens");
+        if !is_request && !has("tools") {
+            return None;
+        }
+        if let Some(messages) = object.get("messages") {
+            self.messages(messages.as_array()?)?;
+        }
+        self.anthropic += usize::from(has("system") && is_request);
+        self.anthropic += usize::from(has("anthropic_version"));
+        for tool in object
+            .get("tools")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+        {
+            self.anthropic += usize::from(tool.get("input_schema").is_some());
+            self.openai += usize::from(tool.get("function").is_some());
+        }
+        self.openai += usize::from(has("functions"));
+        for usage in [
+            object.get("usage"),
+            object.get("response").and_then(|it| it.get("usage")),
+        ] {
+            let counts = |key| usage.and_then(|usage| usage.get(key)).is_some();
+            self.anthropic += usize::from(counts("input_tokens"));
+            self.openai += usize::from(counts("prompt_tokens"));
+        }
+        Some(())
+    }
+
+    fn message(&mut self, message: &Map<String, Value>) -> Option<()> {
+        if FOREIGN_IN_MESSAGE
+            .iter()
+            .any(|key| message.contains_key(*key))
+        {
+            return None;
+        }
+        match message.get("role").map(Value::as_str) {
+            // The message was cut before its role.
+            None if message.contains_key("content") => {}
+            None if message.is_empty() => return Some(()),
+            Some(Some("user" | "assistant")) => {}
+            Some(Some("system" | "developer" | "tool" | "function")) => self.openai += 1,
+            None | Some(_) => return None,
+        }
+        self.messages += 1;
+        for key in [
+            "tool_call_id",
+            "function_call",
+            "refusal",
+            "reasoning_content",
+        ] {
+            self.openai += usize::from(message.contains_key(key));
+        }
+        self.anthropic += usize::from(message.contains_key("stop_reason"));
+        for call in message
+            .get("tool_calls")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+        {
+            // Other products have the calls flat.
+            if call.get("name").is_some() || call.get("args").is_some() {
+                return None;
+            }
+            self.openai += 1;
+        }
+        match message.get("content") {
+            Some(Value::Array(parts)) => {
+                for part in parts.iter().take(SEEN) {
+                    self.part(part)?;
+                }
+            }
+            Some(Value::Null) => self.openai += 1,
+            Some(Value::String(_)) | None => {}
+            Some(Value::Bool(_) | Value::Number(_) | Value::Object(_)) => return None,
+        }
+        Some(())
+    }
+
+    fn part(&mut self, part: &Value) -> Option<()> {
+        match part.get("type").and_then(Value::as_str) {
+            // Items of the responses API, and of the AI SDK.
+            Some("input_text" | "output_text" | "tool-call" | "tool-result") => return None,
+            Some(
+                "tool_use" | "tool_result" | "thinking" | "redacted_thinking" | "document"
+                | "image" | "server_tool_use" | "search_result",
+            ) => self.anthropic += 1,
+            Some("image_url" | "input_audio" | "refusal" | "file") => self.openai += 1,
+            Some(_) | None => {}
+        }
+        Some(())
+    }
+}
+
+/// Whether an object is a message rather than something that holds messages.
+fn is_message(object: &Map<String, Value>) -> bool {
+    !object.contains_key("messages") && object.contains_key("role")
+}
+
+/// The JSON values that the bytes hold; one that was cut is closed.
+fn values(head: &[u8]) -> Vec<Value> {
+    let text = String::from_utf8_lossy(super::lines::strip_bom(head));
+    let closed = close(&text).unwrap_or_default();
+    serde_json::Deserializer::from_str(&closed)
+        .into_iter::<Value>()
+        .map_while(Result::ok)
+        .collect()
+}
+
+/// The text up to where it can be closed, and closed; none if it is nested too deep.
+fn close(text: &str) -> Option<String> {
+    let bytes = text.as_bytes();
+    let mut open: Vec<u8> = Vec::new();
+    // Where the text can be closed, and with what.
+    let mut whole = (0, Vec::new());
+    let (mut in_string, mut begins, mut escaped, mut escape_at) = (false, 0, false, 0);
+    let mut key_follows = false;
+    for (at, byte) in bytes.iter().enumerate() {
+        if in_string {
+            match byte {
+                _ if escaped => escaped = false,
+                b'\\' => (escaped, escape_at) = (true, at),
+                b'"' => {
+                    in_string = false;
+                    if !key_follows {
+                        whole = (at + 1, open.clone());
+                    }
+                }
+                _ => {}
+            }
+            continue;
+        }
+        match byte {
+            b'"' => (in_string, begins) = (true, at),
+            b'{' | b'[' => {
+                open.push(*byte);
+                key_follows = *byte == b'{';
+                whole = (at + 1, open.clone());
+            }
+            b'}' | b']' => {
+                open.pop();
+                key_follows = false;
+                whole = (at + 1, open.clone());
+            }
+            b',' => {
+                key_follows = open.last() == Some(&b'{');
+                whole = (at, open.clone());
+            }
+            b':' => key_follows = false,
+            _ => {}
+        }
+        if open.len() > DEEPEST {
+            return None;
+        }
+    }
+    let mut closed;
+    if in_string && !key_follows && bytes.len() > begins + KEYWORD {
+        // A text is closed before an escape that may have been cut.
+        let recent = escape_at + 6 > bytes.len() && escape_at > whole.0;
+        let end = if recent { escape_at } else { bytes.len() };
+        closed = text.get(..end)?.to_owned();
+        closed.push('"');
+        whole.1 = open;
+    } else {
+        closed = text.get(..whole.0)?.to_owned();
+    }
+    for bracket in whole.1.iter().rev() {
+        closed.push(if *bracket == b'{' { '}' } else { ']' });
+    }
+    Some(closed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expected: Option<Api>) {
+        assert_eq!(api_of(text.as_bytes()), expected, "{text}");
+    }
+
+    #[test]
+    fn each_api_is_told_by_what_only_it_has() {
+        let anthropic = Some(Api::Anthropic);
+        let openai = Some(Api::OpenAiChat);
+        check(
+            r#"{"system":"s","messages":[{"role":"user","content":"a"}]}"#,
+            anthropic,
+        );
+        check(
+            r#"[{"role":"user","content":[{"type":"tool_result"}]}]"#,
+            anthropic,
+        );
+        check(
+            r#"{"tools":[{"name":"a","input_schema":{}}],"messages":[]}"#,
+            anthropic,
+        );
+        check(r#"[{"role":"user","content":"a"}]"#, openai);
+        check(r#"[{"role":"system","content":"a"}]"#, openai);
+        check(r#"[[{"role":"user","content":"a"}],[]]"#, openai);
+        check(
+            "{\"role\":\"user\",\"content\":\"a\"}\n{\"role\":\"tool\"}",
+            openai,
+        );
+        check(
+            r#"{"messages":[{"role":"assistant","content":null}]}"#,
+            openai,
+        );
+        for other in [
+            "",
+            "{}",
+            "[]",
+            "7",
+            "[7]",
+            "[[[[",
+            r#"{"type":"user","message":{"role":"user"}}"#,
+            r#"{"sessionId":"s","messages":[{"role":"user","content":"a"}]}"#,
+            r#"[{"role":"user","content":"a","ts":1}]"#,
+            r#"{"messages":[{"role":"assistant","tool_calls":[{"name":"a","args":{}}]}]}"#,
+            r#"{"messages":[{"role":"user","content":[{"type":"input_text"}]}]}"#,
+            r#"{"type":"message","role":"user","content":[{"type":"output_text"}]}"#,
+            r#"[{"role":"model","parts":[]}]"#,
+        ] {
+            check(other, None);
+        }
+        check(&"[".repeat(60_000), None);
+    }
+
+    #[test]
+    fn a_file_is_told_wherever_its_head_is_cut() {
+        let long = "é\\n\\u00e9".repeat(20);
+        for (text, api, from) in [
+            (
+                format!(r#"{{"model":"m","system":"{long}","messages":[{{"role":"user"}}]}}"#),
+                Api::Anthropic,
+                24 + KEYWORD,
+            ),
+            (
+                format!(
+                    r#"{{"messages":[{{"content":[{{"type":"text","text":"{long}"}}],"role":"user"}}]}}"#
+                ),
+                Api::OpenAiChat,
+                40,
+            ),
+            (
+                format!(r#"{{"tools":[{{"type":"function","function":{{"name":"{long}"}}}}]}}"#),
+                Api::OpenAiChat,
+                50,
+            ),
+        ] {
+            for cut in from..text.len() {
+                assert_eq!(
+                    api_of(&text.as_bytes()[..cut]),
+                    Some(api),
+                    "{}",
+                    &text[..text.floor_char_boundary(cut)]
+                );
+            }
+        }
+    }
+}
