@@ -21,6 +21,7 @@ use crate::probe::{Item, Probe};
 use crate::record::{
     ActionSupport, AnswerRecord, Arm, CellRecord, CompactionEvent, End, FailureEvent,
 };
+use crate::session::wire::Provider;
 use crate::session::{Message, RecordedCompaction, Session, ToolSchema};
 use crate::step::drive;
 use crate::strategy::situation::{Overflow, Situation};
@@ -83,6 +84,13 @@ impl PreparedSession {
             entries,
             fixed,
         })
+    }
+
+    /// The same, with prompts checked by the rules of this provider instead of Anthropic's.
+    #[must_use]
+    pub fn sent_to(mut self, provider: Provider) -> Self {
+        self.watched.provider = provider;
+        self
     }
 
     /// The session.

@@ -255,7 +255,10 @@ fn manifest_of(scenario: &Scenario, sessions: Vec<SessionEntry>) -> Manifest {
         repeats: scenario.repeats,
     };
     let bytes = serde_json::to_vec(&manifest).unwrap_or_default();
-    let exact = format!("{:?} {:?}", scenario.window, scenario.trigger);
+    let exact = format!(
+        "{:?} {:?} {}",
+        scenario.window, scenario.trigger, scenario.provider
+    );
     manifest.fingerprint = ContentHash::of_parts([&bytes[..], exact.as_bytes()]).hex(16);
     manifest
 }
@@ -460,7 +463,8 @@ fn run_cell<'a>(
             loaded.session.clone(),
             loaded.counts.clone(),
             loaded.probes.clone(),
-        )?;
+        )?
+        .sent_to(plan.scenario.provider);
         Ok((prepared, models_of(&plan.scenario, loaded)))
     });
     let (prepared, models) = made.as_ref()?;

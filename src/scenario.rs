@@ -7,6 +7,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use crate::session::synthetic::{FAMILIES, Length, Recipe};
+use crate::session::wire::Provider;
 use crate::settings::{Place, Reader, Setting, SettingError, Table, Value, with_suggestion};
 use crate::strategy::StrategySpec;
 use crate::strategy::trigger::{Condition, Trigger};
@@ -30,6 +31,8 @@ pub struct Scenario {
     pub counter: String,
     /// Repeats of each cell.
     pub repeats: u32,
+    /// Whose rules prompts are checked by.
+    pub provider: Provider,
     /// The window of each session.
     pub window: WindowSetting,
     /// When the controls compact.
@@ -126,6 +129,10 @@ impl Scenario {
             .choice("counter", &counters)?
             .unwrap_or("o200k")
             .to_owned();
+        let provider = match reader.choice("provider", &Provider::ALL.map(Provider::name))? {
+            Some("openai") => Provider::OpenAi,
+            _ => Provider::Anthropic,
+        };
         let repeats = small(reader.whole("repeats", 1, 1_000)?.unwrap_or(1));
         let (window, trigger) = read_window(reader.table("window")?)?;
         let reader_setting = read_models(reader.table("models")?)?;
@@ -161,6 +168,7 @@ impl Scenario {
             seed,
             counter,
             repeats,
+            provider,
             window,
             trigger,
             sessions,
@@ -396,6 +404,8 @@ mod tests {
         );
         check("[[sessions]]\npath = 'a'", "the scenario names no strategy");
         check("name = '../x'", "`name` must be");
+        check("provider = 'opnai'", "line 1: ");
+        check(&format!("provider = 'openai'\n{good}"), "provider: OpenAi");
         check("[window]\nmode = 'fit'", "`window.fraction` must be set");
         check(
             "[window]\nfraction = 0.5",

@@ -1,11 +1,12 @@
-//! What a provider refuses, and what it accepts though something is off: Anthropic's rules for a
-//! conversation, checked as it changes.
+//! What a provider refuses, and what it accepts though something is off: Anthropic's and OpenAI's
+//! rules for a conversation, checked as it changes.
 //!
 //! Anthropic combines consecutive messages of one role before it looks at them; such a combined
 //! message is called a *turn* here, and [`OrphanResult`](Rule::OrphanResult) to
-//! [`DuplicateResult`](Rule::DuplicateResult) are about turns. [`check`] says what is wrong with
-//! some entries; a [`Checker`] says the same about a context that it follows, and looks only at
-//! the turns that a change can touch.
+//! [`DuplicateResult`](Rule::DuplicateResult) are about turns. OpenAI combines nothing, and takes
+//! tool results as messages of their own, which must follow the message that asks for them.
+//! [`check`] says what is wrong with some entries; a [`Checker`] says the same about a context
+//! that it follows, and looks only at the turns that a change can touch.
 //!
 //! Two rules need no check: consecutive messages of one role are combined, and a Rust string is
 //! always valid UTF-8. A strategy cannot lose the system prompt, which is no part of a context.
@@ -16,6 +17,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::{Entry, Origin};
+use crate::session::wire::Provider;
 use crate::session::{ContentBlock, Role, Tag};
 
 mod checker;
@@ -24,7 +26,7 @@ mod rule;
 pub(crate) mod short;
 
 pub use checker::Checker;
-pub use rule::{Level, RULES, Rule, RuleInfo};
+pub use rule::{Level, RULES, Rule, RuleInfo, Verdict, rules_as_markdown};
 
 /// A rule that is broken, and by what.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -88,17 +90,17 @@ pub fn is_summary(entry: &Entry) -> bool {
     matches!(entry.origin, Origin::Derived(_)) && !entry.message.has_tag(Tag::Meta)
 }
 
-/// All rules that these entries, sent as they are, break.
+/// All rules that these entries, sent to the provider as they are, break.
 ///
 /// Rules about more than the entries are not among them: `user_message_altered`, `not_a_summary`
 /// and `not_smaller` need the session or the patch, and are the validity observer's.
-pub fn check(entries: &[Entry]) -> BTreeSet<Finding> {
+pub fn check(provider: Provider, entries: &[Entry]) -> BTreeSet<Finding> {
     let mut findings = BTreeSet::new();
     let turns: Vec<&[Entry]> = turns(entries).collect();
     for (at, turn) in turns.iter().enumerate() {
         let before = at.checked_sub(1).map_or(&[][..], |at| turns[at]);
         let after = turns.get(at + 1).copied().unwrap_or_default();
-        check_turn(before, turn, after, &mut |_, finding| {
+        check_turn(provider, before, turn, after, &mut |_, finding| {
             findings.insert(finding);
         });
     }
@@ -112,7 +114,7 @@ pub fn check(entries: &[Entry]) -> BTreeSet<Finding> {
     let mut ranges: Vec<_> = entries.iter().flat_map(summary_ranges).collect();
     ranges.sort_unstable();
     findings.extend(overlap(ranges));
-    findings.extend(check_ends(entries));
+    findings.extend(check_ends(provider, entries));
     findings
 }
 
@@ -127,12 +129,20 @@ fn turns(entries: &[Entry]) -> impl Iterator<Item = &[Entry]> {
 
 /// What is wrong with one turn, given its neighbours; `report` gets the index of the entry in it.
 fn check_turn(
+    provider: Provider,
     before: &[Entry],
     turn: &[Entry],
     after: &[Entry],
     report: &mut impl FnMut(usize, Finding),
 ) {
     let role = turn.first().map(|entry| entry.message.role());
+    let combines = provider == Provider::Anthropic;
+    // Where messages are not combined, a message answers the one before it.
+    let before = if combines {
+        before
+    } else {
+        &before[before.len().saturating_sub(1)..]
+    };
     // Only the user answers, and only what the assistant asked: a misplaced block never pairs.
     let mut asked = BTreeSet::new();
     let mut answered = BTreeSet::new();
@@ -154,12 +164,18 @@ fn check_turn(
     let mut seen = BTreeSet::new();
     let mut results_may_follow = true;
     for (at, entry) in turn.iter().enumerate() {
-        let mut found = |rule, subject| report(at, Finding { rule, subject });
+        let mut found = |rule: Rule, subject| {
+            if rule.level(provider).is_some() {
+                report(at, Finding { rule, subject });
+            }
+        };
         let own = || Subject::of(&entry.origin);
-        if entry.message.content().is_empty() {
+        let is_thought = |block: &ContentBlock| matches!(block, ContentBlock::Thinking(_));
+        let content = entry.message.content();
+        if content.is_empty() || !combines && content.iter().all(is_thought) {
             found(Rule::EmptyContent, own());
         }
-        for (index, block) in entry.message.content().iter().enumerate() {
+        for (index, block) in content.iter().enumerate() {
             match block {
                 ContentBlock::ToolResult(result) => {
                     let id = &result.tool_use_id;
@@ -174,13 +190,14 @@ fn check_turn(
                     continue;
                 }
                 ContentBlock::ToolUse(tool_use) => {
-                    if !answered.contains(&tool_use.id) {
+                    let is_last = combines || at + 1 == turn.len();
+                    if !is_last || !answered.contains(&tool_use.id) {
                         found(Rule::UnansweredUse, Subject::ToolUse(tool_use.id.clone()));
                     }
                 }
                 ContentBlock::Text(text) => {
                     if text.trim().is_empty() {
-                        found(Rule::EmptyContent, own());
+                        found(Rule::EmptyText, own());
                     }
                 }
                 ContentBlock::Thinking(_) => {
@@ -191,13 +208,18 @@ fn check_turn(
                 }
                 ContentBlock::Image(_) | ContentBlock::Opaque(_) => {}
             }
-            results_may_follow = false;
+            if combines {
+                results_may_follow = false;
+            }
         }
+        // A message's own results are sent before the rest of it.
+        let is_result = |block: &ContentBlock| matches!(block, ContentBlock::ToolResult(_));
+        results_may_follow &= content.iter().all(is_result);
     }
 }
 
 /// What is wrong with how the prompt begins and ends.
-fn check_ends(entries: &[Entry]) -> impl Iterator<Item = Finding> {
+fn check_ends(provider: Provider, entries: &[Entry]) -> impl Iterator<Item = Finding> {
     let speaks = |entry: Option<&Entry>, role| {
         entry.is_some_and(|entry: &Entry| entry.message.role() == role)
     };
@@ -208,7 +230,7 @@ fn check_ends(entries: &[Entry]) -> impl Iterator<Item = Finding> {
     ];
     broken
         .into_iter()
-        .filter(|(is_broken, _)| *is_broken)
+        .filter(move |(is_broken, rule)| *is_broken && rule.level(provider).is_some())
         .map(|(_, rule)| Finding {
             rule,
             subject: Subject::Prompt,
@@ -255,8 +277,16 @@ mod tests {
     use super::*;
 
     fn check_entries(entries: &[Entry], expected: &[&str]) {
-        assert_eq!(lines(&check(entries)), expected, "{entries:#?}");
-        let mut checker = Checker::default();
+        check_with(Provider::Anthropic, entries, expected);
+    }
+
+    fn check_openai(text: &str, expected: &[&str]) {
+        check_with(Provider::OpenAi, &entries(text), expected);
+    }
+
+    fn check_with(provider: Provider, entries: &[Entry], expected: &[&str]) {
+        assert_eq!(lines(&check(provider, entries)), expected, "{entries:#?}");
+        let mut checker = Checker::new(provider);
         for entry in entries {
             checker.append(entry);
         }
@@ -283,9 +313,12 @@ mod tests {
     fn rules_are_listed_in_their_order() {
         for (at, info) in RULES.iter().enumerate() {
             assert_eq!(info.rule as usize, at, "{}", info.name);
-            assert_eq!(info.documented.is_some(), {
-                info.level == Level::Rejected || info.rule == Rule::Prefill
-            });
+            for provider in Provider::ALL {
+                let Verdict { level, documented } = info.verdict(provider);
+                let is_rejected = level == Some(Level::Rejected);
+                assert!(documented.is_some() || !is_rejected, "{}", info.name);
+                assert!(documented.is_none() || level.is_some(), "{}", info.name);
+            }
         }
         let names: BTreeSet<&str> = RULES.iter().map(|info| info.name).collect();
         assert_eq!(names.len(), RULES.len());
@@ -345,14 +378,14 @@ mod tests {
 
     #[test]
     fn nothing_is_empty() {
-        check_text("U(hi _)", &["empty_content: message 0"]);
+        check_text("U(hi _)", &["empty_text: message 0"]);
         check_text("U(hi) U()", &["empty_content: message 1"]);
         check_origins(
             "U(_)",
             &[Origin::Authored],
-            &["empty_content: text of the strategy"],
+            &["empty_text: text of the strategy"],
         );
-        let summary = ["empty_content: summary of messages 2..5"];
+        let summary = ["empty_text: summary of messages 2..5"];
         check_origins("U(_)", &[derived(2..5)], &summary);
     }
 
@@ -365,6 +398,31 @@ mod tests {
         let text = "U(hi) A(~ ok) U(so)";
         check_origins(text, &edited(0), &["thinking_edited: message 1"]);
         check_origins(text, &edited(1), &[]);
+    }
+
+    #[test]
+    fn openai_wants_each_result_right_behind_the_message_that_asks_for_it() {
+        check_openai("U(hi) A(~ look +1 +2) U(=2 =1 and) A(done)", &[]);
+        check_openai("U(hi) A(+1) U(and =1)", &[]);
+        check_openai("U(hi) A(+1 +2) U(=1) U(=2) U(so)", &[]);
+        let late = ["results_not_first: tool use 1"];
+        check_openai("U(hi) A(+1) U(so) U(=1)", &late);
+        check_openai("U(hi) A(+1 +2) U(=2 so) U(=1)", &late);
+        let between = ["orphan_result: tool use 1", "unanswered_use: tool use 1"];
+        check_openai("U(hi) A(+1) A(+2) U(=1 =2)", &between);
+        check_openai("U(hi) A(+1) A(ok) U(=1)", &between);
+        check_openai("U(=1)", &["orphan_result: tool use 1"]);
+        check_openai("U(hi) A(+1)", &["unanswered_use: tool use 1"]);
+        check_openai("A(+1) U(=1 =1)", &["duplicate_result: tool use 1"]);
+        check_openai("A(+1) U(=1) A(+1) U(=1)", &["duplicate_use: tool use 1"]);
+    }
+
+    #[test]
+    fn openai_takes_a_prompt_that_begins_or_ends_anywhere_and_empty_texts() {
+        check_openai("A(hi _) U(_) A(ok)", &[]);
+        check_openai("U()", &["empty_content: message 0"]);
+        check_openai("U(hi) A(~)", &["empty_content: message 1"]);
+        check_openai("", &["empty_content: prompt"]);
     }
 
     #[test]

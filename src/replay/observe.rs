@@ -16,6 +16,7 @@ use crate::needles::NeedlesError;
 use crate::probe::grade::Rules;
 use crate::probe::{Item, Probe};
 use crate::record::CellRecord;
+use crate::session::wire::Provider;
 use crate::session::{Message, Session};
 use crate::tokens::Size;
 
@@ -73,6 +74,7 @@ pub struct Watched {
     plan: Arc<SurvivalPlan>,
     atoms: Arc<ActionAtoms>,
     rules: Rules,
+    pub(super) provider: Provider,
 }
 
 impl Watched {
@@ -81,7 +83,12 @@ impl Watched {
         let rules = Rules::new(&probes);
         let plan = Arc::new(SurvivalPlan::new(session, probes.into())?);
         let atoms = Arc::new(ActionAtoms::new(session)?);
-        Ok(Self { plan, atoms, rules })
+        Ok(Self {
+            plan,
+            atoms,
+            rules,
+            provider: Provider::default(),
+        })
     }
 
     /// The probes.
@@ -113,7 +120,7 @@ pub fn observers(watched: &Watched, replayed: &Replayed) -> Vec<Box<dyn Observer
     ];
     match replayed {
         Replayed::Full => observers.push(Box::new(CounterErrors::default())),
-        Replayed::Strategy(..) => observers.push(Box::new(Validity::default())),
+        Replayed::Strategy(..) => observers.push(Box::new(Validity::new(watched.provider))),
         // The floor sends no messages: there is nothing to check.
         Replayed::Empty => {}
     }

@@ -1,8 +1,41 @@
-//! Messages as the JSON that Anthropic's messages API takes.
+//! Messages as the JSON that a provider's API takes: Anthropic's here, OpenAI's in [`openai`].
 //!
-//! Products hand this form to a summariser, and keep it as a transcript.
+//! Products hand Anthropic's form to a summariser, and keep it as a transcript.
+
+use std::fmt;
 
 use super::{ContentBlock, Message, Role};
+
+pub mod openai;
+
+/// Whose API a prompt is sent to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Provider {
+    /// Anthropic's messages API.
+    #[default]
+    Anthropic,
+    /// OpenAI's chat completions API.
+    OpenAi,
+}
+
+impl Provider {
+    /// All providers, in the order of the documentation.
+    pub const ALL: [Self; 2] = [Self::Anthropic, Self::OpenAi];
+
+    /// The name used in scenarios and on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Anthropic => "anthropic",
+            Self::OpenAi => "openai",
+        }
+    }
+}
+
+impl fmt::Display for Provider {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
 
 /// One message as compact JSON. Tool arguments appear as recorded.
 pub fn anthropic_json(message: &Message) -> String {
@@ -71,7 +104,7 @@ fn blocks(content: &[ContentBlock], out: &mut String) {
     }
 }
 
-fn string(text: &str, out: &mut String) {
+pub(super) fn string(text: &str, out: &mut String) {
     out.push_str(&serde_json::Value::from(text).to_string());
 }
 

@@ -131,3 +131,19 @@ pub(crate) fn cell(strategy: &str) -> CellName {
         repeat: 0,
     }
 }
+
+/// Holds a committed file equal to what the code makes; `PROCTOR_BLESS=1` writes it.
+#[track_caller]
+pub(crate) fn golden(path: &str, made: &str) {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
+    if std::env::var_os("PROCTOR_BLESS").is_some_and(|value| value == "1") {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, made).unwrap();
+    }
+    let committed = std::fs::read_to_string(&path).unwrap_or_default();
+    let path = path.display();
+    assert!(
+        committed == made,
+        "{path} is not what the code makes: PROCTOR_BLESS=1 writes it"
+    );
+}

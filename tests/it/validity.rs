@@ -5,23 +5,27 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::sync::Arc;
 
-use proctor::context::validity::{Checker, Rule, check};
+use proctor::context::validity::{Checker, Rule, check, rules_as_markdown};
 use proctor::context::{Context, Entry, Origin};
+use proctor::session::wire::Provider;
 use proctor::session::{ContentBlock, JsonText, Message, Role, ToolClass, ToolResult, ToolUse};
 use proptest::prelude::*;
 use serde_json::Value;
 
 use crate::contexts::{self, Happening};
-use crate::shared;
+use crate::{shared, support};
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
 
     #[test]
-    fn following_a_context_is_as_good_as_looking_at_it(happenings in contexts::happenings()) {
+    fn following_a_context_is_as_good_as_looking_at_it(
+        happenings in contexts::happenings(),
+        provider in prop::sample::select(&Provider::ALL[..]),
+    ) {
         let counts = contexts::counts();
         let mut context = Context::default();
-        let mut checker = Checker::default();
+        let mut checker = Checker::new(provider);
         for happening in &happenings {
             match happening {
                 Happening::Append(origin, message) => {
@@ -34,12 +38,17 @@ proptest! {
                     checker.patch(&contexts::apply(&mut context, edits, &counts).unwrap());
                 }
                 Happening::Look => {
-                    prop_assert_eq!(checker.findings(), check(context.entries()));
+                    prop_assert_eq!(checker.findings(), check(provider, context.entries()));
                 }
             }
         }
-        prop_assert_eq!(checker.findings(), check(context.entries()));
+        prop_assert_eq!(checker.findings(), check(provider, context.entries()));
     }
+}
+
+#[test]
+fn the_documentation_of_the_rules_is_what_the_table_says() {
+    support::golden("docs/validity.md", &rules_as_markdown());
 }
 
 #[test]
@@ -91,10 +100,10 @@ fn broken(messages: &Value, prompt: &Value) -> BTreeSet<&'static str> {
         .iter()
         .map(|json| Entry::new(Origin::Authored, Arc::new(message(json)), &counts))
         .collect();
-    let mut broken: BTreeSet<&str> = check(&entries)
+    let mut broken: BTreeSet<&str> = check(Provider::Anthropic, &entries)
         .iter()
         .filter_map(|finding| match finding.rule {
-            Rule::EmptyContent => Some("empty"),
+            Rule::EmptyContent | Rule::EmptyText => Some("empty"),
             rule @ (Rule::OrphanResult | Rule::UnansweredUse | Rule::FirstNotUser) => {
                 Some(rule.name())
             }

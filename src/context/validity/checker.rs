@@ -8,6 +8,7 @@ use super::{
     Finding, check_ends, check_turn, duplicate_use, overlap, same_role, summary_ranges, turns,
 };
 use crate::context::{Applied, Entry, signed};
+use crate::session::wire::Provider;
 
 /// Follows a context, and knows at any time what [`check`](super::check) would say about it.
 ///
@@ -17,6 +18,7 @@ use crate::context::{Applied, Entry, signed};
 /// entries are looked at when somebody asks, so that many in a row cost one look.
 #[derive(Debug, Clone, Default)]
 pub struct Checker {
+    provider: Provider,
     entries: Vec<Entry>,
     /// For each entry, what is wrong with it: a subset of `standing`.
     found: Vec<Vec<Finding>>,
@@ -32,6 +34,14 @@ pub struct Checker {
 }
 
 impl Checker {
+    /// Follows an empty context whose prompts go to this provider.
+    pub fn new(provider: Provider) -> Self {
+        Self {
+            provider,
+            ..Self::default()
+        }
+    }
+
     /// An entry was appended at the end.
     pub fn append(&mut self, entry: &Entry) {
         self.enters(entry);
@@ -93,7 +103,7 @@ impl Checker {
         }
         let mut findings: BTreeSet<Finding> = self.standing.keys().cloned().collect();
         findings.extend(self.overlap.clone());
-        findings.extend(check_ends(&self.entries));
+        findings.extend(check_ends(self.provider, &self.entries));
         findings
     }
 
@@ -164,7 +174,7 @@ impl Checker {
         let mut turns = turns(&self.entries[region.clone()]).peekable();
         while let Some(turn) = turns.next() {
             let after = turns.peek().copied().unwrap_or(last);
-            check_turn(before, turn, after, &mut |entry, finding| {
+            check_turn(self.provider, before, turn, after, &mut |entry, finding| {
                 fresh[at + entry].push(finding);
             });
             at += turn.len();

@@ -7,6 +7,7 @@ use super::{CallView, Observer};
 use crate::context::validity::{Checker, Finding, Rule, Subject, is_summary};
 use crate::context::{Applied, Entry, Origin};
 use crate::record::{CellRecord, Violation};
+use crate::session::wire::Provider;
 use crate::session::{ContentBlock, Message, Role, Session, Tag};
 use crate::tokens::Size;
 
@@ -21,6 +22,7 @@ const ENOUGH_IDENTIFIERS: usize = 20;
 /// patched since the last one.
 #[derive(Debug, Default)]
 pub struct Validity {
+    provider: Provider,
     sent: Checker,
     history: Checker,
     /// Messages of the session that are in `history`.
@@ -103,6 +105,16 @@ impl Observer for Validity {
 }
 
 impl Validity {
+    /// Checks prompts by the rules of this provider.
+    pub fn new(provider: Provider) -> Self {
+        Self {
+            provider,
+            sent: Checker::new(provider),
+            history: Checker::new(provider),
+            ..Self::default()
+        }
+    }
+
     /// Brings the full history up to the message `before`.
     fn feed(&mut self, session: &Session, before: usize) {
         let new = session.messages().iter().enumerate();
@@ -123,15 +135,15 @@ impl Validity {
     fn note(&mut self, findings: BTreeSet<Finding>, call: usize) {
         let end = self.next;
         self.next = call + 1;
-        let closed = &mut self.closed;
+        let (closed, provider) = (&mut self.closed, self.provider);
         self.open.retain(|finding, first| {
             let stands = call == end && findings.contains(finding);
-            if !stands {
+            if !stands && let Some(level) = finding.rule.level(provider) {
                 closed.push(Violation {
                     call: *first,
                     calls: end - *first,
                     rule: finding.rule.name().to_owned(),
-                    level: finding.rule.level(),
+                    level,
                     subject: finding.subject.to_string(),
                 });
             }
@@ -527,7 +539,7 @@ mod tests {
     #[test]
     fn nothing_that_is_sent_is_empty() {
         let empty = [
-            "empty_content!: message 0 @ 1 × 3",
+            "empty_text!: message 0 @ 1 × 3",
             "user_message_altered: message 0 @ 1 × 3",
         ];
         check(WORK, &[edit(1, 0, 0, " ")], &empty);
