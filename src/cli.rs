@@ -19,6 +19,7 @@ mod completions;
 mod doctor;
 mod exit;
 mod generate;
+mod import;
 mod init;
 mod inputs;
 mod inspect;
@@ -51,6 +52,8 @@ enum Command {
     Report(report::Args),
     /// Write synthetic sessions and what was planted in them
     Generate(generate::Args),
+    /// Write recordings in the native format, or in that of a provider's API
+    Import(import::Args),
     /// List strategies, or show one with its knobs
     Strategies(strategies::Args),
     /// Check a scenario file, and say what it would run
@@ -94,6 +97,7 @@ fn dispatch(command: Command) -> Exit {
         Command::Run(args) => run::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Generate(args) => generate::run(&args),
+        Command::Import(args) => import::run(&args),
         Command::Strategies(args) => strategies::run(&args),
         Command::Validate(args) => validate::run(&args),
         Command::Init(args) => init::run(&args),

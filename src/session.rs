@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::tokens::{Block, BlockKind};
 use crate::units::{ApiCallId, Timestamp, Tokens, Usage, is_valid_id};
 
+pub mod export;
 pub mod ground_truth;
 pub mod import;
 pub mod native;

@@ -487,3 +487,173 @@ fn shared_claude_code_recordings_run_through_the_program() {
         }
     }
 }
+
+const CHAT: &str = r#"[{"role":"user","content":"What time is it?"},
+{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"bash","arguments":"{}"}}]},
+{"role":"tool","tool_call_id":"c","content":"noon"},
+{"role":"assistant","content":"Noon."}]"#;
+
+/// The names of the files in a folder.
+fn names(folder: &Path) -> Vec<String> {
+    let name =
+        |(path, _): &(PathBuf, Vec<u8>)| path.file_name().unwrap().to_string_lossy().into_owned();
+    tree(folder).iter().map(name).collect()
+}
+
+#[test]
+fn recordings_are_imported_one_line_a_file_and_the_rest_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let recordings = folder.path().join("recordings");
+    fs::create_dir_all(recordings.join("deep/.hidden")).unwrap();
+    for (name, text) in [
+        ("chat.json", CHAT),
+        ("broken.json", "[{\"role\":\"user\",\n"),
+        ("notes.txt", "not a recording"),
+        (
+            "deep/two.jsonl",
+            &format!("[{}]", [CHAT, CHAT].join(",")).replace('\n', ""),
+        ),
+        ("deep/.hidden/chat.json", CHAT),
+    ] {
+        fs::write(recordings.join(name), text).unwrap();
+    }
+    let arguments = [
+        "import",
+        "recordings",
+        "absent.json",
+        "-o",
+        "out",
+        "--counter",
+        "chars/4",
+    ];
+    let output = run(folder.path(), &arguments);
+    let (lines, said) = (stdout(&output), stderr(&output));
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    let lines: Vec<&str> = lines.lines().collect();
+    assert_eq!(
+        lines,
+        [
+            "recordings/chat.json: openai-chat, 1 sessions, 4 messages, 2 calls, 1 tool uses, \
+             1 results, 0 orphans, 9 tokens, 0 compactions",
+            "recordings/deep/two.jsonl: openai-chat, 2 sessions, 8 messages, 4 calls, 2 tool uses, \
+             2 results, 0 orphans, 18 tokens, 0 compactions",
+        ],
+        "{said}"
+    );
+    for words in [
+        "`recordings/broken.json`: line 2: the file ends within this line",
+        "passed over: `recordings/notes.txt` is not JSON",
+        "there is no file `absent.json`",
+        " hint: check the path",
+    ] {
+        assert!(said.contains(words), "{said}\n\ndoes not say\n\n{words}");
+    }
+    let written = tree(&folder.path().join("out"));
+    assert_eq!(written.len(), 3);
+    let again = run(
+        folder.path(),
+        &["import", "recordings/chat.json", "-o", "out"],
+    );
+    assert_eq!(again.status.code(), Some(110));
+    assert!(
+        stderr(&again).contains("is there already"),
+        "{}",
+        stderr(&again)
+    );
+    let forced = ["import", "recordings/chat.json", "-o", "out", "--force"];
+    assert!(run(folder.path(), &forced).status.success());
+    assert_eq!(tree(&folder.path().join("out")), written);
+    let session = names(&folder.path().join("out")).remove(0);
+    let ran = [
+        "run",
+        "--session",
+        &format!("out/{session}"),
+        "--strategy",
+        "none",
+    ];
+    assert!(run(folder.path(), &ran).status.success());
+}
+
+#[test]
+fn an_import_can_be_told_the_format_and_write_another() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("chat.json"), CHAT).unwrap();
+    for (to, ending) in [("anthropic", ".anthropic.json"), ("openai", ".openai.json")] {
+        let output = run(
+            folder.path(),
+            &["import", "chat.json", "-o", to, "--to", to],
+        );
+        assert!(output.status.success(), "{}", stderr(&output));
+        assert!(
+            stdout(&output).contains("not carried: tag × 1"),
+            "{}",
+            stdout(&output)
+        );
+        let [name] = &names(&folder.path().join(to))[..] else {
+            panic!("one file")
+        };
+        assert!(name.ends_with(ending), "{name}");
+        let back = run(
+            folder.path(),
+            &["import", &format!("{to}/{name}"), "-o", "back"],
+        );
+        assert!(back.status.success(), "{}", stderr(&back));
+        assert!(stdout(&back).contains("4 messages, 2 calls, 1 tool uses, 1 results"));
+    }
+    let forced = run(
+        folder.path(),
+        &["import", "chat.json", "--format", "claude-code"],
+    );
+    assert_eq!(forced.status.code(), Some(3));
+    let unknown = run(
+        folder.path(),
+        &["import", "chat.json", "--format", "oracle"],
+    );
+    assert_eq!(unknown.status.code(), Some(2));
+    // What the hints say is there.
+    let help = stdout(&run(folder.path(), &["import", "--help"]));
+    for format in [
+        "native",
+        "claude-code",
+        "anthropic",
+        "openai-chat",
+        "--format",
+        "--force",
+    ] {
+        assert!(help.contains(format), "{help}");
+    }
+    fs::create_dir(folder.path().join("nothing")).unwrap();
+    let nothing = run(folder.path(), &["import", "nothing"]);
+    assert_eq!(nothing.status.code(), Some(4));
+    let counter = run(
+        folder.path(),
+        &["import", "chat.json", "--counter", "fingers"],
+    );
+    assert_eq!(counter.status.code(), Some(2));
+}
+
+#[test]
+fn prompts_are_checked_by_the_rules_of_the_scenarios_provider() {
+    let folder = tempfile::tempdir().unwrap();
+    let message =
+        |role: &str, block: &str| format!("{{\"role\":\"{role}\",\"content\":[{block}]}}\n");
+    let text = |text: &str| format!("{{\"type\":\"text\",\"text\":\"{text}\"}}");
+    let mut session = "{\"format\":\"proctor-session\",\"version\":1,\"id\":\"talk\"}\n".to_owned();
+    for turn in 0..30 {
+        session += &message("user", &text(&format!("question {turn}")));
+        session += &message("assistant", &text(&format!("answer {turn}")));
+    }
+    fs::write(folder.path().join("talk.session.jsonl"), session).unwrap();
+    let scenario = "[window]\ntokens = 100\n[[sessions]]\npath = 'talk.session.jsonl'\n\
+        [[strategies]]\nname = 'cut'\n[[strategies.stage]]\nkind = 'drop_oldest'\n\
+        unit = 'message'\npin_first = 0\nfit_fraction = 0.5\nmax_steps = 1\nwhen = 'always'\n";
+    for provider in ["anthropic", "openai"] {
+        let file = format!("{provider}.toml");
+        let text = format!("provider = '{provider}'\n{scenario}");
+        fs::write(folder.path().join(&file), text).unwrap();
+        let output = run(folder.path(), &["run", &file, "--out", provider]);
+        assert!(output.status.success(), "{}", stderr(&output));
+        let cells = sorted_cells(&folder.path().join(provider)).join("\n");
+        assert_eq!(cells.contains("first_not_user"), provider == "anthropic");
+    }
+}

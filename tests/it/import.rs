@@ -18,6 +18,7 @@ use proctor::units::{ApiCallId, Timestamp};
 use crate::shared;
 
 mod chat;
+mod exported;
 mod native;
 mod records;
 

@@ -1,0 +1,287 @@
+//! `proctor import`: reads recordings of any known format, and writes them in one.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use clap::ValueEnum;
+use clap::builder::PossibleValuesParser;
+
+use super::{Exit, Stop, chain, explain, print, say, write_new};
+use crate::report::escape::plain;
+use crate::session::export::export;
+use crate::session::import::{self, IMPORTERS, ImportError, Importer};
+use crate::session::wire::Provider;
+use crate::session::{Session, Tag, native};
+use crate::tokens::{COUNTERS, CountedTexts, counter};
+use crate::units::Tokens;
+
+/// Arguments of `proctor import`.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Writes ID.session.jsonl, ID.anthropic.json or ID.openai.json for each \
+                        session, and prints one line for each file that was read. A file that \
+                        cannot be read is told on standard error, and the others go on."
+)]
+pub(super) struct Args {
+    /// Recordings, and folders of them
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// Folder the sessions are written to
+    #[arg(short, long, value_name = "DIR", default_value = ".")]
+    output: PathBuf,
+    /// Format of the recordings; told from their first bytes if not given
+    #[arg(long, value_name = "NAME",
+          value_parser = PossibleValuesParser::new(IMPORTERS.iter().map(|it| it.format())))]
+    format: Option<String>,
+    /// Format the sessions are written in
+    #[arg(long, value_enum, default_value_t = To::Native)]
+    to: To,
+    /// Token counter: o200k or chars/4
+    #[arg(long, default_value = "o200k")]
+    counter: String,
+    /// Write over files that are there already
+    #[arg(long)]
+    force: bool,
+}
+
+/// What is written.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum To {
+    /// Everything, as `ID.session.jsonl`
+    Native,
+    /// The messages, as `ID.anthropic.json`
+    Anthropic,
+    /// The messages, as `ID.openai.json`
+    Openai,
+}
+
+/// A file to read, and whether it was named or found in a folder.
+struct Input {
+    path: PathBuf,
+    is_named: bool,
+}
+
+pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
+    if counter(&args.counter).is_none() {
+        let names: Vec<&str> = COUNTERS.iter().map(|(name, _)| *name).collect();
+        let stop = Stop::new(
+            Exit::Usage,
+            format!("there is no token counter `{}`", args.counter),
+        );
+        return Err(stop
+            .with_hint(format!("there are {}", names.join(", ")))
+            .into());
+    }
+    let format = args.format.as_deref().and_then(import::importer);
+    std::fs::create_dir_all(&args.output).map_err(|error| {
+        let problem = format!("cannot make `{}`: {error}", args.output.display());
+        Stop::new(Exit::NotWritten, problem)
+    })?;
+    let mut worst = Exit::Done;
+    let mut written = BTreeSet::new();
+    let mut read = 0;
+    for input in inputs(&args.files) {
+        let result = input.and_then(|input| one(&input, format, args, &mut written));
+        match result {
+            Ok(Some(line)) => {
+                read += 1;
+                print(&line)?;
+            }
+            Ok(None) => {}
+            Err(error) => {
+                let (exit, hint) = explain(&error);
+                say(&format!("error: {}", chain(&error)));
+                if let Some(hint) = hint {
+                    say(&format!(" hint: {hint}"));
+                }
+                // What cannot be read weighs more than what is there already.
+                if worst != Exit::Invalid {
+                    worst = exit;
+                }
+            }
+        }
+    }
+    if read == 0 && worst == Exit::Done {
+        say("error: there is no recording in these folders");
+        worst = Exit::NothingSelected;
+    }
+    Ok(worst)
+}
+
+/// The files, and those in the folders, in the order of their paths. Links are not followed into
+/// folders, and what is hidden stays so.
+fn inputs(paths: &[PathBuf]) -> Vec<anyhow::Result<Input>> {
+    let mut inputs = Vec::new();
+    for path in paths {
+        if path.is_dir() {
+            walk(path, &mut inputs);
+        } else {
+            let path = path.clone();
+            let is_named = true;
+            inputs.push(Ok(Input { path, is_named }));
+        }
+    }
+    inputs
+}
+
+fn walk(folder: &Path, inputs: &mut Vec<anyhow::Result<Input>>) {
+    let entries = std::fs::read_dir(folder)
+        .and_then(Iterator::collect::<std::io::Result<Vec<_>>>)
+        .map_err(|source| ImportError::Io {
+            path: folder.to_owned(),
+            source,
+        });
+    let mut entries = match entries {
+        Ok(entries) => entries,
+        Err(error) => return inputs.push(Err(error.into())),
+    };
+    entries.sort_by_key(std::fs::DirEntry::path);
+    for entry in entries {
+        let is_hidden = entry.file_name().to_string_lossy().starts_with('.');
+        let path = entry.path();
+        let is_named = false;
+        match entry.file_type() {
+            _ if is_hidden => {}
+            Ok(kind) if kind.is_dir() => walk(&path, inputs),
+            Ok(_) if path.is_file() => inputs.push(Ok(Input { path, is_named })),
+            Ok(_) | Err(_) => {}
+        }
+    }
+}
+
+/// Reads one file and writes its sessions; says what it held, or nothing if it is no recording.
+fn one(
+    input: &Input,
+    format: Option<&dyn Importer>,
+    args: &Args,
+    written: &mut BTreeSet<PathBuf>,
+) -> anyhow::Result<Option<String>> {
+    let path = &input.path;
+    let sessions = match format {
+        Some(importer) => import::load_as(path, importer),
+        None => import::load(path),
+    };
+    let sessions = match sessions {
+        Ok(sessions) => sessions,
+        Err(
+            error @ (ImportError::NotJson { .. }
+            | ImportError::Empty { .. }
+            | ImportError::UnknownFormat { .. }),
+        ) if !input.is_named && format.is_none() => {
+            say(&format!("passed over: {}", plain(&error.to_string())));
+            return Ok(None);
+        }
+        Err(error) => return Err(error.into()),
+    };
+    let mut left_out = BTreeMap::new();
+    let mut files = Vec::new();
+    for session in &sessions {
+        let (name, bytes) = file(session, args.to, &mut left_out)?;
+        let target = args.output.join(name);
+        if written.contains(&target) {
+            let problem = format!(
+                "`{}` holds session `{}` again, which another file held",
+                path.display(),
+                session.id()
+            );
+            return Err(Stop::new(Exit::Invalid, problem).into());
+        }
+        if target.exists() && !args.force {
+            let problem = format!("`{}` is there already", target.display());
+            let stop = Stop::new(Exit::NotWritten, problem);
+            return Err(stop.with_hint("`--force` writes over it").into());
+        }
+        files.push((target, bytes));
+    }
+    for (target, bytes) in files {
+        write_new(&target, &bytes, args.force)?;
+        written.insert(target);
+    }
+    Ok(Some(line(path, &sessions, &args.counter, &left_out)))
+}
+
+/// The name and bytes of the file a session is written to.
+fn file(
+    session: &Session,
+    to: To,
+    left_out: &mut BTreeMap<String, u64>,
+) -> anyhow::Result<(String, Vec<u8>)> {
+    let id = session.id();
+    let provider = match to {
+        To::Native => {
+            let mut bytes = Vec::new();
+            native::write(session, &mut bytes)?;
+            return Ok((format!("{id}.session.jsonl"), bytes));
+        }
+        To::Anthropic => Provider::Anthropic,
+        To::Openai => Provider::OpenAi,
+    };
+    let exported = export(session, provider);
+    for (what, count) in exported.left_out {
+        *left_out.entry(what.to_owned()).or_default() += count;
+    }
+    Ok((format!("{id}.{provider}.json"), exported.json.into_bytes()))
+}
+
+/// What a file held, in one line.
+fn line(
+    path: &Path,
+    sessions: &[Session],
+    counter_name: &str,
+    left_out: &BTreeMap<String, u64>,
+) -> String {
+    let mut counts = [0_usize; 6];
+    let mut tokens = Tokens::ZERO;
+    let (mut skipped, mut unknown, mut warnings) =
+        (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+    let counted = counter(counter_name).map(CountedTexts::new);
+    for session in sessions {
+        for message in session.messages() {
+            counts[2] += message.tool_uses().count();
+            counts[3] += message.tool_results().count();
+            counts[4] += usize::from(message.has_tag(Tag::Orphan));
+        }
+        counts[0] += session.messages().len();
+        counts[1] += session.calls().len();
+        counts[5] += session.compactions().len();
+        if let Some(counted) = &counted {
+            tokens += session.texts().map(|text| counted.size(text).tokens).sum();
+        }
+        let source = session.source();
+        for (all, some) in [
+            (&mut skipped, &source.skipped),
+            (&mut unknown, &source.unknown),
+            (&mut warnings, &source.warnings),
+        ] {
+            for (what, count) in some {
+                *all.entry(what.clone()).or_default() += count;
+            }
+        }
+    }
+    let [messages, calls, uses, results, orphans, compactions] = counts;
+    let format = sessions
+        .first()
+        .map_or("", |session| &session.source().format);
+    let mut line = format!(
+        "{}: {format}, {} sessions, {messages} messages, {calls} calls, {uses} tool uses, \
+         {results} results, {orphans} orphans, {tokens} tokens, {compactions} compactions",
+        path.display(),
+        sessions.len(),
+    );
+    for (name, counts) in [
+        ("unknown", &unknown),
+        ("warnings", &warnings),
+        ("skipped", &skipped),
+        ("not carried", left_out),
+    ] {
+        let shown: Vec<String> = counts
+            .iter()
+            .map(|(what, count): (&String, &u64)| format!("{what} × {count}"))
+            .collect();
+        if !shown.is_empty() {
+            let _ = write!(line, "; {name}: {}", shown.join(", "));
+        }
+    }
+    plain(&line) + "\n"
+}
