@@ -4,7 +4,8 @@
 //! recorded product made is a line of its own, before the message it preceded. Writing, reading
 //! and writing again gives the same bytes: JSON that came from elsewhere (tool arguments, tool
 //! definitions, image sources, unknown blocks) is embedded as it was written. Where such JSON
-//! holds a line break, it stands as a string under the same key with `_text` added.
+//! holds a line break, it stands as a string under the same key with `_text` added. [`schema`] says
+//! the same as a JSON Schema.
 //!
 //! ```
 //! use proctor::session::{import::Importer, native};
@@ -27,8 +28,10 @@ use super::import::{ImportError, Importer};
 use super::{Session, SessionParts};
 
 mod read;
+mod schema;
 mod write;
 
+pub use schema::schema;
 pub use write::write;
 
 /// The value of `format` in the header.

@@ -21,6 +21,7 @@ mod chat;
 mod exported;
 mod native;
 mod records;
+mod schema;
 
 fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))

@@ -155,7 +155,7 @@ fn message() -> impl Strategy<Value = Message> {
     )
 }
 
-fn session() -> impl Strategy<Value = Session> {
+pub(super) fn session() -> impl Strategy<Value = Session> {
     let messages = prop::collection::vec(message(), 1..6);
     let compactions = prop::collection::vec((any::<u8>(), 0..4, message(), words()), 0..3);
     let header = (
