@@ -150,6 +150,7 @@ pub struct Context {
     entries: Vec<Entry>,
     size: Size,
     results: Vec<BlockAt>,
+    images: u64,
     replacements: u64,
 }
 
@@ -178,6 +179,11 @@ impl Context {
         &self.results
     }
 
+    /// Images and documents in all messages together.
+    pub fn images(&self) -> u64 {
+        self.images
+    }
+
     /// The tool use that the result at `at` answers: the nearest one before it with its id.
     pub fn tool_use_of(&self, at: BlockAt) -> Option<&ToolUse> {
         let message = &self.entries.get(at.entry)?.message;
@@ -202,6 +208,7 @@ impl Context {
     /// Adds an entry at the end.
     pub fn append(&mut self, entry: Entry) {
         self.size += entry.size;
+        self.images += images_of(&entry);
         index_results(&mut self.results, self.entries.len(), &entry);
         self.entries.push(entry);
     }
@@ -233,6 +240,7 @@ impl Context {
                     let new = self.entries[at].with_block_text(block, &text, counts);
                     let old = std::mem::replace(&mut self.entries[at], new.clone());
                     self.size = self.size - old.size + new.size;
+                    self.images = self.images - images_of(&old) + images_of(&new);
                     match change.edits.last_mut() {
                         // A second block of the same entry: one change of that entry.
                         Some(last) if last.entries == (entry..entry + 1) => {
@@ -259,6 +267,8 @@ impl Context {
                         .splice(start..end, with.iter().cloned())
                         .collect();
                     self.size = self.size - old.iter().map(|entry| entry.size).sum();
+                    self.images += with.iter().map(images_of).sum::<u64>();
+                    self.images -= old.iter().map(images_of).sum::<u64>();
                     replaced_from.get_or_insert(start);
                     change.removed.extend(old);
                     change.edits.push(AppliedEdit {
@@ -291,6 +301,7 @@ impl Context {
             self.entries.splice(start..start + edit.with.len(), old);
         }
         self.size = change.before;
+        self.images = self.entries.iter().map(images_of).sum();
         self.replacements += 1;
         self.results.clear();
         for (at, entry) in self.entries.iter().enumerate() {
@@ -359,6 +370,20 @@ impl Context {
 
 fn signed(length: usize) -> isize {
     isize::try_from(length).unwrap_or(isize::MAX)
+}
+
+fn images_of(entry: &Entry) -> u64 {
+    let content = entry.message.content();
+    content.iter().map(images_in).sum()
+}
+
+fn images_in(block: &ContentBlock) -> u64 {
+    match block {
+        ContentBlock::Image(_) => 1,
+        ContentBlock::Opaque(opaque) => u64::from(&*opaque.kind == "document"),
+        ContentBlock::ToolResult(result) => result.content.iter().map(images_in).sum(),
+        ContentBlock::Text(_) | ContentBlock::Thinking(_) | ContentBlock::ToolUse(_) => 0,
+    }
 }
 
 fn index_results(results: &mut Vec<BlockAt>, at: usize, entry: &Entry) {

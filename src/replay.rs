@@ -22,7 +22,7 @@ use crate::record::{
     ActionSupport, AnswerRecord, Arm, CellRecord, CompactionEvent, End, FailureEvent,
 };
 use crate::session::wire::Provider;
-use crate::session::{Message, RecordedCompaction, Session, ToolSchema};
+use crate::session::{Message, RecordedCompaction, Session, Tag, ToolSchema};
 use crate::step::drive;
 use crate::strategy::situation::{Overflow, Situation};
 use crate::strategy::{Compacted, Recovery, StageFailure, Strategy};
@@ -248,6 +248,8 @@ struct Cell<'a> {
     strategy_cpu: Vec<Duration>,
     spent: Duration,
     started: Duration,
+    /// What was appended since the last prompt.
+    appended: Size,
 }
 
 type Arranged<'s> = Option<(&'s mut dyn Strategy, Window)>;
@@ -275,6 +277,7 @@ impl<'a> Cell<'a> {
             strategy_cpu: Vec::new(),
             spent: Duration::ZERO,
             started: clock.now(),
+            appended: Size::default(),
         }
     }
 
@@ -291,6 +294,7 @@ impl<'a> Cell<'a> {
                     return end;
                 }
             }
+            cx.appended = self.appended;
             if let Some((strategy, window)) = &mut arranged {
                 let context = std::mem::take(&mut self.context);
                 let compacted =
@@ -303,6 +307,7 @@ impl<'a> Cell<'a> {
                 }
             }
             self.sent(call, before);
+            self.appended = Size::default();
             let usage = Usage::uncached(
                 cx.prompt(&self.context).tokens,
                 prepared.entries[before].size.tokens,
@@ -354,6 +359,7 @@ impl<'a> Cell<'a> {
             .iter()
             .rev()
             .find(|compaction| (next..=before).contains(&compaction.at));
+        let last = next.checked_sub(1);
         let window = match arranged {
             Some((_, window)) => *window,
             None => Window::new(Tokens(u64::MAX)),
@@ -366,6 +372,11 @@ impl<'a> Cell<'a> {
             tools: prepared.tools.clone(),
             fixed: prepared.fixed,
             last_usage,
+            appended: self.appended,
+            last_answer: last.and_then(|last| messages[last].timestamp),
+            phase_ended: messages[last.unwrap_or(0)..before]
+                .iter()
+                .any(|message| message.has_tag(Tag::PhaseEnd)),
             tool_requests,
             overflow: None,
             recorded: due.cloned(),
@@ -381,11 +392,24 @@ impl<'a> Cell<'a> {
     ) -> Result<(), End> {
         let mut entry = entry.clone();
         if let Some((strategy, _)) = arranged {
-            let appended = self.timed(|_| strategy.on_append(entry, cx));
+            let mut appended = self.timed(|_| strategy.on_append(entry, cx));
+            // A write-time patch knows its own entry only; the record says what it did to all
+            // messages.
+            for applied in &mut appended.applied {
+                applied.change.before = self.context.size() + applied.change.before;
+                applied.change.after = self.context.size() + applied.change.after;
+            }
             self.note(&appended.applied, &appended.failures, cx.call);
+            for applied in &appended.applied {
+                for observer in &mut self.observers {
+                    observer.shortened(applied);
+                }
+            }
+            self.vault.extend(appended.saved);
             entry = appended.entry;
             appended.outcome.map_err(|error| failed(cx.call, &error))?;
         }
+        self.appended += entry.size;
         for observer in &mut self.observers {
             observer.appended(&entry);
         }

@@ -411,6 +411,18 @@ impl<'a> Reader<'a> {
         Err(self.wrong(key, setting, "a number from 0 to 1"))
     }
 
+    /// A number of at least 1.
+    pub fn factor(&mut self, key: &str) -> Result<Option<f64>, SettingError> {
+        let Some(setting) = self.setting(key) else {
+            return Ok(None);
+        };
+        match setting.value {
+            Value::Real(number) if number >= 1.0 && number.is_finite() => Ok(Some(number)),
+            Value::Whole(number @ 1..=1_000_000) => Ok(Some(number as f64)),
+            _ => Err(self.wrong(key, setting, "a number of at least 1")),
+        }
+    }
+
     /// Yes or no.
     pub fn flag(&mut self, key: &str) -> Result<Option<bool>, SettingError> {
         match self.setting(key) {

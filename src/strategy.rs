@@ -22,6 +22,7 @@ pub mod pipeline;
 pub mod preset;
 pub mod situation;
 pub mod stage;
+pub mod tools;
 pub mod trigger;
 
 pub use pipeline::Pipeline;
@@ -101,6 +102,8 @@ pub struct Appended {
     pub applied: Vec<Applied>,
     /// Stages that failed.
     pub failures: Vec<StageFailure>,
+    /// Texts that were put aside: the path the prompt names, and the content.
+    pub saved: Vec<(String, Arc<str>)>,
     /// Whether the strategy can go on.
     pub outcome: Result<(), StrategyError>,
 }

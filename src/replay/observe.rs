@@ -37,6 +37,12 @@ pub trait Observer: Debug + Send {
         let _ = entry;
     }
 
+    /// A message that is about to be appended was changed: the patch counts entries from the
+    /// message itself. [`Observer::appended`] is told next, and of the message as it now is.
+    fn shortened(&mut self, applied: &Applied) {
+        let _ = applied;
+    }
+
     /// A patch was applied. Write-time edits are part of the appended entry and not seen here.
     fn patched(&mut self, applied: &Applied) {
         let _ = applied;

@@ -25,6 +25,8 @@ pub enum KnobKind {
     Whole(u64, u64),
     /// A number from 0 to 1.
     Fraction,
+    /// A number of at least 1.
+    Factor,
     /// Text.
     Text,
     /// `true` or `false`.
@@ -41,6 +43,7 @@ impl fmt::Display for KnobKind {
             Self::Whole(low, u64::MAX) => write!(f, "whole number ≥ {low}"),
             Self::Whole(low, high) => write!(f, "whole number {low}..={high}"),
             Self::Fraction => f.write_str("number 0..=1"),
+            Self::Factor => f.write_str("number ≥ 1"),
             Self::Text => f.write_str("text"),
             Self::Flag => f.write_str("true or false"),
             Self::Choice(words) => f.write_str(&words.join(" | ")),
@@ -56,7 +59,7 @@ pub enum Default {
     Required,
     /// A whole number.
     Whole(u64),
-    /// A number from 0 to 1.
+    /// A number from 0 to 1, or a factor.
     Fraction(f64),
     /// Text, or one of the words.
     Text(&'static str),
@@ -147,6 +150,15 @@ impl<'a> KnobReader<'a> {
     pub fn fraction(&mut self, name: &str) -> Result<f64, SettingError> {
         let knob = self.knob(name)?;
         match (self.reader.fraction(name)?, knob.default) {
+            (Some(number), _) | (None, Default::Fraction(number)) => Ok(number),
+            _ => Err(self.missing(name)),
+        }
+    }
+
+    /// A number of at least 1.
+    pub fn factor(&mut self, name: &str) -> Result<f64, SettingError> {
+        let knob = self.knob(name)?;
+        match (self.reader.factor(name)?, knob.default) {
             (Some(number), _) | (None, Default::Fraction(number)) => Ok(number),
             _ => Err(self.missing(name)),
         }

@@ -15,7 +15,8 @@ use crate::step::Step;
 ///
 /// Before a call each stage whose trigger holds is asked once, in order, for a patch; later
 /// triggers see what earlier stages freed. A stage that fails leaves the context as it was. After
-/// a refusal only stages that name `overflow` in their trigger are asked.
+/// a refusal only stages that name `overflow` in their trigger are asked. Write-time work is done
+/// as messages come in, whatever the triggers say.
 #[derive(Debug)]
 pub struct Pipeline {
     slots: Vec<Slot>,
@@ -93,8 +94,8 @@ impl Strategy for Pipeline {
             context,
             applied,
             failures,
+            saved,
             mut outcome,
-            ..
         } = state;
         // A write-time stage edits the entry; it cannot make it vanish or multiply.
         let mut entries = context.into_entries();
@@ -112,6 +113,7 @@ impl Strategy for Pipeline {
             entry,
             applied,
             failures,
+            saved,
             outcome,
         }
     }

@@ -25,6 +25,14 @@ pub struct Situation {
     pub fixed: Size,
     /// What the last prompt *this cell* sent cost, once there was one.
     pub last_usage: Option<Usage>,
+    /// Size of the messages that were appended since that prompt, its answer included; of all of
+    /// them before the first prompt.
+    pub appended: Size,
+    /// When the model last answered, where the session says so.
+    pub last_answer: Option<Timestamp>,
+    /// A phase of the work ended since the last call: a message tagged
+    /// [`Tag::PhaseEnd`](crate::session::Tag::PhaseEnd) was appended.
+    pub phase_ended: bool,
     /// Names of the tools the last response asked for.
     pub tool_requests: Vec<Arc<str>>,
     /// The provider has just refused the prompt as too long.

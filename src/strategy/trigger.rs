@@ -36,6 +36,17 @@ pub enum Condition {
     Overflow,
     /// The last response called the tool of this name.
     Tool(String),
+    /// The context holds more messages than this.
+    MessagesOver(u64),
+    /// The context holds more tool results than this, cleared ones included.
+    ResultsOver(u64),
+    /// So many calls have passed since the stage last changed something, or since the beginning.
+    RoundsEvery(u64),
+    /// More minutes than this have passed since the model last answered. Never where the session
+    /// has no times.
+    IdleOverMinutes(u64),
+    /// A phase of the work ended since the last call.
+    Marker,
     /// All of these hold.
     All(Vec<Condition>),
     /// Any of these holds.
@@ -50,6 +61,16 @@ pub enum Measure {
     Scenario,
     /// All characters together divided by four, rounded up.
     CharsPer4,
+    /// All characters together divided by three, rounded up.
+    CharsPer3,
+    /// All bytes together divided by four, rounded up.
+    BytesPer4,
+    /// `4/3 × (characters / 4 + 2,000 per image or document)`, rounded up: the cautious estimate
+    /// of Claude Code. A document's own JSON is counted beside its 2,000.
+    Padded,
+    /// What the last prompt of this cell truly took, characters divided by four for what was
+    /// appended since, less what was freed since. Before the first prompt all of it is estimated.
+    Usage,
 }
 
 /// What a trigger measures.
@@ -61,6 +82,10 @@ pub enum Scope {
     Messages,
 }
 
+const MEASURES: &[&str] = &[
+    "scenario", "chars/4", "chars/3", "bytes/4", "padded", "usage",
+];
+
 const CONDITIONS: &[&str] = &[
     "always",
     "tokens_over",
@@ -68,6 +93,11 @@ const CONDITIONS: &[&str] = &[
     "reserve_tokens",
     "overflow",
     "tool",
+    "messages_over",
+    "results_over",
+    "rounds_every",
+    "idle_over_minutes",
+    "marker",
     "all",
     "any",
 ];
@@ -88,14 +118,18 @@ impl Trigger {
         }
     }
 
-    /// Reads a `when`: a word (`"always"`, `"overflow"`) or a table with one condition and,
+    /// Reads a `when`: a word (`"always"`, `"overflow"`, `"marker"`) or a table with one condition and,
     /// optionally, `counter`, `scope` and `min_rounds_between`.
     pub fn read(path: &str, setting: &Setting) -> Result<Self, SettingError> {
         let mut trigger = Self::of(read_condition(path, setting)?);
         if let Value::Table(table) = &setting.value {
             let mut reader = Reader::new(table, path);
-            trigger.counter = match reader.choice("counter", &["scenario", "chars/4"])? {
+            trigger.counter = match reader.choice("counter", MEASURES)? {
                 Some("chars/4") => Measure::CharsPer4,
+                Some("chars/3") => Measure::CharsPer3,
+                Some("bytes/4") => Measure::BytesPer4,
+                Some("padded") => Measure::Padded,
+                Some("usage") => Measure::Usage,
                 _ => Measure::Scenario,
             };
             trigger.scope = match reader.choice("scope", &["prompt", "messages"])? {
@@ -126,7 +160,29 @@ impl Trigger {
             Scope::Prompt => cx.prompt(context),
             Scope::Messages => context.size(),
         };
-        self.condition.holds(self.counter.of(size), cx)
+        let present = Present {
+            size: self.counter.of(size, context, cx),
+            messages: context.entries().len() as u64,
+            results: context.results().len() as u64,
+            calls: (cx.call - last_fired.unwrap_or(0).min(cx.call)) as u64,
+            cx,
+        };
+        self.condition.holds(&present)
+    }
+
+    /// The trigger where all strategies fire at a `common` one: what fires before every call, or
+    /// on overflow alone, stays as it is; everything else fires at the common trigger, and still
+    /// answers an overflow if it did.
+    #[must_use]
+    pub fn matched_to(self, common: &Self) -> Self {
+        match self.condition {
+            Condition::Always | Condition::Overflow => self,
+            condition if condition.mentions_overflow() => Self {
+                condition: Condition::Any(vec![common.condition.clone(), Condition::Overflow]),
+                ..common.clone()
+            },
+            _ => common.clone(),
+        }
     }
 
     /// Whether the model has just asked for it by calling a tool.
@@ -141,16 +197,47 @@ impl Trigger {
 }
 
 impl Measure {
-    fn of(self, size: Size) -> Tokens {
+    /// `size` is a part of the prompt, and the messages are in it.
+    fn of(self, size: Size, context: &Context, cx: &Situation) -> Tokens {
         match self {
             Self::Scenario => size.tokens,
             Self::CharsPer4 => Tokens(size.chars.div_ceil(4)),
+            Self::CharsPer3 => Tokens(size.chars.div_ceil(3)),
+            Self::BytesPer4 => Tokens(size.bytes.div_ceil(4)),
+            // 4/3 × (chars / 4 + 2,000 × images), over one denominator.
+            Self::Padded => Tokens((size.chars + 8_000 * context.images()).div_ceil(3)),
+            Self::Usage if cx.last_usage.is_none() => Self::CharsPer4.of(size, context, cx),
+            // last + estimate − freed, where freed = last + appended − now.
+            Self::Usage => size.tokens + Tokens(cx.appended.chars.div_ceil(4)) - cx.appended.tokens,
+        }
+    }
+
+    /// The word that settings use.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Scenario => "scenario",
+            Self::CharsPer4 => "chars/4",
+            Self::CharsPer3 => "chars/3",
+            Self::BytesPer4 => "bytes/4",
+            Self::Padded => "padded",
+            Self::Usage => "usage",
         }
     }
 }
 
+/// What conditions are held against.
+struct Present<'a> {
+    size: Tokens,
+    messages: u64,
+    results: u64,
+    /// Calls since the stage last changed something.
+    calls: u64,
+    cx: &'a Situation,
+}
+
 impl Condition {
-    fn holds(&self, size: Tokens, cx: &Situation) -> bool {
+    fn holds(&self, present: &Present<'_>) -> bool {
+        let Present { size, cx, .. } = *present;
         let effective = cx.window.effective();
         match self {
             Self::Always => cx.overflow.is_none(),
@@ -159,8 +246,13 @@ impl Condition {
             Self::ReserveTokens(reserve) => size >= effective - *reserve,
             Self::Overflow => cx.overflow.is_some(),
             Self::Tool(name) => cx.tool_requests.iter().any(|tool| &**tool == name),
-            Self::All(conditions) => conditions.iter().all(|inner| inner.holds(size, cx)),
-            Self::Any(conditions) => conditions.iter().any(|inner| inner.holds(size, cx)),
+            Self::MessagesOver(limit) => present.messages > *limit,
+            Self::ResultsOver(limit) => present.results > *limit,
+            Self::RoundsEvery(calls) => present.calls >= *calls,
+            Self::IdleOverMinutes(minutes) => idle(cx).is_some_and(|idle| idle > *minutes * 60_000),
+            Self::Marker => cx.phase_ended,
+            Self::All(conditions) => conditions.iter().all(|inner| inner.holds(present)),
+            Self::Any(conditions) => conditions.iter().any(|inner| inner.holds(present)),
         }
     }
 
@@ -182,9 +274,20 @@ impl Condition {
             | Self::TokensOver(_)
             | Self::WindowFraction(_)
             | Self::ReserveTokens(_)
-            | Self::Tool(_) => false,
+            | Self::Tool(_)
+            | Self::MessagesOver(_)
+            | Self::ResultsOver(_)
+            | Self::RoundsEvery(_)
+            | Self::IdleOverMinutes(_)
+            | Self::Marker => false,
         }
     }
+}
+
+/// Milliseconds since the model last answered.
+fn idle(cx: &Situation) -> Option<u64> {
+    let idle = cx.now?.0.checked_sub(cx.last_answer?.0)?;
+    u64::try_from(idle).ok()
 }
 
 fn read_condition(path: &str, setting: &Setting) -> Result<Condition, SettingError> {
@@ -194,17 +297,21 @@ fn read_condition(path: &str, setting: &Setting) -> Result<Condition, SettingErr
             return match word.as_str() {
                 "always" => Ok(Condition::Always),
                 "overflow" => Ok(Condition::Overflow),
+                "marker" => Ok(Condition::Marker),
                 other => Err(with_suggestion(
                     wrong(format!(
-                        "must be `always`, `overflow` or a table, not `{other}`"
+                        "must be `always`, `overflow`, `marker` or a table, not `{other}`"
                     )),
                     other,
-                    ["always", "overflow"],
+                    ["always", "overflow", "marker"],
                 )),
             };
         }
         Value::Table(table) => table,
-        _ => return Err(wrong("must be `always`, `overflow` or a table".to_owned())),
+        _ => {
+            let problem = "must be `always`, `overflow`, `marker` or a table";
+            return Err(wrong(problem.to_owned()));
+        }
     };
     let mut reader = Reader::new(table, path);
     let mut conditions = Vec::new();
@@ -213,6 +320,29 @@ fn read_condition(path: &str, setting: &Setting) -> Result<Condition, SettingErr
     }
     if reader.flag("overflow")? == Some(true) {
         conditions.push(Condition::Overflow);
+    }
+    if reader.flag("marker")? == Some(true) {
+        conditions.push(Condition::Marker);
+    }
+    for (key, low, high, make) in [
+        (
+            "messages_over",
+            0,
+            u64::MAX,
+            Condition::MessagesOver as fn(_) -> _,
+        ),
+        ("results_over", 0, u64::MAX, Condition::ResultsOver),
+        ("rounds_every", 1, u64::MAX, Condition::RoundsEvery),
+        (
+            "idle_over_minutes",
+            0,
+            1_000_000,
+            Condition::IdleOverMinutes,
+        ),
+    ] {
+        if let Some(number) = reader.whole(key, low, high)? {
+            conditions.push(make(number));
+        }
     }
     if let Some(limit) = reader.whole("tokens_over", 0, u64::MAX)? {
         conditions.push(Condition::TokensOver(Tokens(limit)));
@@ -258,9 +388,8 @@ fn read_condition(path: &str, setting: &Setting) -> Result<Condition, SettingErr
 impl fmt::Display for Trigger {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.condition.fmt(f)?;
-        match self.counter {
-            Measure::Scenario => {}
-            Measure::CharsPer4 => f.write_str(" (chars/4)")?,
+        if self.counter != Measure::Scenario {
+            write!(f, " ({})", self.counter.name())?;
         }
         match self.scope {
             Scope::Prompt => {}
@@ -294,6 +423,11 @@ impl fmt::Display for Condition {
             Self::ReserveTokens(reserve) => write!(f, "at the effective window − {reserve} tokens"),
             Self::Overflow => f.write_str("on overflow"),
             Self::Tool(name) => write!(f, "when the model calls `{name}`"),
+            Self::MessagesOver(limit) => write!(f, "over {limit} messages"),
+            Self::ResultsOver(limit) => write!(f, "over {limit} tool results"),
+            Self::RoundsEvery(calls) => write!(f, "every {calls} calls"),
+            Self::IdleOverMinutes(minutes) => write!(f, "after {minutes} idle minutes"),
+            Self::Marker => f.write_str("when a phase ends"),
             Self::All(conditions) => joined(f, conditions, " and "),
             Self::Any(conditions) => joined(f, conditions, " or "),
         }

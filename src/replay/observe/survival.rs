@@ -203,6 +203,19 @@ impl SurvivalObserver {
         }
     }
 
+    /// Notes for each slot that stands nowhere any more that this patch is what lost it.
+    fn note_lost(&mut self, touched: Vec<usize>, applied: &Applied) {
+        for slot in touched {
+            if !self.standing[slot].is_strong() {
+                self.lost[slot] = Some(LostAt {
+                    call: applied.call,
+                    stage: applied.stage.to_string(),
+                    reason: applied.reason.clone(),
+                });
+            }
+        }
+    }
+
     fn judge(&self, index: usize, ranks: &Ranks, compacted: &Ranks) -> SurvivalRecord {
         let item = self.plan.items[index];
         let before = self.plan.before[index];
@@ -394,6 +407,19 @@ impl Observer for SurvivalObserver {
         self.order.append(mentions);
     }
 
+    /// What stood in the message before it was appended, and stands nowhere without it, is lost
+    /// here; [`Observer::appended`] takes that back for what the shorter message still holds.
+    fn shortened(&mut self, applied: &Applied) {
+        let mut touched = Vec::new();
+        for entry in &applied.change.removed {
+            self.add(entry);
+        }
+        for entry in &applied.change.removed {
+            self.remove(entry, &mut touched);
+        }
+        self.note_lost(touched, applied);
+    }
+
     fn patched(&mut self, applied: &Applied) {
         let mut touched = Vec::new();
         for entry in &applied.change.removed {
@@ -404,15 +430,7 @@ impl Observer for SurvivalObserver {
             let with = edit.with.iter().map(|entry| self.add(entry)).collect();
             shift = self.order.replace(&edit.entries, with, shift);
         }
-        for slot in touched {
-            if !self.standing[slot].is_strong() {
-                self.lost[slot] = Some(LostAt {
-                    call: applied.call,
-                    stage: applied.stage.to_string(),
-                    reason: applied.reason.clone(),
-                });
-            }
-        }
+        self.note_lost(touched, applied);
     }
 
     fn called(&mut self, view: &CallView<'_>) {

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use crate::context::{CacheEffect, Context, Edit, Entry, Patch};
-use crate::session::{ContentBlock, ToolUse};
+use crate::session::ContentBlock;
 use crate::settings::SettingError;
 use crate::step::Step;
 use crate::strategy::knob::{Default, Knob, KnobKind, KnobReader};
+use crate::strategy::tools::Tools;
 use crate::strategy::{Situation, Stage, StageError, StageKind};
 
 /// `kind = "clear_results"`.
@@ -98,31 +99,6 @@ struct ClearResults {
     placeholder: String,
     cache: CacheEffect,
     progress: Progress,
-}
-
-/// Which tools a stage looks at.
-#[derive(Debug)]
-struct Tools {
-    only: Vec<String>,
-    except: Vec<String>,
-}
-
-impl Tools {
-    fn are_all(&self) -> bool {
-        self.only.is_empty() && self.except.is_empty()
-    }
-
-    fn include(&self, tool: Option<&ToolUse>) -> bool {
-        let names = |list: &[String]| {
-            tool.is_some_and(|tool| {
-                list.iter().any(|name| match name.strip_prefix("class:") {
-                    Some(class) => tool.class.name() == class,
-                    None => *name == *tool.name,
-                })
-            })
-        };
-        (self.only.is_empty() || names(&self.only)) && !names(&self.except)
-    }
 }
 
 /// How far the stage came: results that it has looked at need no second look, until entries are
