@@ -29,6 +29,7 @@ pub use pipeline::Pipeline;
 pub use preset::StrategySpec;
 pub use situation::Situation;
 
+use guard::{Guards, OnInflation};
 use knob::{Knob, KnobReader};
 use law::Law;
 
@@ -76,6 +77,21 @@ pub struct StageKind {
     pub breaks: &'static [Law],
     /// Makes one from its settings.
     pub build: fn(&mut KnobReader<'_>) -> Result<Box<dyn Stage>, SettingError>,
+}
+
+impl StageKind {
+    /// The strategy's guards as they hold for this kind: one that makes contexts larger by design
+    /// is not stopped for it, unless its own guards say so.
+    fn guards(&self, guards: Guards) -> Guards {
+        if self.breaks.contains(&Law::NeverLarger) {
+            let on_inflation = OnInflation::Apply;
+            return Guards {
+                on_inflation,
+                ..guards
+            };
+        }
+        guards
+    }
 }
 
 /// What stands between an agent and its model: one value per cell.

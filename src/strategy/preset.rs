@@ -24,6 +24,14 @@ pub static PRESETS: &[(&str, &str)] = &[
         "learn-claude-code-s06",
         include_str!("../../presets/learn-claude-code-s06.toml"),
     ),
+    (
+        "learn-claude-code-s08",
+        include_str!("../../presets/learn-claude-code-s08.toml"),
+    ),
+    (
+        "learn-claude-code-s08-unguarded",
+        include_str!("../../presets/learn-claude-code-s08-unguarded.toml"),
+    ),
 ];
 
 /// The controls, which are made from their name: `tail@20000`.
@@ -337,7 +345,8 @@ impl StrategySpec {
             Some(setting) if is_word(setting, "scenario") => self.trigger.clone(),
             Some(setting) => Trigger::read(&format!("{name}.when"), setting)?,
         };
-        let guards = guards.read(reader.table("guards")?)?;
+        let own = kind.guards(guards);
+        let guards = own.read(reader.table("guards")?)?;
         let mut knobs = KnobReader::new(table, name, kind.knobs);
         let stage = (kind.build)(&mut knobs)?;
         knobs.finish()?;

@@ -3,16 +3,24 @@
 use super::StageKind;
 
 pub mod clear_results;
+pub mod drop_middle;
 pub mod drop_oldest;
 pub mod extract;
+pub mod normalize;
+pub mod offload_results;
 pub mod summarize;
+pub mod truncate_output;
 
 /// All kinds of stages, in the order of the documentation.
 pub static STAGES: &[StageKind] = &[
+    truncate_output::KIND,
+    offload_results::KIND,
+    drop_middle::KIND,
     clear_results::KIND,
     drop_oldest::KIND,
     extract::KIND,
     summarize::KIND,
+    normalize::KIND,
 ];
 
 /// The kind of that name.

@@ -19,6 +19,7 @@ mod outputs;
 mod probes;
 mod replay;
 mod shared;
+mod stages;
 mod support;
 mod synthetic;
 mod tokens;

@@ -7,6 +7,7 @@ use crate::model::{Purpose, Request, Response, Stop, Task};
 use crate::session::{Message, Role, Tag, wire};
 use crate::settings::SettingError;
 use crate::step::{Answer, Step};
+use crate::strategy::cut::Cut;
 use crate::strategy::knob::{Default, Knob, KnobKind, KnobReader};
 use crate::strategy::law::Law;
 use crate::strategy::{Situation, Stage, StageError, StageKind};
@@ -24,7 +25,7 @@ pub const KIND: StageKind = StageKind {
 const KNOBS: &[Knob] = &[
     Knob {
         name: "template",
-        kind: KnobKind::Choice(&["continuity", "plain"]),
+        kind: KnobKind::Choice(&["continuity", "five-points", "plain"]),
         default: Default::Text("plain"),
         doc: "what the summary is asked to hold",
     },
@@ -53,6 +54,19 @@ const KNOBS: &[Knob] = &[
         doc: "an assistant message after the summary; empty for none",
     },
     Knob {
+        name: "keep_last_messages",
+        kind: KnobKind::Whole(0, u64::MAX),
+        default: Default::Whole(0),
+        doc: "so many messages stay behind the summary, which covers them all the same",
+    },
+    Knob {
+        name: "cut",
+        kind: KnobKind::Choice(Cut::WORDS),
+        default: Default::Text("pair"),
+        doc: "where it may be cut in front of them: `pair` never between a tool use and its result, \
+              `none` anywhere; more stay where the cut has to move",
+    },
+    Knob {
         name: "transcript",
         kind: KnobKind::Flag,
         default: Default::Flag(false),
@@ -70,12 +84,15 @@ fn build(knobs: &mut KnobReader<'_>) -> Result<Box<dyn Stage>, SettingError> {
     Ok(Box::new(Summarize {
         template: match knobs.choice("template")? {
             "continuity" => &CONTINUITY,
+            "five-points" => &FIVE_POINTS,
             _ => &PLAIN,
         },
         input_first_chars: knobs.count("input_first_chars")?,
         max_output: knobs.tokens("max_output_tokens")?,
         prefix: knobs.text("prefix")?,
         acknowledgement: knobs.text("acknowledgement")?,
+        keep_last_messages: knobs.count("keep_last_messages")?,
+        cut: Cut::named(knobs.choice("cut")?),
         transcript: knobs.flag("transcript")?,
         folder: knobs.text("folder")?,
     }))
@@ -98,6 +115,17 @@ static CONTINUITY: Template = Template {
     ],
 };
 
+static FIVE_POINTS: Template = Template {
+    instructions: include_str!("../template/five-points.md"),
+    sections: &[
+        "Goal",
+        "Findings",
+        "Files changed",
+        "Remaining work",
+        "Constraints",
+    ],
+};
+
 static PLAIN: Template = Template {
     instructions: include_str!("../template/plain.md"),
     sections: &[],
@@ -110,6 +138,8 @@ struct Summarize {
     max_output: Tokens,
     prefix: String,
     acknowledgement: String,
+    keep_last_messages: usize,
+    cut: Cut,
     transcript: bool,
     folder: String,
 }
@@ -121,7 +151,9 @@ impl Stage for Summarize {
         cx: &'a Situation,
     ) -> Step<'a, Result<Patch, StageError>> {
         let entries = context.entries();
-        if entries.is_empty() {
+        let kept = entries.len().saturating_sub(self.keep_last_messages);
+        let replaced = self.cut.snap_back(entries, kept);
+        if replaced == 0 {
             return Step::Done(Ok(Patch::default()));
         }
         let lines: Vec<String> = entries
@@ -153,8 +185,7 @@ impl Stage for Summarize {
         } else {
             Vec::new()
         };
-        let origin = Origin::derived_from(entries);
-        let replaced = entries.len();
+        let origin = Origin::derived_from(&entries[..replaced]);
         Step::ask(request, move |answer| {
             Step::Done(summary_of(answer).map(|summary| {
                 let text = format!("{}{summary}", self.prefix);

@@ -1,0 +1,207 @@
+//! Large tool results are put aside, and the prompt keeps a preview and the path.
+
+use std::sync::Arc;
+
+use crate::context::{BlockAt, CacheEffect, Context, Edit, Patch};
+use crate::session::Role;
+use crate::settings::SettingError;
+use crate::step::Step;
+use crate::strategy::knob::{Default, Knob, KnobKind, KnobReader};
+use crate::strategy::law::Law;
+use crate::strategy::{Situation, Stage, StageError, StageKind};
+use crate::units::ContentHash;
+
+/// `kind = "offload_results"`.
+pub const KIND: StageKind = StageKind {
+    name: "offload_results",
+    description: "large tool results are put aside; a preview and the path stay",
+    knobs: KNOBS,
+    // Results that just came in are what the user said last.
+    breaks: &[Law::KeepsLastUserMessage],
+    build,
+};
+
+const KNOBS: &[Knob] = &[
+    Knob {
+        name: "scope",
+        kind: KnobKind::Choice(&["last_message", "each"]),
+        default: Default::Text("last_message"),
+        doc: "what is measured: all results of the last message together (what stands behind the \
+              last answer of the model counts as one message), or `each` result on its own",
+    },
+    Knob {
+        name: "max_total_chars",
+        kind: KnobKind::Whole(0, u64::MAX),
+        default: Default::Whole(200_000),
+        doc: "with more characters than this, the largest results are put aside until they fit",
+    },
+    Knob {
+        name: "preview_chars",
+        kind: KnobKind::Whole(0, u64::MAX),
+        default: Default::Whole(2_000),
+        doc: "so many characters of its beginning stay",
+    },
+    Knob {
+        name: "preview_tail_chars",
+        kind: KnobKind::Whole(0, u64::MAX),
+        default: Default::Whole(0),
+        doc: "so many characters of its end stay",
+    },
+    Knob {
+        name: "folder",
+        kind: KnobKind::Text,
+        default: Default::Text("tool-results"),
+        doc: "where results are put, as the prompt names it",
+    },
+];
+
+fn build(knobs: &mut KnobReader<'_>) -> Result<Box<dyn Stage>, SettingError> {
+    Ok(Box::new(OffloadResults {
+        each: knobs.choice("scope")? == "each",
+        max_total_chars: knobs.count("max_total_chars")?,
+        preview_chars: knobs.count("preview_chars")?,
+        preview_tail_chars: knobs.count("preview_tail_chars")?,
+        folder: knobs.text("folder")?,
+        seen: 0,
+        replacements: 0,
+    }))
+}
+
+#[derive(Debug)]
+struct OffloadResults {
+    each: bool,
+    max_total_chars: usize,
+    preview_chars: usize,
+    preview_tail_chars: usize,
+    folder: String,
+    /// With `each`: results of the context that were looked at.
+    seen: usize,
+    /// [`Context::replacements`] at that time.
+    replacements: u64,
+}
+
+/// A result that may be put aside.
+struct Candidate {
+    at: BlockAt,
+    text: Arc<str>,
+    chars: usize,
+}
+
+/// What is left of a result that was put aside.
+const OPENING: &str = "<persisted-output>";
+
+impl Stage for OffloadResults {
+    fn plan<'a>(
+        &'a mut self,
+        context: &Context,
+        _: &'a Situation,
+    ) -> Step<'a, Result<Patch, StageError>> {
+        let mut candidates: Vec<Candidate> = self
+            .due(context)
+            .iter()
+            .filter_map(|at| candidate(context, *at))
+            .collect();
+        let mut total: usize = candidates.iter().map(|one| one.chars).sum();
+        // The largest first; of equals the oldest.
+        candidates.sort_by_key(|one| std::cmp::Reverse(one.chars));
+        let mut edits = Vec::new();
+        let mut saved = Vec::new();
+        for Candidate { at, text, chars } in candidates {
+            let counted = if self.each { chars } else { total };
+            if counted <= self.max_total_chars {
+                if self.each {
+                    continue;
+                }
+                break;
+            }
+            let name = ContentHash::of(text.as_bytes()).hex(12);
+            let path = format!("{}/{name}.txt", self.folder);
+            let left = self.preview(&path, &text, chars);
+            let left_chars = left.chars().count();
+            if left_chars >= chars {
+                continue;
+            }
+            total = total - chars + left_chars;
+            saved.push((path, text));
+            edits.push((at, left));
+        }
+        edits.sort_by_key(|(at, _)| *at);
+        let reason = format!(
+            "{} results put aside: over {} characters",
+            edits.len(),
+            self.max_total_chars
+        );
+        let edits = edits
+            .into_iter()
+            .map(|(at, text)| Edit::EditBlock {
+                entry: at.entry,
+                block: at.block,
+                text: text.into(),
+                cache: CacheEffect::Breaks,
+            })
+            .collect();
+        Step::Done(Ok(Patch {
+            edits,
+            reason,
+            saved,
+        }))
+    }
+}
+
+impl OffloadResults {
+    /// The results to look at now: those of the last message, or all that are new.
+    fn due<'c>(&mut self, context: &'c Context) -> &'c [BlockAt] {
+        let results = context.results();
+        let from = if self.each {
+            if self.replacements != context.replacements() {
+                self.replacements = context.replacements();
+                self.seen = 0;
+            }
+            std::mem::replace(&mut self.seen, results.len())
+        } else {
+            let entries = context.entries();
+            let answers = entries.iter().rev();
+            let answers = answers.take_while(|entry| entry.message.role() == Role::User);
+            let start = entries.len() - answers.count();
+            results.partition_point(|at| at.entry < start)
+        };
+        results.get(from..).unwrap_or_default()
+    }
+
+    fn preview(&self, path: &str, text: &str, chars: usize) -> String {
+        let mut left = format!("{OPENING}\nThe whole output ({chars} characters) is in {path}\n\n");
+        let head = end_of(text, self.preview_chars);
+        left.push_str(&text[..head]);
+        if head < text.len() {
+            left.push_str("\n[…]\n");
+            let tail = end_of(text, chars.saturating_sub(self.preview_tail_chars));
+            left.push_str(&text[tail.max(head)..]);
+        }
+        if !left.ends_with('\n') {
+            left.push('\n');
+        }
+        left.push_str("</persisted-output>");
+        left
+    }
+}
+
+/// The result as it may be put aside; nothing if it was already.
+fn candidate(context: &Context, at: BlockAt) -> Option<Candidate> {
+    let entry = context.entries().get(at.entry)?;
+    let text = entry.message.model_text().get(at.block)?;
+    if !entry.is_verbatim(at.block) && text.starts_with(OPENING) {
+        return None;
+    }
+    Some(Candidate {
+        at,
+        text: text.clone(),
+        chars: text.chars().count(),
+    })
+}
+
+/// Where the first `chars` characters of a text end, in bytes.
+fn end_of(text: &str, chars: usize) -> usize {
+    text.char_indices()
+        .nth(chars)
+        .map_or(text.len(), |(at, _)| at)
+}

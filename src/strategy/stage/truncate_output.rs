@@ -1,0 +1,317 @@
+//! Long tool outputs are shortened as they come in: head and tail stay, a marker between them.
+
+use std::sync::Arc;
+
+use crate::context::{CacheEffect, Context, Edit, Entry, Patch};
+use crate::session::{ContentBlock, Role, ToolResult, ToolUse};
+use crate::settings::SettingError;
+use crate::step::Step;
+use crate::strategy::knob::{Default, Knob, KnobKind, KnobReader};
+use crate::strategy::law::Law;
+use crate::strategy::tools::Tools;
+use crate::strategy::{Situation, Stage, StageError, StageKind};
+use crate::tokens::TokenCounter;
+
+/// `kind = "truncate_output"`.
+pub const KIND: StageKind = StageKind {
+    name: "truncate_output",
+    description: "long tool outputs are shortened as they come in: head, marker, tail",
+    knobs: KNOBS,
+    // Results that just came in are what the user said last.
+    breaks: &[Law::KeepsLastUserMessage],
+    build,
+};
+
+const KNOBS: &[Knob] = &[
+    Knob {
+        name: "max_tokens",
+        kind: KnobKind::Whole(0, u64::MAX),
+        default: Default::Whole(0),
+        doc: "the limit in tokens, by the scenario's counter; one of the four limits must be set",
+    },
+    Knob {
+        name: "max_chars",
+        kind: KnobKind::Whole(0, u64::MAX),
+        default: Default::Whole(0),
+        doc: "the limit in characters",
+    },
+    Knob {
+        name: "max_bytes",
+        kind: KnobKind::Whole(0, u64::MAX),
+        default: Default::Whole(0),
+        doc: "the limit in bytes; no character is cut in two",
+    },
+    Knob {
+        name: "max_lines",
+        kind: KnobKind::Whole(0, u64::MAX),
+        default: Default::Whole(0),
+        doc: "the limit in lines",
+    },
+    Knob {
+        name: "head_fraction",
+        kind: KnobKind::Fraction,
+        default: Default::Fraction(0.5),
+        doc: "this share of what stays is the beginning, the rest is the end",
+    },
+    Knob {
+        name: "serialization_factor",
+        kind: KnobKind::Factor,
+        default: Default::Fraction(1.2),
+        doc: "the budget is the limit times this: room for what JSON adds",
+    },
+    Knob {
+        name: "cut_over",
+        kind: KnobKind::Choice(&["budget", "max"]),
+        default: Default::Text("budget"),
+        doc: "`budget` shortens what is over the budget, to the budget; `max` what is over the \
+              limit, to the limit",
+    },
+    Knob {
+        name: "tools",
+        kind: KnobKind::Texts,
+        default: Default::Empty,
+        doc: "only outputs of these tools (names, or `class:shell`); none for all",
+    },
+    Knob {
+        name: "except_tools",
+        kind: KnobKind::Texts,
+        default: Default::Empty,
+        doc: "outputs of these tools (names, or `class:shell`) are left alone",
+    },
+    Knob {
+        name: "line_count_header",
+        kind: KnobKind::Flag,
+        default: Default::Flag(false),
+        doc: "a shortened output begins with `Total output lines: …`",
+    },
+];
+
+fn build(knobs: &mut KnobReader<'_>) -> Result<Box<dyn Stage>, SettingError> {
+    let mut limits = Vec::new();
+    for (name, unit) in [
+        ("max_tokens", Unit::Tokens),
+        ("max_chars", Unit::Chars),
+        ("max_bytes", Unit::Bytes),
+        ("max_lines", Unit::Lines),
+    ] {
+        let max = knobs.count(name)?;
+        if max > 0 {
+            limits.push((max, unit));
+        }
+    }
+    let (max, unit) = match limits[..] {
+        [limit] => limit,
+        [] => {
+            let problem = "or one of `max_chars`, `max_bytes`, `max_lines` must be set";
+            return Err(knobs.wrong("max_tokens", problem));
+        }
+        _ => return Err(knobs.wrong("max_tokens", "is one limit among several: set one")),
+    };
+    let factor = knobs.factor("serialization_factor")?;
+    let limit = match knobs.choice("cut_over")? {
+        "max" => max,
+        _ => times(max, factor),
+    };
+    Ok(Box::new(TruncateOutput {
+        limit,
+        unit,
+        head_fraction: knobs.fraction("head_fraction")?,
+        tools: Tools {
+            only: knobs.texts("tools")?,
+            except: knobs.texts("except_tools")?,
+        },
+        line_count_header: knobs.flag("line_count_header")?,
+        asked: Vec::new(),
+        is_answered: false,
+    }))
+}
+
+#[derive(Debug)]
+struct TruncateOutput {
+    limit: usize,
+    unit: Unit,
+    head_fraction: f64,
+    tools: Tools,
+    line_count_header: bool,
+    /// The tool uses of the last turn of the model: what comes in answers one of them.
+    asked: Vec<ToolUse>,
+    is_answered: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Unit {
+    Tokens,
+    Chars,
+    Bytes,
+    Lines,
+}
+
+impl Stage for TruncateOutput {
+    fn plan<'a>(
+        &'a mut self,
+        _: &Context,
+        _: &'a Situation,
+    ) -> Step<'a, Result<Patch, StageError>> {
+        Step::Done(Ok(Patch::default()))
+    }
+
+    fn on_append(&mut self, entry: &Entry, cx: &Situation) -> Result<Patch, StageError> {
+        let message = &entry.message;
+        if message.role() == Role::Assistant {
+            if std::mem::take(&mut self.is_answered) {
+                self.asked.clear();
+            }
+            if !self.tools.are_all() {
+                self.asked
+                    .extend(message.tool_uses().map(|(_, tool)| tool.clone()));
+            }
+            return Ok(Patch::default());
+        }
+        self.is_answered = true;
+        let mut edits = Vec::new();
+        for (block, content) in message.content().iter().enumerate() {
+            let ContentBlock::ToolResult(result) = content else {
+                continue;
+            };
+            if !self.tools.are_all() && !self.tools.include(self.tool_of(result)) {
+                continue;
+            }
+            let text = &message.model_text()[block];
+            let tokens = usize::try_from(cx.counts.size(text).tokens.0).unwrap_or(usize::MAX);
+            if let Some(short) = self.shortened(text, tokens, &**cx.counts.counter()) {
+                edits.push(Edit::EditBlock {
+                    entry: 0,
+                    block,
+                    text: short,
+                    // The provider has not seen it yet; `shortened` is not told of caches.
+                    cache: CacheEffect::Breaks,
+                });
+            }
+        }
+        Ok(Patch {
+            reason: format!(
+                "{} outputs over {} {}",
+                edits.len(),
+                self.limit,
+                self.unit.name()
+            ),
+            edits,
+            saved: Vec::new(),
+        })
+    }
+}
+
+impl TruncateOutput {
+    fn tool_of(&self, result: &ToolResult) -> Option<&ToolUse> {
+        self.asked.iter().find(|tool| tool.id == result.tool_use_id)
+    }
+
+    /// Head, marker and tail; nothing if the text is within the limit, or would not get shorter.
+    fn shortened(&self, text: &str, tokens: usize, counter: &dyn TokenCounter) -> Option<Arc<str>> {
+        let total = match self.unit {
+            Unit::Tokens => tokens,
+            Unit::Chars => text.chars().count(),
+            Unit::Bytes => text.len(),
+            Unit::Lines => text.lines().count(),
+        };
+        if total <= self.limit {
+            return None;
+        }
+        let head = times(self.limit, self.head_fraction).min(self.limit);
+        let tail = self.limit - head;
+        let (head, tail) = match self.unit {
+            Unit::Tokens => {
+                let start_of = |length| &text[..text.floor_char_boundary(length)];
+                let end_of = |length| &text[text.ceil_char_boundary(text.len() - length)..];
+                (
+                    longest(text.len(), head, counter, start_of).len(),
+                    text.len() - longest(text.len(), tail, counter, end_of).len(),
+                )
+            }
+            Unit::Chars => (after_chars(text, head), after_chars(text, total - tail)),
+            Unit::Bytes => (
+                text.floor_char_boundary(head),
+                text.ceil_char_boundary(total - tail),
+            ),
+            Unit::Lines => (after_lines(text, head), after_lines(text, total - tail)),
+        };
+        // A character that lies in both limits is shown once.
+        let tail = tail.max(head);
+        let gone = &text[head..tail];
+        let (count, unit) = match self.unit {
+            Unit::Tokens => (counter.count(gone).0, "tokens"),
+            Unit::Chars | Unit::Bytes => (gone.chars().count() as u64, "chars"),
+            Unit::Lines => (gone.lines().count() as u64, "lines"),
+        };
+        let header = if self.line_count_header {
+            format!("Total output lines: {}\n\n", text.lines().count())
+        } else {
+            String::new()
+        };
+        let short = format!(
+            "{header}{}…{count} {unit} truncated…{}",
+            &text[..head],
+            &text[tail..]
+        );
+        (short.len() < text.len()).then(|| short.into())
+    }
+}
+
+impl Unit {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Tokens => "tokens",
+            Self::Chars => "characters",
+            Self::Bytes => "bytes",
+            Self::Lines => "lines",
+        }
+    }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "both factors are positive; a product past the largest number saturates"
+)]
+fn times(count: usize, factor: f64) -> usize {
+    (count as f64 * factor).floor() as usize
+}
+
+/// Where the first `chars` characters end, in bytes.
+fn after_chars(text: &str, chars: usize) -> usize {
+    text.char_indices()
+        .nth(chars)
+        .map_or(text.len(), |(at, _)| at)
+}
+
+/// Where the first `lines` lines end, in bytes, their line feed included.
+fn after_lines(text: &str, lines: usize) -> usize {
+    text.split_inclusive('\n').take(lines).map(str::len).sum()
+}
+
+/// The longest `part` of a text of `length` bytes (a head or a tail) within so many tokens.
+///
+/// Longer parts have more tokens, but for a few at the seams: the search is a bisection. It begins
+/// at four bytes to a token, so that of a huge text little more than what stays is ever counted.
+fn longest<'t>(
+    length: usize,
+    tokens: usize,
+    counter: &dyn TokenCounter,
+    part: impl Fn(usize) -> &'t str,
+) -> &'t str {
+    let (mut good, mut bad) = (0, length + 1);
+    let mut next = tokens.saturating_mul(4).clamp(1, length.max(1));
+    while good + 1 < bad {
+        if counter.count(part(next)).0 <= tokens as u64 {
+            good = next;
+        } else {
+            bad = next;
+        }
+        next = if bad > length {
+            good.saturating_mul(2).clamp(good + 1, length.max(good + 1))
+        } else {
+            good.midpoint(bad)
+        };
+    }
+    part(good)
+}
