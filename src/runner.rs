@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use rand_chacha::ChaCha8Rng;
@@ -19,7 +19,7 @@ use crate::model::offline::Offline;
 use crate::model::{Model, ModelKind};
 use crate::needles::NeedlesError;
 use crate::probe::{self, Probe};
-use crate::record::journal::{self, Journal, JournalError};
+use crate::record::journal::{self, Journal, JournalError, Run};
 use crate::record::{
     CellKey, CellRecord, FORMAT_VERSION, Manifest, ModelEntry, SessionEntry, StrategyEntry,
 };
@@ -32,6 +32,12 @@ use crate::settings::SettingError;
 use crate::strategy::StrategySpec;
 use crate::tokens::{CountedTexts, counter};
 use crate::units::{ContentHash, Tokens};
+
+mod followed;
+mod queue;
+
+use followed::Followed;
+use queue::{Queue, Shared};
 
 /// A scenario with its sessions loaded: ready to run.
 #[derive(Debug)]
@@ -116,7 +122,22 @@ impl Plan {
         }
     }
 
-    /// Reference and floor first, then the strategies in seeded random order.
+    /// The arm that this one follows: another strategy on the same session, in the same repeat.
+    fn followed_by(&self, arm: ArmIndex) -> Option<ArmIndex> {
+        let Which::Strategy(at) = arm.which else {
+            return None;
+        };
+        let strategies = &self.scenario.strategies;
+        let follows = strategies[at].follows()?;
+        let at = strategies.iter().position(|spec| spec.name() == follows)?;
+        Some(ArmIndex {
+            which: Which::Strategy(at),
+            ..arm
+        })
+    }
+
+    /// Reference and floor first, then the strategies in seeded random order, those that follow
+    /// another behind all others.
     fn arms(&self, session: usize) -> Vec<ArmIndex> {
         let mut arms: Vec<ArmIndex> = (0..self.scenario.strategies.len())
             .flat_map(|at| {
@@ -132,6 +153,7 @@ impl Plan {
             let at = random.next_u64() % (last as u64 + 1);
             arms.swap(last, usize::try_from(at).unwrap_or(last));
         }
+        arms.sort_by_key(|arm| self.followed_by(*arm).is_some());
         // The floor is one of probes: where none is asked there is nothing to measure.
         let floor = (self.manifest.sessions[session].items > 0).then_some(Which::Empty);
         let fixed = [Some(Which::Full), floor].into_iter().flatten();
@@ -313,6 +335,7 @@ pub fn run(
         })
         .collect();
     let mut outstanding: usize = missing.iter().map(|(_, arms)| arms.len()).sum();
+    let followed = followed_cells(plan, &missing, journal)?;
     let queue = Queue::new(missing);
     let sink = Mutex::new(Sink {
         journal,
@@ -329,7 +352,13 @@ pub fn run(
                         break;
                     };
                     // A panic is a mistake in Proctor; it costs one cell, and is shown as such.
-                    let replay = catch_unwind(AssertUnwindSafe(|| run_cell(plan, &shared, arm)));
+                    let run = || run_cell(plan, &shared, arm, &followed);
+                    let replay = catch_unwind(AssertUnwindSafe(run));
+                    let record = match &replay {
+                        Ok(Ok(replay)) => Some(&replay.record),
+                        _ => None,
+                    };
+                    followed.over(&plan.key(shared.session, arm), record);
                     let mut sink = sink.lock().unwrap_or_else(PoisonError::into_inner);
                     let Ok(Ok(replay)) = replay else {
                         sink.broken.push(plan.key(shared.session, arm).to_string());
@@ -366,69 +395,23 @@ pub fn run(
     })
 }
 
-/// What the cells of one session share; made by the first worker that needs it.
-#[derive(Debug)]
-struct Shared {
-    session: usize,
-    prepared: OnceLock<Result<(PreparedSession, Models), NeedlesError>>,
-}
-
-/// Cells in session order; a session's shared part lives while one of its cells is about.
-struct Queue(Mutex<QueueState>);
-
-struct QueueState {
-    sessions: Vec<(usize, std::vec::IntoIter<ArmIndex>, usize, usize)>,
-    next: usize,
-    current: Option<Arc<Shared>>,
-}
-
-impl Queue {
-    fn new(missing: Vec<(usize, Vec<ArmIndex>)>) -> Self {
-        let sessions = missing
-            .into_iter()
-            .filter(|(_, arms)| !arms.is_empty())
-            .map(|(session, arms)| {
-                let cells = arms.len();
-                (session, arms.into_iter(), cells, cells)
-            })
-            .collect();
-        Self(Mutex::new(QueueState {
-            sessions,
-            next: 0,
-            current: None,
-        }))
-    }
-
-    fn take(&self) -> Option<(Arc<Shared>, ArmIndex)> {
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        loop {
-            let at = state.next;
-            let (session, arms, ..) = state.sessions.get_mut(at)?;
-            let session = *session;
-            if let Some(arm) = arms.next() {
-                let shared = state
-                    .current
-                    .get_or_insert_with(|| {
-                        Arc::new(Shared {
-                            session,
-                            prepared: OnceLock::new(),
-                        })
-                    })
-                    .clone();
-                return Some((shared, arm));
-            }
-            state.next += 1;
-            state.current = None;
-        }
-    }
-
-    /// Takes note that a cell of this session is done; the number of cells if it was the last.
-    fn finished(&self, session: usize) -> Option<usize> {
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let (.., left, cells) = state.sessions.iter_mut().find(|entry| entry.0 == session)?;
-        *left -= 1;
-        (*left == 0).then_some(*cells)
-    }
+/// The cells that missing ones follow; those that were done in an earlier run are read back.
+fn followed_cells(
+    plan: &Plan,
+    missing: &[(usize, Vec<ArmIndex>)],
+    journal: &Journal,
+) -> Result<Followed, JournalError> {
+    let wanted: BTreeSet<CellKey> = missing
+        .iter()
+        .flat_map(|(session, arms)| arms.iter().map(move |arm| (*session, *arm)))
+        .filter_map(|(session, arm)| Some(plan.key(session, plan.followed_by(arm)?)))
+        .collect();
+    let done = if wanted.is_disjoint(journal.done()) {
+        Vec::new()
+    } else {
+        Run::read(journal.folder())?.cells
+    };
+    Ok(Followed::new(wanted, &done))
 }
 
 struct Sink<'a> {
@@ -456,7 +439,8 @@ fn run_cell<'a>(
     plan: &Plan,
     shared: &'a Shared,
     arm: ArmIndex,
-) -> Result<Replay, &'a NeedlesError> {
+    followed: &Followed,
+) -> Result<Replay, Unrun<'a>> {
     let loaded = &plan.sessions[shared.session];
     let made = shared.prepared.get_or_init(|| {
         let prepared = PreparedSession::new(
@@ -467,7 +451,7 @@ fn run_cell<'a>(
         .sent_to(plan.scenario.provider);
         Ok((prepared, models_of(&plan.scenario, loaded)))
     });
-    let (prepared, models) = made.as_ref()?;
+    let (prepared, models) = made.as_ref().map_err(Unrun::Needles)?;
     let name = CellName {
         strategy: plan.name_of(arm),
         repeat: arm.repeat,
@@ -475,12 +459,27 @@ fn run_cell<'a>(
     let replayed = match arm.which {
         Which::Full => Ok(Replayed::Full),
         Which::Empty => Ok(Replayed::Empty),
-        Which::Strategy(at) => arrange(&plan.scenario.strategies[at], plan, prepared),
+        Which::Strategy(at) => {
+            let mut spec = plan.scenario.strategies[at].clone();
+            if let Some(other) = plan.followed_by(arm) {
+                let key = plan.key(shared.session, other);
+                spec = spec.beside(followed.sizes(&key).ok_or(Unrun::NothingToFollow)?);
+            }
+            arrange(&spec, plan, prepared)
+        }
     };
     Ok(match replayed {
         Ok(replayed) => replay(prepared, name, replayed, models, &ThreadClock),
         Err(error) => Replay::failed(prepared, name, models, &error),
     })
+}
+
+/// Why a cell was not run: a mistake in Proctor, or the consequence of one.
+#[derive(Debug)]
+#[expect(dead_code, reason = "shown to whoever debugs the mistake")]
+enum Unrun<'a> {
+    Needles(&'a NeedlesError),
+    NothingToFollow,
 }
 
 fn arrange(

@@ -50,6 +50,8 @@ pub struct Scenario {
 pub struct WindowSetting {
     /// The mode.
     pub mode: WindowMode,
+    /// Whether all strategies share one trigger, the scenario's: with `mode = "matched"`.
+    pub is_matched: bool,
     /// Tokens the model may write in one response.
     pub max_output: Tokens,
     /// Tokens the provider adds to the prompt when it decides whether the prompt fits.
@@ -87,6 +89,9 @@ impl fmt::Display for WindowSetting {
             WindowMode::Native(None) => f.write_str("native")?,
             WindowMode::Native(Some(tokens)) => write!(f, "{tokens} tokens")?,
             WindowMode::Fit(fraction) => write!(f, "fit:{fraction}")?,
+        }
+        if self.is_matched {
+            f.write_str(", triggers matched")?;
         }
         if self.max_output > Tokens::ZERO {
             write!(f, ", {} reserved for output", self.max_output)?;
@@ -142,7 +147,10 @@ impl Scenario {
         }
         let mut strategies: Vec<StrategySpec> = Vec::new();
         for table in reader.tables("strategies")? {
-            let spec = read_strategy(table, &trigger)?;
+            let mut spec = read_strategy(table, &trigger)?;
+            if window.is_matched {
+                spec = spec.matched();
+            }
             if strategies.iter().any(|other| other.name() == spec.name()) {
                 let problem = format!("strategy `{}` is named twice", spec.name());
                 return Err(SettingError::new(table.place(), problem));
@@ -150,6 +158,7 @@ impl Scenario {
             strategies.push(spec);
         }
         reader.finish()?;
+        check_followed(&strategies, table.place())?;
         if sessions.is_empty() {
             return Err(
                 SettingError::new(table.place(), "the scenario names no session")
@@ -178,6 +187,37 @@ impl Scenario {
     }
 }
 
+/// A strategy that follows another needs it in the same scenario, and one that stands on its own.
+fn check_followed(strategies: &[StrategySpec], place: &Place) -> Result<(), SettingError> {
+    for spec in strategies {
+        let Some(follows) = spec.follows() else {
+            continue;
+        };
+        let names = || strategies.iter().filter(|spec| spec.follows().is_none());
+        let Some(followed) = strategies.iter().find(|other| other.name() == follows) else {
+            let problem = format!(
+                "`{}` follows `{follows}`, which the scenario does not run",
+                spec.name()
+            );
+            let error = SettingError::new(place, problem)
+                .with_hint(format!("add `{follows}` to the strategies"));
+            return Err(with_suggestion(
+                error,
+                follows,
+                names().map(StrategySpec::name),
+            ));
+        };
+        if followed.follows().is_some() {
+            let problem = format!(
+                "`{}` follows `{follows}`, which itself follows another strategy",
+                spec.name()
+            );
+            return Err(SettingError::new(place, problem));
+        }
+    }
+    Ok(())
+}
+
 fn place_of<'a>(table: &'a Table, key: &str) -> &'a Place {
     table
         .get(key)
@@ -193,17 +233,22 @@ fn read_window(reader: Option<Reader<'_>>) -> Result<(WindowSetting, Trigger), S
     let mut trigger = Trigger::of(Condition::WindowFraction(0.8));
     let mut window = WindowSetting {
         mode: WindowMode::Native(None),
+        is_matched: false,
         max_output: Tokens::ZERO,
         overflow_reserve: Tokens::ZERO,
     };
     let Some(mut reader) = reader else {
         return Ok((window, trigger));
     };
-    let mode = reader.choice("mode", &["native", "fit"])?;
+    let mode = reader.choice("mode", &["native", "fit", "matched"])?;
+    window.is_matched = mode == Some("matched");
     let fraction = reader.fraction("fraction")?;
     let tokens = reader.whole("tokens", 1, u64::MAX)?.map(Tokens);
     window.mode = match (mode, fraction, tokens) {
-        (Some("fit"), Some(fraction), None) if fraction > 0.0 => WindowMode::Fit(fraction),
+        // The size of a window in which triggers are matched is named as any other.
+        (Some("fit" | "matched"), Some(fraction), None) if fraction > 0.0 => {
+            WindowMode::Fit(fraction)
+        }
         (Some("fit"), _, None) => {
             return Err(
                 SettingError::new(reader.place(), "`window.fraction` must be set")
@@ -216,7 +261,7 @@ fn read_window(reader: Option<Reader<'_>>) -> Result<(WindowSetting, Trigger), S
         }
         (_, None, tokens) => WindowMode::Native(tokens),
         (_, Some(_), _) => {
-            let problem = "`window.fraction` needs `mode = \"fit\"`";
+            let problem = "`window.fraction` needs `mode = \"fit\"` and no `tokens`";
             return Err(SettingError::new(reader.place(), problem));
         }
     };
@@ -409,7 +454,7 @@ mod tests {
         check("[window]\nmode = 'fit'", "`window.fraction` must be set");
         check(
             "[window]\nfraction = 0.5",
-            "`window.fraction` needs `mode = \"fit\"`",
+            "`window.fraction` needs `mode = \"fit\"` and no `tokens`",
         );
         check(
             "[[strategies]]\n\npreset = 'nome'",
@@ -432,8 +477,43 @@ mod tests {
             "did you mean `code-review`?",
         );
         check(
+            "[[sessions]]\npath = 'a'\n[[strategies]]\npreset = 'tail@nome'\n[[strategies]]\npreset = 'none'",
+            "`tail@nome` follows `nome`, which the scenario does not run, did you mean `none`?",
+        );
+        check(
+            "[[sessions]]\npath = 'a'\n[[strategies]]\npreset = 'tail@tail@none'\n[[strategies]]\npreset = 'tail@none'\n[[strategies]]\npreset = 'none'",
+            "`tail@tail@none` follows `tail@none`, which itself follows another strategy",
+        );
+        check(
             "[[strategies]]\nname = 'mine'\n[[strategies.stage]]\nkind = 'clear_result'",
             "line 4: unknown stage kind `clear_result`, did you mean `clear_results`?",
+        );
+    }
+
+    #[test]
+    fn a_matched_window_gives_every_waiting_stage_the_same_trigger() {
+        let text = "[window]\nmode = 'matched'\ntokens = 9000\ntrigger = { tokens_over = 70 }\n\
+             [[sessions]]\npath = 'a'\n\
+             [[strategies]]\npreset = 'learn-claude-code-s06'\n\
+             [[strategies]]\nname = 'own'\n\
+             [[strategies.stage]]\nkind = 'summarize'\nwhen = { any = ['overflow', 'marker'] }\n\
+             [[strategies.stage]]\nkind = 'drop_oldest'\nwhen = 'overflow'";
+        let table = Table::parse("s.toml", text).unwrap();
+        let scenario = Scenario::read(&table, Path::new("")).unwrap();
+        assert_eq!(scenario.window.to_string(), "9000 tokens, triggers matched");
+        let stages: Vec<String> = scenario
+            .strategies
+            .iter()
+            .flat_map(|spec| spec.stages().unwrap())
+            .collect();
+        assert_eq!(
+            stages,
+            [
+                "clear_results (before every call)",
+                "summarize (over 70 tokens)",
+                "summarize (over 70 tokens or on overflow)",
+                "drop_oldest (on overflow)",
+            ]
         );
     }
 
@@ -441,6 +521,7 @@ mod tests {
     fn a_window_comes_from_the_scenario_the_session_or_the_default() {
         let window = |mode| WindowSetting {
             mode,
+            is_matched: false,
             max_output: Tokens::ZERO,
             overflow_reserve: Tokens::ZERO,
         };

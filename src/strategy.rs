@@ -14,6 +14,7 @@ use crate::settings::SettingError;
 use crate::step::Step;
 use crate::units::Tokens;
 
+pub mod control;
 pub mod cut;
 pub mod guard;
 pub mod knob;

@@ -25,8 +25,9 @@ pub(super) struct Inputs {
     /// (`observation-masking.clear_results.keep_last=5`) (repeatable)
     #[arg(long, value_name = "PATH=VALUE")]
     pub(super) set: Vec<String>,
-    /// Context window: a number of tokens, `native`, or `fit:0.6` for a share of each session
-    #[arg(long, value_name = "TOKENS|fit:F")]
+    /// Context window: a number of tokens, `native`, or `fit:0.6` for a share of each session;
+    /// `matched` keeps the scenario's, and all strategies compact at one trigger (`window.trigger`)
+    #[arg(long, value_name = "TOKENS|fit:F|matched")]
     pub(super) window: Option<String>,
     /// Token counter: o200k, cl100k, cl100k-content, chars/4, chars/3, bytes/4 or padded
     #[arg(long)]
@@ -191,12 +192,17 @@ impl Inputs {
     }
 }
 
-/// `--window`: a number, `native`, or `fit:F`.
+/// `--window`: a number, `native`, `fit:F`, or `matched`.
 fn set_window(table: &mut Table, window: &str, place: &Place) -> anyhow::Result<()> {
     let text = |value: &str| Setting {
         value: Value::Text(value.to_owned()),
         place: place.clone(),
     };
+    if window == "matched" {
+        // The size stays as the scenario names it.
+        table.overlay("window.mode", text("matched"))?;
+        return Ok(());
+    }
     for key in ["mode", "fraction", "tokens"] {
         if let Some(Setting {
             value: Value::Table(window),

@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 
 use super::{Exit, print};
 use crate::settings::Place;
-use crate::strategy::preset::{CONTROLS, PRESETS, StrategySpec};
+use crate::strategy::control::CONTROLS;
+use crate::strategy::preset::{PRESETS, StrategySpec};
 use crate::strategy::stage::STAGES;
 use crate::strategy::trigger::{Condition, Trigger};
 

@@ -1,17 +1,20 @@
 //! Presets: strategies kept as TOML, compiled in, and copied by users to start their own.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use super::control::{self, Control};
 use super::guard::Guards;
 use super::knob::KnobReader;
 use super::law::Law;
 use super::pipeline::{Pipeline, Slot};
+use super::stage::extract::{self, Method};
 use super::stage::{self, STAGES};
 use super::trigger::{Condition, Trigger};
 use crate::settings::{
     Place, Reader, Setting, SettingError, Table, Value, did_you_mean, parse_value, with_suggestion,
 };
-use crate::units::is_valid_id;
+use crate::units::{Tokens, is_valid_id};
 
 /// The presets that are compiled in: one file and one line each.
 pub static PRESETS: &[(&str, &str)] = &[
@@ -34,12 +37,6 @@ pub static PRESETS: &[(&str, &str)] = &[
     ),
 ];
 
-/// The controls, which are made from their name: `tail@20000`.
-pub static CONTROLS: &[(&str, &str)] = &[(
-    "tail@N",
-    "the newest API rounds within N tokens, cut when the scenario's trigger fires; always valid",
-)];
-
 /// Names of strategies that are none: the reference and the floor of every table.
 pub const RESERVED: [&str; 2] = ["full", "empty"];
 
@@ -49,13 +46,17 @@ pub struct StrategySpec {
     name: String,
     table: Table,
     trigger: Trigger,
+    /// Whether all stages that wait for something wait for `trigger`.
+    is_matched: bool,
+    /// What a strategy that follows another cuts to, by call.
+    sizes: BTreeMap<usize, Tokens>,
 }
 
 impl StrategySpec {
     /// The preset or control called `name`. Controls fire at `trigger`.
     pub fn named(name: &str, trigger: &Trigger, place: &Place) -> Result<Self, SettingError> {
-        if let Some(budget) = name.strip_prefix("tail@") {
-            return Self::tail(name, budget, trigger, place);
+        if let Some(control) = Control::of(name) {
+            return Self::control(name, control, trigger, place);
         }
         if RESERVED.contains(&name) {
             return Err(SettingError::new(
@@ -77,7 +78,12 @@ impl StrategySpec {
 
     /// As [`StrategySpec::named`], with overrides in brackets, as names are printed:
     /// `observation-masking[clear_results.keep_last=5,clear_results.every=10]`.
+    ///
+    /// What stands in brackets behind `tail@` and a strategy belongs to the strategy.
     pub fn parse(text: &str, trigger: &Trigger, place: &Place) -> Result<Self, SettingError> {
+        if let Some(control @ Control::Follow(..)) = Control::of(text) {
+            return Self::control(text, control, trigger, place);
+        }
         let Some((name, overrides)) = text
             .split_once('[')
             .and_then(|(name, rest)| Some((name, rest.strip_suffix(']')?)))
@@ -113,28 +119,37 @@ impl StrategySpec {
             name: name.to_owned(),
             table,
             trigger: trigger.clone(),
+            is_matched: false,
+            sizes: BTreeMap::new(),
         };
         spec.build()?;
         spec.breaks()?;
         Ok(spec)
     }
 
-    fn tail(
+    fn control(
         name: &str,
-        budget: &str,
+        control: Control<'_>,
         trigger: &Trigger,
         place: &Place,
     ) -> Result<Self, SettingError> {
-        let Ok(budget) = budget.parse::<u32>() else {
-            let problem = format!("`{name}` does not name a budget in tokens");
-            return Err(SettingError::new(place, problem).with_hint("write `tail@20000`"));
-        };
-        let text = format!(
-            "description = \"Control: the newest rounds within {budget} tokens\"\n\
-             [[stage]]\nkind = \"extract\"\nmethod = \"tail\"\nbudget_tokens = {budget}\n\
-             when = \"scenario\"\n"
-        );
-        Self::of(name, Table::parse(name, &text)?, trigger)
+        match control {
+            Control::Budget(method, budget, _) => {
+                Self::of(name, control::of_budget(name, method, budget)?, trigger)
+            }
+            Control::Follow(method, follows) => {
+                let follows = match Self::parse(follows, trigger, place) {
+                    Ok(spec) => spec.name,
+                    Err(error) if follows.contains(['[', '@']) => return Err(error),
+                    Err(_) => {
+                        control::may_be_followed(name, follows, place)?;
+                        follows.to_owned()
+                    }
+                };
+                let name = format!("{method}@{follows}");
+                Self::of(&name, control::following(&name, method, &follows)?, trigger)
+            }
+        }
     }
 
     /// The strategy's name, overrides in brackets:
@@ -146,6 +161,34 @@ impl StrategySpec {
     /// The settings as they were written, each with its place.
     pub fn table(&self) -> &Table {
         &self.table
+    }
+
+    /// The same strategy with one trigger for all: every stage fires at the scenario's, but for
+    /// those that fire before every call or on overflow alone.
+    #[must_use]
+    pub fn matched(mut self) -> Self {
+        self.is_matched = true;
+        self
+    }
+
+    /// The name of the strategy that this one follows. It must run first, on the same session, and
+    /// [`StrategySpec::beside`] be told its sizes.
+    pub fn follows(&self) -> Option<&str> {
+        match self.table.get("follows") {
+            Some(Setting {
+                value: Value::Text(name),
+                ..
+            }) => Some(name),
+            _ => None,
+        }
+    }
+
+    /// The same strategy, told the sizes of all messages that the one it follows had, by call. A
+    /// strategy that follows none needs no sizes.
+    #[must_use]
+    pub fn beside(mut self, sizes: BTreeMap<usize, Tokens>) -> Self {
+        self.sizes = sizes;
+        self
     }
 
     /// One sentence.
@@ -298,6 +341,14 @@ impl StrategySpec {
         reader.text("source")?;
         reader.texts("breaks")?;
         let guards = Guards::default().read(reader.table("guards")?)?;
+        if reader.text("follows")?.is_some() {
+            let word = reader.choice("method", Method::WORDS)?.unwrap_or("tail");
+            let method = Method::named(word, reader.whole("seed", 0, u64::MAX)?.unwrap_or(1));
+            reader.finish()?;
+            let stage = extract::to_sizes(method, self.sizes.clone());
+            let slot = Slot::new("extract".into(), Trigger::always(), guards, stage);
+            return Ok((vec![slot], 0));
+        }
         let mut slots: Vec<Slot> = Vec::new();
         let tables = reader.tables("stage")?;
         for table in &tables {
@@ -344,6 +395,11 @@ impl StrategySpec {
             None => Trigger::always(),
             Some(setting) if is_word(setting, "scenario") => self.trigger.clone(),
             Some(setting) => Trigger::read(&format!("{name}.when"), setting)?,
+        };
+        let when = if self.is_matched {
+            when.matched_to(&self.trigger)
+        } else {
+            when
         };
         let own = kind.guards(guards);
         let guards = own.read(reader.table("guards")?)?;
@@ -469,6 +525,41 @@ mod tests {
             ]
         );
         assert!(named("tail@20000").is_ok());
+        assert!(named("random@20000").is_ok());
+    }
+
+    #[test]
+    fn a_control_is_called_after_what_it_follows() {
+        let follows = |text: &str| {
+            StrategySpec::parse(text, &Trigger::always(), &Place::BuiltIn).map_or_else(
+                |error| error.to_string(),
+                |spec| format!("{} {}", spec.name(), spec.follows().unwrap_or("-")),
+            )
+        };
+        for (text, says) in [
+            ("tail@20000", "tail@20000 -"),
+            (
+                "random@2000[extract.seed=7]",
+                "random@2000[extract.seed=7] -",
+            ),
+            ("tail@none", "tail@none none"),
+            ("random@my-own", "random@my-own my-own"),
+            (
+                "tail@observation-masking[ clear_results.keep_last = 5 ]",
+                "tail@observation-masking[clear_results.keep_last=5] \
+                 observation-masking[clear_results.keep_last=5]",
+            ),
+            (
+                "tail@observation-masking[clear_results.keep_lst=5]",
+                "built-in default: unknown key `clear_results.keep_lst`, did you mean `keep_last`?",
+            ),
+            (
+                "tail@My own",
+                "built-in default: `tail@My own` names neither a budget in tokens nor a strategy",
+            ),
+        ] {
+            assert_eq!(follows(text), says);
+        }
     }
 
     #[test]
@@ -533,7 +624,7 @@ mod tests {
             "tail@many",
             "a.b",
             "5",
-            "built-in default: `tail@many` does not name a budget in tokens",
+            "flag `--set`: strategy `tail@many` has no stage `a`",
         );
         check(
             "full",

@@ -78,7 +78,15 @@ fn on_trial() -> Vec<StrategySpec> {
         .iter()
         .map(|(name, _)| strategy(if *name == unguarded { early } else { name }))
         .collect();
-    specs.push(strategy("tail@2000"));
+    specs.extend(
+        [
+            "tail@2000",
+            "random@2000",
+            "tail@observation-masking",
+            "random@none",
+        ]
+        .map(strategy),
+    );
     specs.push(own(
         "drop-rounds",
         "[[stage]]\nkind = 'drop_oldest'\nfit_fraction = 0.5\n[overflow]\nstage = 'drop_oldest'",

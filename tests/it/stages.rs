@@ -1,8 +1,15 @@
 //! Stages, triggers, presets and controls, call by call on small sessions.
 
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::sync::atomic::AtomicBool;
+
 use proctor::model::scripted::{Scripted, When};
+use proctor::record::journal::{Journal, Run};
 use proctor::record::{CellRecord, End, Level};
 use proctor::replay::{NoClock, Replay, Replayed, replay};
+use proctor::runner::{self, Plan, Progress, Workers};
+use proctor::scenario::Scenario;
 use proctor::session::{Message, Role, Tag};
 use proctor::settings::Table;
 use proctor::strategy::StrategySpec;
@@ -11,8 +18,8 @@ use proctor::units::{Timestamp, Tokens};
 use proctor::window::Window;
 
 use crate::support::{
-    answers, asks, cell, models, prepared, reading_session, run, said, session, tool_result,
-    tool_use, typed,
+    answers, asks, cell, models, prepared, reading_session, run, said, session, strategy,
+    tool_result, tool_use, typed,
 };
 
 /// Replays `messages` through stages written in TOML.
@@ -383,4 +390,100 @@ fn messages_of_one_role_become_one() {
     assert_eq!(fired(&replay.record), ["1 normalize", "2 summarize"]);
     // What was two messages is one line.
     assert_eq!(replay.vault.values().next().unwrap().lines().count(), 5);
+}
+
+#[test]
+fn a_control_cuts_to_the_sizes_of_what_it_follows() {
+    let prepared = prepared(reading_session(20, 4_000));
+    let sizes = BTreeMap::from([
+        (5, Tokens(3_500)),
+        (10, Tokens(2_100)),
+        (11, Tokens(90_000)),
+    ]);
+    for name in ["tail@none", "random@none"] {
+        let spec = strategy(name).beside(sizes.clone());
+        let replayed = Replayed::Strategy(
+            Box::new(spec.build().unwrap()),
+            Window::new(Tokens(200_000)),
+        );
+        let models = models(Scripted::new());
+        let record = replay(&prepared, cell(name), replayed, &models, &NoClock).record;
+        assert_eq!(fired(&record), ["5 extract", "10 extract"]);
+        for event in &record.compactions {
+            assert!(event.after <= sizes[&event.call], "{event:?}");
+            assert!(event.after.0 + 1_100 > sizes[&event.call].0, "{event:?}");
+        }
+        assert_eq!(rejected(&record), []);
+    }
+}
+
+struct Silent;
+
+impl Progress for Silent {
+    fn cell(&self, _: &CellRecord) {}
+    fn session(&self, _: &str, _: usize) {}
+}
+
+#[test]
+fn a_run_waits_for_what_is_followed_and_finds_it_again() {
+    let scenario = |strategies: &[&str]| {
+        let mut text = "[window]\ntokens = 20_000\n[[sessions]]\ncount = 2\n\
+             synthetic = { family = 'code-review', seed = 1, rounds = 12 }\n"
+            .to_owned();
+        for name in strategies {
+            writeln!(text, "[[strategies]]\npreset = '{name}'").unwrap();
+        }
+        let table = Table::parse("s.toml", &text).unwrap();
+        Scenario::read(&table, std::path::Path::new("")).unwrap()
+    };
+    let strategies = [
+        "tail@observation-masking[clear_results.keep_last=2]",
+        "random@observation-masking[clear_results.keep_last=2]",
+        "observation-masking[clear_results.keep_last=2]",
+    ];
+    let plan = Plan::new(scenario(&strategies)).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let workers = |threads| Workers {
+        threads,
+        stop: Box::leak(Box::new(AtomicBool::new(false))),
+    };
+    let mut journal = Journal::open(folder.path(), plan.manifest()).unwrap();
+    let outcome = runner::run(&plan, &mut journal, &workers(4), &Silent).unwrap();
+    assert_eq!((outcome.outstanding, outcome.broken.len()), (0, 0));
+    drop(journal);
+    let whole = Run::read(folder.path()).unwrap().cells;
+    let of = |session: &str, strategy: &str| {
+        let found = whole
+            .iter()
+            .find(|cell| cell.session == session && cell.strategy == strategy);
+        found.unwrap().clone()
+    };
+    for cell in &whole {
+        if cell.strategy != strategies[0] && cell.strategy != strategies[1] {
+            continue;
+        }
+        let followed = of(&cell.session, strategies[2]);
+        assert!(!cell.compactions.is_empty(), "{}", cell.strategy);
+        for event in &cell.compactions {
+            let size = followed.prompt_tokens[event.call] - followed.fixed_tokens;
+            let newest = cell.prompt_tokens[event.call] - cell.fixed_tokens;
+            assert!(newest <= size.max(event.after), "{event:?}");
+        }
+    }
+    // The lines of those that follow are lost: they are run again, beside what is in the journal.
+    let path = folder.path().join("cells.jsonl");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let kept: String = text
+        .split_inclusive('\n')
+        .filter(|line| {
+            !line.contains("\"strategy\":\"tail@") && !line.contains("\"strategy\":\"random@")
+        })
+        .collect();
+    assert!(kept.len() < text.len());
+    std::fs::write(&path, kept).unwrap();
+    let mut journal = Journal::open(folder.path(), plan.manifest()).unwrap();
+    let outcome = runner::run(&plan, &mut journal, &workers(1), &Silent).unwrap();
+    assert_eq!((outcome.done_now, outcome.outstanding), (4, 0));
+    drop(journal);
+    assert_eq!(Run::read(folder.path()).unwrap().cells, whole);
 }

@@ -1,0 +1,98 @@
+//! Controls: strategies that are made from their name.
+//!
+//! `tail@20000` and `random@20000` cut to a budget in tokens when the scenario's trigger fires.
+//! `tail@<strategy>` and `random@<strategy>` *follow* another strategy: wherever it changed its
+//! context, they cut to the size that it had afterwards. What such a control keeps is what the
+//! same budget buys without any thought.
+
+use super::stage::extract::Method;
+use crate::settings::{Place, SettingError, Table, Value};
+use crate::units::is_valid_id;
+
+/// The controls, with one line each.
+pub static CONTROLS: &[(&str, &str)] = &[
+    (
+        "tail@N",
+        "the newest API rounds within N tokens, cut when the scenario's trigger fires; always valid",
+    ),
+    (
+        "random@N",
+        "the newest API round and others by lot, within N tokens; else as `tail@N`",
+    ),
+    (
+        "tail@STRATEGY",
+        "the newest API rounds within the size STRATEGY has, cut wherever it changes its context",
+    ),
+    (
+        "random@STRATEGY",
+        "the newest API round and others by lot; else as `tail@STRATEGY`",
+    ),
+];
+
+/// What the name of a control says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Control<'a> {
+    /// Cut to so many tokens; then, what stands behind the number: overrides, or nothing.
+    Budget(&'static str, u32, &'a str),
+    /// Cut to the sizes of the strategy that is called so.
+    Follow(&'static str, &'a str),
+}
+
+impl<'a> Control<'a> {
+    /// Reads a name; nothing if it is not that of a control.
+    pub(super) fn of(name: &'a str) -> Option<Self> {
+        let (method, rest) = name.split_once('@')?;
+        let method = Method::WORDS.iter().find(|word| **word == method)?;
+        let digits = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+        let (number, behind) = rest.split_at(digits);
+        match number.parse() {
+            Ok(budget) if behind.is_empty() || behind.starts_with('[') => {
+                Some(Self::Budget(method, budget, behind))
+            }
+            _ => Some(Self::Follow(method, rest)),
+        }
+    }
+}
+
+/// The strategy `name`, which cuts to `budget` tokens.
+pub(super) fn of_budget(name: &str, method: &str, budget: u32) -> Result<Table, SettingError> {
+    let what = what(method);
+    let text = format!(
+        "description = \"Control: {what} within {budget} tokens\"\n\
+         [[stage]]\nkind = \"extract\"\nmethod = \"{method}\"\nbudget_tokens = {budget}\n\
+         when = \"scenario\"\n"
+    );
+    Table::parse(name, &text)
+}
+
+/// The strategy `name`, which cuts to the sizes of the one called `follows`.
+pub(super) fn following(name: &str, method: &str, follows: &str) -> Result<Table, SettingError> {
+    let what = what(method);
+    let follows = Value::Text(follows.to_owned());
+    let text = format!(
+        "description = \"Control: {what} within the size of the strategy it follows\"\n\
+         follows = {follows}\nmethod = \"{method}\"\n"
+    );
+    Table::parse(name, &text)
+}
+
+/// A name that may be followed although no preset has it: a strategy of the scenario's own.
+pub(super) fn may_be_followed(
+    name: &str,
+    follows: &str,
+    place: &Place,
+) -> Result<(), SettingError> {
+    if is_valid_id(follows) {
+        return Ok(());
+    }
+    let problem = format!("`{name}` names neither a budget in tokens nor a strategy");
+    Err(SettingError::new(place, problem)
+        .with_hint("write `tail@20000`, or `tail@observation-masking`"))
+}
+
+fn what(method: &str) -> &'static str {
+    match method {
+        "random" => "the newest round and others by lot",
+        _ => "the newest rounds",
+    }
+}
