@@ -158,7 +158,7 @@ impl Scenario {
             strategies.push(spec);
         }
         reader.finish()?;
-        check_followed(&strategies, table.place())?;
+        let strategies = find_followed(strategies, table.place())?;
         if sessions.is_empty() {
             return Err(
                 SettingError::new(table.place(), "the scenario names no session")
@@ -188,34 +188,56 @@ impl Scenario {
 }
 
 /// A strategy that follows another needs it in the same scenario, and one that stands on its own.
-fn check_followed(strategies: &[StrategySpec], place: &Place) -> Result<(), SettingError> {
-    for spec in strategies {
+///
+/// Where no strategy has the very name, the first that has it without overrides is meant: so a
+/// setting changed from outside changes both.
+fn find_followed(
+    mut strategies: Vec<StrategySpec>,
+    place: &Place,
+) -> Result<Vec<StrategySpec>, SettingError> {
+    let names = |specs: &[StrategySpec], follow: bool| -> Vec<String> {
+        let chosen = specs
+            .iter()
+            .filter(|spec| spec.follows().is_some() == follow);
+        chosen.map(|spec| spec.name().to_owned()).collect()
+    };
+    let (followers, leaders) = (names(&strategies, true), names(&strategies, false));
+    for at in 0..strategies.len() {
+        let spec = &strategies[at];
         let Some(follows) = spec.follows() else {
             continue;
         };
-        let names = || strategies.iter().filter(|spec| spec.follows().is_none());
-        let Some(followed) = strategies.iter().find(|other| other.name() == follows) else {
-            let problem = format!(
-                "`{}` follows `{follows}`, which the scenario does not run",
-                spec.name()
-            );
-            let error = SettingError::new(place, problem)
-                .with_hint(format!("add `{follows}` to the strategies"));
-            return Err(with_suggestion(
-                error,
-                follows,
-                names().map(StrategySpec::name),
-            ));
-        };
-        if followed.follows().is_some() {
+        if leaders.iter().any(|name| name == follows) {
+            continue;
+        }
+        if followers.iter().any(|name| name == follows) {
             let problem = format!(
                 "`{}` follows `{follows}`, which itself follows another strategy",
                 spec.name()
             );
             return Err(SettingError::new(place, problem));
         }
+        let mut alike = strategies
+            .iter()
+            .filter(|other| other.follows().is_none() && other.base_name() == follows);
+        let Some(meant) = alike.next().map(StrategySpec::name) else {
+            let problem = format!(
+                "`{}` follows `{follows}`, which the scenario does not run",
+                spec.name()
+            );
+            let error = SettingError::new(place, problem)
+                .with_hint(format!("add `{follows}` to the strategies"));
+            let known = leaders.iter().map(String::as_str);
+            return Err(with_suggestion(error, follows, known));
+        };
+        let meant = spec.clone().following(meant);
+        if strategies.iter().any(|other| other.name() == meant.name()) {
+            let problem = format!("strategy `{}` is named twice", meant.name());
+            return Err(SettingError::new(place, problem));
+        }
+        strategies[at] = meant;
     }
-    Ok(())
+    Ok(strategies)
 }
 
 fn place_of<'a>(table: &'a Table, key: &str) -> &'a Place {
@@ -488,6 +510,22 @@ mod tests {
             "[[strategies]]\nname = 'mine'\n[[strategies.stage]]\nkind = 'clear_result'",
             "line 4: unknown stage kind `clear_result`, did you mean `clear_results`?",
         );
+    }
+
+    #[test]
+    fn a_control_follows_what_was_changed_from_outside() {
+        let text = "[[sessions]]\npath = 'a'\n\
+             [[strategies]]\npreset = 'tail@observation-masking'\n\
+             [[strategies]]\npreset = 'observation-masking'\nset = { clear_results.every = 10 }\n\
+             [[strategies]]\npreset = 'observation-masking'\nset = { clear_results.every = 5 }";
+        let table = Table::parse("s.toml", text).unwrap();
+        let scenario = Scenario::read(&table, Path::new("")).unwrap();
+        let changed = "observation-masking[clear_results.every=10]";
+        let [control, ..] = &scenario.strategies[..] else {
+            panic!("no strategies");
+        };
+        assert_eq!(control.name(), format!("tail@{changed}"));
+        assert_eq!(control.follows(), Some(changed));
     }
 
     #[test]

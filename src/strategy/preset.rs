@@ -4,17 +4,15 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::control::{self, Control};
-use super::guard::Guards;
-use super::knob::KnobReader;
 use super::law::Law;
-use super::pipeline::{Pipeline, Slot};
-use super::stage::extract::{self, Method};
-use super::stage::{self, STAGES};
-use super::trigger::{Condition, Trigger};
+use super::pipeline::Pipeline;
+use super::trigger::Trigger;
 use crate::settings::{
-    Place, Reader, Setting, SettingError, Table, Value, did_you_mean, parse_value, with_suggestion,
+    Place, Reader, Setting, SettingError, Table, Value, parse_value, with_suggestion,
 };
 use crate::units::{Tokens, is_valid_id};
+
+mod build;
 
 /// The presets that are compiled in: one file and one line each.
 pub static PRESETS: &[(&str, &str)] = &[
@@ -158,6 +156,13 @@ impl StrategySpec {
         &self.name
     }
 
+    /// The name without overrides.
+    pub fn base_name(&self) -> &str {
+        self.name
+            .split_once('[')
+            .map_or(&self.name, |(base, _)| base)
+    }
+
     /// The settings as they were written, each with its place.
     pub fn table(&self) -> &Table {
         &self.table
@@ -181,6 +186,21 @@ impl StrategySpec {
             }) => Some(name),
             _ => None,
         }
+    }
+
+    /// The same control, following the strategy called `name`.
+    #[must_use]
+    pub fn following(mut self, name: &str) -> Self {
+        if let Some(earlier) = self.follows() {
+            let behind = format!("@{earlier}");
+            if let Some(method) = self.name.strip_suffix(&behind) {
+                self.name = format!("{method}@{name}");
+            }
+            let place = self.table.place().clone();
+            let value = Value::Text(name.to_owned());
+            self.table.set("follows", Setting { value, place });
+        }
+        self
     }
 
     /// The same strategy, told the sizes of all messages that the one it follows had, by call. A
@@ -334,130 +354,6 @@ impl StrategySpec {
         let (slots, max_retries) = self.slots()?;
         Ok(Pipeline::new(slots, max_retries))
     }
-
-    fn slots(&self) -> Result<(Vec<Slot>, u32), SettingError> {
-        let mut reader = Reader::new(&self.table, "");
-        reader.text("description")?;
-        reader.text("source")?;
-        reader.texts("breaks")?;
-        let guards = Guards::default().read(reader.table("guards")?)?;
-        if reader.text("follows")?.is_some() {
-            let word = reader.choice("method", Method::WORDS)?.unwrap_or("tail");
-            let method = Method::named(word, reader.whole("seed", 0, u64::MAX)?.unwrap_or(1));
-            reader.finish()?;
-            let stage = extract::to_sizes(method, self.sizes.clone());
-            let slot = Slot::new("extract".into(), Trigger::always(), guards, stage);
-            return Ok((vec![slot], 0));
-        }
-        let mut slots: Vec<Slot> = Vec::new();
-        let tables = reader.tables("stage")?;
-        for table in &tables {
-            let slot = self.slot(table, guards)?;
-            if slots.iter().any(|other| other.name == slot.name) {
-                return Err(SettingError::new(
-                    table.place(),
-                    format!("there are two stages called `{}`", slot.name),
-                )
-                .with_hint("give one of them a `name`"));
-            }
-            slots.push(slot);
-        }
-        let max_retries = match reader.table("overflow")? {
-            Some(overflow) => self.overflow(overflow, &tables, guards, &mut slots)?,
-            None => 1,
-        };
-        reader.finish()?;
-        Ok((slots, max_retries))
-    }
-
-    fn slot(&self, table: &Table, guards: Guards) -> Result<Slot, SettingError> {
-        let mut reader = Reader::new(table, "stage");
-        let Some(kind_name) = reader.text("kind")? else {
-            return Err(SettingError::new(table.place(), "the stage has no `kind`"));
-        };
-        let Some(kind) = stage::kind(kind_name) else {
-            let place = table
-                .get("kind")
-                .map_or(table.place(), |setting| &setting.place);
-            let error = SettingError::new(place, format!("unknown stage kind `{kind_name}`"));
-            return Err(with_suggestion(
-                error,
-                kind_name,
-                STAGES.iter().map(|kind| kind.name),
-            ));
-        };
-        let name = reader.text("name")?.unwrap_or(kind_name);
-        if RESERVED_STAGES.contains(&name) || name.contains('.') || name.is_empty() {
-            let problem = format!("a stage cannot be called `{name}`");
-            return Err(SettingError::new(table.place(), problem));
-        }
-        let when = match reader.setting("when") {
-            None => Trigger::always(),
-            Some(setting) if is_word(setting, "scenario") => self.trigger.clone(),
-            Some(setting) => Trigger::read(&format!("{name}.when"), setting)?,
-        };
-        let when = if self.is_matched {
-            when.matched_to(&self.trigger)
-        } else {
-            when
-        };
-        let own = kind.guards(guards);
-        let guards = own.read(reader.table("guards")?)?;
-        let mut knobs = KnobReader::new(table, name, kind.knobs);
-        let stage = (kind.build)(&mut knobs)?;
-        knobs.finish()?;
-        Ok(Slot::new(name.into(), when, guards, stage))
-    }
-
-    /// `[overflow]`: a stage of this strategy, or another kind, with knobs of its own, that is
-    /// asked after a refusal. Returns how often.
-    fn overflow(
-        &self,
-        mut reader: Reader<'_>,
-        stages: &[&Table],
-        guards: Guards,
-        slots: &mut Vec<Slot>,
-    ) -> Result<u32, SettingError> {
-        let place = reader.place().clone();
-        let max_retries = reader.whole("max_retries", 0, 100)?.unwrap_or(1);
-        let Some(wanted) = reader.text("stage")? else {
-            return Err(SettingError::new(&place, "`overflow` names no `stage`"));
-        };
-        let at = self.stage_names().iter().position(|name| name == wanted);
-        let mut table = if let Some(stage) = at.and_then(|at| stages.get(at)) {
-            (*stage).clone()
-        } else {
-            let mut table = Table::new(place.clone());
-            let value = Value::Text(wanted.to_owned());
-            table.set(
-                "kind",
-                Setting {
-                    value,
-                    place: place.clone(),
-                },
-            );
-            table
-        };
-        let Some(Setting {
-            value: Value::Table(overrides),
-            ..
-        }) = self.table.get("overflow")
-        else {
-            return Ok(0);
-        };
-        for (key, setting) in overrides.entries() {
-            if !matches!(key.as_str(), "stage" | "max_retries") {
-                table.set(key, setting.clone());
-            }
-        }
-        table.remove("name");
-        table.remove("when");
-        let mut slot = self.slot(&table, guards)?;
-        slot.name = "overflow".into();
-        slot.when = Trigger::of(Condition::Overflow);
-        slots.push(slot);
-        Ok(u32::try_from(max_retries).unwrap_or(u32::MAX))
-    }
 }
 
 /// The parts between commas that stand in no brackets, braces or quotes.
@@ -479,17 +375,6 @@ fn split_overrides(text: &str) -> Vec<&str> {
     }
     parts.push(&text[from..]);
     parts
-}
-
-const RESERVED_STAGES: [&str; 3] = ["guards", "overflow", "window"];
-
-fn is_word(setting: &Setting, word: &str) -> bool {
-    matches!(&setting.value, Value::Text(text) if text == word)
-}
-
-/// The preset that `typed` was probably meant to be.
-pub fn similar_preset(typed: &str) -> Option<&'static str> {
-    did_you_mean(typed, PRESETS.iter().map(|(name, _)| *name))
 }
 
 #[cfg(test)]

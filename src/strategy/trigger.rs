@@ -82,24 +82,104 @@ pub enum Scope {
     Messages,
 }
 
-const MEASURES: &[&str] = &[
+/// The words for [`Measure`].
+pub const MEASURES: &[&str] = &[
     "scenario", "chars/4", "chars/3", "bytes/4", "padded", "usage",
 ];
 
-const CONDITIONS: &[&str] = &[
-    "always",
-    "tokens_over",
-    "window_fraction",
-    "reserve_tokens",
-    "overflow",
-    "tool",
-    "messages_over",
-    "results_over",
-    "rounds_every",
-    "idle_over_minutes",
-    "marker",
-    "all",
-    "any",
+/// A condition as a `when` names it.
+#[derive(Debug, Clone, Copy)]
+pub struct ConditionKind {
+    /// Its name: the key of a table, or the word alone.
+    pub name: &'static str,
+    /// What stands behind it.
+    pub takes: Takes,
+    /// When it holds.
+    pub doc: &'static str,
+}
+
+/// What stands behind a condition's name.
+#[derive(Debug, Clone, Copy)]
+pub enum Takes {
+    /// `true`; the name alone says the same.
+    Word(fn() -> Condition),
+    /// A whole number, from the first to the second.
+    Whole(u64, u64, fn(u64) -> Condition),
+    /// A number from 0 to 1.
+    Fraction(fn(f64) -> Condition),
+    /// Text.
+    Text(fn(String) -> Condition),
+    /// A list of conditions.
+    Conditions(fn(Vec<Condition>) -> Condition),
+}
+
+/// All conditions.
+pub const CONDITIONS: &[ConditionKind] = &[
+    ConditionKind {
+        name: "always",
+        takes: Takes::Word(|| Condition::Always),
+        doc: "before every call",
+    },
+    ConditionKind {
+        name: "tokens_over",
+        takes: Takes::Whole(0, u64::MAX, |limit| Condition::TokensOver(Tokens(limit))),
+        doc: "above this size",
+    },
+    ConditionKind {
+        name: "window_fraction",
+        takes: Takes::Fraction(Condition::WindowFraction),
+        doc: "at this share of the effective window",
+    },
+    ConditionKind {
+        name: "reserve_tokens",
+        takes: Takes::Whole(0, u64::MAX, |less| Condition::ReserveTokens(Tokens(less))),
+        doc: "at the effective window less this",
+    },
+    ConditionKind {
+        name: "overflow",
+        takes: Takes::Word(|| Condition::Overflow),
+        doc: "when the provider refused the prompt as too long",
+    },
+    ConditionKind {
+        name: "tool",
+        takes: Takes::Text(Condition::Tool),
+        doc: "when the model called this tool",
+    },
+    ConditionKind {
+        name: "messages_over",
+        takes: Takes::Whole(0, u64::MAX, Condition::MessagesOver),
+        doc: "above so many messages",
+    },
+    ConditionKind {
+        name: "results_over",
+        takes: Takes::Whole(0, u64::MAX, Condition::ResultsOver),
+        doc: "above so many tool results, cleared ones included",
+    },
+    ConditionKind {
+        name: "rounds_every",
+        takes: Takes::Whole(1, u64::MAX, Condition::RoundsEvery),
+        doc: "so many calls after the stage last changed something",
+    },
+    ConditionKind {
+        name: "idle_over_minutes",
+        takes: Takes::Whole(0, 1_000_000, Condition::IdleOverMinutes),
+        doc: "more minutes than this after the model last answered",
+    },
+    ConditionKind {
+        name: "marker",
+        takes: Takes::Word(|| Condition::Marker),
+        doc: "when a phase of the work ended",
+    },
+    ConditionKind {
+        name: "all",
+        takes: Takes::Conditions(Condition::All),
+        doc: "when all of these hold",
+    },
+    ConditionKind {
+        name: "any",
+        takes: Takes::Conditions(Condition::Any),
+        doc: "when any of these holds",
+    },
 ];
 
 impl Trigger {
@@ -121,7 +201,7 @@ impl Trigger {
     /// Reads a `when`: a word (`"always"`, `"overflow"`, `"marker"`) or a table with one condition and,
     /// optionally, `counter`, `scope` and `min_rounds_between`.
     pub fn read(path: &str, setting: &Setting) -> Result<Self, SettingError> {
-        let mut trigger = Self::of(read_condition(path, setting)?);
+        let mut trigger = Self::of(read_condition(path, setting, Depth::Outermost)?);
         if let Value::Table(table) = &setting.value {
             let mut reader = Reader::new(table, path);
             trigger.counter = match reader.choice("counter", MEASURES)? {
@@ -139,10 +219,6 @@ impl Trigger {
             trigger.min_rounds_between = reader
                 .whole("min_rounds_between", 0, u64::MAX)?
                 .unwrap_or(0);
-            for name in CONDITIONS {
-                reader.setting(name);
-            }
-            reader.finish()?;
         }
         Ok(trigger)
     }
@@ -290,89 +366,68 @@ fn idle(cx: &Situation) -> Option<u64> {
     u64::try_from(idle).ok()
 }
 
-fn read_condition(path: &str, setting: &Setting) -> Result<Condition, SettingError> {
+/// What a trigger has as a whole; a condition within `all` or `any` cannot have its own.
+const OF_THE_WHOLE: [&str; 3] = ["counter", "scope", "min_rounds_between"];
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Depth {
+    Outermost,
+    Nested,
+}
+
+fn read_condition(path: &str, setting: &Setting, depth: Depth) -> Result<Condition, SettingError> {
     let wrong = |problem: String| SettingError::new(&setting.place, format!("`{path}` {problem}"));
+    let words = || {
+        let is_word = |kind: &&ConditionKind| matches!(kind.takes, Takes::Word(_));
+        CONDITIONS.iter().filter(is_word).map(|kind| kind.name)
+    };
+    let listed = || format!("`{}`", words().collect::<Vec<_>>().join("`, `"));
     let table = match &setting.value {
         Value::Text(word) => {
-            return match word.as_str() {
-                "always" => Ok(Condition::Always),
-                "overflow" => Ok(Condition::Overflow),
-                "marker" => Ok(Condition::Marker),
-                other => Err(with_suggestion(
-                    wrong(format!(
-                        "must be `always`, `overflow`, `marker` or a table, not `{other}`"
-                    )),
-                    other,
-                    ["always", "overflow", "marker"],
-                )),
-            };
+            let found = CONDITIONS.iter().find_map(|kind| match kind.takes {
+                Takes::Word(make) if kind.name == word => Some(make()),
+                _ => None,
+            });
+            return found.ok_or_else(|| {
+                let problem = format!("must be {} or a table, not `{word}`", listed());
+                with_suggestion(wrong(problem), word, words())
+            });
         }
         Value::Table(table) => table,
-        _ => {
-            let problem = "must be `always`, `overflow`, `marker` or a table";
-            return Err(wrong(problem.to_owned()));
-        }
+        _ => return Err(wrong(format!("must be {} or a table", listed()))),
     };
     let mut reader = Reader::new(table, path);
     let mut conditions = Vec::new();
-    if reader.flag("always")? == Some(true) {
-        conditions.push(Condition::Always);
+    for kind in CONDITIONS {
+        let key = kind.name;
+        conditions.extend(match kind.takes {
+            Takes::Word(make) => (reader.flag(key)? == Some(true)).then(make),
+            Takes::Whole(low, high, make) => reader.whole(key, low, high)?.map(make),
+            Takes::Fraction(make) => reader.fraction(key)?.map(make),
+            Takes::Text(make) => reader.text(key)?.map(|text| make(text.to_owned())),
+            Takes::Conditions(make) => match reader.setting(key).map(|inner| &inner.value) {
+                None => None,
+                Some(Value::List(items)) if !items.is_empty() => {
+                    let path = format!("{path}.{key}");
+                    let read = |item| read_condition(&path, item, Depth::Nested);
+                    Some(make(items.iter().map(read).collect::<Result<_, _>>()?))
+                }
+                Some(_) => {
+                    return Err(wrong(format!(
+                        "is wrong: `{key}` must be a list of conditions, one at least"
+                    )));
+                }
+            },
+        });
     }
-    if reader.flag("overflow")? == Some(true) {
-        conditions.push(Condition::Overflow);
-    }
-    if reader.flag("marker")? == Some(true) {
-        conditions.push(Condition::Marker);
-    }
-    for (key, low, high, make) in [
-        (
-            "messages_over",
-            0,
-            u64::MAX,
-            Condition::MessagesOver as fn(_) -> _,
-        ),
-        ("results_over", 0, u64::MAX, Condition::ResultsOver),
-        ("rounds_every", 1, u64::MAX, Condition::RoundsEvery),
-        (
-            "idle_over_minutes",
-            0,
-            1_000_000,
-            Condition::IdleOverMinutes,
-        ),
-    ] {
-        if let Some(number) = reader.whole(key, low, high)? {
-            conditions.push(make(number));
+    for key in OF_THE_WHOLE {
+        if let Some(setting) = reader.setting(key)
+            && depth == Depth::Nested
+        {
+            let problem = format!("`{path}.{key}` is set for one of several conditions");
+            return Err(SettingError::new(&setting.place, problem)
+                .with_hint("it holds for the whole `when`: set it beside `all` or `any`"));
         }
-    }
-    if let Some(limit) = reader.whole("tokens_over", 0, u64::MAX)? {
-        conditions.push(Condition::TokensOver(Tokens(limit)));
-    }
-    if let Some(fraction) = reader.fraction("window_fraction")? {
-        conditions.push(Condition::WindowFraction(fraction));
-    }
-    if let Some(reserve) = reader.whole("reserve_tokens", 0, u64::MAX)? {
-        conditions.push(Condition::ReserveTokens(Tokens(reserve)));
-    }
-    if let Some(tool) = reader.text("tool")? {
-        conditions.push(Condition::Tool(tool.to_owned()));
-    }
-    for (key, make) in [
-        ("all", Condition::All as fn(_) -> _),
-        ("any", Condition::Any),
-    ] {
-        if let Some(inner) = reader.setting(key) {
-            let Value::List(items) = &inner.value else {
-                return Err(wrong(format!(": `{key}` must be a list of conditions")));
-            };
-            let inner: Result<Vec<_>, _> = items
-                .iter()
-                .map(|item| read_condition(&format!("{path}.{key}"), item))
-                .collect();
-            conditions.push(make(inner?));
-        }
-    }
-    for key in ["counter", "scope", "min_rounds_between"] {
-        reader.setting(key);
     }
     reader.finish()?;
     match conditions.pop() {
@@ -380,8 +435,11 @@ fn read_condition(path: &str, setting: &Setting) -> Result<Condition, SettingErr
         Some(_) => Err(wrong(
             "names several conditions: combine them with `all` or `any`".into(),
         )),
-        None => Err(wrong("names no condition".into())
-            .with_hint(format!("there are `{}`", CONDITIONS.join("`, `")))),
+        None => {
+            let names: Vec<_> = CONDITIONS.iter().map(|kind| kind.name).collect();
+            let hint = format!("there are `{}`", names.join("`, `"));
+            Err(wrong("names no condition".into()).with_hint(hint))
+        }
     }
 }
 
@@ -430,6 +488,82 @@ impl fmt::Display for Condition {
             Self::Marker => f.write_str("when a phase ends"),
             Self::All(conditions) => joined(f, conditions, " and "),
             Self::Any(conditions) => joined(f, conditions, " or "),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::{Place, Table};
+
+    fn read(text: &str) -> String {
+        let table = Table::parse("t.toml", text).unwrap();
+        match Trigger::read("when", table.get("when").unwrap()) {
+            Ok(trigger) => trigger.to_string(),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    #[test]
+    fn a_condition_is_read_as_it_is_shown() {
+        for (text, shown) in [
+            ("when = 'always'", "before every call"),
+            ("when = { marker = true }", "when a phase ends"),
+            (
+                "when = { any = [{ tokens_over = 9 }, 'overflow'], counter = 'chars/4', min_rounds_between = 3 }",
+                "over 9 tokens or on overflow (chars/4), at most every 3 calls",
+            ),
+            (
+                "when = { all = [{ rounds_every = 2 }, { any = [{ tool = 'compact' }, 'marker'] }] }",
+                "every 2 calls and when the model calls `compact` or when a phase ends",
+            ),
+        ] {
+            assert_eq!(read(text), shown);
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_meant_is_refused() {
+        for (text, error) in [
+            (
+                "when = { all = [{ tokens_over = 9, counter = 'chars/4' }] }",
+                "`t.toml`: line 1: `when.all.counter` is set for one of several conditions",
+            ),
+            (
+                "when = { any = [] }",
+                "`t.toml`: line 1: `when` is wrong: `any` must be a list of conditions, one at least",
+            ),
+            (
+                "when = { tokens_over = 9, marker = true }",
+                "`t.toml`: line 1: `when` names several conditions: combine them with `all` or `any`",
+            ),
+            (
+                "when = 'markr'",
+                "`t.toml`: line 1: `when` must be `always`, `overflow`, `marker` or a table, not \
+                 `markr`, did you mean `marker`?",
+            ),
+        ] {
+            assert_eq!(read(text), error);
+        }
+    }
+
+    #[test]
+    fn the_table_of_conditions_covers_what_it_makes() {
+        for kind in CONDITIONS {
+            let value = match kind.takes {
+                Takes::Word(_) => "true",
+                Takes::Whole(low, ..) => &low.to_string(),
+                Takes::Fraction(_) => "0.5",
+                Takes::Text(_) => "'x'",
+                Takes::Conditions(_) => "['always']",
+            };
+            let setting = crate::settings::parse_value(
+                &format!("{{ {} = {value} }}", kind.name),
+                &Place::BuiltIn,
+            );
+            let read = Trigger::read("when", &setting).map(|trigger| trigger.condition);
+            assert!(read.is_ok(), "{}: {read:?}", kind.name);
         }
     }
 }

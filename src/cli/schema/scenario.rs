@@ -7,6 +7,7 @@ use crate::strategy::StageKind;
 use crate::strategy::knob::{Default, Knob, KnobKind};
 use crate::strategy::preset::PRESETS;
 use crate::strategy::stage::STAGES;
+use crate::strategy::trigger::{CONDITIONS, ConditionKind, MEASURES, Takes};
 use crate::tokens::COUNTERS;
 
 /// What may stand in a scenario file. It refuses what the reader refuses by name, type and range;
@@ -85,15 +86,16 @@ fn window() -> Value {
     object(
         &json!({
             "mode": {
-                "description": "`native`: so many tokens; `fit`: a share of each session's largest prompt",
-                "enum": ["native", "fit"],
+                "description": "`native`: so many tokens; `fit`: a share of each session's largest prompt; \
+                    `matched`: either, and all strategies compact at `trigger`",
+                "enum": ["native", "fit", "matched"],
                 "default": "native",
             },
-            "fraction": fraction("with `fit`: the share"),
+            "fraction": fraction("with `fit` or `matched`: the share"),
             "tokens": whole(
                 1,
                 u64::MAX,
-                "with `native`: the window; without it the session's own, else 200,000",
+                "with `native` or `matched`: the window; without it the session's own, else 200,000",
                 None,
             ),
             "max_output": whole(0, u64::MAX, "tokens the model may write in one response", Some(0)),
@@ -220,6 +222,7 @@ fn of_knob(knob: &Knob) -> Value {
     let mut schema = match knob.kind {
         KnobKind::Whole(low, high) => whole(low, high, knob.doc, None),
         KnobKind::Fraction => fraction(knob.doc),
+        KnobKind::Factor => json!({ "description": knob.doc, "type": "number", "minimum": 1 }),
         KnobKind::Text => text(knob.doc),
         KnobKind::Flag => json!({ "description": knob.doc, "type": "boolean" }),
         KnobKind::Choice(words) => json!({ "description": knob.doc, "enum": words }),
@@ -242,34 +245,32 @@ fn of_knob(knob: &Knob) -> Value {
 }
 
 fn conditions() -> Map<String, Value> {
-    let many = json!({
-        "type": "array",
-        "items": { "$ref": "#/$defs/condition" },
-    });
-    [
-        ("always", json!({ "const": true })),
-        ("overflow", json!({ "const": true })),
-        ("tokens_over", whole(0, u64::MAX, "above this size", None)),
-        (
-            "window_fraction",
-            fraction("at this share of the effective window"),
-        ),
-        (
-            "reserve_tokens",
-            whole(0, u64::MAX, "at the effective window less this", None),
-        ),
-        ("tool", text("when the model calls this tool")),
-        ("all", many.clone()),
-        ("any", many),
-    ]
-    .into_iter()
-    .map(|(name, schema)| (name.to_owned(), schema))
-    .collect()
+    let of = |kind: &ConditionKind| match kind.takes {
+        Takes::Word(_) => json!({ "description": kind.doc, "const": true }),
+        Takes::Whole(low, high, _) => whole(low, high, kind.doc, None),
+        Takes::Fraction(_) => fraction(kind.doc),
+        Takes::Text(_) => text(kind.doc),
+        Takes::Conditions(_) => json!({
+            "description": kind.doc,
+            "type": "array",
+            "minItems": 1,
+            "items": { "$ref": "#/$defs/condition" },
+        }),
+    };
+    let named = |kind: &ConditionKind| (kind.name.to_owned(), of(kind));
+    CONDITIONS.iter().map(named).collect()
+}
+
+/// The conditions that a word alone names, and other words.
+fn words(others: &[&'static str]) -> Value {
+    let is_word = |kind: &&ConditionKind| matches!(kind.takes, Takes::Word(_));
+    let words = CONDITIONS.iter().filter(is_word).map(|kind| kind.name);
+    json!({ "enum": words.chain(others.iter().copied()).collect::<Vec<_>>() })
 }
 
 fn condition() -> Value {
     json!({ "oneOf": [
-        { "enum": ["always", "overflow"] },
+        words(&[]),
         {
             "type": "object",
             "additionalProperties": false,
@@ -282,7 +283,7 @@ fn condition() -> Value {
 
 fn when() -> Value {
     let mut properties = conditions();
-    let counter = json!({ "enum": ["scenario", "chars/4"], "default": "scenario" });
+    let counter = json!({ "enum": MEASURES, "default": "scenario" });
     properties.insert("counter".to_owned(), counter);
     let scope = json!({ "enum": ["prompt", "messages"], "default": "prompt" });
     properties.insert("scope".to_owned(), scope);
@@ -298,7 +299,7 @@ fn when() -> Value {
     json!({
         "description": "when it fires",
         "oneOf": [
-            { "enum": ["always", "overflow", "scenario"] },
+            words(&["scenario"]),
             object(&Value::Object(properties), &[]),
         ],
     })
