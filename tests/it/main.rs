@@ -17,6 +17,7 @@ mod laws;
 mod metrics;
 mod outputs;
 mod probes;
+mod recorded;
 mod replay;
 mod shared;
 mod stages;

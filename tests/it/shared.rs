@@ -1,6 +1,6 @@
 //! Where the recordings and published figures are that this repository does not hold.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The folder `name` of the shared data, or `None` (with a line that says `skipped`) where it is
 /// missing. Under `PROCTOR_SHARED_REQUIRED=1` a missing folder is a failure.
@@ -21,4 +21,19 @@ pub(crate) fn folder(name: &str) -> Option<PathBuf> {
     );
     println!("skipped: {} is missing", folder.display());
     None
+}
+
+/// Every file below a folder, in order of the paths.
+pub(crate) fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(files(&path));
+        } else {
+            found.push(path);
+        }
+    }
+    found.sort();
+    found
 }

@@ -4,34 +4,47 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use proctor::model::scripted::Scripted;
-use proctor::replay::{Models, NoClock, PreparedSession, Replayed, replay};
-use proctor::session::{
-    ContentBlock, JsonText, Message, Role, Session, SessionParts, ToolClass, ToolResult,
-    ToolSchema, ToolUse, import,
-};
+use proctor::replay::{Models, NoClock, PreparedSession, Replay, Replayed, replay};
+use proctor::session::import;
 use proctor::tokens::{Cl100k, Cl100kContent, CountedTexts, O200k, Reference, TokenCounter};
 use proctor::units::Tokens;
+use rayon::prelude::*;
 use serde_json::Value;
 
-use crate::shared::folder;
+use crate::shared::{files, folder};
 use crate::support;
+
+/// All strings in a JSON value.
+fn strings(value: &Value, found: &mut BTreeSet<Arc<str>>) {
+    match value {
+        Value::String(text) => {
+            found.insert(text.as_str().into());
+        }
+        Value::Array(items) => items.iter().for_each(|item| strings(item, found)),
+        Value::Object(fields) => fields.values().for_each(|field| strings(field, found)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
 
 #[test]
 fn shared_counts_equal_the_reference_on_every_text_of_every_session() {
-    let Some(folder) = folder("sessions/claude-code") else {
+    let Some(folder) = folder("sessions") else {
         return;
     };
     let mut texts: BTreeSet<Arc<str>> = BTreeSet::new();
-    for file in std::fs::read_dir(folder).unwrap() {
-        let path = file.unwrap().path();
-        if path.extension().is_some_and(|ending| ending == "jsonl") {
-            for session in import::load(&path).unwrap() {
-                texts.extend(session.texts().cloned());
-            }
+    for path in files(&folder) {
+        let content = std::fs::read_to_string(&path).unwrap();
+        // Whatever the format: every string of every record.
+        for value in serde_json::Deserializer::from_str(&content).into_iter::<Value>() {
+            let Ok(value) = value else {
+                texts.extend(content.lines().map(Arc::from));
+                break;
+            };
+            strings(&value, &mut texts);
         }
     }
-    assert!(texts.len() > 100, "{} texts", texts.len());
-    for text in texts {
+    assert!(texts.len() > 10_000, "{} texts", texts.len());
+    texts.into_par_iter().for_each(|text| {
         let start: String = text.chars().take(200).collect();
         for (fast, slow) in [
             (O200k.count(&text), Reference::O200k.count(&text)),
@@ -39,69 +52,54 @@ fn shared_counts_equal_the_reference_on_every_text_of_every_session() {
         ] {
             assert_eq!(fast, slow, "{start}");
         }
-    }
+    });
 }
 
-/// The session as the peers were given it.
-fn anthropic_session(json: &Value) -> Session {
-    let role = |message: &Value| match message["role"].as_str() {
-        Some("assistant") => Role::Assistant,
-        _ => Role::User,
-    };
-    let text = |value: &Value| -> Arc<str> { value.as_str().unwrap().into() };
-    let block = |block: &Value| match block["type"].as_str() {
-        Some("text") => ContentBlock::Text(text(&block["text"])),
-        Some("tool_use") => ContentBlock::ToolUse(ToolUse {
-            id: text(&block["id"]),
-            name: text(&block["name"]),
-            class: ToolClass::Other,
-            input: JsonText::of(&block["input"]),
-        }),
-        Some("tool_result") => ContentBlock::ToolResult(ToolResult {
-            tool_use_id: text(&block["tool_use_id"]),
-            content: vec![ContentBlock::Text(text(&block["content"]))],
-            is_error: false,
-        }),
-        other => panic!("{other:?}"),
-    };
-    let messages = json["messages"].as_array().unwrap().iter();
-    let messages = messages.map(|message| {
-        let content = match &message["content"] {
-            Value::String(text) => vec![ContentBlock::Text(text.as_str().into())],
-            blocks => blocks.as_array().unwrap().iter().map(block).collect(),
-        };
-        Arc::new(Message::new(role(message), content))
-    });
-    let tools = json["tools"].as_array().unwrap().iter();
-    Session::new(SessionParts {
-        id: "long".to_owned(),
-        system: Some(text(&json["system"])),
-        tools: tools
-            .map(|tool| ToolSchema {
-                name: text(&tool["name"]),
-                definition: JsonText::of(tool),
-            })
-            .collect(),
-        messages: messages.collect(),
-        ..SessionParts::default()
-    })
-    .unwrap()
+/// What the peers were given, counted by their rule.
+fn long() -> Option<PreparedSession> {
+    let path = folder("oracles/peers/sessions")?.join("long.anthropic.json");
+    let session = import::load(&path).unwrap().swap_remove(0);
+    let counts = Arc::new(CountedTexts::new(Arc::new(Cl100kContent)));
+    Some(PreparedSession::new(Arc::new(session), counts, Vec::new()).unwrap())
+}
+
+/// Calls, largest prompt, and all prompts together.
+fn sizes(replay: &Replay) -> (usize, Option<Tokens>, Tokens) {
+    let prompts = &replay.record.prompt_tokens;
+    let peak = prompts.iter().copied().max();
+    (prompts.len(), peak, prompts.iter().copied().sum())
 }
 
 #[test]
 fn shared_the_full_history_costs_what_peers_say_it_costs() {
-    let Some(folder) = folder("oracles/peers/sessions") else {
+    let Some(long) = long() else {
         return;
     };
-    let text = std::fs::read_to_string(folder.join("long.anthropic.json")).unwrap();
-    let session = anthropic_session(&serde_json::from_str(&text).unwrap());
-    let counts = Arc::new(CountedTexts::new(Arc::new(Cl100kContent)));
-    let prepared = PreparedSession::new(Arc::new(session), counts, Vec::new()).unwrap();
     let models: Models = support::models(Scripted::new());
-    let name = support::cell("full");
-    let replay = replay(&prepared, name, Replayed::Full, &models, &NoClock);
-    let prompts = &replay.record.prompt_tokens;
-    assert_eq!(prompts.len(), 170);
-    assert_eq!(prompts.iter().copied().max(), Some(Tokens(321_639)));
-    assert_eq!(prompts.iter().copied().sum::<Tokens>(), Tokens(27_760_349));
+    let full = replay(
+        &long,
+        support::cell("full"),
+        Replayed::Full,
+        &models,
+        &NoClock,
+    );
+    assert_eq!(
+        sizes(&full),
+        (170, Some(Tokens(321_639)), Tokens(27_760_349))
+    );
+}
+
+#[test]
+fn shared_masking_the_way_of_peers_costs_what_they_say_it_costs() {
+    let Some(long) = long() else {
+        return;
+    };
+    let masking = "observation-masking[clear_results.keep_last=10,\
+                   clear_results.keep_first_observation=false,\
+                   clear_results.placeholder='[observation masked]']";
+    let masked = support::run(&long, masking, 1_000_000, &support::models(Scripted::new()));
+    assert_eq!(
+        sizes(&masked),
+        (170, Some(Tokens(76_182)), Tokens(3_660_587))
+    );
 }

@@ -105,6 +105,11 @@ impl Importer for ClaudeCode {
     }
 
     fn detect(&self, head: &[u8]) -> bool {
+        let content = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
+        // A page about the format holds such lines too.
+        if !content.trim_ascii_start().starts_with(b"{") {
+            return false;
+        }
         let (lines, rest) = head_lines(head);
         let rest = String::from_utf8_lossy(rest);
         lines.into_iter().take(50).any(is_record)

@@ -271,26 +271,12 @@ proptest! {
     }
 }
 
-/// Every file below a folder, in order of the paths.
-fn files(folder: &std::path::Path, found: &mut Vec<std::path::PathBuf>) {
-    for entry in std::fs::read_dir(folder).expect("a folder") {
-        let path = entry.expect("an entry").path();
-        if path.is_dir() {
-            files(&path, found);
-        } else {
-            found.push(path);
-        }
-    }
-    found.sort();
-}
-
 #[test]
 fn shared_recordings_are_claimed_by_no_foreign_importer() {
     let Some(folder) = shared::folder("sessions") else {
         return;
     };
-    let mut all = Vec::new();
-    files(&folder, &mut all);
+    let all = shared::files(&folder);
     for path in all {
         let name = path
             .strip_prefix(&folder)
@@ -328,8 +314,7 @@ fn shared_completion_logs_are_read_whole() {
     let Some(folder) = shared::folder("sessions/openai-chat") else {
         return;
     };
-    let mut all = Vec::new();
-    files(&folder, &mut all);
+    let all = shared::files(&folder);
     assert_eq!(all.len(), 4);
     for path in all {
         let sessions = import::load(&path).expect("a good file");

@@ -1,0 +1,94 @@
+//! Real recordings under every preset.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use proctor::context::validity::Level;
+use proctor::model::offline::Offline;
+use proctor::record::CellRecord;
+use proctor::replay::{Models, NoClock, PreparedSession, Replayed, replay};
+use proctor::session::Session;
+use proctor::session::import::{self, ImportError};
+use proctor::session::wire::Provider;
+use proctor::strategy::law::Law;
+use proctor::strategy::preset::PRESETS;
+use proctor::tokens::{CharsPer4, CountedTexts};
+use proctor::units::Tokens;
+use proctor::window::Window;
+use rayon::prelude::*;
+
+use crate::shared;
+use crate::support::{cell, strategy};
+
+/// The files that an importer reads.
+fn recordings() -> Vec<PathBuf> {
+    let folders = ["sessions", "oracles/peers/sessions"].map(shared::folder);
+    let files = folders
+        .into_iter()
+        .flatten()
+        .map(|folder| shared::files(&folder));
+    files.flatten().collect()
+}
+
+fn is_rejected(record: &CellRecord) -> bool {
+    record
+        .violations
+        .iter()
+        .any(|violation| violation.level == Level::Rejected)
+}
+
+#[test]
+fn shared_each_recording_under_every_preset_is_accepted() {
+    let replayed: usize = recordings()
+        .into_par_iter()
+        .map(|path| {
+            let sessions = match import::load(&path) {
+                Ok(sessions) => sessions,
+                Err(ImportError::UnknownFormat { .. } | ImportError::NotJson { .. }) => return 0,
+                Err(error) => panic!("{}: {error}", path.display()),
+            };
+            let sessions = sessions.into_iter().map(Arc::new);
+            sessions.map(|session| under_every_preset(&session)).sum()
+        })
+        .sum();
+    assert!(replayed == 0 || replayed > 100, "{replayed} cells");
+}
+
+/// Replays the session in a window of three fifths of its largest prompt. Returns how many cells.
+fn under_every_preset(session: &Arc<Session>) -> usize {
+    let provider = match session.source().format.as_str() {
+        "openai-chat" => Provider::OpenAi,
+        _ => Provider::Anthropic,
+    };
+    let counts = Arc::new(CountedTexts::new(Arc::new(CharsPer4)));
+    let models = Models {
+        summariser: Arc::new(Offline::new(counts.clone())),
+        reader: None,
+        judge: None,
+    };
+    let prepared = PreparedSession::new(session.clone(), counts, Vec::new())
+        .unwrap()
+        .sent_to(provider);
+    let full = replay(&prepared, cell("full"), Replayed::Full, &models, &NoClock);
+    let peak = full
+        .record
+        .prompt_tokens
+        .iter()
+        .max()
+        .copied()
+        .unwrap_or_default();
+    let window = Window::new(Tokens((peak.0 * 3 / 5).max(1)));
+    for (name, _) in PRESETS {
+        let spec = strategy(name);
+        let replayed = Replayed::Strategy(Box::new(spec.build().unwrap()), window);
+        let cell = replay(&prepared, cell(name), replayed, &models, &NoClock);
+        let is_declared = spec.breaks().unwrap().contains(&Law::ValidContext);
+        assert!(
+            is_declared || !is_rejected(&cell.record),
+            "{name} on {}: {:?}",
+            session.id(),
+            cell.record.violations
+        );
+    }
+    PRESETS.len()
+}
