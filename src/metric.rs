@@ -5,6 +5,7 @@
 //!
 //! A superscript 0 marks the reference `full` on the same calls.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 pub mod answers;
@@ -21,7 +22,7 @@ pub mod validity;
 pub use summary::CellSummary;
 
 /// What is measured, for people to read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Metric {
     /// Its name: the id of a column in every format.
     pub name: &'static str,
@@ -40,7 +41,7 @@ pub struct Metric {
 }
 
 /// In what a metric is measured.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
     /// From 0 to 1, printed in percent; savings can be negative.
@@ -52,7 +53,7 @@ pub enum Unit {
 }
 
 /// Which way is better.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
     /// More is better.

@@ -7,6 +7,7 @@
 
 use std::fmt::Debug;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::model::AnswerFormat;
@@ -36,7 +37,9 @@ pub struct Probe {
 }
 
 /// What a probe asks about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema, Serialize, Deserialize,
+)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum ProbeKind {
@@ -403,7 +406,7 @@ pub trait Grader: Debug + Send + Sync {
 }
 
 /// What a grader says.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize, Deserialize)]
 #[serde(tag = "verdict", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Verdict {
     /// The answer was graded.
@@ -421,7 +424,9 @@ pub enum Verdict {
 }
 
 /// In what way an answer is right or wrong.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema, Serialize, Deserialize,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// The known answer; for a decoy, that nothing is known.
@@ -441,7 +446,9 @@ pub enum Outcome {
 }
 
 /// Why an answer was not graded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema, Serialize, Deserialize,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Unscored {
     /// Rules do not suffice for this kind, and there is no judge.

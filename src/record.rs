@@ -4,6 +4,8 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
 use serde::{Deserialize, Serialize};
 
 pub use crate::context::validity::Level;
@@ -21,8 +23,26 @@ pub use crate::session::ground_truth::Importance;
 /// 1: the first.
 pub const FORMAT_VERSION: u32 = 1;
 
+/// A JSON Schema (draft 2020-12) of the files that [`journal`] writes: the object in `run.json`,
+/// or one line of `cells.jsonl`.
+pub fn schema() -> serde_json::Value {
+    let settings = SchemaSettings::draft2020_12().for_serialize();
+    let mut generator = settings.into_generator();
+    let files = [
+        generator.subschema_for::<Manifest>(),
+        generator.subschema_for::<CellRecord>(),
+    ];
+    serde_json::json!({
+        "$schema": generator.settings().meta_schema,
+        "title": "A file of a Proctor run folder",
+        "description": "The object in `run.json`, or one line of `cells.jsonl`.",
+        "oneOf": files,
+        "$defs": generator.take_definitions(true),
+    })
+}
+
 /// `run.json`: what was run. No time and no path is in it: same inputs, same bytes.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Manifest {
     /// Always `proctor-run`.
@@ -56,7 +76,7 @@ pub struct Manifest {
 }
 
 /// A model in the manifest.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ModelEntry {
     /// Its name.
@@ -66,7 +86,7 @@ pub struct ModelEntry {
 }
 
 /// A session in the manifest.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SessionEntry {
     /// Its id.
@@ -94,7 +114,7 @@ pub struct SessionEntry {
 }
 
 /// A strategy in the manifest.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StrategyEntry {
     /// Its name, overrides in brackets.
@@ -106,7 +126,9 @@ pub struct StrategyEntry {
 }
 
 /// Which column of the comparison a cell belongs to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema, Serialize, Deserialize,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Arm {
     /// `full`: the whole history at every call, no window.
@@ -120,7 +142,7 @@ pub enum Arm {
 /// One line of `cells.jsonl`: everything that was measured on one session × strategy × repeat.
 ///
 /// Series are indexed by call, from 0 to the last call that was reached.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CellRecord {
     /// The session's id.
@@ -199,7 +221,7 @@ impl std::fmt::Display for CellKey {
 }
 
 /// How a cell ended.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(tag = "end", rename_all = "snake_case", deny_unknown_fields)]
 pub enum End {
     /// Every call was sent.
@@ -221,7 +243,7 @@ pub enum End {
 }
 
 /// A request that a strategy made.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ModelCall {
     /// Before or after this call of the agent.
@@ -236,7 +258,7 @@ pub struct ModelCall {
 }
 
 /// A patch that was applied.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CompactionEvent {
     /// Before or after this call.
@@ -252,7 +274,7 @@ pub struct CompactionEvent {
 }
 
 /// A stage that failed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FailureEvent {
     /// Before or after this call.
@@ -264,7 +286,7 @@ pub struct FailureEvent {
 }
 
 /// A rule of the provider that a prompt broke.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Violation {
     /// The first call at which it stood.
@@ -283,7 +305,7 @@ pub struct Violation {
 ///
 /// An *atom* is a path, identifier, number or quoted string of a tool call's arguments that
 /// appeared earlier in the full history; it is *present* when the prompt of that call holds it.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ActionSupport {
     /// Atoms needed.
@@ -297,7 +319,7 @@ pub struct ActionSupport {
 }
 
 /// One probe item.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ProbeRecord {
     /// The probe's id.
@@ -318,7 +340,7 @@ pub struct ProbeRecord {
 }
 
 /// What became of a planted value, by string matching. Never a statement about answers.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SurvivalRecord {
     /// What was found in the whole prompt.
@@ -337,7 +359,9 @@ pub struct SurvivalRecord {
 }
 
 /// What became of a planted value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema, Serialize, Deserialize,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Fate {
     /// It stands there, bound to its key.
@@ -359,7 +383,9 @@ pub enum Fate {
 }
 
 /// Where in a prompt something stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema, Serialize, Deserialize,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum PlaceInPrompt {
     /// In the system prompt or the tool definitions.
@@ -377,7 +403,7 @@ pub enum PlaceInPrompt {
 }
 
 /// Where a value was lost.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LostAt {
     /// Before or after this call.
@@ -389,7 +415,7 @@ pub struct LostAt {
 }
 
 /// What a reader answered, and how that was graded.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AnswerRecord {
     /// The answer; nothing where the reader failed.
@@ -415,7 +441,7 @@ impl AnswerRecord {
 /// Compared are *increments*: between two calls with no compaction between them, the growth of
 /// the recorded prompt against the count of what was appended. Fitting a system prompt to the
 /// first call would hide the error.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CounterError {
     /// Pairs of calls compared.

@@ -5,6 +5,7 @@
 //! a report are as they were recorded: they come from sessions, so each renderer escapes them
 //! (see [`escape`]).
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::metric::{CellSummary, Direction, Unit};
@@ -32,7 +33,7 @@ pub use controls::{Controls, InvalidRun};
 pub const FORMAT_VERSION: u32 = 1;
 
 /// What a run found.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct Report {
     /// The heading.
     pub title: String,
@@ -69,7 +70,7 @@ pub struct ItemOutcome {
 }
 
 /// What was run.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct Run {
     /// Version of Proctor that made the records.
     pub proctor: String,
@@ -98,7 +99,7 @@ pub struct Run {
 }
 
 /// Planned, finished and missing cells.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Coverage {
     /// Cells of the plan: each session under `full`, under each strategy as often as it is
     /// repeated, and under `empty` where probes are asked of it.
@@ -114,7 +115,7 @@ pub struct Coverage {
 }
 
 /// What a reader must know before looking at a number.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Banner {
     /// How it is shown.
     pub level: BannerLevel,
@@ -123,7 +124,7 @@ pub struct Banner {
 }
 
 /// How a banner is shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BannerLevel {
     /// The numbers mean nothing.
@@ -135,7 +136,7 @@ pub enum BannerLevel {
 }
 
 /// One table, with what it says.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct Section {
     /// Its name in files.
     pub id: &'static str,
@@ -152,7 +153,7 @@ pub struct Section {
 }
 
 /// Where a section is shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Audience {
     /// Everywhere.
@@ -162,7 +163,7 @@ pub enum Audience {
 }
 
 /// Rows under columns.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, JsonSchema, Serialize)]
 pub struct Table {
     /// The columns; the first one is the rows' name.
     pub columns: Vec<Column>,
@@ -171,7 +172,7 @@ pub struct Table {
 }
 
 /// One column.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct Column {
     /// Its name in files.
     pub id: &'static str,
@@ -185,7 +186,7 @@ pub struct Column {
 }
 
 /// Unit and direction of a column.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Measure {
     /// In what it is measured.
     pub unit: Unit,
@@ -194,7 +195,7 @@ pub struct Measure {
 }
 
 /// One row.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct Row {
     /// Its name.
     pub name: String,
@@ -209,7 +210,7 @@ pub struct Row {
 }
 
 /// What a row stands for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
     /// `full`.
@@ -223,7 +224,7 @@ pub enum Role {
 }
 
 /// One value, with what it rests on.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct Cell {
     /// The value.
     pub value: Value,
@@ -239,7 +240,7 @@ pub struct Cell {
 }
 
 /// A value of a known kind.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Value {
     /// A share: 1 is printed as 100 %. Always finite.

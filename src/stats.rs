@@ -5,6 +5,7 @@
 //! What is exact on the sessions that were run (a peak, a count, a ratio of totals) is no estimate
 //! and has no interval.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
@@ -12,7 +13,7 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 pub const CONFIDENCE_LEVEL: f64 = 0.95;
 
 /// A mean over sessions.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize)]
 pub struct Estimate {
     /// The mean, each session weighing the same.
     pub point_estimate: f64,
@@ -26,7 +27,7 @@ pub struct Estimate {
 
 /// An interval around a mean. It is not cut at 0 or 1: a bound outside says that the sessions are
 /// too few.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize)]
 pub struct ConfidenceInterval {
     /// Share of repeated experiments whose interval holds the true value.
     pub confidence_level: f64,
@@ -37,7 +38,7 @@ pub struct ConfidenceInterval {
 }
 
 /// How many independent units a number rests on, and how many observations in them.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct SampleSize {
     /// Sessions: the independent units.
     pub sessions: usize,

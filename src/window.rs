@@ -1,5 +1,6 @@
 //! The model's context window, and how much of it a prompt may fill.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::units::Tokens;
@@ -9,7 +10,7 @@ use crate::units::Tokens;
 /// `tokens` is the model's limit. A prompt of more than `tokens − overflow_reserve` is refused by
 /// the provider. The *effective window* is what is left after the output is reserved; triggers
 /// such as `window_fraction` and `reserve_tokens` are measured against it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Window {
     /// The model's limit.

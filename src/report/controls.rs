@@ -2,6 +2,7 @@
 
 use std::fmt::{self, Write as _};
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::metric::CellSummary;
@@ -14,7 +15,7 @@ use crate::record::Arm;
 /// 100 % under `full`. An empty context holds none: it is 0 % under `empty`. Values that were
 /// never planted stand in neither: decoys are 0 % under both. Kinds found by words or paths
 /// (`constraint`, `artifact`) are no controls, because a system prompt may well hold some.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize)]
 #[serde(tag = "controls", rename_all = "snake_case")]
 pub enum Controls {
     /// They are.
@@ -32,7 +33,7 @@ pub enum Controls {
 }
 
 /// A control that is off.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct ControlFailure {
     /// `full` or `empty`.
     pub arm: String,

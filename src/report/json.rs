@@ -1,5 +1,7 @@
 //! JSON: the whole report, exact, for programs.
 
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
 use serde::Serialize;
 
 use crate::report::{Artifact, FORMAT_VERSION, RenderError, Renderer, Report, escape};
@@ -11,10 +13,24 @@ use crate::report::{Artifact, FORMAT_VERSION, RenderError, Renderer, Report, esc
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Json;
 
-#[derive(Serialize)]
+/// A JSON Schema (draft 2020-12) of what [`Json`] writes.
+pub fn schema() -> serde_json::Value {
+    let settings = SchemaSettings::draft2020_12().for_serialize();
+    settings
+        .into_generator()
+        .into_root_schema_for::<File<'_>>()
+        .to_value()
+}
+
+/// A Proctor report as JSON.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Proctor report")]
 struct File<'a> {
+    /// Always `proctor-report`.
     format: &'static str,
+    /// Version of this format.
     version: u32,
+    /// The report.
     report: &'a Report,
 }
 

@@ -1,10 +1,11 @@
 //! What was planted in a synthetic session: kept apart from it, so that nothing a strategy, a
 //! summariser or a reader is given can hold an answer.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Everything that was planted in one session.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GroundTruth {
     /// Always `proctor-ground-truth`.
@@ -35,7 +36,7 @@ impl GroundTruth {
 }
 
 /// One fact, with where it was said and how it is asked for.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PlantedFact {
     /// Unique in its session; never part of the session's text.
@@ -51,7 +52,7 @@ pub struct PlantedFact {
 }
 
 /// What was planted.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Fact {
     /// A key with an unguessable value, said once.
@@ -126,7 +127,7 @@ pub enum Fact {
 }
 
 /// A file and when it was first touched.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TouchedFile {
     /// The path as the agent wrote it.
@@ -136,7 +137,7 @@ pub struct TouchedFile {
 }
 
 /// A value and when it was said.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Revision {
     /// The value.
@@ -146,7 +147,7 @@ pub struct Revision {
 }
 
 /// One item of a plan.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PlanItem {
     /// What is to be done, as it is written in every version of the plan.
@@ -157,7 +158,9 @@ pub struct PlanItem {
 }
 
 /// What an agent did to a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize, Deserialize,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum ArtifactVerb {
     /// Only looked at.
@@ -171,7 +174,9 @@ pub enum ArtifactVerb {
 }
 
 /// How much the loss of a fact matters: a gate breaks on a lost fact of high importance.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize, Deserialize,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Importance {
     /// The work goes on without it.

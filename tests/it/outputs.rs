@@ -6,6 +6,8 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
+use crate::support::refusal;
+
 const SMALL: &str = "name = 'small'\n[window]\ntokens = 12_000\n\
     [[sessions]]\nsynthetic = { family = 'code-review', seed = 1, rounds = 12 }\ncount = 2\n\
     [[strategies]]\npreset = 'observation-masking'\nset = { clear_results.keep_last = 2 }\n\
@@ -187,63 +189,6 @@ fn scripts_and_manual_pages_name_every_command() {
     }
 }
 
-/// The little of JSON Schema that the scenario's own schema uses.
-fn refuses(schema: &Value, root: &Value, value: &Value, path: &str) -> Option<String> {
-    if let Some(target) = schema["$ref"].as_str() {
-        let target = target.strip_prefix('#').unwrap();
-        return refuses(root.pointer(target).unwrap(), root, value, path);
-    }
-    if let Some(options) = schema["oneOf"].as_array() {
-        let refusals: Vec<String> = options
-            .iter()
-            .filter_map(|option| refuses(option, root, value, path))
-            .collect();
-        let fits = options.len() - refusals.len();
-        return (fits != 1).then(|| format!("{path}: {fits} fit: {}", refusals.join("; ")));
-    }
-    if let Some(constant) = schema.get("const") {
-        return (constant != value).then(|| format!("{path} is not {constant}"));
-    }
-    if let Some(words) = schema["enum"].as_array() {
-        return (!words.contains(value)).then(|| format!("{path} is not one of {words:?}"));
-    }
-    let is_type = match schema["type"].as_str().unwrap() {
-        "object" => value.is_object(),
-        "array" => value.is_array(),
-        "string" => value.is_string(),
-        "integer" => value.is_i64(),
-        "number" => value.is_number(),
-        "boolean" => value.is_boolean(),
-        other => panic!("{other}"),
-    };
-    if !is_type {
-        return Some(format!("{path} is no {}", schema["type"]));
-    }
-    if let Some(number) = value.as_f64() {
-        let low = schema["minimum"].as_f64().unwrap_or(f64::NEG_INFINITY);
-        let high = schema["maximum"].as_f64().unwrap_or(f64::INFINITY);
-        return (number < low || number > high).then(|| format!("{path} is out of range"));
-    }
-    if let Some(items) = value.as_array() {
-        return items.iter().enumerate().find_map(|(at, item)| {
-            refuses(&schema["items"], root, item, &format!("{path}[{at}]"))
-        });
-    }
-    let table = value.as_object()?;
-    for name in schema["required"].as_array().into_iter().flatten() {
-        if !table.contains_key(name.as_str().unwrap()) {
-            return Some(format!("{path} has no {name}"));
-        }
-    }
-    table
-        .iter()
-        .find_map(|(key, value)| match schema["properties"].get(key) {
-            Some(inner) => refuses(inner, root, value, &format!("{path}.{key}")),
-            None if schema["additionalProperties"] == false => Some(format!("{path}: no {key}")),
-            None => None,
-        })
-}
-
 #[test]
 fn the_schema_takes_the_scenarios_that_the_reader_takes() {
     let folder = tempfile::tempdir().unwrap();
@@ -251,7 +196,7 @@ fn the_schema_takes_the_scenarios_that_the_reader_takes() {
         serde_json::from_str(&stdout(&proctor(folder.path(), &["schema", "scenario"]))).unwrap();
     let check = |text: &str| {
         let value: toml::Value = toml::from_str(text).unwrap();
-        refuses(&schema, &schema, &serde_json::to_value(value).unwrap(), "$")
+        refusal(&schema, &serde_json::to_value(value).unwrap())
     };
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     for entry in fs::read_dir(root.join("scenarios")).unwrap() {
@@ -270,13 +215,9 @@ fn the_schema_takes_the_scenarios_that_the_reader_takes() {
         let mut preset: toml::Table = fs::read_to_string(&path).unwrap().parse().unwrap();
         preset.insert("name".into(), "own".into());
         let value = serde_json::to_value(preset).unwrap();
-        let strategy = &schema["properties"]["strategies"]["items"];
-        assert_eq!(
-            refuses(strategy, &schema, &value, "$"),
-            None,
-            "{}",
-            path.display()
-        );
+        let mut strategy = schema["properties"]["strategies"]["items"].clone();
+        strategy["$defs"] = schema["$defs"].clone();
+        assert_eq!(refusal(&strategy, &value), None, "{}", path.display());
     }
     assert_eq!(check(SMALL), None);
     for (good, bad) in [
@@ -287,6 +228,32 @@ fn the_schema_takes_the_scenarios_that_the_reader_takes() {
     ] {
         assert!(check(&SMALL.replace(good, bad)).is_some(), "{bad}");
     }
-    let missing = proctor(folder.path(), &["schema", "record"]);
-    assert_eq!(missing.status.code(), Some(2));
+}
+
+#[test]
+fn the_schemas_take_what_a_run_writes() {
+    let folder = small();
+    let ran = proctor(
+        folder.path(),
+        &["run", "small.toml", "--out", "out", "-o", "r.json"],
+    );
+    assert!(ran.status.success());
+    let schema = |what: &str| -> Value {
+        serde_json::from_str(&stdout(&proctor(folder.path(), &["schema", what]))).unwrap()
+    };
+    let json = |text: &str| -> Value { serde_json::from_str(text).unwrap() };
+    let text = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
+
+    let record = schema("record");
+    assert_eq!(refusal(&record, &json(&text("out/run.json"))), None);
+    let cells = text("out/cells.jsonl");
+    assert_eq!(cells.lines().count(), 8);
+    for line in cells.lines() {
+        assert_eq!(refusal(&record, &json(line)), None);
+        assert!(refusal(&record, &json(&line.replace("planned_calls", "calls"))).is_some());
+    }
+
+    let (schema, written) = (schema("report"), text("r.json"));
+    assert_eq!(refusal(&schema, &json(&written)), None);
+    assert!(refusal(&schema, &json(&written.replace("\"rows\"", "\"lines\""))).is_some());
 }

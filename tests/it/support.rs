@@ -147,3 +147,10 @@ pub(crate) fn golden(path: &str, made: &str) {
         "{path} is not what the code makes: PROCTOR_BLESS=1 writes it"
     );
 }
+
+/// Why a JSON Schema refuses a value; nothing if it takes it.
+pub(crate) fn refusal(schema: &serde_json::Value, value: &serde_json::Value) -> Option<String> {
+    let validator = jsonschema::validator_for(schema).unwrap();
+    let first = validator.iter_errors(value).next();
+    first.map(|error| format!("{}: {error}", error.instance_path()))
+}

@@ -8,89 +8,9 @@ use super::native::session;
 use super::{fixture, read, written};
 use crate::support;
 
-/// What is wrong with a value, by the keywords of JSON Schema that the schema uses.
-fn problem(root: &Value, schema: &Value, value: &Value) -> Option<String> {
-    for (keyword, rule) in schema.as_object().expect("a schema is an object") {
-        let fits = match keyword.as_str() {
-            "$ref" => {
-                let path = rule.as_str().expect("text").trim_start_matches('#');
-                let inner = root.pointer(path).expect("the definition is there");
-                if let Some(problem) = problem(root, inner, value) {
-                    return Some(problem);
-                }
-                true
-            }
-            "type" => match rule {
-                Value::Array(kinds) => kinds.iter().any(|kind| is_a(kind, value)),
-                kind => is_a(kind, value),
-            },
-            "const" => rule == value,
-            "enum" => rule.as_array().expect("a list").contains(value),
-            "minimum" => value.as_u64().is_some(),
-            "maximum" => value.as_u64() <= rule.as_u64(),
-            "maxLength" => value.as_str().expect("text").chars().count() <= 80,
-            "required" => rule
-                .as_array()
-                .expect("a list")
-                .iter()
-                .all(|key| value.get(key.as_str().expect("text")).is_some()),
-            "items" => {
-                for item in value.as_array().into_iter().flatten() {
-                    if let Some(problem) = problem(root, rule, item) {
-                        return Some(problem);
-                    }
-                }
-                true
-            }
-            "properties" | "additionalProperties" => {
-                let known = schema.get("properties");
-                for (key, item) in value.as_object().into_iter().flatten() {
-                    let inner = match known.and_then(|known| known.get(key)) {
-                        Some(inner) => inner,
-                        None => &schema["additionalProperties"],
-                    };
-                    match inner {
-                        Value::Bool(false) => return Some(format!("unknown key `{key}`")),
-                        inner => {
-                            if let Some(problem) = problem(root, inner, item) {
-                                return Some(format!("{key}: {problem}"));
-                            }
-                        }
-                    }
-                }
-                true
-            }
-            "oneOf" => {
-                let all = rule.as_array().expect("a list");
-                all.iter()
-                    .filter(|one| problem(root, one, value).is_none())
-                    .count()
-                    == 1
-            }
-            "$schema" | "$id" | "$defs" | "title" | "description" | "pattern" => true,
-            other => panic!("the check does not know `{other}`"),
-        };
-        if !fits {
-            return Some(format!("`{keyword}` does not hold for {value}"));
-        }
-    }
-    None
-}
-
-fn is_a(kind: &Value, value: &Value) -> bool {
-    match kind.as_str().expect("text") {
-        "object" => value.is_object(),
-        "array" => value.is_array(),
-        "string" => value.is_string(),
-        "integer" => value.is_i64() || value.is_u64(),
-        "boolean" => value.is_boolean(),
-        other => panic!("the check does not know type `{other}`"),
-    }
-}
-
 fn check(line: &str) -> Option<String> {
-    let schema = native_format::schema();
-    problem(&schema, &schema, &serde_json::from_str(line).expect("JSON"))
+    let line = serde_json::from_str(line).expect("JSON");
+    support::refusal(&native_format::schema(), &line)
 }
 
 #[test]
