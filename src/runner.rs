@@ -311,8 +311,8 @@ pub struct Outcome {
     pub done_now: usize,
     /// Cells that are still missing.
     pub outstanding: usize,
-    /// Cells in which Proctor itself failed; they are outstanding too.
-    pub broken: Vec<String>,
+    /// Cells in which Proctor itself failed, and why; they are outstanding too.
+    pub broken: Vec<(CellKey, String)>,
 }
 
 /// Runs the cells that are missing from the journal.
@@ -353,16 +353,19 @@ pub fn run(
                     };
                     // A panic is a mistake in Proctor; it costs one cell, and is shown as such.
                     let run = || run_cell(plan, &shared, arm, &followed);
-                    let replay = catch_unwind(AssertUnwindSafe(run));
-                    let record = match &replay {
-                        Ok(Ok(replay)) => Some(&replay.record),
-                        _ => None,
+                    let replay = match catch_unwind(AssertUnwindSafe(run)) {
+                        Ok(done) => done.map_err(|why| why.to_string()),
+                        Err(_) => Err("it panicked; the message stands above".to_owned()),
                     };
-                    followed.over(&plan.key(shared.session, arm), record);
+                    let key = plan.key(shared.session, arm);
+                    followed.over(&key, replay.as_ref().ok().map(|replay| &replay.record));
                     let mut sink = sink.lock().unwrap_or_else(PoisonError::into_inner);
-                    let Ok(Ok(replay)) = replay else {
-                        sink.broken.push(plan.key(shared.session, arm).to_string());
-                        continue;
+                    let replay = match replay {
+                        Ok(replay) => replay,
+                        Err(why) => {
+                            sink.broken.push((key, why));
+                            continue;
+                        }
                     };
                     if sink.failure.is_some() {
                         break;
@@ -417,7 +420,7 @@ fn followed_cells(
 struct Sink<'a> {
     journal: &'a mut Journal,
     failure: Option<JournalError>,
-    broken: Vec<String>,
+    broken: Vec<(CellKey, String)>,
     last_sync: Instant,
     done_now: usize,
 }
@@ -475,10 +478,11 @@ fn run_cell<'a>(
 }
 
 /// Why a cell was not run: a mistake in Proctor, or the consequence of one.
-#[derive(Debug)]
-#[expect(dead_code, reason = "shown to whoever debugs the mistake")]
+#[derive(Debug, thiserror::Error)]
 enum Unrun<'a> {
+    #[error("the session's planted values cannot be searched: {0}")]
     Needles(&'a NeedlesError),
+    #[error("the cell it follows was not replayed")]
     NothingToFollow,
 }
 

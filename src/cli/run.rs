@@ -138,14 +138,10 @@ fn replay(
     let exit = args.output.write(&made)?;
     say(&in_words(&outcome, summary.planned, &shown.to_string()));
     if !outcome.broken.is_empty() {
-        return Err(Stop::new(
-            Exit::Internal,
-            format!(
-                "proctor itself failed in cells {}",
-                outcome.broken.join(", ")
-            ),
-        )
-        .into());
+        let broken = outcome.broken.iter();
+        let lines: Vec<String> = broken.map(|(key, why)| format!("{key}: {why}")).collect();
+        let problem = format!("proctor itself failed in\n  {}", lines.join("\n  "));
+        return Err(Stop::new(Exit::Internal, problem).into());
     }
     if exit == Exit::Done && failed as f64 > args.max_error_rate * run.cells.len() as f64 {
         say(&format!(

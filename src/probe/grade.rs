@@ -9,7 +9,8 @@ use crate::step::Step;
 mod reasoned;
 
 /// Sentences that share less than [`PARAPHRASE`] of a rule's words, but at least this share, are
-/// left to a judge: on COMPINT's labelled summaries the two kinds of error lie on either side.
+/// left to a judge. Of COMPINT's 50 labelled summaries none of the 25 that preserve their rule is
+/// below it, and 23 of the 25 that lost it are.
 const DOUBTFUL: f64 = 0.2;
 
 /// What readers write where they do not find an answer, after normalising.

@@ -89,6 +89,15 @@ fn shared_compint_content_word_recall_agrees_with_the_human() {
     let (auc, kappa) = (auc(&scores), kappa(&scores, PARAPHRASE));
     assert!((auc - 0.984).abs() <= 0.01, "AUC {auc}");
     assert!((kappa - 0.92).abs() <= 0.05, "κ {kappa}");
+    // Below 0.2 rules call a sentence wrong without a judge: no preserved rule is there.
+    let below = |wanted: bool| {
+        let of = scores.iter().filter(|(_, label)| *label == wanted);
+        (
+            of.clone().filter(|(score, _)| *score < 0.2).count(),
+            of.count(),
+        )
+    };
+    assert_eq!((below(true), below(false)), ((0, 25), (23, 25)));
     let verbatim = labelled
         .iter()
         .filter(|one| one.compacted_summary.contains(&one.sssc_message));
