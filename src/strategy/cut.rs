@@ -13,7 +13,7 @@ pub enum Cut {
     None,
     /// Never between a tool use and its result.
     Pair,
-    /// Nor between two assistant messages in a row, which one response may have been.
+    /// Nor inside a response that came as several assistant messages in a row.
     Batch,
     /// Only between API rounds: in front of an assistant message, or of one that a user typed.
     Round,
@@ -43,13 +43,14 @@ impl Cut {
         if self == Self::None || at == 0 || at >= entries.len() {
             return true;
         }
-        let (before, after) = (role(&entries[at - 1]), role(&entries[at]));
         let typed = entries[at].message.has_tag(Tag::TypedUser);
         !separates_pair(entries, at)
             && match self {
                 Self::None | Self::Pair => true,
-                Self::Batch => (before, after) != (Role::Assistant, Role::Assistant),
-                Self::Round => typed || (before, after) == (Role::User, Role::Assistant),
+                Self::Batch => !splits_response(entries, at),
+                Self::Round => {
+                    typed || role(&entries[at]) == Role::Assistant && !splits_response(entries, at)
+                }
                 Self::Turn => typed,
             }
     }
@@ -74,6 +75,14 @@ impl Cut {
 
 fn role(entry: &Entry) -> Role {
     entry.message.role()
+}
+
+/// Whether the assistant messages on both sides of `at` are parts of one response: they name the
+/// same API call, or neither names one.
+fn splits_response(entries: &[Entry], at: usize) -> bool {
+    let (before, after) = (&entries[at - 1], &entries[at]);
+    (role(before), role(after)) == (Role::Assistant, Role::Assistant)
+        && before.message.api_call == after.message.api_call
 }
 
 /// Whether a result behind `at` answers a tool use in front of it. A use is answered in the turn
@@ -105,16 +114,22 @@ fn separates_pair(entries: &[Entry], at: usize) -> bool {
         .any(|(_, tool_use)| answers.contains(&&*tool_use.id))
 }
 
-/// The API rounds of a context: each starts with an assistant message and holds what answers it.
+/// The API rounds of a context: each starts with the first assistant message of a response, and
+/// holds the rest of it and what answers it.
 ///
+/// Assistant messages in a row are one response where they name the same API call, or none of them
+/// names one. Responses in a row whose results all stand behind the last of them are one round.
 /// What stands before the first assistant message is no round; it is returned apart, and may be
 /// empty. Cutting between two rounds never separates a tool use from its result.
 pub fn rounds(entries: &[Entry]) -> (Range<usize>, Vec<Range<usize>>) {
-    let starts: Vec<usize> = entries
-        .iter()
-        .enumerate()
-        .filter(|(_, entry)| entry.message.role() == Role::Assistant)
-        .map(|(at, _)| at)
+    let starts: Vec<usize> = (0..entries.len())
+        .filter(|at| role(&entries[*at]) == Role::Assistant)
+        .filter(|at| {
+            // What follows a user's message starts a response, and separates no pair.
+            *at == 0
+                || role(&entries[at - 1]) == Role::User
+                || !splits_response(entries, *at) && !separates_pair(entries, *at)
+        })
         .collect();
     let head = 0..starts.first().copied().unwrap_or(entries.len());
     let ends = starts.iter().skip(1).copied().chain([entries.len()]);
@@ -135,9 +150,10 @@ mod tests {
     use crate::context::Origin;
     use crate::session::{ContentBlock, JsonText, Message, ToolClass, ToolResult, ToolUse};
     use crate::tokens::{CharsPer4, CountedTexts};
+    use crate::units::ApiCallId;
 
-    /// Entries from letters: `t` typed, `m` injected, `s` said, `A` asks for a and b, `a` and `b`
-    /// answer it.
+    /// Entries from letters: `t` typed, `m` injected, `s` said, `1` and `2` said in calls of that
+    /// name, `A` asks for a and b, `B` asks for b in call 2, `a` and `b` answer.
     fn entries(letters: &str) -> Vec<Entry> {
         let counts = CountedTexts::new(Arc::new(CharsPer4));
         let call = |id: &str| {
@@ -156,10 +172,19 @@ mod tests {
             });
             Message::new(Role::User, vec![block])
         };
+        let in_call = |id: &str, mut message: Message| {
+            message.api_call = Some(ApiCallId(id.into()));
+            message
+        };
         let message = |letter: char| match letter {
             't' => Message::text(Role::User, "typed").with_tags([Tag::TypedUser]),
             'm' => Message::text(Role::User, "injected").with_tags([Tag::Meta]),
             'A' => Message::new(Role::Assistant, vec![call("a"), call("b")]),
+            'B' => in_call("2", Message::new(Role::Assistant, vec![call("b")])),
+            '1' | '2' => in_call(
+                letter.encode_utf8(&mut [0; 4]),
+                Message::text(Role::Assistant, "said"),
+            ),
             'a' | 'b' => answer(letter.encode_utf8(&mut [0; 4])),
             _ => Message::text(Role::Assistant, "said"),
         };
@@ -199,6 +224,43 @@ mod tests {
         );
         check("tAsab", [&[1, 2, 3, 4], &[1], &[1], &[1], &[]]);
         check("tsms", [&[1, 2, 3], &[1, 2, 3], &[1, 2, 3], &[1, 3], &[]]);
+    }
+
+    #[test]
+    fn a_call_that_came_in_parts_is_not_cut() {
+        check("t11", [&[1, 2], &[1, 2], &[1], &[1], &[]]);
+        check("t12", [&[1, 2], &[1, 2], &[1, 2], &[1, 2], &[]]);
+        check("ts1", [&[1, 2], &[1, 2], &[1, 2], &[1, 2], &[]]);
+        check("t1Bb", [&[1, 2, 3], &[1, 2], &[1, 2], &[1, 2], &[]]);
+    }
+
+    #[test]
+    fn a_round_starts_where_a_response_does() {
+        for (letters, head, starts) in [
+            ("", 0, &[][..]),
+            ("tm", 2, &[]),
+            ("tAabs", 1, &[1, 4]),
+            ("ssmst", 0, &[0, 3]),
+            // Parts of one response, with its name or without.
+            ("tsAabs", 1, &[1, 5]),
+            ("t11m12", 1, &[1, 4, 5]),
+            // Two responses, and the results of both behind the second.
+            ("t1Bbs", 1, &[1, 2, 4]),
+            ("tABab", 1, &[1]),
+        ] {
+            let entries = entries(letters);
+            let (before, rounds) = rounds(&entries);
+            assert_eq!(before, 0..head, "{letters}");
+            let found: Vec<usize> = rounds.iter().map(|round| round.start).collect();
+            assert_eq!(found, starts, "{letters}");
+            let ends: Vec<usize> = rounds.iter().map(|round| round.end).collect();
+            let next = starts.iter().skip(1).copied().chain([letters.len()]);
+            assert_eq!(
+                ends,
+                next.take(starts.len()).collect::<Vec<_>>(),
+                "{letters}"
+            );
+        }
     }
 
     #[test]
