@@ -201,6 +201,9 @@ impl Context {
 
     /// How often entries were replaced: while this stays the same, positions in
     /// [`Context::results`] only grow at the end, so that a stage may remember how far it came.
+    ///
+    /// A replacement one for one that leaves every tool use and result with its message does not
+    /// count, and neither does taking back one that did not.
     pub fn replacements(&self) -> u64 {
         self.replacements
     }
@@ -269,7 +272,9 @@ impl Context {
                     self.size = self.size - old.iter().map(|entry| entry.size).sum();
                     self.images += with.iter().map(images_of).sum::<u64>();
                     self.images -= old.iter().map(images_of).sum::<u64>();
-                    replaced_from.get_or_insert(start);
+                    if !is_in_place(&old, &with) {
+                        replaced_from.get_or_insert(start);
+                    }
                     change.removed.extend(old);
                     change.edits.push(AppliedEdit {
                         entries,
@@ -291,9 +296,24 @@ impl Context {
         Ok(change)
     }
 
-    /// Takes back the change that was made last.
+    /// Takes back the change that was made last. Where it moved nothing, this costs what it
+    /// changed.
     pub fn revert(&mut self, change: &Change) {
         let mut removed = change.removed.iter().cloned();
+        let one_for_one = |edit: &AppliedEdit| edit.entries.len() == edit.with.len();
+        let pairs = || change.edits.iter().flat_map(|edit| &edit.with);
+        if change.edits.iter().all(one_for_one) && is_in_place(&change.removed, pairs()) {
+            for edit in &change.edits {
+                for at in edit.entries.clone() {
+                    if let (Some(old), Some(slot)) = (removed.next(), self.entries.get_mut(at)) {
+                        self.images = self.images - images_of(slot) + images_of(&old);
+                        *slot = old;
+                    }
+                }
+            }
+            self.size = change.before;
+            return;
+        }
         // Once all earlier edits are taken back, an edit starts where it was planned to.
         for edit in &change.edits {
             let start = edit.entries.start;
@@ -384,6 +404,21 @@ fn images_in(block: &ContentBlock) -> u64 {
         ContentBlock::ToolResult(result) => result.content.iter().map(images_in).sum(),
         ContentBlock::Text(_) | ContentBlock::Thinking(_) | ContentBlock::ToolUse(_) => 0,
     }
+}
+
+/// Whether entries may stand in for others with nothing else to note: as many, and each asks for
+/// the same tools and holds the same results at the same places.
+fn is_in_place<'a>(old: &'a [Entry], new: impl IntoIterator<Item = &'a Entry>) -> bool {
+    fn shape(entry: &Entry) -> impl PartialEq + '_ {
+        let message = &entry.message;
+        let asks: Vec<&Arc<str>> = message.tool_uses().map(|(_, tool)| &tool.id).collect();
+        let answers = message.tool_results();
+        let answers: Vec<(usize, &Arc<str>)> = answers
+            .map(|(at, result)| (at, &result.tool_use_id))
+            .collect();
+        (message.role(), asks, answers)
+    }
+    old.iter().map(shape).eq(new.into_iter().map(shape))
 }
 
 fn index_results(results: &mut Vec<BlockAt>, at: usize, entry: &Entry) {
