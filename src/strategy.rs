@@ -16,6 +16,8 @@ use crate::units::Tokens;
 
 pub mod control;
 pub mod cut;
+mod due;
+mod files;
 pub mod guard;
 pub mod knob;
 pub mod law;

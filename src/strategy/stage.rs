@@ -8,13 +8,17 @@ pub mod drop_oldest;
 pub mod extract;
 pub mod normalize;
 pub mod offload_results;
+pub mod snip;
 pub mod summarize;
+#[cfg(test)]
+mod trial;
 pub mod truncate_output;
 
 /// All kinds of stages, in the order of the documentation.
 pub static STAGES: &[StageKind] = &[
     truncate_output::KIND,
     offload_results::KIND,
+    snip::KIND,
     drop_middle::KIND,
     clear_results::KIND,
     drop_oldest::KIND,

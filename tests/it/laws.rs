@@ -11,7 +11,8 @@ use proctor::record::{CellRecord, Level};
 use proctor::replay::observe::validity::Validity;
 use proctor::replay::observe::{CallView, Observer};
 use proctor::replay::{NoClock, PreparedSession, Replayed, replay_observed};
-use proctor::session::{Message, Role, Session, Tag};
+use proctor::session::import::tool_names::class_of;
+use proctor::session::{ContentBlock, JsonText, Message, Role, Session, Tag, Thinking, ToolUse};
 use proctor::settings::Table;
 use proctor::step::{Answer, Caller, drive};
 use proctor::strategy::law::Law;
@@ -23,6 +24,7 @@ use proctor::units::Tokens;
 use proctor::window::Window;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
+use serde_json::json;
 
 use crate::support::{
     cell, models, prepared, said, session, strategy, tool_result, tool_use, typed,
@@ -66,6 +68,92 @@ fn random_session(seed: u64) -> Session {
     session(messages)
 }
 
+/// A valid session of other things: files read again, changed and written, thinking, task lists,
+/// sub-agents, marked results, results in messages of their own, and responses that came in parts.
+fn varied_session(seed: u64) -> Session {
+    let mut random = ChaCha8Rng::seed_from_u64(1_000 + seed);
+    let mut below = move |limit: u64| usize::try_from(random.next_u64() % limit).unwrap();
+    let mut messages = vec![typed("Begin with this.")];
+    let mut asked: Vec<String> = Vec::new();
+    for round in 0..2 + below(40) {
+        let mut parts: Vec<Vec<ContentBlock>> = vec![Vec::new()];
+        let mut results = Vec::new();
+        if below(3) == 0 {
+            let text = format!("thought {round} ").repeat(1 + 20 * below(6)).into();
+            let signature = Some("signed".into());
+            parts[0].push(ContentBlock::Thinking(Thinking { text, signature }));
+        }
+        for n in 0..=below(3) {
+            let id = format!("v{round}-{n}");
+            let path = format!("src/file_{}.rs", below(4));
+            let body = format!("fn lïne_{}() {{}}\n", below(2)).repeat([1, 20, 120][below(3)]);
+            let (name, input, result) = match below(9) {
+                0..=3 => ("Read", json!({ "file_path": path }), body),
+                4 => (
+                    "Edit",
+                    json!({ "file_path": path, "old_string": "a", "new_string": body }),
+                    "Done.".to_owned(),
+                ),
+                5 => (
+                    "Write",
+                    json!({ "file_path": path, "content": body }),
+                    "Written.".to_owned(),
+                ),
+                6 => (
+                    "TodoWrite",
+                    json!({ "todos": [{ "task": format!("step {round}"), "status": "open" }] }),
+                    "Noted.".to_owned(),
+                ),
+                7 => (
+                    "Task",
+                    json!({ "prompt": body }),
+                    "The other agent is done.".to_owned(),
+                ),
+                _ => ("snip", json!({ "results": asked }), "Marked.".to_owned()),
+            };
+            let class = class_of(name);
+            // A response that came in parts has its tool uses in all of them.
+            if n > 0 && below(3) == 0 {
+                parts.push(Vec::new());
+            }
+            let part = parts.last_mut().unwrap();
+            let (name, input) = (name.into(), JsonText::of(&input));
+            part.push(ContentBlock::ToolUse(ToolUse {
+                id: id.as_str().into(),
+                name,
+                class,
+                input,
+            }));
+            results.push(tool_result(&id, &result));
+            asked.push(id);
+        }
+        // Only the first part of a response is preceded by a call.
+        for (at, part) in parts.into_iter().enumerate() {
+            let message = Message::new(Role::Assistant, part);
+            messages.push(if at == 0 {
+                message
+            } else {
+                message.with_tags([Tag::Synthetic])
+            });
+        }
+        if below(2) == 0 {
+            messages.push(Message::new(Role::User, results));
+        } else {
+            messages.extend(
+                results
+                    .into_iter()
+                    .map(|result| Message::new(Role::User, vec![result])),
+            );
+        }
+        if below(4) == 0 {
+            messages.push(said(&format!("Part {round} is done.")));
+            messages.push(typed(&format!("Then do part {round} again.")));
+        }
+    }
+    messages.push(said("Everything is done."));
+    session(messages)
+}
+
 /// Strategies to put on trial: all presets and controls, and each stage on its own.
 fn on_trial() -> Vec<StrategySpec> {
     let own = |name: &str, text: &str| {
@@ -95,6 +183,12 @@ fn on_trial() -> Vec<StrategySpec> {
         specs.push(own(
             &format!("drop-rounds-{pinned}"),
             &format!("[[stage]]\nkind = 'drop_oldest'\nfit_fraction = 0.5\npin_first = {pinned}"),
+        ));
+    }
+    for marks in ["[]", "['tool', 'tag', 'read_then_edited']"] {
+        specs.push(own(
+            &format!("snip-{}", marks.len()),
+            &format!("[[stage]]\nkind = 'snip'\nmarks = {marks}"),
         ));
     }
     specs.push(own(
@@ -133,7 +227,8 @@ fn on_trial() -> Vec<StrategySpec> {
         "middle-none",
         &format!("breaks = ['valid_context']\n{middle}\ncut = 'none'"),
     ));
-    // What breaks without a guard is repaired, either way.
+    // What breaks without a guard is repaired, either way; answers that are added make one message
+    // too many again.
     for (name, knobs) in [
         ("repaired", ""),
         (
@@ -143,12 +238,14 @@ fn on_trial() -> Vec<StrategySpec> {
     ] {
         specs.push(own(
             name,
-            &format!("{middle}\ncut = 'none'\n[[stage]]\nkind = 'normalize'\n{knobs}"),
+            &format!(
+                "breaks = ['idempotent_at_rest']\n{middle}\ncut = 'none'\n[[stage]]\nkind = 'normalize'\n{knobs}"
+            ),
         ));
     }
     specs.push(own(
         "merge",
-        "[[stage]]\nkind = 'normalize'\nmerge_same_role = true",
+        "breaks = ['keeps_last_user_message']\n[[stage]]\nkind = 'normalize'\nmerge_same_role = true",
     ));
     specs
 }
@@ -328,8 +425,11 @@ fn strategies_break_exactly_the_laws_they_declare() {
     let mut wrong = Vec::new();
     for spec in on_trial() {
         let mut broken = BTreeSet::new();
-        for seed in 0..40 {
-            let prepared = prepared(random_session(seed));
+        let sessions = (0..40)
+            .map(random_session)
+            .chain((0..40).map(varied_session));
+        for session in sessions {
+            let prepared = prepared(session);
             broken.extend(broken_by(
                 &spec,
                 &prepared,

@@ -1,0 +1,76 @@
+//! Blocks that a stage wants rewritten, until they are.
+//!
+//! A patch may be refused by a guard and taken back; a stage is not told. What is due is planned
+//! again as soon as more is due, so that small gains add up, and never for nothing in between: a
+//! refused patch of the same blocks would be refused again.
+
+use std::sync::Arc;
+
+use crate::context::{BlockAt, CacheEffect, Context, Edit};
+use crate::units::Tokens;
+
+/// Blocks with the texts they are to have.
+#[derive(Debug, Default)]
+pub(crate) struct Due {
+    blocks: Vec<Block>,
+    /// What they free together.
+    gain: Tokens,
+    has_new: bool,
+}
+
+#[derive(Debug)]
+struct Block {
+    at: BlockAt,
+    text: Arc<str>,
+    gain: Tokens,
+}
+
+impl Due {
+    /// Wants the block to say `text`, which frees `gain`.
+    pub(crate) fn push(&mut self, at: BlockAt, text: Arc<str>, gain: Tokens) {
+        self.blocks.push(Block { at, text, gain });
+        self.gain += gain;
+        self.has_new = true;
+    }
+
+    /// Forgets all: positions have changed.
+    pub(crate) fn clear(&mut self) {
+        *self = Self::default();
+    }
+
+    /// The edits to plan now, ascending: those that are not in place, if any was added since the
+    /// last time, and all together free `min_gain` at least.
+    ///
+    /// Costs O(1) where there are none to plan.
+    pub(crate) fn edits(
+        &mut self,
+        context: &Context,
+        cache: CacheEffect,
+        min_gain: Tokens,
+    ) -> Vec<Edit> {
+        let stands = |block: &Block| {
+            let entry = context.entries().get(block.at.entry);
+            entry
+                .and_then(|entry| entry.message.model_text().get(block.at.block))
+                .is_none_or(|now| *now == block.text)
+        };
+        // A patch is applied whole or not at all: where the first is in place, the others are,
+        // but for those that came since.
+        if self.blocks.first().is_some_and(stands) {
+            self.blocks.retain(|block| !stands(block));
+            self.gain = self.blocks.iter().map(|block| block.gain).sum();
+        }
+        if !self.has_new || self.gain < min_gain {
+            return Vec::new();
+        }
+        self.has_new = false;
+        self.blocks.sort_by_key(|block| block.at);
+        let edit = |block: &Block| Edit::EditBlock {
+            entry: block.at.entry,
+            block: block.at.block,
+            text: block.text.clone(),
+            cache,
+        };
+        self.blocks.iter().map(edit).collect()
+    }
+}

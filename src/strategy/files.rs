@@ -1,0 +1,194 @@
+//! Which file a tool use reads or changes, told from its arguments.
+
+use serde_json::Value;
+
+use crate::session::{ToolClass, ToolUse};
+
+/// A part of a file that a tool use shows.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct View {
+    /// The file, as the tool use names it, without a `./` in front.
+    pub(crate) path: String,
+    /// All other arguments, as canonical JSON: two views of one path and one range are equal.
+    /// Empty where there are none: the whole file.
+    pub(crate) range: String,
+}
+
+/// The keys under which products name the file of a tool use.
+const PATH_KEYS: [&str; 10] = [
+    "file_path",
+    "filePath",
+    "path",
+    "absolute_path",
+    "target_file",
+    "notebook_path",
+    "filename",
+    "filepath",
+    "file_name",
+    "file",
+];
+
+/// The lines of a patch that name a file it changes.
+const PATCH_LINES: [&str; 4] = [
+    "*** Update File: ",
+    "*** Add File: ",
+    "*** Delete File: ",
+    "+++ b/",
+];
+
+/// What the tool use shows, if it reads one file.
+///
+/// An editor whose `command` is `view` reads, whatever its class.
+pub(crate) fn view_of(tool: &ToolUse) -> Option<View> {
+    if tool.class != ToolClass::Read && !is_editor(tool) {
+        return None;
+    }
+    let input = tool.input.value();
+    if tool.class != ToolClass::Read && !is_view(&input) {
+        return None;
+    }
+    let key = path_key(&input)?;
+    let path = plain(input.get(key)?.as_str()?);
+    // What else is said, in the order of its names; what is null is not said.
+    let rest = input.as_object()?.iter();
+    let mut rest: Vec<(&String, &Value)> = rest
+        .filter(|(name, value)| *name != key && *name != "command" && !value.is_null())
+        .collect();
+    rest.sort_by_key(|(name, _)| *name);
+    let range: Vec<String> = rest
+        .into_iter()
+        .map(|(name, value)| format!("{name}={value}"))
+        .collect();
+    Some(View {
+        path,
+        range: range.join(","),
+    })
+}
+
+/// The files that the tool use changes, if it does.
+pub(crate) fn changed_by(tool: &ToolUse) -> Vec<String> {
+    if !is_editor(tool) {
+        return Vec::new();
+    }
+    let input = tool.input.value();
+    if is_view(&input) {
+        return Vec::new();
+    }
+    if let Some(path) = path_key(&input).and_then(|key| input.get(key)?.as_str()) {
+        return vec![plain(path)];
+    }
+    let mut found = Vec::new();
+    let texts: Vec<&str> = match &input {
+        Value::String(text) => vec![text],
+        Value::Object(fields) => fields.values().filter_map(Value::as_str).collect(),
+        _ => Vec::new(),
+    };
+    for line in texts.iter().flat_map(|text| text.lines()) {
+        let path = PATCH_LINES.iter().find_map(|mark| line.strip_prefix(mark));
+        found.extend(path.map(|path| plain(path.trim())));
+    }
+    found
+}
+
+fn is_editor(tool: &ToolUse) -> bool {
+    matches!(tool.class, ToolClass::Edit | ToolClass::Write)
+}
+
+fn is_view(input: &Value) -> bool {
+    input.get("command").and_then(Value::as_str) == Some("view")
+}
+
+fn path_key(input: &Value) -> Option<&'static str> {
+    PATH_KEYS
+        .into_iter()
+        .find(|key| input.get(key).is_some_and(Value::is_string))
+}
+
+fn plain(path: &str) -> String {
+    path.trim_start_matches("./").to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::session::JsonText;
+
+    fn tool(class: ToolClass, input: &str) -> ToolUse {
+        ToolUse {
+            id: "t".into(),
+            name: "tool".into(),
+            class,
+            input: JsonText::parse(input).unwrap(),
+        }
+    }
+
+    #[test]
+    fn a_read_names_a_file_and_a_part_of_it() {
+        for (class, input, view) in [
+            (
+                ToolClass::Read,
+                r#"{"file_path":"a.rs"}"#,
+                Some(("a.rs", "")),
+            ),
+            (
+                ToolClass::Read,
+                r#"{"limit":9,"filePath":"./a.rs","offset":1}"#,
+                Some(("a.rs", "limit=9,offset=1")),
+            ),
+            (
+                ToolClass::Read,
+                r#"{"offset":1,"path":"a.rs","limit":9,"x":null}"#,
+                Some(("a.rs", "limit=9,offset=1")),
+            ),
+            (
+                ToolClass::Edit,
+                r#"{"command":"view","path":"a.rs","view_range":[1,2]}"#,
+                Some(("a.rs", "view_range=[1,2]")),
+            ),
+            (
+                ToolClass::Edit,
+                r#"{"command":"insert","path":"a.rs"}"#,
+                None,
+            ),
+            (ToolClass::Read, r#"{"paths":["a.rs"]}"#, None),
+            (ToolClass::Read, r#""a.rs""#, None),
+            (ToolClass::Grep, r#"{"path":"a.rs"}"#, None),
+        ] {
+            let view = view.map(|(path, range)| View {
+                path: path.to_owned(),
+                range: range.to_owned(),
+            });
+            assert_eq!(view_of(&tool(class, input)), view, "{input}");
+        }
+    }
+
+    #[test]
+    fn a_change_names_its_files() {
+        for (class, input, files) in [
+            (
+                ToolClass::Edit,
+                r#"{"path":"./a.rs","old_str":"x"}"#,
+                &["a.rs"][..],
+            ),
+            (
+                ToolClass::Write,
+                r#"{"file_path":"b.rs","content":"x"}"#,
+                &["b.rs"],
+            ),
+            (ToolClass::Edit, r#"{"command":"view","path":"a.rs"}"#, &[]),
+            (
+                ToolClass::Edit,
+                r#""*** Begin Patch\n*** Update File: a.rs\n+x\n*** Add File: b.rs\n""#,
+                &["a.rs", "b.rs"],
+            ),
+            (
+                ToolClass::Edit,
+                r#"{"patch":"--- a/a.rs\n+++ b/a.rs\n"}"#,
+                &["a.rs"],
+            ),
+            (ToolClass::Shell, r#"{"path":"a.rs"}"#, &[]),
+        ] {
+            assert_eq!(changed_by(&tool(class, input)), files, "{input}");
+        }
+    }
+}

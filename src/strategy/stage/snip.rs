@@ -1,0 +1,353 @@
+//! Results that were marked as no longer needed become a placeholder.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::context::{BlockAt, CacheEffect, Context, Patch};
+use crate::session::{ContentBlock, Role, Tag, ToolResult, ToolUse};
+use crate::settings::SettingError;
+use crate::step::Step;
+use crate::strategy::due::Due;
+use crate::strategy::files;
+use crate::strategy::knob::{Default, Knob, KnobKind, KnobReader};
+use crate::strategy::{Situation, Stage, StageError, StageKind};
+use crate::units::Tokens;
+
+/// `kind = "snip"`.
+pub const KIND: StageKind = StageKind {
+    name: "snip",
+    description: "tool results that were marked as no longer needed become a placeholder",
+    knobs: KNOBS,
+    breaks: &[],
+    build,
+};
+
+const KNOBS: &[Knob] = &[
+    Knob {
+        name: "marks",
+        kind: KnobKind::Texts,
+        default: Default::Empty,
+        doc: "what marks a result; empty for `tool`: a call of the `tool` that holds the id of the \
+              result's call anywhere in its arguments; `tag`: the session's `snip` tag, which does \
+              not say when it was set; `read_then_edited`: a file was read, and later changed. \
+              A result is never cleared before the model has answered it",
+    },
+    Knob {
+        name: "tool",
+        kind: KnobKind::Text,
+        default: Default::Text("snip"),
+        doc: "the tool with which the model marks results; case does not matter",
+    },
+    Knob {
+        name: "placeholder",
+        kind: KnobKind::Text,
+        // Claude Code's marker.
+        default: Default::Text("[Old tool result content cleared]"),
+        doc: "what stands there instead; results no longer than this stay",
+    },
+];
+
+/// The words of `marks`.
+const MARKS: [&str; 3] = ["tool", "tag", "read_then_edited"];
+
+fn build(knobs: &mut KnobReader<'_>) -> Result<Box<dyn Stage>, SettingError> {
+    let mut marks = knobs.texts("marks")?;
+    if let Some(unknown) = marks.iter().find(|mark| !MARKS.contains(&mark.as_str())) {
+        let problem = format!("names `{unknown}`: it must be of `{}`", MARKS.join("`, `"));
+        return Err(knobs.wrong("marks", &problem));
+    }
+    if marks.is_empty() {
+        marks.push("tool".to_owned());
+    }
+    let has = |mark: &str| marks.iter().any(|it| it == mark);
+    Ok(Box::new(Snip {
+        by_tool: has("tool"),
+        by_tag: has("tag"),
+        by_edit: has("read_then_edited"),
+        tool: knobs.text("tool")?,
+        placeholder: knobs.text("placeholder")?.into(),
+        seen: Seen::default(),
+        due: Due::default(),
+    }))
+}
+
+#[derive(Debug)]
+struct Snip {
+    by_tool: bool,
+    by_tag: bool,
+    by_edit: bool,
+    tool: String,
+    placeholder: Arc<str>,
+    seen: Seen,
+    due: Due,
+}
+
+/// What is known of the results so far: each is looked at once, until entries are replaced.
+#[derive(Debug, Default)]
+struct Seen {
+    results: usize,
+    /// [`Context::replacements`] at that time.
+    replacements: u64,
+    /// Where the result of a call is.
+    at: BTreeMap<Arc<str>, BlockAt>,
+    /// The reads of a file since it was changed last.
+    reads: BTreeMap<String, Vec<BlockAt>>,
+    /// Marked results that the model has not answered yet.
+    waiting: BTreeSet<BlockAt>,
+    marked: BTreeSet<BlockAt>,
+}
+
+impl Stage for Snip {
+    fn plan<'a>(
+        &'a mut self,
+        context: &Context,
+        cx: &'a Situation,
+    ) -> Step<'a, Result<Patch, StageError>> {
+        if self.seen.replacements != context.replacements() {
+            self.due.clear();
+            self.seen = Seen {
+                replacements: context.replacements(),
+                ..Seen::default()
+            };
+        }
+        for at in context.results().iter().skip(self.seen.results) {
+            self.look(context, *at);
+        }
+        self.seen.results = context.results().len();
+        // What the model has not read yet, it cannot have done without.
+        let entry = answered(context);
+        let waiting = &mut self.seen.waiting;
+        let later = waiting.split_off(&BlockAt { entry, block: 0 });
+        for at in std::mem::replace(waiting, later) {
+            self.mark(context, at, cx);
+        }
+        let edits = self.due.edits(context, CacheEffect::Breaks, Tokens::ZERO);
+        Step::Done(Ok(Patch {
+            reason: format!("{} results that were marked", edits.len()),
+            edits,
+            saved: Vec::new(),
+        }))
+    }
+}
+
+impl Snip {
+    /// Takes note of one result, and of what it marks.
+    fn look(&mut self, context: &Context, at: BlockAt) {
+        let message = &context.entries()[at.entry].message;
+        let Some(ContentBlock::ToolResult(result)) = message.content().get(at.block) else {
+            return;
+        };
+        self.seen.at.insert(result.tool_use_id.clone(), at);
+        if self.by_tag && message.has_tag(Tag::Snip) {
+            self.seen.waiting.insert(at);
+        }
+        let marked = context
+            .tool_use_of(at)
+            .map_or_else(Vec::new, |tool| self.marked_by(tool, result, at));
+        self.seen.waiting.extend(marked);
+    }
+
+    /// The earlier results that the answered tool use says are not needed. One that failed says
+    /// nothing.
+    fn marked_by(&mut self, tool: &ToolUse, result: &ToolResult, at: BlockAt) -> Vec<BlockAt> {
+        let mut marked = Vec::new();
+        if result.is_error {
+            return marked;
+        }
+        if self.by_tool && tool.name.eq_ignore_ascii_case(&self.tool) {
+            let mut named = |text: &str| marked.extend(self.seen.at.get(text).copied());
+            each_text(&tool.input.value(), &mut named);
+            marked.retain(|it| *it != at);
+        }
+        if self.by_edit {
+            for path in files::changed_by(tool) {
+                marked.extend(self.seen.reads.remove(&path).unwrap_or_default());
+            }
+            if let Some(view) = files::view_of(tool) {
+                self.seen.reads.entry(view.path).or_default().push(at);
+            }
+        }
+        marked
+    }
+
+    fn mark(&mut self, context: &Context, at: BlockAt, cx: &Situation) {
+        let message = &context.entries()[at.entry].message;
+        let old = cx.counts.size(&message.model_text()[at.block]);
+        let new = cx.counts.size(&self.placeholder);
+        if old.chars > new.chars && self.seen.marked.insert(at) {
+            let gain = old.tokens - new.tokens;
+            self.due.push(at, self.placeholder.clone(), gain);
+        }
+    }
+}
+
+/// Entries before this one were there when the model spoke last.
+fn answered(context: &Context) -> usize {
+    let entries = context.entries().iter();
+    let waiting = entries
+        .rev()
+        .take_while(|entry| entry.message.role() == Role::User);
+    context.entries().len() - waiting.count()
+}
+
+/// Every text in a value, names of fields left out.
+fn each_text(value: &Value, found: &mut impl FnMut(&str)) {
+    match value {
+        Value::String(text) => found(text),
+        Value::Array(values) => values.iter().for_each(|value| each_text(value, found)),
+        Value::Object(fields) => fields.values().for_each(|value| each_text(value, found)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::strategy::stage::trial::{Trial, answers, asks, build, fails, said, typed};
+
+    const LONG: &str = "a result that is longer than what stands for it once it is cleared";
+    const GONE: &str = "[Old tool result content cleared]";
+
+    /// Two reads, the second tagged, then `then`.
+    fn trial(knobs: &str, then: Vec<crate::session::Message>) -> Trial {
+        let mut trial = Trial::new(&KIND, knobs);
+        trial.append([
+            typed("go"),
+            asks(&[
+                ("r1", "Read", r#"{"path":"a.rs"}"#),
+                ("r2", "Read", r#"{"path":"b.rs"}"#),
+            ]),
+            answers(&[("r1", LONG)]),
+            answers(&[("r2", LONG)]).with_tags([Tag::Snip]),
+        ]);
+        trial.append(then);
+        trial
+    }
+
+    fn results(trial: &Trial) -> Vec<&str> {
+        let texts = trial.texts();
+        vec![texts[3], texts[4]]
+    }
+
+    #[test]
+    fn each_mark_clears_what_it_names_and_nothing_else() {
+        let snip = |input: &str, ok: bool| {
+            let answer = if ok {
+                answers(&[("s", "marked")])
+            } else {
+                fails("s", "no")
+            };
+            vec![asks(&[("s", "Snip", input)]), answer]
+        };
+        let edit = |path: &str, ok: bool| {
+            let input = format!(r#"{{"path":"{path}"}}"#);
+            let answer = if ok {
+                answers(&[("e", "done")])
+            } else {
+                fails("e", "no")
+            };
+            vec![asks(&[("e", "Edit", &input)]), answer]
+        };
+        for (knobs, then, left) in [
+            ("", snip(r#"{"results":["r1"]}"#, true), [GONE, LONG]),
+            ("", snip(r#"{"results":["r1"]}"#, false), [LONG, LONG]),
+            (
+                "",
+                snip(r#"{"ids":[{"id":"r1"},{"id":"r2"}]}"#, true),
+                [GONE, GONE],
+            ),
+            ("", snip(r#"{"results":["r9","s"]}"#, true), [LONG, LONG]),
+            (
+                "tool = 'forget'",
+                snip(r#"{"results":["r1"]}"#, true),
+                [LONG, LONG],
+            ),
+            // The model has not seen it yet; then it has.
+            ("marks = ['tag']", vec![], [LONG, LONG]),
+            ("marks = ['tag']", vec![said("ok")], [LONG, GONE]),
+            ("", vec![said("ok")], [LONG, LONG]),
+            (
+                "marks = ['read_then_edited']",
+                edit("a.rs", true),
+                [GONE, LONG],
+            ),
+            (
+                "marks = ['read_then_edited']",
+                edit("a.rs", false),
+                [LONG, LONG],
+            ),
+            (
+                "marks = ['read_then_edited']",
+                edit("c.rs", true),
+                [LONG, LONG],
+            ),
+            ("", edit("a.rs", true), [LONG, LONG]),
+            (
+                "",
+                vec![
+                    asks(&[("n", "Read", "{}"), ("s", "snip", r#"["r1", "n"]"#)]),
+                    answers(&[("n", LONG), ("s", "ok")]),
+                ],
+                [GONE, LONG],
+            ),
+        ] {
+            let mut trial = trial(knobs, then);
+            trial.fire().unwrap();
+            assert_eq!(results(&trial), left, "{knobs}");
+            assert_eq!(trial.fire().unwrap(), None, "{knobs}");
+        }
+    }
+
+    #[test]
+    fn marks_are_found_again_after_entries_were_replaced() {
+        let mut trial = trial("", vec![]);
+        trial.fire().unwrap();
+        trial.replace(0..1, "instead");
+        trial.append([asks(&[("s", "snip", r#"["r2"]"#)]), answers(&[("s", "ok")])]);
+        assert_eq!(trial.fire().unwrap().unwrap(), "1 results that were marked");
+        assert_eq!(results(&trial), [LONG, GONE]);
+    }
+
+    #[test]
+    fn what_a_guard_refused_comes_back_with_the_next_mark() {
+        let mark = |id: &str, named: &str| {
+            [
+                asks(&[(id, "snip", &format!(r#"["{named}"]"#))]),
+                answers(&[(id, "ok")]),
+            ]
+        };
+        let mut trial = trial("", mark("s1", "r1").to_vec());
+        assert_eq!(trial.refuse(), 1);
+        assert_eq!(trial.refuse(), 0);
+        assert_eq!(results(&trial), [LONG, LONG]);
+        trial.append(mark("s2", "r2"));
+        assert_eq!(trial.fire().unwrap().unwrap(), "2 results that were marked");
+        assert_eq!(results(&trial), [GONE, GONE]);
+    }
+
+    #[test]
+    fn a_short_result_stays() {
+        let mut trial = Trial::new(&KIND, "placeholder = 'gone'");
+        trial.append([
+            typed("go"),
+            asks(&[("r1", "Read", "{}"), ("r2", "Read", "{}")]),
+            answers(&[("r1", "four"), ("r2", "fives")]),
+            asks(&[("s", "snip", r#"["r1", "r2"]"#)]),
+            answers(&[("s", "ok")]),
+        ]);
+        trial.fire().unwrap();
+        assert_eq!(trial.texts()[3..5], ["four", "gone"]);
+    }
+
+    #[test]
+    fn an_unknown_mark_is_refused() {
+        let error = build(&KIND, "marks = ['tool', 'taste']").unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "`own.toml`: line 1: `snip.marks` names `taste`: it must be of `tool`, `tag`, \
+             `read_then_edited`"
+        );
+    }
+}

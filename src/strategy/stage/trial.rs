@@ -1,0 +1,195 @@
+//! One stage on trial: a context, a stage, and what it makes of it.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use crate::context::{Context, Entry, Origin};
+use crate::model::{Request, scripted};
+use crate::session::{ContentBlock, JsonText, Message, Role, Tag, ToolResult, ToolUse, import};
+use crate::settings::{SettingError, Table};
+use crate::step::{Answer, Caller, drive};
+use crate::strategy::knob::KnobReader;
+use crate::strategy::{Situation, Stage, StageError, StageKind};
+use crate::tokens::{CharsPer4, CountedTexts, Size};
+use crate::units::Tokens;
+use crate::window::Window;
+
+/// Something the user typed.
+pub(super) fn typed(text: &str) -> Message {
+    Message::text(Role::User, text).with_tags([Tag::TypedUser])
+}
+
+/// Something the model said.
+pub(super) fn said(text: &str) -> Message {
+    Message::text(Role::Assistant, text)
+}
+
+/// The model asks for tools: id, name, arguments as JSON.
+pub(super) fn asks(uses: &[(&str, &str, &str)]) -> Message {
+    let block = |(id, name, input): &(&str, &str, &str)| {
+        ContentBlock::ToolUse(ToolUse {
+            id: (*id).into(),
+            name: (*name).into(),
+            class: import::tool_names::class_of(name),
+            input: JsonText::parse(input).unwrap(),
+        })
+    };
+    Message::new(Role::Assistant, uses.iter().map(block).collect())
+}
+
+/// The tools answer: id, text.
+pub(super) fn answers(results: &[(&str, &str)]) -> Message {
+    let block = |(id, text): &(&str, &str)| {
+        ContentBlock::ToolResult(ToolResult {
+            tool_use_id: (*id).into(),
+            content: vec![ContentBlock::Text((*text).into())],
+            is_error: false,
+        })
+    };
+    Message::new(Role::User, results.iter().map(block).collect())
+}
+
+/// A tool answers that it failed.
+pub(super) fn fails(id: &str, text: &str) -> Message {
+    let result = ToolResult {
+        tool_use_id: id.into(),
+        content: vec![ContentBlock::Text(text.into())],
+        is_error: true,
+    };
+    Message::new(Role::User, vec![ContentBlock::ToolResult(result)])
+}
+
+/// A stage of that kind, or why it cannot be built.
+pub(super) fn build(kind: &StageKind, knobs: &str) -> Result<Box<dyn Stage>, SettingError> {
+    let table = Table::parse("own.toml", knobs)?;
+    let mut reader = KnobReader::new(&table, kind.name, kind.knobs);
+    let stage = (kind.build)(&mut reader)?;
+    reader.finish()?;
+    Ok(stage)
+}
+
+/// A stage and its context; messages of the session are numbered from 0.
+#[derive(Debug)]
+pub(super) struct Trial {
+    stage: Box<dyn Stage>,
+    pub(super) context: Context,
+    pub(super) cx: Situation,
+    next: usize,
+    model: Canned,
+}
+
+/// Gives out answers, and notes what was asked.
+#[derive(Debug, Default)]
+struct Canned {
+    answers: VecDeque<Answer>,
+    asked: Vec<Request>,
+}
+
+impl Caller for Canned {
+    fn call(&mut self, requests: Vec<Request>) -> Vec<Answer> {
+        self.asked.extend(requests.iter().cloned());
+        let answer = |_| Ok(scripted::response("S"));
+        requests
+            .iter()
+            .map(|request| self.answers.pop_front().unwrap_or_else(|| answer(request)))
+            .collect()
+    }
+}
+
+impl Trial {
+    /// A window of 200,000 tokens; four characters to a token; a model that writes `S`.
+    pub(super) fn new(kind: &StageKind, knobs: &str) -> Self {
+        let stage = build(kind, knobs).unwrap_or_else(|error| panic!("{error}"));
+        let counts = Arc::new(CountedTexts::new(Arc::new(CharsPer4)));
+        let cx = Situation {
+            call: 0,
+            now: None,
+            window: Window::new(Tokens(200_000)),
+            system: None,
+            tools: Arc::from([]),
+            fixed: Size::default(),
+            last_usage: None,
+            appended: Size::default(),
+            last_answer: None,
+            phase_ended: false,
+            tool_requests: Vec::new(),
+            overflow: None,
+            recorded: None,
+            counts,
+        };
+        Self {
+            stage,
+            context: Context::default(),
+            cx,
+            next: 0,
+            model: Canned::default(),
+        }
+    }
+
+    /// Appends messages as replay does: past the stage's write-time work, and past its work after
+    /// a call where the model has spoken.
+    pub(super) fn append(&mut self, messages: impl IntoIterator<Item = Message>) {
+        for message in messages {
+            let is_answer = message.role() == Role::Assistant;
+            let origin = Origin::Verbatim(self.next);
+            self.next += 1;
+            let entry = Entry::new(origin, Arc::new(message), &self.cx.counts);
+            let patch = self.stage.on_append(&entry, &self.cx).unwrap();
+            let mut single = Context::default();
+            single.append(entry);
+            single.apply(patch.edits, &self.cx.counts).unwrap();
+            for entry in single.into_entries() {
+                self.context.append(entry);
+            }
+            if is_answer {
+                self.after_call().unwrap();
+                self.cx.call += 1;
+            }
+        }
+    }
+
+    /// The stage's work after a call.
+    pub(super) fn after_call(&mut self) -> Result<(), StageError> {
+        let step = self.stage.after_call(&self.context, &self.cx);
+        let patch = drive(step, &mut self.model)?;
+        self.context.apply(patch.edits, &self.cx.counts).unwrap();
+        Ok(())
+    }
+
+    /// Plans and applies; the reason, or nothing where nothing was planned.
+    pub(super) fn fire(&mut self) -> Result<Option<String>, StageError> {
+        let step = self.stage.plan(&self.context, &self.cx);
+        let patch = drive(step, &mut self.model)?;
+        let is_planned = !patch.edits.is_empty();
+        self.context.apply(patch.edits, &self.cx.counts).unwrap();
+        Ok(is_planned.then_some(patch.reason))
+    }
+
+    /// Plans, applies and takes back, as a guard does; how many edits were planned.
+    pub(super) fn refuse(&mut self) -> usize {
+        let step = self.stage.plan(&self.context, &self.cx);
+        let patch = drive(step, &mut self.model).unwrap();
+        let edits = patch.edits.len();
+        let change = self.context.apply(patch.edits, &self.cx.counts).unwrap();
+        self.context.revert(&change);
+        edits
+    }
+
+    /// Another stage replaces entries: one note for all of them.
+    pub(super) fn replace(&mut self, entries: std::ops::Range<usize>, note: &str) {
+        let origin = Origin::derived_from(&self.context.entries()[entries.clone()]);
+        let message = Arc::new(Message::text(Role::User, note).with_tags([Tag::CompactSummary]));
+        let with = vec![Entry::new(origin, message, &self.cx.counts)];
+        let edit = crate::context::Edit::Replace { entries, with };
+        self.context.apply(vec![edit], &self.cx.counts).unwrap();
+    }
+
+    /// The context, one text per block.
+    pub(super) fn texts(&self) -> Vec<&str> {
+        let entries = self.context.entries().iter();
+        entries
+            .flat_map(|entry| entry.message.model_text())
+            .map(|text| &**text)
+            .collect()
+    }
+}
