@@ -185,6 +185,20 @@ fn on_trial() -> Vec<StrategySpec> {
             &format!("[[stage]]\nkind = 'drop_oldest'\nfit_fraction = 0.5\npin_first = {pinned}"),
         ));
     }
+    for (at, knobs) in [
+        "protect_tokens = 500\nmin_gain_tokens = 400\nmin_chars = 40",
+        "protect_turns = 1\nkeep_last = 4\nmin_chars = 40\nmode = 'cache_edit'",
+        "keep_last = 4\nevery = 3\nmin_chars = 30\nexcept_tools = ['class:edit', 'compact']",
+        "keep_last = 4\nmin_chars = 40\nguards.min_gain_tokens = 1_000",
+    ]
+    .iter()
+    .enumerate()
+    {
+        specs.push(own(
+            &format!("clear-{at}"),
+            &format!("[[stage]]\nkind = 'clear_results'\n{knobs}"),
+        ));
+    }
     for marks in ["[]", "['tool', 'tag', 'read_then_edited']"] {
         specs.push(own(
             &format!("snip-{}", marks.len()),

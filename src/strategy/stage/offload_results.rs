@@ -64,6 +64,7 @@ fn build(knobs: &mut KnobReader<'_>) -> Result<Box<dyn Stage>, SettingError> {
         folder: knobs.text("folder")?,
         seen: 0,
         replacements: 0,
+        planned: Vec::new(),
     }))
 }
 
@@ -78,6 +79,9 @@ struct OffloadResults {
     seen: usize,
     /// [`Context::replacements`] at that time.
     replacements: u64,
+    /// With `each`: what was planned last, and what was to be left of it. Where a guard refused
+    /// it, it is planned again with whatever comes next.
+    planned: Vec<(BlockAt, Arc<str>)>,
 }
 
 /// A result that may be put aside.
@@ -98,8 +102,8 @@ impl Stage for OffloadResults {
     ) -> Step<'a, Result<Patch, StageError>> {
         let mut candidates: Vec<Candidate> = self
             .due(context)
-            .iter()
-            .filter_map(|at| candidate(context, *at))
+            .into_iter()
+            .filter_map(|at| candidate(context, at))
             .collect();
         let mut total: usize = candidates.iter().map(|one| one.chars).sum();
         // The largest first; of equals the oldest.
@@ -126,6 +130,13 @@ impl Stage for OffloadResults {
             edits.push((at, left));
         }
         edits.sort_by_key(|(at, _)| *at);
+        let edits: Vec<(BlockAt, Arc<str>)> = edits
+            .into_iter()
+            .map(|(at, text)| (at, text.into()))
+            .collect();
+        if self.each && !edits.is_empty() {
+            self.planned.clone_from(&edits);
+        }
         let reason = format!(
             "{} results put aside: over {} characters",
             edits.len(),
@@ -136,7 +147,7 @@ impl Stage for OffloadResults {
             .map(|(at, text)| Edit::EditBlock {
                 entry: at.entry,
                 block: at.block,
-                text: text.into(),
+                text,
                 cache: CacheEffect::Breaks,
             })
             .collect();
@@ -150,22 +161,31 @@ impl Stage for OffloadResults {
 
 impl OffloadResults {
     /// The results to look at now: those of the last message, or all that are new.
-    fn due<'c>(&mut self, context: &'c Context) -> &'c [BlockAt] {
+    fn due(&mut self, context: &Context) -> Vec<BlockAt> {
         let results = context.results();
-        let from = if self.each {
-            if self.replacements != context.replacements() {
-                self.replacements = context.replacements();
-                self.seen = 0;
-            }
-            std::mem::replace(&mut self.seen, results.len())
-        } else {
+        if !self.each {
             let entries = context.entries();
             let answers = entries.iter().rev();
             let answers = answers.take_while(|entry| entry.message.role() == Role::User);
             let start = entries.len() - answers.count();
-            results.partition_point(|at| at.entry < start)
+            return results[results.partition_point(|at| at.entry < start)..].to_vec();
+        }
+        if self.replacements != context.replacements() {
+            self.replacements = context.replacements();
+            self.seen = 0;
+            self.planned.clear();
+        }
+        let new = results[self.seen..].iter().copied();
+        self.seen = results.len();
+        if new.len() == 0 {
+            return Vec::new();
+        }
+        let is_done = |(at, left): &(BlockAt, Arc<str>)| {
+            context.entries()[at.entry].message.model_text()[at.block] == *left
         };
-        results.get(from..).unwrap_or_default()
+        let planned = std::mem::take(&mut self.planned);
+        let refused = planned.into_iter().filter(|one| !is_done(one));
+        refused.map(|(at, _)| at).chain(new).collect()
     }
 
     fn preview(&self, path: &str, text: &str, chars: usize) -> String {
@@ -204,4 +224,31 @@ fn end_of(text: &str, chars: usize) -> usize {
     text.char_indices()
         .nth(chars)
         .map_or(text.len(), |(at, _)| at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::strategy::stage::trial::{Trial, answers, asks};
+
+    #[test]
+    fn what_a_guard_refused_comes_back_with_the_next_result() {
+        let mut trial = Trial::new(
+            &KIND,
+            "scope = 'each'\nmax_total_chars = 300\npreview_chars = 10",
+        );
+        let text = "x".repeat(400);
+        let mut planned = Vec::new();
+        for id in ["a", "b", "c"] {
+            trial.append([asks(&[(id, "Read", "{}")]), answers(&[(id, &text)])]);
+            planned.push((trial.refuse(), trial.refuse()));
+        }
+        assert_eq!(planned, [(1, 0), (2, 0), (3, 0)]);
+        trial.append([asks(&[("d", "Read", "{}")]), answers(&[("d", "short")])]);
+        assert_eq!(
+            trial.fire().unwrap().unwrap(),
+            "3 results put aside: over 300 characters"
+        );
+        assert_eq!(trial.fire().unwrap(), None);
+    }
 }

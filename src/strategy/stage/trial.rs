@@ -165,6 +165,12 @@ impl Trial {
         Ok(is_planned.then_some(patch.reason))
     }
 
+    /// The edits that are planned; nothing is applied.
+    pub(super) fn planned(&mut self) -> Vec<crate::context::Edit> {
+        let step = self.stage.plan(&self.context, &self.cx);
+        drive(step, &mut self.model).unwrap().edits
+    }
+
     /// Plans, applies and takes back, as a guard does; how many edits were planned.
     pub(super) fn refuse(&mut self) -> usize {
         let step = self.stage.plan(&self.context, &self.cx);
