@@ -3,6 +3,7 @@
 use super::StageKind;
 
 pub mod clear_results;
+pub mod dedupe_reads;
 pub mod drop_middle;
 pub mod drop_oldest;
 pub mod extract;
@@ -18,6 +19,7 @@ pub mod truncate_output;
 pub static STAGES: &[StageKind] = &[
     truncate_output::KIND,
     offload_results::KIND,
+    dedupe_reads::KIND,
     snip::KIND,
     drop_middle::KIND,
     clear_results::KIND,

@@ -199,6 +199,10 @@ fn on_trial() -> Vec<StrategySpec> {
             &format!("[[stage]]\nkind = 'clear_results'\n{knobs}"),
         ));
     }
+    specs.push(own(
+        "dedupe",
+        "breaks = ['keeps_last_user_message']\n[[stage]]\nkind = 'dedupe_reads'\nsupersede = true",
+    ));
     for marks in ["[]", "['tool', 'tag', 'read_then_edited']"] {
         specs.push(own(
             &format!("snip-{}", marks.len()),
