@@ -14,8 +14,8 @@ use crate::step::Step;
 /// Stages in order.
 ///
 /// Before a call each stage whose trigger holds is asked once, in order, for a patch; later
-/// triggers see what earlier stages freed. A stage that fails leaves the context as it was. After
-/// a refusal only stages that name `overflow` in their trigger are asked. Write-time work is done
+/// triggers see what earlier stages freed, and which of them changed something. A stage that fails leaves the context as it was. After
+/// a refusal only stages are asked that name `overflow` in their trigger, or follow one that does. Write-time work is done
 /// as messages come in, whatever the triggers say.
 #[derive(Debug)]
 pub struct Pipeline {
@@ -52,10 +52,12 @@ impl Slot {
         }
     }
 
-    fn is_ready(&self, context: &Context, cx: &Situation) -> bool {
-        // The breaker stops automatic attempts; the model may still ask for one.
+    fn is_ready(&self, state: &Compacted, cx: &Situation) -> bool {
+        // The breaker stops automatic attempts; the model or a person may still ask for one.
         (self.is_closed() || self.when.is_manual(cx))
-            && self.when.holds(context, cx, self.last_fired)
+            && self
+                .when
+                .holds(&state.context, cx, self.last_fired, &state.applied)
     }
 
     fn is_closed(&self) -> bool {
@@ -191,8 +193,8 @@ fn run<'a>(
             break;
         }
         let wanted = match moment {
-            Moment::BeforeCall => slot.is_ready(&state.context, cx),
-            Moment::Overflow => slot.when.answers_overflow() && slot.is_ready(&state.context, cx),
+            Moment::BeforeCall => slot.is_ready(&state, cx),
+            Moment::Overflow => slot.when.answers_overflow() && slot.is_ready(&state, cx),
             Moment::AfterCall => slot.works_beside(),
         };
         if !wanted {

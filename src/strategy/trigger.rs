@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::situation::Situation;
-use crate::context::Context;
+use crate::context::{Applied, Context};
 use crate::settings::{Reader, Setting, SettingError, Value};
 use crate::tokens::Size;
 use crate::units::Tokens;
@@ -101,8 +101,15 @@ impl Trigger {
         Ok(trigger)
     }
 
-    /// Whether it fires now. `last_fired` is the call at which the stage last changed something.
-    pub fn holds(&self, context: &Context, cx: &Situation, last_fired: Option<usize>) -> bool {
+    /// Whether it fires now. `last_fired` is the call at which the stage last changed something,
+    /// `applied` what earlier stages changed in the same run of the pipeline.
+    pub fn holds(
+        &self,
+        context: &Context,
+        cx: &Situation,
+        last_fired: Option<usize>,
+        applied: &[Applied],
+    ) -> bool {
         // A refused prompt cannot wait.
         if let Some(last) = last_fired
             && cx.overflow.is_none()
@@ -119,34 +126,49 @@ impl Trigger {
             messages: context.entries().len() as u64,
             results: context.results().len() as u64,
             calls: (cx.call - last_fired.unwrap_or(0).min(cx.call)) as u64,
+            applied,
             cx,
         };
         self.condition.holds(&present)
     }
 
-    /// The trigger where all strategies fire at a `common` one: what fires before every call, or
-    /// on overflow alone, stays as it is; everything else fires at the common trigger, and still
-    /// answers an overflow if it did.
+    /// The trigger where all strategies fire at a `common` one: what fires before every call, on
+    /// overflow alone, or after other stages alone stays as it is; everything else fires at the
+    /// common trigger, still answers an overflow if it did, and still heeds what other stages did.
     #[must_use]
     pub fn matched_to(self, common: &Self) -> Self {
-        match self.condition {
-            Condition::Always | Condition::Overflow => self,
-            condition if condition.mentions_overflow() => Self {
-                condition: Condition::Any(vec![common.condition.clone(), Condition::Overflow]),
-                ..common.clone()
-            },
-            _ => common.clone(),
+        let order = self.condition.order();
+        if matches!(self.condition, Condition::Always | Condition::Overflow)
+            || order.first() == Some(&self.condition)
+        {
+            return self;
+        }
+        let mut condition = common.condition.clone();
+        if self.condition.answers_overflow() {
+            condition = Condition::Any(vec![condition, Condition::Overflow]);
+        }
+        if !order.is_empty() {
+            condition = Condition::All([vec![condition], order].concat());
+        }
+        Self {
+            condition,
+            ..common.clone()
         }
     }
 
-    /// Whether the model has just asked for it by calling a tool.
+    /// The stages whose work it waits for, or gives way to.
+    pub fn stages(&self) -> Vec<&str> {
+        self.condition.stages()
+    }
+
+    /// Whether it was just asked for: by the model, which called a tool, or at the end of a phase.
     pub fn is_manual(&self, cx: &Situation) -> bool {
         self.condition.is_manual(cx)
     }
 
     /// Whether it can fire when a prompt was refused.
     pub fn answers_overflow(&self) -> bool {
-        self.condition.mentions_overflow()
+        self.condition.answers_overflow()
     }
 }
 
@@ -222,8 +244,37 @@ mod tests {
                 "when = { all = [{ rounds_every = 2 }, { any = [{ tool = 'compact' }, 'marker'] }] }",
                 "every 2 calls and when the model calls `compact` or when a phase ends",
             ),
+            (
+                "when = { all = [{ tokens_over = 9 }, { unless = 'memory' }, { after = 'snip' }] }",
+                "over 9 tokens and unless `memory` did something and after `snip`",
+            ),
         ] {
             assert_eq!(read(text), shown);
+        }
+    }
+
+    #[test]
+    fn a_common_trigger_leaves_the_order_of_stages_alone() {
+        for (text, shown) in [
+            ("when = { after = 'a' }", "after `a`"),
+            (
+                "when = { any = [{ after = 'a' }, { unless = 'b' }] }",
+                "after `a` or unless `b` did something",
+            ),
+            ("when = { tokens_over = 9 }", "over 5 tokens"),
+            (
+                "when = { any = [{ tokens_over = 9 }, 'overflow'] }",
+                "over 5 tokens or on overflow",
+            ),
+            (
+                "when = { all = [{ tokens_over = 9 }, { unless = 'a' }] }",
+                "over 5 tokens and unless `a` did something",
+            ),
+        ] {
+            let table = Table::parse("t.toml", text).unwrap();
+            let trigger = Trigger::read("when", table.get("when").unwrap()).unwrap();
+            let common = Trigger::of(Condition::TokensOver(Tokens(5)));
+            assert_eq!(trigger.matched_to(&common).to_string(), shown);
         }
     }
 

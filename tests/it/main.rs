@@ -16,6 +16,7 @@ mod inspect;
 mod laws;
 mod metrics;
 mod outputs;
+mod pipeline;
 mod probes;
 mod recorded;
 mod replay;

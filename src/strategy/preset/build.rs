@@ -9,7 +9,10 @@ use crate::strategy::stage::extract::{self, Method};
 use crate::strategy::stage::{self, STAGES};
 use crate::strategy::trigger::{Condition, Trigger};
 
-const RESERVED_STAGES: [&str; 3] = ["guards", "overflow", "window"];
+/// What the stage of `[overflow]` is called.
+const OVERFLOW: &str = "overflow";
+
+const RESERVED_STAGES: [&str; 3] = ["guards", OVERFLOW, "window"];
 
 impl StrategySpec {
     pub(super) fn slots(&self) -> Result<(Vec<Slot>, u32), SettingError> {
@@ -39,12 +42,37 @@ impl StrategySpec {
             }
             slots.push(slot);
         }
+        self.check_order(&slots, &tables)?;
         let max_retries = match reader.table("overflow")? {
             Some(overflow) => self.overflow(overflow, &tables, guards, &mut slots)?,
             None => 1,
         };
         reader.finish()?;
         Ok((slots, max_retries))
+    }
+
+    /// Whether stages wait only for what was asked before them.
+    fn check_order(&self, slots: &[Slot], tables: &[&Table]) -> Result<(), SettingError> {
+        let overflow = self.table.get(OVERFLOW).map(|_| OVERFLOW);
+        for (at, (slot, table)) in slots.iter().zip(tables).enumerate() {
+            let earlier = slots[..at].iter().map(|earlier| &*earlier.name);
+            let earlier: Vec<&str> = earlier.chain(overflow).collect();
+            let stages = slot.when.stages();
+            let Some(named) = stages.iter().find(|named| !earlier.contains(named)) else {
+                continue;
+            };
+            let place = table.get("when").map_or(table.place(), |when| &when.place);
+            let wrong = |why| {
+                let problem = format!("`{}.when` names `{named}`, {why}", slot.name);
+                SettingError::new(place, problem)
+            };
+            if slots.iter().any(|other| *other.name == **named) {
+                return Err(wrong("which does not stand before it"));
+            }
+            let error = wrong("and the strategy has no such stage");
+            return Err(with_suggestion(error, named, earlier));
+        }
+        Ok(())
     }
 
     fn slot(&self, table: &Table, guards: Guards) -> Result<Slot, SettingError> {
@@ -130,9 +158,12 @@ impl StrategySpec {
         table.remove("name");
         table.remove("when");
         let mut slot = self.slot(&table, guards)?;
-        slot.name = "overflow".into();
+        slot.name = OVERFLOW.into();
         slot.when = Trigger::of(Condition::Overflow);
-        slots.push(slot);
+        // In front of what waits for it, or else last.
+        let waiting = |slot: &Slot| slot.when.stages().contains(&OVERFLOW);
+        let at = slots.iter().position(waiting).unwrap_or(slots.len());
+        slots.insert(at, slot);
         Ok(u32::try_from(max_retries).unwrap_or(u32::MAX))
     }
 }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::context::Applied;
 use crate::settings::{Reader, Setting, SettingError, Value, with_suggestion};
 use crate::strategy::percent;
 use crate::strategy::situation::Situation;
@@ -31,8 +32,12 @@ pub enum Condition {
     /// More minutes than this have passed since the model last answered. Never where the session
     /// has no times.
     IdleOverMinutes(u64),
-    /// A phase of the work ended since the last call.
+    /// A phase of the work ended since the last call, where a person would ask for a compaction.
     Marker,
+    /// The stage of this name changed something in this same run of the pipeline.
+    After(String),
+    /// It did not.
+    Unless(String),
     /// All of these hold.
     All(Vec<Condition>),
     /// Any of these holds.
@@ -123,6 +128,16 @@ pub const CONDITIONS: &[ConditionKind] = &[
         doc: "when a phase of the work ended",
     },
     ConditionKind {
+        name: "after",
+        takes: Takes::Text(Condition::After),
+        doc: "when the earlier stage of this name has changed something before this call",
+    },
+    ConditionKind {
+        name: "unless",
+        takes: Takes::Text(Condition::Unless),
+        doc: "when the earlier stage of this name has changed nothing before this call",
+    },
+    ConditionKind {
         name: "all",
         takes: Takes::Conditions(Condition::All),
         doc: "when all of these hold",
@@ -141,7 +156,15 @@ pub(super) struct Present<'a> {
     pub(super) results: u64,
     /// Calls since the stage last changed something.
     pub(super) calls: u64,
+    /// What was applied so far in this run of the pipeline.
+    pub(super) applied: &'a [Applied],
     pub(super) cx: &'a Situation,
+}
+
+impl Present<'_> {
+    fn was_applied(&self, stage: &str) -> bool {
+        self.applied.iter().any(|applied| &*applied.stage == stage)
+    }
 }
 
 impl Condition {
@@ -160,6 +183,8 @@ impl Condition {
             Self::RoundsEvery(calls) => present.calls >= *calls,
             Self::IdleOverMinutes(minutes) => idle(cx).is_some_and(|idle| idle > *minutes * 60_000),
             Self::Marker => cx.phase_ended,
+            Self::After(stage) => present.was_applied(stage),
+            Self::Unless(stage) => !present.was_applied(stage),
             Self::All(conditions) => conditions.iter().all(|inner| inner.holds(present)),
             Self::Any(conditions) => conditions.iter().any(|inner| inner.holds(present)),
         }
@@ -168,16 +193,18 @@ impl Condition {
     pub(super) fn is_manual(&self, cx: &Situation) -> bool {
         match self {
             Self::Tool(name) => cx.tool_requests.iter().any(|tool| &**tool == name),
+            Self::Marker => cx.phase_ended,
             Self::All(inner) | Self::Any(inner) => inner.iter().any(|one| one.is_manual(cx)),
             _ => false,
         }
     }
 
-    pub(super) fn mentions_overflow(&self) -> bool {
+    /// Whether it can hold when a prompt was refused. A stage that follows another does so then too.
+    pub(super) fn answers_overflow(&self) -> bool {
         match self {
-            Self::Overflow => true,
+            Self::Overflow | Self::After(_) => true,
             Self::All(conditions) | Self::Any(conditions) => {
-                conditions.iter().any(Self::mentions_overflow)
+                conditions.iter().any(Self::answers_overflow)
             }
             Self::Always
             | Self::TokensOver(_)
@@ -188,7 +215,29 @@ impl Condition {
             | Self::ResultsOver(_)
             | Self::RoundsEvery(_)
             | Self::IdleOverMinutes(_)
-            | Self::Marker => false,
+            | Self::Marker
+            | Self::Unless(_) => false,
+        }
+    }
+
+    /// The stages it names.
+    pub(super) fn stages(&self) -> Vec<&str> {
+        match self {
+            Self::After(stage) | Self::Unless(stage) => vec![stage],
+            Self::All(inner) | Self::Any(inner) => inner.iter().flat_map(Self::stages).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// What of it must hold whenever it does, and depends on nothing but what other stages did.
+    pub(super) fn order(&self) -> Vec<Self> {
+        match self {
+            Self::After(_) | Self::Unless(_) => vec![self.clone()],
+            Self::All(inner) => inner.iter().flat_map(Self::order).collect(),
+            Self::Any(inner) if inner.iter().all(|one| !one.order().is_empty()) => {
+                vec![self.clone()]
+            }
+            _ => Vec::new(),
         }
     }
 }
@@ -302,6 +351,8 @@ impl fmt::Display for Condition {
             Self::RoundsEvery(calls) => write!(f, "every {calls} calls"),
             Self::IdleOverMinutes(minutes) => write!(f, "after {minutes} idle minutes"),
             Self::Marker => f.write_str("when a phase ends"),
+            Self::After(stage) => write!(f, "after `{stage}`"),
+            Self::Unless(stage) => write!(f, "unless `{stage}` did something"),
             Self::All(conditions) => joined(f, conditions, " and "),
             Self::Any(conditions) => joined(f, conditions, " or "),
         }
