@@ -15,6 +15,7 @@ use crate::runner::PlanError;
 use crate::session::import::ImportError;
 use crate::settings::SettingError;
 
+mod budget;
 mod completions;
 mod doctor;
 mod exit;
@@ -62,6 +63,8 @@ enum Command {
     Init(init::Args),
     /// Show what the model would see at a call, and what became of the rest
     Inspect(inspect::Args),
+    /// Say what fits into a window, and which lines a prompt crosses
+    Budget(budget::Args),
     /// Say what a run would use, and where each setting comes from
     Doctor(doctor::Args),
     /// Print a JSON Schema, for editors
@@ -102,6 +105,7 @@ fn dispatch(command: Command) -> Exit {
         Command::Validate(args) => validate::run(&args),
         Command::Init(args) => init::run(&args),
         Command::Inspect(args) => inspect::run(&args),
+        Command::Budget(args) => budget::run(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Schema(args) => schema::run(&args),
         Command::Completions(args) => completions::run(&args),

@@ -5,6 +5,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::Tokens;
 
+mod lines;
+
+pub use lines::{
+    AUTO_COMPACT_BUFFER, BLOCKING_BUFFER, DRAWN_PERCENT, ERROR_BUFFER, Flags, Lines,
+    WARNING_BUFFER, WarningFrom, Zone,
+};
+
 /// The window a strategy works in.
 ///
 /// `tokens` is the model's limit. A prompt of more than `tokens − overflow_reserve` is refused by
