@@ -18,11 +18,13 @@ use super::{Session, SessionError};
 use crate::session::native::Native;
 use anthropic::Anthropic;
 use claude_code::ClaudeCode;
+use codex::Codex;
 use openai_chat::OpenAiChat;
 
 mod anthropic;
 mod assemble;
 mod claude_code;
+mod codex;
 mod conversations;
 mod documents;
 pub(super) mod lines;
@@ -45,7 +47,7 @@ pub trait Importer: Sync {
 }
 
 /// All formats, in the order in which they are tried.
-pub static IMPORTERS: &[&dyn Importer] = &[&Native, &ClaudeCode, &Anthropic, &OpenAiChat];
+pub static IMPORTERS: &[&dyn Importer] = &[&Native, &ClaudeCode, &Codex, &Anthropic, &OpenAiChat];
 
 /// How much of a file [`Importer::detect`] sees.
 const HEAD: u64 = 64 * 1024;

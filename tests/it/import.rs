@@ -18,6 +18,7 @@ use proctor::units::{ApiCallId, Timestamp};
 use crate::shared;
 
 mod chat;
+mod codex;
 mod exported;
 mod native;
 mod records;
@@ -558,11 +559,11 @@ fn says_what_a_file_is_if_it_is_no_session() {
 }
 
 /// One row of the catalogue of recordings: file, tool calls, compactions.
-fn catalogue(text: &str) -> Vec<(String, usize, usize)> {
+fn catalogue(product: &str, text: &str) -> Vec<(String, usize, usize)> {
     text.lines()
         .filter_map(|row| {
             let cells: Vec<&str> = row.split('|').map(str::trim).collect();
-            let file = cells.get(1)?.strip_prefix("claude-code/")?;
+            let file = cells.get(1)?.strip_prefix(product)?.strip_prefix('/')?;
             Some((
                 file.to_owned(),
                 cells.get(4)?.parse().ok()?,
@@ -578,7 +579,7 @@ fn shared_claude_code_recordings_are_read_whole() {
         return;
     };
     let catalogue = std::fs::read_to_string(folder.join("../CATALOG.md")).expect("the catalogue");
-    let rows = self::catalogue(&catalogue);
+    let rows = self::catalogue("claude-code", &catalogue);
     assert!(!rows.is_empty());
     for (file, calls, compactions) in rows {
         let sessions = import::load(&folder.join(&file)).expect("a good file");

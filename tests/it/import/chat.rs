@@ -291,21 +291,14 @@ fn shared_recordings_are_claimed_by_no_foreign_importer() {
             .map(|importer| importer.format())
             .collect();
         let product = name.split('/').next().expect("a part");
-        // A bare list of messages is what it is, whoever wrote it.
+        // A bare list of messages is what it is, whoever wrote it; and iFlow writes as Claude Code.
         let expected: &[&str] = match product {
             "openai-chat" | "mini-swe-agent" => &["openai-chat"],
-            "claude-code" => &["claude-code"],
+            "claude-code" | "iflow" => &["claude-code"],
+            "codex" => &["codex"],
             _ => &[],
         };
-        println!("{name}: {claimed:?}");
-        let chat = claimed
-            .iter()
-            .filter(|format| !matches!(**format, "native" | "claude-code"));
-        let expected_chat: Vec<&&str> = expected
-            .iter()
-            .filter(|format| **format != "claude-code")
-            .collect();
-        assert_eq!(chat.collect::<Vec<_>>(), expected_chat, "{name}");
+        assert_eq!(claimed, expected, "{name}");
     }
 }
 

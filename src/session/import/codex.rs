@@ -1,0 +1,383 @@
+//! Codex keeps a *rollout*: one JSON object per line, `{timestamp, type, payload}`.
+//!
+//! Items of type `response_item` are the conversation as the model saw it, `compacted` is a
+//! compaction, `session_meta` and `turn_context` say who runs where, and `event_msg` is what was
+//! shown on the screen: it repeats the conversation, and only its token counts are used. The first
+//! versions wrote items without the wrapper; they are read too.
+//!
+//! Rules of this format, beside those every importer shares:
+//! - Items name no API call. What the model says belongs to one call until a tool or the user has
+//!   spoken, or until the provider has billed it.
+//! - A token count is the bill of the call before it; it is written again when nothing was called,
+//!   and counts only where it changed. Its input includes what was read from the cache.
+//! - What Codex slips in (instructions, the environment, notes about an aborted turn) is the
+//!   user's by its role, and nobody typed it.
+//! - A compaction whose summary is encrypted is an event without content.
+
+use std::io::BufRead;
+use std::path::Path;
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::assemble::{Assembler, AssistantRecord, UserRecord, add_counts, count};
+use super::conversations::Object;
+use super::lines::{Line, Lines, Strictness, head_lines};
+use super::{ImportError, Importer};
+use crate::session::{
+    CompactedTo, ContentBlock, Message, Recorded, RecordedCompaction, Role, Session, Source, Tag,
+};
+use crate::units::{ApiCallId, Timestamp, Tokens, Usage};
+use items::{Item, item};
+
+mod items;
+
+/// Reads Codex's rollouts.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Codex;
+
+const FORMAT: &str = "codex";
+
+/// How user messages begin that nobody typed.
+const INJECTED: &[&str] = &[
+    "<environment_context>",
+    "<user_instructions>",
+    "<turn_aborted>",
+    "<permissions instructions>",
+    "<collaboration_mode>",
+    "<skill>",
+    "<subagent_notification>",
+    "<user_shell_command>",
+    "# AGENTS.md instructions",
+];
+
+#[derive(Deserialize)]
+struct Record<'a> {
+    timestamp: Option<Arc<str>>,
+    r#type: Option<Arc<str>>,
+    #[serde(borrow)]
+    payload: Option<&'a RawValue>,
+    #[serde(rename = "record_type")]
+    note: Option<Arc<str>>,
+    instructions: Option<Arc<str>>,
+    id: Option<Arc<str>>,
+}
+
+impl Importer for Codex {
+    fn format(&self) -> &'static str {
+        FORMAT
+    }
+
+    fn detect(&self, head: &[u8]) -> bool {
+        let (lines, rest) = head_lines(head);
+        let is_rollout = |line: &&[u8]| match serde_json::from_slice::<Record<'_>>(line) {
+            Ok(record) => match (record.r#type.as_deref(), record.payload) {
+                (Some(kind), Some(_)) => WRAPPED.contains(&kind),
+                // The first line of the first versions.
+                (None, None) => is_bare_head(line),
+                _ => false,
+            },
+            Err(_) => false,
+        };
+        match lines.first() {
+            Some(first) => is_rollout(first),
+            // The first line alone is longer than what is seen of the file.
+            None => String::from_utf8_lossy(rest).contains("\"type\":\"session_meta\""),
+        }
+    }
+
+    fn import(&self, path: &Path, input: &mut dyn BufRead) -> Result<Vec<Session>, ImportError> {
+        let mut lines = Lines::new(path, input, Strictness::Recording);
+        let mut rollout = Rollout::default();
+        FORMAT.clone_into(&mut rollout.assembler.source.format);
+        while let Some(line) = lines.next()? {
+            rollout.read(&line)?;
+        }
+        let warnings = std::mem::take(&mut lines.warnings);
+        let source = Source {
+            warnings,
+            ..Source::default()
+        };
+        add_counts(&mut rollout.assembler.source, source);
+        rollout.assembler.header.context_window = rollout.window;
+        let session = rollout.assembler.finish(lines.session_id(), path)?;
+        let session = session.ok_or_else(|| ImportError::NoConversation { path: lines.path() })?;
+        Ok(vec![session])
+    }
+}
+
+/// Types of records that have a payload.
+const WRAPPED: &[&str] = &[
+    "session_meta",
+    "response_item",
+    "event_msg",
+    "turn_context",
+    "compacted",
+    "world_state",
+    "inter_agent_communication_metadata",
+];
+
+fn is_bare_head(line: &[u8]) -> bool {
+    let Ok(head) = serde_json::from_slice::<serde_json::Value>(line) else {
+        return false;
+    };
+    let has = |key: &str| head.get(key).is_some();
+    has("id") && has("timestamp") && has("instructions") && !has("messages")
+}
+
+/// The rollout so far.
+#[derive(Default)]
+struct Rollout {
+    assembler: Assembler,
+    model: Option<Arc<str>>,
+    window: Option<Tokens>,
+    /// Calls so far, and whether the model may still add to the last one.
+    calls: u64,
+    is_open: bool,
+    /// Whether the last call has been billed.
+    is_billed: bool,
+    last_bill: Option<Box<str>>,
+    last_prompt: Option<Tokens>,
+}
+
+impl Rollout {
+    fn read(&mut self, line: &Line<'_>) -> Result<(), ImportError> {
+        let record: Record<'_> = line.parse()?;
+        let time = record.timestamp.as_deref().and_then(|text| {
+            let time = text.parse::<jiff::Timestamp>().ok();
+            if time.is_none() {
+                self.assembler.warn("a timestamp cannot be read");
+            }
+            Some(Timestamp(time?.as_millisecond()))
+        });
+        match (record.r#type.as_deref(), record.payload) {
+            (Some("response_item"), Some(payload)) => self.item(payload, time),
+            (Some("event_msg"), Some(payload)) => self.event(payload),
+            (Some("compacted"), Some(payload)) => self.compacted(payload),
+            (Some("session_meta"), Some(payload)) => self.meta(payload),
+            (Some("turn_context"), Some(payload)) => {
+                let mut context = Object::read(payload).unwrap_or_default();
+                self.model = context.take_text("model").or(self.model.take());
+                self.assembler.skip("turn_context");
+            }
+            (Some(kind), Some(_)) if WRAPPED.contains(&kind) => self.assembler.skip(kind),
+            (Some(kind), Some(_)) => {
+                count(
+                    &mut self.assembler.source.unknown,
+                    &format!("record {kind}"),
+                );
+            }
+            // The first versions: items without a wrapper, and notes beside them.
+            (Some(_), None) => self.item(line.parse()?, time),
+            (None, _) if record.note.is_some() => self.assembler.skip("state"),
+            (None, _) if record.id.is_some() => {
+                self.assembler.skip("session_meta");
+                self.assembler.header.system = record.instructions;
+            }
+            (None, _) => return Err(line.error("a record without `type`")),
+        }
+        Ok(())
+    }
+
+    /// Who runs where. A fork holds its parent's after its own: the first one counts.
+    fn meta(&mut self, payload: &RawValue) {
+        self.assembler.skip("session_meta");
+        let mut meta = Object::read(payload).unwrap_or_default();
+        let base = meta.take_object("base_instructions");
+        let text = base.and_then(|mut base| base.take_text("text"));
+        let text = text.or_else(|| meta.take_text("instructions"));
+        let system = &mut self.assembler.header.system;
+        *system = system.take().or(text);
+    }
+
+    fn event(&mut self, payload: &RawValue) {
+        let mut event = Object::read(payload).unwrap_or_default();
+        let kind = event.take_text("type");
+        let kind = kind.as_deref().unwrap_or("without type");
+        match kind {
+            "token_count" => {
+                if let Some(info) = event.take("info") {
+                    self.bill(info);
+                }
+            }
+            "task_started" => self.saw_window(event.take("model_context_window")),
+            _ => {}
+        }
+        self.assembler.skip(&format!("event_msg/{kind}"));
+    }
+
+    fn saw_window(&mut self, raw: Option<&RawValue>) {
+        let size = raw.and_then(|raw| serde_json::from_str(raw.get()).ok());
+        self.window = size.map(Tokens).or(self.window);
+    }
+
+    /// The bill of the call before it, unless it was written before.
+    fn bill(&mut self, info: &RawValue) {
+        if self.last_bill.as_deref() == Some(info.get()) {
+            return;
+        }
+        self.last_bill = Some(info.get().into());
+        let mut info = Object::read(info).unwrap_or_default();
+        self.saw_window(info.take("model_context_window"));
+        let Some(usage) = info
+            .take("last_token_usage")
+            .and_then(|raw| usage(raw, &mut self.assembler))
+        else {
+            return;
+        };
+        self.last_prompt = Some(usage.prompt());
+        if self.calls == 0 || self.is_billed {
+            self.assembler.skip("bill of no call");
+            return;
+        }
+        self.is_open = false;
+        self.is_billed = true;
+        self.says(None, Vec::new(), Some(usage));
+    }
+
+    /// Adds to the call under way.
+    fn says(&mut self, time: Option<Timestamp>, blocks: Vec<ContentBlock>, usage: Option<Usage>) {
+        let call = ApiCallId(format!("call-{}", self.calls).into());
+        let record = AssistantRecord {
+            call: Some(call),
+            model: self.model.clone(),
+            blocks,
+            usage,
+            timestamp: time,
+            tags: Vec::new(),
+        };
+        self.assembler.assistant(None, record);
+    }
+
+    fn item(&mut self, raw: &RawValue, time: Option<Timestamp>) {
+        match item(raw, &mut self.assembler) {
+            Item::Nothing => {}
+            Item::Model(block) => {
+                if !self.is_open {
+                    self.calls += 1;
+                    self.is_open = true;
+                    self.is_billed = false;
+                }
+                self.says(time, block, None);
+            }
+            Item::Other(blocks) => {
+                self.is_open = false;
+                let tags = tags_of(&blocks);
+                self.heard(time, blocks, tags);
+            }
+            Item::Product(blocks) => {
+                self.is_open = false;
+                self.heard(time, blocks, vec![Tag::Meta]);
+            }
+        }
+    }
+
+    fn heard(&mut self, timestamp: Option<Timestamp>, blocks: Vec<ContentBlock>, tags: Vec<Tag>) {
+        self.assembler.user(
+            None,
+            UserRecord {
+                blocks,
+                timestamp,
+                tags,
+            },
+        );
+    }
+
+    /// A compaction: the items that the context became, or an older version's summary alone.
+    fn compacted(&mut self, payload: &RawValue) {
+        self.is_open = false;
+        let mut compacted = Object::read(payload).unwrap_or_default();
+        let summary = compacted.take_text("message");
+        let summary = summary.filter(|text| !text.is_empty());
+        let history = compacted.take_list("replacement_history");
+        let after = match (history, summary) {
+            (Some(history), _) => Self::replacement(&history),
+            (None, Some(summary)) => {
+                let message = Message::text(Role::User, summary).with_tags([Tag::CompactSummary]);
+                CompactedTo::Replaced(vec![Recorded::Written(Arc::new(message))])
+            }
+            (None, None) => CompactedTo::Missing,
+        };
+        let at = self.assembler.flush();
+        self.assembler.compaction(RecordedCompaction {
+            at,
+            trigger: None,
+            pre_tokens: self.last_prompt.take(),
+            after,
+        });
+    }
+
+    /// What the context became. One encrypted item in it is the summary, and nobody can read it.
+    fn replacement(history: &[&RawValue]) -> CompactedTo {
+        let mut pieces = Vec::new();
+        for raw in history {
+            let mut aside = Assembler::default();
+            let (role, blocks) = match item(raw, &mut aside) {
+                Item::Nothing => continue,
+                Item::Model(blocks) => (Role::Assistant, blocks),
+                Item::Other(blocks) | Item::Product(blocks) => (Role::User, blocks),
+            };
+            let is_encrypted = |block: &ContentBlock| matches!(block, ContentBlock::Opaque(opaque) if items::is_encrypted(&opaque.kind));
+            if blocks.iter().any(is_encrypted) {
+                return CompactedTo::Encrypted;
+            }
+            let tags = if role == Role::User {
+                tags_of(&blocks)
+            } else {
+                Vec::new()
+            };
+            let message = Message::new(role, blocks).with_tags(tags);
+            pieces.push(Recorded::Written(Arc::new(message)));
+        }
+        CompactedTo::Replaced(pieces)
+    }
+}
+
+/// Who wrote a message of the user's role: a tool, the product, or somebody who typed it.
+fn tags_of(blocks: &[ContentBlock]) -> Vec<Tag> {
+    let mut texts = blocks.iter().filter_map(|block| match block {
+        ContentBlock::Text(text) => Some(text.trim_start()),
+        _ => None,
+    });
+    let is_injected = |text: &str| INJECTED.iter().any(|start| text.starts_with(start));
+    if blocks
+        .iter()
+        .any(|block| matches!(block, ContentBlock::ToolResult(_)))
+    {
+        Vec::new()
+    } else if texts.any(is_injected) {
+        vec![Tag::Meta]
+    } else {
+        vec![Tag::TypedUser]
+    }
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Counters {
+    #[serde(rename = "input_tokens")]
+    input: u64,
+    #[serde(rename = "cached_input_tokens")]
+    cached: u64,
+    #[serde(rename = "output_tokens")]
+    output: u64,
+}
+
+/// The input includes what was read from the cache, the output what was thought.
+fn usage(raw: &RawValue, assembler: &mut Assembler) -> Option<Usage> {
+    let Ok(counters) = serde_json::from_str::<Counters>(raw.get()) else {
+        assembler.warn("a bill cannot be read");
+        return None;
+    };
+    let read = counters.cached.min(counters.input);
+    if read < counters.cached {
+        assembler.warn("a usage counts more cached tokens than the prompt has");
+    }
+    Some(Usage {
+        input_uncached: Tokens(counters.input - read),
+        cache_read: Tokens(read),
+        output: Tokens(counters.output),
+        ..Usage::default()
+    })
+}

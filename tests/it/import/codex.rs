@@ -1,0 +1,139 @@
+//! The importer of Codex's rollouts.
+
+use proctor::session::import;
+use proctor::session::{CompactedTo, Tag};
+use proctor::units::Tokens;
+use proptest::prelude::*;
+
+use super::{catalogue, fixture, outline, read, round_trip};
+use crate::shared;
+
+const OUTLINE: &str = r#"0 user[typed_user meta] "Stay in the folder.", "<environment_context>\n  <cwd>/work/clock</cwd>\n</environment_context>", "Why is it late?", image "data:image/png;base64,AAAA"
+1 model[] thinking "Look at the gears.", "I will look.", shell c1 {"cmd":"ls"}, edit c2 "*** Begin Patch\n*** End Patch", <web_search_call> = 600/0/0/400/50
+2 user[] ->c1 "gear.txt", ->!c2 "no patch"
+3 model[] <reasoning>, "One gear is worn." = 100/0/0/1000/30
+4 user[typed_user] "Mend it."
+5 model[] shell c3 "mend"
+6 user[meta] "<turn_aborted>\nThe user stopped it.\n</turn_aborted>"
+7 model[] "It stands."
+compaction before 4: - 1100: (user[typed_user] "Why is it late?"), (model[] "A worn gear.")
+compaction before 6: - 1150: encrypted
+skipped: bill of no call: 1
+skipped: event_msg/context_compacted: 1
+skipped: event_msg/task_started: 1
+skipped: event_msg/token_count: 5
+skipped: event_msg/turn_aborted: 1
+skipped: event_msg/user_message: 1
+skipped: session_meta: 2
+skipped: turn_context: 1
+warning: tool arguments are no JSON; they are kept as a string: 1
+"#;
+
+#[test]
+fn a_rollout_is_read_call_by_call() {
+    let sessions = import::load(&fixture("codex/rollout.jsonl")).expect("a good file");
+    let [session] = &sessions[..] else {
+        panic!("{} sessions", sessions.len());
+    };
+    assert_eq!(outline(session), OUTLINE);
+    assert_eq!(session.source().format, "codex");
+    assert_eq!(session.system(), Some(&"You mend clocks.".into()));
+    assert_eq!(session.model(), Some("some-codex"));
+    assert_eq!(session.context_window(), Some(Tokens(121_600)));
+    assert_eq!(session.calls().len(), 4);
+    round_trip(session);
+}
+
+#[test]
+fn the_first_versions_wrote_items_without_a_wrapper() {
+    let lines = [
+        r#"{"id":"a","timestamp":"2025-09-01T10:00:00.000Z","instructions":"You mend clocks.","git":{}}"#,
+        r#"{"record_type":"state"}"#,
+        r#"{"type":"message","role":"user","content":[{"type":"input_text","text":"Why is it late?"}]}"#,
+        r#"{"type":"reasoning","summary":[],"encrypted_content":null}"#,
+        r#"{"type":"function_call","name":"shell","arguments":"{\"command\":[\"ls\"]}","call_id":"c1"}"#,
+        r#"{"type":"function_call_output","call_id":"c1","output":"{\"output\":\"gear\",\"metadata\":{}}"}"#,
+        r#"{"type":"message","role":"assistant","content":[{"type":"output_text","text":"Worn."}]}"#,
+    ];
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("rollout.jsonl");
+    std::fs::write(&path, lines.join("\n")).expect("the folder can be written to");
+    let sessions = import::load(&path).expect("a good file");
+    assert_eq!(
+        outline(&sessions[0]),
+        r#"0 user[typed_user] "Why is it late?"
+1 model[] shell c1 {"command":["ls"]}
+2 user[] ->c1 "{\"output\":\"gear\",\"metadata\":{}}"
+3 model[] "Worn."
+skipped: reasoning that is not shown: 1
+skipped: session_meta: 1
+skipped: state: 1
+"#
+    );
+    assert_eq!(sessions[0].system(), Some(&"You mend clocks.".into()));
+}
+
+#[test]
+fn shared_rollouts_are_read_whole() {
+    let Some(folder) = shared::folder("sessions/codex") else {
+        return;
+    };
+    let text = std::fs::read_to_string(folder.join("../CATALOG.md")).expect("the catalogue");
+    let rows = catalogue("codex", &text);
+    assert_eq!(rows.len(), 8);
+    for (file, calls, compactions) in rows {
+        let sessions = import::load(&folder.join(&file)).expect("a good file");
+        let [session] = &sessions[..] else {
+            panic!("{file}: {} sessions", sessions.len());
+        };
+        let messages = session.messages();
+        let uses: usize = messages.iter().map(|one| one.tool_uses().count()).sum();
+        let results: usize = messages.iter().map(|one| one.tool_results().count()).sum();
+        let billed = messages.iter().filter(|one| one.usage.is_some()).count();
+        println!(
+            "{file}: {} messages, {} API calls ({billed} billed), {uses} tool calls, {results} results, {:?} {:?}",
+            messages.len(),
+            session.calls().len(),
+            session.source().warnings,
+            session.source().unknown,
+        );
+        assert_eq!(uses, calls, "{file}: tool calls");
+        assert!(uses - results <= 1, "{file}: results");
+        assert_eq!(session.compactions().len(), compactions, "{file}");
+        assert!(
+            messages.iter().all(|one| !one.has_tag(Tag::Orphan)),
+            "{file}"
+        );
+        assert!(session.source().unknown.is_empty(), "{file}");
+        assert!(session.system().is_some(), "{file}");
+        // Only the last call may be without its bill, or one that was stopped.
+        assert!(session.calls().len() - billed <= 2, "{file}: bills");
+        let is_read = |after: &CompactedTo| !matches!(after, CompactedTo::Missing);
+        let mut compactions = session.compactions().iter();
+        assert!(compactions.all(|one| is_read(&one.after)), "{file}");
+        round_trip(session);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_bytes_make_the_importer_panic(
+        bytes in prop::collection::vec(any::<u8>(), 0..60),
+        at in 0_usize..7000,
+        length in 0_usize..60,
+    ) {
+        let good = std::fs::read(fixture("codex/rollout.jsonl")).unwrap_or_default();
+        let at = at.min(good.len());
+        let mut broken = good[..at].to_vec();
+        broken.extend(&bytes);
+        broken.extend(&good[(at + length).min(good.len())..]);
+        for importer in import::IMPORTERS {
+            importer.detect(&broken);
+        }
+        for session in read("codex", &broken).unwrap_or_default() {
+            round_trip(&session);
+        }
+    }
+}
