@@ -8,7 +8,7 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::session::Message;
+use crate::session::{Message, ToolSchema};
 use crate::units::{Tokens, Usage};
 
 pub mod offline;
@@ -47,6 +47,9 @@ pub struct Request {
     pub task: Task,
     /// The system prompt.
     pub system: Option<Arc<str>>,
+    /// The tools that are offered: none, but where a request goes on with the agent's own prompt
+    /// so that it reads the agent's cache.
+    pub tools: Arc<[ToolSchema]>,
     /// The conversation; its last message is the user's.
     pub messages: Vec<Arc<Message>>,
     /// The answer is cut off after this many tokens.

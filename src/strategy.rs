@@ -25,6 +25,7 @@ pub mod pipeline;
 pub mod preset;
 pub mod situation;
 pub mod stage;
+mod template;
 pub mod tools;
 pub mod trigger;
 
@@ -194,6 +195,12 @@ pub enum StageError {
     NoGain {
         /// Tokens of the messages before.
         before: Tokens,
+        /// Tokens of the messages after.
+        after: Tokens,
+    },
+    /// What came out would make the stage fire again.
+    #[error("the context would still be over the trigger, with {after} tokens of messages")]
+    StillOver {
         /// Tokens of the messages after.
         after: Tokens,
     },

@@ -49,6 +49,12 @@ impl Offline {
             .iter()
             .map(|block| self.counts.block(block))
             .chain(request.system.iter().map(|text| self.counts.size(text)))
+            .chain(
+                request
+                    .tools
+                    .iter()
+                    .map(|tool| self.counts.schema(tool.text())),
+            )
             .map(|size| size.tokens)
             .sum()
     }
@@ -98,6 +104,7 @@ mod tests {
                 purpose: Purpose::Probe,
                 task,
                 system: None,
+                tools: Arc::default(),
                 messages: vec![Arc::new(Message::text(Role::User, text))],
                 max_output: Tokens(100),
             })

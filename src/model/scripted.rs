@@ -163,6 +163,7 @@ mod tests {
             purpose,
             task: Task::Judge,
             system: None,
+            tools: Arc::default(),
             messages: vec![Arc::new(Message::text(Role::User, text))],
             max_output: Tokens(100),
         }

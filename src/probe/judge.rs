@@ -83,6 +83,7 @@ pub fn question(system: Option<Arc<str>>, messages: &[Arc<Message>], probe: &Pro
             format: probe.answer_format(),
         },
         system,
+        tools: Arc::default(),
         messages: ask(messages, probe),
         max_output: MAX_ANSWER,
     }
@@ -106,6 +107,7 @@ impl Judge {
             purpose: Purpose::Judge,
             task: Task::Judge,
             system: Some(Arc::from(RUBRIC)),
+            tools: Arc::default(),
             messages: vec![Arc::new(Message::text(Role::User, text))],
             max_output: MAX_VERDICT,
         }

@@ -110,7 +110,10 @@ impl<'a> Meter<'a> {
     fn input(&self, request: &Request) -> Tokens {
         let blocks = request.messages.iter().flat_map(|message| message.blocks());
         let system = request.system.iter().map(|text| self.counts.size(text));
-        let sizes = blocks.map(|block| self.counts.block(&block)).chain(system);
+        let tools = request.tools.iter();
+        let tools = tools.map(|tool| self.counts.schema(tool.text()));
+        let sizes = blocks.map(|block| self.counts.block(&block));
+        let sizes = sizes.chain(system).chain(tools);
         sizes.map(|size| size.tokens).sum()
     }
 }

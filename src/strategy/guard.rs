@@ -12,6 +12,48 @@ pub struct Guards {
     pub min_gain_tokens: Tokens,
     /// What happens to a patch that makes the context larger.
     pub on_inflation: OnInflation,
+    /// What happens to a patch after which the stage's trigger would still fire for size.
+    pub post_check: PostCheck,
+    /// What a stage does when the model refuses what it was to summarise as too long.
+    pub on_summary_overflow: OnSummaryOverflow,
+    /// How often it does that within one attempt.
+    pub summary_overflow_tries: u32,
+    /// What a stage does when the model wrote nothing.
+    pub on_empty: OnNoSummary,
+    /// What a stage does when the model called a tool instead of writing.
+    pub on_tool_call: OnNoSummary,
+}
+
+/// What happens to a patch after which the context is still over what made the stage fire.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PostCheck {
+    /// It stays.
+    Keep,
+    /// It is taken back and counts as a failure, so that a stage behind it may do better.
+    Discard,
+}
+
+/// What a stage does when the model refuses what it was to summarise as too long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnSummaryOverflow {
+    /// The attempt fails.
+    Fail,
+    /// It asks again without the oldest API round.
+    DropOldestRound,
+    /// It asks again with tool results left out, those in the middle first: a tenth, a fifth,
+    /// half, all.
+    ShrinkResults,
+    /// It asks again with the newer half of the rounds.
+    Halve,
+}
+
+/// What a stage does with an answer that is no summary. The history is never replaced by it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnNoSummary {
+    /// The attempt fails.
+    Keep,
+    /// It asks once more.
+    Retry,
 }
 
 /// What happens to a patch that makes the context larger.
@@ -24,12 +66,18 @@ pub enum OnInflation {
 }
 
 impl Default for Guards {
-    /// Three failures, as in Claude Code; any gain will do; inflation is discarded.
+    /// Three failures and three shorter requests, as in Claude Code; any gain will do; inflation is
+    /// discarded.
     fn default() -> Self {
         Self {
             max_consecutive_failures: 3,
             min_gain_tokens: Tokens::ZERO,
             on_inflation: OnInflation::Discard,
+            post_check: PostCheck::Keep,
+            on_summary_overflow: OnSummaryOverflow::Fail,
+            summary_overflow_tries: 3,
+            on_empty: OnNoSummary::Keep,
+            on_tool_call: OnNoSummary::Keep,
         }
     }
 }
@@ -50,6 +98,33 @@ impl Guards {
             Some("apply") => self.on_inflation = OnInflation::Apply,
             Some(_) => self.on_inflation = OnInflation::Discard,
             None => {}
+        }
+        match reader.choice("post_check", &["keep", "discard"])? {
+            Some("discard") => self.post_check = PostCheck::Discard,
+            Some(_) => self.post_check = PostCheck::Keep,
+            None => {}
+        }
+        let words = &["fail", "drop_oldest_round", "shrink_results", "halve"];
+        if let Some(word) = reader.choice("on_summary_overflow", words)? {
+            self.on_summary_overflow = match word {
+                "drop_oldest_round" => OnSummaryOverflow::DropOldestRound,
+                "shrink_results" => OnSummaryOverflow::ShrinkResults,
+                "halve" => OnSummaryOverflow::Halve,
+                _ => OnSummaryOverflow::Fail,
+            };
+        }
+        if let Some(tries) = reader.whole("summary_overflow_tries", 0, 100_000)? {
+            self.summary_overflow_tries = u32::try_from(tries).unwrap_or(u32::MAX);
+        }
+        for (key, guard) in [
+            ("on_empty", &mut self.on_empty),
+            ("on_tool_call", &mut self.on_tool_call),
+        ] {
+            match reader.choice(key, &["keep", "retry"])? {
+                Some("retry") => *guard = OnNoSummary::Retry,
+                Some(_) => *guard = OnNoSummary::Keep,
+                None => {}
+            }
         }
         reader.finish()?;
         Ok(self)

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use super::guard::Guards;
+use super::trigger::Trigger;
 use crate::settings::{Place, Reader, Setting, SettingError, Table, Value};
 use crate::units::Tokens;
 
@@ -90,6 +92,10 @@ impl fmt::Display for Default {
 pub struct KnobReader<'a> {
     reader: Reader<'a>,
     knobs: &'static [Knob],
+    /// The guards of the stage: one that asks a model keeps some of them itself.
+    pub guards: Guards,
+    /// When the stage fires: some say so in what they leave behind.
+    pub when: Trigger,
 }
 
 /// The keys of a stage's table that are no knobs: the pipeline reads them.
@@ -97,12 +103,23 @@ pub const STAGE_KEYS: &[&str] = &["kind", "name", "when", "guards"];
 
 impl<'a> KnobReader<'a> {
     /// Reads the table of the stage that is called `path`.
-    pub fn new(table: &'a Table, path: &str, knobs: &'static [Knob]) -> Self {
+    pub fn new(
+        table: &'a Table,
+        path: &str,
+        knobs: &'static [Knob],
+        guards: Guards,
+        when: Trigger,
+    ) -> Self {
         let mut reader = Reader::new(table, path);
         for key in STAGE_KEYS {
             reader.setting(key);
         }
-        Self { reader, knobs }
+        Self {
+            reader,
+            knobs,
+            guards,
+            when,
+        }
     }
 
     fn knob(&self, name: &str) -> Result<Knob, SettingError> {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::guard::{Breaker, BreakerState, Guards, OnInflation};
+use super::guard::{Breaker, BreakerState, Guards, OnInflation, PostCheck};
 use super::situation::Situation;
 use super::trigger::{Condition, Trigger};
 use super::{
@@ -74,6 +74,11 @@ impl Pipeline {
     /// A strategy of these stages. A refused prompt is recovered at most `max_retries` times.
     pub fn new(slots: Vec<Slot>, max_retries: u32) -> Self {
         Self { slots, max_retries }
+    }
+
+    /// The stages' names and circuit breakers, in order.
+    pub fn breakers(&self) -> impl Iterator<Item = (&str, Breaker)> {
+        self.slots.iter().map(|slot| (&*slot.name, slot.breaker))
     }
 }
 
@@ -166,6 +171,7 @@ enum Moment {
 struct Notes<'a> {
     name: &'a Arc<str>,
     guards: &'a Guards,
+    when: &'a Trigger,
     breaker: &'a mut Breaker,
     last_fired: &'a mut Option<usize>,
 }
@@ -175,6 +181,7 @@ impl Slot {
         Notes {
             name: &self.name,
             guards: &self.guards,
+            when: &self.when,
             breaker: &mut self.breaker,
             last_fired: &mut self.last_fired,
         }
@@ -203,14 +210,15 @@ fn run<'a>(
         let Slot {
             name,
             guards,
+            when,
             stage,
             breaker,
             last_fired,
-            ..
         } = slot;
         let mut notes = Notes {
             name,
             guards,
+            when,
             breaker,
             last_fired,
         };
@@ -272,6 +280,10 @@ fn settle(
             fail(state, StageError::NoGain { before, after }, notes);
         }
         return;
+    }
+    if notes.guards.post_check == PostCheck::Discard && notes.when.is_over(&state.context, cx) {
+        state.context.revert(&change);
+        return fail(state, StageError::StillOver { after }, notes);
     }
     notes.breaker.succeeded();
     *notes.last_fired = Some(cx.call);

@@ -117,19 +117,39 @@ impl Trigger {
         {
             return false;
         }
+        let calls = (cx.call - last_fired.unwrap_or(0).min(cx.call)) as u64;
+        self.condition
+            .holds(&self.present(context, cx, calls, applied))
+    }
+
+    /// Whether the context is over one of the sizes that it waits for, whatever else it waits for;
+    /// where a prompt was refused, whether it would be refused again.
+    pub fn is_over(&self, context: &Context, cx: &Situation) -> bool {
+        if cx.overflow.is_some() {
+            return cx.window.overflows(cx.prompt(context).tokens);
+        }
+        self.condition.is_over(&self.present(context, cx, 0, &[]))
+    }
+
+    fn present<'a>(
+        &self,
+        context: &Context,
+        cx: &'a Situation,
+        calls: u64,
+        applied: &'a [Applied],
+    ) -> Present<'a> {
         let size = match self.scope {
             Scope::Prompt => cx.prompt(context),
             Scope::Messages => context.size(),
         };
-        let present = Present {
+        Present {
             size: self.counter.of(size, context, cx),
             messages: context.entries().len() as u64,
             results: context.results().len() as u64,
-            calls: (cx.call - last_fired.unwrap_or(0).min(cx.call)) as u64,
+            calls,
             applied,
             cx,
-        };
-        self.condition.holds(&present)
+        }
     }
 
     /// The trigger where all strategies fire at a `common` one: what fires before every call, on

@@ -1,12 +1,20 @@
 //! The pipeline: which stages are asked, in which order, and what happens when they fail.
 
-use proctor::model::scripted::Scripted;
+use std::sync::{Arc, Mutex};
+
+use proctor::context::{Context, Entry};
+use proctor::model::scripted::{Scripted, When, response};
+use proctor::model::{CallFailure, Purpose};
 use proctor::record::CellRecord;
 use proctor::replay::{NoClock, Replayed, replay};
 use proctor::session::Message;
 use proctor::settings::{SettingError, Table};
-use proctor::strategy::StrategySpec;
+use proctor::step::Step;
+use proctor::strategy::guard::BreakerState;
 use proctor::strategy::trigger::Trigger;
+use proctor::strategy::{
+    Appended, Compacted, Pipeline, Recovery, Situation, Strategy, StrategySpec,
+};
 use proctor::units::Tokens;
 use proctor::window::Window;
 
@@ -118,5 +126,153 @@ fn a_stage_waits_for_no_stage_that_comes_later() {
     ] {
         let error = own(&stages).unwrap_err().to_string();
         assert_eq!(error, says);
+    }
+}
+
+/// A pipeline, and what the breaker of its last stage said after each call.
+#[derive(Debug)]
+struct Noted(Pipeline, Arc<Mutex<Vec<(u32, BreakerState)>>>);
+
+impl Strategy for Noted {
+    fn on_append(&mut self, entry: Entry, cx: &Situation) -> Appended {
+        self.0.on_append(entry, cx)
+    }
+
+    fn before_call<'a>(&'a mut self, context: Context, cx: &'a Situation) -> Step<'a, Compacted> {
+        self.0.before_call(context, cx)
+    }
+
+    fn on_overflow<'a>(&'a mut self, context: Context, cx: &'a Situation) -> Step<'a, Recovery> {
+        self.0.on_overflow(context, cx)
+    }
+
+    fn after_call<'a>(&'a mut self, context: Context, cx: &'a Situation) -> Step<'a, Compacted> {
+        let (_, breaker) = self.0.breakers().last().unwrap();
+        let noted = (breaker.failures(), breaker.state());
+        self.1.lock().unwrap().push(noted);
+        self.0.after_call(context, cx)
+    }
+}
+
+/// As `through`, with the breaker of the last stage after each call.
+fn noted(
+    messages: Vec<Message>,
+    stages: &str,
+    model: Scripted,
+) -> (CellRecord, Vec<(u32, BreakerState)>) {
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let strategy = Box::new(Noted(own(stages).unwrap().build().unwrap(), seen.clone()));
+    let replayed = Replayed::Strategy(strategy, Window::new(Tokens(200_000)));
+    let prepared = prepared(session(messages));
+    let record = replay(&prepared, cell("own"), replayed, &models(model), &NoClock).record;
+    let seen = seen.lock().unwrap().clone();
+    (record, seen)
+}
+
+/// The exercise of the document that the breaker was taken from: one success, three failures, and
+/// no attempt at the turn after.
+#[test]
+fn three_failures_in_a_row_are_the_last_attempts() {
+    use BreakerState::{Closed, HalfOpen, Open};
+    let stages = "[[stage]]\nkind = 'summarize'\nwhen = { rounds_every = 1 }\nstream_retries = 2\n\
+         guards.on_inflation = 'apply'";
+    let failing = || (0..100).map(|_| Err(CallFailure::Server));
+    let answers = [Ok(response("S"))].into_iter().chain(failing());
+    let model = Scripted::new().answers(When::always(), answers);
+    let (record, breaker) = noted(reads(6), stages, model);
+    // The first call is none of the summary's: a round has to pass.
+    let expected = [
+        (0, Closed),
+        (0, Closed),
+        (1, HalfOpen),
+        (2, HalfOpen),
+        (3, Open),
+        (3, Open),
+        (3, Open),
+    ];
+    assert_eq!(breaker, expected);
+    assert_eq!(fired(&record), ["1 summarize"]);
+    assert_eq!(tried(&record), [2, 3, 4]);
+    // Attempts are counted, not calls: each failed three times on the way, and all is billed.
+    let calls: Vec<usize> = record.model_calls.iter().map(|call| call.call).collect();
+    assert_eq!(calls, [1, 2, 2, 2, 3, 3, 3, 4, 4, 4]);
+}
+
+#[test]
+fn an_open_breaker_is_closed_by_a_compaction_that_was_asked_for() {
+    use BreakerState::{Closed, HalfOpen, Open};
+    let stages = "[[stage]]\nkind = 'summarize'\n\
+         when = { any = [{ rounds_every = 1 }, { tool = 'compact' }] }\n\
+         guards = { on_inflation = 'apply', max_consecutive_failures = 2 }";
+    let mut messages = reads(4);
+    messages.push(typed("compact"));
+    for id in ["c0", "c1"] {
+        messages.push(asks(id, "compact", "now"));
+        messages.push(answers(id, "yes"));
+    }
+    messages.extend([said("a"), typed("b"), said("c")]);
+    // Fails twice; then nothing, until the model asks; fails once more, and then succeeds.
+    let failures = (0..3).map(|_| Err(CallFailure::Server));
+    let model = Scripted::new()
+        .answers(When::always(), failures)
+        .texts(When::always(), ["S"; 9]);
+    let (record, breaker) = noted(messages, stages, model);
+    let expected = [
+        (0, Closed),
+        (1, HalfOpen),
+        (2, Open),
+        (2, Open),
+        (2, Open),
+        (2, Open),
+        (3, Open),
+        (0, Closed),
+        (0, Closed),
+    ];
+    assert_eq!(breaker, expected);
+    assert_eq!(tried(&record), [1, 2, 6]);
+    assert_eq!(fired(&record), ["7 summarize", "8 summarize"]);
+}
+
+#[test]
+fn what_would_fire_again_may_make_way_for_a_better_stage() {
+    let stages = |guard: &str| {
+        format!(
+            "[[stage]]\nkind = 'summarize'\nname = 'little'\nwhen = {{ tokens_over = 2_500 }}\n\
+             keep_last_rounds = 4\nguards.post_check = '{guard}'\n\
+             [[stage]]\nkind = 'summarize'\nname = 'full'\n\
+             when = {{ all = [{{ tokens_over = 2_500 }}, {{ unless = 'little' }}] }}"
+        )
+    };
+    let run = |rounds, stages: &str| {
+        let model = Scripted::new().texts(When::always(), ["S"; 9]);
+        through(reads(rounds), stages, 200_000, model)
+    };
+    let record = run(4, &stages("keep"));
+    assert_eq!(fired(&record), ["3 little", "4 little"]);
+    assert!(record.failures.is_empty());
+    // What was kept is most of it: the whole history goes instead.
+    let record = run(4, &stages("discard"));
+    assert_eq!(fired(&record), ["3 full"]);
+    assert_eq!(tried(&record), [3]);
+    assert_eq!(
+        record.failures[0].error,
+        "the context would still be over the trigger, with 3019 tokens of messages"
+    );
+    let record = run(5, &stages("discard").replace("rounds = 4", "rounds = 2"));
+    assert_eq!(fired(&record), ["3 little", "4 little", "5 little"]);
+    assert!(record.failures.is_empty());
+}
+
+#[test]
+fn a_compaction_never_causes_another() {
+    // Each request for a summary is itself far over the threshold.
+    let stages = "[[stage]]\nkind = 'summarize'\nwhen = { tokens_over = 1_500 }\nmode = 'append'";
+    let model = Scripted::new().texts(When::always(), ["S"; 99]);
+    let record = through(reads(8), stages, 200_000, model);
+    let calls: Vec<usize> = record.model_calls.iter().map(|call| call.call).collect();
+    assert_eq!(calls, [2, 4, 6, 8]);
+    for call in &record.model_calls {
+        assert_eq!(call.purpose, Purpose::Compaction);
+        assert!(call.usage.input_uncached > Tokens(2_000));
     }
 }

@@ -11,6 +11,7 @@ use crate::strategy::law::Law;
 use crate::strategy::tools::Tools;
 use crate::strategy::{Situation, Stage, StageError, StageKind};
 use crate::tokens::TokenCounter;
+use crate::units::Tokens;
 
 /// `kind = "truncate_output"`.
 pub const KIND: StageKind = StageKind {
@@ -124,6 +125,26 @@ fn build(knobs: &mut KnobReader<'_>) -> Result<Box<dyn Stage>, SettingError> {
         asked: Vec::new(),
         is_answered: false,
     }))
+}
+
+/// The text with its middle cut out, within so many tokens but for the marker; nothing if it would
+/// not get shorter.
+pub(super) fn without_middle(
+    text: &str,
+    limit: Tokens,
+    counter: &dyn TokenCounter,
+) -> Option<Arc<str>> {
+    let cut = TruncateOutput {
+        limit: usize::try_from(limit.0).unwrap_or(usize::MAX),
+        unit: Unit::Tokens,
+        head_fraction: 0.5,
+        tools: Tools::default(),
+        line_count_header: false,
+        asked: Vec::new(),
+        is_answered: false,
+    };
+    let tokens = usize::try_from(counter.count(text).0).unwrap_or(usize::MAX);
+    cut.shortened(text, tokens, counter)
 }
 
 #[derive(Debug)]

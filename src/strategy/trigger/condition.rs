@@ -220,6 +220,17 @@ impl Condition {
         }
     }
 
+    /// Whether one of the sizes in it is exceeded.
+    pub(super) fn is_over(&self, present: &Present<'_>) -> bool {
+        match self {
+            Self::TokensOver(_) | Self::WindowFraction(_) | Self::ReserveTokens(_) => {
+                self.holds(present)
+            }
+            Self::All(inner) | Self::Any(inner) => inner.iter().any(|one| one.is_over(present)),
+            _ => false,
+        }
+    }
+
     /// The stages it names.
     pub(super) fn stages(&self) -> Vec<&str> {
         match self {

@@ -1,0 +1,152 @@
+//! How a summary is got from a model that fails: again, or with less to read.
+
+use std::sync::Arc;
+
+use super::Summarize;
+use super::prompt::{Less, Prompt, has_results};
+use crate::context::Entry;
+use crate::model::{CallFailure, Request, Response, Stop};
+use crate::step::{Answer, Step};
+use crate::strategy::guard::{Guards, OnNoSummary, OnSummaryOverflow};
+use crate::strategy::template::Span;
+use crate::strategy::{Situation, StageError, cut};
+
+/// What is tried before an attempt has failed.
+#[derive(Debug)]
+pub(super) struct Ladder {
+    pub(super) stream_retries: u64,
+    pub(super) guards: Guards,
+    pub(super) verify: bool,
+}
+
+/// One attempt at a summary: what it is of, and what it has tried so far.
+pub(super) struct Attempt<'a> {
+    stage: &'a Summarize,
+    cx: &'a Situation,
+    shown: Vec<Entry>,
+    span: Span,
+    less: Less,
+    /// How often less was asked for.
+    reduced: u32,
+    /// How often the request as it is was sent again.
+    repeated: u64,
+    /// How often it was sent again for want of a summary.
+    insisted: bool,
+}
+
+impl<'a> Attempt<'a> {
+    pub(super) fn new(
+        stage: &'a Summarize,
+        cx: &'a Situation,
+        shown: Vec<Entry>,
+        span: Span,
+    ) -> Self {
+        Self {
+            stage,
+            cx,
+            shown,
+            span,
+            less: Less::default(),
+            reduced: 0,
+            repeated: 0,
+            insisted: false,
+        }
+    }
+
+    /// Asks until there is a summary, or nothing left to try.
+    pub(super) fn ask(mut self) -> Step<'a, Result<Arc<str>, StageError>> {
+        let request = self
+            .stage
+            .prompt
+            .request(&self.shown, self.span, self.less, self.cx);
+        let checked = self.stage.ladder.verify.then(|| request.clone());
+        Step::ask(request, move |answer| {
+            let error = match self.summary_of(&answer) {
+                Ok(summary) => return self.verified(checked, answer, summary),
+                Err(error) => error,
+            };
+            if self.may_ask_again(&error) {
+                self.ask()
+            } else {
+                Step::Done(Err(error))
+            }
+        })
+    }
+
+    /// The summary, if the answer is one. A history is never replaced by anything else.
+    fn summary_of(&self, answer: &Answer) -> Result<Arc<str>, StageError> {
+        let Response { text, stop, .. } = answer.as_ref().map_err(Clone::clone)?;
+        match stop {
+            Stop::ToolUse => Err(StageError::ToolCall),
+            Stop::Refusal => Err(StageError::Refused),
+            Stop::End | Stop::Length => {
+                let summary = self.stage.prompt.template.summary_in(text);
+                if summary.trim().is_empty() {
+                    return Err(StageError::EmptySummary);
+                }
+                Ok(summary)
+            }
+        }
+    }
+
+    /// The summary as the model corrects it; as it was, where the check brings none.
+    fn verified(
+        self,
+        request: Option<Request>,
+        answer: Answer,
+        summary: Arc<str>,
+    ) -> Step<'a, Result<Arc<str>, StageError>> {
+        let (Some(request), Ok(answer)) = (request, answer) else {
+            return Step::Done(Ok(summary));
+        };
+        Step::ask(Prompt::verification(request, &answer.text), move |answer| {
+            Step::Done(Ok(self.summary_of(&answer).unwrap_or(summary)))
+        })
+    }
+
+    /// Whether another request is left to try, and makes it the next one.
+    fn may_ask_again(&mut self, error: &StageError) -> bool {
+        let guards = &self.stage.ladder.guards;
+        let insist = match error {
+            StageError::Call(CallFailure::Overflow) => return self.can_reduce(),
+            StageError::Call(
+                CallFailure::Server | CallFailure::Timeout | CallFailure::RateLimited,
+            ) => {
+                self.repeated += 1;
+                return self.repeated <= self.stage.ladder.stream_retries;
+            }
+            StageError::EmptySummary => guards.on_empty,
+            StageError::ToolCall => guards.on_tool_call,
+            _ => OnNoSummary::Keep,
+        };
+        insist == OnNoSummary::Retry && !std::mem::replace(&mut self.insisted, true)
+    }
+
+    /// Leaves out more, if there is more to leave out.
+    fn can_reduce(&mut self) -> bool {
+        let guards = &self.stage.ladder.guards;
+        if self.reduced >= guards.summary_overflow_tries {
+            return false;
+        }
+        self.reduced += 1;
+        self.repeated = 0;
+        let (_, rounds) = cut::rounds(&self.shown[self.less.from..]);
+        let gone = match guards.on_summary_overflow {
+            OnSummaryOverflow::Fail => return false,
+            OnSummaryOverflow::DropOldestRound => 1,
+            OnSummaryOverflow::Halve => rounds.len().div_ceil(2),
+            OnSummaryOverflow::ShrinkResults => {
+                // The shares of goose, after a first request with all results.
+                let percent = [10, 20, 50, 100].get(self.reduced as usize - 1);
+                self.less.results_percent = percent.copied().unwrap_or(100);
+                return percent.is_some() && has_results(&self.shown);
+            }
+        };
+        // What stands before the first round goes with it; the newest round stays.
+        match rounds.get(gone) {
+            Some(first) if gone > 0 => self.less.from += first.start,
+            _ => return false,
+        }
+        true
+    }
+}

@@ -1,0 +1,252 @@
+//! What the summariser is asked.
+
+use std::sync::Arc;
+
+use super::select::Selected;
+use crate::context::Entry;
+use crate::model::{Purpose, Request, Task};
+use crate::session::{ContentBlock, Message, Role, Tag, wire};
+use crate::strategy::Situation;
+use crate::strategy::template::{Span, Template, UPDATE, VERIFY};
+use crate::units::Tokens;
+
+/// How a summary is asked for.
+#[derive(Debug)]
+pub(super) struct Prompt {
+    pub(super) template: &'static Template,
+    pub(super) instructions: String,
+    pub(super) mode: Mode,
+    pub(super) previous: Previous,
+    pub(super) input: Input,
+    pub(super) max_output: Tokens,
+}
+
+/// Where the conversation stands in the request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mode {
+    /// As JSON in one message.
+    Fresh,
+    /// As it is: the request goes on with the agent's own prompt.
+    Append,
+}
+
+/// What becomes of earlier summaries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Previous {
+    AsMessage,
+    Ignore,
+    Update,
+    Append,
+}
+
+/// How many characters are shown of the JSON of the conversation, and of a result; 0 for all.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Input {
+    pub(super) first: usize,
+    pub(super) last: usize,
+    pub(super) of_result: usize,
+}
+
+/// What is left out of a request because a longer one was refused.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Less {
+    /// So many messages from the front.
+    pub(super) from: usize,
+    /// This share of the tool results, those in the middle first.
+    pub(super) results_percent: u64,
+}
+
+/// What stands where a tool result was left out.
+const NO_RESULT: &str = "[left out]";
+
+/// What stands in front where the request would begin with the model.
+const CUT_OFF: &str = "[The beginning of the conversation was left out.]";
+
+impl Input {
+    /// The knob of a limit that is set, if one is.
+    pub(super) fn limit(self) -> Option<&'static str> {
+        [
+            ("input_first_chars", self.first),
+            ("input_last_chars", self.last),
+            ("input_result_chars", self.of_result),
+        ]
+        .into_iter()
+        .find_map(|(name, limit)| (limit > 0).then_some(name))
+    }
+}
+
+impl Prompt {
+    /// The entries that are shown, of the whole context.
+    pub(super) fn shown(&self, entries: &[Entry], selected: &Selected) -> Vec<Entry> {
+        let covered = match self.mode {
+            Mode::Fresh => selected.covered.clone(),
+            // The agent's prompt from its beginning on: that is what the cache holds.
+            Mode::Append => 0..selected.covered.end,
+        };
+        entries[covered].to_vec()
+    }
+
+    /// The request for a summary of `shown`.
+    pub(super) fn request(
+        &self,
+        shown: &[Entry],
+        span: Span,
+        less: Less,
+        cx: &Situation,
+    ) -> Request {
+        let shown = without_some_results(&shown[less.from.min(shown.len())..], less);
+        let (earlier, shown): (Vec<_>, Vec<_>) = match self.previous {
+            Previous::AsMessage | Previous::Append => (Vec::new(), shown),
+            Previous::Ignore | Previous::Update => shown
+                .into_iter()
+                .partition(|message| message.has_tag(Tag::CompactSummary)),
+        };
+        let earlier = match self.previous {
+            Previous::Update => earlier,
+            Previous::AsMessage | Previous::Ignore | Previous::Append => Vec::new(),
+        };
+        let mut request = Request {
+            purpose: if cx.overflow.is_some() {
+                Purpose::Recovery
+            } else {
+                Purpose::Compaction
+            },
+            task: Task::Summarise {
+                sections: self.template.sections(span),
+            },
+            system: None,
+            tools: Arc::default(),
+            messages: Vec::new(),
+            max_output: self.max_output,
+        };
+        let words = self.words(&earlier, span);
+        match self.mode {
+            Mode::Fresh => {
+                let json = self.json(&shown);
+                let mut text = format!("{words}\n\n{json}");
+                add(&mut text, self.template.closing());
+                request.messages.push(user(text));
+            }
+            Mode::Append => {
+                request.system.clone_from(&cx.system);
+                request.tools = cx.tools.clone();
+                if shown
+                    .first()
+                    .is_some_and(|first| first.role() == Role::Assistant)
+                {
+                    request.messages.push(user(CUT_OFF.to_owned()));
+                }
+                request.messages.extend(shown);
+                let mut text = words;
+                add(&mut text, self.template.closing());
+                request.messages.push(user(text));
+            }
+        }
+        request
+    }
+
+    /// The request that has a summary checked.
+    pub(super) fn verification(mut request: Request, answer: &Arc<str>) -> Request {
+        let answer = Message::text(Role::Assistant, answer.clone());
+        request.messages.push(Arc::new(answer));
+        request.messages.push(user(VERIFY.trim_end().to_owned()));
+        request
+    }
+
+    /// The request in words: rule, place of the conversation, template, instructions, earlier
+    /// summary.
+    fn words(&self, earlier: &[Arc<Message>], span: Span) -> String {
+        let place = match self.mode {
+            Mode::Fresh => {
+                "Below is the record of a conversation between a user and a coding agent, as JSON."
+            }
+            Mode::Append => "Stop the work here: this is no part of the task.",
+        };
+        let mut text = self.template.opening().trim_end().to_owned();
+        add(&mut text, &format!("{place} {}", self.template.body(span)));
+        add(&mut text, &self.instructions);
+        if !earlier.is_empty() {
+            add(&mut text, UPDATE);
+            for message in earlier {
+                for part in message.model_text() {
+                    add(&mut text, part);
+                }
+            }
+        }
+        text
+    }
+
+    fn json(&self, shown: &[Arc<Message>]) -> String {
+        let limit = self.input.of_result;
+        let lines: Vec<String> = shown
+            .iter()
+            .map(|message| match limit {
+                0 => wire::anthropic_json(message),
+                _ => wire::anthropic_json(&with_short_results(message, limit)),
+            })
+            .collect();
+        let mut json = format!("[{}]", lines.join(", "));
+        if self.input.first > 0
+            && let Some((end, _)) = json.char_indices().nth(self.input.first)
+        {
+            json.truncate(end);
+        }
+        if self.input.last > 0
+            && let Some((start, _)) = json.char_indices().nth_back(self.input.last - 1)
+        {
+            json.drain(..start);
+        }
+        json
+    }
+}
+
+fn user(text: String) -> Arc<Message> {
+    Arc::new(Message::text(Role::User, text))
+}
+
+/// Adds a paragraph, if it says something.
+fn add(text: &mut String, paragraph: &str) {
+    let paragraph = paragraph.trim_end();
+    if !text.is_empty() && !paragraph.is_empty() {
+        text.push_str("\n\n");
+    }
+    text.push_str(paragraph);
+}
+
+fn with_short_results(message: &Arc<Message>, chars: usize) -> Arc<Message> {
+    let mut short = message.clone();
+    for (block, _) in message.tool_results() {
+        let text = &message.model_text()[block];
+        if let Some((end, _)) = text.char_indices().nth(chars) {
+            short = Arc::new(short.with_block_text(block, &text[..end].into()));
+        }
+    }
+    short
+}
+
+/// The messages, some of the tool results in the middle left out.
+fn without_some_results(shown: &[Entry], less: Less) -> Vec<Arc<Message>> {
+    let mut messages: Vec<Arc<Message>> = shown.iter().map(|entry| entry.message.clone()).collect();
+    let mut results: Vec<(usize, usize)> = messages
+        .iter()
+        .enumerate()
+        .flat_map(|(at, message)| message.tool_results().map(move |(block, _)| (at, block)))
+        .collect();
+    let total = results.len();
+    let gone = (total as u64 * less.results_percent).div_ceil(100);
+    let mut ranked: Vec<usize> = (0..total).collect();
+    ranked.sort_by_key(|at| ((2 * at + 1).abs_diff(total), *at));
+    ranked.truncate(usize::try_from(gone).unwrap_or(total));
+    ranked.sort_unstable();
+    for at in ranked {
+        let (message, block) = std::mem::take(&mut results[at]);
+        messages[message] = Arc::new(messages[message].with_block_text(block, &NO_RESULT.into()));
+    }
+    messages
+}
+
+/// Whether there are results that could be left out.
+pub(super) fn has_results(shown: &[Entry]) -> bool {
+    let mut blocks = shown.iter().flat_map(|entry| entry.message.content());
+    blocks.any(|block| matches!(block, ContentBlock::ToolResult(_)))
+}

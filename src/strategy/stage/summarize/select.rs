@@ -1,0 +1,291 @@
+//! What a summary replaces, and what of it stays.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::context::{Context, Entry, Origin};
+use crate::session::{ContentBlock, Message, Role, Tag};
+use crate::strategy::Situation;
+use crate::strategy::cut::{self, Cut};
+use crate::strategy::stage::truncate_output::without_middle;
+use crate::strategy::template::Span;
+use crate::strategy::tools::Tools;
+use crate::units::Tokens;
+
+/// Which messages are summarised, and which stay.
+#[derive(Debug)]
+pub(super) struct Select {
+    pub(super) covers: Covers,
+    pub(super) keep_first_messages: usize,
+    /// Earlier summaries, and what stands before them, stay.
+    pub(super) keeps_summaries: bool,
+    pub(super) tail: Tail,
+    pub(super) cut: Cut,
+    pub(super) user_messages: UserMessages,
+    pub(super) keep_markers: Vec<String>,
+    pub(super) protected: Tools,
+}
+
+/// What a summary covers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Covers {
+    /// Everything, what stays behind it too.
+    All,
+    /// What it replaces.
+    UntilTail,
+    /// So many of the oldest rounds, once they are there.
+    EveryRounds(usize),
+}
+
+/// What stays behind a summary: the longest of these.
+#[derive(Debug)]
+pub(super) struct Tail {
+    pub(super) messages: usize,
+    pub(super) rounds: usize,
+    pub(super) tokens: Tokens,
+    pub(super) fraction: f64,
+    pub(super) is_of_history: bool,
+    pub(super) min: Tokens,
+    pub(super) max: Tokens,
+    /// As much as fits beside a summary of this size, if anything.
+    pub(super) beside: Option<Tokens>,
+}
+
+/// Which messages that a user typed stay in front of a summary.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum UserMessages {
+    None,
+    All,
+    /// The newest within so many tokens.
+    Budget(Tokens),
+}
+
+/// What is summarised and what stays of it.
+#[derive(Debug)]
+pub(super) struct Selected {
+    /// What makes way for the summary; never empty.
+    pub(super) replaced: Range<usize>,
+    /// What the summary covers.
+    pub(super) covered: Range<usize>,
+    /// Which part of the conversation that is.
+    pub(super) span: Span,
+    /// The user's messages that stay, oldest first.
+    pub(super) user_messages: Vec<Entry>,
+    /// Protected results and their calls, oldest first.
+    pub(super) protected: Vec<Entry>,
+}
+
+impl Select {
+    /// What to summarise now, if there is something.
+    pub(super) fn of(&self, context: &Context, cx: &Situation) -> Option<Selected> {
+        let entries = context.entries();
+        let start = self.start(entries);
+        let mut end = self.tail.start(self.cut, context, cx).max(start);
+        if let Covers::EveryRounds(wanted) = self.covers {
+            let (_, rounds) = cut::rounds(&entries[start..end]);
+            end = start + rounds.get(wanted.checked_sub(1)?)?.end;
+        }
+        if start >= end {
+            return None;
+        }
+        let replaced = start..end;
+        let covered = match self.covers {
+            Covers::All => 0..entries.len(),
+            Covers::UntilTail | Covers::EveryRounds(_) => replaced.clone(),
+        };
+        let span = if covered.end < entries.len() {
+            Span::UpTo
+        } else if covered.start > 0 {
+            Span::From
+        } else {
+            Span::Full
+        };
+        let gone = &entries[replaced.clone()];
+        Some(Selected {
+            user_messages: self.user_messages(gone, cx),
+            protected: self.protected(gone, cx),
+            replaced,
+            covered,
+            span,
+        })
+    }
+
+    /// Where what stays in front ends.
+    fn start(&self, entries: &[Entry]) -> usize {
+        let mut start = self.keep_first_messages;
+        if self.keeps_summaries {
+            let is_summary = |entry: &Entry| entry.message.has_tag(Tag::CompactSummary);
+            let last = entries.iter().rposition(is_summary);
+            let behind = last.map_or(0, |last| last + 1);
+            let acknowledged = entries.get(behind..).unwrap_or_default().iter();
+            let own = acknowledged.take_while(|entry| entry.origin == Origin::Authored);
+            start = start.max(behind + own.count());
+        }
+        self.cut.snap_forward(entries, start)
+    }
+
+    fn user_messages(&self, gone: &[Entry], cx: &Situation) -> Vec<Entry> {
+        let wanted = gone
+            .iter()
+            .filter(|entry| self.is_kept_user_message(entry))
+            .map(|entry| without_results(entry, cx));
+        let mut left = match self.user_messages {
+            UserMessages::None => return Vec::new(),
+            UserMessages::All => return wanted.collect(),
+            UserMessages::Budget(budget) => budget,
+        };
+        let mut kept = Vec::new();
+        for entry in wanted.rev() {
+            let tokens = entry.size.tokens;
+            if tokens > left {
+                kept.extend(shortened(&entry, left, cx));
+                break;
+            }
+            left = left - tokens;
+            kept.push(entry);
+        }
+        kept.reverse();
+        kept
+    }
+
+    fn is_kept_user_message(&self, entry: &Entry) -> bool {
+        let message = &entry.message;
+        if message.role() != Role::User
+            || message.has_tag(Tag::CompactSummary)
+            || message.has_tag(Tag::CompactBoundary)
+        {
+            return false;
+        }
+        let is_marked = |text: &str| self.keep_markers.iter().any(|marker| text.contains(marker));
+        message.has_tag(Tag::TypedUser)
+            || message.content().iter().any(|block| match block {
+                ContentBlock::Text(text) => is_marked(text),
+                _ => false,
+            })
+    }
+
+    /// Calls of protected tools that were answered, and their answers.
+    fn protected(&self, gone: &[Entry], cx: &Situation) -> Vec<Entry> {
+        if self.protected.are_all() {
+            return Vec::new();
+        }
+        let results = gone.iter().flat_map(|entry| entry.message.tool_results());
+        let answered: BTreeSet<&str> = results.map(|(_, result)| &*result.tool_use_id).collect();
+        let mut ids: BTreeSet<&str> = BTreeSet::new();
+        let mut kept = Vec::new();
+        for entry in gone {
+            let uses = entry.message.tool_uses().map(|(_, tool)| tool);
+            let wanted = uses
+                .filter(|tool| self.protected.include(Some(tool)) && answered.contains(&*tool.id));
+            ids.extend(wanted.map(|tool| &*tool.id));
+            kept.extend(only(entry, cx, |block| match block {
+                ContentBlock::ToolUse(tool) => ids.contains(&*tool.id),
+                ContentBlock::ToolResult(result) => ids.contains(&*result.tool_use_id),
+                _ => false,
+            }));
+        }
+        kept
+    }
+}
+
+impl Tail {
+    /// Where what stays behind begins.
+    fn start(&self, cut: Cut, context: &Context, cx: &Situation) -> usize {
+        let entries = context.entries();
+        let mut start = cut.snap_back(entries, entries.len().saturating_sub(self.messages));
+        if self.rounds > 0 {
+            let (_, rounds) = cut::rounds(entries);
+            let first = rounds.len().saturating_sub(self.rounds);
+            let at = rounds.get(first).map_or(0, |round| round.start);
+            start = start.min(cut.snap_back(entries, at));
+        }
+        let budgets = [self.tokens, self.share(context, cx), self.room(cx)];
+        let budget = budgets.into_iter().max().unwrap_or_default();
+        if budget > Tokens::ZERO {
+            let within = newest_within(entries, budget);
+            start = start.min(cut.snap_forward(entries, within));
+        }
+        start
+    }
+
+    fn share(&self, context: &Context, cx: &Situation) -> Tokens {
+        if self.fraction <= 0.0 {
+            return Tokens::ZERO;
+        }
+        let whole = if self.is_of_history {
+            context.size().tokens
+        } else {
+            cx.window.effective()
+        };
+        whole.fraction(self.fraction).max(self.min).min(self.max)
+    }
+
+    /// What the window has left beside the fixed parts of a prompt and the summary. In a window
+    /// much smaller than the longest summary, most of it would stay empty: a quarter is enough.
+    fn room(&self, cx: &Situation) -> Tokens {
+        self.beside.map_or(Tokens::ZERO, |summary| {
+            let window = cx.window.tokens - cx.window.overflow_reserve;
+            window - cx.fixed.tokens - summary.min(Tokens(window.0 / 4))
+        })
+    }
+}
+
+/// Where the longest tail of at most so many tokens begins.
+fn newest_within(entries: &[Entry], budget: Tokens) -> usize {
+    let mut left = budget;
+    let mut start = entries.len();
+    while let Some(entry) = start.checked_sub(1).map(|at| &entries[at]) {
+        if entry.size.tokens > left {
+            break;
+        }
+        left = left - entry.size.tokens;
+        start -= 1;
+    }
+    start
+}
+
+/// What the user said, without tool results that came in the same message.
+fn without_results(entry: &Entry, cx: &Situation) -> Entry {
+    let is_said = |block: &ContentBlock| !matches!(block, ContentBlock::ToolResult(_));
+    only(entry, cx, is_said).unwrap_or_else(|| entry.clone())
+}
+
+/// The entry with only some of its blocks, or nothing if none of them is wanted.
+fn only(entry: &Entry, cx: &Situation, is_wanted: impl Fn(&ContentBlock) -> bool) -> Option<Entry> {
+    let blocks = entry.message.content();
+    let kept: Vec<ContentBlock> = blocks
+        .iter()
+        .filter(|block| is_wanted(block))
+        .cloned()
+        .collect();
+    if kept.is_empty() || kept.len() == blocks.len() {
+        return (!kept.is_empty()).then(|| entry.clone());
+    }
+    let origin = match &entry.origin {
+        Origin::Verbatim(at) | Origin::Edited { message: at, .. } => Origin::Restored(*at),
+        other => other.clone(),
+    };
+    let message =
+        Message::new(entry.message.role(), kept).with_tags(entry.message.tags.iter().copied());
+    Some(Entry::new(origin, Arc::new(message), &cx.counts))
+}
+
+/// The entry with the middle of its longest text cut out, within so many tokens but for the marker.
+fn shortened(entry: &Entry, budget: Tokens, cx: &Situation) -> Option<Entry> {
+    if budget == Tokens::ZERO {
+        return None;
+    }
+    let blocks = entry.message.content().iter().enumerate();
+    let texts = blocks.filter_map(|(at, block)| match block {
+        ContentBlock::Text(text) => Some((at, text)),
+        _ => None,
+    });
+    let (block, text) = texts.max_by_key(|(_, text)| text.len())?;
+    let others = entry.size.tokens - cx.counts.size(text).tokens;
+    if others >= budget {
+        return None;
+    }
+    let short = without_middle(text, budget - others, &**cx.counts.counter())?;
+    Some(entry.with_block_text(block, &short, &cx.counts))
+}

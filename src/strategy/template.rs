@@ -1,0 +1,339 @@
+//! Templates: what a summary is asked to hold, and how it is read from the answer.
+
+use std::sync::Arc;
+
+/// What a summary is asked to hold.
+#[derive(Debug)]
+pub(super) struct Template {
+    /// The word in `template = "…"`.
+    pub(super) name: &'static str,
+    body: &'static str,
+    /// What is asked of each part of a conversation, if the template makes a difference.
+    spans: Option<[&'static str; 3]>,
+    sections: &'static [&'static str],
+    markup: Markup,
+}
+
+/// Which part of a conversation is summarised.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Span {
+    /// All of it.
+    Full,
+    /// The recent part; what is older stays in front of the summary.
+    From,
+    /// The older part; what is newer stays behind the summary.
+    UpTo,
+}
+
+/// What stands around a summary in the answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Markup {
+    /// Nothing: the answer is the summary.
+    None,
+    /// `<analysis>`, which is dropped, and `<summary>`, of which the text is kept.
+    AnalysisAndSummary,
+    /// A scratchpad, which is dropped, and `<state_snapshot>`, which is kept as it is.
+    StateSnapshot,
+}
+
+/// The words that settings use.
+pub(super) const WORDS: &[&str] = &[
+    "continuity",
+    "five-points",
+    "nine-sections",
+    "checkpoint",
+    "task-tracking",
+    "state-snapshot",
+    "objective",
+    "plain",
+];
+
+static TEMPLATES: &[Template] = &[
+    Template {
+        name: "continuity",
+        body: include_str!("template/continuity.md"),
+        spans: None,
+        sections: &[
+            "Done so far",
+            "State of the work",
+            "Decisions and constraints",
+            "Next steps",
+        ],
+        markup: Markup::None,
+    },
+    Template {
+        name: "five-points",
+        body: include_str!("template/five-points.md"),
+        spans: None,
+        sections: &[
+            "Goal",
+            "Findings",
+            "Files changed",
+            "Remaining work",
+            "Constraints",
+        ],
+        markup: Markup::None,
+    },
+    Template {
+        name: "nine-sections",
+        body: include_str!("template/nine-sections.md"),
+        spans: Some([
+            include_str!("template/nine-sections.full.md"),
+            include_str!("template/nine-sections.from.md"),
+            include_str!("template/nine-sections.up-to.md"),
+        ]),
+        sections: &[
+            "Primary request and intent",
+            "Key technical concepts",
+            "Files and code sections",
+            "Errors and fixes",
+            "Problem solving",
+            "All user messages",
+            "Pending tasks",
+            "Current work",
+            "Optional next step",
+        ],
+        markup: Markup::AnalysisAndSummary,
+    },
+    Template {
+        name: "checkpoint",
+        body: include_str!("template/checkpoint.md"),
+        spans: None,
+        sections: &[
+            "Progress and decisions",
+            "Constraints and preferences",
+            "What remains",
+            "Critical data",
+        ],
+        markup: Markup::None,
+    },
+    Template {
+        name: "task-tracking",
+        body: include_str!("template/task-tracking.md"),
+        spans: None,
+        sections: &[
+            "User context",
+            "Task tracking",
+            "Completed",
+            "Pending",
+            "Current state",
+            "Code state",
+            "Tests",
+            "Changes",
+            "Dependencies",
+            "Version control",
+        ],
+        markup: Markup::None,
+    },
+    Template {
+        name: "state-snapshot",
+        body: include_str!("template/state-snapshot.md"),
+        spans: None,
+        sections: &[
+            "overall_goal",
+            "active_constraints",
+            "key_knowledge",
+            "artifact_trail",
+            "file_system_state",
+            "recent_actions",
+            "task_state",
+        ],
+        markup: Markup::StateSnapshot,
+    },
+    Template {
+        name: "objective",
+        body: include_str!("template/objective.md"),
+        spans: None,
+        sections: &[
+            "Objective",
+            "Important details",
+            "Work state",
+            "Next move",
+            "Relevant files",
+        ],
+        markup: Markup::None,
+    },
+    PLAIN,
+];
+
+const PLAIN: Template = Template {
+    name: "plain",
+    body: include_str!("template/plain.md"),
+    spans: None,
+    sections: &[],
+    markup: Markup::None,
+};
+
+const TEXT_ONLY: &str = include_str!("template/text-only.md");
+const TEXT_ONLY_CLOSING: &str = include_str!("template/text-only.closing.md");
+
+/// Asks for the same summary once more, checked.
+pub(super) const VERIFY: &str = include_str!("template/verify.md");
+
+/// Asks for an earlier summary to be continued.
+pub(super) const UPDATE: &str = include_str!("template/update.md");
+
+/// The template of that name; any other name is `plain`.
+pub(super) fn named(name: &str) -> &'static Template {
+    static DEFAULT: Template = PLAIN;
+    let found = TEMPLATES.iter().find(|template| template.name == name);
+    found.unwrap_or(&DEFAULT)
+}
+
+impl Template {
+    /// The headings of the summary of this part, in order.
+    pub(super) fn sections(&self, span: Span) -> Vec<String> {
+        let mut sections: Vec<String> = self.sections.iter().map(|&one| one.to_owned()).collect();
+        if let (Span::UpTo, Some(_), Some(last)) = (span, self.spans, sections.last_mut()) {
+            "Context for continuing work".clone_into(last);
+        }
+        sections
+    }
+
+    /// What the request opens with, before it says where the conversation stands; may be empty.
+    pub(super) fn opening(&self) -> &'static str {
+        match self.markup {
+            Markup::AnalysisAndSummary => TEXT_ONLY,
+            Markup::None | Markup::StateSnapshot => "",
+        }
+    }
+
+    /// What is asked of this part of a conversation.
+    pub(super) fn body(&self, span: Span) -> String {
+        let Some([full, from, up_to]) = self.spans else {
+            return self.body.trim_end().to_owned();
+        };
+        let parts = match span {
+            Span::Full => full,
+            Span::From => from,
+            Span::UpTo => up_to,
+        };
+        let (scope, last) = parts.split_once("---\n").unwrap_or((parts, ""));
+        let body = self.body.replace("{scope}", scope.trim_end());
+        body.replace("{last}", last.trim_end())
+            .trim_end()
+            .to_owned()
+    }
+
+    /// What the request closes with; may be empty.
+    pub(super) fn closing(&self) -> &'static str {
+        match self.markup {
+            Markup::AnalysisAndSummary => TEXT_ONLY_CLOSING,
+            Markup::None | Markup::StateSnapshot => "",
+        }
+    }
+
+    /// The summary in the answer; empty if the answer holds none.
+    ///
+    /// An answer without the markup that was asked for is taken as it is, and one that was cut
+    /// off inside its summary up to where it was cut off.
+    pub(super) fn summary_in(&self, answer: &Arc<str>) -> Arc<str> {
+        match self.markup {
+            Markup::None => answer.clone(),
+            Markup::AnalysisAndSummary => {
+                let text = without(answer, "analysis");
+                match between(&text, "summary") {
+                    Some("") => "".into(),
+                    Some(inner) => format!("Summary:\n{inner}").into(),
+                    None => text.trim().into(),
+                }
+            }
+            Markup::StateSnapshot => {
+                let text = without(answer, "scratchpad");
+                match between(&text, "state_snapshot") {
+                    Some("") => "".into(),
+                    Some(inner) => format!("<state_snapshot>\n{inner}\n</state_snapshot>").into(),
+                    None => text.trim().into(),
+                }
+            }
+        }
+    }
+}
+
+/// The text without its first element of this name. One that never ends takes all behind it.
+fn without(text: &str, name: &str) -> String {
+    let Some((before, rest)) = text.split_once(&format!("<{name}>")) else {
+        return text.to_owned();
+    };
+    let after = rest.split_once(&format!("</{name}>"));
+    format!("{before}{}", after.map_or("", |(_, after)| after))
+}
+
+/// What stands in the first element of this name, to the end of the text if it never ends.
+fn between<'t>(text: &'t str, name: &str) -> Option<&'t str> {
+    let (_, rest) = text.split_once(&format!("<{name}>"))?;
+    let inner = rest
+        .split_once(&format!("</{name}>"))
+        .map_or(rest, |(inner, _)| inner);
+    Some(inner.trim())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_word_names_a_template_and_every_template_has_a_word() {
+        let names: Vec<&str> = TEMPLATES.iter().map(|template| template.name).collect();
+        assert_eq!(names, WORDS);
+        for word in WORDS {
+            let body = named(word).body(Span::Full);
+            assert!(!body.is_empty() && !body.contains('{'), "{word}: {body}");
+        }
+    }
+
+    #[test]
+    fn the_nine_sections_end_as_their_span_asks() {
+        let template = named("nine-sections");
+        let last = |span| {
+            let sections = template.sections(span);
+            assert_eq!(sections.len(), 9);
+            let body = template.body(span);
+            let heading = format!("9. {}", sections[8]);
+            assert!(body.contains(&heading), "{body}");
+            sections[8].clone()
+        };
+        assert_eq!(last(Span::Full), "Optional next step");
+        assert_eq!(last(Span::From), "Optional next step");
+        assert_eq!(last(Span::UpTo), "Context for continuing work");
+        let scope = |span| template.body(span).lines().next().unwrap().to_owned();
+        assert_ne!(scope(Span::Full), scope(Span::From));
+        assert_ne!(scope(Span::From), scope(Span::UpTo));
+    }
+
+    #[test]
+    fn a_summary_is_read_out_of_its_markup() {
+        for (template, answer, summary) in [
+            (
+                "plain",
+                " <summary>as it is</summary> ",
+                " <summary>as it is</summary> ",
+            ),
+            (
+                "nine-sections",
+                "<analysis>\nfirst\n</analysis>\n\n<summary>\n1. All\n</summary>\n",
+                "Summary:\n1. All",
+            ),
+            ("nine-sections", "no tags at all\n", "no tags at all"),
+            ("nine-sections", "<analysis>only thoughts</analysis>\n", ""),
+            ("nine-sections", "<analysis>never ends", ""),
+            (
+                "nine-sections",
+                "<summary>cut off he",
+                "Summary:\ncut off he",
+            ),
+            ("nine-sections", "<summary> </summary>", ""),
+            (
+                "state-snapshot",
+                "<scratchpad>x</scratchpad><state_snapshot><task_state>y</task_state></state_snapshot>",
+                "<state_snapshot>\n<task_state>y</task_state>\n</state_snapshot>",
+            ),
+        ] {
+            assert_eq!(
+                &*named(template).summary_in(&answer.into()),
+                summary,
+                "{answer}"
+            );
+        }
+    }
+}
