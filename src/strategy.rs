@@ -28,6 +28,7 @@ pub mod stage;
 mod template;
 pub mod tools;
 pub mod trigger;
+mod written;
 
 pub use pipeline::Pipeline;
 pub use preset::StrategySpec;

@@ -9,6 +9,7 @@ pub mod drop_oldest;
 pub mod extract;
 pub mod normalize;
 pub mod offload_results;
+pub mod session_memory;
 pub mod snip;
 pub mod summarize;
 #[cfg(test)]
@@ -26,6 +27,7 @@ pub static STAGES: &[StageKind] = &[
     drop_oldest::KIND,
     extract::KIND,
     summarize::KIND,
+    session_memory::KIND,
     normalize::KIND,
 ];
 

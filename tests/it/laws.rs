@@ -185,24 +185,28 @@ fn on_trial() -> Vec<StrategySpec> {
             &format!("[[stage]]\nkind = 'drop_oldest'\nfit_fraction = 0.5\npin_first = {pinned}"),
         ));
     }
-    for (at, knobs) in [
-        "protect_tokens = 500\nmin_gain_tokens = 400\nmin_chars = 40",
-        "protect_turns = 1\nkeep_last = 4\nmin_chars = 40\nmode = 'cache_edit'",
-        "keep_last = 4\nevery = 3\nmin_chars = 30\nexcept_tools = ['class:edit', 'compact']",
-        "keep_last = 4\nmin_chars = 40\nguards.min_gain_tokens = 1_000",
+    for (at, stages) in [
+        // The results of one turn may be larger than what is protected.
+        "breaks = ['keeps_last_user_message']\n[[stage]]\nkind = 'clear_results'\nprotect_tokens = 500\nmin_gain_tokens = 400\nmin_chars = 40",
+        "[[stage]]\nkind = 'clear_results'\nprotect_turns = 1\nkeep_last = 4\nmin_chars = 40\nmode = 'cache_edit'",
+        "[[stage]]\nkind = 'clear_results'\nkeep_last = 4\nevery = 3\nmin_chars = 30\nexcept_tools = ['class:edit', 'compact']",
+        "[[stage]]\nkind = 'clear_results'\nkeep_last = 4\nmin_chars = 40\nguards.min_gain_tokens = 1_000",
     ]
     .iter()
     .enumerate()
     {
-        specs.push(own(
-            &format!("clear-{at}"),
-            &format!("[[stage]]\nkind = 'clear_results'\n{knobs}"),
-        ));
+        specs.push(own(&format!("clear-{at}"), stages));
     }
     specs.push(own(
         "dedupe",
         "breaks = ['keeps_last_user_message']\n[[stage]]\nkind = 'dedupe_reads'\nsupersede = true",
     ));
+    let memory = "[[stage]]\nkind = 'session_memory'\ninit_tokens = 500\nupdate_every_tokens = 400\nmin_tokens = 600\nreserve_tokens = 1_000";
+    specs.push(own(
+        "memory",
+        &format!("{memory}\nwhen = {{ tokens_over = 2_000 }}"),
+    ));
+    specs.push(own("memory-always", memory));
     for marks in ["[]", "['tool', 'tag', 'read_then_edited']"] {
         specs.push(own(
             &format!("snip-{}", marks.len()),

@@ -74,6 +74,8 @@ pub(super) struct Trial {
     stage: Box<dyn Stage>,
     pub(super) context: Context,
     pub(super) cx: Situation,
+    /// What failed after calls.
+    pub(super) failures: Vec<StageError>,
     next: usize,
     model: Canned,
 }
@@ -121,9 +123,26 @@ impl Trial {
             stage,
             context: Context::default(),
             cx,
+            failures: Vec::new(),
             next: 0,
             model: Canned::default(),
         }
+    }
+
+    /// The window is of so many tokens.
+    pub(super) fn within(mut self, tokens: u64) -> Self {
+        self.cx.window = Window::new(Tokens(tokens));
+        self
+    }
+
+    /// What the model answers next; `S`, where nothing is left.
+    pub(super) fn will_answer(&mut self, answer: Answer) {
+        self.model.answers.push_back(answer);
+    }
+
+    /// Requests so far.
+    pub(super) fn asked(&self) -> &[Request] {
+        &self.model.asked
     }
 
     /// Appends messages as replay does: past the stage's write-time work, and past its work after
@@ -142,14 +161,15 @@ impl Trial {
                 self.context.append(entry);
             }
             if is_answer {
-                self.after_call().unwrap();
+                let done = self.after_call();
+                self.failures.extend(done.err());
                 self.cx.call += 1;
             }
         }
     }
 
     /// The stage's work after a call.
-    pub(super) fn after_call(&mut self) -> Result<(), StageError> {
+    fn after_call(&mut self) -> Result<(), StageError> {
         let step = self.stage.after_call(&self.context, &self.cx);
         let patch = drive(step, &mut self.model)?;
         self.context.apply(patch.edits, &self.cx.counts).unwrap();

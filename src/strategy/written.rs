@@ -1,0 +1,18 @@
+//! What a model wrote, if it can stand for what it was to replace.
+
+use std::sync::Arc;
+
+use super::StageError;
+use crate::model::{Response, Stop};
+use crate::step::Answer;
+
+/// The text of an answer. A history is never replaced by anything else.
+pub(crate) fn text_of(answer: Answer) -> Result<Arc<str>, StageError> {
+    let Response { text, stop, .. } = answer?;
+    match stop {
+        Stop::ToolUse => Err(StageError::ToolCall),
+        Stop::Refusal => Err(StageError::Refused),
+        Stop::End | Stop::Length if text.trim().is_empty() => Err(StageError::EmptySummary),
+        Stop::End | Stop::Length => Ok(text),
+    }
+}
