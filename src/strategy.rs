@@ -18,6 +18,7 @@ pub mod control;
 pub mod cut;
 mod due;
 mod files;
+mod fit;
 pub mod guard;
 pub mod knob;
 pub mod law;

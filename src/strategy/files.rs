@@ -28,6 +28,9 @@ const PATH_KEYS: [&str; 10] = [
     "file",
 ];
 
+/// The keys under which products write what a file is to hold.
+const CONTENT_KEYS: [&str; 4] = ["content", "contents", "file_text", "new_content"];
+
 /// The lines of a patch that name a file it changes.
 const PATCH_LINES: [&str; 4] = [
     "*** Update File: ",
@@ -88,6 +91,17 @@ pub(crate) fn changed_by(tool: &ToolUse) -> Vec<String> {
         found.extend(path.map(|path| plain(path.trim())));
     }
     found
+}
+
+/// The file that the tool use writes as a whole, and what it holds from then on.
+pub(crate) fn written_by(tool: &ToolUse) -> Option<(String, String)> {
+    if !is_editor(tool) {
+        return None;
+    }
+    let input = tool.input.value();
+    let path = input.get(path_key(&input)?)?.as_str()?;
+    let content = CONTENT_KEYS.iter().find_map(|key| input.get(key)?.as_str());
+    Some((plain(path), content?.to_owned()))
 }
 
 fn is_editor(tool: &ToolUse) -> bool {
@@ -190,5 +204,18 @@ mod tests {
         ] {
             assert_eq!(changed_by(&tool(class, input)), files, "{input}");
         }
+    }
+
+    #[test]
+    fn only_a_whole_file_is_written() {
+        let write = tool(ToolClass::Write, r#"{"file_path":"a","content":"text"}"#);
+        assert_eq!(
+            written_by(&write),
+            Some(("a".to_owned(), "text".to_owned()))
+        );
+        let edit = tool(ToolClass::Edit, r#"{"file_path":"a","new_string":"text"}"#);
+        assert_eq!(written_by(&edit), None);
+        let read = tool(ToolClass::Read, r#"{"file_path":"a","content":"text"}"#);
+        assert_eq!(written_by(&read), None);
     }
 }

@@ -9,6 +9,7 @@ pub mod drop_oldest;
 pub mod extract;
 pub mod normalize;
 pub mod offload_results;
+pub mod restore;
 pub mod session_memory;
 pub mod snip;
 pub mod summarize;
@@ -28,6 +29,7 @@ pub static STAGES: &[StageKind] = &[
     extract::KIND,
     summarize::KIND,
     session_memory::KIND,
+    restore::KIND,
     normalize::KIND,
 ];
 

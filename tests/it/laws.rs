@@ -207,6 +207,11 @@ fn on_trial() -> Vec<StrategySpec> {
         &format!("{memory}\nwhen = {{ tokens_over = 2_000 }}"),
     ));
     specs.push(own("memory-always", memory));
+    // What is put back can be one thing too many again.
+    specs.push(own(
+        "restore",
+        "breaks = ['idempotent_at_rest']\n[[stage]]\nkind = 'drop_oldest'\nfit_fraction = 0.3\n[[stage]]\nkind = 'restore'\nmax_tokens_per_file = 300",
+    ));
     for marks in ["[]", "['tool', 'tag', 'read_then_edited']"] {
         specs.push(own(
             &format!("snip-{}", marks.len()),

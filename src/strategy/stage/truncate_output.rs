@@ -6,6 +6,7 @@ use crate::context::{CacheEffect, Context, Edit, Entry, Patch};
 use crate::session::{ContentBlock, Role, ToolResult, ToolUse};
 use crate::settings::SettingError;
 use crate::step::Step;
+use crate::strategy::fit;
 use crate::strategy::knob::{Default, Knob, KnobKind, KnobReader};
 use crate::strategy::law::Law;
 use crate::strategy::tools::Tools;
@@ -242,11 +243,10 @@ impl TruncateOutput {
         let tail = self.limit - head;
         let (head, tail) = match self.unit {
             Unit::Tokens => {
-                let start_of = |length| &text[..text.floor_char_boundary(length)];
-                let end_of = |length| &text[text.ceil_char_boundary(text.len() - length)..];
+                let within = |tokens: usize| Tokens(tokens as u64);
                 (
-                    longest(text.len(), head, counter, start_of).len(),
-                    text.len() - longest(text.len(), tail, counter, end_of).len(),
+                    fit::head(text, within(head), counter).len(),
+                    text.len() - fit::tail(text, within(tail), counter).len(),
                 )
             }
             Unit::Chars => (after_chars(text, head), after_chars(text, total - tail)),
@@ -308,31 +308,4 @@ fn after_chars(text: &str, chars: usize) -> usize {
 /// Where the first `lines` lines end, in bytes, their line feed included.
 fn after_lines(text: &str, lines: usize) -> usize {
     text.split_inclusive('\n').take(lines).map(str::len).sum()
-}
-
-/// The longest `part` of a text of `length` bytes (a head or a tail) within so many tokens.
-///
-/// Longer parts have more tokens, but for a few at the seams: the search is a bisection. It begins
-/// at four bytes to a token, so that of a huge text little more than what stays is ever counted.
-fn longest<'t>(
-    length: usize,
-    tokens: usize,
-    counter: &dyn TokenCounter,
-    part: impl Fn(usize) -> &'t str,
-) -> &'t str {
-    let (mut good, mut bad) = (0, length + 1);
-    let mut next = tokens.saturating_mul(4).clamp(1, length.max(1));
-    while good + 1 < bad {
-        if counter.count(part(next)).0 <= tokens as u64 {
-            good = next;
-        } else {
-            bad = next;
-        }
-        next = if bad > length {
-            good.saturating_mul(2).clamp(good + 1, length.max(good + 1))
-        } else {
-            good.midpoint(bad)
-        };
-    }
-    part(good)
 }

@@ -1,0 +1,543 @@
+//! After a compaction, what the agent still works with is put back: files, the task list, skills.
+//!
+//! What comes back is what the session last said: a file as it was read or written last, the task
+//! list as it was set last, a skill as it was loaded. Budgets keep the context from filling up
+//! again at once; their constants are Claude Code's.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::context::{Context, Edit, Entry, Origin, Patch};
+use crate::session::{Message, Role, Tag, ToolClass, ToolUse};
+use crate::settings::SettingError;
+use crate::step::Step;
+use crate::strategy::knob::{Default, Knob, KnobKind, KnobReader};
+use crate::strategy::law::Law;
+use crate::strategy::{Situation, Stage, StageError, StageKind, files, fit};
+use crate::units::Tokens;
+
+/// `kind = "restore"`.
+pub const KIND: StageKind = StageKind {
+    name: "restore",
+    description: "what a compaction took away is put back within budgets: files, the task list, \
+                  skills",
+    knobs: KNOBS,
+    breaks: &[Law::NeverLarger],
+    build,
+};
+
+const KNOBS: &[Knob] = &[
+    Knob {
+        name: "sources",
+        kind: KnobKind::Texts,
+        default: Default::Empty,
+        doc: "what is put back: `files` (of the tool classes read, edit and write), `todo` (of the \
+              class todo), `skills` (of the `skill_tools`); empty for all of them",
+    },
+    Knob {
+        name: "max_files",
+        kind: KnobKind::Whole(0, u64::MAX),
+        default: Default::Whole(5),
+        doc: "so many files at most, those that were used last",
+    },
+    Knob {
+        name: "max_tokens_per_file",
+        kind: KnobKind::Whole(0, u64::MAX),
+        default: Default::Whole(5_000),
+        doc: "of each file, and of the task list, so much of the beginning",
+    },
+    Knob {
+        name: "total_tokens",
+        kind: KnobKind::Whole(0, u64::MAX),
+        default: Default::Whole(50_000),
+        doc: "of all files together; one that does not fit any more is left out",
+    },
+    Knob {
+        name: "max_tokens_per_skill",
+        kind: KnobKind::Whole(0, u64::MAX),
+        default: Default::Whole(5_000),
+        doc: "of each skill so much of the beginning",
+    },
+    Knob {
+        name: "skills_total_tokens",
+        kind: KnobKind::Whole(0, u64::MAX),
+        default: Default::Whole(25_000),
+        doc: "of all skills together; one that does not fit any more is left out",
+    },
+    Knob {
+        name: "skill_tools",
+        kind: KnobKind::Texts,
+        default: Default::Empty,
+        doc: "the tools that load skills, case does not matter; empty for `skill`, `load_skill` \
+              and `activate_skill`",
+    },
+];
+
+/// The words of `sources`.
+const SOURCES: [&str; 3] = ["files", "todo", "skills"];
+
+const SKILL_TOOLS: [&str; 3] = ["skill", "load_skill", "activate_skill"];
+
+fn build(knobs: &mut KnobReader<'_>) -> Result<Box<dyn Stage>, SettingError> {
+    let sources = knobs.texts("sources")?;
+    if let Some(unknown) = sources.iter().find(|it| !SOURCES.contains(&it.as_str())) {
+        let problem = format!(
+            "names `{unknown}`: it must be of `{}`",
+            SOURCES.join("`, `")
+        );
+        return Err(knobs.wrong("sources", &problem));
+    }
+    let mut skill_tools = knobs.texts("skill_tools")?;
+    if skill_tools.is_empty() {
+        skill_tools = SKILL_TOOLS.map(str::to_owned).to_vec();
+    }
+    let has = |source: &str| sources.is_empty() || sources.iter().any(|it| it == source);
+    let max_per_file = knobs.tokens("max_tokens_per_file")?;
+    Ok(Box::new(Restore {
+        files: Budget {
+            max_items: if has("files") {
+                knobs.count("max_files")?
+            } else {
+                0
+            },
+            max_each: max_per_file,
+            total: knobs.tokens("total_tokens")?,
+        },
+        todo: Budget {
+            max_items: usize::from(has("todo")),
+            max_each: max_per_file,
+            total: max_per_file,
+        },
+        skills: Budget {
+            max_items: if has("skills") { usize::MAX } else { 0 },
+            max_each: knobs.tokens("max_tokens_per_skill")?,
+            total: knobs.tokens("skills_total_tokens")?,
+        },
+        skill_tools,
+        asked: BTreeMap::new(),
+        known: BTreeMap::new(),
+        uses: 0,
+        replacements: 0,
+    }))
+}
+
+#[derive(Debug)]
+struct Restore {
+    files: Budget,
+    todo: Budget,
+    skills: Budget,
+    skill_tools: Vec<String>,
+    /// Tool uses that nobody has answered yet, and where they are.
+    asked: BTreeMap<Arc<str>, (ToolUse, Place)>,
+    /// What can be put back, as it was last.
+    known: BTreeMap<What, Known>,
+    /// Counts what was used, to tell what was used last.
+    uses: u64,
+    /// [`Context::replacements`] when the stage looked last: what was never replaced is there.
+    replacements: u64,
+}
+
+/// How much is put back of one kind of thing.
+#[derive(Debug)]
+struct Budget {
+    max_items: usize,
+    max_each: Tokens,
+    total: Tokens,
+}
+
+/// A thing that can be put back.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum What {
+    File(String),
+    Todo,
+    /// By the tool's arguments.
+    Skill(String),
+}
+
+/// A block of a message of the session.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    message: usize,
+    block: usize,
+}
+
+/// A thing as it was last.
+#[derive(Debug)]
+struct Known {
+    text: Arc<str>,
+    /// Where the session says so.
+    place: Place,
+    /// A file was changed since.
+    is_changed: bool,
+    /// When it was used last.
+    used: u64,
+}
+
+impl Stage for Restore {
+    fn plan<'a>(
+        &'a mut self,
+        context: &Context,
+        cx: &'a Situation,
+    ) -> Step<'a, Result<Patch, StageError>> {
+        if self.replacements == context.replacements() {
+            return Step::Done(Ok(Patch::default()));
+        }
+        self.replacements = context.replacements();
+        let there = There::new(context);
+        let is_file = |what: &What| matches!(what, What::File(_));
+        let is_todo = |what: &What| matches!(what, What::Todo);
+        let is_skill = |what: &What| matches!(what, What::Skill(_));
+        let mut with = self.restored(&self.files, is_file, &there, cx);
+        with.extend(self.restored(&self.todo, is_todo, &there, cx));
+        with.extend(self.restored(&self.skills, is_skill, &there, cx));
+        if with.is_empty() {
+            return Step::Done(Ok(Patch::default()));
+        }
+        let end = context.entries().len();
+        Step::Done(Ok(Patch {
+            reason: format!("{} things put back", with.len()),
+            edits: vec![Edit::Replace {
+                entries: end..end,
+                with,
+            }],
+            saved: Vec::new(),
+        }))
+    }
+
+    fn on_append(&mut self, entry: &Entry, _: &Situation) -> Result<Patch, StageError> {
+        let (Origin::Verbatim(message) | Origin::Edited { message, .. }) = entry.origin else {
+            return Ok(Patch::default());
+        };
+        for (block, tool) in entry.message.tool_uses() {
+            let place = Place { message, block };
+            // What is read, written or loaded has to succeed first; a list is as it is set.
+            if tool.class == ToolClass::Todo && sets_list(tool) {
+                self.note(What::Todo, tool.input.as_str().into(), place);
+            }
+            self.asked.insert(tool.id.clone(), (tool.clone(), place));
+        }
+        for (block, result) in entry.message.tool_results() {
+            if let Some((tool, asked)) = self.asked.remove(&result.tool_use_id)
+                && !result.is_error
+            {
+                let text = &entry.message.model_text()[block];
+                self.answered(&tool, asked, text, Place { message, block });
+            }
+        }
+        Ok(Patch::default())
+    }
+}
+
+impl Restore {
+    fn answered(&mut self, tool: &ToolUse, asked: Place, text: &Arc<str>, place: Place) {
+        let is_skill = |name: &String| tool.name.eq_ignore_ascii_case(name);
+        if let Some((path, content)) = files::written_by(tool) {
+            self.note(What::File(path), content.into(), asked);
+        } else if let Some(view) = files::view_of(tool) {
+            self.note(What::File(view.path), text.clone(), place);
+        } else if tool.class == ToolClass::Todo && !sets_list(tool) {
+            self.note(What::Todo, text.clone(), place);
+        } else if self.skill_tools.iter().any(is_skill) {
+            let what = What::Skill(tool.input.as_str().to_owned());
+            self.note(what, text.clone(), place);
+        } else {
+            for path in files::changed_by(tool) {
+                self.uses += 1;
+                if let Some(known) = self.known.get_mut(&What::File(path)) {
+                    known.is_changed = true;
+                    known.used = self.uses;
+                }
+            }
+        }
+    }
+
+    fn note(&mut self, what: What, text: Arc<str>, place: Place) {
+        self.uses += 1;
+        let known = Known {
+            text,
+            place,
+            is_changed: false,
+            used: self.uses,
+        };
+        self.known.insert(what, known);
+    }
+
+    /// The things of one kind that are gone, the one that was used last first. What was put back
+    /// before takes its part of the budget.
+    fn restored(
+        &self,
+        budget: &Budget,
+        is_wanted: impl Fn(&What) -> bool,
+        there: &There<'_>,
+        cx: &Situation,
+    ) -> Vec<Entry> {
+        let mut gone: Vec<(&What, &Known)> = self
+            .known
+            .iter()
+            .filter(|(what, known)| is_wanted(what) && !there.holds(known))
+            .collect();
+        gone.sort_by_key(|(_, known)| std::cmp::Reverse(known.used));
+        let mut total = Tokens::ZERO;
+        let mut entries = Vec::new();
+        for (what, known) in gone.into_iter().take(budget.max_items) {
+            if let Some(size) = there.put_back(what, known) {
+                total += size;
+                continue;
+            }
+            let text = known.shown(what, budget.max_each, cx);
+            let message = Message::text(Role::User, text).with_tags([Tag::Meta]);
+            let origin = Origin::Restored(known.place.message);
+            let entry = Entry::new(origin, Arc::new(message), &cx.counts);
+            if total + entry.size.tokens <= budget.total {
+                total += entry.size.tokens;
+                entries.push(entry);
+            }
+        }
+        entries
+    }
+}
+
+/// Whether a task-list tool sets the list; one without arguments asks for it.
+fn sets_list(tool: &ToolUse) -> bool {
+    !matches!(tool.input.as_str(), "{}" | "null" | "\"\"")
+}
+
+impl What {
+    /// The first line of what is put back.
+    fn heading(&self) -> String {
+        match self {
+            Self::File(path) => format!("[Put back: file {path}]"),
+            Self::Todo => "[Put back: task list]".to_owned(),
+            Self::Skill(input) => format!("[Put back: skill {input}]"),
+        }
+    }
+}
+
+impl Known {
+    /// As it is put back: within so many tokens, the heading included.
+    fn shown(&self, what: &What, tokens: Tokens, cx: &Situation) -> String {
+        let counter = &**cx.counts.counter();
+        let mut text = what.heading() + "\n";
+        if self.is_changed {
+            text.push_str(CHANGED);
+        }
+        let room = tokens - counter.count(&text);
+        if cx.counts.size(&self.text).tokens <= room {
+            text.push_str(&self.text);
+        } else {
+            let room = room - counter.count(CUT);
+            text.push_str(fit::head(&self.text, room, counter));
+            text.push_str(CUT);
+        }
+        text
+    }
+}
+
+const CHANGED: &str = "[It was changed after this.]\n";
+
+const CUT: &str = "\n[…]";
+
+/// What the context holds, to tell what is gone.
+struct There<'c> {
+    /// By message of the session, the entry that is it.
+    messages: BTreeMap<usize, &'c Entry>,
+    /// Sizes of what was put back before, by message and first line.
+    restored: BTreeMap<(usize, &'c str), Tokens>,
+}
+
+impl<'c> There<'c> {
+    fn new(context: &'c Context) -> Self {
+        let mut there = Self {
+            messages: BTreeMap::new(),
+            restored: BTreeMap::new(),
+        };
+        for entry in context.entries() {
+            match entry.origin {
+                Origin::Verbatim(at) | Origin::Edited { message: at, .. } => {
+                    there.messages.insert(at, entry);
+                }
+                Origin::Restored(at) => {
+                    let texts = entry.message.model_text().first();
+                    let line = texts
+                        .and_then(|text| text.lines().next())
+                        .unwrap_or_default();
+                    there.restored.insert((at, line), entry.size.tokens);
+                }
+                Origin::Derived(_) | Origin::Authored => {}
+            }
+        }
+        there
+    }
+
+    fn holds(&self, known: &Known) -> bool {
+        let Place { message, block } = known.place;
+        let stands = |entry: &&Entry| {
+            entry.is_verbatim(block) || entry.message.model_text().get(block) == Some(&known.text)
+        };
+        self.messages.get(&message).is_some_and(stands)
+    }
+
+    fn put_back(&self, what: &What, known: &Known) -> Option<Tokens> {
+        let key = (known.place.message, &*what.heading());
+        self.restored.get(&key).copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::strategy::stage::trial::{Trial, answers, asks, build, fails, said, typed};
+
+    fn round(id: &str, tool: &str, input: &str, result: &str) -> [Message; 2] {
+        [asks(&[(id, tool, input)]), answers(&[(id, result)])]
+    }
+
+    fn read(id: &str, path: &str, result: &str) -> [Message; 2] {
+        round(id, "Read", &format!(r#"{{"file_path":"{path}"}}"#), result)
+    }
+
+    /// What is put back once all but the last message has made way.
+    fn put_back(knobs: &str, rounds: &[[Message; 2]]) -> Vec<String> {
+        let mut trial = Trial::new(&KIND, knobs);
+        trial.append([typed("go")]);
+        for round in rounds {
+            trial.append(round.clone());
+        }
+        trial.append([said("ok"), typed("go on")]);
+        assert_eq!(trial.fire().unwrap(), None, "nothing is gone yet");
+        let end = trial.context.entries().len() - 1;
+        trial.replace(0..end, "summary");
+        trial.fire().unwrap();
+        let texts = trial.texts();
+        assert_eq!(texts[..2], ["summary", "go on"]);
+        let found = texts[2..].iter().map(|&text| text.to_owned()).collect();
+        // It is there now.
+        trial.replace(0..1, "another summary");
+        assert_eq!(trial.fire().unwrap(), None);
+        found
+    }
+
+    #[track_caller]
+    fn check(knobs: &str, rounds: &[[Message; 2]], expected: &[&str]) {
+        assert_eq!(put_back(knobs, rounds), expected, "{knobs}");
+    }
+
+    #[test]
+    fn files_come_back_as_they_were_used_last() {
+        let three = [
+            read("1", "a", "AAA"),
+            read("2", "b", "BBB"),
+            read("3", "a", "AA2"),
+        ];
+        let (a, b) = ("[Put back: file a]\nAA2", "[Put back: file b]\nBBB");
+        check("", &three, &[a, b]);
+        check("max_files = 1", &three, &[a]);
+        check("sources = ['todo', 'skills']", &three, &[]);
+        let edit = round("e", "Edit", r#"{"file_path":"b"}"#, "done");
+        let [older, of_b, newer] = three;
+        let changed = "[Put back: file b]\n[It was changed after this.]\nBBB";
+        check(
+            "",
+            &[older, of_b, newer.clone(), edit.clone()],
+            &[changed, a],
+        );
+        // What is written is known as a whole, and what failed is not.
+        let write = round("w", "Write", r#"{"file_path":"b","content":"NEW"}"#, "done");
+        check("", &[edit, write], &["[Put back: file b]\nNEW"]);
+        let failed = [
+            asks(&[("f", "Read", r#"{"file_path":"c"}"#)]),
+            fails("f", "no"),
+        ];
+        check("", &[newer, failed], &[a]);
+    }
+
+    #[test]
+    fn budgets_hold_for_each_and_for_all() {
+        let long = "x".repeat(400);
+        let files = [
+            read("1", "a", &long),
+            read("2", "b", "short"),
+            read("3", "c", &long),
+        ];
+        // 25 tokens: five for the heading, one for the mark, nineteen times four characters.
+        let cut = |path: &str| format!("[Put back: file {path}]\n{}\n[…]", "x".repeat(76));
+        let b = "[Put back: file b]\nshort";
+        let each = "max_tokens_per_file = 25";
+        check(each, &files, &[&cut("c"), b, &cut("a")]);
+        // 25 and 6; the third does not fit, and would.
+        check(
+            &format!("{each}\ntotal_tokens = 55"),
+            &files,
+            &[&cut("c"), b],
+        );
+        check(
+            &format!("{each}\ntotal_tokens = 56"),
+            &files,
+            &[&cut("c"), b, &cut("a")],
+        );
+        check(&format!("{each}\ntotal_tokens = 24"), &files, &[b]);
+    }
+
+    #[test]
+    fn the_task_list_and_skills_come_back_too() {
+        let rounds = [
+            round("1", "TodoWrite", r#"{"todos":["old"]}"#, "ok"),
+            round("2", "TodoWrite", r#"{"todos":["new"]}"#, "ok"),
+            round("3", "Skill", r#"{"skill":"release"}"#, "How to release."),
+            round("4", "load_skill", r#"{"name":"review"}"#, "How to review."),
+            read("5", "a", "AAA"),
+        ];
+        let file = "[Put back: file a]\nAAA";
+        let list = "[Put back: task list]\n{\"todos\":[\"new\"]}";
+        let release = "[Put back: skill {\"skill\":\"release\"}]\nHow to release.";
+        let review = "[Put back: skill {\"name\":\"review\"}]\nHow to review.";
+        check("", &rounds, &[file, list, review, release]);
+        check("sources = ['todo']", &rounds, &[list]);
+        check(
+            "sources = ['skills']\nskills_total_tokens = 20",
+            &rounds,
+            &[review],
+        );
+        check(
+            "sources = ['skills']\nskill_tools = ['SKILL']",
+            &rounds,
+            &[release],
+        );
+        let asked = round("6", "TodoRead", "{}", "1. new");
+        check(
+            "sources = ['todo']",
+            &[rounds[0].clone(), asked],
+            &["[Put back: task list]\n1. new"],
+        );
+    }
+
+    #[test]
+    fn what_is_still_there_is_not_put_back() {
+        let mut trial = Trial::new(&KIND, "");
+        trial.append([typed("go")]);
+        trial.append(read("1", "a", "AAA"));
+        trial.append(read("2", "b", "BBB"));
+        trial.replace(0..3, "summary");
+        assert_eq!(trial.fire().unwrap().unwrap(), "1 things put back");
+        assert_eq!(trial.texts()[3], "[Put back: file a]\nAAA");
+        assert_eq!(trial.context.entries()[3].origin, Origin::Restored(2));
+        // Read again, and gone again: what was put back is out of date.
+        trial.append(read("3", "a", "AA2"));
+        trial.replace(0..1, "another summary");
+        assert_eq!(trial.fire().unwrap(), None);
+        let end = trial.context.entries().len();
+        trial.replace(end - 1..end, "a last one");
+        assert_eq!(trial.fire().unwrap().unwrap(), "1 things put back");
+        assert_eq!(*trial.texts().last().unwrap(), "[Put back: file a]\nAA2");
+    }
+
+    #[test]
+    fn an_unknown_source_is_refused() {
+        let error = build(&KIND, "sources = ['plans']").unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "`own.toml`: line 1: `restore.sources` names `plans`: it must be of `files`, `todo`, \
+             `skills`"
+        );
+    }
+}
