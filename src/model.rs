@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::session::{Message, ToolSchema};
 use crate::units::{Tokens, Usage};
 
+pub mod fault;
 pub mod offline;
 pub mod scripted;
 

@@ -73,6 +73,9 @@ pub struct Manifest {
     pub strategies: Vec<StrategyEntry>,
     /// Repeats of each cell.
     pub repeats: u32,
+    /// What goes wrong on purpose, in words; nothing where nothing does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub faults: Option<String>,
 }
 
 /// A model in the manifest.
@@ -165,7 +168,7 @@ pub struct CellRecord {
     pub fixed_tokens: Tokens,
     /// Size of each prompt that was sent.
     pub prompt_tokens: Vec<Tokens>,
-    /// Requests that the strategy made.
+    /// Requests that the strategy made, and attempts at the agent's own calls that failed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub model_calls: Vec<ModelCall>,
     /// Patches that were applied.
@@ -180,6 +183,9 @@ pub struct CellRecord {
     /// Calls at which the prompt was refused as too long, recovered or not.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub overflows: Vec<usize>,
+    /// What went wrong on purpose.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub faults: Vec<FaultEvent>,
     /// What the agent's own tool calls needed, per call.
     pub action_support: ActionSupport,
     /// Probe items, by call and probe; those after a death are there, and lost.
@@ -226,12 +232,15 @@ impl std::fmt::Display for CellKey {
 pub enum End {
     /// Every call was sent.
     Completed,
-    /// A prompt was too long, and no recovery made it fit: this call was never answered.
+    /// This call was never answered.
     Died {
         /// The call.
         call: usize,
         /// The prompt's size.
         prompt: Tokens,
+        /// Why not.
+        #[serde(default, skip_serializing_if = "DeathCause::is_overflow")]
+        cause: DeathCause,
     },
     /// The strategy failed.
     Failed {
@@ -242,7 +251,36 @@ pub enum End {
     },
 }
 
-/// A request that a strategy made.
+/// Why a call was never answered.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DeathCause {
+    /// The prompt was too long, and no recovery made it fit.
+    #[default]
+    Overflow,
+    /// The provider failed, however often the prompt was sent.
+    Unanswered,
+}
+
+impl DeathCause {
+    /// Whether it is the one that older records do not name.
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
+    fn is_overflow(&self) -> bool {
+        *self == Self::Overflow
+    }
+}
+
+/// Something that went wrong on purpose.
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FaultEvent {
+    /// At this call of the agent.
+    pub call: usize,
+    /// The fault's name in the scenario.
+    pub fault: String,
+}
+
+/// A request that a strategy made, or an attempt at the agent's own call that failed.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ModelCall {

@@ -14,116 +14,32 @@ use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::context::{Applied, Context, Entry, Origin};
+use crate::context::{Applied, Context, Entry};
 use crate::model::Model;
-use crate::needles::NeedlesError;
-use crate::probe::{Item, Probe};
+use crate::probe::Item;
 use crate::record::{
-    ActionSupport, AnswerRecord, Arm, CellRecord, CompactionEvent, End, FailureEvent,
+    ActionSupport, AnswerRecord, Arm, CellRecord, CompactionEvent, DeathCause, End, FailureEvent,
 };
-use crate::session::wire::Provider;
-use crate::session::{Message, RecordedCompaction, Session, Tag, ToolSchema};
+use crate::session::{Message, Tag};
 use crate::step::drive;
 use crate::strategy::situation::{Overflow, Situation};
 use crate::strategy::{Compacted, Recovery, StageFailure, Strategy};
-use crate::tokens::{CountedTexts, Size};
+use crate::tokens::Size;
 use crate::units::{Timestamp, Tokens, Usage};
 use crate::window::Window;
 
+mod faults;
 mod meter;
 pub mod observe;
+mod prepared;
 mod reader;
 
+use faults::Weather;
 use meter::Meter;
 use observe::survival::attach_answers;
 use observe::{CallView, Observer};
 
-/// A session made ready for replay: counted once, shared by all its cells.
-#[derive(Debug)]
-pub struct PreparedSession {
-    session: Arc<Session>,
-    counts: Arc<CountedTexts>,
-    entries: Vec<Entry>,
-    fixed: Size,
-    tools: Arc<[ToolSchema]>,
-    compactions: Vec<Arc<RecordedCompaction>>,
-    watched: observe::Watched,
-}
-
-impl PreparedSession {
-    /// Counts all texts of the session in parallel, and makes everything that its cells share.
-    pub fn new(
-        session: Arc<Session>,
-        counts: Arc<CountedTexts>,
-        probes: Vec<Probe>,
-    ) -> Result<Self, NeedlesError> {
-        counts.preload(session.texts());
-        let entries: Vec<Entry> = session
-            .messages()
-            .iter()
-            .enumerate()
-            .map(|(at, message)| Entry::new(Origin::Verbatim(at), message.clone(), &counts))
-            .collect();
-        let tools = session.tools().iter().map(ToolSchema::text);
-        let fixed = tools
-            .map(|tool| counts.schema(tool))
-            .chain(session.system().map(|text| counts.size(text)))
-            .sum();
-        let compactions = session
-            .compactions()
-            .iter()
-            .cloned()
-            .map(Arc::new)
-            .collect();
-        Ok(Self {
-            tools: session.tools().into(),
-            compactions,
-            watched: observe::Watched::new(&session, probes)?,
-            session,
-            counts,
-            entries,
-            fixed,
-        })
-    }
-
-    /// The same, with prompts checked by the rules of this provider instead of Anthropic's.
-    #[must_use]
-    pub fn sent_to(mut self, provider: Provider) -> Self {
-        self.watched.provider = provider;
-        self
-    }
-
-    /// The session.
-    pub fn session(&self) -> &Arc<Session> {
-        &self.session
-    }
-
-    /// The probes that are asked of it.
-    pub fn probes(&self) -> &[Probe] {
-        self.watched.probes()
-    }
-
-    /// The sizes of all texts.
-    pub fn counts(&self) -> &Arc<CountedTexts> {
-        &self.counts
-    }
-
-    /// Size of system prompt and tool definitions.
-    pub fn fixed(&self) -> Size {
-        self.fixed
-    }
-
-    /// Size of the full history: system prompt, tool definitions, all messages.
-    pub fn full_size(&self) -> Size {
-        self.fixed + self.entries.iter().map(|entry| entry.size).sum()
-    }
-
-    /// Size of the largest prompt of the full history: that of the last call.
-    pub fn largest_prompt(&self) -> Size {
-        let end = self.session.calls().last().copied().unwrap_or(0);
-        self.fixed + self.entries[..end].iter().map(|entry| entry.size).sum()
-    }
-}
+pub use prepared::PreparedSession;
 
 /// The models a cell may ask.
 #[derive(Debug, Clone)]
@@ -194,7 +110,8 @@ impl Replay {
         models: &Models,
         error: &dyn Error,
     ) -> Self {
-        let cell = Cell::new(prepared, models, &NoClock, Vec::new());
+        let weather = Weather::new(Arc::default(), prepared.session.id(), name.repeat);
+        let cell = Cell::new(prepared, models, &NoClock, Vec::new(), weather);
         cell.finish(name, Arm::Strategy, failed(0, error), None)
     }
 }
@@ -220,7 +137,12 @@ pub fn replay_observed(
     clock: &dyn CpuClock,
     observers: Vec<Box<dyn Observer>>,
 ) -> Replay {
-    let mut cell = Cell::new(prepared, models, clock, observers);
+    let faults = match replayed {
+        Replayed::Strategy(..) => prepared.faults.clone(),
+        Replayed::Full | Replayed::Empty => Arc::default(),
+    };
+    let weather = Weather::new(faults, prepared.session.id(), name.repeat);
+    let mut cell = Cell::new(prepared, models, clock, observers, weather);
     let (arm, end, window) = match replayed {
         Replayed::Full => (Arm::Reference, cell.run(None), None),
         Replayed::Empty => (Arm::Floor, cell.run_empty(), None),
@@ -260,10 +182,11 @@ impl<'a> Cell<'a> {
         models: &'a Models,
         clock: &'a dyn CpuClock,
         observers: Vec<Box<dyn Observer>>,
+        weather: Weather,
     ) -> Self {
         Self {
             prepared,
-            meter: Meter::new(models, &prepared.counts, clock),
+            meter: Meter::new(models, &prepared.counts, clock, weather),
             models,
             clock,
             observers,
@@ -296,7 +219,7 @@ impl<'a> Cell<'a> {
             }
             cx.appended = self.appended;
             if let Some((strategy, window)) = &mut arranged {
-                let context = std::mem::take(&mut self.context);
+                let context = self.lend();
                 let compacted =
                     self.timed(|meter| drive(strategy.before_call(context, &cx), meter));
                 if let Err(end) = self.take_back(compacted, call) {
@@ -304,6 +227,16 @@ impl<'a> Cell<'a> {
                 }
                 if let Err(end) = self.fit(&mut **strategy, *window, &mut cx) {
                     return end;
+                }
+                let prompt = cx.prompt(&self.context).tokens;
+                let response = prepared.entries[before].size.tokens;
+                if !self.meter.send_agent(prompt, response) {
+                    let cause = DeathCause::Unanswered;
+                    return End::Died {
+                        call,
+                        prompt,
+                        cause,
+                    };
                 }
             }
             self.sent(call, before);
@@ -319,7 +252,7 @@ impl<'a> Cell<'a> {
                 return end;
             }
             if let Some((strategy, _)) = &mut arranged {
-                let context = std::mem::take(&mut self.context);
+                let context = self.lend();
                 let compacted = self.timed(|meter| drive(strategy.after_call(context, &cx), meter));
                 if let Err(end) = self.take_back(compacted, call) {
                     return end;
@@ -427,6 +360,12 @@ impl<'a> Cell<'a> {
         done
     }
 
+    /// Hands the context to the strategy.
+    fn lend(&mut self) -> Context {
+        self.meter.stand_before(self.context.size());
+        std::mem::take(&mut self.context)
+    }
+
     /// Takes a context back from the strategy, with what was done to it.
     fn take_back(&mut self, compacted: Compacted, call: usize) -> Result<(), End> {
         self.note(&compacted.applied, &compacted.failures, call);
@@ -465,9 +404,11 @@ impl<'a> Cell<'a> {
         cx: &mut Situation,
     ) -> Result<(), End> {
         let mut attempt = 0;
+        let mut is_struck = self.meter.refuses_prompt();
         loop {
             let prompt = cx.prompt(&self.context).tokens;
-            if !window.overflows(prompt) {
+            // What a fault refuses is refused once: the shorter prompt only has to fit.
+            if !std::mem::take(&mut is_struck) && !window.overflows(prompt) {
                 cx.overflow = None;
                 return Ok(());
             }
@@ -475,7 +416,7 @@ impl<'a> Cell<'a> {
                 self.overflows.push(cx.call);
             }
             cx.overflow = Some(Overflow { prompt, attempt });
-            let context = std::mem::take(&mut self.context);
+            let context = self.lend();
             let given_up = match self.timed(|meter| drive(strategy.on_overflow(context, cx), meter))
             {
                 Recovery::Retry(compacted) => {
@@ -490,7 +431,12 @@ impl<'a> Cell<'a> {
             };
             if given_up {
                 let call = cx.call;
-                return Err(End::Died { call, prompt });
+                let cause = DeathCause::Overflow;
+                return Err(End::Died {
+                    call,
+                    prompt,
+                    cause,
+                });
             }
             attempt += 1;
         }
@@ -529,6 +475,7 @@ impl<'a> Cell<'a> {
 
     fn finish(self, name: CellName, arm: Arm, end: End, window: Option<Window>) -> Replay {
         let prepared = self.prepared;
+        let (model_calls, faults) = self.meter.into_log();
         let mut record = CellRecord {
             session: prepared.session.id().to_owned(),
             strategy: name.strategy,
@@ -540,11 +487,12 @@ impl<'a> Cell<'a> {
             window,
             fixed_tokens: prepared.fixed.tokens,
             prompt_tokens: self.prompt_tokens,
-            model_calls: self.meter.into_log(),
+            model_calls,
             compactions: self.compactions,
             failures: self.failures,
             violations: Vec::new(),
             overflows: self.overflows,
+            faults,
             action_support: ActionSupport::default(),
             probes: Vec::new(),
             counter_error: None,

@@ -275,6 +275,7 @@ fn manifest_of(scenario: &Scenario, sessions: Vec<SessionEntry>) -> Manifest {
             })
             .collect(),
         repeats: scenario.repeats,
+        faults: (!scenario.faults.is_empty()).then(|| scenario.faults.to_string()),
     };
     let bytes = serde_json::to_vec(&manifest).unwrap_or_default();
     let exact = format!(
@@ -451,7 +452,8 @@ fn run_cell<'a>(
             loaded.counts.clone(),
             loaded.probes.clone(),
         )?
-        .sent_to(plan.scenario.provider);
+        .sent_to(plan.scenario.provider)
+        .with_faults(Arc::new(plan.scenario.faults.clone()));
         Ok((prepared, models_of(&plan.scenario, loaded)))
     });
     let (prepared, models) = made.as_ref().map_err(Unrun::Needles)?;

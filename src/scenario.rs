@@ -6,6 +6,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use crate::model::fault::Faults;
 use crate::session::synthetic::{FAMILIES, Length, Recipe};
 use crate::session::wire::Provider;
 use crate::settings::{Place, Reader, Setting, SettingError, Table, Value, with_suggestion};
@@ -14,6 +15,8 @@ use crate::strategy::trigger::{Condition, Trigger};
 use crate::tokens::COUNTERS;
 use crate::units::{Tokens, is_valid_id};
 use crate::window::Window;
+
+mod faults;
 
 /// The scenario that runs when none is named.
 pub const QUICK_START: &str = include_str!("../scenarios/quick-start.toml");
@@ -43,6 +46,8 @@ pub struct Scenario {
     pub strategies: Vec<StrategySpec>,
     /// Whether probes are asked of a reader; survival is measured all the same.
     pub reader: ReaderSetting,
+    /// What goes wrong on purpose.
+    pub faults: Faults,
 }
 
 /// How large the window is.
@@ -141,6 +146,7 @@ impl Scenario {
         let repeats = small(reader.whole("repeats", 1, 1_000)?.unwrap_or(1));
         let (window, trigger) = read_window(reader.table("window")?)?;
         let reader_setting = read_models(reader.table("models")?)?;
+        let faults = faults::read(reader.table("faults")?)?;
         let mut sessions = Vec::new();
         for table in reader.tables("sessions")? {
             read_sessions(table, folder, &mut sessions)?;
@@ -183,6 +189,7 @@ impl Scenario {
             sessions,
             strategies,
             reader: reader_setting,
+            faults,
         })
     }
 }

@@ -129,7 +129,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
 /// The call was never sent.
 fn early(name: &str, at: usize, end: &End, window: Window) -> Stop {
     match end {
-        End::Died { call, prompt } => Stop::new(
+        End::Died { call, prompt, .. } => Stop::new(
             Exit::NothingSelected,
             format!(
                 "under `{name}` call {at} is never sent: the session dies at call {call}, with a \

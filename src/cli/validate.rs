@@ -22,6 +22,9 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         "  counter {}, window {}, seed {}",
         scenario.counter, scenario.window, scenario.seed
     )?;
+    if !scenario.faults.is_empty() {
+        writeln!(text, "  faults: {}", scenario.faults)?;
+    }
     writeln!(text, "  {} sessions", scenario.sessions.len())?;
     for source in &scenario.sessions {
         match source {

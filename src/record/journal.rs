@@ -384,6 +384,7 @@ mod tests {
             sessions: Vec::new(),
             strategies: Vec::new(),
             repeats: 1,
+            faults: None,
         }
     }
 
@@ -404,6 +405,7 @@ mod tests {
             failures: Vec::new(),
             violations: Vec::new(),
             overflows: Vec::new(),
+            faults: Vec::new(),
             action_support: ActionSupport::default(),
             probes: Vec::new(),
             counter_error: None,

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::faults::{self, Weather};
 use super::{CpuClock, Models};
 use crate::model::{CallFailure, Model, Purpose, Request, Response};
-use crate::record::ModelCall;
+use crate::record::{FaultEvent, ModelCall};
 use crate::step::{Answer, Caller};
-use crate::tokens::CountedTexts;
+use crate::tokens::{CountedTexts, Size};
 use crate::units::{Tokens, Usage};
 
 /// Sends each request to the model that is meant for it, and logs what it cost.
@@ -15,7 +16,10 @@ pub(super) struct Meter<'a> {
     models: &'a Models,
     counts: &'a Arc<CountedTexts>,
     clock: &'a dyn CpuClock,
+    weather: Weather,
     call: usize,
+    /// Size of the messages the strategy has before it.
+    history: Size,
     log: Vec<ModelCall>,
     aside: Usage,
     time: Duration,
@@ -26,12 +30,15 @@ impl<'a> Meter<'a> {
         models: &'a Models,
         counts: &'a Arc<CountedTexts>,
         clock: &'a dyn CpuClock,
+        weather: Weather,
     ) -> Self {
         Self {
             models,
             counts,
             clock,
+            weather,
             call: 0,
+            history: Size::default(),
             log: Vec::new(),
             aside: Usage::default(),
             time: Duration::ZERO,
@@ -41,6 +48,36 @@ impl<'a> Meter<'a> {
     /// What follows belongs to this call of the agent.
     pub(super) fn start_call(&mut self, call: usize) {
         self.call = call;
+        self.weather.start_call(call);
+    }
+
+    /// The strategy has messages of this size before it.
+    pub(super) fn stand_before(&mut self, history: Size) {
+        self.history = history;
+    }
+
+    /// Whether the provider refuses this call's prompt though it fits.
+    pub(super) fn refuses_prompt(&mut self) -> bool {
+        self.weather.refuses_prompt()
+    }
+
+    /// Sends the agent's own prompt until it is answered, and bills the attempts that are not.
+    ///
+    /// The answered one is not logged: it is the call itself. Returns whether there was one.
+    pub(super) fn send_agent(&mut self, prompt: Tokens, response: Tokens) -> bool {
+        for attempt in 0..=self.weather.agent_retries() {
+            let Some(fault) = self.weather.agent(attempt) else {
+                return true;
+            };
+            let (usage, failure) = faults::failed_attempt(fault, prompt, response);
+            self.log.push(ModelCall {
+                call: self.call,
+                purpose: Purpose::Agent,
+                usage,
+                failure: Some(failure),
+            });
+        }
+        false
     }
 
     /// Processor time spent in models since this was last asked.
@@ -53,9 +90,10 @@ impl<'a> Meter<'a> {
         std::mem::take(&mut self.aside)
     }
 
-    /// The strategy's requests, in order.
-    pub(super) fn into_log(self) -> Vec<ModelCall> {
-        self.log
+    /// The strategy's requests and the agent's failed attempts, in order, and what went wrong on
+    /// purpose.
+    pub(super) fn into_log(self) -> (Vec<ModelCall>, Vec<FaultEvent>) {
+        (self.log, self.weather.into_struck())
     }
 
     fn send(&mut self, request: &Request) -> Answer {
@@ -66,9 +104,17 @@ impl<'a> Meter<'a> {
             Purpose::Probe => self.models.reader.as_deref(),
             Purpose::Judge => self.models.judge.as_deref(),
         };
-        let answer = match model {
+        let ask = |request: &Request| match model {
             Some(model) => model.respond(request),
             None => Err(CallFailure::Unsupported),
+        };
+        let fault = match request.purpose {
+            Purpose::Compaction | Purpose::Background | Purpose::Recovery => self.weather.request(),
+            Purpose::Agent | Purpose::Probe | Purpose::Judge => None,
+        };
+        let answer = match fault {
+            Some(fault) => faults::answer(fault, request, self.history, self.counts, ask),
+            None => ask(request),
         };
         let usage = self.usage(request, &answer);
         match request.purpose {

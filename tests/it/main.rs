@@ -11,6 +11,7 @@ mod architecture;
 mod cli;
 mod contexts;
 mod docs;
+mod faults;
 mod import;
 mod inspect;
 mod laws;

@@ -12,9 +12,9 @@ use proctor::metric::answers::Answers;
 use proctor::model::{ModelKind, Purpose};
 use proctor::probe::{Outcome, ProbeKind, Unscored, Verdict};
 use proctor::record::{
-    ActionSupport, AnswerRecord, Arm, CellRecord, CompactionEvent, CounterError, End, FailureEvent,
-    Fate, Level, LostAt, Manifest, ModelCall, ModelEntry, PlaceInPrompt, ProbeRecord, SessionEntry,
-    StrategyEntry, SurvivalRecord, Violation,
+    ActionSupport, AnswerRecord, Arm, CellRecord, CompactionEvent, CounterError, DeathCause, End,
+    FailureEvent, Fate, Level, LostAt, Manifest, ModelCall, ModelEntry, PlaceInPrompt, ProbeRecord,
+    SessionEntry, StrategyEntry, SurvivalRecord, Violation,
 };
 use proctor::report::arm::{Anchors, ArmAnswers, ArmSummary, Fidelity};
 use proctor::report::json::Json;
@@ -54,6 +54,7 @@ fn cell(session: &str, strategy: &str) -> CellRecord {
         failures: Vec::new(),
         violations: Vec::new(),
         overflows: Vec::new(),
+        faults: Vec::new(),
         action_support: ActionSupport {
             wanted: vec![2; CALLS],
             present: vec![2; CALLS],
@@ -70,6 +71,7 @@ fn dies_at(fatal: usize, mut cell: CellRecord) -> CellRecord {
     cell.end = End::Died {
         call: fatal,
         prompt: Tokens(100_001),
+        cause: DeathCause::Overflow,
     };
     cell.reached_calls = fatal;
     cell.prompt_tokens.truncate(fatal);
@@ -216,6 +218,7 @@ fn manifest(sessions: &[&str], strategies: &[&str]) -> Manifest {
             .collect(),
         strategies: strategies.iter().map(|name| strategy(name, "")).collect(),
         repeats: 1,
+        faults: None,
     }
 }
 

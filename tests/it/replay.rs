@@ -199,7 +199,7 @@ fn a_session_that_outgrows_its_window_dies_there() {
     let record = replay.record;
     assert_eq!(record.planned_calls, 21);
     assert_eq!(record.reached_calls, 11);
-    assert!(matches!(record.end, End::Died { call: 11, prompt } if prompt > Tokens(10_500)));
+    assert!(matches!(record.end, End::Died { call: 11, prompt, .. } if prompt > Tokens(10_500)));
     assert_eq!(record.overflows, [11]);
     assert!(
         record

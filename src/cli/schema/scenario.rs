@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::model::fault::Fault;
 use crate::session::synthetic::FAMILIES;
 use crate::strategy::StageKind;
 use crate::strategy::knob::{Default, Knob, KnobKind};
@@ -38,6 +39,7 @@ pub(super) fn schema() -> Value {
             "repeats": whole(1, 1_000, "repeats of each cell", Some(1)),
             "window": window(),
             "models": models(),
+            "faults": faults(),
             "sessions": { "type": "array", "minItems": 1, "items": session() },
             "strategies": { "type": "array", "minItems": 1, "items": strategy() },
         },
@@ -131,6 +133,35 @@ fn models() -> Value {
         }),
         &[],
     )
+}
+
+fn faults() -> Value {
+    let mut properties = Map::new();
+    let seed = whole(0, u64::MAX, "decides where probabilities strike", Some(1));
+    properties.insert("seed".to_owned(), seed);
+    let retries = "how often the agent's own call is sent again";
+    let retries = whole(0, 100, retries, Some(2));
+    properties.insert("agent_retries".to_owned(), retries);
+    let calls = || {
+        json!({
+            "type": "array",
+            "items": whole(0, u64::MAX, "a call of the agent, from 0", None),
+        })
+    };
+    for fault in Fault::ALL {
+        let attempts = whole(1, 1_000, "attempts that are struck at each", Some(1));
+        let table = json!({ "calls": calls(), "attempts": attempts });
+        let strike = json!({
+            "description": format!("{}: a probability, or calls", fault.doc()),
+            "oneOf": [
+                fraction("each attempt by itself"),
+                calls(),
+                object(&table, &["calls"]),
+            ],
+        });
+        properties.insert(fault.name().to_owned(), strike);
+    }
+    object(&Value::Object(properties), &[])
 }
 
 fn session() -> Value {

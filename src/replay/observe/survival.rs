@@ -14,7 +14,8 @@ use crate::needles::NeedlesError;
 use crate::probe::survival::{Strength, Survival, WrittenBy};
 use crate::probe::{Gold, Item, Probe, ProbeKind, items};
 use crate::record::{
-    AnswerRecord, CellRecord, End, Fate, LostAt, PlaceInPrompt, ProbeRecord, SurvivalRecord,
+    AnswerRecord, CellRecord, DeathCause, End, Fate, LostAt, PlaceInPrompt, ProbeRecord,
+    SurvivalRecord,
 };
 use crate::session::Session;
 
@@ -478,10 +479,23 @@ impl Observer for SurvivalObserver {
 fn after_death(end: &End) -> SurvivalRecord {
     let lost_at = match end {
         End::Completed => None,
-        End::Died { call, prompt } => Some(LostAt {
+        End::Died {
+            call,
+            prompt,
+            cause: DeathCause::Overflow,
+        } => Some(LostAt {
             call: *call,
             stage: "overflow death".to_owned(),
             reason: format!("a prompt of {prompt} tokens did not fit"),
+        }),
+        End::Died {
+            call,
+            cause: DeathCause::Unanswered,
+            ..
+        } => Some(LostAt {
+            call: *call,
+            stage: "unanswered call".to_owned(),
+            reason: "the provider failed at every attempt".to_owned(),
         }),
         End::Failed { call, error } => Some(LostAt {
             call: *call,

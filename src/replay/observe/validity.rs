@@ -448,6 +448,7 @@ mod tests {
             failures: Vec::new(),
             violations: Vec::new(),
             overflows: Vec::new(),
+            faults: Vec::new(),
             action_support: ActionSupport::default(),
             probes: Vec::new(),
             counter_error: None,

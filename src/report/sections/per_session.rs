@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::metric::CellSummary;
 use crate::metric::answers::Answers;
-use crate::record::{Arm, End};
+use crate::record::{Arm, DeathCause, End};
 use crate::report::build::Material;
 use crate::report::{Audience, Cell, Column, Role, Section, Table, Value};
 use crate::stats::SampleSize;
@@ -116,14 +116,23 @@ pub(super) fn ended_early(material: &Material<'_>) -> Section {
         {
             let (call, why) = match &cell.end {
                 End::Completed => continue,
-                End::Died { call, prompt } => (
+                End::Died {
+                    call,
+                    prompt,
+                    cause,
+                } => (
                     *call,
-                    match cell.window {
-                        Some(window) => format!(
+                    match (cause, cell.window) {
+                        (DeathCause::Unanswered, _) => {
+                            "died: the provider failed at every attempt".to_owned()
+                        }
+                        (DeathCause::Overflow, Some(window)) => format!(
                             "died: a prompt of {} tokens in a window of {}",
                             prompt, window.tokens
                         ),
-                        None => format!("died: a prompt of {prompt} tokens"),
+                        (DeathCause::Overflow, None) => {
+                            format!("died: a prompt of {prompt} tokens")
+                        }
                     },
                 ),
                 End::Failed { call, error } => (*call, format!("failed: {error}")),

@@ -313,6 +313,7 @@ fn what_is_due_after_a_death_is_lost() {
     let end = End::Died {
         call: 2,
         prompt: Tokens(900),
+        cause: DeathCause::Overflow,
     };
     let lost = after_death(&end);
     assert_eq!((lost.fate, lost.score), (Fate::Lost, 0.0));

@@ -1,0 +1,330 @@
+//! What may go wrong between an agent and its provider, on purpose and by a seed.
+//!
+//! A fault strikes at calls that are named, or with a probability. Whether it does is a hash of
+//! seed, fault, session, repeat, call and attempt: no fault moves another, and all strategies of
+//! a session meet the same weather at the same call.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use crate::units::ContentHash;
+
+/// Something that goes wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Fault {
+    /// The provider refuses the agent's prompt as too long, though it fits the stated window.
+    OverflowAt,
+    /// The provider fails while it makes a summary.
+    SummaryError,
+    /// No summary comes in time.
+    SummaryTimeout,
+    /// The request for a summary is itself too long.
+    SummaryOverflow,
+    /// The summary is empty.
+    SummaryEmpty,
+    /// The model calls a tool instead of writing a summary.
+    SummaryIsToolCall,
+    /// The model goes on with the conversation instead of summarising it.
+    SummaryIsChat,
+    /// The summary is longer than what it stands for.
+    SummaryInflates,
+    /// The summary breaks off half way.
+    SummaryTruncated,
+    /// The agent's call is refused for calling too often.
+    RateLimited,
+    /// The provider fails at the agent's call.
+    ServerError,
+    /// The connection breaks while the agent's answer is coming in.
+    StreamCut,
+}
+
+/// Where a fault acts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Acts {
+    /// On the size check of the agent's prompt.
+    Prompt,
+    /// On a request of the strategy.
+    Summary,
+    /// On the agent's own call.
+    Agent,
+}
+
+impl Fault {
+    /// All faults; where several strike one request, the first of them does.
+    pub const ALL: [Self; 12] = [
+        Self::OverflowAt,
+        Self::SummaryError,
+        Self::SummaryTimeout,
+        Self::SummaryOverflow,
+        Self::SummaryEmpty,
+        Self::SummaryIsToolCall,
+        Self::SummaryIsChat,
+        Self::SummaryInflates,
+        Self::SummaryTruncated,
+        Self::RateLimited,
+        Self::ServerError,
+        Self::StreamCut,
+    ];
+
+    /// Its name in settings and records.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::OverflowAt => "overflow_at",
+            Self::SummaryError => "summary_error",
+            Self::SummaryTimeout => "summary_timeout",
+            Self::SummaryOverflow => "summary_overflow",
+            Self::SummaryEmpty => "summary_empty",
+            Self::SummaryIsToolCall => "summary_is_tool_call",
+            Self::SummaryIsChat => "summary_is_chat",
+            Self::SummaryInflates => "summary_inflates",
+            Self::SummaryTruncated => "summary_truncated",
+            Self::RateLimited => "rate_limited",
+            Self::ServerError => "server_error",
+            Self::StreamCut => "stream_cut",
+        }
+    }
+
+    /// What happens, in one line.
+    pub fn doc(self) -> &'static str {
+        match self {
+            Self::OverflowAt => "the provider refuses the prompt as too long, though it fits",
+            Self::SummaryError => "the provider fails at a request of the strategy",
+            Self::SummaryTimeout => "a request of the strategy is not answered in time",
+            Self::SummaryOverflow => "a request of the strategy is itself too long",
+            Self::SummaryEmpty => "the summary is empty",
+            Self::SummaryIsToolCall => "the model calls a tool instead of writing",
+            Self::SummaryIsChat => "the model goes on with the conversation instead",
+            Self::SummaryInflates => "the summary is longer than what it stands for",
+            Self::SummaryTruncated => "the summary breaks off half way",
+            Self::RateLimited => "the agent's call is refused for calling too often",
+            Self::ServerError => "the provider fails at the agent's call",
+            Self::StreamCut => "the agent's answer breaks off half way",
+        }
+    }
+
+    /// Where it acts.
+    pub fn acts(self) -> Acts {
+        match self {
+            Self::OverflowAt => Acts::Prompt,
+            Self::SummaryError
+            | Self::SummaryTimeout
+            | Self::SummaryOverflow
+            | Self::SummaryEmpty
+            | Self::SummaryIsToolCall
+            | Self::SummaryIsChat
+            | Self::SummaryInflates
+            | Self::SummaryTruncated => Acts::Summary,
+            Self::RateLimited | Self::ServerError | Self::StreamCut => Acts::Agent,
+        }
+    }
+}
+
+/// When a fault strikes.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Strike {
+    /// Each attempt by itself, with this probability from 0 to 1.
+    Probability(f64),
+    /// The first `attempts` attempts at each of these calls of the agent, counted from 0.
+    Calls {
+        /// The calls.
+        calls: BTreeSet<usize>,
+        /// How many attempts; at least 1.
+        attempts: u32,
+    },
+}
+
+/// What goes wrong in a run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Faults {
+    /// Decides where probabilities strike.
+    pub seed: u64,
+    /// How often the agent's own call is sent again before the session is given up.
+    pub agent_retries: u32,
+    /// The faults.
+    pub strikes: BTreeMap<Fault, Strike>,
+}
+
+impl Default for Faults {
+    /// Nothing goes wrong. Two retries: the default of the client libraries of Anthropic and
+    /// OpenAI.
+    fn default() -> Self {
+        Self {
+            seed: 1,
+            agent_retries: 2,
+            strikes: BTreeMap::new(),
+        }
+    }
+}
+
+/// One attempt at one call.
+#[derive(Debug, Clone, Copy)]
+pub struct Attempt<'a> {
+    /// The session's id.
+    pub session: &'a str,
+    /// Which repeat, from 0.
+    pub repeat: u32,
+    /// The call of the agent, from 0.
+    pub call: usize,
+    /// Which attempt of this kind at this call, from 0.
+    pub attempt: u32,
+}
+
+impl Faults {
+    /// Whether nothing ever goes wrong.
+    pub fn is_empty(&self) -> bool {
+        self.strikes.is_empty()
+    }
+
+    /// The fault that strikes an attempt, if any.
+    pub fn struck(&self, acts: Acts, attempt: Attempt<'_>) -> Option<Fault> {
+        let mut faults = self
+            .strikes
+            .iter()
+            .filter(|(fault, _)| fault.acts() == acts);
+        faults
+            .find(|(fault, strike)| self.strikes(**fault, strike, attempt))
+            .map(|(fault, _)| *fault)
+    }
+
+    fn strikes(&self, fault: Fault, strike: &Strike, at: Attempt<'_>) -> bool {
+        match strike {
+            Strike::Calls { calls, attempts } => at.attempt < *attempts && calls.contains(&at.call),
+            Strike::Probability(probability) => {
+                let parts = [
+                    &self.seed.to_le_bytes()[..],
+                    fault.name().as_bytes(),
+                    at.session.as_bytes(),
+                    &at.repeat.to_le_bytes(),
+                    &(at.call as u64).to_le_bytes(),
+                    &at.attempt.to_le_bytes(),
+                ];
+                drawn(&ContentHash::of_parts(parts)) < *probability
+            }
+        }
+    }
+}
+
+/// A number from 0 to 1, 1 excluded: the first 52 bits of a hash.
+fn drawn(hash: &ContentHash) -> f64 {
+    let bits = u64::from_str_radix(&hash.hex(13), 16).unwrap_or(0);
+    bits as f64 / (1_u64 << 52) as f64
+}
+
+impl fmt::Display for Strike {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Probability(probability) => write!(f, "with probability {probability}"),
+            Self::Calls { calls, attempts } => {
+                let calls: Vec<String> = calls.iter().map(ToString::to_string).collect();
+                write!(f, "at calls {}", calls.join(", "))?;
+                match attempts {
+                    1 => Ok(()),
+                    attempts => write!(f, ", {attempts} attempts each"),
+                }
+            }
+        }
+    }
+}
+
+impl fmt::Display for Faults {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let listed = self.strikes.iter();
+        let listed = listed.map(|(fault, strike)| format!("{} {strike}", fault.name()));
+        let listed: Vec<String> = listed.collect();
+        write!(
+            f,
+            "{}; seed {}, agent's calls sent again {} times",
+            listed.join("; "),
+            self.seed,
+            self.agent_retries
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn faults(strikes: &[(Fault, Strike)]) -> Faults {
+        Faults {
+            strikes: strikes.iter().cloned().collect(),
+            ..Faults::default()
+        }
+    }
+
+    fn at(session: &str, call: usize, attempt: u32) -> Attempt<'_> {
+        Attempt {
+            session,
+            repeat: 0,
+            call,
+            attempt,
+        }
+    }
+
+    #[test]
+    fn a_probability_strikes_as_often_as_it_says_and_the_same_each_time() {
+        let often = |probability| {
+            let faults = faults(&[(Fault::SummaryError, Strike::Probability(probability))]);
+            let strikes = |call| faults.struck(Acts::Summary, at("s", call, 0)).is_some();
+            (0..10_000).filter(|call| strikes(*call)).count()
+        };
+        assert_eq!(often(0.0), 0);
+        assert_eq!(often(1.0), 10_000);
+        // Ten standard deviations around the mean would be 2,542 to 3,458; the number itself is
+        // fixed by the seed.
+        let thirty = often(0.3);
+        assert!((2_850..3_150).contains(&thirty), "{thirty}");
+        assert_eq!(often(0.3), thirty);
+    }
+
+    #[test]
+    fn neither_another_fault_nor_another_session_moves_a_strike() {
+        let half = || Strike::Probability(0.5);
+        let alone = faults(&[(Fault::SummaryEmpty, half())]);
+        let both = faults(&[
+            (Fault::SummaryEmpty, half()),
+            (Fault::ServerError, half()),
+            (Fault::SummaryTruncated, Strike::Probability(0.0)),
+        ]);
+        let calls = |faults: &Faults, session: &str| -> Vec<bool> {
+            (0..64)
+                .map(|call| faults.struck(Acts::Summary, at(session, call, 0)).is_some())
+                .collect()
+        };
+        assert_eq!(calls(&alone, "a"), calls(&both, "a"));
+        assert_ne!(calls(&alone, "a"), calls(&alone, "b"));
+        let other = Faults {
+            seed: 2,
+            ..alone.clone()
+        };
+        assert_ne!(calls(&alone, "a"), calls(&other, "a"));
+    }
+
+    #[test]
+    fn named_calls_are_struck_for_so_many_attempts() {
+        let strike = Strike::Calls {
+            calls: [3, 5].into(),
+            attempts: 2,
+        };
+        let faults = faults(&[(Fault::RateLimited, strike)]);
+        let struck = |acts, call, attempt| faults.struck(acts, at("s", call, attempt));
+        assert_eq!(struck(Acts::Agent, 3, 0), Some(Fault::RateLimited));
+        assert_eq!(struck(Acts::Agent, 3, 1), Some(Fault::RateLimited));
+        assert_eq!(struck(Acts::Agent, 3, 2), None);
+        assert_eq!(struck(Acts::Agent, 4, 0), None);
+        assert_eq!(struck(Acts::Summary, 3, 0), None);
+        assert_eq!(
+            faults.to_string(),
+            "rate_limited at calls 3, 5, 2 attempts each; seed 1, agent's calls sent again 2 times"
+        );
+    }
+
+    #[test]
+    fn all_lists_every_fault_in_their_order() {
+        let mut sorted = Fault::ALL;
+        sorted.sort_unstable();
+        assert_eq!(sorted, Fault::ALL);
+        let names: BTreeSet<_> = Fault::ALL.iter().map(|fault| fault.name()).collect();
+        assert_eq!(names.len(), Fault::ALL.len());
+    }
+}

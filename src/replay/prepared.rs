@@ -1,0 +1,109 @@
+//! A session made ready: counted once, shared by all its cells.
+
+use std::sync::Arc;
+
+use super::observe;
+use crate::context::{Entry, Origin};
+use crate::model::fault::Faults;
+use crate::needles::NeedlesError;
+use crate::probe::Probe;
+use crate::session::wire::Provider;
+use crate::session::{RecordedCompaction, Session, ToolSchema};
+use crate::tokens::{CountedTexts, Size};
+
+/// A session made ready for replay: counted once, shared by all its cells.
+#[derive(Debug)]
+pub struct PreparedSession {
+    pub(super) session: Arc<Session>,
+    pub(super) counts: Arc<CountedTexts>,
+    pub(super) entries: Vec<Entry>,
+    pub(super) fixed: Size,
+    pub(super) tools: Arc<[ToolSchema]>,
+    pub(super) compactions: Vec<Arc<RecordedCompaction>>,
+    pub(super) watched: observe::Watched,
+    pub(super) faults: Arc<Faults>,
+}
+
+impl PreparedSession {
+    /// Counts all texts of the session in parallel, and makes everything that its cells share.
+    pub fn new(
+        session: Arc<Session>,
+        counts: Arc<CountedTexts>,
+        probes: Vec<Probe>,
+    ) -> Result<Self, NeedlesError> {
+        counts.preload(session.texts());
+        let entries: Vec<Entry> = session
+            .messages()
+            .iter()
+            .enumerate()
+            .map(|(at, message)| Entry::new(Origin::Verbatim(at), message.clone(), &counts))
+            .collect();
+        let tools = session.tools().iter().map(ToolSchema::text);
+        let fixed = tools
+            .map(|tool| counts.schema(tool))
+            .chain(session.system().map(|text| counts.size(text)))
+            .sum();
+        let compactions = session
+            .compactions()
+            .iter()
+            .cloned()
+            .map(Arc::new)
+            .collect();
+        Ok(Self {
+            tools: session.tools().into(),
+            compactions,
+            watched: observe::Watched::new(&session, probes)?,
+            faults: Arc::default(),
+            session,
+            counts,
+            entries,
+            fixed,
+        })
+    }
+
+    /// The same, with prompts checked by the rules of this provider instead of Anthropic's.
+    #[must_use]
+    pub fn sent_to(mut self, provider: Provider) -> Self {
+        self.watched.provider = provider;
+        self
+    }
+
+    /// The same, with what goes wrong on purpose in the cells of strategies; the reference and the
+    /// floor are spared.
+    #[must_use]
+    pub fn with_faults(mut self, faults: Arc<Faults>) -> Self {
+        self.faults = faults;
+        self
+    }
+
+    /// The session.
+    pub fn session(&self) -> &Arc<Session> {
+        &self.session
+    }
+
+    /// The probes that are asked of it.
+    pub fn probes(&self) -> &[Probe] {
+        self.watched.probes()
+    }
+
+    /// The sizes of all texts.
+    pub fn counts(&self) -> &Arc<CountedTexts> {
+        &self.counts
+    }
+
+    /// Size of system prompt and tool definitions.
+    pub fn fixed(&self) -> Size {
+        self.fixed
+    }
+
+    /// Size of the full history: system prompt, tool definitions, all messages.
+    pub fn full_size(&self) -> Size {
+        self.fixed + self.entries.iter().map(|entry| entry.size).sum()
+    }
+
+    /// Size of the largest prompt of the full history: that of the last call.
+    pub fn largest_prompt(&self) -> Size {
+        let end = self.session.calls().last().copied().unwrap_or(0);
+        self.fixed + self.entries[..end].iter().map(|entry| entry.size).sum()
+    }
+}

@@ -1,0 +1,128 @@
+//! `[faults]`: what goes wrong on purpose.
+
+use std::collections::BTreeSet;
+
+use crate::model::fault::{Fault, Faults, Strike};
+use crate::settings::{Reader, Setting, SettingError, Value};
+
+/// Reads `[faults]`; without one nothing goes wrong.
+pub(super) fn read(reader: Option<Reader<'_>>) -> Result<Faults, SettingError> {
+    let mut faults = Faults::default();
+    let Some(mut reader) = reader else {
+        return Ok(faults);
+    };
+    if let Some(seed) = reader.whole("seed", 0, u64::MAX)? {
+        faults.seed = seed;
+    }
+    if let Some(retries) = reader.whole("agent_retries", 0, 100)? {
+        faults.agent_retries = super::small(retries);
+    }
+    for fault in Fault::ALL {
+        let path = reader.path_of(fault.name());
+        if let Some(setting) = reader.setting(fault.name()) {
+            faults.strikes.insert(fault, strike(&path, setting)?);
+        }
+    }
+    reader.finish()?;
+    Ok(faults)
+}
+
+/// A probability, a list of calls, or `{ calls = […], attempts = n }`.
+fn strike(path: &str, setting: &Setting) -> Result<Strike, SettingError> {
+    let probability = match &setting.value {
+        Value::Table(table) => {
+            let mut reader = Reader::new(table, path);
+            let Some(calls) = reader.setting("calls") else {
+                let problem = format!("`{path}.calls` must be set");
+                return Err(SettingError::new(&setting.place, problem));
+            };
+            let calls = self::calls(&format!("{path}.calls"), calls)?;
+            let attempts = super::small(reader.whole("attempts", 1, 1_000)?.unwrap_or(1));
+            reader.finish()?;
+            return Ok(Strike::Calls { calls, attempts });
+        }
+        Value::List(_) => {
+            let calls = calls(path, setting)?;
+            return Ok(Strike::Calls { calls, attempts: 1 });
+        }
+        Value::Real(number) => *number,
+        Value::Whole(0) => 0.0,
+        Value::Whole(1) => 1.0,
+        Value::Whole(_) | Value::Text(_) | Value::Flag(_) => f64::NAN,
+    };
+    if (0.0..=1.0).contains(&probability) {
+        return Ok(Strike::Probability(probability));
+    }
+    let problem = format!(
+        "`{path}` must be a probability from 0 to 1 or a list of calls, not `{}`",
+        setting.value
+    );
+    Err(SettingError::new(&setting.place, problem)
+        .with_hint("as in `0.3`, `[4, 7]` or `{ calls = [4], attempts = 3 }`"))
+}
+
+fn calls(path: &str, setting: &Setting) -> Result<BTreeSet<usize>, SettingError> {
+    let numbers = match &setting.value {
+        Value::List(items) => items
+            .iter()
+            .map(|item| match item.value {
+                Value::Whole(call) => usize::try_from(call).ok(),
+                _ => None,
+            })
+            .collect::<Option<BTreeSet<usize>>>(),
+        _ => None,
+    };
+    numbers.ok_or_else(|| {
+        let problem = format!(
+            "`{path}` must be a list of calls, counted from 0, not `{}`",
+            setting.value
+        );
+        SettingError::new(&setting.place, problem)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::Table;
+
+    #[track_caller]
+    fn check(text: &str, says: &str) {
+        let said = Table::parse("s.toml", text)
+            .and_then(|table| read(Some(Reader::new(&table, "faults"))))
+            .map_or_else(|error| error.to_string(), |faults| faults.to_string());
+        assert!(said.contains(says), "{said}\n\ndoes not say\n\n{says}");
+    }
+
+    #[test]
+    fn a_fault_is_a_probability_or_a_list_of_calls() {
+        check("summary_error = 0.3", "summary_error with probability 0.3;");
+        check("server_error = 1", "server_error with probability 1;");
+        check("overflow_at = [9, 3]", "overflow_at at calls 3, 9;");
+        check(
+            "stream_cut = { calls = [2], attempts = 3 }\nagent_retries = 5\nseed = 8",
+            "stream_cut at calls 2, 3 attempts each; seed 8, agent's calls sent again 5 times",
+        );
+        check(
+            "\nsummary_error = 1.5",
+            "line 2: `faults.summary_error` must be a probability from 0 to 1 or a list of calls, \
+             not `1.5`",
+        );
+        check(
+            "overflow_at = [-1]",
+            "`faults.overflow_at` must be a list of calls, counted from 0, not `[-1]`",
+        );
+        check(
+            "stream_cut = { attempts = 3 }",
+            "`faults.stream_cut.calls` must be set",
+        );
+        check(
+            "stream_cut = { calls = [1], attempts = 0 }",
+            "`faults.stream_cut.attempts` must be a whole number",
+        );
+        check(
+            "summary_eror = 0.1",
+            "unknown key `faults.summary_eror`, did you mean `summary_error`?",
+        );
+    }
+}
