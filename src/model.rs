@@ -13,6 +13,7 @@ use crate::units::{Tokens, Usage};
 
 pub mod fault;
 pub mod offline;
+pub mod overflow;
 pub mod scripted;
 
 /// Answers requests.

@@ -1,0 +1,464 @@
+//! Was a request refused because its prompt is too long? Every server says it in its own words.
+//!
+//! [`refusal`] reads a status and a body as they came, from Anthropic, OpenAI, Gemini, vLLM,
+//! SGLang, llama.cpp and OpenRouter, and from LiteLLM, which wraps what another server said. It
+//! takes the token numbers out of the message where there are any.
+
+use serde_json::Value;
+
+use crate::units::Tokens;
+
+/// A prompt that was refused as too long, with what the server said about it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Refusal {
+    /// The prompt's size.
+    pub prompt: Option<Tokens>,
+    /// The output that was asked for, where the server counts it in.
+    pub output: Option<Tokens>,
+    /// What prompt, or prompt and output, may have at most.
+    pub limit: Option<Tokens>,
+}
+
+impl Refusal {
+    /// How many tokens must go, where the numbers say so.
+    pub fn excess(&self) -> Option<Tokens> {
+        let wanted = self.prompt? + self.output.unwrap_or_default();
+        Some(wanted - self.limit?)
+    }
+}
+
+/// How servers put it, special before general. Blanks, letter case and backticks do not matter;
+/// `{total}` is prompt and output together, `{_}` any number.
+const PHRASES: &[&str] = &[
+    // Anthropic.
+    "prompt is too long: {prompt} tokens > {limit} maximum",
+    "prompt is too long",
+    "input length and max_tokens exceed context limit: {prompt} + {output} > {limit}",
+    // OpenAI, and vLLM, which speaks as OpenAI once did.
+    "maximum context length is {limit} tokens. however, you requested {total} tokens \
+     ({prompt} in the messages, {output} in the completion)",
+    "maximum context length is {limit} tokens. however, you requested {total} tokens \
+     ({_} in the messages, {_} in the functions, and {output} in the completion)",
+    "maximum context length is {limit} tokens, however you requested {total} tokens \
+     ({prompt} in your prompt; {output} for the completion)",
+    "maximum context length is {limit} tokens. however, your messages resulted in {prompt} tokens",
+    "maximum context length is {limit} tokens. however, your request has {prompt} input tokens",
+    "is too large: {output}. this model's maximum context length is {limit} tokens and your \
+     request has {prompt} input tokens",
+    "prompt (length {prompt}) is longer than the maximum model length of {limit}",
+    "exceed the configured limit of {limit} tokens. your messages resulted in {prompt} tokens",
+    "exceed the configured limit of {limit} tokens",
+    "your input exceeds the context window of this model",
+    // OpenRouter.
+    "maximum context length is {limit} tokens. however, you requested about {total} tokens",
+    // Gemini.
+    "input token count ({prompt}) exceeds the maximum number of tokens allowed ({limit})",
+    "input token count exceeds the maximum number of tokens allowed ({limit})",
+    // SGLang.
+    "input ({prompt} tokens) is longer than the model's context length ({limit} tokens)",
+    // llama.cpp and its Python server.
+    "request ({prompt} tokens) exceeds the available context size ({limit} tokens)",
+    "request exceeds the available context size",
+    "requested tokens ({prompt}) exceed context window of {limit}",
+    // LiteLLM, whatever the server behind it said.
+    "contextwindowexceedederror",
+];
+
+/// What servers write in `code` or `type`.
+const CODES: &[&str] = &[
+    "context_length_exceeded",
+    LLAMA_CPP,
+    "prompt_too_long",
+    "request_too_large",
+];
+
+const LLAMA_CPP: &str = "exceed_context_size_error";
+
+/// Statuses of requests that were refused for another reason, or not for good: a rate limit also
+/// speaks of tokens that are too many.
+const OTHER_REASONS: &[u16] = &[401, 402, 403, 404, 408, 409, 429, 502, 503, 504, 529];
+
+/// What the server says about a prompt that is too long; nothing where that is not what it says.
+///
+/// `status` is the HTTP status, `body` the body as it came: JSON, a list of it, or text. A body
+/// that came with a success is believed only where llama.cpp has put its error into it.
+pub fn refusal(status: u16, body: &str) -> Option<Refusal> {
+    if OTHER_REASONS.contains(&status) {
+        return None;
+    }
+    let mut said = Said::default();
+    match serde_json::from_str::<Value>(body) {
+        Ok(value) => said.listen(&value),
+        Err(_) => said.messages.push(body.to_owned()),
+    }
+    let code = said.codes.iter().find(|code| CODES.contains(&&***code));
+    if (200..300).contains(&status) && code.is_none_or(|code| code != LLAMA_CPP) {
+        return None;
+    }
+    let found = said.messages.iter().find_map(|message| in_words(message));
+    let mut refusal = match (found, code) {
+        (Some(found), _) => found,
+        (None, Some(_)) => Refusal::default(),
+        (None, None) => return None,
+    };
+    refusal.prompt = refusal.prompt.or(said.prompt);
+    refusal.limit = refusal.limit.or(said.limit);
+    Some(refusal)
+}
+
+/// What of a body may tell why a request was refused.
+#[derive(Default)]
+struct Said {
+    messages: Vec<String>,
+    codes: Vec<String>,
+    prompt: Option<Tokens>,
+    limit: Option<Tokens>,
+}
+
+impl Said {
+    /// Reads an error object, wherever it is wrapped in `error`s and lists. Nothing else is looked
+    /// at: a body may repeat what the user said.
+    fn listen(&mut self, value: &Value) {
+        match value {
+            Value::Array(items) => items.iter().for_each(|item| self.listen(item)),
+            Value::Object(fields) => {
+                for (key, value) in fields {
+                    match (&**key, value) {
+                        ("message" | "detail" | "error", Value::String(text)) => {
+                            self.messages.push(text.clone());
+                        }
+                        ("code" | "type", Value::String(text)) => self.codes.push(text.clone()),
+                        ("error", inner) => self.listen(inner),
+                        ("n_prompt_tokens", number) => self.prompt = number.as_u64().map(Tokens),
+                        ("n_ctx", number) => self.limit = number.as_u64().map(Tokens),
+                        _ => {}
+                    }
+                }
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+}
+
+/// The first phrase that stands in a message, with its numbers.
+fn in_words(message: &str) -> Option<Refusal> {
+    let message = squeezed(message);
+    PHRASES
+        .iter()
+        .find_map(|phrase| read(&squeezed(phrase), &message))
+}
+
+fn squeezed(text: &str) -> String {
+    let kept = text.chars().filter(|c| !c.is_whitespace() && *c != '`');
+    kept.flat_map(char::to_lowercase).collect()
+}
+
+/// Finds `phrase` in `message`. It begins with words, which may stand anywhere.
+fn read(phrase: &str, message: &str) -> Option<Refusal> {
+    let words = phrase.split('{').next().unwrap_or(phrase);
+    let places = message.match_indices(words);
+    places
+        .map(|(at, _)| at)
+        .find_map(|at| read_at(phrase, &message[at..]))
+}
+
+fn read_at(phrase: &str, message: &str) -> Option<Refusal> {
+    let mut refusal = Refusal::default();
+    let mut total = None;
+    let mut rest = message;
+    for (at, piece) in phrase.split('{').enumerate() {
+        let words = match piece.split_once('}') {
+            Some((name, words)) if at > 0 => {
+                let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+                let number = rest[..digits].parse().ok().map(Tokens)?;
+                rest = &rest[digits..];
+                match name {
+                    "prompt" => refusal.prompt = Some(number),
+                    "output" => refusal.output = Some(number),
+                    "limit" => refusal.limit = Some(number),
+                    "total" => total = Some(number),
+                    _ => {}
+                }
+                words
+            }
+            _ => piece,
+        };
+        rest = rest.strip_prefix(words)?;
+    }
+    if let (None, Some(total)) = (refusal.prompt, total) {
+        refusal.prompt = Some(total - refusal.output.unwrap_or_default());
+    }
+    Some(refusal)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Prompt, output and limit, 0 where the message names none.
+    #[track_caller]
+    fn check(status: u16, body: &str, prompt: u64, output: u64, limit: u64) {
+        let some = |number| (number > 0).then_some(Tokens(number));
+        let expected = Refusal {
+            prompt: some(prompt),
+            output: some(output),
+            limit: some(limit),
+        };
+        assert_eq!(refusal(status, body), Some(expected), "{body}");
+    }
+
+    #[test]
+    fn anthropic() {
+        let body = |kind: &str, message: &str| {
+            format!(
+                r#"{{"type":"error","error":{{"type":"{kind}","message":"{message}"}},"request_id":"req_1"}}"#
+            )
+        };
+        let invalid = |message| body("invalid_request_error", message);
+        check(
+            400,
+            &invalid("prompt is too long: 207 tokens > 200 maximum"),
+            207,
+            0,
+            200,
+        );
+        check(
+            400,
+            &invalid(
+                "input length and `max_tokens` exceed context limit: 188 + 21 > 200, decrease \
+                 input length or `max_tokens` and try again",
+            ),
+            188,
+            21,
+            200,
+        );
+        check(413, &invalid("Prompt is too long"), 0, 0, 0);
+        check(
+            413,
+            &body("request_too_large", "Request exceeds the maximum size"),
+            0,
+            0,
+            0,
+        );
+    }
+
+    #[test]
+    fn openai() {
+        let body = |message: &str| {
+            format!(
+                r#"{{"error":{{"message":"{message}","type":"invalid_request_error","param":"messages","code":"context_length_exceeded"}}}}"#
+            )
+        };
+        check(
+            400,
+            &body(
+                "This model's maximum context length is 8192 tokens. However, your messages \
+                 resulted in 8227 tokens. Please reduce the length of the messages.",
+            ),
+            8_227,
+            0,
+            8_192,
+        );
+        check(
+            400,
+            &body(
+                "This model's maximum context length is 4097 tokens. However, you requested \
+                 4120tokens (3120 in the messages, 1000 in the completion).",
+            ),
+            3_120,
+            1_000,
+            4_097,
+        );
+        check(
+            400,
+            &body(
+                "This model's maximum context length is 4097 tokens. However, you requested 4200 \
+                 tokens (3000 in the messages, 200 in the functions, and 1000 in the completion).",
+            ),
+            3_200,
+            1_000,
+            4_097,
+        );
+        check(
+            400,
+            &body(
+                "This model's maximum context length is 4097 tokens, however you requested 4231 \
+                 tokens (3975 in your prompt; 256 for the completion).",
+            ),
+            3_975,
+            256,
+            4_097,
+        );
+        check(
+            400,
+            &body(
+                "Your input exceeds the context window of this model. Please adjust your input \
+                 and try again.",
+            ),
+            0,
+            0,
+            0,
+        );
+        // Words nobody has heard yet, but the code is known.
+        check(400, &body("Too much."), 0, 0, 0);
+        check(
+            400,
+            r#"{"error":{"message":"Input tokens exceed the configured limit of 272 tokens. Your messages resulted in 509 tokens.","code":null}}"#,
+            509,
+            0,
+            272,
+        );
+    }
+
+    #[test]
+    fn gemini() {
+        let body = r#"{"error":{"code":400,"message":"The input token count (134) exceeds the maximum number of tokens allowed (131).","status":"INVALID_ARGUMENT"}}"#;
+        check(400, body, 134, 0, 131);
+        check(400, &format!("[{body}]"), 134, 0, 131);
+        let without = r#"{"error":{"code":400,"message":"The input token count exceeds the maximum number of tokens allowed (1048576).","status":"INVALID_ARGUMENT"}}"#;
+        check(400, without, 0, 0, 1_048_576);
+        // A client that puts the body into a message of its own.
+        let wrapped = serde_json::json!({ "error": { "message": body, "code": 400 } });
+        check(400, &wrapped.to_string(), 134, 0, 131);
+    }
+
+    #[test]
+    fn vllm_and_sglang() {
+        let flat = |message: &str| {
+            format!(
+                r#"{{"object":"error","message":"{message}","type":"BadRequestError","param":null,"code":400}}"#
+            )
+        };
+        check(
+            400,
+            &flat(
+                "This model's maximum context length is 6048 tokens. However, you requested 6616 \
+                 tokens (568 in the messages, 6048 in the completion).",
+            ),
+            568,
+            6_048,
+            6_048,
+        );
+        check(
+            400,
+            &flat(
+                "'max_tokens' or 'max_completion_tokens' is too large: 900. This model's maximum \
+                 context length is 1000 tokens and your request has 200 input tokens \
+                 (900 > 1000 - 200).",
+            ),
+            200,
+            900,
+            1_000,
+        );
+        check(
+            400,
+            &flat(
+                "The decoder prompt (length 5000) is longer than the maximum model length of 4096.",
+            ),
+            5_000,
+            0,
+            4_096,
+        );
+        check(
+            400,
+            &flat(
+                "The input (5000 tokens) is longer than the model's context length (4096 tokens).",
+            ),
+            5_000,
+            0,
+            4_096,
+        );
+    }
+
+    #[test]
+    fn llama_cpp() {
+        let body = r#"{"error":{"code":400,"message":"the request exceeds the available context size. try increasing the context size or enable context shift","type":"exceed_context_size_error","n_prompt_tokens":14429,"n_ctx":8192}}"#;
+        for status in [400, 500, 200] {
+            check(status, body, 14_429, 0, 8_192);
+        }
+        check(
+            400,
+            r#"{"error":{"code":400,"message":"request (1407 tokens) exceeds the available context size (256 tokens), try increasing it","type":"exceed_context_size_error"}}"#,
+            1_407,
+            0,
+            256,
+        );
+        check(
+            500,
+            r#"{"error":{"message":"Requested tokens (2285) exceed context window of 2048","type":"internal_server_error"}}"#,
+            2_285,
+            0,
+            2_048,
+        );
+    }
+
+    #[test]
+    fn litellm_and_openrouter() {
+        let inner = r#"{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 209 tokens > 200 maximum"}}"#;
+        let message = format!("litellm.ContextWindowExceededError: AnthropicError - {inner}");
+        let body = serde_json::json!({
+            "error": { "message": message, "type": null, "param": null, "code": "400" }
+        });
+        check(400, &body.to_string(), 209, 0, 200);
+        check(
+            400,
+            r#"{"error":{"message":"litellm.BadRequestError: litellm.ContextWindowExceededError: too large","code":"400"}}"#,
+            0,
+            0,
+            0,
+        );
+        check(
+            400,
+            r#"{"error":{"message":"This endpoint's maximum context length is 327 tokens. However, you requested about 428 tokens (428 of text input).","code":400}}"#,
+            428,
+            0,
+            327,
+        );
+    }
+
+    #[test]
+    fn what_is_refused_for_another_reason_is_no_overflow() {
+        for (status, body) in [
+            (
+                429,
+                r#"{"error":{"message":"Request too large: limit 30000 tokens per minute","code":"rate_limit_exceeded"}}"#,
+            ),
+            // A rate limit that quotes the very words.
+            (429, r#"{"error":{"message":"prompt is too long"}}"#),
+            (
+                400,
+                r#"{"error":{"message":"max_tokens must be at least 1","type":"invalid_request_error"}}"#,
+            ),
+            // What the user said is no message of the server.
+            (
+                400,
+                r#"{"error":{"message":"bad role"},"input":{"message":"prompt is too long"}}"#,
+            ),
+            (
+                200,
+                r#"{"type":"message","content":[{"text":"prompt is too long"}]}"#,
+            ),
+            (200, r#"{"message":"prompt is too long"}"#),
+            (500, ""),
+            (400, "null"),
+            (400, "not json"),
+        ] {
+            assert_eq!(refusal(status, body), None, "{status} {body}");
+        }
+        check(413, "prompt is too long: 9 tokens > 8 maximum", 9, 0, 8);
+    }
+
+    #[test]
+    fn what_must_go_is_what_does_not_fit() {
+        let of = |prompt, output, limit| Refusal {
+            prompt,
+            output,
+            limit,
+        };
+        let some = |number| Some(Tokens(number));
+        assert_eq!(of(some(188), some(21), some(200)).excess(), some(9));
+        assert_eq!(of(some(207), None, some(200)).excess(), some(7));
+        assert_eq!(of(some(207), None, None).excess(), None);
+        assert_eq!(of(None, None, some(200)).excess(), None);
+    }
+}
