@@ -19,7 +19,10 @@ use crate::session::native::Native;
 use anthropic::Anthropic;
 use claude_code::ClaudeCode;
 use codex::Codex;
+use gemini_cli::GeminiCli;
 use openai_chat::OpenAiChat;
+use pi::Pi;
+use swe_agent::SweAgent;
 
 mod anthropic;
 mod assemble;
@@ -27,9 +30,12 @@ mod claude_code;
 mod codex;
 mod conversations;
 mod documents;
+mod gemini_cli;
 pub(super) mod lines;
 mod openai_chat;
+mod pi;
 mod sketch;
+mod swe_agent;
 pub mod tool_names;
 
 /// Reads one format. A new format is one file here and one line in [`IMPORTERS`].
@@ -47,7 +53,16 @@ pub trait Importer: Sync {
 }
 
 /// All formats, in the order in which they are tried.
-pub static IMPORTERS: &[&dyn Importer] = &[&Native, &ClaudeCode, &Codex, &Anthropic, &OpenAiChat];
+pub static IMPORTERS: &[&dyn Importer] = &[
+    &Native,
+    &ClaudeCode,
+    &Codex,
+    &Pi,
+    &SweAgent,
+    &GeminiCli,
+    &Anthropic,
+    &OpenAiChat,
+];
 
 /// How much of a file [`Importer::detect`] sees.
 const HEAD: u64 = 64 * 1024;

@@ -17,6 +17,7 @@ use proctor::units::{ApiCallId, Timestamp};
 
 use crate::shared;
 
+mod agents;
 mod chat;
 mod codex;
 mod exported;

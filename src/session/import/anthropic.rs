@@ -36,7 +36,7 @@ impl Importer for Anthropic {
     }
 
     fn import(&self, path: &Path, input: &mut dyn BufRead) -> Result<Vec<Session>, ImportError> {
-        conversations::sessions(FORMAT, path, input, read)
+        conversations::sessions(FORMAT, "messages", path, input, read)
     }
 }
 

@@ -75,9 +75,10 @@ pub(super) struct Conversation<'a> {
     pub(super) messages: Vec<&'a RawValue>,
 }
 
-/// Reads all conversations of a file; `read` reads one.
+/// Reads all conversations of a file, whose messages stand under `key`; `read` reads one.
 pub(super) fn sessions(
     format: &str,
+    key: &str,
     path: &Path,
     input: &mut dyn BufRead,
     read: impl Fn(Conversation<'_>, &mut Assembler),
@@ -87,7 +88,7 @@ pub(super) fn sessions(
     let mut found = Vec::new();
     let mut loose: Vec<&RawValue> = Vec::new();
     for value in &values {
-        if let Some(message) = find(value, &mut found)? {
+        if let Some(message) = find(key, value, &mut found)? {
             loose.push(message);
         } else {
             close(&mut loose, &mut found);
@@ -141,6 +142,7 @@ fn close<'a>(loose: &mut Vec<&'a RawValue>, found: &mut Vec<Conversation<'a>>) {
 
 /// Finds the conversations in one value, or returns it if it is a message.
 fn find<'a>(
+    key: &str,
     line: &Line<'a>,
     found: &mut Vec<Conversation<'a>>,
 ) -> Result<Option<&'a RawValue>, ImportError> {
@@ -149,11 +151,11 @@ fn find<'a>(
         let items: Vec<&RawValue> = line.parse()?;
         let is_conversation = |item: &&RawValue| {
             item.get().starts_with('[')
-                || Object::read(item).is_some_and(|object| object.0.contains_key("messages"))
+                || Object::read(item).is_some_and(|object| object.0.contains_key(key))
         };
         if items.first().is_some_and(is_conversation) {
             for item in items {
-                found.push(conversation(line, item)?);
+                found.push(conversation(key, line, item)?);
             }
         } else {
             let around = Object::default();
@@ -163,14 +165,18 @@ fn find<'a>(
         return Ok(None);
     }
     let object: BTreeMap<Cow<'_, str>, &RawValue> = line.parse()?;
-    if !object.contains_key("messages") && object.contains_key("role") {
+    if !object.contains_key(key) && object.contains_key("role") {
         return Ok(Some(value));
     }
-    found.push(conversation(line, value)?);
+    found.push(conversation(key, line, value)?);
     Ok(None)
 }
 
-fn conversation<'a>(line: &Line<'a>, value: &'a RawValue) -> Result<Conversation<'a>, ImportError> {
+fn conversation<'a>(
+    key: &str,
+    line: &Line<'a>,
+    value: &'a RawValue,
+) -> Result<Conversation<'a>, ImportError> {
     if value.get().starts_with('[') {
         return Ok(Conversation {
             around: Object::default(),
@@ -178,8 +184,10 @@ fn conversation<'a>(line: &Line<'a>, value: &'a RawValue) -> Result<Conversation
         });
     }
     let mut around = Object(line.parse_part(value.get())?);
-    let Some(messages) = around.0.remove("messages") else {
-        return Err(line.error("neither a message with `role` nor a conversation with `messages`"));
+    let Some(messages) = around.0.remove(key) else {
+        return Err(line.error(format!(
+            "neither a message with `role` nor a conversation with `{key}`"
+        )));
     };
     Ok(Conversation {
         around,

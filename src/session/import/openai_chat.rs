@@ -42,15 +42,37 @@ impl Importer for OpenAiChat {
     }
 
     fn import(&self, path: &Path, input: &mut dyn BufRead) -> Result<Vec<Session>, ImportError> {
-        conversations::sessions(FORMAT, path, input, |conversation, assembler| {
-            Reading {
-                assembler,
-                unnamed: Unnamed::default(),
-                system: Vec::new(),
-            }
-            .read(conversation);
-        })
+        conversations::sessions(
+            FORMAT,
+            "messages",
+            path,
+            input,
+            |conversation, assembler| {
+                read(conversation, Dialect::Api, assembler);
+            },
+        )
     }
+}
+
+/// Who wrote the messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Dialect {
+    /// A program that talks to the API.
+    Api,
+    /// SWE-agent, which runs without a user: only the task is typed.
+    SweAgent,
+}
+
+/// Reads one conversation.
+pub(super) fn read(conversation: Conversation<'_>, dialect: Dialect, assembler: &mut Assembler) {
+    let reading = Reading {
+        assembler,
+        dialect,
+        is_told: false,
+        unnamed: Unnamed::default(),
+        system: Vec::new(),
+    };
+    reading.read(conversation);
 }
 
 /// What the model said at the top of a log, beside the messages.
@@ -64,6 +86,9 @@ struct Call<'a> {
 
 struct Reading<'r> {
     assembler: &'r mut Assembler,
+    dialect: Dialect,
+    /// Whether the task was told.
+    is_told: bool,
     unnamed: Unnamed,
     system: Vec<ContentBlock>,
 }
@@ -152,10 +177,15 @@ impl Reading<'_> {
 
     fn user(&mut self, mut object: Object<'_>, tags: &[Tag]) {
         let blocks = content(object.take("content"), self.assembler);
-        let tags = match tags {
-            [] => speaker_of(&blocks),
-            tags => tags.to_vec(),
+        let is_demo = object
+            .take("is_demo")
+            .is_some_and(|raw| raw.get() == "true");
+        let tags = match (self.dialect, tags) {
+            (Dialect::SweAgent, []) if is_demo || self.is_told => vec![Tag::Meta],
+            (_, []) => speaker_of(&blocks),
+            (_, tags) => tags.to_vec(),
         };
+        self.is_told |= !is_demo;
         let timestamp = object.take_time("timestamp", self.assembler);
         object.count_left("message key", self.assembler);
         self.assembler.user(
@@ -170,7 +200,9 @@ impl Reading<'_> {
 
     fn tool(&mut self, mut object: Object<'_>) {
         let name = object.take_text("name");
-        let id = object.take_text("tool_call_id").unwrap_or_else(|| {
+        let id = object.take_text("tool_call_id");
+        let id = id.or_else(|| self.first_of_ids(&mut object));
+        let id = id.unwrap_or_else(|| {
             let what = "a tool result does not say what it answers; it was paired by order";
             self.assembler.warn(what);
             self.unnamed.answered(name.as_deref())
@@ -194,6 +226,17 @@ impl Reading<'_> {
                 tags: Vec::new(),
             },
         );
+    }
+
+    /// SWE-agent lists the calls that a message answers, though it makes one at a time.
+    fn first_of_ids(&mut self, object: &mut Object<'_>) -> Option<Arc<str>> {
+        let mut ids = object.take_list("tool_call_ids")?.into_iter();
+        let first = ids.next()?;
+        if ids.next().is_some() {
+            self.assembler
+                .warn("a tool message answers several calls; it was taken for the first one's");
+        }
+        serde_json::from_str(first.get()).ok()
     }
 
     fn assistant(&mut self, mut object: Object<'_>, call: Call<'_>) {

@@ -296,6 +296,9 @@ fn shared_recordings_are_claimed_by_no_foreign_importer() {
             "openai-chat" | "mini-swe-agent" => &["openai-chat"],
             "claude-code" | "iflow" => &["claude-code"],
             "codex" => &["codex"],
+            "gemini-cli" => &["gemini-cli"],
+            "pi" => &["pi"],
+            "swe-agent" => &["swe-agent"],
             _ => &[],
         };
         assert_eq!(claimed, expected, "{name}");

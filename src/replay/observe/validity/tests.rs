@@ -1,0 +1,270 @@
+//! Findings of small sessions, written as letters.
+
+use super::*;
+use crate::context::validity::{Level, short};
+use crate::context::{Context, Edit};
+use crate::record::{ActionSupport, Arm, End};
+use crate::session::SessionParts;
+use crate::tokens::{CharsPer4, CountedTexts};
+use crate::units::Tokens;
+
+/// A change before a call.
+struct Change {
+    call: usize,
+    edit: Edit,
+}
+
+fn replace(call: usize, entries: std::ops::Range<usize>, with: &[(Origin, &str)]) -> Change {
+    let counts = CountedTexts::new(Arc::new(CharsPer4));
+    let with = with.iter().map(|(origin, text)| {
+        let message = short::messages(text).swap_remove(0);
+        Entry::new(origin.clone(), Arc::new(message), &counts)
+    });
+    let with = with.collect();
+    Change {
+        call,
+        edit: Edit::Replace { entries, with },
+    }
+}
+
+fn edit(call: usize, entry: usize, block: usize, text: &str) -> Change {
+    let cache = crate::context::CacheEffect::Breaks;
+    let text = text.into();
+    Change {
+        call,
+        edit: Edit::EditBlock {
+            entry,
+            block,
+            text,
+            cache,
+        },
+    }
+}
+
+fn summary(start: usize, end: usize) -> Origin {
+    Origin::Derived(std::iter::once(start..end).collect())
+}
+
+/// Replays a session with these changes; each violation is `rule: subject @ call × calls`.
+fn check(text: &str, changes: &[Change], expected: &[&str]) {
+    let counts = CountedTexts::new(Arc::new(CharsPer4));
+    let session = Session::new(SessionParts {
+        id: "s".into(),
+        messages: short::messages(text).into_iter().map(Arc::new).collect(),
+        ..SessionParts::default()
+    });
+    let session = session.unwrap();
+    let mut observer = Box::<Validity>::default();
+    let mut context = Context::default();
+    for (at, message) in session.messages().iter().enumerate() {
+        if let Ok(call) = session.calls().binary_search(&at) {
+            for change in changes.iter().filter(|change| change.call == call) {
+                let change = context.apply(vec![change.edit.clone()], &counts).unwrap();
+                let (stage, reason) = ("test".into(), String::new());
+                observer.patched(&Applied {
+                    call,
+                    stage,
+                    reason,
+                    change,
+                });
+            }
+            observer.called(&CallView {
+                call,
+                before: at,
+                session: &session,
+                context: &context,
+                fixed: Size::default(),
+                response: message,
+            });
+        }
+        let entry = Entry::new(Origin::Verbatim(at), message.clone(), &counts);
+        observer.appended(&entry);
+        context.append(entry);
+    }
+    let mut record = record();
+    observer.finish(&mut record);
+    let found: Vec<String> = record
+        .violations
+        .iter()
+        .map(|violation| {
+            let Violation {
+                call,
+                calls,
+                rule,
+                subject,
+                level,
+            } = violation;
+            let rejected = ["", "!"][usize::from(*level == Level::Rejected)];
+            format!("{rule}{rejected}: {subject} @ {call} × {calls}")
+        })
+        .collect();
+    assert_eq!(found, expected, "{text}");
+}
+
+fn record() -> CellRecord {
+    CellRecord {
+        session: String::new(),
+        strategy: String::new(),
+        repeat: 0,
+        arm: Arm::Strategy,
+        end: End::Completed,
+        planned_calls: 0,
+        reached_calls: 0,
+        window: None,
+        fixed_tokens: Tokens::ZERO,
+        prompt_tokens: Vec::new(),
+        model_calls: Vec::new(),
+        compactions: Vec::new(),
+        failures: Vec::new(),
+        violations: Vec::new(),
+        overflows: Vec::new(),
+        faults: Vec::new(),
+        action_support: ActionSupport::default(),
+        probes: Vec::new(),
+        counter_error: None,
+        saved_texts: 0,
+    }
+}
+
+const WORK: &str = "U(do-the-task) A(+1) U(=1) A(+2) U(=2) A(+3) U(=3) A(done)";
+
+#[test]
+fn an_untouched_context_breaks_nothing() {
+    check(WORK, &[], &[]);
+}
+
+#[test]
+fn what_the_session_breaks_itself_is_no_violation() {
+    let broken = "A(hi) U(=0) A(+1) U(so =1 _) A(+2 +2) U(wait) A(+3) A(+4) U(=4 =4) A(end)";
+    check(broken, &[], &[]);
+    // Only what the strategy adds counts, with the session's own faults all around.
+    let cut = replace(4, 2..3, &[]);
+    let expected = ["orphan_result!: tool use 1 @ 4 × 2"];
+    check(broken, &[cut], &expected);
+}
+
+#[test]
+fn a_finding_stands_until_it_is_mended() {
+    let cut = replace(1, 1..2, &[]);
+    let orphan = "orphan_result!: tool use 1 @ 1 × 3";
+    check(WORK, &[cut], &[orphan]);
+    let (cut, mend) = (replace(1, 1..2, &[]), replace(2, 1..2, &[]));
+    check(WORK, &[cut, mend], &["orphan_result!: tool use 1 @ 1 × 1"]);
+    let cut = |call| replace(call, 1..2, &[]);
+    let back = replace(2, 1..1, &[(Origin::Restored(1), "A(+1)")]);
+    let twice = [
+        "orphan_result!: tool use 1 @ 1 × 1",
+        "orphan_result!: tool use 1 @ 3 × 1",
+    ];
+    check(WORK, &[cut(1), back, cut(3)], &twice);
+}
+
+#[test]
+fn every_rule_about_tools_is_seen() {
+    let pending = [
+        "prefill: prompt @ 3 × 1",
+        "unanswered_use!: tool use 3 @ 3 × 1",
+    ];
+    check(WORK, &[replace(3, 6..7, &[])], &pending);
+    let remark = replace(3, 6..6, &[(Origin::Authored, "U(by-the-way)")]);
+    let late = ["results_not_first!: tool use 3 @ 3 × 1"];
+    check(WORK, &[remark], &late);
+    let twice = replace(3, 6..6, &[(Origin::Restored(6), "U(=3)")]);
+    check(WORK, &[twice], &["duplicate_result!: tool use 3 @ 3 × 1"]);
+    let again = [
+        (Origin::Restored(1), "A(+1)"),
+        (Origin::Restored(2), "U(=1)"),
+    ];
+    let again = replace(3, 7..7, &again);
+    check(WORK, &[again], &["duplicate_use!: tool use 1 @ 3 × 1"]);
+}
+
+#[test]
+fn a_prompt_begins_with_the_user_and_holds_the_users_words() {
+    let altered = "user_message_altered: message 0 @ 2 × 2";
+    check(
+        WORK,
+        &[replace(2, 0..1, &[])],
+        &["first_not_user!: prompt @ 2 × 2", altered],
+    );
+    check(WORK, &[edit(2, 0, 0, "t")], &[altered]);
+    let restored = |text| [replace(2, 0..1, &[(Origin::Restored(0), text)])];
+    check(WORK, &restored("U(do)"), &[altered]);
+    check(
+        WORK,
+        &restored("U(do-the-task)"),
+        &["not_smaller: stage test @ 2 × 1"],
+    );
+    // An older message of the user may go, and a result may be cleared.
+    let talk = "U(first-of-all) A(+1) U(=1 then) A(ok) U(last) A(end)";
+    check(
+        talk,
+        &[
+            edit(1, 2, 0, ""),
+            replace(2, 0..1, &[(summary(0, 1), "U(so)")]),
+        ],
+        &[],
+    );
+}
+
+#[test]
+fn nothing_that_is_sent_is_empty() {
+    let empty = [
+        "empty_text!: message 0 @ 1 × 3",
+        "user_message_altered: message 0 @ 1 × 3",
+    ];
+    check(WORK, &[edit(1, 0, 0, " ")], &empty);
+    let nothing = [
+        "empty_content!: prompt @ 0 × 1",
+        "user_message_altered: message 0 @ 0 × 1",
+    ];
+    check("U(task) A(done)", &[replace(0, 0..1, &[])], &nothing);
+}
+
+#[test]
+fn thinking_is_not_edited() {
+    let expected = ["thinking_edited!: message 1 @ 1 × 1"];
+    check(
+        "U(task) A(~ ok) U(so) A(end)",
+        &[edit(1, 1, 0, "")],
+        &expected,
+    );
+}
+
+#[test]
+fn two_summaries_do_not_stand_for_one_message() {
+    let long = "U(a-long-first-task-of-many-words) A(ok) U(next) A(ok) U(last) A(end)";
+    let first = replace(1, 0..2, &[(summary(0, 2), "U(first)")]);
+    let second = replace(2, 1..1, &[(summary(1, 3), "U(second)")]);
+    check(
+        long,
+        &[first, second],
+        &["overlapping_summaries: message 1 @ 2 × 1"],
+    );
+}
+
+#[test]
+fn a_summary_is_no_question_and_names_something() {
+    let names: Vec<String> = (0..30).map(|at| format!("src/file_{at}.rs")).collect();
+    let text = format!("U({}) A(ok) U(more) A(ok) U(last) A(end)", names.join(" "));
+    let told = |words| [replace(1, 0..2, &[(summary(0, 2), words)])];
+    check(&text, &told("U(I-changed-src/file_7.rs)"), &[]);
+    let bad = ["not_a_summary: summary of messages 0..2 @ 1 × 2"];
+    check(&text, &told("U(I-changed-some-files)"), &bad);
+    let asks = "U([Compressed] What-next-after-src/file_7.rs?)";
+    check(&text, &told(asks), &bad);
+    check(&text, &told("U(Now-src/file_7.rs. Is-it-right?)"), &[]);
+    let mend = replace(2, 0..1, &[(summary(0, 2), "U(src/file_7.rs)")]);
+    let [bad_one] = told("U(nothing-to-say-about-it-all)");
+    check(
+        &text,
+        &[bad_one, mend],
+        &["not_a_summary: summary of messages 0..2 @ 1 × 1"],
+    );
+}
+
+#[test]
+fn a_patch_that_frees_nothing_is_seen_once() {
+    let grows = edit(2, 2, 0, "[what the tool found was cleared]");
+    check(WORK, &[grows], &["not_smaller: stage test @ 2 × 1"]);
+}

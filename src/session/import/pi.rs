@@ -1,0 +1,405 @@
+//! pi keeps one entry per line: a `session` header, then messages, changes of model and
+//! compactions.
+//!
+//! Rules of this format, beside those every importer shares:
+//! - Newer versions give entries an `id` and a `parentId`: a tree, of which the branch that the
+//!   file ends in is the conversation. Older ones are a list.
+//! - A compaction keeps its summary, and says which entry is the first that stays: by its place in
+//!   the file (older, the header is entry 0) or by its id.
+//! - A command that the user ran is shown to the model as a message of the user's.
+//! - Usage counts the cached tokens apart.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::BufRead;
+use std::path::Path;
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::assemble::{Assembler, AssistantRecord, UserRecord, add_counts, count};
+use super::lines::{Line, Lines, Strictness, head_lines};
+use super::tool_names::class_of;
+use super::{ImportError, Importer};
+use crate::session::{
+    CompactedTo, ContentBlock, Image, JsonText, Message, Opaque, Recorded, RecordedCompaction,
+    Role, Session, Source, Tag, Thinking, ToolResult, ToolUse,
+};
+use crate::units::{Timestamp, Tokens, Usage};
+
+/// Reads sessions of the pi coding agent.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Pi;
+
+const FORMAT: &str = "pi";
+
+/// Entries that are no part of the conversation.
+const BOOKKEEPING: &[&str] = &[
+    "session",
+    "model_change",
+    "thinking_level_change",
+    "label",
+    "session_info",
+    "custom",
+];
+
+impl Importer for Pi {
+    fn format(&self) -> &'static str {
+        FORMAT
+    }
+
+    fn detect(&self, head: &[u8]) -> bool {
+        #[derive(Deserialize)]
+        struct Header {
+            r#type: String,
+            #[serde(rename = "id")]
+            _id: String,
+            #[serde(rename = "cwd")]
+            _cwd: String,
+        }
+        let (lines, rest) = head_lines(head);
+        let first = lines.first().copied().unwrap_or(rest);
+        serde_json::from_slice::<Header>(first).is_ok_and(|header| header.r#type == "session")
+    }
+
+    fn import(&self, path: &Path, input: &mut dyn BufRead) -> Result<Vec<Session>, ImportError> {
+        let mut lines = Lines::new(path, input, Strictness::Recording);
+        let mut entries = Vec::new();
+        while let Some(line) = lines.next()? {
+            entries.push(Entry::read(&line)?);
+        }
+        let mut reading = Reading::default();
+        FORMAT.clone_into(&mut reading.assembler.source.format);
+        let source = Source {
+            warnings: std::mem::take(&mut lines.warnings),
+            ..Source::default()
+        };
+        add_counts(&mut reading.assembler.source, source);
+        let branch = branch(&entries);
+        for (at, entry) in entries.into_iter().enumerate() {
+            match &branch {
+                Some(kept) if !kept.contains(&at) => {
+                    reading.assembler.skip("entry of an abandoned branch");
+                }
+                _ => reading.entry(at, entry),
+            }
+        }
+        let session = reading.assembler.finish(lines.session_id(), path)?;
+        let session = session.ok_or_else(|| ImportError::NoConversation { path: lines.path() })?;
+        Ok(vec![session])
+    }
+}
+
+/// One line of a file.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Entry {
+    r#type: Arc<str>,
+    id: Option<Arc<str>>,
+    parent_id: Option<Arc<str>>,
+    timestamp: Option<Arc<str>>,
+    model_id: Option<Arc<str>>,
+    message: Option<Box<RawValue>>,
+    content: Option<Box<RawValue>>,
+    summary: Option<Arc<str>>,
+    first_kept_entry_index: Option<usize>,
+    first_kept_entry_id: Option<Arc<str>>,
+    tokens_before: Option<u64>,
+}
+
+impl Entry {
+    fn read(line: &Line<'_>) -> Result<Self, ImportError> {
+        line.parse()
+    }
+}
+
+/// The entries of the branch that the file ends in; none where entries have no parents.
+fn branch(entries: &[Entry]) -> Option<BTreeSet<usize>> {
+    let mut places: BTreeMap<&str, usize> = BTreeMap::new();
+    for (at, entry) in entries.iter().enumerate().skip(1) {
+        if let Some(id) = &entry.id {
+            places.entry(id).or_insert(at);
+        }
+    }
+    let last = entries
+        .iter()
+        .rposition(|entry| entry.parent_id.is_some())?;
+    let mut kept = BTreeSet::from([0]);
+    let mut next = Some(last);
+    while let Some(at) = next {
+        // A circle ends where it began.
+        if !kept.insert(at) {
+            break;
+        }
+        let parent = entries[at].parent_id.as_deref();
+        next = parent.and_then(|parent| places.get(parent)).copied();
+    }
+    Some(kept)
+}
+
+#[derive(Default)]
+struct Reading {
+    assembler: Assembler,
+    model: Option<Arc<str>>,
+    /// The entries that became messages, in order, by their names.
+    said: Vec<(usize, Arc<str>)>,
+    by_id: BTreeMap<Arc<str>, usize>,
+}
+
+/// One message of the conversation.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Said<'a> {
+    role: Option<Arc<str>>,
+    #[serde(borrow)]
+    content: Option<&'a RawValue>,
+    model: Option<Arc<str>>,
+    #[serde(borrow)]
+    usage: Option<&'a RawValue>,
+    tool_call_id: Option<Arc<str>>,
+    is_error: Option<bool>,
+    command: Option<Arc<str>>,
+    output: Option<Arc<str>>,
+    exclude_from_context: Option<bool>,
+}
+
+impl Reading {
+    fn entry(&mut self, at: usize, entry: Entry) {
+        let time = entry.timestamp.as_deref().and_then(|text| {
+            let time = text.parse::<jiff::Timestamp>().ok();
+            if time.is_none() {
+                self.assembler.warn("a timestamp cannot be read");
+            }
+            Some(Timestamp(time?.as_millisecond()))
+        });
+        if let Some(id) = &entry.id {
+            self.by_id.entry(id.clone()).or_insert(at);
+        }
+        let name: Arc<str> = format!("entry {at}").into();
+        match (
+            &*entry.r#type,
+            entry.message.as_deref(),
+            entry.content.as_deref(),
+        ) {
+            ("message", Some(message), _) => self.message(at, &name, message, time),
+            ("custom_message", _, content @ Some(_)) => {
+                let blocks = blocks(content, &mut self.assembler);
+                self.user(at, &name, blocks, time, vec![Tag::Meta]);
+            }
+            ("compaction", ..) => self.compaction(entry),
+            ("branch_summary", ..) => {
+                let blocks = entry.summary.map(ContentBlock::Text).into_iter().collect();
+                self.user(at, &name, blocks, time, vec![Tag::Meta]);
+            }
+            (known, ..) if BOOKKEEPING.contains(&known) => {
+                self.model = entry.model_id.or(self.model.take());
+                self.assembler.skip(known);
+            }
+            (other, ..) => {
+                let unknown = &mut self.assembler.source.unknown;
+                count(unknown, &format!("entry {other}"));
+            }
+        }
+    }
+
+    fn message(&mut self, at: usize, name: &Arc<str>, raw: &RawValue, time: Option<Timestamp>) {
+        let Ok(said) = serde_json::from_str::<Said<'_>>(raw.get()) else {
+            let block = unknown("malformed message", raw, &mut self.assembler);
+            return self.user(at, name, vec![block], time, vec![Tag::Meta]);
+        };
+        match said.role.as_deref() {
+            Some("user") => {
+                let blocks = blocks(said.content, &mut self.assembler);
+                self.user(at, name, blocks, time, vec![Tag::TypedUser]);
+            }
+            Some("assistant") => {
+                let blocks = blocks(said.content, &mut self.assembler);
+                if !blocks.is_empty() {
+                    self.said.push((at, name.clone()));
+                }
+                let usage = said.usage.and_then(|raw| usage(raw, &mut self.assembler));
+                let record = AssistantRecord {
+                    call: None,
+                    model: said.model.or_else(|| self.model.clone()),
+                    blocks,
+                    usage,
+                    timestamp: time,
+                    tags: Vec::new(),
+                };
+                self.assembler.assistant(Some(name), record);
+            }
+            Some("toolResult") => {
+                let content = blocks(said.content, &mut self.assembler);
+                let block = match said.tool_call_id {
+                    Some(tool_use_id) => ContentBlock::ToolResult(ToolResult {
+                        tool_use_id,
+                        content,
+                        is_error: said.is_error == Some(true),
+                    }),
+                    None => unknown("tool result without a call", raw, &mut self.assembler),
+                };
+                self.user(at, name, vec![block], time, Vec::new());
+            }
+            Some("bashExecution") if said.exclude_from_context == Some(true) => {
+                self.assembler.skip("command that the model was not shown");
+            }
+            Some("bashExecution") => {
+                let command = said.command.unwrap_or_default();
+                let output = said.output.unwrap_or_default();
+                let text = format!("$ {command}\n{output}");
+                let blocks = vec![ContentBlock::Text(text.into())];
+                self.user(at, name, blocks, time, vec![Tag::Meta]);
+            }
+            _ => {
+                let block = unknown("message of unknown role", raw, &mut self.assembler);
+                self.user(at, name, vec![block], time, vec![Tag::Meta]);
+            }
+        }
+    }
+
+    fn user(
+        &mut self,
+        at: usize,
+        name: &Arc<str>,
+        blocks: Vec<ContentBlock>,
+        timestamp: Option<Timestamp>,
+        tags: Vec<Tag>,
+    ) {
+        if !blocks.is_empty() {
+            self.said.push((at, name.clone()));
+        }
+        let record = UserRecord {
+            blocks,
+            timestamp,
+            tags,
+        };
+        self.assembler.user(Some(name), record);
+    }
+
+    /// The summary, and the messages from the first kept entry on.
+    fn compaction(&mut self, entry: Entry) {
+        let at = self.assembler.flush();
+        let first = match (entry.first_kept_entry_id, entry.first_kept_entry_index) {
+            (Some(id), _) => self.by_id.get(&id).copied(),
+            (None, index) => index,
+        };
+        let message = |first: usize| {
+            let said = self.said.iter().find(|(place, _)| *place >= first);
+            said.and_then(|(_, name)| self.assembler.message_of(name))
+        };
+        let kept = first.and_then(message);
+        if first.is_some() && kept.is_none() {
+            self.assembler
+                .warn("a compaction kept an entry that is not in the file");
+        }
+        let after = match entry.summary {
+            None => CompactedTo::Missing,
+            Some(summary) => {
+                let summary = Message::text(Role::User, summary).with_tags([Tag::CompactSummary]);
+                let mut pieces = vec![Recorded::Written(Arc::new(summary))];
+                pieces.extend(
+                    kept.filter(|first| *first < at)
+                        .map(|first| Recorded::Kept(first..at)),
+                );
+                CompactedTo::Replaced(pieces)
+            }
+        };
+        self.assembler.compaction(RecordedCompaction {
+            at,
+            trigger: None,
+            pre_tokens: entry.tokens_before.map(Tokens),
+            after,
+        });
+    }
+}
+
+fn unknown(kind: &str, raw: &RawValue, assembler: &mut Assembler) -> ContentBlock {
+    count(&mut assembler.source.unknown, kind);
+    ContentBlock::Opaque(Opaque {
+        kind: kind.into(),
+        json: JsonText::from(raw),
+    })
+}
+
+/// The blocks of a message: a text, or a list.
+fn blocks(content: Option<&RawValue>, assembler: &mut Assembler) -> Vec<ContentBlock> {
+    let Some(raw) = content.filter(|raw| raw.get() != "null") else {
+        return Vec::new();
+    };
+    if let Ok(text) = serde_json::from_str::<Arc<str>>(raw.get()) {
+        let text = Some(text).filter(|text| !text.is_empty());
+        return text.map(ContentBlock::Text).into_iter().collect();
+    }
+    match serde_json::from_str::<Vec<&RawValue>>(raw.get()) {
+        Ok(items) => items.into_iter().map(|raw| block(raw, assembler)).collect(),
+        Err(_) => vec![unknown("content", raw, assembler)],
+    }
+}
+
+fn block(raw: &RawValue, assembler: &mut Assembler) -> ContentBlock {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Block<'a> {
+        r#type: Option<Arc<str>>,
+        text: Option<Arc<str>>,
+        thinking: Option<Arc<str>>,
+        thinking_signature: Option<Arc<str>>,
+        id: Option<Arc<str>>,
+        name: Option<Arc<str>>,
+        #[serde(borrow)]
+        arguments: Option<&'a RawValue>,
+    }
+    let Ok(block) = serde_json::from_str::<Block<'_>>(raw.get()) else {
+        return unknown("malformed block", raw, assembler);
+    };
+    let kind = block.r#type.as_deref().unwrap_or("untyped");
+    let read = match kind {
+        "text" => block.text.map(ContentBlock::Text),
+        "thinking" => block.thinking.map(|text| {
+            ContentBlock::Thinking(Thinking {
+                text,
+                signature: block.thinking_signature,
+            })
+        }),
+        "toolCall" => block.id.zip(block.name).map(|(id, name)| {
+            ContentBlock::ToolUse(ToolUse {
+                id,
+                class: class_of(&name),
+                name,
+                input: block
+                    .arguments
+                    .map_or_else(|| JsonText::string(""), JsonText::from),
+            })
+        }),
+        "image" => Some(ContentBlock::Image(Image {
+            source: JsonText::from(raw),
+        })),
+        _ => None,
+    };
+    read.unwrap_or_else(|| unknown(&format!("block {kind}"), raw, assembler))
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default, rename_all = "camelCase")]
+struct Counters {
+    input: u64,
+    output: u64,
+    cache_read: u64,
+    cache_write: u64,
+}
+
+fn usage(raw: &RawValue, assembler: &mut Assembler) -> Option<Usage> {
+    let Ok(counters) = serde_json::from_str::<Counters>(raw.get()) else {
+        assembler.warn("a usage cannot be read");
+        return None;
+    };
+    let usage = Usage {
+        input_uncached: Tokens(counters.input),
+        cache_write_5m: Tokens(counters.cache_write),
+        cache_write_1h: Tokens::ZERO,
+        cache_read: Tokens(counters.cache_read),
+        output: Tokens(counters.output),
+    };
+    // A call that was stopped is written with zeros.
+    (usage != Usage::default()).then_some(usage)
+}

@@ -1,0 +1,51 @@
+//! SWE-agent keeps one run per file, a `.traj`: its `history` is the conversation, in the shape of
+//! chat messages; `trajectory` repeats it step by step.
+//!
+//! Rules of this format, beside those every importer shares:
+//! - A tool message names the calls it answers in a list.
+//! - Where the agent was given no tools, actions stand in the model's text, and what came of them
+//!   in messages of the user's role, which nobody typed. They are kept as they are: such a session
+//!   has no tool results that could be cleared.
+//! - Demonstrations are part of the prompt; nobody typed them either.
+
+use std::io::BufRead;
+use std::path::Path;
+
+use super::conversations;
+use super::lines::strip_bom;
+use super::openai_chat::{self, Dialect};
+use super::{ImportError, Importer};
+use crate::session::Session;
+
+/// Reads trajectories of SWE-agent.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct SweAgent;
+
+const FORMAT: &str = "swe-agent";
+
+/// The key under which the messages stand.
+const MESSAGES: &str = "history";
+
+impl Importer for SweAgent {
+    fn format(&self) -> &'static str {
+        FORMAT
+    }
+
+    fn detect(&self, head: &[u8]) -> bool {
+        let head = String::from_utf8_lossy(strip_bom(head));
+        let head = head.trim_start();
+        // The first step may be longer than what is seen of the file, and `environment` is its
+        // first key or stands behind the steps.
+        head.starts_with('{')
+            && head.contains("\"trajectory\"")
+            && ["\"observation\"", "\"action\"", "\"response\""]
+                .iter()
+                .all(|key| head.contains(key))
+    }
+
+    fn import(&self, path: &Path, input: &mut dyn BufRead) -> Result<Vec<Session>, ImportError> {
+        conversations::sessions(FORMAT, MESSAGES, path, input, |conversation, assembler| {
+            openai_chat::read(conversation, Dialect::SweAgent, assembler);
+        })
+    }
+}

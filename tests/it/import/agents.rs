@@ -1,0 +1,195 @@
+//! The importers of pi, SWE-agent and Gemini CLI.
+
+use proctor::session::{Session, Tag, import};
+
+use super::{catalogue, outline, read, round_trip};
+use crate::shared;
+
+#[track_caller]
+fn check(format: &str, lines: &[&str], expected: &str) -> Session {
+    let text = lines.join("\n");
+    let claimed = import::IMPORTERS
+        .iter()
+        .find(|importer| importer.detect(text.as_bytes()));
+    assert_eq!(claimed.map(|importer| importer.format()), Some(format));
+    let sessions = match read(format, text.as_bytes()) {
+        Ok(sessions) => sessions,
+        Err(error) => panic!("{error}"),
+    };
+    let [session] = <[Session; 1]>::try_from(sessions).expect("one session");
+    assert_eq!(outline(&session), expected);
+    round_trip(&session);
+    session
+}
+
+const USAGE: &str = r#""usage":{"input":10,"output":5,"cacheRead":20,"cacheWrite":30}"#;
+
+#[test]
+fn pi_keeps_the_summary_of_a_compaction_and_what_stayed() {
+    let lines = [
+        r#"{"type":"session","id":"s","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w","provider":"p","modelId":"m"}"#,
+        r#"{"type":"message","timestamp":"2026-01-01T00:00:01.000Z","message":{"role":"user","content":[{"type":"text","text":"Read it."}]}}"#,
+        &format!(
+            r#"{{"type":"message","timestamp":"2026-01-01T00:00:02.000Z","message":{{"role":"assistant","content":[{{"type":"thinking","thinking":"Hm."}},{{"type":"toolCall","id":"t1","name":"read","arguments":{{"path":"a"}}}}],{USAGE}}}}}"#
+        ),
+        r#"{"type":"message","timestamp":"2026-01-01T00:00:03.000Z","message":{"role":"toolResult","toolCallId":"t1","content":[{"type":"text","text":"gone"}],"isError":true}}"#,
+        r#"{"type":"message","timestamp":"2026-01-01T00:00:04.000Z","message":{"role":"assistant","content":[{"type":"text","text":"It is gone."}]}}"#,
+        r#"{"type":"message","timestamp":"2026-01-01T00:00:05.000Z","message":{"role":"bashExecution","command":"ls","output":"b","exitCode":0}}"#,
+        r#"{"type":"message","timestamp":"2026-01-01T00:00:06.000Z","message":{"role":"assistant","content":[{"type":"text","text":"There is b."}]}}"#,
+        r#"{"type":"compaction","timestamp":"2026-01-01T00:00:07.000Z","summary":"a is gone","firstKeptEntryIndex":5,"tokensBefore":900}"#,
+        r#"{"type":"message","timestamp":"2026-01-01T00:00:08.000Z","message":{"role":"user","content":"Then b."}}"#,
+        r#"{"type":"thinking_level_change","timestamp":"2026-01-01T00:00:09.000Z","thinkingLevel":"high"}"#,
+    ];
+    let session = check(
+        "pi",
+        &lines,
+        r#"0 user[typed_user] "Read it."
+1 model[] thinking "Hm.", read t1 {"path":"a"} = 10/30/0/20/5
+2 user[] ->!t1 "gone"
+3 model[] "It is gone."
+4 user[meta] "$ ls\nb"
+5 model[] "There is b."
+6 user[typed_user] "Then b."
+compaction before 6: - 900: (user[compact_summary] "a is gone"), kept 4..6
+skipped: session: 1
+skipped: thinking_level_change: 1
+"#,
+    );
+    assert_eq!(session.model(), Some("m"));
+}
+
+#[test]
+fn pi_follows_the_branch_that_the_file_ends_in() {
+    let message = |id: &str, parent: &str, role: &str, text: &str| {
+        format!(
+            r#"{{"type":"message","id":"{id}","parentId":{parent},"message":{{"role":"{role}","content":"{text}"}}}}"#
+        )
+    };
+    let lines = [
+        r#"{"type":"session","version":3,"id":"s","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w"}"#.to_owned(),
+        message("a", "null", "user", "One."),
+        message("b", "\"a\"", "assistant", "Left."),
+        message("c", "\"a\"", "assistant", "Right."),
+        r#"{"type":"compaction","id":"d","parentId":"c","summary":"One, right.","firstKeptEntryId":"c","tokensBefore":9}"#.to_owned(),
+        message("e", "\"d\"", "user", "Two."),
+    ];
+    let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+    check(
+        "pi",
+        &lines,
+        r#"0 user[typed_user] "One."
+1 model[] "Right."
+2 user[typed_user] "Two."
+compaction before 2: - 9: (user[compact_summary] "One, right."), kept 1..2
+skipped: entry of an abandoned branch: 1
+skipped: session: 1
+"#,
+    );
+}
+
+#[test]
+fn swe_agent_tells_the_task_once_and_answers_by_lists() {
+    let lines = [
+        r#"{"environment":"e","trajectory":[{"action":"ls","observation":"b","response":"r","state":"{}"}],
+"history":[
+{"role":"system","content":"You mend.","agent":"main","message_type":"system_prompt"},
+{"role":"user","content":"A demonstration.","agent":"main","is_demo":true},
+{"role":"user","content":[{"type":"text","text":"Mend b."}],"agent":"main","message_type":"observation"},
+{"role":"assistant","content":"Look.","thought":"Look.","action":"ls","agent":"main","tool_calls":[{"function":{"arguments":"{\"p\":1}","name":"bash"},"id":"c1","type":"function"}],"message_type":"action"},
+{"role":"tool","content":"b","agent":"main","tool_call_ids":["c1"],"message_type":"observation"},
+{"role":"assistant","content":"```\nedit b\n```","agent":"main"},
+{"role":"user","content":"edited","agent":"main"},
+{"role":"assistant","content":"Done.","agent":"main"}],
+"info":{"exit_status":"submitted"}}"#,
+    ];
+    let session = check(
+        "swe-agent",
+        &lines,
+        r#"0 user[typed_user meta] "A demonstration.", "Mend b."
+1 model[] "Look.", shell c1 {"p":1}
+2 user[] ->c1 "b"
+3 model[] "```\nedit b\n```"
+4 user[meta] "edited"
+5 model[] "Done."
+skipped: key `environment`: 1
+skipped: key `info`: 1
+skipped: key `trajectory`: 1
+skipped: message key `action`: 1
+skipped: message key `agent`: 8
+skipped: message key `message_type`: 4
+skipped: message key `thought`: 1
+"#,
+    );
+    assert_eq!(session.system(), Some(&"You mend.".into()));
+}
+
+#[test]
+fn gemini_writes_records_again_when_tools_were_called() {
+    let lines = [
+        r#"{"sessionId":"s","projectHash":"h","startTime":"2026-01-01T00:00:00.000Z","lastUpdated":"2026-01-01T00:00:00.000Z","kind":"main"}"#,
+        r#"{"id":"a","timestamp":"2026-01-01T00:00:01.000Z","type":"info","content":"hello"}"#,
+        r#"{"$set":{"lastUpdated":"2026-01-01T00:00:02.000Z"}}"#,
+        r#"{"id":"b","timestamp":"2026-01-01T00:00:03.000Z","type":"user","content":[{"text":"Look."}]}"#,
+        r#"{"id":"c","timestamp":"2026-01-01T00:00:04.000Z","type":"gemini","content":"I look.","thoughts":[{"subject":"Plan","description":"look"}],"tokens":{"input":100,"output":7,"cached":40,"thoughts":3,"tool":0,"total":110},"model":"g"}"#,
+        r#"{"id":"c","timestamp":"2026-01-01T00:00:04.000Z","type":"gemini","content":"I look.","thoughts":[{"subject":"Plan","description":"look"}],"tokens":{"input":100,"output":7,"cached":40,"thoughts":3,"tool":0,"total":110},"model":"g","toolCalls":[{"id":"t1","name":"read_file","args":{"p":"x"},"result":[{"functionResponse":{"id":"t1","name":"read_file","response":{"output":"words"}}}],"status":"success"},{"id":"t2","name":"run_shell_command","args":{},"result":[{"functionResponse":{"id":"t2","name":"x","response":{"error":"no"}}}],"status":"error"},{"id":"t3","name":"glob","args":{},"status":"executing"}]}"#,
+        r#"{"id":"d","timestamp":"2026-01-01T00:00:05.000Z","type":"gemini","content":"Words.","tokens":{"input":150,"output":2,"cached":0,"thoughts":0,"tool":0,"total":152},"model":"g"}"#,
+        r#"{"id":"e","timestamp":"2026-01-01T00:00:06.000Z","type":"user","content":"<state_snapshot>words</state_snapshot>"}"#,
+        r#"{"id":"f","timestamp":"2026-01-01T00:00:07.000Z","type":"user","content":"And now?"}"#,
+    ];
+    let expected = r#"0 user[typed_user] "Look."
+1 model[] thinking "Plan\nlook", "I look.", read t1 {"p":"x"}, shell t2 {}, glob t3 {} = 60/0/0/40/10
+2 user[] ->t1 "words", ->!t2 "no"
+3 model[] "Words." = 150/0/0/0/2
+4 user[typed_user] "And now?"
+compaction before 4: - 0: (user[compact_summary] "<state_snapshot>words</state_snapshot>")
+skipped: earlier form of a record: 1
+skipped: header: HEADERS
+skipped: info: 1
+"#;
+    let session = check("gemini-cli", &lines, &expected.replace("HEADERS", "2"));
+    assert_eq!(session.model(), Some("g"));
+    // The older layout: one object.
+    let older = format!(
+        "{},\"messages\":[{}]}}",
+        lines[0].trim_end_matches('}'),
+        [lines[1], &lines[3..].join(",")].join(",")
+    );
+    check("gemini-cli", &[&older], &expected.replace("HEADERS", "1"));
+}
+
+#[test]
+fn shared_sessions_of_other_agents_are_read_whole() {
+    let Some(folder) = shared::folder("sessions") else {
+        return;
+    };
+    let text = std::fs::read_to_string(folder.join("CATALOG.md")).expect("the catalogue");
+    for (product, files) in [("pi", 1), ("gemini-cli", 1), ("swe-agent", 14)] {
+        let rows = catalogue(product, &text);
+        assert_eq!(rows.len(), files, "{product}");
+        for (file, calls, compactions) in rows {
+            let sessions = import::load(&folder.join(product).join(&file)).expect("a good file");
+            let [session] = &sessions[..] else {
+                panic!("{file}: {} sessions", sessions.len());
+            };
+            assert_eq!(session.source().format, product, "{file}");
+            let messages = session.messages();
+            let uses: usize = messages.iter().map(|one| one.tool_uses().count()).sum();
+            let results: usize = messages.iter().map(|one| one.tool_results().count()).sum();
+            println!(
+                "{file}: {} messages, {} calls, {uses} uses of {calls}, {results} results, {:?}",
+                messages.len(),
+                session.calls().len(),
+                session.source(),
+            );
+            assert!(session.source().unknown.is_empty(), "{file}");
+            assert!(
+                messages.iter().all(|one| !one.has_tag(Tag::Orphan)),
+                "{file}"
+            );
+            assert_eq!(session.compactions().len(), compactions, "{file}");
+            // Without tools, actions stand in the text, where the catalogue counted them too.
+            assert!(uses == calls || uses == 0, "{file}: {uses} of {calls}");
+            round_trip(session);
+        }
+    }
+}
