@@ -103,13 +103,7 @@ pub const STAGE_KEYS: &[&str] = &["kind", "name", "when", "guards"];
 
 impl<'a> KnobReader<'a> {
     /// Reads the table of the stage that is called `path`.
-    pub fn new(
-        table: &'a Table,
-        path: &str,
-        knobs: &'static [Knob],
-        guards: Guards,
-        when: Trigger,
-    ) -> Self {
+    pub fn new(table: &'a Table, path: &str, knobs: &'static [Knob]) -> Self {
         let mut reader = Reader::new(table, path);
         for key in STAGE_KEYS {
             reader.setting(key);
@@ -117,8 +111,18 @@ impl<'a> KnobReader<'a> {
         Self {
             reader,
             knobs,
+            guards: Guards::default(),
+            when: Trigger::always(),
+        }
+    }
+
+    /// The same, for a stage that has these guards and fires at this trigger.
+    #[must_use]
+    pub fn guarded(self, guards: Guards, when: &Trigger) -> Self {
+        Self {
             guards,
-            when,
+            when: when.clone(),
+            ..self
         }
     }
 

@@ -108,7 +108,7 @@ impl StrategySpec {
         };
         let own = kind.guards(guards);
         let guards = own.read(reader.table("guards")?)?;
-        let mut knobs = KnobReader::new(table, name, kind.knobs, guards, when.clone());
+        let mut knobs = KnobReader::new(table, name, kind.knobs).guarded(guards, &when);
         let stage = (kind.build)(&mut knobs)?;
         knobs.finish()?;
         Ok(Slot::new(name.into(), when, guards, stage))

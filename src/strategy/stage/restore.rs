@@ -220,8 +220,7 @@ impl Stage for Restore {
             if let Some((tool, asked)) = self.asked.remove(&result.tool_use_id)
                 && !result.is_error
             {
-                let text = &entry.message.model_text()[block];
-                self.answered(&tool, asked, text, Place { message, block });
+                self.answered(&tool, asked, entry, Place { message, block });
             }
         }
         Ok(Patch::default())
@@ -229,12 +228,21 @@ impl Stage for Restore {
 }
 
 impl Restore {
-    fn answered(&mut self, tool: &ToolUse, asked: Place, text: &Arc<str>, place: Place) {
+    fn answered(&mut self, tool: &ToolUse, asked: Place, answer: &Entry, place: Place) {
+        let text = &answer.message.model_text()[place.block];
         let is_skill = |name: &String| tool.name.eq_ignore_ascii_case(name);
         if let Some((path, content)) = files::written_by(tool) {
             self.note(What::File(path), content.into(), asked);
         } else if let Some(view) = files::view_of(tool) {
-            self.note(What::File(view.path), text.clone(), place);
+            let what = What::File(view.path);
+            match self.known.get_mut(&what) {
+                // What another stage shortened says less than what is known of the same file.
+                Some(known) if !known.is_changed && !answer.is_verbatim(place.block) => {
+                    self.uses += 1;
+                    known.used = self.uses;
+                }
+                _ => self.note(what, text.clone(), place),
+            }
         } else if tool.class == ToolClass::Todo && !sets_list(tool) {
             self.note(What::Todo, text.clone(), place);
         } else if self.skill_tools.iter().any(is_skill) {

@@ -281,6 +281,7 @@ impl SessionMemory {
                 sections: SECTIONS.map(str::to_owned).to_vec(),
             },
             system: None,
+            tools: Arc::default(),
             messages: vec![Arc::new(Message::text(Role::User, text))],
             max_output: self.max_output,
         }

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use super::Summarize;
 use super::prompt::{Less, Prompt, has_results};
 use crate::context::Entry;
-use crate::model::{CallFailure, Request, Response, Stop};
+use crate::model::{CallFailure, Request};
 use crate::step::{Answer, Step};
 use crate::strategy::guard::{Guards, OnNoSummary, OnSummaryOverflow};
 use crate::strategy::template::Span;
-use crate::strategy::{Situation, StageError, cut};
+use crate::strategy::{Situation, StageError, cut, written};
 
 /// What is tried before an attempt has failed.
 #[derive(Debug)]
@@ -75,18 +75,12 @@ impl<'a> Attempt<'a> {
 
     /// The summary, if the answer is one. A history is never replaced by anything else.
     fn summary_of(&self, answer: &Answer) -> Result<Arc<str>, StageError> {
-        let Response { text, stop, .. } = answer.as_ref().map_err(Clone::clone)?;
-        match stop {
-            Stop::ToolUse => Err(StageError::ToolCall),
-            Stop::Refusal => Err(StageError::Refused),
-            Stop::End | Stop::Length => {
-                let summary = self.stage.prompt.template.summary_in(text);
-                if summary.trim().is_empty() {
-                    return Err(StageError::EmptySummary);
-                }
-                Ok(summary)
-            }
+        let text = written::text_of(answer.clone())?;
+        let summary = self.stage.prompt.template.summary_in(&text);
+        if summary.trim().is_empty() {
+            return Err(StageError::EmptySummary);
         }
+        Ok(summary)
     }
 
     /// The summary as the model corrects it; as it was, where the check brings none.

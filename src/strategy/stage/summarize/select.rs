@@ -90,6 +90,14 @@ impl Select {
             return None;
         }
         let replaced = start..end;
+        // A summary of nothing but what an earlier one left would say the same again.
+        let is_left = |entry: &Entry| {
+            entry.message.has_tag(Tag::CompactSummary)
+                || matches!(entry.origin, Origin::Authored | Origin::Restored(_))
+        };
+        if self.covers != Covers::All && entries[replaced.clone()].iter().all(is_left) {
+            return None;
+        }
         let covered = match self.covers {
             Covers::All => 0..entries.len(),
             Covers::UntilTail | Covers::EveryRounds(_) => replaced.clone(),
