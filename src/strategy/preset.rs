@@ -33,6 +33,55 @@ pub static PRESETS: &[(&str, &str)] = &[
         "learn-claude-code-s08-unguarded",
         include_str!("../../presets/learn-claude-code-s08-unguarded.toml"),
     ),
+    (
+        "aloop-deletion",
+        include_str!("../../presets/aloop-deletion.toml"),
+    ),
+    (
+        "aloop-sliding-window",
+        include_str!("../../presets/aloop-sliding-window.toml"),
+    ),
+    (
+        "aloop-selective",
+        include_str!("../../presets/aloop-selective.toml"),
+    ),
+    (
+        "aloop-rfc005",
+        include_str!("../../presets/aloop-rfc005.toml"),
+    ),
+    ("codex", include_str!("../../presets/codex.toml")),
+    (
+        "claude-code",
+        include_str!("../../presets/claude-code.toml"),
+    ),
+    (
+        "claude-code-snip-drop",
+        include_str!("../../presets/claude-code-snip-drop.toml"),
+    ),
+    (
+        "claude-code-cached-micro",
+        include_str!("../../presets/claude-code-cached-micro.toml"),
+    ),
+    (
+        "claude-code-session-memory",
+        include_str!("../../presets/claude-code-session-memory.toml"),
+    ),
+    (
+        "claude-code-reactive-only",
+        include_str!("../../presets/claude-code-reactive-only.toml"),
+    ),
+    (
+        "manual-phases",
+        include_str!("../../presets/manual-phases.toml"),
+    ),
+    (
+        "snip-then-compact",
+        include_str!("../../presets/snip-then-compact.toml"),
+    ),
+    (
+        "compact-directly",
+        include_str!("../../presets/compact-directly.toml"),
+    ),
 ];
 
 /// Names of strategies that are none: the reference and the floor of every table.

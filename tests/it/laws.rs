@@ -18,6 +18,7 @@ use proctor::step::{Answer, Caller, drive};
 use proctor::strategy::law::Law;
 use proctor::strategy::preset::PRESETS;
 use proctor::strategy::situation::Situation;
+use proctor::strategy::stage::STAGES;
 use proctor::strategy::trigger::Trigger;
 use proctor::strategy::{Strategy, StrategySpec};
 use proctor::units::Tokens;
@@ -154,17 +155,44 @@ fn varied_session(seed: u64) -> Session {
     session(messages)
 }
 
+/// The preset as it has something to do in these windows: thresholds that lie above them are lower.
+fn early(name: &str) -> String {
+    let over = "tokens_over = 2000";
+    let overrides = match name {
+        "aloop-deletion" => format!("drop_oldest.when={{ {over} }}"),
+        "learn-claude-code-s08-unguarded" | "aloop-sliding-window" | "aloop-selective" => {
+            format!("summarize.when={{ {over} }}")
+        }
+        "aloop-rfc005" => format!("truncate_output.max_tokens=300,summarize.when={{ {over} }}"),
+        "codex" => "truncate_output.max_tokens=300".to_owned(),
+        "claude-code" | "claude-code-snip-drop" | "claude-code-cached-micro" => {
+            format!("offload_results.max_total_chars=4000,summarize.when={{ {over} }}")
+        }
+        "claude-code-session-memory" => format!(
+            "offload_results.max_total_chars=4000,session_memory.when={{ {over} }},\
+             session_memory.init_tokens=500,session_memory.update_every_tokens=400,\
+             session_memory.min_tokens=600,session_memory.reserve_tokens=1000,\
+             summarize.when={{ all = [{{ {over} }}, {{ unless = 'session_memory' }}] }}"
+        ),
+        "manual-phases" => format!(
+            "offload_results.max_total_chars=4000,summarize.when={{ any = ['marker', {{ {over} }}] }}"
+        ),
+        "claude-code-collapse" | "claude-code-reactive-only" => {
+            "offload_results.max_total_chars=4000".to_owned()
+        }
+        _ => return name.to_owned(),
+    };
+    format!("{name}[{overrides}]")
+}
+
 /// Strategies to put on trial: all presets and controls, and each stage on its own.
 fn on_trial() -> Vec<StrategySpec> {
     let own = |name: &str, text: &str| {
         StrategySpec::of(name, Table::parse(name, text).unwrap(), &Trigger::always()).unwrap()
     };
-    // The threshold of this one lies above the window of these sessions.
-    let unguarded = "learn-claude-code-s08-unguarded";
-    let early = "learn-claude-code-s08-unguarded[summarize.when={ tokens_over = 2000 }]";
     let mut specs: Vec<StrategySpec> = PRESETS
         .iter()
-        .map(|(name, _)| strategy(if *name == unguarded { early } else { name }))
+        .map(|(name, _)| strategy(&early(name)))
         .collect();
     specs.extend(
         [
@@ -341,6 +369,8 @@ impl Police {
 #[derive(Debug)]
 struct Twice {
     inner: proctor::strategy::Pipeline,
+    /// Stages that made the context larger on their own.
+    grown: Arc<Mutex<BTreeSet<Arc<str>>>>,
     broken: Arc<Mutex<BTreeSet<Law>>>,
     answer: Answer,
 }
@@ -373,10 +403,16 @@ impl Strategy for Twice {
         if caller.1 == 0 && first.context.size().tokens > before.size().tokens + allowance {
             broken.insert(Law::NeverLarger);
         }
-        // Nothing may come of a call that failed: no patch of a stage that had to ask.
+        let applied = first.applied.iter();
+        let grown =
+            applied.filter(|applied| applied.change.after.tokens > applied.change.before.tokens);
+        let mut noted = self.grown.lock().unwrap();
+        noted.extend(grown.map(|applied| applied.stage.clone()));
+        drop(noted);
+        // Nothing may come of calls that all failed: a stage that asked has failed, and did nothing.
         let asking = first.failures.iter().map(|failure| &failure.stage);
         let acted = |stage: &Arc<str>| first.applied.iter().any(|applied| applied.stage == *stage);
-        let made_up = caller.1 > first.failures.len() || asking.into_iter().any(acted);
+        let made_up = caller.1 > 0 && first.failures.is_empty() || asking.into_iter().any(acted);
         if self.answer.is_err() && made_up {
             broken.insert(Law::SafeFailure);
         }
@@ -410,6 +446,16 @@ impl Strategy for Twice {
 }
 
 fn broken_by(spec: &StrategySpec, prepared: &PreparedSession, answer: &Answer) -> BTreeSet<Law> {
+    broken_and_grown(spec, prepared, answer).0
+}
+
+/// The laws that were broken, and the stages that made the context larger on their own.
+fn broken_and_grown(
+    spec: &StrategySpec,
+    prepared: &PreparedSession,
+    answer: &Answer,
+) -> (BTreeSet<Law>, BTreeSet<Arc<str>>) {
+    let grown = Arc::new(Mutex::new(BTreeSet::new()));
     let broken = Arc::new(Mutex::new(BTreeSet::new()));
     let once = |strategy: Box<dyn Strategy>| {
         let police = Police {
@@ -429,6 +475,7 @@ fn broken_by(spec: &StrategySpec, prepared: &PreparedSession, answer: &Answer) -
     let replay = once(Box::new(spec.build().unwrap()));
     let twice = Twice {
         inner: spec.build().unwrap(),
+        grown: grown.clone(),
         broken: broken.clone(),
         answer: answer.clone(),
     };
@@ -444,7 +491,8 @@ fn broken_by(spec: &StrategySpec, prepared: &PreparedSession, answer: &Answer) -
     }
     // Deterministic: the same again.
     assert_eq!(once(Box::new(spec.build().unwrap())).record, replay.record);
-    broken
+    let grown = grown.lock().unwrap().clone();
+    (broken, grown)
 }
 
 #[test]
@@ -487,4 +535,64 @@ fn the_shortest_sessions_pass_through_every_strategy() {
             broken_by(&spec, &prepared, &Ok(response("a short summary")));
         }
     }
+}
+
+/// A stage of this kind with something to do, and what has to happen before: knobs, and a stage
+/// that leaves it work. A kind that is not named here works with its defaults.
+fn at_work(kind: &str) -> (&'static str, &'static str) {
+    let dropping =
+        "[[stage]]\nkind = 'drop_oldest'\nfit_fraction = 0.3\nwhen = { rounds_every = 1 }\n";
+    let breaking = "[[stage]]\nkind = 'drop_middle'\nmax_messages = 12\ncut = 'none'\n\
+         when = { rounds_every = 1 }\nguards.on_inflation = 'apply'\n";
+    match kind {
+        "truncate_output" => ("max_tokens = 100", ""),
+        "offload_results" => ("max_total_chars = 500\npreview_chars = 50", ""),
+        "snip" => ("marks = ['tool', 'tag', 'read_then_edited']", ""),
+        "drop_middle" => ("max_messages = 12\nguards.on_inflation = 'apply'", ""),
+        "clear_results" => ("keep_last = 4\nmin_chars = 40", ""),
+        "drop_oldest" => ("fit_fraction = 0.5", ""),
+        "extract" => ("budget_tokens = 2_000", ""),
+        "summarize" => ("guards.on_inflation = 'apply'", ""),
+        "session_memory" => (
+            "init_tokens = 500\nupdate_every_tokens = 400\nmin_tokens = 600\nreserve_tokens = 1_000",
+            "",
+        ),
+        "normalize" => ("guards.on_inflation = 'apply'", breaking),
+        "restore" => (
+            "max_tokens_per_file = 300\nguards.on_inflation = 'apply'",
+            dropping,
+        ),
+        _ => ("", ""),
+    }
+}
+
+#[test]
+fn kinds_of_stages_break_exactly_the_laws_they_declare() {
+    let mut wrong = Vec::new();
+    for kind in STAGES {
+        let (knobs, before) = at_work(kind.name);
+        let text = format!("{before}[[stage]]\nkind = '{}'\n{knobs}", kind.name);
+        let table = Table::parse("own.toml", &text).unwrap();
+        let spec = StrategySpec::of("own", table, &Trigger::always()).unwrap();
+        let mut broken = BTreeSet::new();
+        let sessions = (0..20)
+            .map(random_session)
+            .chain((0..20).map(varied_session));
+        for session in sessions {
+            let prepared = prepared(session);
+            for answer in [Ok(response("a short summary")), Err(CallFailure::Timeout)] {
+                let (laws, grown) = broken_and_grown(&spec, &prepared, &answer);
+                broken.extend(laws.into_iter().filter(|law| *law != Law::NeverLarger));
+                // A summary may be longer than what it stands for: that is no work without a model.
+                if grown.contains(kind.name) && !["summarize", "drop_middle"].contains(&kind.name) {
+                    broken.insert(Law::NeverLarger);
+                }
+            }
+        }
+        let declared: BTreeSet<Law> = kind.breaks.iter().copied().collect();
+        if broken != declared {
+            wrong.push(format!("{} breaks {broken:?}, not {declared:?}", kind.name));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
 }

@@ -18,6 +18,7 @@ mod laws;
 mod metrics;
 mod outputs;
 mod pipeline;
+mod presets;
 mod probes;
 mod recorded;
 mod replay;
