@@ -194,8 +194,11 @@ impl Stage for SessionMemory {
             Some(_) => self.appended >= self.update_every,
         };
         let entries = context.entries();
-        let newest = entries.iter().filter_map(newest_message).max();
-        let Some(newest) = newest.filter(|_| is_due) else {
+        if !is_due {
+            return Step::Done(Ok(Patch::default()));
+        }
+        // The newest entry that stands for a message is the response, as a rule.
+        let Some(newest) = entries.iter().rev().find_map(newest_message) else {
             return Step::Done(Ok(Patch::default()));
         };
         let request = self.request(entries);
