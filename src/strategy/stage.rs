@@ -3,6 +3,7 @@
 use super::StageKind;
 
 pub mod clear_results;
+pub mod collapse_groups;
 pub mod dedupe_reads;
 pub mod drop_middle;
 pub mod drop_oldest;
@@ -28,6 +29,7 @@ pub static STAGES: &[StageKind] = &[
     drop_oldest::KIND,
     extract::KIND,
     summarize::KIND,
+    collapse_groups::KIND,
     session_memory::KIND,
     restore::KIND,
     normalize::KIND,

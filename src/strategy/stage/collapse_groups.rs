@@ -1,0 +1,406 @@
+//! The oldest API rounds become short accounts, group by group, before room runs out.
+//!
+//! Claude Code's context collapse is published as its two lines only, and as the promise that more
+//! detail stays than in one summary. How rounds are grouped, and how far a collapse goes, is ours.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::context::{Context, Edit, Entry, Origin, Patch};
+use crate::model::{Purpose, Request, Task};
+use crate::session::{Message, Role, Tag, ToolClass, wire};
+use crate::settings::SettingError;
+use crate::step::{Answer, Step};
+use crate::strategy::knob::{Default, Knob, KnobKind, KnobReader};
+use crate::strategy::{Situation, Stage, StageError, StageKind, cut, written};
+use crate::units::Tokens;
+
+/// `kind = "collapse_groups"`.
+pub const KIND: StageKind = StageKind {
+    name: "collapse_groups",
+    description: "the oldest API rounds become short accounts by a model, group by group; what \
+                  the user typed stays",
+    knobs: KNOBS,
+    breaks: &[],
+    build,
+};
+
+const KNOBS: &[Knob] = &[
+    Knob {
+        name: "commit_at",
+        kind: KnobKind::Fraction,
+        default: Default::Fraction(0.90),
+        doc: "groups are collapsed when the prompt fills this share of the effective window",
+    },
+    Knob {
+        name: "block_at",
+        kind: KnobKind::Fraction,
+        default: Default::Fraction(0.95),
+        doc: "from this share on, a new sub-agent would be blocked; the next collapse says how \
+              many were",
+    },
+    Knob {
+        name: "target",
+        kind: KnobKind::Fraction,
+        default: Default::Fraction(0.70),
+        doc: "so many groups are collapsed, the oldest first, that the prompt falls to this share \
+              of the effective window, should each account be as long as it may be",
+    },
+    Knob {
+        name: "group_rounds",
+        kind: KnobKind::Whole(1, u64::MAX),
+        default: Default::Whole(5),
+        doc: "API rounds in a group; a message that the user typed ends a group early",
+    },
+    Knob {
+        name: "keep_last_rounds",
+        kind: KnobKind::Whole(1, u64::MAX),
+        default: Default::Whole(3),
+        doc: "the newest API rounds are never collapsed",
+    },
+    Knob {
+        name: "max_output_tokens",
+        kind: KnobKind::Whole(1, u64::MAX),
+        default: Default::Whole(500),
+        doc: "an account is cut off after so many tokens; a group no larger than this stays",
+    },
+    Knob {
+        name: "prefix",
+        kind: KnobKind::Text,
+        default: Default::Text("[Account of {n} earlier messages]\n"),
+        doc: "stands before an account; `{n}` is how many messages it takes the place of",
+    },
+];
+
+const INSTRUCTIONS: &str = include_str!("../template/group.md");
+
+fn build(knobs: &mut KnobReader<'_>) -> Result<Box<dyn Stage>, SettingError> {
+    let commit_at = knobs.fraction("commit_at")?;
+    let target = knobs.fraction("target")?;
+    if target > commit_at {
+        return Err(knobs.wrong("target", "must not be above `commit_at`"));
+    }
+    Ok(Box::new(CollapseGroups {
+        commit_at,
+        block_at: knobs.fraction("block_at")?,
+        target,
+        group_rounds: knobs.count("group_rounds")?,
+        keep_last_rounds: knobs.count("keep_last_rounds")?,
+        max_output: knobs.tokens("max_output_tokens")?,
+        prefix: knobs.text("prefix")?,
+        blocked: 0,
+    }))
+}
+
+#[derive(Debug)]
+struct CollapseGroups {
+    commit_at: f64,
+    block_at: f64,
+    target: f64,
+    group_rounds: usize,
+    keep_last_rounds: usize,
+    max_output: Tokens,
+    prefix: String,
+    /// Sub-agents that would have been blocked since the last collapse.
+    blocked: u64,
+}
+
+impl Stage for CollapseGroups {
+    fn plan<'a>(
+        &'a mut self,
+        context: &Context,
+        cx: &'a Situation,
+    ) -> Step<'a, Result<Patch, StageError>> {
+        // A refused prompt is over any line.
+        if cx.overflow.is_none() && !reaches(cx.prompt(context).tokens, self.commit_at, cx) {
+            return Step::Done(Ok(Patch::default()));
+        }
+        let groups = self.groups(context, cx);
+        if groups.is_empty() {
+            return Step::Done(Ok(Patch::default()));
+        }
+        let entries = context.entries();
+        let requests = groups
+            .iter()
+            .map(|group| self.request(&entries[group.clone()], cx))
+            .collect();
+        let origins: Vec<Origin> = groups
+            .iter()
+            .map(|group| Origin::derived_from(&entries[group.clone()]))
+            .collect();
+        Step::ask_all(requests, move |answers| {
+            Step::Done(self.collapsed(groups, origins, answers, cx))
+        })
+    }
+
+    fn after_call<'a>(
+        &'a mut self,
+        context: &Context,
+        cx: &'a Situation,
+    ) -> Step<'a, Result<Patch, StageError>> {
+        if let Some((response, before)) = context.entries().split_last()
+            && !before.is_empty()
+            && reaches(
+                cx.prompt(context).tokens - response.size.tokens,
+                self.block_at,
+                cx,
+            )
+        {
+            let uses = response.message.tool_uses();
+            let agents = uses.filter(|(_, tool)| tool.class == ToolClass::Agent);
+            self.blocked += agents.count() as u64;
+        }
+        Step::Done(Ok(Patch::default()))
+    }
+}
+
+/// Whether a prompt of this size fills that share of the effective window.
+fn reaches(prompt: Tokens, share: f64, cx: &Situation) -> bool {
+    prompt.0 as f64 >= cx.window.effective().0 as f64 * share
+}
+
+impl CollapseGroups {
+    /// The entries of each group that is to be collapsed, the oldest first.
+    fn groups(&self, context: &Context, cx: &Situation) -> Vec<Range<usize>> {
+        let entries = context.entries();
+        let (_, rounds) = cut::rounds(entries);
+        let old = rounds.len().saturating_sub(self.keep_last_rounds);
+        let target = cx.window.effective().fraction(self.target);
+        let mut prompt = cx.prompt(context).tokens;
+        let mut groups: Vec<Range<usize>> = Vec::new();
+        let mut group: Option<Range<usize>> = None;
+        let mut members = 0;
+        for (at, round) in rounds[..old].iter().enumerate() {
+            if prompt <= target {
+                return groups;
+            }
+            // What the user typed stands behind what answers the model, and stays.
+            let typed = |entry: &Entry| entry.message.has_tag(Tag::TypedUser);
+            let typed = entries[round.clone()].iter().position(typed);
+            let end = typed.map_or(round.end, |typed| round.start + typed);
+            let start = group.take().map_or(round.start, |group| group.start);
+            members += 1;
+            if typed.is_none() && members < self.group_rounds && at + 1 < old {
+                group = Some(start..end);
+                continue;
+            }
+            members = 0;
+            let size = entries[start..end].iter().map(|entry| entry.size.tokens);
+            let size: Tokens = size.sum();
+            if size > self.max_output {
+                prompt = prompt - (size - self.max_output);
+                groups.push(start..end);
+            }
+        }
+        groups
+    }
+
+    fn request(&self, entries: &[Entry], cx: &Situation) -> Request {
+        let lines: Vec<String> = entries
+            .iter()
+            .map(|entry| wire::anthropic_json(&entry.message))
+            .collect();
+        let text = format!("{}\n\n[{}]", INSTRUCTIONS.trim_end(), lines.join(", "));
+        Request {
+            purpose: if cx.overflow.is_some() {
+                Purpose::Recovery
+            } else {
+                Purpose::Compaction
+            },
+            task: Task::Summarise {
+                sections: Vec::new(),
+            },
+            system: None,
+            messages: vec![Arc::new(Message::text(Role::User, text))],
+            max_output: self.max_output,
+        }
+    }
+
+    /// Each group that has its account makes way for it; where none has, the first failure.
+    fn collapsed(
+        &mut self,
+        groups: Vec<Range<usize>>,
+        origins: Vec<Origin>,
+        answers: Vec<Answer>,
+        cx: &Situation,
+    ) -> Result<Patch, StageError> {
+        let mut edits = Vec::new();
+        let mut failure = None;
+        for ((entries, origin), answer) in groups.into_iter().zip(origins).zip(answers) {
+            match written::text_of(answer) {
+                Err(error) => failure = failure.or(Some(error)),
+                Ok(account) => {
+                    let prefix = self.prefix.replace("{n}", &entries.len().to_string());
+                    let message = Message::text(Role::User, format!("{prefix}{account}"));
+                    let message = Arc::new(message.with_tags([Tag::Meta]));
+                    let with = vec![Entry::new(origin, message, &cx.counts)];
+                    edits.push(Edit::Replace { entries, with });
+                }
+            }
+        }
+        if let Some(failure) = failure.filter(|_| edits.is_empty()) {
+            return Err(failure);
+        }
+        let collapsed = format!("{} groups of rounds collapsed", edits.len());
+        let reason = match std::mem::take(&mut self.blocked) {
+            0 => collapsed,
+            blocked => format!("{collapsed}, {blocked} sub-agents blocked before"),
+        };
+        Ok(Patch {
+            edits,
+            reason,
+            saved: Vec::new(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::CallFailure;
+    use crate::model::scripted::response;
+    use crate::strategy::stage::trial::{Trial, answers, asks, build, said, typed};
+
+    /// A round of a hundred tokens: three for the call, 97 for its result.
+    fn round(at: usize) -> [Message; 2] {
+        let id = format!("{at:02}");
+        let text = format!("{at:02}{}", "x".repeat(386));
+        [asks(&[(&id, "Read", "\"at\"")]), answers(&[(&id, &text)])]
+    }
+
+    /// Rounds of a hundred tokens behind a first message of a hundred, in a window of a thousand.
+    fn trial(knobs: &str, rounds: usize) -> Trial {
+        let all = "max_output_tokens = 20\nprefix = '{n}: '";
+        let mut trial = Trial::new(&KIND, &format!("{all}\n{knobs}")).within(1_000);
+        trial.append([typed(&"t".repeat(400))]);
+        for at in 0..rounds {
+            trial.append(round(at));
+        }
+        trial
+    }
+
+    /// The context, a message a word: accounts as they are, the rounds by their number.
+    fn shown(trial: &Trial) -> String {
+        let texts = trial
+            .texts()
+            .into_iter()
+            .filter(|text| !text.starts_with("Read"));
+        let short: Vec<&str> = texts.map(|text| &text[..text.len().min(2)]).collect();
+        short.join(" ")
+    }
+
+    #[test]
+    fn the_oldest_groups_go_when_the_line_is_reached() {
+        for (knobs, rounds, left) in [
+            // 800 and 900 tokens of a thousand.
+            ("", 7, "tt 00 01 02 03 04 05 06"),
+            ("", 8, "tt 10 05 06 07"),
+            // One group of two is enough to be at 700 at most: 900 − 200 + 20 is not.
+            ("group_rounds = 2", 8, "tt 4: 4: 04 05 06 07"),
+            (
+                "group_rounds = 2\ntarget = 0.72",
+                8,
+                "tt 4: 02 03 04 05 06 07",
+            ),
+            (
+                "group_rounds = 2\ntarget = 0.719",
+                8,
+                "tt 4: 4: 04 05 06 07",
+            ),
+            (
+                "group_rounds = 2\ncommit_at = 0.91",
+                8,
+                "tt 00 01 02 03 04 05 06 07",
+            ),
+            ("keep_last_rounds = 8", 8, "tt 00 01 02 03 04 05 06 07"),
+            ("keep_last_rounds = 7", 8, "tt 2: 01 02 03 04 05 06 07"),
+            // A group that is no larger than its account may be.
+            ("max_output_tokens = 500", 8, "tt 00 01 02 03 04 05 06 07"),
+        ] {
+            let mut trial = if knobs.starts_with("max_output") {
+                let mut trial = Trial::new(&KIND, knobs).within(1_000);
+                trial.append([typed(&"t".repeat(400))]);
+                (0..rounds).for_each(|at| trial.append(round(at)));
+                trial
+            } else {
+                trial(knobs, rounds)
+            };
+            trial.fire().unwrap();
+            assert_eq!(shown(&trial), left, "{knobs}");
+            assert_eq!(trial.fire().unwrap(), None, "{knobs}");
+        }
+    }
+
+    #[test]
+    fn what_the_user_typed_stays_where_it_was() {
+        let mut trial = trial("target = 0", 3);
+        trial.append([said("ok"), typed("more")]);
+        for at in 3..9 {
+            trial.append(round(at));
+        }
+        trial.fire().unwrap();
+        assert_eq!(shown(&trial), "tt 7: mo 6: 06 07 08");
+        let origins: Vec<&Origin> = trial
+            .context
+            .entries()
+            .iter()
+            .map(|it| &it.origin)
+            .collect();
+        assert_eq!(
+            origins[1],
+            &Origin::Derived(std::iter::once(1..8).collect())
+        );
+        assert_eq!(origins[2], &Origin::Verbatim(8));
+        assert_eq!(trial.asked().len(), 2);
+        assert!(
+            trial
+                .asked()
+                .iter()
+                .all(|it| it.purpose == Purpose::Compaction)
+        );
+    }
+
+    #[test]
+    fn a_group_without_an_account_stays() {
+        let mut trial = trial("group_rounds = 2", 8);
+        trial.will_answer(Err(CallFailure::Server));
+        trial.will_answer(Ok(response("A")));
+        assert_eq!(
+            trial.fire().unwrap().unwrap(),
+            "1 groups of rounds collapsed"
+        );
+        assert_eq!(shown(&trial), "tt 00 01 4: 04 05 06 07");
+        let mut trial = super::tests::trial("group_rounds = 2", 8);
+        trial.will_answer(Err(CallFailure::Server));
+        trial.will_answer(Ok(response("")));
+        assert_eq!(trial.fire(), Err(StageError::Call(CallFailure::Server)));
+        assert_eq!(shown(&trial), "tt 00 01 02 03 04 05 06 07");
+    }
+
+    #[test]
+    fn sub_agents_beyond_the_line_are_counted() {
+        let agents = asks(&[("a", "Task", "1"), ("b", "Task", "2"), ("c", "Read", "3")]);
+        let results = answers(&[("a", ""), ("b", ""), ("c", "")]);
+        for (rounds, says) in [
+            (8, "1 groups of rounds collapsed"),
+            (
+                9,
+                "1 groups of rounds collapsed, 2 sub-agents blocked before",
+            ),
+        ] {
+            // 900 and 1,000 tokens of a thousand.
+            let mut trial = trial("", rounds);
+            trial.append([agents.clone(), results.clone()]);
+            assert_eq!(trial.fire().unwrap().unwrap(), says);
+        }
+    }
+
+    #[test]
+    fn a_target_above_the_line_is_refused() {
+        let error = build(&KIND, "commit_at = 0.5").unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "`own.toml`: line 1: `collapse_groups.target` must not be above `commit_at`"
+        );
+    }
+}
