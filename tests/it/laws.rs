@@ -244,6 +244,16 @@ fn on_trial() -> Vec<StrategySpec> {
         "collapse",
         "[[stage]]\nkind = 'collapse_groups'\ncommit_at = 0.5\ntarget = 0.3\nmax_output_tokens = 30",
     ));
+    for knobs in [
+        "unit = 'pair'",
+        "unit = 'pair'\nfraction = 0.4",
+        "fraction = 1",
+    ] {
+        specs.push(own(
+            &format!("drop-{knobs}"),
+            &format!("[[stage]]\nkind = 'drop_oldest'\nfit_fraction = 0.5\n{knobs}"),
+        ));
+    }
     for marks in ["[]", "['tool', 'tag', 'read_then_edited']"] {
         specs.push(own(
             &format!("snip-{}", marks.len()),

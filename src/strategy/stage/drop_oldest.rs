@@ -1,8 +1,9 @@
 //! The oldest part of the context goes until the rest fits.
 
-use crate::context::{Context, Edit, Patch};
+use crate::context::{Context, Edit, Entry, Patch};
 use crate::settings::SettingError;
 use crate::step::Step;
+use crate::strategy::cut::Cut;
 use crate::strategy::knob::{Default, Knob, KnobKind, KnobReader};
 use crate::strategy::{Situation, Stage, StageError, StageKind, cut};
 use crate::units::Tokens;
@@ -19,10 +20,17 @@ pub const KIND: StageKind = StageKind {
 const KNOBS: &[Knob] = &[
     Knob {
         name: "unit",
-        kind: KnobKind::Choice(&["round", "message"]),
+        kind: KnobKind::Choice(&["round", "pair", "message"]),
         default: Default::Text("round"),
-        doc: "what is dropped at once: a `round` is an assistant message with what answers it; \
-              `message` has no pair guard",
+        doc: "what is dropped at once: a `round` is a response of the model with what answers it; \
+              a `pair` a message, and with a tool use its results; `message` has no such guard",
+    },
+    Knob {
+        name: "fraction",
+        kind: KnobKind::Fraction,
+        default: Default::Fraction(0.0),
+        doc: "where the prompt does not fit, at least this share of the units that may be dropped \
+              goes at once",
     },
     Knob {
         name: "fit_fraction",
@@ -46,7 +54,12 @@ const KNOBS: &[Knob] = &[
 
 fn build(knobs: &mut KnobReader<'_>) -> Result<Box<dyn Stage>, SettingError> {
     Ok(Box::new(DropOldest {
-        by_round: knobs.choice("unit")? == "round",
+        unit: match knobs.choice("unit")? {
+            "pair" => Unit::Pair,
+            "message" => Unit::Message,
+            _ => Unit::Round,
+        },
+        fraction: knobs.fraction("fraction")?,
         fit_fraction: knobs.fraction("fit_fraction")?,
         max_steps: knobs.count("max_steps")?,
         pin_first: knobs.count("pin_first")?,
@@ -55,10 +68,35 @@ fn build(knobs: &mut KnobReader<'_>) -> Result<Box<dyn Stage>, SettingError> {
 
 #[derive(Debug)]
 struct DropOldest {
-    by_round: bool,
+    unit: Unit,
+    fraction: f64,
     fit_fraction: f64,
     max_steps: usize,
     pin_first: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Unit {
+    Round,
+    Pair,
+    Message,
+}
+
+impl Unit {
+    /// Where units begin. What stands before the first response begins the conversation, and is no
+    /// round.
+    fn starts(self, entries: &[Entry]) -> Vec<usize> {
+        match self {
+            Self::Round => {
+                let (_, rounds) = cut::rounds(entries);
+                rounds.iter().map(|round| round.start).collect()
+            }
+            Self::Pair => (0..entries.len())
+                .filter(|at| Cut::Pair.allows(entries, *at))
+                .collect(),
+            Self::Message => (0..entries.len()).collect(),
+        }
+    }
 }
 
 impl Stage for DropOldest {
@@ -71,25 +109,23 @@ impl Stage for DropOldest {
         let room = cx.window.tokens - cx.window.overflow_reserve;
         let target = room.fraction(self.fit_fraction);
         let mut prompt = cx.prompt(context).tokens;
+        if prompt <= target {
+            return Step::Done(Ok(Patch::default()));
+        }
         let pinned = self.pin_first.min(entries.len());
-        // Where units begin; the last one always stays. What stands before the first response
-        // begins the conversation, and is no round.
-        let starts: Vec<usize> = if self.by_round {
-            let (_, rounds) = cut::rounds(entries);
-            rounds.iter().map(|round| round.start).collect()
-        } else {
-            (0..entries.len()).collect()
-        };
+        let starts = self.unit.starts(entries);
+        // The last unit always stays.
         let mut starts = starts.into_iter().filter(|at| *at >= pinned);
         let start = starts.next().unwrap_or(entries.len());
         let mut ends: Vec<usize> = starts.collect();
+        let at_once = share_of(ends.len(), self.fraction);
         if self.max_steps > 0 {
             ends.truncate(self.max_steps);
         }
         let mut end = start;
         let mut units = 0;
         for next in ends {
-            if prompt <= target {
+            if prompt <= target && units >= at_once {
                 break;
             }
             let freed: Tokens = entries[end..next]
@@ -111,5 +147,84 @@ impl Stage for DropOldest {
             reason: format!("the {units} oldest units dropped to fit {target} tokens"),
             saved: Vec::new(),
         }))
+    }
+}
+
+/// So many of `count`, rounded up.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the share is from 0 to 1"
+)]
+fn share_of(count: usize, share: f64) -> usize {
+    (count as f64 * share).ceil() as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::strategy::stage::trial::{Trial, answers, asks, said, typed};
+
+    /// Ten messages of a hundred tokens or a few more: what each is, as a letter.
+    const LETTERS: &str = "tarABxytsu";
+
+    /// The letters of the messages that stay in a window of so many tokens.
+    fn left(knobs: &str, window: u64) -> String {
+        let mut trial = Trial::new(&KIND, knobs).within(window);
+        let text = "x".repeat(400);
+        let input = format!("\"{text}\"");
+        trial.append([
+            typed(&text),
+            asks(&[("r", "Read", &input)]),
+            answers(&[("r", &text)]),
+            asks(&[("x", "Read", &input)]),
+            asks(&[("y", "Read", &input)]),
+            answers(&[("x", &text)]),
+            answers(&[("y", &text)]),
+            typed(&text),
+            said(&text),
+            typed(&text),
+        ]);
+        let reason = trial.fire().unwrap();
+        let letters: Vec<char> = LETTERS.chars().collect();
+        let entries = trial.context.entries().iter();
+        let left: String = entries
+            .map(|entry| match entry.origin {
+                crate::context::Origin::Verbatim(at) => letters[at],
+                _ => '?',
+            })
+            .collect();
+        assert_eq!(reason.is_none(), left == LETTERS, "{knobs}");
+        left
+    }
+
+    #[test]
+    fn whole_units_go_from_the_oldest_end() {
+        for (knobs, window, expected) in [
+            ("", 1_100, LETTERS),
+            ("", 1_000, "tABxytsu"),
+            ("", 700, "tsu"),
+            ("", 1, "tsu"),
+            ("unit = 'pair'", 1_000, "tABxytsu"),
+            ("unit = 'pair'", 700, "ttsu"),
+            ("unit = 'pair'", 300, "tsu"),
+            ("unit = 'pair'", 1, "tu"),
+            ("unit = 'message'", 1_000, "trABxytsu"),
+            ("unit = 'message'\npin_first = 0", 1, "u"),
+            ("unit = 'message'\npin_first = 3", 700, "tartsu"),
+            ("unit = 'message'\nmax_steps = 2", 1, "tABxytsu"),
+            // Of eight messages between the pinned one and the last.
+            ("unit = 'message'\nfraction = 0.5", 1_000, "txytsu"),
+            ("unit = 'message'\nfraction = 0.51", 1_000, "tytsu"),
+            (
+                "unit = 'message'\nfraction = 0.5\nmax_steps = 1",
+                1_000,
+                "trABxytsu",
+            ),
+            ("unit = 'message'\nfraction = 0.5", 1_100, LETTERS),
+            ("fit_fraction = 0.5", 2_000, "tABxytsu"),
+        ] {
+            assert_eq!(left(knobs, window), expected, "{knobs} {window}");
+        }
     }
 }
