@@ -2,7 +2,9 @@
 
 use super::StageKind;
 
+pub mod clear_inputs;
 pub mod clear_results;
+pub mod clear_thinking;
 pub mod collapse_groups;
 pub mod dedupe_reads;
 pub mod drop_middle;
@@ -26,6 +28,8 @@ pub static STAGES: &[StageKind] = &[
     snip::KIND,
     drop_middle::KIND,
     clear_results::KIND,
+    clear_inputs::KIND,
+    clear_thinking::KIND,
     drop_oldest::KIND,
     extract::KIND,
     summarize::KIND,

@@ -254,6 +254,10 @@ fn on_trial() -> Vec<StrategySpec> {
             &format!("[[stage]]\nkind = 'drop_oldest'\nfit_fraction = 0.5\n{knobs}"),
         ));
     }
+    specs.push(own(
+        "clear-inputs",
+        "[[stage]]\nkind = 'clear_inputs'\nmax_chars = 40\nkeep_last = 2\n[[stage]]\nkind = 'clear_thinking'",
+    ));
     for marks in ["[]", "['tool', 'tag', 'read_then_edited']"] {
         specs.push(own(
             &format!("snip-{}", marks.len()),

@@ -1,0 +1,314 @@
+//! Long arguments of old tool uses are shortened: a file that was written is in its call as a whole.
+
+use std::collections::VecDeque;
+
+use serde_json::Value;
+
+use crate::context::{CacheEffect, Context, Edit, Patch};
+use crate::settings::SettingError;
+use crate::step::Step;
+use crate::strategy::knob::{Default, Knob, KnobKind, KnobReader};
+use crate::strategy::tools::Tools;
+use crate::strategy::{Situation, Stage, StageError, StageKind};
+
+/// `kind = "clear_inputs"`.
+pub const KIND: StageKind = StageKind {
+    name: "clear_inputs",
+    description: "long arguments of old tool uses are shortened",
+    knobs: KNOBS,
+    breaks: &[],
+    build,
+};
+
+const KNOBS: &[Knob] = &[
+    Knob {
+        name: "tools",
+        kind: KnobKind::Texts,
+        default: Default::Empty,
+        doc: "only tool uses of these tools (names, or `class:write`) count and are shortened; \
+              none for all",
+    },
+    Knob {
+        name: "max_chars",
+        kind: KnobKind::Whole(0, u64::MAX),
+        // The limit of LangChain's Deep Agents, and what they keep.
+        default: Default::Whole(2_000),
+        doc: "only texts of more characters are shortened",
+    },
+    Knob {
+        name: "keep_chars",
+        kind: KnobKind::Whole(0, u64::MAX),
+        default: Default::Whole(20),
+        doc: "so many characters of the beginning stay",
+    },
+    Knob {
+        name: "keep_last",
+        kind: KnobKind::Whole(0, u64::MAX),
+        default: Default::Whole(10),
+        doc: "so many of the newest tool uses stay",
+    },
+];
+
+fn build(knobs: &mut KnobReader<'_>) -> Result<Box<dyn Stage>, SettingError> {
+    Ok(Box::new(ClearInputs {
+        tools: Tools {
+            only: knobs.texts("tools")?,
+            except: Vec::new(),
+        },
+        max_chars: knobs.count("max_chars")?,
+        keep_chars: knobs.count("keep_chars")?,
+        keep_last: knobs.count("keep_last")?,
+        searched: 0,
+        replacements: 0,
+        newest: VecDeque::new(),
+        old: Vec::new(),
+    }))
+}
+
+#[derive(Debug)]
+struct ClearInputs {
+    tools: Tools,
+    max_chars: usize,
+    keep_chars: usize,
+    keep_last: usize,
+    /// Entries of the context that were searched for tool uses.
+    searched: usize,
+    /// [`Context::replacements`] at that time.
+    replacements: u64,
+    /// The newest tool uses that count: entry, and which of its tool uses. The block is looked up
+    /// when it is needed: other blocks of the message may be taken away.
+    newest: VecDeque<(usize, usize)>,
+    /// Older ones that may have to be shortened: new ones, and what a guard refused.
+    old: Vec<(usize, usize)>,
+}
+
+impl Stage for ClearInputs {
+    fn plan<'a>(
+        &'a mut self,
+        context: &Context,
+        _: &'a Situation,
+    ) -> Step<'a, Result<Patch, StageError>> {
+        if self.replacements != context.replacements() {
+            self.replacements = context.replacements();
+            self.searched = 0;
+            self.newest.clear();
+            self.old.clear();
+        }
+        for (at, entry) in context.entries().iter().enumerate().skip(self.searched) {
+            for (index, (_, tool)) in entry.message.tool_uses().enumerate() {
+                if self.tools.include(Some(tool)) {
+                    self.newest.push_back((at, index));
+                }
+            }
+        }
+        self.searched = context.entries().len();
+        let count = self.newest.len().saturating_sub(self.keep_last);
+        self.old.extend(self.newest.drain(..count));
+        let mut edits = Vec::new();
+        // Without anything new, what a guard refused would be refused again.
+        if count > 0 {
+            let old = std::mem::take(&mut self.old).into_iter();
+            let shortened = |at: &(usize, usize)| {
+                let edit = self.shortened(context, *at);
+                edits.extend(edit.clone());
+                edit.is_some()
+            };
+            self.old = old.filter(shortened).collect();
+        }
+        Step::Done(Ok(Patch {
+            reason: format!(
+                "arguments of {} tool uses older than the last {}",
+                edits.len(),
+                self.keep_last
+            ),
+            edits,
+            saved: Vec::new(),
+        }))
+    }
+}
+
+/// How a text ends that was shortened.
+const MARK: &str = " chars cut…";
+
+impl ClearInputs {
+    /// The tool use with its long texts shortened; nothing where there are none.
+    fn shortened(&self, context: &Context, (entry, index): (usize, usize)) -> Option<Edit> {
+        let message = &context.entries()[entry].message;
+        let (block, tool) = message.tool_uses().nth(index)?;
+        let old = tool.input.as_str();
+        // No text in it has more characters than its JSON has bytes.
+        if old.len() <= self.max_chars {
+            return None;
+        }
+        let mut input = tool.input.value();
+        if !self.shorten_texts(&mut input) {
+            return None;
+        }
+        let new = input.to_string();
+        (new.len() < old.len()).then(|| Edit::EditBlock {
+            entry,
+            block,
+            text: new.into(),
+            cache: CacheEffect::Breaks,
+        })
+    }
+
+    /// Shortens every long text in a value; whether there was one.
+    fn shorten_texts(&self, value: &mut Value) -> bool {
+        match value {
+            Value::String(text) => {
+                let chars = text.chars().count();
+                if chars <= self.max_chars || text.ends_with(MARK) {
+                    return false;
+                }
+                let kept: String = text.chars().take(self.keep_chars).collect();
+                let cut = chars - self.keep_chars.min(chars);
+                *text = format!("{kept}…{cut}{MARK}");
+                true
+            }
+            Value::Array(values) => values
+                .iter_mut()
+                .fold(false, |any, value| self.shorten_texts(value) | any),
+            Value::Object(fields) => fields
+                .values_mut()
+                .fold(false, |any, value| self.shorten_texts(value) | any),
+            Value::Null | Value::Bool(_) | Value::Number(_) => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::session::{ContentBlock, Message, Role, Thinking};
+    use crate::strategy::stage::trial::{Trial, answers, asks, typed};
+
+    fn uses(trial: &Trial) -> Vec<&str> {
+        let entries = trial.context.entries().iter();
+        entries
+            .flat_map(|entry| entry.message.tool_uses())
+            .map(|(_, tool)| tool.input.as_str())
+            .collect()
+    }
+
+    #[test]
+    fn old_long_texts_are_shortened_wherever_they_stand() {
+        let long = "x".repeat(50);
+        let cut = "xxxxx…45 chars cut…";
+        for (knobs, input, expected) in [
+            (
+                "",
+                format!(r#"{{"path":"a","content":"{long}"}}"#),
+                format!(r#"{{"path":"a","content":"{cut}"}}"#),
+            ),
+            (
+                "",
+                format!(r#"{{"edits":[{{"new":"{long}"}},7]}}"#),
+                format!(r#"{{"edits":[{{"new":"{cut}"}},7]}}"#),
+            ),
+            ("", format!(r#""{long}""#), format!(r#""{cut}""#)),
+            (
+                "keep_chars = 0",
+                format!(r#""{long}""#),
+                r#""…50 chars cut…""#.to_owned(),
+            ),
+            (
+                "max_chars = 50",
+                format!(r#""{long}""#),
+                format!(r#""{long}""#),
+            ),
+            (
+                "max_chars = 49",
+                format!(r#""{long}""#),
+                format!(r#""{cut}""#),
+            ),
+            // Many short texts are not one long one.
+            (
+                "",
+                format!(r#"{{"a":"{0}","b":"{0}","c":"{0}"}}"#, "y".repeat(20)),
+                format!(r#"{{"a":"{0}","b":"{0}","c":"{0}"}}"#, "y".repeat(20)),
+            ),
+            (
+                "tools = ['class:edit']",
+                format!(r#""{long}""#),
+                format!(r#""{long}""#),
+            ),
+            (
+                "tools = ['Write']",
+                format!(r#""{long}""#),
+                format!(r#""{cut}""#),
+            ),
+            // The cut would not be shorter.
+            (
+                "keep_chars = 40",
+                format!(r#""{long}""#),
+                format!(r#""{long}""#),
+            ),
+        ] {
+            let mut all = vec!["max_chars = 30", "keep_chars = 5", "keep_last = 0"];
+            all.retain(|knob| !knobs.starts_with(&knob[..8]));
+            all.push(knobs);
+            let mut trial = Trial::new(&KIND, &all.join("\n"));
+            trial.append([asks(&[("a", "Write", &input)]), answers(&[("a", "ok")])]);
+            trial.fire().unwrap();
+            assert_eq!(uses(&trial), [expected], "{knobs}");
+            assert_eq!(trial.fire().unwrap(), None, "{knobs}");
+        }
+    }
+
+    #[test]
+    fn the_newest_stay_and_thinking_may_go_in_between() {
+        let input = format!("\"{}\"", "x".repeat(50));
+        let mut trial = Trial::new(&KIND, "max_chars = 30\nkeep_chars = 1\nkeep_last = 2");
+        let thought = ContentBlock::Thinking(Thinking {
+            text: "hm".into(),
+            signature: None,
+        });
+        let thinks = |uses: Message| {
+            let content = std::iter::once(thought.clone()).chain(uses.content().to_vec());
+            Message::new(Role::Assistant, content.collect())
+        };
+        trial.append([
+            typed("go"),
+            thinks(asks(&[("a", "Write", &input), ("b", "Write", &input)])),
+        ]);
+        trial.append([answers(&[("a", "ok"), ("b", "ok")])]);
+        assert_eq!(trial.fire().unwrap(), None);
+        // Another stage takes the thinking away: blocks move up.
+        let entry = &trial.context.entries()[1];
+        let with = vec![crate::context::Entry::new(
+            entry.origin.clone(),
+            std::sync::Arc::new(asks(&[("a", "Write", &input), ("b", "Write", &input)])),
+            &trial.cx.counts,
+        )];
+        let edit = crate::context::Edit::Replace {
+            entries: 1..2,
+            with,
+        };
+        trial.context.apply(vec![edit], &trial.cx.counts).unwrap();
+        assert_eq!(trial.context.replacements(), 0);
+        trial.append([asks(&[("c", "Write", &input)]), answers(&[("c", "ok")])]);
+        assert_eq!(
+            trial.fire().unwrap().unwrap(),
+            "arguments of 1 tool uses older than the last 2"
+        );
+        let short = "\"x…49 chars cut…\"";
+        assert_eq!(uses(&trial), [short, &input, &input]);
+    }
+
+    #[test]
+    fn what_a_guard_refused_comes_back_with_the_next_tool_use() {
+        let input = format!("\"{}\"", "x".repeat(50));
+        let mut trial = Trial::new(&KIND, "max_chars = 30\nkeep_chars = 1\nkeep_last = 0");
+        trial.append([asks(&[("a", "Write", &input)]), answers(&[("a", "ok")])]);
+        assert_eq!((trial.refuse(), trial.refuse()), (1, 0));
+        trial.append([asks(&[("b", "Write", &input)]), answers(&[("b", "ok")])]);
+        assert_eq!((trial.refuse(), trial.planned().len()), (2, 0));
+        trial.append([asks(&[("c", "Write", "1")]), answers(&[("c", "ok")])]);
+        trial.fire().unwrap();
+        assert_eq!(
+            uses(&trial),
+            ["\"x…49 chars cut…\"", "\"x…49 chars cut…\"", "1"]
+        );
+    }
+}

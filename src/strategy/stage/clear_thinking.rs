@@ -1,0 +1,192 @@
+//! Old reasoning is dropped: the model has long acted on it.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use crate::context::{Context, Edit, Entry, Origin, Patch};
+use crate::session::{ContentBlock, Message};
+use crate::settings::SettingError;
+use crate::step::Step;
+use crate::strategy::knob::{Default, Knob, KnobKind, KnobReader};
+use crate::strategy::{Situation, Stage, StageError, StageKind};
+
+/// `kind = "clear_thinking"`.
+pub const KIND: StageKind = StageKind {
+    name: "clear_thinking",
+    description: "thinking blocks of old responses are dropped",
+    knobs: KNOBS,
+    breaks: &[],
+    build,
+};
+
+const KNOBS: &[Knob] = &[Knob {
+    name: "keep_turns",
+    kind: KnobKind::Whole(1, u64::MAX),
+    // The default of Anthropic's own context edit.
+    default: Default::Whole(1),
+    doc: "the newest messages of the model that hold thinking, so many of them, keep it",
+}];
+
+fn build(knobs: &mut KnobReader<'_>) -> Result<Box<dyn Stage>, SettingError> {
+    Ok(Box::new(ClearThinking {
+        keep_turns: knobs.count("keep_turns")?,
+        searched: 0,
+        replacements: 0,
+        newest: VecDeque::new(),
+    }))
+}
+
+#[derive(Debug)]
+struct ClearThinking {
+    keep_turns: usize,
+    /// Entries of the context that were searched.
+    searched: usize,
+    /// [`Context::replacements`] at that time.
+    replacements: u64,
+    /// Entries that hold thinking: those that keep it, and those whose time has come.
+    newest: VecDeque<usize>,
+}
+
+impl Stage for ClearThinking {
+    fn plan<'a>(
+        &'a mut self,
+        context: &Context,
+        cx: &'a Situation,
+    ) -> Step<'a, Result<Patch, StageError>> {
+        if self.replacements != context.replacements() {
+            self.replacements = context.replacements();
+            self.searched = 0;
+            self.newest.clear();
+        }
+        let entries = context.entries();
+        let has_new = self.searched < entries.len();
+        for (at, entry) in entries.iter().enumerate().skip(self.searched) {
+            if entry.message.content().iter().any(is_thinking) {
+                self.newest.push_back(at);
+            }
+        }
+        self.searched = entries.len();
+        // What was dropped for good is forgotten; what a guard refused stays, until more is new.
+        while let Some(at) = self.newest.front()
+            && !entries[*at].message.content().iter().any(is_thinking)
+        {
+            self.newest.pop_front();
+        }
+        let old = self.newest.len().saturating_sub(self.keep_turns);
+        let old = if has_new { old } else { 0 };
+        let edits: Vec<Edit> = self
+            .newest
+            .iter()
+            .take(old)
+            .filter(|at| entries[**at].message.content().iter().any(is_thinking))
+            .map(|at| Edit::Replace {
+                entries: *at..at + 1,
+                with: without_thinking(&entries[*at], cx).into_iter().collect(),
+            })
+            .collect();
+        Step::Done(Ok(Patch {
+            reason: format!(
+                "thinking of {} messages older than the last {}",
+                edits.len(),
+                self.keep_turns
+            ),
+            edits,
+            saved: Vec::new(),
+        }))
+    }
+}
+
+fn is_thinking(block: &ContentBlock) -> bool {
+    matches!(block, ContentBlock::Thinking(_))
+}
+
+/// The message without its thinking; nothing where it held nothing else.
+///
+/// The provider refuses thinking that was changed, so that it cannot stay as an empty block.
+fn without_thinking(entry: &Entry, cx: &Situation) -> Option<Entry> {
+    let message = &entry.message;
+    let content: Vec<ContentBlock> = message
+        .content()
+        .iter()
+        .filter(|block| !is_thinking(block))
+        .cloned()
+        .collect();
+    if content.is_empty() {
+        return None;
+    }
+    let mut left = Message::new(message.role(), content).with_tags(message.tags.iter().copied());
+    left.timestamp = message.timestamp;
+    left.api_call.clone_from(&message.api_call);
+    left.usage = message.usage;
+    let origin = Origin::derived_from([entry]);
+    Some(Entry::new(origin, Arc::new(left), &cx.counts))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::session::{Role, Thinking};
+    use crate::strategy::stage::trial::{Trial, answers, asks, said, typed};
+
+    fn thinks(message: &Message) -> Message {
+        let thought = ContentBlock::Thinking(Thinking {
+            text: "a long thought".into(),
+            signature: Some("signed".into()),
+        });
+        let content = std::iter::once(thought).chain(message.content().iter().cloned());
+        Message::new(Role::Assistant, content.collect())
+    }
+
+    fn trial(knobs: &str) -> Trial {
+        let mut trial = Trial::new(&KIND, knobs);
+        trial.append([
+            typed("go"),
+            thinks(&asks(&[("a", "Read", "1")])),
+            answers(&[("a", "x")]),
+            thinks(&Message::new(Role::Assistant, vec![])),
+            thinks(&said("b")),
+            said("c"),
+            thinks(&said("d")),
+        ]);
+        trial
+    }
+
+    fn shown(trial: &Trial) -> String {
+        let texts = trial.texts();
+        let short: Vec<&str> = texts.iter().map(|text| &text[..1]).collect();
+        short.concat()
+    }
+
+    #[test]
+    fn only_the_newest_thoughts_stay() {
+        for (knobs, left) in [
+            ("", "gRxbcad"),
+            ("keep_turns = 2", "gRxabcad"),
+            ("keep_turns = 3", "gRxaabcad"),
+            ("keep_turns = 4", "gaRxaabcad"),
+        ] {
+            let mut trial = trial(knobs);
+            trial.fire().unwrap();
+            assert_eq!(shown(&trial), left, "{knobs}");
+            assert_eq!(trial.fire().unwrap(), None, "{knobs}");
+        }
+    }
+
+    #[test]
+    fn pairs_stay_where_they_are_and_nothing_moves() {
+        let mut trial = Trial::new(&KIND, "");
+        trial.append([typed("go"), thinks(&asks(&[("a", "Read", "1")]))]);
+        trial.append([answers(&[("a", "x")]), thinks(&said("b"))]);
+        assert_eq!(trial.refuse(), 1);
+        assert_eq!(trial.fire().unwrap(), None);
+        trial.append([typed("on")]);
+        assert_eq!(
+            trial.fire().unwrap().unwrap(),
+            "thinking of 1 messages older than the last 1"
+        );
+        assert_eq!(shown(&trial), "gRxabo");
+        assert_eq!(trial.context.replacements(), 0);
+        let origin = &trial.context.entries()[1].origin;
+        assert_eq!(*origin, Origin::Derived(std::iter::once(1..2).collect()));
+    }
+}
