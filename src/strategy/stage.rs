@@ -7,6 +7,7 @@ pub mod clear_results;
 pub mod clear_thinking;
 pub mod collapse_groups;
 pub mod dedupe_reads;
+pub mod digest;
 pub mod drop_middle;
 pub mod drop_oldest;
 pub mod extract;
@@ -36,6 +37,7 @@ pub static STAGES: &[StageKind] = &[
     collapse_groups::KIND,
     session_memory::KIND,
     restore::KIND,
+    digest::KIND,
     normalize::KIND,
 ];
 

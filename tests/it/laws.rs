@@ -258,6 +258,14 @@ fn on_trial() -> Vec<StrategySpec> {
         "clear-inputs",
         "[[stage]]\nkind = 'clear_inputs'\nmax_chars = 40\nkeep_last = 2\n[[stage]]\nkind = 'clear_thinking'",
     ));
+    specs.push(own(
+        "digest",
+        "[[stage]]\nkind = 'digest'\nwhen = { tokens_over = 2_000 }",
+    ));
+    specs.push(own(
+        "digest-always",
+        "[[stage]]\nkind = 'digest'\ncut = 'pair'\ntarget_tokens = 200",
+    ));
     for marks in ["[]", "['tool', 'tag', 'read_then_edited']"] {
         specs.push(own(
             &format!("snip-{}", marks.len()),

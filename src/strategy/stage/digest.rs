@@ -1,0 +1,455 @@
+//! A digest by rule: what the user asked, what the agent answered, which files and commands it used.
+//!
+//! No model is asked, so that it costs nothing and invents nothing; what it leaves out is all that
+//! tools said.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::context::{Context, Edit, Entry, Origin, Patch};
+use crate::session::{ContentBlock, Message, Role, Tag, ToolClass, ToolUse};
+use crate::settings::SettingError;
+use crate::step::Step;
+use crate::strategy::cut::Cut;
+use crate::strategy::knob::{Default, Knob, KnobKind, KnobReader};
+use crate::strategy::{Situation, Stage, StageError, StageKind, files, fit};
+use crate::units::Tokens;
+
+/// `kind = "digest"`.
+pub const KIND: StageKind = StageKind {
+    name: "digest",
+    description: "what the user typed, final answers, files and commands stand for old messages, \
+                  without a model",
+    knobs: KNOBS,
+    breaks: &[],
+    build,
+};
+
+const KNOBS: &[Knob] = &[
+    Knob {
+        name: "keep_last_messages",
+        kind: KnobKind::Whole(0, u64::MAX),
+        default: Default::Whole(4),
+        doc: "so many of the newest messages stay as they are, more where a cut has to move",
+    },
+    Knob {
+        name: "cut",
+        kind: KnobKind::Choice(Cut::WORDS),
+        default: Default::Text("round"),
+        doc: "where it may be cut",
+    },
+    Knob {
+        name: "target_tokens",
+        kind: KnobKind::Whole(0, u64::MAX),
+        default: Default::Whole(0),
+        doc: "with more tokens than this, commands are left out of the digest, then files read, \
+              then answers, and then its end; 0 for no limit",
+    },
+    Knob {
+        name: "max_prompt_chars",
+        kind: KnobKind::Whole(1, u64::MAX),
+        default: Default::Whole(2_000),
+        doc: "so much of the beginning of each message that the user typed",
+    },
+    Knob {
+        name: "max_answer_chars",
+        kind: KnobKind::Whole(1, u64::MAX),
+        default: Default::Whole(1_000),
+        doc: "so much of the beginning of each final answer: the last thing that the model says \
+              before the user types again, tool uses aside",
+    },
+    Knob {
+        name: "max_files",
+        kind: KnobKind::Whole(0, u64::MAX),
+        default: Default::Whole(50),
+        doc: "so many of the files changed last, and of those read last",
+    },
+    Knob {
+        name: "max_commands",
+        kind: KnobKind::Whole(0, u64::MAX),
+        default: Default::Whole(30),
+        doc: "so many of the commands run last",
+    },
+    Knob {
+        name: "max_command_chars",
+        kind: KnobKind::Whole(1, u64::MAX),
+        default: Default::Whole(200),
+        doc: "so much of the beginning of each command",
+    },
+];
+
+fn build(knobs: &mut KnobReader<'_>) -> Result<Box<dyn Stage>, SettingError> {
+    Ok(Box::new(Digest {
+        keep_last_messages: knobs.count("keep_last_messages")?,
+        cut: Cut::named(knobs.choice("cut")?),
+        target: knobs.tokens("target_tokens")?,
+        max_prompt_chars: knobs.count("max_prompt_chars")?,
+        max_answer_chars: knobs.count("max_answer_chars")?,
+        max_files: knobs.count("max_files")?,
+        max_commands: knobs.count("max_commands")?,
+        max_command_chars: knobs.count("max_command_chars")?,
+        facts: Vec::new(),
+        asked: BTreeMap::new(),
+        said: None,
+    }))
+}
+
+#[derive(Debug)]
+struct Digest {
+    keep_last_messages: usize,
+    cut: Cut,
+    target: Tokens,
+    max_prompt_chars: usize,
+    max_answer_chars: usize,
+    max_files: usize,
+    max_commands: usize,
+    max_command_chars: usize,
+    /// What there is to say, in order.
+    facts: Vec<Fact>,
+    /// Tool uses that nobody has answered yet.
+    asked: BTreeMap<Arc<str>, ToolUse>,
+    /// What the model said last, if it asked for no tool with it; and the message.
+    said: Option<(usize, Arc<str>)>,
+}
+
+/// One thing that a message says.
+#[derive(Debug)]
+struct Fact {
+    message: usize,
+    kind: Kind,
+    text: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Prompt,
+    Answer,
+    Changed,
+    Read,
+    Command,
+}
+
+impl Kind {
+    /// In the order in which a digest says them, and the reverse of that in which they go.
+    const ALL: [Self; 5] = [
+        Self::Prompt,
+        Self::Changed,
+        Self::Answer,
+        Self::Read,
+        Self::Command,
+    ];
+
+    fn heading(self) -> &'static str {
+        match self {
+            Self::Prompt => "The user said:",
+            Self::Changed => "Files changed:",
+            Self::Answer => "The agent answered:",
+            Self::Read => "Files read:",
+            Self::Command => "Commands run:",
+        }
+    }
+}
+
+impl Stage for Digest {
+    fn plan<'a>(
+        &'a mut self,
+        context: &Context,
+        cx: &'a Situation,
+    ) -> Step<'a, Result<Patch, StageError>> {
+        let entries = context.entries();
+        let kept = entries.len().saturating_sub(self.keep_last_messages);
+        let end = self.cut.snap_back(entries, kept);
+        let replaced = &entries[..end];
+        if replaced.is_empty() || matches!(replaced, [only] if is_digest(only)) {
+            return Step::Done(Ok(Patch::default()));
+        }
+        let origin = Origin::derived_from(replaced);
+        let text = self.text(&origin, cx);
+        let message = Message::text(Role::User, text).with_tags([Tag::CompactSummary]);
+        let entry = Entry::new(origin, Arc::new(message), &cx.counts);
+        let before: Tokens = replaced.iter().map(|entry| entry.size.tokens).sum();
+        if entry.size.tokens >= before {
+            return Step::Done(Ok(Patch::default()));
+        }
+        Step::Done(Ok(Patch {
+            reason: format!("a digest in place of {end} messages"),
+            edits: vec![Edit::Replace {
+                entries: 0..end,
+                with: vec![entry],
+            }],
+            saved: Vec::new(),
+        }))
+    }
+
+    fn on_append(&mut self, entry: &Entry, _: &Situation) -> Result<Patch, StageError> {
+        let (Origin::Verbatim(at) | Origin::Edited { message: at, .. }) = entry.origin else {
+            return Ok(Patch::default());
+        };
+        let message = &entry.message;
+        match message.role() {
+            Role::Assistant => {
+                let uses = message.tool_uses();
+                self.asked
+                    .extend(uses.map(|(_, tool)| (tool.id.clone(), tool.clone())));
+                let text = text_of(message);
+                let is_answer = message.tool_uses().next().is_none() && !text.is_empty();
+                self.said = is_answer.then(|| (at, text.into()));
+            }
+            Role::User => {
+                for (_, result) in message.tool_results() {
+                    if let Some(tool) = self.asked.remove(&result.tool_use_id) {
+                        self.used(&tool, result.is_error, at);
+                    }
+                }
+                if message.has_tag(Tag::TypedUser) {
+                    if let Some((at, text)) = self.said.take() {
+                        self.note(at, Kind::Answer, cut_to(&text, self.max_answer_chars));
+                    }
+                    let text = cut_to(&text_of(message), self.max_prompt_chars);
+                    self.note(at, Kind::Prompt, text);
+                }
+            }
+        }
+        Ok(Patch::default())
+    }
+}
+
+impl Digest {
+    fn note(&mut self, message: usize, kind: Kind, text: String) {
+        let fact = Fact {
+            message,
+            kind,
+            text,
+        };
+        self.facts.push(fact);
+    }
+
+    /// Takes note of a tool use once it is answered.
+    fn used(&mut self, tool: &ToolUse, failed: bool, at: usize) {
+        if tool.class == ToolClass::Shell
+            && let Some(command) = command_of(tool)
+        {
+            let mut text = cut_to(&command, self.max_command_chars);
+            if failed {
+                text.push_str(" (failed)");
+            }
+            self.note(at, Kind::Command, text);
+        }
+        if failed {
+            return;
+        }
+        for path in files::changed_by(tool) {
+            self.note(at, Kind::Changed, path);
+        }
+        if let Some(view) = files::view_of(tool) {
+            self.note(at, Kind::Read, view.path);
+        }
+    }
+
+    /// The digest of the messages of an origin, within the target.
+    fn text(&self, origin: &Origin, cx: &Situation) -> String {
+        let counter = cx.counts.counter();
+        let of = self.facts_of(origin);
+        let mut kinds = &Kind::ALL[..];
+        loop {
+            let text = self.written(&of, kinds);
+            if self.target == Tokens::ZERO || counter.count(&text) <= self.target {
+                return text;
+            }
+            match kinds.split_last() {
+                // What the user said and what was changed goes last, from the end.
+                Some((_, fewer)) if fewer.len() > 1 => kinds = fewer,
+                _ => return fit::head(&text, self.target, &**counter).to_owned(),
+            }
+        }
+    }
+
+    fn facts_of(&self, origin: &Origin) -> Vec<&Fact> {
+        let Origin::Derived(ranges) = origin else {
+            return Vec::new();
+        };
+        let is_in = |fact: &&Fact| ranges.iter().any(|range| range.contains(&fact.message));
+        self.facts.iter().filter(is_in).collect()
+    }
+
+    fn written(&self, facts: &[&Fact], kinds: &[Kind]) -> String {
+        let mut text = TITLE.to_owned();
+        for kind in kinds {
+            let limit = match kind {
+                Kind::Prompt | Kind::Answer => usize::MAX,
+                Kind::Changed | Kind::Read => self.max_files,
+                Kind::Command => self.max_commands,
+            };
+            let mut lines: Vec<&str> = Vec::new();
+            // Of what is said several times, the last time counts.
+            for fact in facts.iter().rev().filter(|fact| fact.kind == *kind) {
+                let said_once = matches!(kind, Kind::Prompt | Kind::Answer);
+                if lines.len() < limit && (said_once || !lines.contains(&&*fact.text)) {
+                    lines.push(&fact.text);
+                }
+            }
+            if !lines.is_empty() {
+                text.push_str("\n\n");
+                text.push_str(kind.heading());
+                for line in lines.iter().rev() {
+                    text.push_str("\n- ");
+                    text.push_str(line);
+                }
+            }
+        }
+        text
+    }
+}
+
+const TITLE: &str = "[Digest of the conversation so far]";
+
+fn is_digest(entry: &Entry) -> bool {
+    let is_derived = matches!(entry.origin, Origin::Derived(_));
+    is_derived && entry.message.has_tag(Tag::CompactSummary)
+}
+
+/// The text blocks of a message, line by line.
+fn text_of(message: &Message) -> String {
+    let texts = message.content().iter().filter_map(|block| match block {
+        ContentBlock::Text(text) => Some(text.trim()),
+        _ => None,
+    });
+    let texts: Vec<&str> = texts.filter(|text| !text.is_empty()).collect();
+    texts.join("\n")
+}
+
+/// The command of a shell's tool use: a text, or a list of words.
+fn command_of(tool: &ToolUse) -> Option<String> {
+    let input = tool.input.value();
+    let command = ["command", "cmd"].iter().find_map(|key| input.get(key))?;
+    match command {
+        Value::String(text) => Some(text.trim().to_owned()),
+        Value::Array(words) => {
+            let words: Vec<&str> = words.iter().filter_map(Value::as_str).collect();
+            Some(words.join(" "))
+        }
+        _ => None,
+    }
+}
+
+/// The beginning of a text, and a mark where there is more.
+fn cut_to(text: &str, chars: usize) -> String {
+    match text.char_indices().nth(chars) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::strategy::stage::trial::{Trial, answers, asks, fails, said, typed};
+
+    /// Two turns with tools, and one that begins.
+    fn trial(knobs: &str) -> Trial {
+        let mut trial = Trial::new(&KIND, knobs);
+        let output = "x".repeat(2_000);
+        trial.append([
+            typed("Fix the parser."),
+            said("I will look."),
+            asks(&[
+                ("1", "Read", r#"{"file_path":"a.rs"}"#),
+                ("2", "Bash", r#"{"command":"cargo test"}"#),
+                ("3", "exec", r#"{"cmd":["ls","-l"]}"#),
+            ]),
+            answers(&[("1", &output), ("3", &output)]),
+            fails("2", &output),
+            asks(&[
+                ("4", "Edit", r#"{"file_path":"b.rs"}"#),
+                ("5", "Bash", r#"{"command":"ls -l"}"#),
+            ]),
+            answers(&[("4", "ok"), ("5", &output)]),
+            said("The parser is fixed."),
+            typed("Now the printer."),
+            asks(&[
+                ("6", "Read", r#"{"file_path":"c.rs"}"#),
+                ("7", "Read", r#"{"file_path":"a.rs"}"#),
+            ]),
+            answers(&[("6", &output)]),
+            fails("7", "no"),
+        ]);
+        trial
+    }
+
+    const WHOLE: &str = "[Digest of the conversation so far]\n\nThe user said:\n- Fix the parser.\n\
+        - Now the printer.\n\nFiles changed:\n- b.rs\n\nThe agent answered:\n- The parser is fixed.\n\n\
+        Files read:\n- a.rs\n- c.rs\n\nCommands run:\n- cargo test (failed)\n- ls -l";
+
+    #[test]
+    fn a_digest_says_what_was_asked_answered_and_done() {
+        let all = "keep_last_messages = 0\n";
+        let without = |from: &str| WHOLE[..WHOLE.find(from).unwrap()].trim_end().to_owned();
+        for (knobs, expected) in [
+            ("", WHOLE.to_owned()),
+            (
+                "max_commands = 1",
+                WHOLE.replace("- cargo test (failed)\n", ""),
+            ),
+            ("max_files = 1", WHOLE.replace("- a.rs\n", "")),
+            (
+                "max_command_chars = 5",
+                WHOLE.replace("cargo test", "cargo…"),
+            ),
+            (
+                "max_prompt_chars = 3",
+                WHOLE
+                    .replace("Fix the parser.", "Fix…")
+                    .replace("Now the printer.", "Now…"),
+            ),
+            (
+                "max_answer_chars = 10",
+                WHOLE.replace("The parser is fixed.", "The parser…"),
+            ),
+            // 57 tokens, and 46, 39 and 28 with one section less each time.
+            ("target_tokens = 57", WHOLE.to_owned()),
+            ("target_tokens = 56", without("Commands run:")),
+            ("target_tokens = 45", without("Files read:")),
+            ("target_tokens = 38", without("The agent answered:")),
+            (
+                "target_tokens = 9",
+                "[Digest of the conversation so far]\n".to_owned(),
+            ),
+        ] {
+            let mut trial = trial(&format!("{all}{knobs}"));
+            assert_eq!(
+                trial.fire().unwrap().unwrap(),
+                "a digest in place of 12 messages"
+            );
+            assert_eq!(trial.texts(), [expected], "{knobs}");
+            assert_eq!(trial.fire().unwrap(), None, "{knobs}");
+        }
+    }
+
+    #[test]
+    fn a_later_digest_says_what_the_earlier_one_did_and_nothing_twice() {
+        let mut trial = trial("keep_last_messages = 1");
+        trial.fire().unwrap();
+        let first = WHOLE.replace("- c.rs\n", "");
+        // The last round stays, and what is only in it is not in the digest.
+        assert_eq!(trial.texts()[0], first);
+        assert_eq!(trial.context.entries().len(), 4);
+        trial.append([said("Done."), typed("Thanks."), said("Welcome.")]);
+        assert_eq!(
+            trial.fire().unwrap().unwrap(),
+            "a digest in place of 6 messages"
+        );
+        let second = WHOLE
+            .replace("- Now the printer.\n", "- Now the printer.\n- Thanks.\n")
+            .replace("is fixed.\n", "is fixed.\n- Done.\n");
+        assert_eq!(trial.texts(), [&*second, "Welcome."]);
+    }
+
+    #[test]
+    fn a_digest_that_is_longer_is_not_made() {
+        let mut trial = Trial::new(&KIND, "keep_last_messages = 0");
+        trial.append([typed("hi"), said("ho")]);
+        assert_eq!(trial.fire().unwrap(), None);
+    }
+}
