@@ -266,6 +266,12 @@ fn on_trial() -> Vec<StrategySpec> {
         "digest-always",
         "[[stage]]\nkind = 'digest'\ncut = 'pair'\ntarget_tokens = 200",
     ));
+    for method in ["lead", "textrank", "tfidf", "bm25_last_user", "atoms"] {
+        specs.push(own(
+            method,
+            &format!("[[stage]]\nkind = 'extract'\nbudget_fraction = 0.3\nmethod = '{method}'"),
+        ));
+    }
     for marks in ["[]", "['tool', 'tag', 'read_then_edited']"] {
         specs.push(own(
             &format!("snip-{}", marks.len()),

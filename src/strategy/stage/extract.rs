@@ -16,6 +16,10 @@ use crate::strategy::{Situation, Stage, StageError, StageKind, cut};
 use crate::tokens::Size;
 use crate::units::Tokens;
 
+mod rank;
+
+use rank::Ranking;
+
 /// `kind = "extract"`.
 pub const KIND: StageKind = StageKind {
     name: "extract",
@@ -30,14 +34,24 @@ const KNOBS: &[Knob] = &[
         name: "method",
         kind: KnobKind::Choice(Method::WORDS),
         default: Default::Text("tail"),
-        doc: "which rounds are kept: `tail` keeps the newest, `random` the newest one and others \
-              by lot, in their order",
+        doc: "which rounds are kept: `tail` keeps the newest; all others keep the newest one, and \
+              then `random` by lot, `lead` the oldest, `textrank` those that have most in common \
+              with others, `tfidf` those of the rarest words, `bm25_last_user` those nearest to \
+              what the user typed last, `atoms` those with the most paths, names, numbers, errors \
+              and demands for their length; all in their order",
     },
     Knob {
         name: "budget_tokens",
         kind: KnobKind::Whole(0, u64::MAX),
-        default: Default::Required,
-        doc: "so many tokens of messages are kept; the newest round always is",
+        default: Default::Whole(0),
+        doc: "so many tokens of messages are kept; the newest round always is. This or \
+              `budget_fraction` must be set",
+    },
+    Knob {
+        name: "budget_fraction",
+        kind: KnobKind::Fraction,
+        default: Default::Fraction(0.0),
+        doc: "instead, this share of the effective window",
     },
     Knob {
         name: "seed",
@@ -56,21 +70,38 @@ const PLACEHOLDER: &str = "[Earlier messages were cut.]";
 pub enum Method {
     /// The newest.
     Tail,
+    /// The newest one, and the oldest.
+    Lead,
     /// The newest one, and others by lot.
     Random {
         /// What the lot is drawn from, together with the number of the call.
         seed: u64,
     },
+    /// The newest one, and those that score highest.
+    Ranked(Ranking),
 }
 
 impl Method {
     /// The words that settings use.
-    pub const WORDS: &'static [&'static str] = &["tail", "random"];
+    pub const WORDS: &'static [&'static str] = &[
+        "tail",
+        "random",
+        "lead",
+        "textrank",
+        "tfidf",
+        "bm25_last_user",
+        "atoms",
+    ];
 
     /// The method of that word; `seed` is for those that need one.
     pub fn named(word: &str, seed: u64) -> Self {
         match word {
             "random" => Self::Random { seed },
+            "lead" => Self::Lead,
+            "textrank" => Self::Ranked(Ranking::TextRank),
+            "tfidf" => Self::Ranked(Ranking::TfIdf),
+            "bm25_last_user" => Self::Ranked(Ranking::Bm25LastUser),
+            "atoms" => Self::Ranked(Ranking::Atoms),
             _ => Self::Tail,
         }
     }
@@ -80,15 +111,26 @@ impl Method {
 #[derive(Debug)]
 enum Budget {
     Fixed(Tokens),
+    /// A share of the effective window.
+    Share(f64),
     /// By call, as measured on another strategy; where there is no entry, nothing is cut.
     At(BTreeMap<usize, Tokens>),
 }
 
 fn build(knobs: &mut KnobReader<'_>) -> Result<Box<dyn Stage>, SettingError> {
-    Ok(Box::new(Extract {
-        method: Method::named(knobs.choice("method")?, knobs.whole("seed")?),
-        budget: Budget::Fixed(knobs.tokens("budget_tokens")?),
-    }))
+    let method = Method::named(knobs.choice("method")?, knobs.whole("seed")?);
+    let tokens = knobs.tokens("budget_tokens")?;
+    let share = knobs.fraction("budget_fraction")?;
+    let is_set = |name| knobs.setting(name).is_some();
+    let budget = match ["budget_tokens", "budget_fraction"].map(is_set) {
+        [true, false] => Budget::Fixed(tokens),
+        [false, true] => Budget::Share(share),
+        [false, false] => return Err(knobs.wrong("budget_tokens", "must be set")),
+        [true, true] => {
+            return Err(knobs.wrong("budget_tokens", "and `budget_fraction` are set: set one"));
+        }
+    };
+    Ok(Box::new(Extract { method, budget }))
 }
 
 /// The stage that cuts to these sizes of all messages, each at its call.
@@ -111,6 +153,7 @@ impl Stage for Extract {
     ) -> Step<'a, Result<Patch, StageError>> {
         let budget = match &self.budget {
             Budget::Fixed(budget) => *budget,
+            Budget::Share(share) => cx.window.effective().fraction(*share),
             Budget::At(sizes) => match sizes.get(&cx.call) {
                 Some(budget) => *budget,
                 None => return Step::Done(Ok(Patch::default())),
@@ -131,7 +174,12 @@ impl Stage for Extract {
             .collect();
         let kept = match self.method {
             Method::Tail => newest(&sizes, room),
-            Method::Random { seed } => by_lot(&sizes, room, seed, cx.call),
+            Method::Lead => until_full(&sizes, room),
+            Method::Random { seed } => fitting(&sizes, room, lot(sizes.len(), seed, cx.call)),
+            Method::Ranked(ranking) => {
+                let order = ranking.order(entries, &rounds);
+                fitting(&sizes, room, order)
+            }
         };
         let gaps = gaps(&head, &rounds, &kept);
         let cut = || gaps.iter().flat_map(|gap| &entries[gap.clone()]);
@@ -150,7 +198,9 @@ impl Stage for Extract {
             .collect();
         let what = match self.method {
             Method::Tail => "the newest rounds",
+            Method::Lead => "the oldest rounds and the newest",
             Method::Random { .. } => "rounds chosen by lot",
+            Method::Ranked(_) => "rounds chosen by score",
         };
         Step::Done(Ok(Patch {
             edits,
@@ -174,15 +224,44 @@ fn newest(sizes: &[Tokens], room: Tokens) -> Vec<bool> {
     kept
 }
 
-/// The newest round, and of the others, in random order, each that still fits.
-fn by_lot(sizes: &[Tokens], room: Tokens, seed: u64, call: usize) -> Vec<bool> {
+/// The newest round, and the oldest that fit beside it, without a gap.
+fn until_full(sizes: &[Tokens], room: Tokens) -> Vec<bool> {
     let mut kept = vec![false; sizes.len()];
     let Some((newest, others)) = sizes.split_last() else {
         return kept;
     };
     kept[others.len()] = true;
     let mut total = *newest;
-    let mut order: Vec<usize> = (0..others.len()).collect();
+    for (at, size) in others.iter().enumerate() {
+        total += *size;
+        if total > room {
+            break;
+        }
+        kept[at] = true;
+    }
+    kept
+}
+
+/// The newest round, and of the others, in this order, each that still fits.
+fn fitting(sizes: &[Tokens], room: Tokens, order: Vec<usize>) -> Vec<bool> {
+    let mut kept = vec![false; sizes.len()];
+    let Some((newest, others)) = sizes.split_last() else {
+        return kept;
+    };
+    kept[others.len()] = true;
+    let mut total = *newest;
+    for at in order.into_iter().filter(|at| *at < others.len()) {
+        if total + others[at] <= room {
+            total += others[at];
+            kept[at] = true;
+        }
+    }
+    kept
+}
+
+/// All rounds but the newest, in random order.
+fn lot(rounds: usize, seed: u64, call: usize) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..rounds.saturating_sub(1)).collect();
     let mut key = [0; 32];
     key[..8].copy_from_slice(&seed.to_le_bytes());
     key[8..16].copy_from_slice(&(call as u64).to_le_bytes());
@@ -192,13 +271,7 @@ fn by_lot(sizes: &[Tokens], room: Tokens, seed: u64, call: usize) -> Vec<bool> {
         let at = random.next_u64() % (last as u64 + 1);
         order.swap(last, usize::try_from(at).unwrap_or(last));
     }
-    for at in order {
-        if total + others[at] <= room {
-            total += others[at];
-            kept[at] = true;
-        }
-    }
-    kept
+    order
 }
 
 /// What is cut, in order: the head with all rounds up to the first that is kept, then each run
@@ -217,4 +290,72 @@ fn gaps(head: &Range<usize>, rounds: &[Range<usize>], kept: &[bool]) -> Vec<Rang
         }
     }
     gaps
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::strategy::stage::trial::{Trial, build, said, typed};
+    use crate::units::ApiCallId;
+
+    /// Which rounds stay: each of a hundred tokens, six of them, in a window of a thousand.
+    #[track_caller]
+    fn check(knobs: &str, left: &str) {
+        let mut trial = Trial::new(&KIND, knobs).within(1_000);
+        trial.append([typed("begin")]);
+        for (at, words) in [
+            "the quick fox",
+            "the path src/a.rs and code 48213",
+            "parser parser parser",
+            "a fox and a hen",
+            "zebra yak xerus",
+            "the end",
+        ]
+        .iter()
+        .enumerate()
+        {
+            let text = format!("{at} {words} {}", ". ".repeat(200));
+            let mut message = said(&text[..400]);
+            message.api_call = Some(ApiCallId(at.to_string().into()));
+            trial.append([message]);
+            if at == 4 {
+                trial.append([typed("is the parser done?")]);
+            }
+        }
+        trial.fire().unwrap();
+        let kept = trial.texts();
+        let kept = kept.iter().filter_map(|text| text.chars().next());
+        let kept: String = kept.filter(char::is_ascii_digit).collect();
+        assert_eq!(kept, left, "{knobs}");
+        assert_eq!(trial.fire().unwrap(), None, "{knobs}");
+    }
+
+    #[test]
+    fn each_method_keeps_what_it_says_within_the_budget() {
+        check("budget_tokens = 330", "345");
+        check("method = 'lead'\nbudget_tokens = 330", "015");
+        check("method = 'lead'\nbudget_fraction = 0.33", "015");
+        check("method = 'bm25_last_user'\nbudget_tokens = 220", "25");
+        check("method = 'atoms'\nbudget_tokens = 220", "15");
+        check("method = 'tfidf'\nbudget_tokens = 220", "45");
+        check("method = 'textrank'\nbudget_tokens = 330", "145");
+        check("method = 'textrank'\nbudget_tokens = 50", "5");
+    }
+
+    #[test]
+    fn one_budget_is_set() {
+        for (knobs, problem) in [
+            ("", "must be set"),
+            (
+                "budget_tokens = 9\nbudget_fraction = 0.5",
+                "and `budget_fraction` are set: set one",
+            ),
+        ] {
+            let error = build(&KIND, knobs).unwrap_err().to_string();
+            assert!(
+                error.contains(&format!("`extract.budget_tokens` {problem}")),
+                "{error}"
+            );
+        }
+    }
 }

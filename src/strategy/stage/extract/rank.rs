@@ -1,0 +1,297 @@
+//! Which API rounds matter most, by rule.
+//!
+//! Words are runs of letters, digits and underscores, in lower case. Scores are computed in one
+//! order with portable functions, so that they are the same everywhere; of equals the older comes
+//! first.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+use crate::context::Entry;
+use crate::session::Tag;
+
+/// How rounds are scored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ranking {
+    /// What a round has in common with others, weighted by how central those are: the rank of
+    /// Mihalcea and Tarau (2004), with rounds for sentences.
+    TextRank,
+    /// Mean over its words of the logarithm of rounds over rounds with that word.
+    TfIdf,
+    /// Okapi BM25 of what the user typed last; k₁ = 1.2 and b = 0.75, the usual values.
+    Bm25LastUser,
+    /// Sum over its distinct atoms of the same logarithm, plus one, over the square root of its
+    /// words.
+    Atoms,
+}
+
+/// The share of a rank that is passed on, and how often: the usual values of `PageRank`.
+const DAMPING: f64 = 0.85;
+const PASSES: usize = 30;
+
+/// A word that stands in more rounds than this does not tell which of them belong together.
+const MOST_ROUNDS: usize = 50;
+
+const K1: f64 = 1.2;
+const B: f64 = 0.75;
+
+/// Words of errors and demands.
+const SIGNALS: [&str; 12] = [
+    "error",
+    "failed",
+    "failure",
+    "panic",
+    "exception",
+    "warning",
+    "must",
+    "never",
+    "always",
+    "only",
+    "cannot",
+    "required",
+];
+
+impl Ranking {
+    /// Indices of the rounds, the highest score first.
+    pub(super) fn order(self, entries: &[Entry], rounds: &[Range<usize>]) -> Vec<usize> {
+        // What is asked for is no place to find it.
+        let typed = |entry: &Entry| entry.message.has_tag(Tag::TypedUser);
+        let asked = match self {
+            Self::Bm25LastUser => entries.iter().rposition(typed),
+            Self::TextRank | Self::TfIdf | Self::Atoms => None,
+        };
+        let text = |round: &Range<usize>| {
+            let others = round.clone().filter(|at| Some(*at) != asked);
+            text_of(others.map(|at| &entries[at]))
+        };
+        let texts: Vec<String> = rounds.iter().map(text).collect();
+        let query = text_of(asked.map(|at| &entries[at]));
+        let scores = match self {
+            Self::TextRank => textrank(&texts),
+            Self::TfIdf => tfidf(&texts),
+            Self::Bm25LastUser => bm25(&texts, &query),
+            Self::Atoms => by_atoms(&texts),
+        };
+        let mut order: Vec<usize> = (0..scores.len()).collect();
+        order.sort_by(|a, b| scores[*b].total_cmp(&scores[*a]).then(a.cmp(b)));
+        order
+    }
+}
+
+fn text_of<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> String {
+    let texts = entries.into_iter();
+    let texts = texts.flat_map(|entry| entry.message.model_text());
+    let texts: Vec<&str> = texts.map(AsRef::as_ref).collect();
+    texts.join("\n")
+}
+
+fn words(text: &str) -> impl Iterator<Item = String> {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    text.split(move |c| !is_part(c))
+        .filter(|word| !word.is_empty())
+        .map(str::to_lowercase)
+}
+
+/// How often each word stands in a text.
+fn counted(text: &str) -> BTreeMap<String, u32> {
+    let mut counts = BTreeMap::new();
+    for word in words(text) {
+        *counts.entry(word).or_insert(0) += 1;
+    }
+    counts
+}
+
+/// For each word the texts that it stands in, ascending.
+fn places<'w>(
+    texts: impl IntoIterator<Item = impl IntoIterator<Item = &'w String>>,
+) -> BTreeMap<&'w str, Vec<usize>> {
+    let mut places: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    for (at, text) in texts.into_iter().enumerate() {
+        for word in text {
+            places.entry(word).or_default().push(at);
+        }
+    }
+    places
+}
+
+fn tfidf(texts: &[String]) -> Vec<f64> {
+    let counts: Vec<BTreeMap<String, u32>> = texts.iter().map(|text| counted(text)).collect();
+    let places = places(counts.iter().map(BTreeMap::keys));
+    let score = |counts: &BTreeMap<String, u32>| {
+        let all: u32 = counts.values().sum();
+        let weights = counts.iter().map(|(word, count)| {
+            let found = places.get(word.as_str()).map_or(1, Vec::len);
+            f64::from(*count) * libm::log(texts.len() as f64 / found as f64)
+        });
+        weights.sum::<f64>() / f64::from(all.max(1))
+    };
+    counts.iter().map(score).collect()
+}
+
+fn bm25(texts: &[String], query: &str) -> Vec<f64> {
+    let counts: Vec<BTreeMap<String, u32>> = texts.iter().map(|text| counted(text)).collect();
+    let lengths: Vec<f64> = counts
+        .iter()
+        .map(|counts| f64::from(counts.values().sum::<u32>()))
+        .collect();
+    let mean = lengths.iter().sum::<f64>() / (texts.len().max(1)) as f64;
+    let mut scores = vec![0.0; texts.len()];
+    for word in words(query).collect::<BTreeSet<String>>() {
+        let found = counts.iter().filter(|counts| counts.contains_key(&word));
+        let found = found.count() as f64;
+        let weight = libm::log(1.0 + (texts.len() as f64 - found + 0.5) / (found + 0.5));
+        for ((score, counts), length) in scores.iter_mut().zip(&counts).zip(&lengths) {
+            let count = f64::from(counts.get(&word).copied().unwrap_or(0));
+            let length = 1.0 - B + B * length / mean.max(1.0);
+            *score += weight * count * (K1 + 1.0) / (count + K1 * length);
+        }
+    }
+    scores
+}
+
+fn textrank(texts: &[String]) -> Vec<f64> {
+    let counts: Vec<BTreeMap<String, u32>> = texts.iter().map(|text| counted(text)).collect();
+    let size = |at: usize| 1.0 + libm::log(1.0 + counts[at].len() as f64);
+    let mut shared: BTreeMap<(usize, usize), f64> = BTreeMap::new();
+    for places in places(counts.iter().map(BTreeMap::keys)).values() {
+        if places.len() > MOST_ROUNDS {
+            continue;
+        }
+        for (nth, a) in places.iter().enumerate() {
+            for b in &places[nth + 1..] {
+                *shared.entry((*a, *b)).or_insert(0.0) += 1.0;
+            }
+        }
+    }
+    let mut edges: Vec<Vec<(usize, f64)>> = vec![Vec::new(); texts.len()];
+    let mut totals = vec![0.0; texts.len()];
+    for ((a, b), words) in shared {
+        let weight = words / (size(a) + size(b));
+        edges[a].push((b, weight));
+        edges[b].push((a, weight));
+        totals[a] += weight;
+        totals[b] += weight;
+    }
+    let mut ranks = vec![1.0; texts.len()];
+    for _ in 0..PASSES {
+        ranks = edges
+            .iter()
+            .map(|edges| {
+                let passed = edges
+                    .iter()
+                    .map(|(from, weight)| weight / totals[*from] * ranks[*from]);
+                1.0 - DAMPING + DAMPING * passed.sum::<f64>()
+            })
+            .collect();
+    }
+    ranks
+}
+
+fn by_atoms(texts: &[String]) -> Vec<f64> {
+    let atoms: Vec<BTreeSet<String>> = texts.iter().map(|text| atoms_of(text)).collect();
+    let places = places(&atoms);
+    let score = |(atoms, text): (&BTreeSet<String>, &String)| {
+        let weights = atoms.iter().map(|atom| {
+            let found = places.get(atom.as_str()).map_or(1, Vec::len);
+            1.0 + libm::log(texts.len() as f64 / found as f64)
+        });
+        weights.sum::<f64>() / libm::sqrt(words(text).count().max(1) as f64)
+    };
+    atoms.iter().zip(texts).map(score).collect()
+}
+
+/// What cannot be made up: paths, names with a joint, numbers of three digits and more; and words
+/// of errors and demands.
+fn atoms_of(text: &str) -> BTreeSet<String> {
+    let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/');
+    let pieces = text.split(|c| !is_part(c));
+    let pieces = pieces.map(|piece| piece.trim_matches(['.', '-', '/']));
+    pieces
+        .filter(|piece| {
+            let digits = piece.chars().filter(char::is_ascii_digit).count();
+            let is_joined =
+                piece.contains(['_', '/', '.']) && piece.chars().any(char::is_alphabetic);
+            let is_signal = || SIGNALS.contains(&piece.to_lowercase().as_str());
+            digits > 2 || is_joined || is_signal()
+        })
+        .map(str::to_lowercase)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn owned(texts: &[&str]) -> Vec<String> {
+        texts.iter().map(|&text| text.to_owned()).collect()
+    }
+
+    #[track_caller]
+    fn close(found: &[f64], expected: &[f64]) {
+        assert_eq!(found.len(), expected.len());
+        for (found, expected) in found.iter().zip(expected) {
+            assert!(
+                (found - expected).abs() < 1e-12,
+                "{found} is not {expected}"
+            );
+        }
+    }
+
+    #[test]
+    fn rare_words_weigh_more() {
+        let ln2 = std::f64::consts::LN_2;
+        let texts = owned(&["a b", "a a", "B b c c", ""]);
+        // a and b stand in two of four texts, c in one.
+        close(
+            &tfidf(&texts),
+            &[ln2, ln2, (2.0 * ln2 + 2.0 * 2.0 * ln2) / 4.0, 0.0],
+        );
+    }
+
+    #[test]
+    fn bm25_is_the_published_formula() {
+        let texts = owned(&["x y y", "x", "z z"]);
+        // y: in one of three; twice among three words, where the mean is two.
+        let weight = (1.0_f64 + 2.5 / 1.5).ln();
+        let score = weight * 2.0 * 2.2 / (2.0 + 1.2 * (0.25 + 0.75 * 1.5));
+        close(&bm25(&texts, "Y, and y"), &[score, 0.0, 0.0]);
+        close(&bm25(&texts, ""), &[0.0; 3]);
+    }
+
+    #[test]
+    fn what_has_most_in_common_ranks_first() {
+        // A chain: the middle is passed the ranks of both ends, which pass on theirs whole.
+        let ranks = textrank(&owned(&["a", "a b", "b", "c"]));
+        // m = 0.15 + 0.85 × 2e and e = 0.15 + 0.425 m, but for what 30 passes leave: 0.85³⁰.
+        let middle = (0.15 + 1.7 * 0.15) / (1.0 - 1.7 * 0.425);
+        let end = 0.15 + 0.425 * middle;
+        let near = |found: f64, expected: f64| (found - expected).abs() < 0.01;
+        assert!(near(ranks[0], end) && near(ranks[2], end), "{ranks:?}");
+        assert!(near(ranks[1], middle), "{ranks:?}");
+        close(&ranks[3..], &[0.15]);
+    }
+
+    #[test]
+    fn atoms_are_what_cannot_be_made_up() {
+        for (text, expected) in [
+            ("see src/a.rs, and lib.rs.", &["lib.rs", "src/a.rs"][..]),
+            ("port 48213 of 12", &["48213"]),
+            (
+                "ERROR: parse_header failed",
+                &["error", "failed", "parse_header"],
+            ),
+            ("plain words. Nothing - else", &[]),
+            ("You must never do 1.5 of it", &["must", "never"]),
+        ] {
+            let found = atoms_of(text);
+            assert_eq!(found.iter().collect::<Vec<_>>(), expected, "{text}");
+        }
+        let scores = by_atoms(&owned(&["a_b x x x", "a_b c_d", "plain"]));
+        let shared = 1.0 + (1.5_f64).ln();
+        let single = 1.0 + 3.0_f64.ln();
+        close(
+            &scores,
+            &[shared / 2.0, (shared + single) / 2.0_f64.sqrt(), 0.0],
+        );
+    }
+}
