@@ -152,3 +152,56 @@ fn block() -> impl Strategy<Value = ContentBlock> {
         1 => Just(ContentBlock::Thinking(Thinking { text: "hm".into(), signature: None })),
     ]
 }
+
+/// What a context shows of itself.
+fn shown(context: &Context) -> impl PartialEq + std::fmt::Debug + use<> {
+    let results = context.results().to_vec();
+    let size = context.size();
+    (context.entries().to_vec(), results, size, context.images())
+}
+
+proptest! {
+    #[test]
+    fn a_change_that_is_taken_back_leaves_no_trace(
+        messages in prop::collection::vec((origin(), message()), 1..12),
+        changes in prop::collection::vec(change(), 1..4),
+    ) {
+        let counts = counts();
+        let mut context = Context::default();
+        for (origin, message) in messages {
+            context.append(Entry::new(origin, Arc::new(message), &counts));
+        }
+        let before = shown(&context);
+        let planned = plan(&context, &changes, &counts);
+        let only_blocks = planned.iter().all(|edit| matches!(edit, Edit::EditBlock { .. }));
+        let replacements = context.replacements();
+        let change = context.apply(planned, &counts).unwrap();
+        context.revert(&change);
+        prop_assert_eq!(shown(&context), before);
+        // Where only blocks were edited, nobody need look at everything again.
+        prop_assert!(!only_blocks || context.replacements() == replacements);
+    }
+
+    #[test]
+    fn what_counts_as_no_replacement_moves_no_result(
+        messages in prop::collection::vec((origin(), message()), 1..12),
+        changes in prop::collection::vec(change(), 1..4),
+    ) {
+        let counts = counts();
+        let mut context = Context::default();
+        for (origin, message) in messages {
+            context.append(Entry::new(origin, Arc::new(message), &counts));
+        }
+        let results = context.results().to_vec();
+        let planned = plan(&context, &changes, &counts);
+        context.apply(planned, &counts).unwrap();
+        prop_assert!(context.replacements() > 0 || context.results() == results);
+        // The index says what a search of all entries says.
+        let entries = context.entries().iter().enumerate();
+        let found: Vec<_> = entries
+            .flat_map(|(at, entry)| entry.message.tool_results().map(move |(block, _)| (at, block)))
+            .collect();
+        let known: Vec<_> = context.results().iter().map(|at| (at.entry, at.block)).collect();
+        prop_assert_eq!(known, found);
+    }
+}
