@@ -211,6 +211,7 @@ impl CollapseGroups {
                 sections: Vec::new(),
             },
             system: None,
+            tools: Arc::default(),
             messages: vec![Arc::new(Message::text(Role::User, text))],
             max_output: self.max_output,
         }
