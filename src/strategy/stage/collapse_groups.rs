@@ -11,8 +11,9 @@ use crate::model::{Purpose, Request, Task};
 use crate::session::{Message, Role, Tag, ToolClass, wire};
 use crate::settings::SettingError;
 use crate::step::{Answer, Step};
+use crate::strategy::cut::{self, Cut};
 use crate::strategy::knob::{Default, Knob, KnobKind, KnobReader};
-use crate::strategy::{Situation, Stage, StageError, StageKind, cut, written};
+use crate::strategy::{Situation, Stage, StageError, StageKind, written};
 use crate::units::Tokens;
 
 /// `kind = "collapse_groups"`.
@@ -177,7 +178,10 @@ impl CollapseGroups {
             // What the user typed stands behind what answers the model, and stays.
             let typed = |entry: &Entry| entry.message.has_tag(Tag::TypedUser);
             let typed = entries[round.clone()].iter().position(typed);
-            let end = typed.map_or(round.end, |typed| round.start + typed);
+            // Where it stands in between, or with results, so does the round.
+            let end = typed.map_or(round.end, |typed| {
+                Cut::Pair.snap_back(entries, round.start + typed)
+            });
             let start = group.take().map_or(round.start, |group| group.start);
             members += 1;
             if typed.is_none() && members < self.group_rounds && at + 1 < old {
@@ -359,6 +363,20 @@ mod tests {
                 .iter()
                 .all(|it| it.purpose == Purpose::Compaction)
         );
+    }
+
+    #[test]
+    fn what_the_user_typed_beside_a_result_keeps_its_round() {
+        let mut trial = trial("target = 0", 2);
+        let [asked, answered] = round(2);
+        trial.append([asked, answered.with_tags([Tag::TypedUser])]);
+        let [asked, answered] = round(3);
+        trial.append([asked, typed("more"), answered]);
+        for at in 4..10 {
+            trial.append(round(at));
+        }
+        trial.fire().unwrap();
+        assert_eq!(shown(&trial), "tt 4: 02 mo 03 6: 07 08 09");
     }
 
     #[test]
