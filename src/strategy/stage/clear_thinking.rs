@@ -100,15 +100,20 @@ fn is_thinking(block: &ContentBlock) -> bool {
     matches!(block, ContentBlock::Thinking(_))
 }
 
+fn is_blank(block: &ContentBlock) -> bool {
+    matches!(block, ContentBlock::Text(text) if text.trim().is_empty())
+}
+
 /// The message without its thinking; nothing where it held nothing else.
 ///
-/// The provider refuses thinking that was changed, so that it cannot stay as an empty block.
+/// The provider refuses thinking that was changed, so that it cannot stay as an empty block. It
+/// refuses blank texts too; where the message holds one, it goes with the thinking.
 fn without_thinking(entry: &Entry, cx: &Situation) -> Option<Entry> {
     let message = &entry.message;
     let content: Vec<ContentBlock> = message
         .content()
         .iter()
-        .filter(|block| !is_thinking(block))
+        .filter(|block| !is_thinking(block) && !is_blank(block))
         .cloned()
         .collect();
     if content.is_empty() {
@@ -143,7 +148,7 @@ mod tests {
             typed("go"),
             thinks(&asks(&[("a", "Read", "1")])),
             answers(&[("a", "x")]),
-            thinks(&Message::new(Role::Assistant, vec![])),
+            thinks(&said("\n")),
             thinks(&said("b")),
             said("c"),
             thinks(&said("d")),
@@ -162,8 +167,8 @@ mod tests {
         for (knobs, left) in [
             ("", "gRxbcad"),
             ("keep_turns = 2", "gRxabcad"),
-            ("keep_turns = 3", "gRxaabcad"),
-            ("keep_turns = 4", "gaRxaabcad"),
+            ("keep_turns = 3", "gRxa\nabcad"),
+            ("keep_turns = 4", "gaRxa\nabcad"),
         ] {
             let mut trial = trial(knobs);
             trial.fire().unwrap();
