@@ -18,7 +18,7 @@ use crate::units::Tokens;
 
 mod rank;
 
-use rank::Ranking;
+pub use rank::Ranking;
 
 /// `kind = "extract"`.
 pub const KIND: StageKind = StageKind {
