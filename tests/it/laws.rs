@@ -7,11 +7,11 @@ use std::sync::{Arc, Mutex};
 use proctor::context::{Context, Entry, Origin};
 use proctor::model::CallFailure;
 use proctor::model::scripted::{Scripted, When, response};
-use proctor::record::{CellRecord, Level};
+use proctor::record::{CellRecord, End, Level};
 use proctor::replay::observe::validity::Validity;
 use proctor::replay::observe::{CallView, Observer};
 use proctor::replay::{NoClock, PreparedSession, Replayed, replay_observed};
-use proctor::session::import::tool_names::class_of;
+use proctor::session::import::{self, tool_names::class_of};
 use proctor::session::{ContentBlock, JsonText, Message, Role, Session, Tag, Thinking, ToolUse};
 use proctor::settings::Table;
 use proctor::step::{Answer, Caller, drive};
@@ -27,6 +27,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use serde_json::json;
 
+use crate::shared;
 use crate::support::{
     cell, models, prepared, said, session, strategy, tool_result, tool_use, typed,
 };
@@ -625,6 +626,42 @@ fn kinds_of_stages_break_exactly_the_laws_they_declare() {
         let declared: BTreeSet<Law> = kind.breaks.iter().copied().collect();
         if broken != declared {
             wrong.push(format!("{} breaks {broken:?}, not {declared:?}", kind.name));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn shared_recordings_pass_through_every_strategy() {
+    let Some(folder) = shared::folder("sessions/claude-code") else {
+        return;
+    };
+    let mut files: Vec<_> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|file| file.unwrap().path())
+        .collect();
+    files.sort();
+    let mut wrong = Vec::new();
+    for session in files.iter().flat_map(|file| import::load(file).unwrap()) {
+        let prepared = prepared(session);
+        for spec in on_trial() {
+            let replay = replay_observed(
+                &prepared,
+                cell(spec.name()),
+                Replayed::Strategy(Box::new(spec.build().unwrap()), Window::new(Tokens(40_000))),
+                &models(Scripted::new().reply(When::always(), |_| Ok(response("a summary")))),
+                &NoClock,
+                vec![Box::new(Validity::default())],
+            );
+            let may_break = spec.breaks().unwrap().contains(&Law::ValidContext);
+            let mut violations = replay.record.violations.iter();
+            let rejected = violations.find(|it| it.level == Level::Rejected && !may_break);
+            let failed = matches!(replay.record.end, End::Failed { .. });
+            if failed || rejected.is_some() {
+                let (name, id) = (spec.name(), prepared.session().id());
+                let end = &replay.record.end;
+                wrong.push(format!("{name} on {id}: {end:?}, {rejected:?}"));
+            }
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
