@@ -67,6 +67,10 @@ pub static PRESETS: &[(&str, &str)] = &[
         include_str!("../../presets/claude-code-session-memory.toml"),
     ),
     (
+        "claude-code-collapse",
+        include_str!("../../presets/claude-code-collapse.toml"),
+    ),
+    (
         "claude-code-reactive-only",
         include_str!("../../presets/claude-code-reactive-only.toml"),
     ),

@@ -3,18 +3,25 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
+use std::sync::Arc;
 
+use proctor::model::offline::Offline;
 use proctor::model::scripted::response;
 use proctor::model::{CallFailure, Purpose, Request};
+use proctor::record::{End, Level};
+use proctor::replay::Models;
+use proctor::session::import;
 use proctor::session::import::tool_names::class_of;
 use proctor::session::{ContentBlock, JsonText, Message, Role, Session, Tag, ToolUse};
 use proctor::step::Answer;
+use proctor::strategy::law::Law;
 use proctor::strategy::preset::PRESETS;
 use proctor::units::{Timestamp, Tokens};
 use proctor::window::Window;
 use serde_json::{Value, json};
 
-use crate::support::{answers, said, session, strategy, tool_result, typed};
+use crate::shared;
+use crate::support::{answers, prepared, run, said, session, strategy, tool_result, typed};
 use crate::walk::Walk;
 
 fn at(minutes: i64, mut message: Message) -> Message {
@@ -233,4 +240,58 @@ fn every_preset_walks_through_its_session() {
         let stages = spec.stages().unwrap().join("\n");
         insta::assert_snapshot!(*name, format!("{stages}\n\n{}", told(&walk)));
     }
+}
+
+/// Recordings of a real product under every preset, in a window of half their size.
+#[test]
+fn shared_recordings_are_refused_only_where_a_preset_says_so() {
+    let mut files = Vec::new();
+    for name in ["sessions/claude-code", "oracles/peers/sessions"] {
+        let Some(folder) = shared::folder(name) else {
+            return;
+        };
+        for file in std::fs::read_dir(folder).unwrap() {
+            let path = file.unwrap().path();
+            files.extend((path.extension().is_some_and(|end| end != "md")).then_some(path));
+        }
+    }
+    files.sort();
+    let mut wrong = Vec::new();
+    let mut fired = BTreeSet::new();
+    for file in files {
+        let path = file.display();
+        // Some are no sessions at all: importing them is another test's business.
+        let Ok(sessions) = import::load(&file) else {
+            continue;
+        };
+        for session in sessions {
+            let prepared = prepared(session);
+            let models = Models {
+                summariser: Arc::new(Offline::new(prepared.counts().clone())),
+                reader: None,
+                judge: None,
+            };
+            let window = prepared.largest_prompt().tokens.0 / 2;
+            for (name, _) in PRESETS {
+                let record = run(&prepared, name, window, &models).record;
+                if !record.compactions.is_empty() {
+                    fired.insert(*name);
+                }
+                if let End::Failed { error, .. } = &record.end {
+                    wrong.push(format!("{path} under {name}: {error}"));
+                }
+                let breaks = strategy(name).breaks().unwrap();
+                let mut violations = record.violations.iter();
+                let rejected = violations.find(|one| one.level == Level::Rejected);
+                if let Some(one) = rejected.filter(|_| !breaks.contains(&Law::ValidContext)) {
+                    wrong.push(format!(
+                        "{path} under {name}: {} at call {}",
+                        one.rule, one.call
+                    ));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    assert!(fired.len() > 12, "{fired:?}");
 }

@@ -351,6 +351,32 @@ fn guards() -> Value {
                 "enum": ["discard", "apply"],
                 "default": "discard",
             },
+            "post_check": {
+                "description": "what happens to a patch after which the trigger would still fire for size",
+                "enum": ["keep", "discard"],
+                "default": "keep",
+            },
+            "on_summary_overflow": {
+                "description": "what a stage does when what it was to summarise is refused as too long",
+                "enum": ["fail", "drop_oldest_round", "shrink_results", "halve"],
+                "default": "fail",
+            },
+            "summary_overflow_tries": whole(
+                0,
+                100_000,
+                "how often it does that within one attempt",
+                Some(3),
+            ),
+            "on_empty": {
+                "description": "what a stage does when the model wrote nothing; `keep` keeps the history",
+                "enum": ["keep", "retry"],
+                "default": "keep",
+            },
+            "on_tool_call": {
+                "description": "what a stage does when the model called a tool instead of writing",
+                "enum": ["keep", "retry"],
+                "default": "keep",
+            },
         }),
         &[],
     )

@@ -183,6 +183,8 @@ impl CollapseGroups {
                 Cut::Pair.snap_back(entries, round.start + typed)
             });
             let start = group.take().map_or(round.start, |group| group.start);
+            // It may have come before the results: then their call is not summarised either.
+            let end = Cut::Pair.snap_back(entries, end).max(start);
             members += 1;
             if typed.is_none() && members < self.group_rounds && at + 1 < old {
                 group = Some(start..end);
