@@ -7,16 +7,19 @@ use super::inputs::Inputs;
 use super::{Exit, Stop, print, terminal};
 use crate::model::offline::Offline;
 use crate::record::End;
-use crate::replay::observe::look::{Onlooker, Seen};
+use crate::replay::observe::look::{Look, Onlooker, Seen};
 use crate::replay::{CellName, Models, NoClock, PreparedSession, Replayed, replay_observed};
 use crate::session::synthetic::{self, Length, Recipe};
 use crate::session::{Session, import};
+use crate::strategy::StrategySpec;
 use crate::tokens::{CountedTexts, TokenCounter};
 use crate::window::Window;
 
+mod diff;
 mod page;
 mod usage;
 
+use diff::Diff;
 use page::Page;
 
 /// Arguments of `proctor inspect`.
@@ -38,6 +41,10 @@ pub(super) struct Args {
     /// Call to look at, from 0; without one, the last
     #[arg(long, value_name = "CALL")]
     at: Option<usize>,
+    /// Compare two contexts: two calls (`--diff 10 20`), or two strategies at one call
+    /// (`--diff full observation-masking`)
+    #[arg(long, num_args = 2, value_names = ["A", "B"])]
+    diff: Vec<String>,
     /// Context window: a number of tokens, `native`, or `fit:0.6`
     #[arg(long, value_name = "TOKENS|fit:F")]
     window: Option<String>,
@@ -52,78 +59,221 @@ pub(super) struct Args {
     json: bool,
 }
 
+/// One context to look at.
+struct View {
+    /// Its name, in output.
+    name: String,
+    /// The strategy, by its place among those that were read; without one, the full history.
+    strategy: Option<usize>,
+    call: usize,
+}
+
+/// A session, ready to be replayed under an onlooker.
+struct Bench {
+    session: Arc<Session>,
+    counts: Arc<CountedTexts>,
+    prepared: PreparedSession,
+    window: Window,
+    specs: Vec<StrategySpec>,
+}
+
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
-    // The settings are read as `run` reads them, so that both mean the same by the same words.
-    let scenario = Inputs {
-        session: vec![args.session.clone().unwrap_or_default()],
-        strategy: vec![args.strategy.clone().unwrap_or_else(|| "none".to_owned())],
-        window: args.window.clone(),
-        counter: args.counter.clone(),
-        ..Inputs::default()
-    }
-    .read()?;
-    let counter = crate::tokens::counter(&scenario.counter).ok_or_else(|| {
-        Stop::new(
-            Exit::Usage,
-            format!("there is no token counter `{}`", scenario.counter),
-        )
-    })?;
-    let session = Arc::new(session(args, &counter)?);
-    let counts = Arc::new(CountedTexts::new(counter));
-    let prepared = PreparedSession::new(session.clone(), counts.clone(), Vec::new())?;
-    let Some(last) = session.calls().len().checked_sub(1) else {
-        return Err(Stop::new(
-            Exit::NothingSelected,
-            format!("session `{}` has no call", session.id()),
-        )
-        .into());
+    let strategies = args.strategies()?;
+    let bench = Bench::new(args, &strategies)?;
+    let views = bench.views(args, &strategies)?;
+    let looks = views
+        .iter()
+        .map(|view| bench.look(view))
+        .collect::<anyhow::Result<Vec<Look>>>()?;
+    let pages: Vec<Page<'_>> = views
+        .iter()
+        .zip(&looks)
+        .map(|(view, look)| bench.page(&view.name, look, args.chars))
+        .collect();
+    let (json, text) = match &pages[..] {
+        [left, right] => {
+            let diff = Diff::new(left, right);
+            (diff.to_json(), diff.to_text())
+        }
+        pages => {
+            let columns = terminal().columns();
+            let text = pages.iter().map(|page| page.to_text(columns)).collect();
+            let json = pages.first().map(Page::to_json).unwrap_or_default();
+            (json, text)
+        }
     };
-    let at = args.at.unwrap_or(last);
-    if at > last {
-        return Err(Stop::new(
-            Exit::NothingSelected,
-            format!("session `{}` has no call {at}", session.id()),
-        )
-        .with_hint(format!("its calls are 0 to {last}"))
-        .into());
-    }
-    let window = scenario
-        .window
-        .resolve(session.context_window(), prepared.largest_prompt().tokens);
-    let (name, replayed) = match (&args.strategy, scenario.strategies.first()) {
-        (Some(_), Some(spec)) => (
-            spec.name().to_owned(),
-            Replayed::Strategy(Box::new(spec.build()?), window),
-        ),
-        _ => ("full".to_owned(), Replayed::Full),
-    };
-    let seen = Seen::default();
-    let replay = replay_observed(
-        &prepared,
-        CellName {
-            strategy: name.clone(),
-            repeat: 0,
-        },
-        replayed,
-        &Models {
-            summariser: Arc::new(Offline::new(counts.clone())),
-            reader: None,
-            judge: None,
-        },
-        &NoClock,
-        vec![Box::new(Onlooker::new(at, seen.clone()))],
-    );
-    let Some(look) = seen.take() else {
-        return Err(early(&name, at, &replay.record.end, window).into());
-    };
-    let page = Page::new(&session, &name, window, &look, &counts, args.chars);
     if args.json {
-        let text = serde_json::to_string_pretty(&page.to_json())?;
-        print(&(crate::report::escape::json(&text) + "\n"))?;
+        let json = serde_json::to_string_pretty(&json)?;
+        print(&(crate::report::escape::json(&json) + "\n"))?;
     } else {
-        print(&page.to_text(terminal().columns()))?;
+        print(&text)?;
     }
     Ok(Exit::Done)
+}
+
+impl Args {
+    /// What `--diff` names: two calls, two strategies, or nothing.
+    fn compared(&self) -> anyhow::Result<Compared<'_>> {
+        let [left, right] = &self.diff[..] else {
+            return Ok(Compared::Nothing);
+        };
+        let wrong = |problem: &str, hint: &str| {
+            let stop = Stop::new(Exit::Usage, problem);
+            Err(stop.with_hint(hint).into())
+        };
+        match (left.parse::<usize>(), right.parse::<usize>()) {
+            (Ok(_), Ok(_)) if self.at.is_some() => wrong(
+                "`--at` has no meaning where `--diff` names two calls",
+                "name two strategies, or leave it out",
+            ),
+            (Ok(left), Ok(right)) => Ok(Compared::Calls([left, right])),
+            (Err(_), Err(_)) if self.strategy.is_some() => wrong(
+                "`--strategy` has no meaning where `--diff` names two strategies",
+                "name two calls, or leave it out",
+            ),
+            (Err(_), Err(_)) => Ok(Compared::Strategies([left, right])),
+            (Ok(_), Err(_)) | (Err(_), Ok(_)) => wrong(
+                "`--diff` compares two calls or two strategies, not one of each",
+                "as in `--diff 10 20` or `--diff none observation-masking`",
+            ),
+        }
+    }
+
+    /// The strategies that are looked at, in order; nothing for the full history.
+    fn strategies(&self) -> anyhow::Result<Vec<Option<&str>>> {
+        let strategies = match self.compared()? {
+            Compared::Strategies(pair) => pair.map(|name| Some(name.as_str())).to_vec(),
+            Compared::Calls(_) | Compared::Nothing => vec![self.strategy.as_deref()],
+        };
+        let strategies = strategies.into_iter();
+        Ok(strategies
+            .map(|name| name.filter(|name| *name != FULL))
+            .collect())
+    }
+}
+
+/// What `--diff` names.
+enum Compared<'a> {
+    Nothing,
+    Calls([usize; 2]),
+    Strategies([&'a String; 2]),
+}
+
+/// The whole history, beside strategies.
+const FULL: &str = "full";
+
+impl Bench {
+    fn new(args: &Args, strategies: &[Option<&str>]) -> anyhow::Result<Self> {
+        let mut names: Vec<String> = strategies
+            .iter()
+            .flatten()
+            .map(ToString::to_string)
+            .collect();
+        names.dedup();
+        let is_full = names.is_empty();
+        if is_full {
+            names.push("none".to_owned());
+        }
+        // The settings are read as `run` reads them, so that both mean the same by the same words.
+        let scenario = Inputs {
+            session: vec![args.session.clone().unwrap_or_default()],
+            strategy: names,
+            window: args.window.clone(),
+            counter: args.counter.clone(),
+            ..Inputs::default()
+        }
+        .read()?;
+        let counter = crate::tokens::counter(&scenario.counter).ok_or_else(|| {
+            Stop::new(
+                Exit::Usage,
+                format!("there is no token counter `{}`", scenario.counter),
+            )
+        })?;
+        let session = Arc::new(session(args, &counter)?);
+        let counts = Arc::new(CountedTexts::new(counter));
+        let prepared = PreparedSession::new(session.clone(), counts.clone(), Vec::new())?;
+        let window = scenario
+            .window
+            .resolve(session.context_window(), prepared.largest_prompt().tokens);
+        Ok(Self {
+            session,
+            counts,
+            prepared,
+            window,
+            specs: if is_full {
+                Vec::new()
+            } else {
+                scenario.strategies
+            },
+        })
+    }
+
+    fn views(&self, args: &Args, strategies: &[Option<&str>]) -> anyhow::Result<Vec<View>> {
+        let id = self.session.id();
+        let Some(last) = self.session.calls().len().checked_sub(1) else {
+            let what = format!("session `{id}` has no call");
+            return Err(Stop::new(Exit::NothingSelected, what).into());
+        };
+        let calls = match args.compared()? {
+            Compared::Calls(calls) => calls.to_vec(),
+            Compared::Strategies(_) => vec![args.at.unwrap_or(last); 2],
+            Compared::Nothing => vec![args.at.unwrap_or(last)],
+        };
+        if let Some(at) = calls.iter().find(|call| **call > last) {
+            let what = format!("session `{id}` has no call {at}");
+            let stop = Stop::new(Exit::NothingSelected, what);
+            return Err(stop.with_hint(format!("its calls are 0 to {last}")).into());
+        }
+        let mut specs = 0..self.specs.len();
+        let mut placed: Vec<Option<usize>> = Vec::new();
+        for (at, name) in strategies.iter().enumerate() {
+            placed.push(match name {
+                None => None,
+                Some(_) if at > 0 && strategies[at - 1] == *name => placed[at - 1],
+                Some(_) => specs.next(),
+            });
+        }
+        let views = calls.into_iter().enumerate().map(|(at, call)| {
+            let strategy = placed.get(at).or(placed.last()).copied().flatten();
+            let name = strategy.map_or(FULL, |at| self.specs[at].name());
+            View {
+                name: name.to_owned(),
+                strategy,
+                call,
+            }
+        });
+        Ok(views.collect())
+    }
+
+    fn look(&self, view: &View) -> anyhow::Result<Look> {
+        let replayed = match view.strategy {
+            Some(at) => Replayed::Strategy(Box::new(self.specs[at].build()?), self.window),
+            None => Replayed::Full,
+        };
+        let seen = Seen::default();
+        let replay = replay_observed(
+            &self.prepared,
+            CellName {
+                strategy: view.name.clone(),
+                repeat: 0,
+            },
+            replayed,
+            &Models {
+                summariser: Arc::new(Offline::new(self.counts.clone())),
+                reader: None,
+                judge: None,
+            },
+            &NoClock,
+            vec![Box::new(Onlooker::new(view.call, seen.clone()))],
+        );
+        let end = &replay.record.end;
+        let early = || early(&view.name, view.call, end, self.window);
+        Ok(seen.take().ok_or_else(early)?)
+    }
+
+    fn page<'a>(&'a self, name: &'a str, look: &'a Look, chars: usize) -> Page<'a> {
+        Page::new(&self.session, name, self.window, look, &self.counts, chars)
+    }
 }
 
 /// The call was never sent.

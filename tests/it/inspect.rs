@@ -3,11 +3,13 @@
 use std::process::Command;
 use std::sync::Arc;
 
+use proctor::context::Entry;
 use proctor::model::offline::Offline;
 use proctor::replay::observe::look::{Look, Onlooker, Presence, Seen};
 use proctor::replay::{Models, NoClock, Replay, Replayed, replay_observed};
 use proctor::units::Tokens;
 use proctor::window::Window;
+use serde_json::Value;
 
 use crate::support::{cell, prepared, reading_session, strategy};
 
@@ -110,20 +112,145 @@ fn a_session_that_died_before_shows_nothing() {
     assert!(replay.record.reached_calls < 12);
 }
 
+/// What was compacted for a call is what the record says was, entry by entry.
+#[test]
+fn a_look_shows_each_compaction_before_and_after() {
+    let (seen, replay) = look("observation-masking", 100_000, 12);
+    let seen = seen.unwrap();
+    let events = replay.record.compactions.iter();
+    let events: Vec<_> = events
+        .filter(|event| event.call == 12)
+        .map(|event| (event.stage.as_str(), event.before, event.after))
+        .collect();
+    let patches = seen.patches.iter();
+    let shown: Vec<_> = patches
+        .map(|patch| (&*patch.stage, patch.before.tokens, patch.after.tokens))
+        .collect();
+    assert_eq!(shown, events);
+    assert_eq!(shown.len(), 1);
+    let size =
+        |entries: &[Entry]| -> Tokens { entries.iter().map(|entry| entry.size.tokens).sum() };
+    let patch = &seen.patches[0];
+    assert!(!patch.removed.is_empty() && patch.removed.len() == patch.added.len());
+    assert_eq!(
+        size(&patch.removed) - size(&patch.added),
+        patch.before.tokens - patch.after.tokens
+    );
+    let (seen, _) = look("none", 100_000, 12);
+    assert!(seen.unwrap().patches.is_empty());
+}
+
+fn run(arguments: &[&str]) -> (Option<i32>, String, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_proctor"))
+        .args(["inspect", "--synthetic", "code-review:7:20"])
+        .args(arguments)
+        .output()
+        .unwrap();
+    (
+        output.status.code(),
+        String::from_utf8(output.stdout).unwrap(),
+        String::from_utf8(output.stderr).unwrap(),
+    )
+}
+
+fn json(arguments: &[&str]) -> Value {
+    let (code, text, said) = run(&[arguments, &["--json"]].concat());
+    assert_eq!(code, Some(0), "{said}");
+    serde_json::from_str(&text).unwrap()
+}
+
+#[test]
+fn two_strategies_are_compared_at_one_call() {
+    let arguments = ["--diff", "full", "observation-masking", "--at", "15"];
+    let diff = json(&arguments);
+    assert_eq!(
+        (&diff["a"]["strategy"], &diff["a"]["call"]),
+        (&"full".into(), &15.into())
+    );
+    let sum = |side: &str| -> u64 {
+        let parts = diff["usage"].as_array().unwrap().iter();
+        parts.map(|part| part[side].as_u64().unwrap()).sum()
+    };
+    assert_eq!(Some(sum("a")), diff["a"]["prompt_tokens"].as_u64());
+    assert_eq!(Some(sum("b")), diff["b"]["prompt_tokens"].as_u64());
+    assert!(sum("a") > sum("b"));
+    let messages = diff["messages"].as_array().unwrap();
+    assert!(!messages.is_empty());
+    for span in messages {
+        assert_eq!(
+            (&span["a"], &span["b"]),
+            (&"verbatim".into(), &"edited".into())
+        );
+    }
+    // The same context beside itself differs in nothing, and the two sides are what the command
+    // shows of each alone.
+    let same = json(&[
+        "--diff",
+        "observation-masking",
+        "observation-masking",
+        "--at",
+        "15",
+    ]);
+    assert_eq!(same["messages"], Value::Array(Vec::new()));
+    assert_eq!(same["a"], same["b"]);
+    let alone = json(&["--strategy", "observation-masking", "--at", "15"]);
+    for key in ["prompt_tokens", "usage", "zone", "compactions"] {
+        assert_eq!(alone[key], same["a"][key], "{key}");
+    }
+    let (_, text, _) = run(&arguments);
+    for words in ["A  full at call 15", "B  edited (block", "by clear_results"] {
+        assert!(text.contains(words), "{words}\n{text}");
+    }
+}
+
+#[test]
+fn two_calls_are_compared_under_one_strategy() {
+    let diff = json(&["--diff", "5", "15", "--strategy", "observation-masking"]);
+    assert_eq!(
+        (&diff["a"]["call"], &diff["b"]["call"]),
+        (&5.into(), &15.into())
+    );
+    let messages = diff["messages"].as_array().unwrap();
+    let last = messages.last().unwrap();
+    assert_eq!((&last["a"], &last["b"]), (&Value::Null, &"verbatim".into()));
+    let (_, text, _) = run(&["--diff", "5", "15"]);
+    assert!(text.contains("A  not said yet"), "{text}");
+    for arguments in [
+        &["--diff", "5", "none"][..],
+        &["--diff", "5", "15", "--at", "3"],
+        &["--diff", "none", "full", "--strategy", "none"],
+    ] {
+        let (code, _, said) = run(arguments);
+        assert_eq!(code, Some(2), "{arguments:?}: {said}");
+        assert!(said.contains("hint: "), "{said}");
+    }
+}
+
+#[test]
+fn the_zone_and_its_lines_stand_in_the_bar() {
+    let narrow = ["--strategy", "none", "--window", "40k", "--at", "3"];
+    let shown = json(&narrow);
+    // 40,000 less 13,000, and 20,000 below that; 40,000 less 3,000.
+    let lines = &shown["lines"];
+    let of = |key: &str| lines[key].as_u64().unwrap();
+    assert_eq!(
+        (of("warning"), of("auto_compact"), of("blocking")),
+        (7_000, 27_000, 37_000)
+    );
+    let prompt = shown["prompt_tokens"].as_u64().unwrap();
+    assert_eq!(shown["zone"] == "normal", prompt < 7_000);
+    assert_eq!(shown["flags"]["warning"], prompt >= 7_000);
+    let (_, text, _) = run(&narrow);
+    let bar = text
+        .lines()
+        .find(|line| line.starts_with("zone: "))
+        .unwrap();
+    let at = |sign: char| bar.chars().rev().position(|c| c == sign).unwrap();
+    assert!(at('b') < at('a') && at('a') < at('w'), "{bar}");
+}
+
 #[test]
 fn the_command_shows_text_and_json() {
-    let run = |arguments: &[&str]| {
-        let output = Command::new(env!("CARGO_BIN_EXE_proctor"))
-            .args(["inspect", "--synthetic", "code-review:7:20"])
-            .args(arguments)
-            .output()
-            .unwrap();
-        (
-            output.status.code(),
-            String::from_utf8(output.stdout).unwrap(),
-            String::from_utf8(output.stderr).unwrap(),
-        )
-    };
     let masked = ["--strategy", "observation-masking", "--window", "40000"];
     let (code, text, said) = run(&masked);
     assert_eq!(code, Some(0), "{said}");
@@ -136,6 +263,10 @@ fn the_command_shows_text_and_json() {
     ] {
         assert!(text.contains(words), "{words}\n{text}");
     }
+    let (_, text, _) = run(&[&masked[..], &["--at", "17"]].concat());
+    let compaction = "Compaction before this call by clear_results: ";
+    assert!(text.contains(compaction), "{text}");
+    assert!(text.contains("\n- user, message ") && text.contains("\n+ user, message "));
     let (_, text, _) = run(&[&masked[..], &["--json", "--chars", "0", "--at", "15"]].concat());
     let json: serde_json::Value = serde_json::from_str(&text).unwrap();
     let total: u64 = json["usage"]

@@ -12,7 +12,7 @@ use crate::report::escape;
 use crate::session::{ContentBlock, Role, Session};
 use crate::tokens::CountedTexts;
 use crate::units::Tokens;
-use crate::window::Window;
+use crate::window::{Lines, WarningFrom, Window};
 
 /// One call under one strategy.
 pub(super) struct Page<'a> {
@@ -46,7 +46,28 @@ impl<'a> Page<'a> {
         }
     }
 
-    fn prompt(&self) -> Tokens {
+    /// What is looked at, in words.
+    pub(super) fn title(&self) -> String {
+        format!("{} at call {}", self.strategy, self.look.call)
+    }
+
+    pub(super) fn session(&self) -> &Session {
+        self.session
+    }
+
+    pub(super) fn look(&self) -> &Look {
+        self.look
+    }
+
+    pub(super) fn usage(&self) -> &BTreeMap<Category, Tokens> {
+        &self.usage
+    }
+
+    fn lines(&self) -> Lines {
+        self.window.lines(WarningFrom::AutoCompact)
+    }
+
+    pub(super) fn prompt(&self) -> Tokens {
         self.look.fixed.tokens
             + self
                 .look
@@ -74,6 +95,7 @@ impl<'a> Page<'a> {
             self.share(prompt) * 100.0
         );
         self.write_usage(&mut out, width);
+        self.write_patches(&mut out);
         self.write_entries(&mut out);
         self.write_fates(&mut out);
         out
@@ -106,6 +128,68 @@ impl<'a> Page<'a> {
                 sign.to_string().repeat(filled)
             );
             let _ = writeln!(out, "{}", line.trim_end());
+        }
+        let lines = self.lines();
+        let prompt = self.prompt();
+        let zone = format!("zone: {}", lines.zone(prompt).name());
+        let _ = writeln!(
+            out,
+            "{zone:NAME$} {:>8} {:>6} %  {}",
+            "left",
+            lines.percent_left(prompt),
+            self.zone_bar(&lines, bar)
+        );
+    }
+
+    /// The window as a bar, filled as far as the prompt goes, with the lines in it: warning and
+    /// error, automatic compaction, blocking.
+    fn zone_bar(&self, lines: &Lines, width: usize) -> String {
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "between zero and the width of the bar"
+        )]
+        let place = |tokens| (self.share(tokens).clamp(0.0, 1.0) * width as f64) as usize;
+        let filled = place(self.prompt());
+        let mut bar: Vec<char> = (0..width)
+            .map(|at| if at < filled { '█' } else { '·' })
+            .collect();
+        for (line, sign) in [
+            (lines.warning, 'w'),
+            (lines.auto_compact, 'a'),
+            (lines.blocking, 'b'),
+        ] {
+            if let Some(at) = bar.get_mut(place(line)) {
+                *at = sign;
+            }
+        }
+        bar.into_iter().collect()
+    }
+
+    /// What was compacted for this call: before and after.
+    fn write_patches(&self, out: &mut String) {
+        for patch in &self.look.patches {
+            let _ = writeln!(
+                out,
+                "\nCompaction before this call by {}: {} ({} → {} tokens of messages)\n",
+                escape::plain(&patch.stage),
+                escape::short(&patch.reason, 100),
+                patch.before.tokens,
+                patch.after.tokens
+            );
+            for (sign, entries) in [('-', &patch.removed), ('+', &patch.added)] {
+                for entry in entries {
+                    let text = entry.message.model_text().first();
+                    let _ = writeln!(
+                        out,
+                        "{sign} {}, {} ({} tokens): {}",
+                        role(entry),
+                        origin(entry),
+                        entry.size.tokens,
+                        text.map_or_else(String::new, |text| self.cut(text))
+                    );
+                }
+            }
         }
     }
 
@@ -198,6 +282,25 @@ impl<'a> Page<'a> {
                 })
             })
             .collect();
+        let (lines, prompt) = (self.lines(), self.prompt());
+        let patches: Vec<_> = self
+            .look
+            .patches
+            .iter()
+            .map(|patch| {
+                let entries = |entries: &[Entry]| -> Vec<_> {
+                    entries.iter().map(|entry| self.entry(entry)).collect()
+                };
+                json!({
+                    "stage": &*patch.stage,
+                    "reason": patch.reason,
+                    "before": patch.before.tokens.0,
+                    "after": patch.after.tokens.0,
+                    "removed": entries(&patch.removed),
+                    "added": entries(&patch.added),
+                })
+            })
+            .collect();
         json!({
             "format": "proctor-inspect",
             "version": 1,
@@ -208,7 +311,12 @@ impl<'a> Page<'a> {
             "window": self.window.tokens.0,
             "prompt_tokens": self.prompt().0,
             "fixed_tokens": self.look.fixed.tokens.0,
+            "zone": lines.zone(prompt).name(),
+            "percent_left": lines.percent_left(prompt),
+            "flags": lines.flags(prompt),
+            "lines": lines,
             "usage": usage,
+            "compactions": patches,
             "entries": entries,
             "fates": fates,
         })
@@ -280,7 +388,7 @@ fn origin(entry: &Entry) -> String {
     }
 }
 
-fn in_words(fate: &MessageFate) -> String {
+pub(super) fn in_words(fate: &MessageFate) -> String {
     let mut text = fate.fate.name().to_owned();
     if let Presence::Edited(blocks) = &fate.fate {
         let blocks: Vec<String> = blocks.iter().map(ToString::to_string).collect();

@@ -21,6 +21,25 @@ pub struct Look {
     pub entries: Vec<Entry>,
     /// What became of each message of the session before this call, in order.
     pub fates: Vec<MessageFate>,
+    /// The patches that were applied since the call before, in order.
+    pub patches: Vec<Shortened>,
+}
+
+/// A patch as it was applied.
+#[derive(Debug, Clone)]
+pub struct Shortened {
+    /// The stage's name in its strategy.
+    pub stage: Arc<str>,
+    /// Why, in words.
+    pub reason: String,
+    /// Size of the messages before.
+    pub before: Size,
+    /// Size of the messages after.
+    pub after: Size,
+    /// The entries that went, in order.
+    pub removed: Vec<Entry>,
+    /// The entries that came in their place, in order.
+    pub added: Vec<Entry>,
 }
 
 /// What became of a message, and what decided it.
@@ -78,6 +97,8 @@ pub struct Onlooker {
     is_over: bool,
     entries: Vec<Entry>,
     fates: Vec<MessageFate>,
+    /// Since the last call.
+    patches: Vec<Shortened>,
 }
 
 impl Onlooker {
@@ -90,6 +111,7 @@ impl Onlooker {
             is_over: false,
             entries: Vec::new(),
             fates: Vec::new(),
+            patches: Vec::new(),
         }
     }
 
@@ -178,6 +200,16 @@ impl Observer for Onlooker {
         if self.is_over {
             return;
         }
+        let change = &applied.change;
+        let added = change.edits.iter().flat_map(|edit| &edit.with);
+        self.patches.push(Shortened {
+            stage: applied.stage.clone(),
+            reason: applied.reason.clone(),
+            before: change.before,
+            after: change.after,
+            removed: change.removed.clone(),
+            added: added.cloned().collect(),
+        });
         let mut touched: BTreeSet<usize> = BTreeSet::new();
         // From the back: indices count in the context before the whole patch.
         for edit in applied.change.edits.iter().rev() {
@@ -210,6 +242,7 @@ impl Observer for Onlooker {
         }
         self.now = view.call + 1;
         if view.call != self.call {
+            self.patches.clear();
             return;
         }
         self.is_over = true;
@@ -219,6 +252,7 @@ impl Observer for Onlooker {
             fixed: view.fixed,
             entries: view.context.entries().to_vec(),
             fates: std::mem::take(&mut self.fates),
+            patches: std::mem::take(&mut self.patches),
         };
         *self.seen.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(look);
         self.entries = Vec::new();
