@@ -9,11 +9,15 @@ use super::{Session, SessionError};
 use crate::tokens::CountedTexts;
 use crate::units::Tokens;
 
+mod ci_agent;
 mod code_review;
 mod facts;
 mod feature_phases;
 mod grammar;
+mod huge_outputs;
+mod pause_return;
 mod random;
+mod teaching;
 mod tools;
 mod transcript;
 mod workspace;
@@ -86,7 +90,14 @@ pub trait Family: Sync {
 }
 
 /// All families, in the order of the documentation.
-pub static FAMILIES: &[&dyn Family] = &[&code_review::CodeReview, &feature_phases::FeaturePhases];
+pub static FAMILIES: &[&dyn Family] = &[
+    &code_review::FAMILY,
+    &feature_phases::FeaturePhases,
+    &ci_agent::FAMILY,
+    &teaching::FAMILY,
+    &pause_return::FAMILY,
+    &huge_outputs::FAMILY,
+];
 
 /// Makes the session a recipe asks for.
 pub fn generate(recipe: &Recipe, counts: &CountedTexts) -> Result<Generated, SyntheticError> {

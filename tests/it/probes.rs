@@ -207,8 +207,18 @@ fn offline(prepared: &PreparedSession) -> Models {
 /// Under the full history everything planted survives, under an empty one nothing does.
 #[test]
 fn full_keeps_every_kind_and_empty_none() {
-    let families = ["code-review", "feature-phases"];
-    for (family, seed) in families.iter().flat_map(|f| (1..=5).map(move |s| (f, s))) {
+    let families = [
+        ("code-review", 5),
+        ("feature-phases", 5),
+        ("ci-agent", 2),
+        ("teaching", 2),
+        ("pause-return", 2),
+        ("huge-outputs", 2),
+    ];
+    let seeded = families
+        .iter()
+        .flat_map(|(f, n)| (1..=*n).map(move |s| (f, s)));
+    for (family, seed) in seeded {
         let prepared = prepared(family, seed, |probes| probes);
         let models = offline(&prepared);
         let full = replay(&prepared, cell("full"), Replayed::Full, &models, &NoClock).record;

@@ -1,13 +1,16 @@
 //! Generated sessions: same seed, same bytes; what was planted is there once, and nowhere else.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 use proctor::session::ground_truth::{ArtifactVerb, Fact, Revision};
 use proctor::session::synthetic::{FAMILIES, Generated, Length, Recipe, SyntheticError, generate};
-use proctor::session::{ContentBlock, Role, Session, Tag, ToolUse};
+use proctor::session::{ContentBlock, Message, Role, Session, Tag, ToolUse};
 use proctor::tokens::{CountedTexts, O200k};
 use proctor::units::{ContentHash, Tokens, is_valid_id};
+
+use crate::support::golden;
 
 fn counts() -> CountedTexts {
     CountedTexts::new(Arc::new(O200k))
@@ -324,6 +327,126 @@ fn the_bytes_of_feature_phases_are_golden() {
 }
 
 const GOLDEN_PHASES: [&str; 3] = ["672f8f0104446ee4", "04881c22728c3382", "e6f1ae5b1b0e8456"];
+
+/// The families that are the work of `code-review` in another shape.
+const SHAPES: [&str; 4] = ["ci-agent", "teaching", "pause-return", "huge-outputs"];
+
+#[test]
+fn the_bytes_of_other_shapes_are_golden() {
+    let mut found = String::new();
+    for family in SHAPES {
+        for seed in 1..=2 {
+            let made = made_in(family, seed, Length::Rounds(40));
+            let _ = writeln!(found, "{family} {seed} {}", hash(&made));
+        }
+    }
+    golden("tests/fixtures/synthetic/shapes.txt", &found);
+}
+
+#[test]
+fn every_shape_is_valid_and_its_truth_is_true() {
+    for family in SHAPES {
+        for length in [1, 2, 3, 8, 40, 100] {
+            for seed in 1..=2 {
+                let generated = made_in(family, seed, Length::Rounds(length));
+                assert_eq!(generated.session.calls().len(), length as usize, "{family}");
+                check_validity(&generated.session);
+                check_truth(&generated);
+            }
+        }
+        let counts = counts();
+        let generated = made_in(family, 3, Length::Tokens(Tokens(60_000)));
+        check_validity(&generated.session);
+        check_truth(&generated);
+        let total = size(&generated.session, &counts).0;
+        assert!((60_000..=120_000).contains(&total), "{family}: {total}");
+    }
+}
+
+/// What a family is for shows in its sessions, and not in those of `code-review`.
+#[test]
+fn each_shape_stresses_what_it_says() {
+    let of = |family| made_in(family, 4, Length::Rounds(120));
+    let review = of(CODE_REVIEW);
+    let typed = |made: &Generated| {
+        let messages = made.session.messages().iter();
+        messages
+            .filter(|message| message.has_tag(Tag::TypedUser))
+            .count()
+    };
+    let commands = |made: &Generated| {
+        let messages = made.session.messages().iter();
+        let tools = messages.flat_map(|message| message.tool_uses());
+        tools.filter(|(_, tool)| &*tool.name == "Bash").count()
+    };
+    let (pipeline, lesson) = (of("ci-agent"), of("teaching"));
+    println!(
+        "typed: {} {} {}, commands: {} {}",
+        typed(&pipeline),
+        typed(&review),
+        typed(&lesson),
+        commands(&pipeline),
+        commands(&review)
+    );
+    assert!(typed(&pipeline) * 3 < typed(&review) * 2);
+    assert!(typed(&lesson) * 2 > typed(&review) * 3);
+    assert!(commands(&pipeline) * 2 > commands(&review) * 3);
+
+    let last_told = |made: &Generated| {
+        let end = made.session.messages().len();
+        let facts = made.truth.facts.iter();
+        let told = facts.filter(|fact| fact.id.starts_with("recall"));
+        told.map(|fact| fact.evidence[0] * 100 / end).max().unwrap()
+    };
+    assert!(last_told(&review) > 70, "{}", last_told(&review));
+    assert!(last_told(&lesson) < 34, "{}", last_told(&lesson));
+
+    let gaps = |made: &Generated| -> (usize, usize) {
+        let times: Vec<i64> = made
+            .session
+            .messages()
+            .iter()
+            .filter_map(|message| Some(message.timestamp?.0))
+            .collect();
+        let gaps: Vec<i64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        let longer = |least: i64| gaps.iter().filter(|gap| **gap > least * 60_000).count();
+        (longer(5) - longer(60), longer(60))
+    };
+    assert_eq!(gaps(&review), (0, 0));
+    let (minutes, hours) = gaps(&of("pause-return"));
+    assert!(minutes >= 3 && hours >= 3, "{minutes} {hours}");
+
+    let huge = |made: &Generated| -> (usize, usize) {
+        let messages = made.session.messages();
+        let sizes = messages.iter().flat_map(|message| message.model_text());
+        let large = sizes.filter(|text| text.len() > 50_000).count();
+        let reads = |message: &Message| {
+            let tools = message.tool_uses();
+            tools.filter(|(_, tool)| &*tool.name == "Read").count()
+        };
+        let at_once = messages.iter().filter(|message| reads(message) == 5);
+        (large, at_once.count())
+    };
+    let (large, at_once) = huge(&of("huge-outputs"));
+    println!("{large} huge results, {at_once} times five reads");
+    assert!(large >= 4 && at_once >= 4, "{large} {at_once}");
+    assert_eq!(huge(&review).1, 0);
+}
+
+/// The number only sets how many facts there are; it must be near the truth.
+#[test]
+fn rounds_of_each_shape_cost_what_it_assumes() {
+    let counts = counts();
+    for (family, assumed) in SHAPES.into_iter().zip([1_900, 1_500, 1_850, 9_000]) {
+        let mean = (1..=6)
+            .map(|seed| size(&made_in(family, seed, Length::Rounds(120)).session, &counts).0)
+            .sum::<u64>()
+            / 6
+            / 120;
+        println!("{family}: {mean} tokens per round");
+        assert!(mean.abs_diff(assumed) * 4 < assumed, "{family}: {mean}");
+    }
+}
 
 /// How many facts of each kind, by the first part of their ids.
 fn kinds(generated: &Generated) -> BTreeMap<String, usize> {

@@ -1,4 +1,6 @@
 //! The family `code-review`: two hours with one repository, and most of the tokens are files read.
+//!
+//! Other families are the same work in another shape: see [`Profile`].
 
 use std::sync::Arc;
 
@@ -18,31 +20,40 @@ use crate::units::{ApiCallId, Timestamp, Tokens};
 
 pub(super) mod act;
 pub(super) mod artifacts;
+pub(super) mod profile;
 
-use act::{Action, Memory, WEIGHTS};
+use act::{Action, Memory};
 use artifacts::Artifacts;
+use profile::{Away, Limits, Profile};
 
 /// An agent reviews and repairs a repository.
-#[derive(Debug)]
-pub(crate) struct CodeReview;
+pub(super) static FAMILY: Profile = Profile {
+    name: "code-review",
+    description: "reviews and repairs a repository for about two hours, with extensive file reads",
+    // Measured over seeds 1 to 60 at 120 rounds with the counter `o200k`.
+    tokens_per_round: 1_850,
+    weights: [42, 9, 9, 9, 12, 8, 6, 2, 4],
+    task: (4, 9),
+    interrupts: true,
+    said_by: 1_000,
+    large_percent: 0,
+    at_once_percent: 0,
+    away: Away::Never,
+};
 
-impl Family for CodeReview {
+impl Family for Profile {
     fn name(&self) -> &'static str {
-        "code-review"
+        self.name
     }
 
     fn description(&self) -> &'static str {
-        "reviews and repairs a repository for about two hours, with extensive file reads"
+        self.description
     }
 
     fn generate(&self, recipe: &Recipe, counts: &CountedTexts) -> Result<Generated, SessionError> {
-        Author::new(recipe, counts).write(recipe)
+        Author::new(self, recipe, counts).write(recipe)
     }
 }
-
-/// Measured over seeds 1 to 60 at 120 rounds with the counter `o200k`; it only sets how many facts
-/// and files a session of a given number of tokens gets.
-const TOKENS_PER_ROUND: u64 = 1_850;
 
 /// So many calls pass before the agent asks for its conversation to be summarised, and between two
 /// times: a first one falls into sessions of about 80,000 tokens.
@@ -68,6 +79,9 @@ const FIRST_MORNING: i64 = 1_767_600_000_000;
 
 /// Writes one session, message by message.
 struct Author<'a> {
+    profile: &'a Profile,
+    /// How often the person was away.
+    absences: u64,
     counts: &'a CountedTexts,
     length: Length,
     random: Random,
@@ -88,10 +102,10 @@ struct Author<'a> {
 }
 
 impl<'a> Author<'a> {
-    fn new(recipe: &Recipe, counts: &'a CountedTexts) -> Self {
+    fn new(profile: &'a Profile, recipe: &Recipe, counts: &'a CountedTexts) -> Self {
         let rounds = match recipe.length {
             Length::Rounds(rounds) => u64::from(rounds),
-            Length::Tokens(tokens) => tokens.0 / TOKENS_PER_ROUND + 1,
+            Length::Tokens(tokens) => tokens.0 / profile.tokens_per_round + 1,
         };
         let scaled = |per: u64, cap: u64| {
             let number = (rounds / per).min(cap) * u64::from(recipe.fact_percent) / 100;
@@ -105,6 +119,9 @@ impl<'a> Author<'a> {
         };
         let (mut pending, decoys) = facts::plan(recipe.seed, numbers);
         pending.reverse();
+        for fact in &mut pending {
+            fact.due = fact.due * profile.said_by / 1_000;
+        }
         let files = usize::try_from(40 + rounds * 4 / 5).unwrap_or(usize::MAX);
         let system: Arc<str> = Arc::from(tools::SYSTEM);
         let tools = tools::schemas();
@@ -116,13 +133,15 @@ impl<'a> Author<'a> {
                 .map(|tool| counts.size(tool.text()).tokens)
                 .sum();
         }
-        let mut random = Random::new(recipe.seed, "code-review");
+        let mut random = Random::new(recipe.seed, profile.name);
         let compact_at = random.between(COMPACT_EVERY.0, COMPACT_EVERY.1);
         let mut workspace = Workspace::new(recipe.seed, files);
         let memory = Memory::new(&mut workspace, &mut random);
         let days = i64::try_from(random.below(200)).unwrap_or(0);
         let minutes = i64::try_from(random.below(300)).unwrap_or(0);
         Self {
+            profile,
+            absences: 0,
             counts,
             length: recipe.length,
             now: FIRST_MORNING + days * 86_400_000 + minutes * 60_000,
@@ -145,7 +164,7 @@ impl<'a> Author<'a> {
     fn write(mut self, recipe: &Recipe) -> Result<Generated, SessionError> {
         self.request(false);
         let mut task = 0;
-        let mut task_length = self.random.between(4, 9);
+        let mut task_length = self.task_length();
         loop {
             let (last, closing) = match self.length {
                 Length::Rounds(rounds) => {
@@ -160,12 +179,13 @@ impl<'a> Author<'a> {
             if last {
                 break;
             }
-            let waiting = self.due().any(|fact| fact.channel == Channel::User);
+            let waiting =
+                self.profile.interrupts && self.due().any(|fact| fact.channel == Channel::User);
             if closing || task >= task_length || (waiting && task > 0) {
                 self.report();
                 self.request(closing);
                 task = 0;
-                task_length = self.random.between(4, 9);
+                task_length = self.task_length();
             } else if task > 0 && self.calls >= self.compact_at {
                 self.compact();
                 task += 1;
@@ -195,6 +215,12 @@ impl<'a> Author<'a> {
             session,
             truth: GroundTruth::new(id, facts),
         })
+    }
+
+    /// Rounds between two requests.
+    fn task_length(&mut self) -> u64 {
+        let (least, most) = self.profile.task;
+        self.random.between(least, most)
     }
 
     /// How far the session is, in thousandths, when the next message is written.
@@ -251,11 +277,25 @@ impl<'a> Author<'a> {
             }
         }
         self.wait(READING_TIME);
+        self.go_away();
         let message = self.messages.len();
         self.facts
             .extend(said.into_iter().map(|fact| fact.planted(message)));
         let message = Message::text(Role::User, parts.join("\n\n")).with_tags([Tag::TypedUser]);
         self.push(message);
+    }
+
+    /// The person is away before the next request, if the family has it.
+    fn go_away(&mut self) {
+        let Away::Percent(percent) = self.profile.away else {
+            return;
+        };
+        if !self.messages.is_empty() && self.random.percent(percent) {
+            // For a while, and for long: by turns, so that a session has both.
+            let time = profile::AWAY[usize::from(self.absences % 2 == 1)];
+            self.absences += 1;
+            self.wait(time);
+        }
     }
 
     /// The agent answers in words only.
@@ -266,26 +306,44 @@ impl<'a> Author<'a> {
     }
 
     /// The most bytes a result may have now: about a sixth of the session, so that one huge log is
-    /// not all there is to a short one; and not much more than what is left to write.
+    /// not all there is to a short one; and not much more than what is left to write. In a family
+    /// of huge results half a megabyte, or half of the session.
     fn largest_result(&self) -> u64 {
+        let is_large = self.profile.large_percent > 0;
         match self.length {
+            Length::Rounds(_) if is_large => profile::LARGE.1,
             Length::Rounds(rounds) => (u64::from(rounds) * 1_000).max(8_000),
-            Length::Tokens(target) => (target.0 / 2)
+            Length::Tokens(target) => (target.0 / 2 * if is_large { 4 } else { 1 })
                 .min((target - self.tokens).0.saturating_mul(3))
                 .max(900),
         }
     }
 
+    /// What is drawn for this round: a huge result, or many files in one go.
+    fn limits(&mut self) -> Limits {
+        let profile = self.profile;
+        let mut limits = Limits::up_to(self.largest_result());
+        if profile.large_percent > 0 && self.random.percent(profile.large_percent) {
+            limits.least = self.random.between(profile::LARGE.0, profile::LARGE.1);
+        } else if profile.at_once_percent > 0 && self.random.percent(profile.at_once_percent) {
+            limits.reads = profile::READS_AT_ONCE;
+        }
+        limits
+    }
+
     /// One round of work: the agent uses tools, and the tools answer.
     fn work(&mut self, first: bool) {
-        let cap = self.largest_result();
-        let weights = (!first).then_some(&WEIGHTS);
+        let limits = self.limits();
+        let weights = match limits.reads {
+            0 => (!first).then_some(&self.profile.weights),
+            _ => Some(&profile::READ_ONLY),
+        };
         let round = self.memory.round(
             &mut self.workspace,
             &mut self.random,
             weights,
             self.now,
-            cap,
+            limits,
         );
         let mut actions: Vec<(Action, Option<Planned>)> = round
             .actions

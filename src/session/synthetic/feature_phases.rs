@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use super::code_review::act::{Action, Memory};
 use super::code_review::artifacts::Artifacts;
+use super::code_review::profile::Limits;
 use super::facts::{self, Channel, Numbers, Pair, Planned};
 use super::grammar::fill;
 use super::grammar::names::FAULTS;
@@ -321,12 +322,12 @@ impl<'a> Author<'a> {
 
     /// One round of work: the agent uses tools, and the tools answer.
     fn work(&mut self) {
-        let cap = self.out.largest_result();
+        let limits = Limits::up_to(self.out.largest_result());
         let (asking, now) = (self.out.next(), self.out.now);
         let weights = &WEIGHTS[self.stage.1];
         let random = &mut self.out.random;
         let (workspace, memory) = (&mut self.workspace, &mut self.memory);
-        let round = memory.round(workspace, random, Some(weights), now, cap);
+        let round = memory.round(workspace, random, Some(weights), now, limits);
         let mut actions = round.actions;
         let mut paragraphs = self.conclusions(asking);
         let mut is_spent = true;

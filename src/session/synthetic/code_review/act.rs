@@ -5,6 +5,7 @@
 
 use serde_json::{Value, json};
 
+use super::profile::Limits;
 use crate::session::synthetic::grammar::names::OBJECTS;
 use crate::session::synthetic::grammar::output::{self, Output, Place};
 use crate::session::synthetic::grammar::prose::{self, Intent, Topic};
@@ -31,7 +32,7 @@ const RESULT_SIZES: &Quantiles = &[
     (100_000, 500_000),
 ];
 
-/// What the agent does next, with [`WEIGHTS`].
+/// What the agent does next, with the weights of its family.
 const CHOICES: [Intent; 9] = [
     Intent::Read,
     Intent::Search,
@@ -43,8 +44,6 @@ const CHOICES: [Intent; 9] = [
     Intent::Plan,
     Intent::Fetch,
 ];
-
-pub(super) const WEIGHTS: [u64; 9] = [42, 9, 9, 9, 12, 8, 6, 2, 4];
 
 /// From this size on, only logs and data are plausible.
 const HUGE: usize = 30_000;
@@ -187,20 +186,21 @@ impl Memory {
     }
 
     /// One round of work, of a kind drawn with these weights; a first round, which has none, looks
-    /// around. No result is planned with more than `cap` bytes.
+    /// around.
     pub(crate) fn round(
         &mut self,
         workspace: &mut Workspace,
         random: &mut Random,
         weights: Option<&[u64; 9]>,
         now: i64,
-        cap: u64,
+        limits: Limits,
     ) -> Round {
-        let size = usize::try_from(random.quantile(RESULT_SIZES).min(cap)).unwrap_or(2_900);
+        let drawn = random.quantile(RESULT_SIZES).max(limits.least);
+        let size = usize::try_from(drawn.min(limits.most)).unwrap_or(2_900);
         let intent = self.intent(random, weights, size);
         let actions = match intent {
             Intent::Orient => self.orient(workspace, random, size),
-            Intent::Read => self.read(workspace, random, size, cap),
+            Intent::Read => self.read(workspace, random, size, limits),
             Intent::Search => vec![self.search(workspace, random, size)],
             Intent::Test => vec![self.test(workspace, random, size, now)],
             Intent::Observe => vec![self.observe(workspace, random, size, now)],
@@ -269,10 +269,12 @@ impl Memory {
         workspace: &mut Workspace,
         random: &mut Random,
         size: usize,
-        cap: u64,
+        limits: Limits,
     ) -> Vec<Action> {
-        let again = !self.visited.is_empty() && random.percent(38);
-        let count = if again {
+        let again = limits.reads == 0 && !self.visited.is_empty() && random.percent(38);
+        let count = if limits.reads > 0 {
+            limits.reads
+        } else if again {
             1
         } else {
             1 + random.weighted(&[66, 25, 9])
@@ -303,7 +305,7 @@ impl Memory {
             let path = workspace.file(at).path.clone();
             let lines = workspace.lines(at);
             let whole: usize = lines.iter().map(|line| line.len() + 8).sum();
-            let fits = u64::try_from(whole).unwrap_or(u64::MAX) <= cap;
+            let fits = u64::try_from(whole).unwrap_or(u64::MAX) <= limits.most;
             let action = if fits && (fresh || whole <= size || random.percent(65)) {
                 Action {
                     tool: Tool::Read,
