@@ -13,6 +13,7 @@ pub mod calls;
 pub mod compaction;
 pub mod completion;
 pub mod reference;
+pub mod strain;
 pub mod summary;
 pub mod support;
 pub mod survival;
@@ -269,7 +270,105 @@ pub const METRICS: &[Metric] = &[
         label: "deaths",
         unit: Unit::Count,
         direction: Direction::Lower,
-        doc: "cells that ended at a prompt no recovery made fit",
+        doc: "cells that ended at a prompt no recovery made fit, or at a call the provider never answered",
+        formula: "count over all cells",
+        source: RECORD,
+    },
+    Metric {
+        name: "warned_calls",
+        label: "warned",
+        unit: Unit::Count,
+        direction: Direction::Neutral,
+        doc: "calls whose prompt had reached the warning or error line and no higher one",
+        formula: "prompt ≥ effective window − 13,000 − 20,000, and below the line of automatic \
+                  compaction",
+        source: COUNTER,
+    },
+    Metric {
+        name: "auto_compact_calls",
+        label: "over auto-compact",
+        unit: Unit::Count,
+        direction: Direction::Lower,
+        doc: "calls whose prompt had reached the line of automatic compaction of Claude Code, and \
+              not the blocking line",
+        formula: "prompt ≥ effective window − 13,000, and below the blocking line",
+        source: COUNTER,
+    },
+    Metric {
+        name: "blocking_calls",
+        label: "over blocking",
+        unit: Unit::Count,
+        direction: Direction::Lower,
+        doc: "calls whose prompt had reached the blocking line of Claude Code",
+        formula: "prompt ≥ effective window − 3,000",
+        source: COUNTER,
+    },
+    Metric {
+        name: "blocked_turns",
+        label: "blocked turns",
+        unit: Unit::Count,
+        direction: Direction::Lower,
+        doc: "times the user typed something at or above the blocking line, which a product would \
+              have refused; the replay goes on",
+        formula: "system prompt, tools and messages before the typed one ≥ effective window − 3,000",
+        source: COUNTER,
+    },
+    Metric {
+        name: "thrash",
+        label: "thrash",
+        unit: Unit::Count,
+        direction: Direction::Lower,
+        doc: "paid compactions that are the third of three in a row; paid is one for which a model \
+              was asked at the same call",
+        formula: "each less than 4 calls after the one before",
+        source: RECORD,
+    },
+    Metric {
+        name: "retriggered",
+        label: "re-triggered",
+        unit: Unit::Count,
+        direction: Direction::Lower,
+        doc: "paid compactions at the very next call after another: what the first one left was \
+              still too much",
+        formula: "count of pairs of paid compactions one call apart",
+        source: RECORD,
+    },
+    Metric {
+        name: "futile",
+        label: "futile",
+        unit: Unit::Count,
+        direction: Direction::Lower,
+        doc: "paid compactions that left most of the messages",
+        formula: "after/before > 0.8",
+        source: COUNTER,
+    },
+    Metric {
+        name: "unseen_altered",
+        label: "unseen loss",
+        unit: Unit::Count,
+        direction: Direction::Lower,
+        doc: "tool results altered before the first call that would have shown them: the model never \
+              saw them as they were",
+        formula: "results whose text differs from the recorded one at that call, or that are gone",
+        source: RECORD,
+    },
+    Metric {
+        name: "unseen_reachable",
+        label: "unseen, reachable",
+        unit: Unit::Count,
+        direction: Direction::Neutral,
+        doc: "of these, results that can be read again: a path to exactly their content stands in \
+              their place",
+        formula: "altered results whose place names the hash of their content",
+        source: RECORD,
+    },
+    Metric {
+        name: "agent_failures",
+        label: "agent retries",
+        unit: Unit::Count,
+        direction: Direction::Lower,
+        doc: "attempts at the agent's own calls that failed; not in token savings, for no strategy \
+              causes them",
         formula: "count over all cells",
         source: RECORD,
     },

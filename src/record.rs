@@ -186,6 +186,13 @@ pub struct CellRecord {
     /// What went wrong on purpose.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<FaultEvent>,
+    /// Calls before which the user typed something when the prompt had reached the window's blocking
+    /// line: a product would have refused it; the replay goes on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub blocked_turns: Vec<usize>,
+    /// Tool results the model never saw as they were.
+    #[serde(default, skip_serializing_if = "UnseenResults::is_empty")]
+    pub unseen: UnseenResults,
     /// What the agent's own tool calls needed, per call.
     pub action_support: ActionSupport,
     /// Probe items, by call and probe; those after a death are there, and lost.
@@ -337,6 +344,24 @@ pub struct Violation {
     pub level: Level,
     /// What broke it: a tool use id, an entry.
     pub subject: String,
+}
+
+/// Tool results, when the first call was sent that would have shown them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct UnseenResults {
+    /// All of them, over the calls that were sent.
+    pub results: u64,
+    /// Of these, shortened, replaced or gone by then.
+    pub altered: u64,
+    /// Of the altered, those in whose place stands a path to exactly their content.
+    pub reachable: u64,
+}
+
+impl UnseenResults {
+    fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// What the agent's own tool calls needed, per call.

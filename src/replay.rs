@@ -19,6 +19,7 @@ use crate::model::Model;
 use crate::probe::Item;
 use crate::record::{
     ActionSupport, AnswerRecord, Arm, CellRecord, CompactionEvent, DeathCause, End, FailureEvent,
+    UnseenResults,
 };
 use crate::session::{Message, Tag};
 use crate::step::drive;
@@ -493,6 +494,8 @@ impl<'a> Cell<'a> {
             violations: Vec::new(),
             overflows: self.overflows,
             faults,
+            blocked_turns: Vec::new(),
+            unseen: UnseenResults::default(),
             action_support: ActionSupport::default(),
             probes: Vec::new(),
             counter_error: None,

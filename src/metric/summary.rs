@@ -8,6 +8,7 @@ use crate::metric::answers::{Answers, was_asked};
 use crate::metric::calls::ModelCalls;
 use crate::metric::compaction::{self, StageTotal};
 use crate::metric::completion::Completion;
+use crate::metric::strain::Strain;
 use crate::metric::support::Support;
 use crate::metric::survival::Survival;
 use crate::metric::tokens::{Savings, peak_prompt};
@@ -41,6 +42,8 @@ pub struct CellSummary {
     pub model_calls: ModelCalls,
     /// What the provider would have said.
     pub findings: Findings,
+    /// How near the window prompts came, and how restless the strategy was.
+    pub strain: Strain,
     /// What the agent's tool calls needed.
     pub support: Support,
     /// Planted values, by string matching.
@@ -71,6 +74,7 @@ impl CellSummary {
             stages: compaction::by_stage(cell),
             model_calls: ModelCalls::of(cell),
             findings: Findings::of(cell),
+            strain: Strain::of(cell),
             support: Support::of(cell, reference),
             survival: Survival::of(cell),
             answers: asked.then(|| Answers::of(cell, reference, reader)),

@@ -406,6 +406,8 @@ mod tests {
             violations: Vec::new(),
             overflows: Vec::new(),
             faults: Vec::new(),
+            blocked_turns: Vec::new(),
+            unseen: crate::record::UnseenResults::default(),
             action_support: ActionSupport::default(),
             probes: Vec::new(),
             counter_error: None,

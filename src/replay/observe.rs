@@ -9,6 +9,7 @@ use std::sync::Arc;
 use self::action_support::{ActionAtoms, ActionSupportObserver};
 use self::counter_error::CounterErrors;
 use self::survival::{SurvivalObserver, SurvivalPlan};
+use self::unseen::Unseen;
 use self::validity::Validity;
 use super::Replayed;
 use crate::context::{Applied, Context, Entry};
@@ -24,6 +25,7 @@ pub mod action_support;
 pub mod counter_error;
 pub mod look;
 pub mod survival;
+pub mod unseen;
 pub mod validity;
 
 /// Watches one cell.
@@ -126,7 +128,10 @@ pub fn observers(watched: &Watched, replayed: &Replayed) -> Vec<Box<dyn Observer
     ];
     match replayed {
         Replayed::Full => observers.push(Box::new(CounterErrors::default())),
-        Replayed::Strategy(..) => observers.push(Box::new(Validity::new(watched.provider))),
+        Replayed::Strategy(_, window) => {
+            observers.push(Box::new(Validity::new(watched.provider)));
+            observers.push(Box::new(Unseen::new(*window)));
+        }
         // The floor sends no messages: there is nothing to check.
         Replayed::Empty => {}
     }

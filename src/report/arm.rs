@@ -8,6 +8,7 @@ use crate::metric::CellSummary;
 use crate::metric::answers::{Accuracy, Answers, Extract};
 use crate::metric::calls::ModelCalls;
 use crate::metric::compaction::StageTotal;
+use crate::metric::strain::Strain;
 use crate::metric::survival::Score;
 use crate::probe::ProbeKind;
 use crate::stats::Estimate;
@@ -47,6 +48,8 @@ pub struct ArmSummary {
     pub warnings: usize,
     /// Prompts refused as too long, recovered or not.
     pub overflows: usize,
+    /// How near the window prompts came, and how restless the strategy was, over all cells.
+    pub strain: Strain,
     /// `1 − S/S⁰`; its items are calls.
     pub token_savings: Option<Estimate>,
     /// `1 − ΣS/ΣS⁰`: exact.
@@ -181,6 +184,9 @@ impl ArmSummary {
             rejected: sum(|cell| cell.findings.rejected),
             warnings: sum(|cell| cell.findings.warnings),
             overflows: sum(|cell| cell.findings.overflows),
+            strain: cells
+                .iter()
+                .fold(Strain::default(), |total, cell| total.plus(cell.strain)),
             token_savings: estimate(cells, |cell| {
                 let savings = cell.savings?;
                 Some((savings.share()?, savings.calls))

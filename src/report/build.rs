@@ -218,6 +218,12 @@ fn banners(material: &Material<'_>, coverage: &Coverage, controls: &Controls) ->
         ModelKind::Deterministic if has_calls => add(BannerLevel::Note, RULES_SUMMARIES.to_owned()),
         ModelKind::Deterministic | ModelKind::Live => {}
     }
+    if let Some(faults) = &manifest.faults {
+        add(
+            BannerLevel::Warning,
+            format!("what went wrong, went wrong on purpose: {faults}"),
+        );
+    }
     add(BannerLevel::Note, FIXED_TRAJECTORY.to_owned());
     if coverage.recorded == 0 {
         add(

@@ -106,6 +106,16 @@ const CELL_COLUMNS: &[&str] = &[
     "rejected",
     "warnings",
     "overflows",
+    "blocked_turns",
+    "thrash",
+    "futile",
+    "retriggered",
+    "unseen_altered",
+    "unseen_reachable",
+    "blocking_calls",
+    "auto_compact_calls",
+    "warned_calls",
+    "agent_failures",
 ];
 
 fn cell(cell: &CellSummary) -> Vec<String> {
@@ -174,6 +184,16 @@ fn cell(cell: &CellSummary) -> Vec<String> {
         count(cell.findings.rejected),
         count(cell.findings.warnings),
         count(cell.findings.overflows),
+        count(cell.strain.blocked_turns),
+        count(cell.strain.thrash),
+        count(cell.strain.futile),
+        count(cell.strain.retriggered),
+        count(cell.strain.unseen_altered),
+        count(cell.strain.unseen_reachable),
+        count(cell.strain.blocking_calls),
+        count(cell.strain.auto_compact_calls),
+        count(cell.strain.warned_calls),
+        count(cell.strain.agent_failures),
     ]
 }
 

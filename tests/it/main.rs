@@ -25,6 +25,7 @@ mod replay;
 mod shared;
 mod stages;
 mod summarize;
+mod strain;
 mod support;
 mod synthetic;
 mod tokens;

@@ -7,14 +7,15 @@
 
 use std::collections::BTreeMap;
 
-use proctor::metric::CellSummary;
 use proctor::metric::answers::Answers;
+use proctor::metric::strain::Strain;
+use proctor::metric::{CellSummary, METRICS};
 use proctor::model::{ModelKind, Purpose};
 use proctor::probe::{Outcome, ProbeKind, Unscored, Verdict};
 use proctor::record::{
     ActionSupport, AnswerRecord, Arm, CellRecord, CompactionEvent, CounterError, DeathCause, End,
     FailureEvent, Fate, Level, LostAt, Manifest, ModelCall, ModelEntry, PlaceInPrompt, ProbeRecord,
-    SessionEntry, StrategyEntry, SurvivalRecord, Violation,
+    SessionEntry, StrategyEntry, SurvivalRecord, UnseenResults, Violation,
 };
 use proctor::report::arm::{Anchors, ArmAnswers, ArmSummary, Fidelity};
 use proctor::report::json::Json;
@@ -55,6 +56,8 @@ fn cell(session: &str, strategy: &str) -> CellRecord {
         violations: Vec::new(),
         overflows: Vec::new(),
         faults: Vec::new(),
+        blocked_turns: Vec::new(),
+        unseen: UnseenResults::default(),
         action_support: ActionSupport {
             wanted: vec![2; CALLS],
             present: vec![2; CALLS],
@@ -881,4 +884,71 @@ fn files_hold_everything() {
     }
     assert!(report::renderer("MD").is_some());
     assert!(report::renderer("docx").is_none());
+}
+
+#[test]
+fn strain_counts_zones_and_restless_compactions() {
+    let event = |call: usize, before: u64, after: u64| CompactionEvent {
+        call,
+        stage: "summarize".to_owned(),
+        reason: String::new(),
+        before: Tokens(before),
+        after: Tokens(after),
+    };
+    let asked = |call: usize, failure: Option<&str>| ModelCall {
+        call,
+        purpose: Purpose::Compaction,
+        usage: Usage::default(),
+        failure: failure.map(str::to_owned),
+    };
+    let mut strained = cell("s", "strained");
+    // Of a window of 100,000: warned from 67,000, automatic from 87,000, blocking from 97,000.
+    strained.prompt_tokens = [66_999, 67_000, 87_000, 96_999, 97_000]
+        .map(Tokens)
+        .to_vec();
+    strained.compactions = vec![
+        event(1, 100, 81),
+        event(3, 100, 80),
+        event(6, 100, 10),
+        event(7, 100, 10),
+        event(20, 100, 10),
+        // Nobody was asked at 21, and at 22 nobody answered.
+        event(21, 100, 99),
+        event(22, 100, 99),
+    ];
+    strained.model_calls = [1, 3, 6, 7, 20].map(|call| asked(call, None)).to_vec();
+    strained.model_calls.push(asked(22, Some("timed out")));
+    strained.model_calls.push(ModelCall {
+        purpose: Purpose::Agent,
+        ..asked(4, Some("rate limited"))
+    });
+    strained.blocked_turns = vec![4];
+    strained.unseen = UnseenResults {
+        results: 9,
+        altered: 5,
+        reachable: 2,
+    };
+    let strain = Strain::of(&strained);
+    let expected = Strain {
+        warned_calls: 1,
+        auto_compact_calls: 2,
+        blocking_calls: 1,
+        blocked_turns: 1,
+        // 1, 3, 6 and 3, 6, 7.
+        thrash: 2,
+        retriggered: 1,
+        futile: 1,
+        unseen_altered: 5,
+        unseen_reachable: 2,
+        agent_failures: 1,
+    };
+    assert_eq!(strain, expected);
+    assert_eq!(strain.plus(strain).thrash, 4);
+    // Every one of them is a metric with a description, and found by its name.
+    let listed = METRICS
+        .iter()
+        .filter(|metric| strain.named(metric.name).is_some());
+    assert_eq!(listed.count(), 10);
+    strained.window = None;
+    assert_eq!(Strain::of(&strained).blocking_calls, 0);
 }

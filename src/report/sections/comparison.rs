@@ -1,5 +1,6 @@
 //! The comparison: one row per strategy, reference and floor first.
 
+use crate::metric::strain::Strain;
 use crate::metric::{Direction, metric};
 use crate::model::ModelKind;
 use crate::record::{Arm, StrategyEntry};
@@ -35,6 +36,16 @@ const COLUMNS: &[(&str, u8)] = &[
     ("token_savings_without_calls", 14),
     ("action_support_compacted", 15),
     ("retained", 16),
+    ("blocked_turns", 17),
+    ("thrash", 18),
+    ("futile", 19),
+    ("retriggered", 20),
+    ("unseen_altered", 21),
+    ("unseen_reachable", 22),
+    ("blocking_calls", 23),
+    ("auto_compact_calls", 24),
+    ("warned_calls", 25),
+    ("agent_failures", 26),
 ];
 
 /// Columns of which the best value is marked. Counts are not: doing nothing makes few calls. The
@@ -71,15 +82,17 @@ pub(in crate::report) fn section(material: &Material<'_>) -> (Section, Option<Ba
     let has_cells = material.arms.iter().any(|(_, arm)| super::is_measured(arm));
     let columns: Vec<Column> = std::iter::once(Column::new("strategy", "strategy", 0))
         .chain(COLUMNS.iter().enumerate().map(|(at, (name, rank))| {
+            let is_strain = Strain::default().named(name).is_some();
             let is_measured = rows.iter().any(|row| {
-                let value = row.cells.get(at).map(|cell| &cell.value);
-                !matches!(
-                    value,
-                    None | Some(Value::NotMeasured | Value::NotApplicable)
-                )
+                match row.cells.get(at).map(|cell| &cell.value) {
+                    None | Some(Value::NotMeasured | Value::NotApplicable) => false,
+                    // Where nothing is under strain, ten columns of zeros say it too often.
+                    Some(Value::Count(0)) => !is_strain,
+                    Some(_) => true,
+                }
             });
             // Before the first cell there is nothing to tell apart.
-            let rank = if is_measured || !has_cells {
+            let rank = if is_measured || !(has_cells || is_strain) {
                 *rank
             } else {
                 Column::FILES_ONLY
@@ -120,11 +133,13 @@ pub(in crate::report) fn section(material: &Material<'_>) -> (Section, Option<Ba
 
 /// What nobody measured, in one line: it takes up no column on a terminal.
 fn unmeasured(material: &Material<'_>, columns: &[Column]) -> Option<String> {
-    let mut labels: Vec<&str> = columns
+    // Strain of which there was none was measured, and is zero.
+    let missing: Vec<&Column> = columns
         .iter()
         .filter(|column| column.rank == Column::FILES_ONLY)
-        .map(|column| column.label.as_str())
+        .filter(|column| Strain::default().named(column.id).is_none())
         .collect();
+    let mut labels: Vec<&str> = missing.iter().map(|column| column.label.as_str()).collect();
     if material.has_items() {
         return (!labels.is_empty()).then(|| format!("not measured: {}", labels.join(", ")));
     }
@@ -134,10 +149,8 @@ fn unmeasured(material: &Material<'_>, columns: &[Column]) -> Option<String> {
     } else {
         format!(", nor: {}", labels.join(", "))
     };
-    (columns
-        .iter()
-        .any(|column| column.rank == Column::FILES_ONLY))
-    .then(|| format!("survival: not measured (nothing was planted in these sessions){answers}"))
+    (!missing.is_empty())
+        .then(|| format!("survival: not measured (nothing was planted in these sessions){answers}"))
 }
 
 fn column(material: &Material<'_>, name: &'static str, rank: u8) -> Column {
@@ -250,7 +263,10 @@ fn cell(kind: Arm, arm: &ArmSummary, name: &str) -> Cell {
         "token_savings_of_totals" => Cell::share(arm.token_savings_of_totals),
         "token_savings_without_calls" => Cell::estimate(arm.token_savings_without_calls),
         "retained" => Cell::estimate(arm.retained),
-        _ => Cell::exact(Value::NotMeasured),
+        name => match arm.strain.named(name) {
+            Some(number) => Cell::count(number),
+            None => Cell::exact(Value::NotMeasured),
+        },
     }
 }
 

@@ -3,10 +3,8 @@
 use super::*;
 use crate::context::validity::{Level, short};
 use crate::context::{Context, Edit};
-use crate::record::{ActionSupport, Arm, End};
 use crate::session::SessionParts;
 use crate::tokens::{CharsPer4, CountedTexts};
-use crate::units::Tokens;
 
 /// A change before a call.
 struct Change {
@@ -101,29 +99,19 @@ fn check(text: &str, changes: &[Change], expected: &[&str]) {
     assert_eq!(found, expected, "{text}");
 }
 
+/// The record of a cell in which nothing happened.
 fn record() -> CellRecord {
-    CellRecord {
-        session: String::new(),
-        strategy: String::new(),
-        repeat: 0,
-        arm: Arm::Strategy,
-        end: End::Completed,
-        planned_calls: 0,
-        reached_calls: 0,
-        window: None,
-        fixed_tokens: Tokens::ZERO,
-        prompt_tokens: Vec::new(),
-        model_calls: Vec::new(),
-        compactions: Vec::new(),
-        failures: Vec::new(),
-        violations: Vec::new(),
-        overflows: Vec::new(),
-        faults: Vec::new(),
-        action_support: ActionSupport::default(),
-        probes: Vec::new(),
-        counter_error: None,
-        saved_texts: 0,
-    }
+    let none: [u32; 0] = [];
+    let support = serde_json::json!({
+        "wanted": none, "present": none, "compacted_wanted": none, "compacted_present": none,
+    });
+    let record = serde_json::json!({
+        "session": "", "strategy": "", "repeat": 0, "arm": "strategy",
+        "end": { "end": "completed" }, "planned_calls": 0, "reached_calls": 0,
+        "window": null, "fixed_tokens": 0, "prompt_tokens": none,
+        "action_support": support, "saved_texts": 0,
+    });
+    serde_json::from_value(record).unwrap()
 }
 
 const WORK: &str = "U(do-the-task) A(+1) U(=1) A(+2) U(=2) A(+3) U(=3) A(done)";

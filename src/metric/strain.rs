@@ -1,0 +1,141 @@
+//! Strain: how near the window prompts came, how restlessly a strategy compacted, and what the
+//! model never saw.
+
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+
+use crate::metric::calls::is_on_the_bill;
+use crate::model::Purpose;
+use crate::record::{CellRecord, CompactionEvent};
+use crate::window::{WarningFrom, Zone};
+
+/// A compaction that leaves more than this share of the messages was futile.
+const FUTILE: f64 = 0.8;
+
+/// Compactions less than so many calls apart are too near each other.
+const NEAR: usize = 4;
+
+/// Counts of one cell, or of several together. Less is better.
+///
+/// A *paid* compaction is one for which a model was asked at the same call. Stages that free a
+/// little before every call are not restless by it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Strain {
+    /// Calls whose prompt had reached the warning or the error line and no higher one.
+    pub warned_calls: usize,
+    /// Calls whose prompt had reached the line of automatic compaction and not the blocking line.
+    pub auto_compact_calls: usize,
+    /// Calls whose prompt had reached the blocking line.
+    pub blocking_calls: usize,
+    /// Messages the user typed at or above the blocking line.
+    pub blocked_turns: usize,
+    /// Paid compactions that are the third of three in a row, each less than 4 calls after the
+    /// one before.
+    pub thrash: usize,
+    /// Paid compactions at the very next call after another.
+    pub retriggered: usize,
+    /// Paid compactions that left more than four fifths of the messages.
+    pub futile: usize,
+    /// Tool results altered before the first call that would have shown them.
+    pub unseen_altered: usize,
+    /// Of these, results that can be read again: a path to exactly their content stands in their
+    /// place.
+    pub unseen_reachable: usize,
+    /// Attempts at the agent's own calls that failed.
+    pub agent_failures: usize,
+}
+
+impl Strain {
+    /// The strain of this cell. Zones need a window: the reference and the floor have none.
+    pub fn of(cell: &CellRecord) -> Self {
+        let lines = cell
+            .window
+            .map(|window| window.lines(WarningFrom::AutoCompact));
+        let in_zones = |zones: &[Zone]| {
+            let zone = |prompt| lines.map(|lines| lines.zone(prompt));
+            let prompts = cell.prompt_tokens.iter();
+            prompts
+                .filter(|prompt| zone(**prompt).is_some_and(|zone| zones.contains(&zone)))
+                .count()
+        };
+        let asked: BTreeSet<usize> = cell
+            .model_calls
+            .iter()
+            .filter(|call| is_on_the_bill(call.purpose) && call.failure.is_none())
+            .map(|call| call.call)
+            .collect();
+        let paid: Vec<&CompactionEvent> = cell
+            .compactions
+            .iter()
+            .filter(|event| asked.contains(&event.call))
+            .collect();
+        let mut calls: Vec<usize> = paid.iter().map(|event| event.call).collect();
+        calls.dedup();
+        let is_near = |pair: &[usize]| pair[1] - pair[0] < NEAR;
+        let share = |event: &CompactionEvent| event.after.share_of(event.before);
+        Self {
+            warned_calls: in_zones(&[Zone::Warning, Zone::Error]),
+            auto_compact_calls: in_zones(&[Zone::AutoCompact]),
+            blocking_calls: in_zones(&[Zone::Blocking]),
+            blocked_turns: cell.blocked_turns.len(),
+            thrash: calls
+                .windows(3)
+                .filter(|three| is_near(&three[..2]) && is_near(&three[1..]))
+                .count(),
+            retriggered: calls
+                .windows(2)
+                .filter(|pair| pair[1] - pair[0] == 1)
+                .count(),
+            futile: paid
+                .iter()
+                .filter(|event| share(event).is_some_and(|share| share > FUTILE))
+                .count(),
+            unseen_altered: whole(cell.unseen.altered),
+            unseen_reachable: whole(cell.unseen.reachable),
+            agent_failures: cell
+                .model_calls
+                .iter()
+                .filter(|call| call.purpose == Purpose::Agent && call.failure.is_some())
+                .count(),
+        }
+    }
+
+    /// Both together.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            warned_calls: self.warned_calls + other.warned_calls,
+            auto_compact_calls: self.auto_compact_calls + other.auto_compact_calls,
+            blocking_calls: self.blocking_calls + other.blocking_calls,
+            blocked_turns: self.blocked_turns + other.blocked_turns,
+            thrash: self.thrash + other.thrash,
+            retriggered: self.retriggered + other.retriggered,
+            futile: self.futile + other.futile,
+            unseen_altered: self.unseen_altered + other.unseen_altered,
+            unseen_reachable: self.unseen_reachable + other.unseen_reachable,
+            agent_failures: self.agent_failures + other.agent_failures,
+        }
+    }
+
+    /// The metric of this name, if it is one of these.
+    pub fn named(&self, name: &str) -> Option<usize> {
+        Some(match name {
+            "warned_calls" => self.warned_calls,
+            "auto_compact_calls" => self.auto_compact_calls,
+            "blocking_calls" => self.blocking_calls,
+            "blocked_turns" => self.blocked_turns,
+            "thrash" => self.thrash,
+            "retriggered" => self.retriggered,
+            "futile" => self.futile,
+            "unseen_altered" => self.unseen_altered,
+            "unseen_reachable" => self.unseen_reachable,
+            "agent_failures" => self.agent_failures,
+            _ => return None,
+        })
+    }
+}
+
+fn whole(number: u64) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
+}

@@ -1,0 +1,116 @@
+//! What the model never saw: results that were altered before the first call that would have
+//! shown them, and what the user typed when the window was full.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::{CallView, Observer};
+use crate::context::{Applied, Entry, Origin};
+use crate::record::{CellRecord, UnseenResults};
+use crate::session::{ContentBlock, Message, Tag};
+use crate::units::{ContentHash, Tokens};
+use crate::window::{WarningFrom, Window};
+
+/// Follows the messages that no call has shown yet.
+#[derive(Debug)]
+pub struct Unseen {
+    window: Window,
+    /// Messages appended since the last call, by index: what stands for each now, if anything.
+    waiting: BTreeMap<usize, Option<Arc<Message>>>,
+    /// Size of all messages, so far.
+    messages: Tokens,
+    /// The largest size of the messages at which something was typed since the last call.
+    typed_at: Option<Tokens>,
+    found: UnseenResults,
+    blocked: Vec<usize>,
+}
+
+impl Unseen {
+    /// Watches a strategy in this window.
+    pub fn new(window: Window) -> Self {
+        Self {
+            window,
+            waiting: BTreeMap::new(),
+            messages: Tokens::ZERO,
+            typed_at: None,
+            found: UnseenResults::default(),
+            blocked: Vec::new(),
+        }
+    }
+
+    /// Compares what stands for a message with what it was.
+    fn compare(&mut self, original: &Message, now: Option<&Message>) {
+        for (block, content) in original.content().iter().enumerate() {
+            if !matches!(content, ContentBlock::ToolResult(_)) {
+                continue;
+            }
+            self.found.results += 1;
+            let was = &original.model_text()[block];
+            let is = now.and_then(|now| now.model_text().get(block));
+            if is == Some(was) {
+                continue;
+            }
+            self.found.altered += 1;
+            // A result that was put aside is named by the hash of its content.
+            let path = format!("{}.txt", ContentHash::of(was.as_bytes()).hex(12));
+            if is.is_some_and(|is| is.contains(&path)) {
+                self.found.reachable += 1;
+            }
+        }
+    }
+}
+
+/// The message that an entry shows, edited or not.
+fn shows(entry: &Entry) -> Option<usize> {
+    match &entry.origin {
+        Origin::Verbatim(at) | Origin::Edited { message: at, .. } | Origin::Restored(at) => {
+            Some(*at)
+        }
+        Origin::Derived(_) | Origin::Authored => None,
+    }
+}
+
+impl Observer for Unseen {
+    fn appended(&mut self, entry: &Entry) {
+        if entry.message.has_tag(Tag::TypedUser) {
+            self.typed_at = Some(self.messages);
+        }
+        self.messages += entry.size.tokens;
+        if let Some(at) = shows(entry) {
+            self.waiting.insert(at, Some(entry.message.clone()));
+        }
+    }
+
+    fn patched(&mut self, applied: &Applied) {
+        self.messages = applied.change.after.tokens;
+        let gone = applied.change.removed.iter().filter_map(shows);
+        for at in gone {
+            if let Some(now) = self.waiting.get_mut(&at) {
+                *now = None;
+            }
+        }
+        let edits = applied.change.edits.iter();
+        for entry in edits.flat_map(|edit| &edit.with) {
+            if let Some(now) = shows(entry).and_then(|at| self.waiting.get_mut(&at)) {
+                *now = Some(entry.message.clone());
+            }
+        }
+    }
+
+    fn called(&mut self, view: &CallView<'_>) {
+        for (at, now) in std::mem::take(&mut self.waiting) {
+            self.compare(view.session.message(at), now.as_deref());
+        }
+        let blocking = self.window.lines(WarningFrom::AutoCompact).blocking;
+        if let Some(messages) = self.typed_at.take()
+            && view.fixed.tokens + messages >= blocking
+        {
+            self.blocked.push(view.call);
+        }
+    }
+
+    fn finish(self: Box<Self>, record: &mut CellRecord) {
+        record.unseen = self.found;
+        record.blocked_turns = self.blocked;
+    }
+}

@@ -1,0 +1,99 @@
+//! What the model never saw, and how near the window prompts came.
+
+use proctor::model::scripted::Scripted;
+use proctor::record::UnseenResults;
+use proctor::replay::{NoClock, Replayed, replay};
+use proctor::session::{Message, Role, Session};
+use proctor::settings::Table;
+use proctor::strategy::StrategySpec;
+use proctor::strategy::trigger::Trigger;
+use proctor::units::Tokens;
+use proctor::window::Window;
+
+use crate::support::{
+    answers, asks, cell, models, prepared, reading_session, said, session, tool_result, tool_use,
+    typed,
+};
+
+/// Results, altered, reachable.
+fn unseen(session: Session, stages: &str) -> (u64, u64, u64) {
+    let prepared = prepared(session);
+    let table = Table::parse("own", stages).unwrap();
+    let spec = StrategySpec::of("own", table, &Trigger::always()).unwrap();
+    let pipeline = Box::new(spec.build().unwrap());
+    let replayed = Replayed::Strategy(pipeline, Window::new(Tokens(200_000)));
+    let name = cell("own");
+    let record = replay(
+        &prepared,
+        name,
+        replayed,
+        &models(Scripted::new()),
+        &NoClock,
+    )
+    .record;
+    let UnseenResults {
+        results,
+        altered,
+        reachable,
+    } = record.unseen;
+    (results, altered, reachable)
+}
+
+/// Five files read in one go, then two by themselves.
+fn at_once() -> Session {
+    let ids = ["a", "b", "c", "d", "e"];
+    let uses = ids.map(|id| tool_use(id, "Read", id)).to_vec();
+    let results = ids.map(|id| tool_result(id, &format!("text of {id} ").repeat(200)));
+    session(vec![
+        typed("read"),
+        Message::new(Role::Assistant, uses),
+        Message::new(Role::User, results.to_vec()),
+        asks("f", "Read", "f"),
+        answers("f", &"text of f ".repeat(200)),
+        asks("g", "Read", "g"),
+        answers("g", &"text of g ".repeat(200)),
+        said("done"),
+    ])
+}
+
+#[test]
+fn a_result_altered_before_its_first_call_is_unseen() {
+    let clear = "[[stage]]\nkind = 'clear_results'\nkeep_last = 3\n";
+    let offload = "[[stage]]\nkind = 'offload_results'\nscope = 'last_message'\n\
+         max_total_chars = 1_000\npreview_chars = 100\n";
+    let truncate = "[[stage]]\nkind = 'truncate_output'\nmax_chars = 400\n";
+    // Seven results. Clearing takes old ones, but two of the five that came at once.
+    assert_eq!(unseen(at_once(), ""), (7, 0, 0));
+    assert_eq!(unseen(at_once(), clear), (7, 2, 0));
+    // What is put aside can be read again, until the path itself is cleared.
+    assert_eq!(unseen(at_once(), offload), (7, 7, 7));
+    assert_eq!(unseen(at_once(), &format!("{offload}{clear}")), (7, 7, 5));
+    // Cut as it comes in, before anybody has seen it.
+    assert_eq!(unseen(at_once(), truncate), (7, 7, 0));
+    // One at a time: each was seen before it is cleared.
+    assert_eq!(unseen(reading_session(9, 4_000), clear), (9, 0, 0));
+}
+
+#[test]
+fn what_is_typed_at_the_blocking_line_is_a_blocked_turn() {
+    let prepared = prepared(session(vec![
+        typed("read"),
+        asks("a", "Read", "a"),
+        answers("a", &"word ".repeat(800)),
+        said("done"),
+        typed("more"),
+        said("yes"),
+    ]));
+    // 1,000 tokens and a little stand before the second request; the line is 3,000 below.
+    let blocked = |window: u64| {
+        let spec = crate::support::strategy("none");
+        let pipeline = Box::new(spec.build().unwrap());
+        let replayed = Replayed::Strategy(pipeline, Window::new(Tokens(window)));
+        let models = models(Scripted::new());
+        replay(&prepared, cell("none"), replayed, &models, &NoClock)
+            .record
+            .blocked_turns
+    };
+    assert_eq!(blocked(4_000), [2]);
+    assert_eq!(blocked(4_100), Vec::<usize>::new());
+}
