@@ -22,6 +22,7 @@ mod presets;
 mod probes;
 mod recorded;
 mod replay;
+mod scenarios;
 mod shared;
 mod stages;
 mod summarize;

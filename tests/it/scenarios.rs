@@ -1,0 +1,221 @@
+//! Each scenario that makes a claim, with the table that shows it.
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+use proctor::metric::CellSummary;
+use proctor::model::ModelKind;
+use proctor::record::CellRecord;
+use proctor::record::journal::{Journal, Run};
+use proctor::runner::{self, Plan, Progress, Workers};
+use proctor::scenario::Scenario;
+use proctor::settings::Table;
+
+use crate::support::golden;
+
+struct Silent;
+
+impl Progress for Silent {
+    fn cell(&self, _: &CellRecord) {}
+    fn session(&self, _: &str, _: usize) {}
+}
+
+/// One strategy of a scenario, over all its sessions.
+struct Row {
+    name: String,
+    cells: Vec<CellSummary>,
+    /// Texts that stages put aside.
+    saved: u64,
+}
+
+impl Row {
+    fn sum(&self, of: impl Fn(&CellSummary) -> usize) -> usize {
+        self.cells.iter().map(of).sum()
+    }
+
+    fn mean(&self, of: impl Fn(&CellSummary) -> Option<f64>) -> f64 {
+        let values: Vec<f64> = self.cells.iter().filter_map(of).collect();
+        100.0 * values.iter().sum::<f64>() / values.len().max(1) as f64
+    }
+
+    fn attempts(&self) -> usize {
+        self.sum(|cell| cell.model_calls.total().calls)
+    }
+
+    fn failed(&self) -> usize {
+        self.sum(|cell| cell.model_calls.total().failed)
+    }
+
+    fn overflows(&self) -> usize {
+        self.sum(|cell| cell.findings.overflows)
+    }
+
+    fn savings(&self) -> f64 {
+        self.mean(|cell| cell.savings?.share())
+    }
+
+    fn support(&self) -> f64 {
+        self.mean(|cell| cell.support.share())
+    }
+
+    fn survival(&self) -> f64 {
+        self.mean(|cell| cell.survival.planted().mean())
+    }
+}
+
+/// Runs `scenarios/<name>.toml`, and holds its table equal to `scenarios/expected/<name>.txt`.
+fn run(name: &str) -> Vec<Row> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios");
+    let text = std::fs::read_to_string(folder.join(format!("{name}.toml"))).unwrap();
+    assert!(text.starts_with("# "), "{name} does not say what it shows");
+    let table = Table::parse(name, &text).unwrap();
+    let scenario = Scenario::read(&table, &folder).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(scenario.name, name);
+    let strategies: Vec<String> = scenario
+        .strategies
+        .iter()
+        .map(|spec| spec.name().to_owned())
+        .collect();
+    let plan = Plan::new(scenario).unwrap();
+    let out = tempfile::tempdir().unwrap();
+    let mut journal = Journal::open(out.path(), plan.manifest()).unwrap();
+    let workers = Workers {
+        threads: 2,
+        stop: &AtomicBool::new(false),
+    };
+    runner::run(&plan, &mut journal, &workers, &Silent).unwrap();
+    drop(journal);
+    let cells = Run::read(out.path()).unwrap().cells;
+    let summary = |cell: &CellRecord| {
+        let reference = cells
+            .iter()
+            .find(|other| other.strategy == "full" && other.session == cell.session);
+        CellSummary::of(cell, reference, ModelKind::Deterministic)
+    };
+    let rows: Vec<Row> = strategies
+        .into_iter()
+        .map(|name| Row {
+            cells: cells
+                .iter()
+                .filter(|cell| cell.strategy == name)
+                .map(summary)
+                .collect(),
+            saved: cells
+                .iter()
+                .filter(|cell| cell.strategy == name)
+                .map(|cell| cell.saved_texts)
+                .sum(),
+            name,
+        })
+        .collect();
+    let mut table = format!(
+        "{:<46} {:>9} {:>8} {:>6} {:>9} {:>6} {:>9} {:>6} {:>8} {:>8} {:>8}\n",
+        "strategy",
+        "calls",
+        "attempts",
+        "failed",
+        "refused",
+        "unseen",
+        "reachable",
+        "saved",
+        "savings",
+        "survival",
+        "support"
+    );
+    for row in &rows {
+        let reached = row.sum(|cell| cell.completion.reached);
+        let planned = row.sum(|cell| cell.completion.planned);
+        let _ = writeln!(
+            table,
+            "{:<46} {:>9} {:>8} {:>6} {:>9} {:>6} {:>9} {:>6} {:>6.1} % {:>6.1} % {:>6.1} %",
+            row.name,
+            format!("{reached}/{planned}"),
+            row.attempts(),
+            row.failed(),
+            row.overflows(),
+            row.sum(|cell| cell.strain.unseen_altered),
+            row.sum(|cell| cell.strain.unseen_reachable),
+            row.saved,
+            row.savings(),
+            row.survival(),
+            row.support(),
+        );
+    }
+    println!("{table}");
+    golden(&format!("scenarios/expected/{name}.txt"), &table);
+    rows
+}
+
+#[test]
+fn a_breaker_bounds_what_failing_summaries_waste() {
+    let rows = run("circuit-breaker");
+    let [three, five, none] = &rows[..] else {
+        panic!("three strategies")
+    };
+    // Three sessions: attempts are bounded by the breaker, and every one of them failed.
+    assert_eq!((three.attempts(), three.failed()), (9, 9));
+    assert_eq!((five.attempts(), five.failed()), (15, 15));
+    assert!(none.attempts() > 40 && none.failed() == none.attempts());
+}
+
+#[test]
+fn at_three_failures_of_ten_a_low_threshold_gives_up_too_early() {
+    let rows = run("breaker-threshold");
+    let [three, five, none] = &rows[..] else {
+        panic!("three strategies")
+    };
+    // A higher threshold wastes more,
+    assert!(three.failed() < five.failed() && five.failed() < none.failed());
+    // and saves more.
+    assert!(three.savings() < five.savings() && five.savings() < none.savings());
+    // About three of ten fail where nothing is given up.
+    let share = none.failed() as f64 / none.attempts() as f64;
+    assert!((0.2..0.4).contains(&share), "{share}");
+}
+
+#[test]
+fn what_is_put_aside_before_it_is_cleared_can_be_read_again() {
+    let rows = run("order-matters");
+    let [first, swapped] = &rows[..] else {
+        panic!("two strategies")
+    };
+    assert!(
+        first.saved > swapped.saved,
+        "{} {}",
+        first.saved,
+        swapped.saved
+    );
+}
+
+#[test]
+fn each_result_kept_costs_tokens_and_supports_the_agent() {
+    let rows = run("keep-count");
+    for pair in rows.windows(2) {
+        assert!(pair[0].savings() > pair[1].savings());
+        assert!(pair[0].support() <= pair[1].support());
+    }
+    assert!(rows[0].support() < rows[4].support());
+}
+
+#[test]
+fn a_reactive_strategy_is_refused_where_a_proactive_one_is_not() {
+    let rows = run("proactive-reactive");
+    let [proactive, reactive] = &rows[..] else {
+        panic!("two strategies")
+    };
+    assert!(reactive.overflows() > proactive.overflows());
+    assert!(reactive.savings() < proactive.savings());
+    assert!(proactive.attempts() > 0 && reactive.attempts() > 0);
+}
+
+#[test]
+fn the_two_splits_of_a_truncation_save_the_same() {
+    let rows = run("truncation-split");
+    let [half, sixty] = &rows[..] else {
+        panic!("two strategies")
+    };
+    assert!((half.savings() - sixty.savings()).abs() < 1.0);
+    let unseen = |row: &Row| row.sum(|cell| cell.strain.unseen_altered);
+    assert!(unseen(half) > 0 && unseen(half) == unseen(sixty));
+}
