@@ -347,7 +347,7 @@ pub struct Violation {
 }
 
 /// Tool results, when the first call was sent that would have shown them.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct UnseenResults {
     /// All of them, over the calls that were sent.

@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use crate::model::fault::Fault;
 use crate::session::synthetic::FAMILIES;
+use crate::session::wire::Provider;
 use crate::strategy::StageKind;
 use crate::strategy::knob::{Default, Knob, KnobKind};
 use crate::strategy::preset::PRESETS;
@@ -35,6 +36,11 @@ pub(super) fn schema() -> Value {
                 "description": "the token counter",
                 "enum": counters,
                 "default": "o200k",
+            },
+            "provider": {
+                "description": "whose rules prompts are checked by",
+                "enum": Provider::ALL.map(Provider::name),
+                "default": "anthropic",
             },
             "repeats": whole(1, 1_000, "repeats of each cell", Some(1)),
             "window": window(),
