@@ -79,7 +79,8 @@ pub struct StageKind {
     pub description: &'static str,
     /// What can be set on it.
     pub knobs: &'static [Knob],
-    /// The laws it breaks by design, whatever its knobs.
+    /// The laws it breaks by design when it has something to do; a test holds that exactly these
+    /// break.
     pub breaks: &'static [Law],
     /// Makes one from its settings.
     pub build: fn(&mut KnobReader<'_>) -> Result<Box<dyn Stage>, SettingError>,
