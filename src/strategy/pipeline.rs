@@ -256,7 +256,13 @@ fn settle(
     cx: &Situation,
 ) {
     let patch = match planned {
-        Ok(patch) if patch.edits.is_empty() => return,
+        Ok(patch) if patch.edits.is_empty() => {
+            // A model answered, and what it said was of use: notes, for one.
+            if asked == Asked::Model {
+                notes.breaker.succeeded();
+            }
+            return;
+        }
         Ok(patch) => patch,
         Err(error) => return fail(state, error, notes),
     };

@@ -11,7 +11,7 @@ use crate::units::Tokens;
 /// `kind = "drop_oldest"`.
 pub const KIND: StageKind = StageKind {
     name: "drop_oldest",
-    description: "whole units are dropped from the oldest end until the prompt fits",
+    description: "whole units are dropped from the oldest end until the prompt fits; one at least where it was refused",
     knobs: KNOBS,
     breaks: &[],
     build,
@@ -109,7 +109,9 @@ impl Stage for DropOldest {
         let room = cx.window.tokens - cx.window.overflow_reserve;
         let target = room.fraction(self.fit_fraction);
         let mut prompt = cx.prompt(context).tokens;
-        if prompt <= target {
+        // A provider that refuses what should have fitted has a smaller window than it says.
+        let is_refused = cx.overflow.is_some();
+        if prompt <= target && !is_refused {
             return Step::Done(Ok(Patch::default()));
         }
         let pinned = self.pin_first.min(entries.len());
@@ -118,7 +120,7 @@ impl Stage for DropOldest {
         let mut starts = starts.into_iter().filter(|at| *at >= pinned);
         let start = starts.next().unwrap_or(entries.len());
         let mut ends: Vec<usize> = starts.collect();
-        let at_once = share_of(ends.len(), self.fraction);
+        let at_once = share_of(ends.len(), self.fraction).max(usize::from(is_refused));
         if self.max_steps > 0 {
             ends.truncate(self.max_steps);
         }
@@ -226,5 +228,15 @@ mod tests {
         ] {
             assert_eq!(left(knobs, window), expected, "{knobs} {window}");
         }
+    }
+
+    #[test]
+    fn a_prompt_that_was_refused_gives_up_a_unit_though_it_should_fit() {
+        let mut trial = Trial::new(&KIND, "unit = 'message'")
+            .within(10_000)
+            .refused();
+        trial.append(["one", "two", "three"].map(typed));
+        assert!(trial.fire().unwrap().is_some());
+        assert_eq!(trial.texts(), ["one", "three"]);
     }
 }

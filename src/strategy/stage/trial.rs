@@ -9,6 +9,7 @@ use crate::session::{ContentBlock, JsonText, Message, Role, Tag, ToolResult, Too
 use crate::settings::{SettingError, Table};
 use crate::step::{Answer, Caller, drive};
 use crate::strategy::knob::KnobReader;
+use crate::strategy::situation::Overflow;
 use crate::strategy::{Situation, Stage, StageError, StageKind};
 use crate::tokens::{CharsPer4, CountedTexts, Size};
 use crate::units::Tokens;
@@ -132,6 +133,15 @@ impl Trial {
     /// The window is of so many tokens.
     pub(super) fn within(mut self, tokens: u64) -> Self {
         self.cx.window = Window::new(Tokens(tokens));
+        self
+    }
+
+    /// The provider has just refused the prompt.
+    pub(super) fn refused(mut self) -> Self {
+        self.cx.overflow = Some(Overflow {
+            prompt: self.cx.prompt(&self.context).tokens,
+            attempt: 0,
+        });
         self
     }
 
