@@ -102,7 +102,7 @@ fn the_quick_start_shows_a_table_and_a_second_run_is_complete() {
     assert!(width <= 80, "{width} columns:\n{table}");
     let second = run(folder.path(), &["run"]);
     assert_eq!(stdout(&second), table);
-    assert!(stderr(&second).contains("is complete: all 84 cells were done before"));
+    assert!(stderr(&second).contains("is complete: all 120 cells were done before"));
 
     // Every strategy but `none` fires on at least half of the sessions.
     let run_folder = fs::read_dir(folder.path().join("reports"))
