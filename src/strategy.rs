@@ -24,6 +24,7 @@ pub mod knob;
 pub mod law;
 pub mod pipeline;
 pub mod preset;
+pub mod reference;
 pub mod situation;
 pub mod stage;
 mod template;

@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::support;
+
 /// A page of `docs`.
 fn page(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -66,12 +68,21 @@ fn the_commands_of_the_guides_run() {
 #[test]
 fn the_reference_of_metrics_is_what_the_code_writes() {
     let written = proctor::metric::reference::reference();
-    let path = page("metrics.md");
-    // To write it anew: `PROCTOR_WRITE_DOCS=1 cargo test --test it docs`.
-    if std::env::var("PROCTOR_WRITE_DOCS").is_ok() {
-        std::fs::write(&path, &written).unwrap();
+    support::golden("docs/metrics.md", &written);
+}
+
+#[test]
+fn the_reference_of_strategies_is_what_presets_and_code_say() {
+    let written = proctor::strategy::reference::reference().unwrap();
+    // Every system is there, and the constants that its document names.
+    for row in [
+        "| `summarize` | `when` | `{ reserve_tokens = 13000, counter = \"usage\" }` |",
+        "| `restore` | `total_tokens` | `50000` |",
+        "| `truncate_output` | `max_tokens` | `10000` |",
+    ] {
+        assert!(written.contains(row), "{row}");
     }
-    assert_eq!(std::fs::read_to_string(&path).unwrap(), written);
+    support::golden("docs/strategies.md", &written);
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! A model writes a summary, and the summary takes the place of what it summarises.
 //!
-//! What is summarised and what stays is chosen in [`select`], what the model is asked in
-//! [`prompt`], what happens when it fails in [`ladder`], and what stands in the context afterwards
-//! in [`place`]. Until there is a summary nothing changes: an answer that is none is a failure.
+//! What is summarised and what stays is chosen in `select`, what the model is asked in
+//! `prompt`, what happens when it fails in `ladder`, and what stands in the context afterwards
+//! in `place`. Until there is a summary nothing changes: an answer that is none is a failure.
 
 use crate::context::{Context, Edit, Patch};
 use crate::step::Step;
