@@ -504,6 +504,36 @@ fn shared_claude_code_recordings_run_through_the_program() {
     }
 }
 
+#[test]
+fn a_preset_without_a_guard_is_broken_where_its_guarded_twin_is_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let scenario = "name = 'twins'\n[window]\ntokens = 40_000\n\
+        [[sessions]]\nsynthetic = { family = 'feature-phases', seed = 1, rounds = 80 }\n\
+        [[strategies]]\npreset = 'learn-claude-code-s08'\n\
+        [[strategies]]\npreset = 'learn-claude-code-s08-unguarded'\n";
+    fs::write(folder.path().join("twins.toml"), scenario).unwrap();
+    let output = run(folder.path(), &["run", "twins.toml", "--out", "out"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert_eq!(stdout(&output).matches("broken (").count(), 1);
+    let mut rejected: Vec<(String, usize)> = Vec::new();
+    for line in sorted_cells(&folder.path().join("out")) {
+        let cell: serde_json::Value = serde_json::from_str(&line).unwrap();
+        let violations = cell["violations"].as_array();
+        let levels = violations.into_iter().flatten().map(|it| &it["level"]);
+        let count = levels.filter(|level| **level == "rejected").count();
+        let name = cell["strategy"].as_str().unwrap();
+        if name.starts_with("learn") {
+            rejected.push((name.to_owned(), count));
+        }
+    }
+    rejected.sort();
+    let [(_, guarded), (_, unguarded)] = &rejected[..] else {
+        panic!("{rejected:?}");
+    };
+    assert_eq!(*guarded, 0);
+    assert!(*unguarded > 0);
+}
+
 const CHAT: &str = r#"[{"role":"user","content":"What time is it?"},
 {"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"bash","arguments":"{}"}}]},
 {"role":"tool","tool_call_id":"c","content":"noon"},

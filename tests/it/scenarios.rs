@@ -219,3 +219,80 @@ fn the_two_splits_of_a_truncation_save_the_same() {
     let unseen = |row: &Row| row.sum(|cell| cell.strain.unseen_altered);
     assert!(unseen(half) > 0 && unseen(half) == unseen(sixty));
 }
+
+#[test]
+fn what_is_cleared_for_free_needs_no_summary() {
+    let rows = run("cheap-first");
+    let [layers, alone] = &rows[..] else {
+        panic!("two strategies")
+    };
+    assert!(layers.attempts() < alone.attempts());
+    assert!(layers.savings() > alone.savings());
+    // Most sessions never pay for a summary at all.
+    let without = |row: &Row| {
+        let cells = row.cells.iter();
+        cells.filter(|cell| cell.model_calls.total().calls == 0).count()
+    };
+    assert!(without(layers) > layers.cells.len() / 2);
+    assert_eq!(without(alone), 0);
+}
+
+#[test]
+fn what_was_marked_goes_before_a_summary_is_paid_for() {
+    let rows = run("snip-first");
+    let [snip, directly] = &rows[..] else {
+        panic!("two strategies")
+    };
+    assert!(snip.attempts() < directly.attempts());
+    assert!(snip.survival() > directly.survival());
+}
+
+#[test]
+fn a_later_threshold_makes_fewer_summaries_and_larger_prompts() {
+    let rows = run("threshold");
+    for pair in rows.windows(2) {
+        assert!(pair[0].attempts() >= pair[1].attempts());
+        assert!(pair[0].savings() > pair[1].savings());
+        assert!(pair[0].survival() < pair[1].survival());
+    }
+}
+
+#[test]
+fn what_is_put_back_without_a_budget_makes_the_next_summary_due() {
+    let rows = run("restore-budget");
+    let [within, without] = &rows[..] else {
+        panic!("two strategies")
+    };
+    assert!(without.attempts() > 3 * within.attempts());
+    assert!(without.savings() < within.savings());
+    let again = |row: &Row| row.sum(|cell| cell.strain.retriggered);
+    assert!(again(without) > again(within));
+}
+
+#[test]
+fn idle_triggers_fire_where_somebody_was_away() {
+    let rows = run("idle-gaps");
+    let [hour, minutes, none] = &rows[..] else {
+        panic!("three strategies")
+    };
+    assert!(none.savings() < hour.savings() && hour.savings() < minutes.savings());
+    assert!(hour.survival() > minutes.survival());
+}
+
+#[test]
+fn clearing_saves_most_and_what_it_keeps_is_worth_a_late_summary() {
+    for name in ["user-code-review", "user-ci-agent", "user-teaching"] {
+        let rows = run(name);
+        let [clear, both, rest @ ..] = &rows[..] else {
+            panic!("four strategies")
+        };
+        assert!(rest.iter().all(|row| row.savings() < both.savings()));
+        assert!(clear.savings() > both.savings());
+        let others = [clear].into_iter().chain(rest);
+        assert!(
+            others
+                .into_iter()
+                .all(|row| row.survival() < both.survival())
+        );
+    }
+}
