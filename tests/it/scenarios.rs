@@ -231,7 +231,9 @@ fn what_is_cleared_for_free_needs_no_summary() {
     // Most sessions never pay for a summary at all.
     let without = |row: &Row| {
         let cells = row.cells.iter();
-        cells.filter(|cell| cell.model_calls.total().calls == 0).count()
+        cells
+            .filter(|cell| cell.model_calls.total().calls == 0)
+            .count()
     };
     assert!(without(layers) > layers.cells.len() / 2);
     assert_eq!(without(alone), 0);

@@ -80,11 +80,13 @@ impl Importer for Codex {
             },
             Err(_) => false,
         };
-        match lines.first() {
-            Some(first) => is_rollout(first),
-            // The first line alone is longer than what is seen of the file.
-            None => String::from_utf8_lossy(rest).contains("\"type\":\"session_meta\""),
+        if let Some(first) = lines.first() {
+            return is_rollout(first);
         }
+        // The first line alone is longer than what is seen of the file.
+        let start = String::from_utf8_lossy(rest);
+        let start: String = start.chars().filter(|c| !c.is_whitespace()).collect();
+        start.starts_with('{') && start.contains("\"type\":\"session_meta\"")
     }
 
     fn import(&self, path: &Path, input: &mut dyn BufRead) -> Result<Vec<Session>, ImportError> {
@@ -226,6 +228,11 @@ impl Rollout {
         else {
             return;
         };
+        // After a compaction Codex writes what it estimates, and no counters.
+        if usage == Usage::default() {
+            self.assembler.skip("bill without counters");
+            return;
+        }
         self.last_prompt = Some(usage.prompt());
         if self.calls == 0 || self.is_billed {
             self.assembler.skip("bill of no call");
@@ -287,12 +294,16 @@ impl Rollout {
     /// A compaction: the items that the context became, or an older version's summary alone.
     fn compacted(&mut self, payload: &RawValue) {
         self.is_open = false;
+        // The next bill is the compaction's own.
+        self.is_billed = true;
         let mut compacted = Object::read(payload).unwrap_or_default();
         let summary = compacted.take_text("message");
         let summary = summary.filter(|text| !text.is_empty());
         let history = compacted.take_list("replacement_history");
         let after = match (history, summary) {
-            (Some(history), _) => Self::replacement(&history),
+            (Some(history), summary) => {
+                replacement(&history, summary.as_deref(), &mut self.assembler)
+            }
             (None, Some(summary)) => {
                 let message = Message::text(Role::User, summary).with_tags([Tag::CompactSummary]);
                 CompactedTo::Replaced(vec![Recorded::Written(Arc::new(message))])
@@ -307,31 +318,42 @@ impl Rollout {
             after,
         });
     }
+}
 
-    /// What the context became. One encrypted item in it is the summary, and nobody can read it.
-    fn replacement(history: &[&RawValue]) -> CompactedTo {
-        let mut pieces = Vec::new();
-        for raw in history {
-            let mut aside = Assembler::default();
-            let (role, blocks) = match item(raw, &mut aside) {
-                Item::Nothing => continue,
-                Item::Model(blocks) => (Role::Assistant, blocks),
-                Item::Other(blocks) | Item::Product(blocks) => (Role::User, blocks),
-            };
-            let is_encrypted = |block: &ContentBlock| matches!(block, ContentBlock::Opaque(opaque) if items::is_encrypted(&opaque.kind));
-            if blocks.iter().any(is_encrypted) {
-                return CompactedTo::Encrypted;
+/// What the context became. One encrypted item in it is the summary, and nobody can read it.
+fn replacement(
+    history: &[&RawValue],
+    summary: Option<&str>,
+    assembler: &mut Assembler,
+) -> CompactedTo {
+    let mut pieces = Vec::new();
+    for raw in history {
+        let (role, blocks, tags) = match item(raw, assembler) {
+            Item::Nothing => continue,
+            Item::Model(blocks) => (Role::Assistant, blocks, Vec::new()),
+            Item::Product(blocks) => (Role::User, blocks, vec![Tag::Meta]),
+            Item::Other(blocks) => {
+                // The summary stands in the history too, behind the words that introduce it.
+                let is_summary = |block: &ContentBlock| match (block, summary) {
+                    (ContentBlock::Text(text), Some(summary)) => text.ends_with(summary),
+                    _ => false,
+                };
+                let tags = if blocks.iter().any(is_summary) {
+                    vec![Tag::CompactSummary]
+                } else {
+                    tags_of(&blocks)
+                };
+                (Role::User, blocks, tags)
             }
-            let tags = if role == Role::User {
-                tags_of(&blocks)
-            } else {
-                Vec::new()
-            };
-            let message = Message::new(role, blocks).with_tags(tags);
-            pieces.push(Recorded::Written(Arc::new(message)));
+        };
+        let is_encrypted = |block: &ContentBlock| matches!(block, ContentBlock::Opaque(opaque) if items::is_encrypted(&opaque.kind));
+        if blocks.iter().any(is_encrypted) {
+            return CompactedTo::Encrypted;
         }
-        CompactedTo::Replaced(pieces)
+        let message = Message::new(role, blocks).with_tags(tags);
+        pieces.push(Recorded::Written(Arc::new(message)));
     }
+    CompactedTo::Replaced(pieces)
 }
 
 /// Who wrote a message of the user's role: a tool, the product, or somebody who typed it.
@@ -360,11 +382,13 @@ struct Counters {
     input: u64,
     #[serde(rename = "cached_input_tokens")]
     cached: u64,
+    #[serde(rename = "cache_write_input_tokens")]
+    written: u64,
     #[serde(rename = "output_tokens")]
     output: u64,
 }
 
-/// The input includes what was read from the cache, the output what was thought.
+/// The input includes what was read from and written to the cache, the output what was thought.
 fn usage(raw: &RawValue, assembler: &mut Assembler) -> Option<Usage> {
     let Ok(counters) = serde_json::from_str::<Counters>(raw.get()) else {
         assembler.warn("a bill cannot be read");
@@ -374,8 +398,10 @@ fn usage(raw: &RawValue, assembler: &mut Assembler) -> Option<Usage> {
     if read < counters.cached {
         assembler.warn("a usage counts more cached tokens than the prompt has");
     }
+    let written = counters.written.min(counters.input - read);
     Some(Usage {
-        input_uncached: Tokens(counters.input - read),
+        input_uncached: Tokens(counters.input - read - written),
+        cache_write_5m: Tokens(written),
         cache_read: Tokens(read),
         output: Tokens(counters.output),
         ..Usage::default()

@@ -18,6 +18,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::assemble::{Assembler, AssistantRecord, UserRecord, add_counts, count};
+use super::conversations::Object;
 use super::documents::Documents;
 use super::lines::strip_bom;
 use super::tool_names::class_of;
@@ -34,7 +35,10 @@ pub(super) struct GeminiCli;
 
 const FORMAT: &str = "gemini-cli";
 
-/// How the message begins that a compaction leaves.
+/// What the product says where the model stopped too early.
+const NUDGE: &str = "System: Please continue.";
+
+/// What the message holds that a compaction leaves.
 const SNAPSHOT: &str = "<state_snapshot>";
 
 impl Importer for GeminiCli {
@@ -99,6 +103,10 @@ struct Record<'a> {
     tool_calls: Option<Vec<&'a RawValue>>,
     #[serde(borrow)]
     messages: Option<Vec<&'a RawValue>>,
+    #[serde(rename = "$set", borrow)]
+    set: Option<&'a RawValue>,
+    #[serde(rename = "$rewindTo")]
+    rewind_to: Option<Arc<str>>,
 }
 
 #[derive(Default)]
@@ -112,6 +120,18 @@ struct Chat<'a> {
 impl<'a> Chat<'a> {
     /// Takes the records in; one that was written again takes the place of the first.
     fn collect(&mut self, mut record: Record<'a>) {
+        if let Some(id) = &record.rewind_to {
+            self.rewind(id);
+            return;
+        }
+        let set = record.set.and_then(Object::read);
+        if let Some(list) = set.and_then(|mut set| set.take_list("messages")) {
+            // The list takes the place of all that was said.
+            self.records.clear();
+            self.places.clear();
+            self.assembler.skip("list of messages set anew");
+            record.messages = Some(list);
+        }
         for raw in record.messages.take().into_iter().flatten() {
             match serde_json::from_str(raw.get()) {
                 Ok(message) => self.collect(message),
@@ -132,6 +152,20 @@ impl<'a> Chat<'a> {
             self.places.insert(id.clone(), self.records.len());
         }
         self.records.push(record);
+    }
+
+    /// The person went back: the message of that id and all after it are gone.
+    fn rewind(&mut self, id: &str) {
+        match self.places.get(id).copied() {
+            Some(at) => {
+                self.records.truncate(at);
+                self.places.retain(|_, place| *place < at);
+                self.assembler.skip("rewind");
+            }
+            None => self
+                .assembler
+                .warn("a rewind names a message that is not in the file"),
+        }
     }
 
     fn unknown(&mut self, what: &str) {
@@ -156,8 +190,14 @@ impl<'a> Chat<'a> {
 
     fn user(&mut self, record: &Record<'_>, timestamp: Option<Timestamp>) {
         let blocks = parts(record.content, &mut self.assembler);
-        let is_snapshot = |block: &ContentBlock| matches!(block, ContentBlock::Text(text) if text.trim_start().starts_with(SNAPSHOT));
-        if blocks.iter().any(is_snapshot) && !self.assembler.is_empty() {
+        let is_snapshot = |block: &ContentBlock| match block {
+            ContentBlock::Text(text) => {
+                text.trim_start().starts_with('<') && text.contains(SNAPSHOT)
+            }
+            _ => false,
+        };
+        let has_snapshot = blocks.iter().any(is_snapshot);
+        if has_snapshot && !self.assembler.is_empty() {
             let summary = Message::new(Role::User, blocks).with_tags([Tag::CompactSummary]);
             let at = self.assembler.flush();
             let after = CompactedTo::Replaced(vec![Recorded::Written(Arc::new(summary))]);
@@ -169,7 +209,15 @@ impl<'a> Chat<'a> {
             });
             return;
         }
-        let tags = vec![Tag::TypedUser];
+        let is_nudge =
+            |block: &ContentBlock| matches!(block, ContentBlock::Text(text) if &**text == NUDGE);
+        let tags = if has_snapshot {
+            vec![Tag::CompactSummary]
+        } else if blocks.iter().any(is_nudge) {
+            vec![Tag::Meta]
+        } else {
+            vec![Tag::TypedUser]
+        };
         let record = UserRecord {
             blocks,
             timestamp,
@@ -203,7 +251,7 @@ impl<'a> Chat<'a> {
                     .args
                     .map_or_else(|| JsonText::string(""), JsonText::from),
             }));
-            if let Some(content) = call.content() {
+            if let Some(content) = call.content(&mut self.assembler) {
                 results.push(ContentBlock::ToolResult(ToolResult {
                     tool_use_id: id,
                     content,
@@ -242,29 +290,43 @@ struct Call<'a> {
     name: Option<Arc<str>>,
     #[serde(borrow)]
     args: Option<&'a RawValue>,
-    result: Option<Value>,
+    #[serde(borrow)]
+    result: Option<&'a RawValue>,
     status: Option<Arc<str>>,
 }
 
 impl Call<'_> {
-    /// What the model was told: the text of the response, or the response as JSON.
-    fn content(&self) -> Option<Vec<ContentBlock>> {
-        let text = |value: &Value| -> ContentBlock {
-            let response = value.pointer("/functionResponse/response").unwrap_or(value);
-            let said = ["/output", "/error"]
-                .iter()
-                .find_map(|at| response.pointer(at)?.as_str());
-            ContentBlock::Text(match said.or(value.as_str()) {
-                Some(text) => text.into(),
-                None => response.to_string().into(),
-            })
+    /// What the model was told: the text of the response, or the response as JSON; and what came
+    /// with it, such as an image.
+    fn content(&self, assembler: &mut Assembler) -> Option<Vec<ContentBlock>> {
+        let raw = self.result.filter(|raw| raw.get() != "null")?;
+        let Ok(items) = serde_json::from_str::<Vec<&RawValue>>(raw.get()) else {
+            return Some(vec![response(raw)]);
         };
-        match self.result.as_ref()? {
-            Value::Null => None,
-            Value::Array(parts) => Some(parts.iter().map(text).collect()),
-            other => Some(vec![text(other)]),
+        let mut told = Vec::new();
+        for raw in items {
+            match Object::read(raw).and_then(|mut part| part.take_object("functionResponse")) {
+                Some(mut function) => {
+                    told.extend(function.take("response").map(response));
+                    told.extend(parts(function.take("parts"), assembler));
+                }
+                None => told.push(part(raw, assembler)),
+            }
         }
+        Some(told)
     }
+}
+
+/// The text of a response, or the response as JSON.
+fn response(raw: &RawValue) -> ContentBlock {
+    let value: Value = serde_json::from_str(raw.get()).unwrap_or_default();
+    let said = ["/output", "/error"]
+        .iter()
+        .find_map(|at| value.pointer(at)?.as_str());
+    ContentBlock::Text(match said.or(value.as_str()) {
+        Some(text) => text.into(),
+        None => raw.get().into(),
+    })
 }
 
 fn opaque(kind: &str, raw: &RawValue, assembler: &mut Assembler) -> ContentBlock {

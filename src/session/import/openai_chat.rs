@@ -228,6 +228,14 @@ impl Reading<'_> {
         );
     }
 
+    /// Whether the message is part of a demonstration, which SWE-agent puts in front of the task.
+    fn is_demo(&self, object: &mut Object<'_>) -> bool {
+        self.dialect == Dialect::SweAgent
+            && object
+                .take("is_demo")
+                .is_some_and(|raw| raw.get() == "true")
+    }
+
     /// SWE-agent lists the calls that a message answers, though it makes one at a time.
     fn first_of_ids(&mut self, object: &mut Object<'_>) -> Option<Arc<str>> {
         let mut ids = object.take_list("tool_call_ids")?.into_iter();
@@ -240,6 +248,7 @@ impl Reading<'_> {
     }
 
     fn assistant(&mut self, mut object: Object<'_>, call: Call<'_>) {
+        let is_demo = self.is_demo(&mut object);
         let mut blocks = reasoning(&mut object, self.assembler);
         blocks.extend(content(object.take("content"), self.assembler));
         blocks.extend(refusal(&mut object));
@@ -253,7 +262,12 @@ impl Reading<'_> {
             blocks,
             usage,
             timestamp: own_time.or(call.time),
-            tags: Vec::new(),
+            // Nobody called the model for it.
+            tags: if is_demo {
+                vec![Tag::Synthetic]
+            } else {
+                Vec::new()
+            },
         };
         object.take("role");
         object.count_left("message key", self.assembler);

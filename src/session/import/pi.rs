@@ -121,9 +121,13 @@ fn branch(entries: &[Entry]) -> Option<BTreeSet<usize>> {
             places.entry(id).or_insert(at);
         }
     }
+    if entries.iter().all(|entry| entry.parent_id.is_none()) {
+        return None;
+    }
+    // The person may have gone back to the beginning: then the last entry has no parent either.
     let last = entries
         .iter()
-        .rposition(|entry| entry.parent_id.is_some())?;
+        .rposition(|entry| entry.id.is_some() && &*entry.r#type != "session")?;
     let mut kept = BTreeSet::from([0]);
     let mut next = Some(last);
     while let Some(at) = next {

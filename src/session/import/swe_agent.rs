@@ -34,13 +34,13 @@ impl Importer for SweAgent {
     fn detect(&self, head: &[u8]) -> bool {
         let head = String::from_utf8_lossy(strip_bom(head));
         let head = head.trim_start();
-        // The first step may be longer than what is seen of the file, and `environment` is its
-        // first key or stands behind the steps.
-        head.starts_with('{')
+        let rest = head.strip_prefix('{').unwrap_or_default().trim_start();
+        let starts = ["\"environment\"", "\"trajectory\""];
+        starts.iter().any(|key| rest.starts_with(key))
             && head.contains("\"trajectory\"")
             && ["\"observation\"", "\"action\"", "\"response\""]
                 .iter()
-                .all(|key| head.contains(key))
+                .any(|key| head.contains(key))
     }
 
     fn import(&self, path: &Path, input: &mut dyn BufRead) -> Result<Vec<Session>, ImportError> {

@@ -158,6 +158,59 @@ skipped: info: 1
 }
 
 #[test]
+fn gemini_goes_back_and_sets_its_messages_anew() {
+    let header = r#"{"sessionId":"s","projectHash":"h","startTime":"2026-01-01T00:00:00.000Z","lastUpdated":"2026-01-01T00:00:00.000Z"}"#;
+    let said = |id: &str, kind: &str, text: &str| {
+        format!(
+            r#"{{"id":"{id}","timestamp":"2026-01-01T00:00:01.000Z","type":"{kind}","content":"{text}"}}"#
+        )
+    };
+    let lines = [
+        header.to_owned(),
+        said("a", "user", "One."),
+        said("b", "gemini", "Wrong."),
+        r#"{"$rewindTo":"b"}"#.to_owned(),
+        said("c", "gemini", "Right."),
+        format!(
+            r#"{{"$set":{{"messages":[{},{}]}}}}"#,
+            said("a", "user", "One!"),
+            said("c", "gemini", "Right.")
+        ),
+        said("d", "user", "System: Please continue."),
+    ];
+    let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+    check(
+        "gemini-cli",
+        &lines,
+        r#"0 user[typed_user] "One!"
+1 model[] "Right."
+2 user[meta] "System: Please continue."
+skipped: header: 2
+skipped: list of messages set anew: 1
+skipped: rewind: 1
+"#,
+    );
+}
+
+#[test]
+fn pi_ends_in_a_branch_that_begins_anew() {
+    let lines = [
+        r#"{"type":"session","version":3,"id":"s","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w"}"#,
+        r#"{"type":"message","id":"a","parentId":null,"message":{"role":"user","content":"One."}}"#,
+        r#"{"type":"message","id":"b","parentId":"a","message":{"role":"assistant","content":"Yes."}}"#,
+        r#"{"type":"message","id":"c","parentId":null,"message":{"role":"user","content":"Anew."}}"#,
+    ];
+    check(
+        "pi",
+        &lines,
+        r#"0 user[typed_user] "Anew."
+skipped: entry of an abandoned branch: 2
+skipped: session: 1
+"#,
+    );
+}
+
+#[test]
 fn shared_sessions_of_other_agents_are_read_whole() {
     let Some(folder) = shared::folder("sessions") else {
         return;
