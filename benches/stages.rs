@@ -42,6 +42,7 @@ fn situation(counts: Arc<CountedTexts>) -> Situation {
         tool_requests: Vec::new(),
         overflow: None,
         recorded: None,
+        notes: None,
         counts,
     }
 }

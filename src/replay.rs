@@ -5,6 +5,7 @@
 //! measures exactly what was sent and lost; it cannot see that an agent would have acted
 //! differently.
 //!
+//! A session that was resumed begins with what was loaded; no write-time stage sees that.
 //! For each call: what came in is appended, the strategy may compact, the prompt is counted, a
 //! prompt that does not fit is recovered or the session dies, probes are asked of the prompt as
 //! it was sent, observers look, and the recorded answer is appended.
@@ -208,7 +209,7 @@ impl<'a> Cell<'a> {
     /// Walks the session; without a strategy it is the reference.
     fn run(&mut self, mut arranged: Arranged<'_>) -> End {
         let prepared = self.prepared;
-        let mut next = 0;
+        let mut next = self.load();
         let mut last_usage = None;
         for (call, &before) in prepared.session.calls().iter().enumerate() {
             let mut cx = self.situation(call, next, before, last_usage, &arranged);
@@ -265,6 +266,15 @@ impl<'a> Cell<'a> {
         End::Completed
     }
 
+    /// What a resumed session was loaded with stands in the context before the first call.
+    fn load(&mut self) -> usize {
+        let loaded = self.prepared.session.loaded();
+        for entry in &self.prepared.entries[..loaded] {
+            self.add(entry.clone());
+        }
+        loaded
+    }
+
     /// Asks the probes of an empty context.
     fn run_empty(&mut self) -> End {
         let session = self.prepared.session.clone();
@@ -284,7 +294,8 @@ impl<'a> Cell<'a> {
         arranged: &Arranged<'_>,
     ) -> Situation {
         let prepared = self.prepared;
-        let messages = prepared.session.messages();
+        let session = &prepared.session;
+        let messages = session.messages();
         let last = next.checked_sub(1).map(|last| &messages[last]);
         let tool_requests = last.map_or_else(Vec::new, |last| tools_of(last));
         // A compaction before message `at` falls due at the first call that follows it.
@@ -302,7 +313,7 @@ impl<'a> Cell<'a> {
             call,
             now: time_of_request(&messages[next..before]),
             window,
-            system: prepared.session.system().cloned(),
+            system: session.system().cloned(),
             tools: prepared.tools.clone(),
             fixed: prepared.fixed,
             last_usage,
@@ -314,6 +325,7 @@ impl<'a> Cell<'a> {
             tool_requests,
             overflow: None,
             recorded: due.cloned(),
+            notes: session.resumed().and_then(|resumed| resumed.notes.clone()),
             counts: prepared.counts.clone(),
         }
     }
@@ -343,12 +355,16 @@ impl<'a> Cell<'a> {
             entry = appended.entry;
             appended.outcome.map_err(|error| failed(cx.call, &error))?;
         }
+        self.add(entry);
+        Ok(())
+    }
+
+    fn add(&mut self, entry: Entry) {
         self.appended += entry.size;
         for observer in &mut self.observers {
             observer.appended(&entry);
         }
         self.context.append(entry);
-        Ok(())
     }
 
     /// Runs the strategy's own code on the clock; what its models take is not counted.

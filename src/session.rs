@@ -29,7 +29,8 @@ pub mod wire;
 /// - a tool result holds only text, images and opaque blocks;
 /// - each assistant message is one API call (unless the product wrote it: [`Tag::Synthetic`]), and
 ///   no two share an API-call id;
-/// - compactions are ordered, and lie within the messages.
+/// - compactions are ordered, and lie within the messages;
+/// - a session that was resumed was resumed within its messages.
 ///
 /// A tool result that nobody asked for, or a tool use that was never answered, is *not* an error:
 /// real recordings have them. They are the session's own findings, and no strategy is blamed.
@@ -58,6 +59,18 @@ pub struct SessionParts {
     pub context_window: Option<Tokens>,
     /// The format the session was read from, and what its importer could not use.
     pub source: Source,
+    /// Set where the session goes on from an earlier one, whose calls are not made again.
+    pub resumed: Option<Resumed>,
+}
+
+/// Where a session goes on from an earlier one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Resumed {
+    /// So many messages were loaded; what they hold of calls was made before.
+    pub at: usize,
+    /// The notes that the earlier session left behind, for those who keep any. What they cover is
+    /// not known.
+    pub notes: Option<Arc<str>>,
 }
 
 /// Where a session came from.
@@ -529,13 +542,21 @@ impl Session {
         if parts.messages.is_empty() {
             return Err(SessionError::NoMessages);
         }
+        let loaded = parts.resumed.as_ref().map_or(0, |resumed| resumed.at);
+        if loaded > parts.messages.len() {
+            return Err(SessionError::ResumedOutOfPlace {
+                at: loaded,
+                messages: parts.messages.len(),
+            });
+        }
         let mut calls = Vec::new();
         let mut seen = BTreeMap::new();
         for (at, message) in parts.messages.iter().enumerate() {
             check_message(at, message)?;
             if message.role() == Role::Assistant {
-                // What the product wrote in the model's place was no call.
-                if !message.has_tag(Tag::Synthetic) {
+                // What the product wrote in the model's place was no call; what was loaded was
+                // one of an earlier session.
+                if at >= loaded && !message.has_tag(Tag::Synthetic) {
                     calls.push(at);
                 }
                 if let Some(call) = &message.api_call
@@ -601,7 +622,8 @@ impl Session {
 
     /// For each API call, in order, the index of the message that was its response. The call's
     /// full history is everything before that message. Messages that the product wrote in the
-    /// model's place ([`Tag::Synthetic`]) are history, and no calls.
+    /// model's place ([`Tag::Synthetic`]) and those that were loaded ([`Resumed`]) are history,
+    /// and no calls.
     pub fn calls(&self) -> &[usize] {
         &self.calls
     }
@@ -624,6 +646,24 @@ impl Session {
     /// Where the session came from.
     pub fn source(&self) -> &Source {
         &self.parts.source
+    }
+
+    /// Where the session goes on from an earlier one, if it does.
+    pub fn resumed(&self) -> Option<&Resumed> {
+        self.parts.resumed.as_ref()
+    }
+
+    /// How many messages were loaded before the first call: 0, unless the session was resumed.
+    pub fn loaded(&self) -> usize {
+        self.resumed().map_or(0, |resumed| resumed.at)
+    }
+
+    /// The same session, resumed at another place.
+    pub fn resume(self, resumed: Resumed) -> Result<Self, SessionError> {
+        Self::new(SessionParts {
+            resumed: Some(resumed),
+            ..self.parts
+        })
     }
 
     /// Every text a model reads: system prompt, tool definitions, messages. With repetitions.
@@ -728,6 +768,17 @@ pub enum SessionError {
         earlier: usize,
         /// The call.
         call: String,
+    },
+    /// More messages were loaded than there are.
+    #[error(
+        "the session is said to be resumed after {at} messages, and has {messages}: `resumed.at` \
+         is at most that"
+    )]
+    ResumedOutOfPlace {
+        /// How many were to be loaded.
+        at: usize,
+        /// How many there are.
+        messages: usize,
     },
     /// A compaction does not lie within the messages.
     #[error("the compaction before message {at} is out of order or names messages after it")]

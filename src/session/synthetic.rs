@@ -17,6 +17,7 @@ mod grammar;
 mod huge_outputs;
 mod pause_return;
 mod random;
+mod resumed;
 mod teaching;
 mod tools;
 mod transcript;
@@ -97,6 +98,7 @@ pub static FAMILIES: &[&dyn Family] = &[
     &teaching::FAMILY,
     &pause_return::FAMILY,
     &huge_outputs::FAMILY,
+    &resumed::Resumption,
 ];
 
 /// Makes the session a recipe asks for.

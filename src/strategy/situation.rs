@@ -39,6 +39,8 @@ pub struct Situation {
     pub overflow: Option<Overflow>,
     /// A compaction that the recorded product made at this very point.
     pub recorded: Option<Arc<RecordedCompaction>>,
+    /// The notes of the earlier session that this one goes on from.
+    pub notes: Option<Arc<str>>,
     /// Sizes of all texts.
     pub counts: Arc<CountedTexts>,
 }

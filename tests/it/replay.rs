@@ -10,7 +10,7 @@ use proctor::model::scripted::{Scripted, When, response};
 use proctor::record::{CellRecord, End};
 use proctor::replay::observe::{CallView, Observer};
 use proctor::replay::{NoClock, PreparedSession, Replayed, replay_observed};
-use proctor::session::{CompactedTo, Message, Recorded, RecordedCompaction, Role};
+use proctor::session::{CompactedTo, Message, Recorded, RecordedCompaction, Resumed, Role};
 use proctor::settings::Table;
 use proctor::step::Step;
 use proctor::strategy::guard::Guards;
@@ -111,6 +111,51 @@ fn a_recorded_compaction_reaches_the_strategy_at_its_call() {
         seen.lock().unwrap()[2],
         ["What was said so far, in short.", "two"]
     );
+}
+
+#[test]
+fn what_a_resumed_session_was_loaded_with_is_no_call_and_no_new_result() {
+    let whole = session(vec![
+        typed("one"),
+        asks("t1", "Read", "a"),
+        answers("t1", &"long ".repeat(200)),
+        said("done"),
+        typed("two"),
+        said("yes"),
+    ]);
+    let resumed = Resumed {
+        at: 4,
+        notes: Some("earlier".into()),
+    };
+    let prepared = prepared(whole.resume(resumed).unwrap());
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    // A write-time stage that would shorten every result.
+    let toml = "[[stage]]\nkind = \"truncate_output\"\nmax_tokens = 10";
+    let table = Table::parse("short", toml).unwrap();
+    let trigger = Trigger::always();
+    let spec = StrategySpec::of("short", table, &trigger).unwrap();
+    let replay = replay_observed(
+        &prepared,
+        cell("short"),
+        Replayed::Strategy(
+            Box::new(spec.build().unwrap()),
+            Window::new(Tokens(200_000)),
+        ),
+        &models(Scripted::new()),
+        &NoClock,
+        vec![Box::new(Texts(seen.clone()))],
+    );
+    let record = replay.record;
+    assert_eq!((record.planned_calls, record.reached_calls), (1, 1));
+    assert_eq!(record.compactions, []);
+    let sent = seen.lock().unwrap();
+    assert_eq!(sent.len(), 1);
+    assert_eq!(sent[0].len(), 5);
+    assert_eq!(sent[0][2], "long ".repeat(200));
+    let beyond = Resumed { at: 7, notes: None };
+    let session = session(vec![typed("one"), said("yes")]);
+    let error = session.resume(beyond).unwrap_err().to_string();
+    assert!(error.contains("7 messages, and has 2"), "{error}");
 }
 
 /// Keeps what was sent, as texts.

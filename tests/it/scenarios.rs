@@ -36,7 +36,7 @@ impl Row {
 
     fn mean(&self, of: impl Fn(&CellSummary) -> Option<f64>) -> f64 {
         let values: Vec<f64> = self.cells.iter().filter_map(of).collect();
-        100.0 * values.iter().sum::<f64>() / values.len().max(1) as f64
+        (100.0 * values.iter().sum::<f64>() + 0.0) / values.len().max(1) as f64
     }
 
     fn attempts(&self) -> usize {
@@ -207,6 +207,23 @@ fn a_reactive_strategy_is_refused_where_a_proactive_one_is_not() {
     assert!(reactive.overflows() > proactive.overflows());
     assert!(reactive.savings() < proactive.savings());
     assert!(proactive.attempts() > 0 && reactive.attempts() > 0);
+}
+
+#[test]
+fn a_session_that_begins_over_the_limit_is_dead_unless_something_is_done() {
+    let rows = run("resumed");
+    let [none, proactive, reactive, notes] = &rows[..] else {
+        panic!("four strategies")
+    };
+    let reached = |row: &Row| row.sum(|cell| cell.completion.reached);
+    assert_eq!(reached(none), 0);
+    for row in [proactive, reactive, notes] {
+        assert_eq!(reached(row), row.sum(|cell| cell.completion.planned));
+    }
+    assert_eq!(proactive.overflows(), 0);
+    assert!(reactive.overflows() >= reactive.cells.len());
+    let summaries = |row: &Row| row.sum(|cell| cell.model_calls.compaction.calls);
+    assert!(summaries(notes) < summaries(proactive));
 }
 
 #[test]

@@ -98,7 +98,10 @@ impl Observer for Unseen {
     }
 
     fn called(&mut self, view: &CallView<'_>) {
-        for (at, now) in std::mem::take(&mut self.waiting) {
+        // What a resumed session was loaded with had been shown before.
+        let waiting = self.waiting.split_off(&view.session.loaded());
+        self.waiting.clear();
+        for (at, now) in waiting {
             self.compare(view.session.message(at), now.as_deref());
         }
         let blocking = self.window.lines(WarningFrom::AutoCompact).blocking;

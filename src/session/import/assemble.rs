@@ -269,6 +269,7 @@ impl Assembler {
             tools: self.header.tools,
             context_window: self.header.context_window,
             source: self.source,
+            resumed: None,
         };
         match Session::new(parts) {
             Ok(session) => Ok(Some(session)),

@@ -14,7 +14,7 @@ use crate::session::import::lines::Line;
 use crate::session::import::tool_names::class_of;
 use crate::session::{
     CompactedTo, ContentBlock, Image, JsonText, Message, Opaque, Recorded, RecordedCompaction,
-    Role, SessionParts, Source, Tag, Thinking, ToolClass, ToolResult, ToolSchema, ToolUse,
+    Resumed, Role, SessionParts, Source, Tag, Thinking, ToolClass, ToolResult, ToolSchema, ToolUse,
 };
 use crate::units::{ApiCallId, Timestamp, Tokens, Usage};
 
@@ -40,6 +40,14 @@ struct HeaderIn<'a> {
     model: Option<String>,
     context_window: Option<u64>,
     source: Option<Source>,
+    resumed: Option<ResumedIn>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ResumedIn {
+    at: usize,
+    notes: Option<Arc<str>>,
 }
 
 #[derive(Deserialize)]
@@ -219,6 +227,10 @@ pub(super) fn header(line: &Line<'_>) -> Result<SessionParts, ImportError> {
         source: header.source.unwrap_or_else(|| Source {
             format: "native".to_owned(),
             ..Source::default()
+        }),
+        resumed: header.resumed.map(|resumed| Resumed {
+            at: resumed.at,
+            notes: resumed.notes,
         }),
         ..SessionParts::default()
     })

@@ -100,6 +100,14 @@ fn header() -> Value {
             "model": text("The agent's model."),
             "context_window": count("The model's context window in tokens."),
             "source": {"$ref": "#/$defs/source"},
+            "resumed": object(
+                "Set where the session goes on from an earlier one, whose calls are not made again.",
+                &["at"],
+                json!({
+                    "at": count("So many messages were loaded before the first call."),
+                    "notes": text("The notes that the earlier session left behind."),
+                }),
+            ),
         }),
     )
 }

@@ -35,6 +35,10 @@ pub fn write(session: &Session, out: &mut dyn Write) -> io::Result<()> {
         model: session.model(),
         context_window: session.context_window().map(|tokens| tokens.0),
         source: session.source(),
+        resumed: session.resumed().map(|resumed| ResumedOut {
+            at: resumed.at,
+            notes: resumed.notes.as_deref(),
+        }),
     };
     write_line(out, &header)?;
     let mut compactions = session.compactions().iter().peekable();
@@ -64,6 +68,15 @@ struct HeaderOut<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     context_window: Option<u64>,
     source: &'a Source,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    resumed: Option<ResumedOut<'a>>,
+}
+
+#[derive(Serialize)]
+struct ResumedOut<'a> {
+    at: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    notes: Option<&'a str>,
 }
 
 #[derive(Serialize)]

@@ -210,6 +210,7 @@ impl<'a> Author<'a> {
                 format: "synthetic".to_owned(),
                 ..Source::default()
             },
+            resumed: None,
         })?;
         Ok(Generated {
             session,

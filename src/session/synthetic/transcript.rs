@@ -202,6 +202,7 @@ impl<'a> Transcript<'a> {
                 format: "synthetic".to_owned(),
                 ..Source::default()
             },
+            resumed: None,
         })
     }
 

@@ -146,6 +146,7 @@ impl Stage for SessionMemory {
         context: &Context,
         cx: &'a Situation,
     ) -> Step<'a, Result<Patch, StageError>> {
+        self.take_over(cx);
         self.take_note_of_use(context);
         let Some(notes) = &self.notes else {
             return Step::Done(Ok(Patch::default()));
@@ -186,11 +187,12 @@ impl Stage for SessionMemory {
     fn after_call<'a>(
         &'a mut self,
         context: &Context,
-        _: &'a Situation,
+        cx: &'a Situation,
     ) -> Step<'a, Result<Patch, StageError>> {
+        self.take_over(cx);
         self.take_note_of_use(context);
         let is_due = match self.notes {
-            None => self.appended >= self.init_tokens,
+            None => context.size().tokens >= self.init_tokens,
             Some(_) => self.appended >= self.update_every,
         };
         let entries = context.entries();
@@ -214,6 +216,16 @@ impl Stage for SessionMemory {
 }
 
 impl SessionMemory {
+    /// Notes of the session that this one goes on from: what they cover is not known.
+    fn take_over(&mut self, cx: &Situation) {
+        if self.notes.is_none() {
+            self.notes = cx.notes.clone().map(|text| Notes {
+                text,
+                covers: Covers::Unknown,
+            });
+        }
+    }
+
     /// Once notes have stood in for messages, it is not known any more what they cover: Claude
     /// Code forgets the boundary at each compaction, until the notes are written again.
     fn take_note_of_use(&mut self, context: &Context) {
@@ -476,6 +488,23 @@ mod tests {
         assert_eq!(kept(&trial), [9, 10]);
         let notes = &trial.context.entries()[0];
         assert_eq!(newest_message(notes), Some(8));
+    }
+
+    #[test]
+    fn notes_of_an_earlier_session_are_taken_to_cover_everything() {
+        let knobs = "min_tokens = 250\nmin_text_messages = 1\nupdate_every_tokens = 100";
+        let mut trial = Trial::new(&KIND, knobs);
+        trial.cx.notes = Some("EARLIER".into());
+        trial.append(talk(0..9));
+        // They stand in the next request for notes too.
+        assert!(trial.asked()[0].messages[0].model_text()[0].contains("<notes>\nEARLIER\n"));
+        let mut trial = Trial::new(&KIND, &knobs.replace("= 100", "= 100_000"));
+        trial.cx.notes = Some("EARLIER".into());
+        trial.append(talk(0..9));
+        trial.fire().unwrap();
+        assert!(trial.asked().is_empty());
+        assert_eq!(kept(&trial), [6, 7, 8]);
+        assert!(trial.texts()[0].ends_with("EARLIER"));
     }
 
     #[test]

@@ -118,6 +118,7 @@ impl Trial {
             tool_requests: Vec::new(),
             overflow: None,
             recorded: None,
+            notes: None,
             counts,
         };
         Self {

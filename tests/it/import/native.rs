@@ -5,7 +5,8 @@ use std::sync::Arc;
 use proctor::session::import::{self, ImportError};
 use proctor::session::{
     CompactedTo, ContentBlock, Image, JsonText, Message, Opaque, Recorded, RecordedCompaction,
-    Role, Session, SessionParts, Source, Tag, Thinking, ToolClass, ToolResult, ToolSchema, ToolUse,
+    Resumed, Role, Session, SessionParts, Source, Tag, Thinking, ToolClass, ToolResult, ToolSchema,
+    ToolUse,
 };
 use proctor::units::{ApiCallId, Timestamp, Tokens, Usage};
 use proptest::prelude::*;
@@ -163,9 +164,10 @@ pub(super) fn session() -> impl Strategy<Value = Session> {
         prop::option::of(any::<u64>()),
         prop::collection::vec((words(), json()), 0..2),
         prop::collection::btree_map("\\PC{0,5}", any::<u64>(), 0..3),
+        prop::option::of((any::<u8>(), prop::option::of(words()))),
     );
     (messages, compactions, header).prop_map(|(messages, compactions, header)| {
-        let (system, window, tools, warnings) = header;
+        let (system, window, tools, warnings, resumed) = header;
         let count = messages.len();
         let messages: Vec<Arc<Message>> = messages
             .into_iter()
@@ -214,6 +216,10 @@ pub(super) fn session() -> impl Strategy<Value = Session> {
             messages,
             compactions,
             context_window: window.map(Tokens),
+            resumed: resumed.map(|(at, notes)| Resumed {
+                at: usize::from(at) % (count + 1),
+                notes,
+            }),
             source: Source {
                 format: "made-up".to_owned(),
                 warnings,
@@ -233,6 +239,7 @@ proptest! {
         prop_assert_eq!(read.system(), session.system());
         prop_assert_eq!(read.model(), session.model());
         prop_assert_eq!(read.context_window(), session.context_window());
+        prop_assert_eq!(read.resumed(), session.resumed());
     }
 
     #[test]

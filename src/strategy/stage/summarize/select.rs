@@ -231,10 +231,12 @@ impl Tail {
 
     /// What the window has left beside the fixed parts of a prompt and the summary. In a window
     /// much smaller than the longest summary, most of it would stay empty: a quarter is enough.
+    /// What stands around the summary (its prefix, a boundary) takes a sixteenth of it at most.
     fn room(&self, cx: &Situation) -> Tokens {
         self.beside.map_or(Tokens::ZERO, |summary| {
             let window = cx.window.tokens - cx.window.overflow_reserve;
-            window - cx.fixed.tokens - summary.min(Tokens(window.0 / 4))
+            let summary = summary.min(Tokens(window.0 / 4));
+            window - cx.fixed.tokens - summary - Tokens(summary.0 / 16)
         })
     }
 }
