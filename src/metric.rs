@@ -314,6 +314,17 @@ pub const METRICS: &[Metric] = &[
         source: COUNTER,
     },
     Metric {
+        name: "blocked_agents",
+        label: "blocked agents",
+        unit: Unit::Count,
+        direction: Direction::Lower,
+        doc: "calls that started a sub-agent when the prompt filled 95 % of the effective window, \
+              which Claude Code's collapse would have blocked; the replay goes on",
+        formula: "prompt ≥ 0.95 · effective window, and the response uses a tool of the class \
+                  `agent`",
+        source: COUNTER,
+    },
+    Metric {
         name: "thrash",
         label: "thrash",
         unit: Unit::Count,

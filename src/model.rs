@@ -95,6 +95,11 @@ pub enum Task {
     },
     /// Say whether an answer is right.
     Judge,
+    /// Write what is in the recording: the call was made then, and no model is asked.
+    Recorded {
+        /// What was written.
+        answer: Arc<str>,
+    },
 }
 
 /// The form in which a probe is to be answered.

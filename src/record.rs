@@ -190,6 +190,10 @@ pub struct CellRecord {
     /// line: a product would have refused it; the replay goes on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub blocked_turns: Vec<usize>,
+    /// Calls whose response started a sub-agent when the prompt filled 95 % of the effective window:
+    /// a product that collapses would not have let it start; the replay goes on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub blocked_agents: Vec<usize>,
     /// Tool results the model never saw as they were.
     #[serde(default, skip_serializing_if = "UnseenResults::is_empty")]
     pub unseen: UnseenResults,

@@ -511,6 +511,7 @@ impl<'a> Cell<'a> {
             overflows: self.overflows,
             faults,
             blocked_turns: Vec::new(),
+            blocked_agents: Vec::new(),
             unseen: UnseenResults::default(),
             action_support: ActionSupport::default(),
             probes: Vec::new(),

@@ -191,9 +191,18 @@ pub enum StageError {
     /// The model called a tool instead of writing.
     #[error("the summary is a tool call")]
     ToolCall,
+    /// The model went on with the conversation, or asked a question.
+    #[error("the summary is none: it is a question, or names nothing of what it was to summarise")]
+    NotASummary,
     /// The model declined.
     #[error("the model refused to write a summary")]
     Refused,
+    /// What happened cannot be told from the recording. The cell fails: what follows would be made up.
+    #[error("the product's own compaction is not measurable: {why}")]
+    NotMeasurable {
+        /// Why, in words.
+        why: &'static str,
+    },
     /// What came out frees less than the guard asks for.
     #[error("the context would shrink from {before} to {after} tokens only")]
     NoGain {
@@ -222,6 +231,15 @@ pub enum StageError {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StrategyError {
+    /// A stage would have to do what the recording does not tell.
+    #[error("stage `{stage}`")]
+    NotMeasurable {
+        /// The stage's name in its strategy.
+        stage: Arc<str>,
+        /// What cannot be told.
+        #[source]
+        source: StageError,
+    },
     /// A stage planned a patch that does not fit its context.
     #[error("stage `{stage}` planned an impossible patch")]
     ImpossiblePatch {

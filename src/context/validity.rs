@@ -22,6 +22,7 @@ use crate::session::{ContentBlock, Role, Tag};
 
 mod checker;
 mod rule;
+pub(crate) mod summary;
 #[cfg(test)]
 pub(crate) mod short;
 

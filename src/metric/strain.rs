@@ -30,6 +30,8 @@ pub struct Strain {
     pub blocking_calls: usize,
     /// Messages the user typed at or above the blocking line.
     pub blocked_turns: usize,
+    /// Sub-agents started where 95 % of the effective window were full.
+    pub blocked_agents: usize,
     /// Paid compactions that are the third of three in a row, each less than 4 calls after the
     /// one before.
     pub thrash: usize,
@@ -79,6 +81,7 @@ impl Strain {
             auto_compact_calls: in_zones(&[Zone::AutoCompact]),
             blocking_calls: in_zones(&[Zone::Blocking]),
             blocked_turns: cell.blocked_turns.len(),
+            blocked_agents: cell.blocked_agents.len(),
             thrash: calls
                 .windows(3)
                 .filter(|three| is_near(&three[..2]) && is_near(&three[1..]))
@@ -109,6 +112,7 @@ impl Strain {
             auto_compact_calls: self.auto_compact_calls + other.auto_compact_calls,
             blocking_calls: self.blocking_calls + other.blocking_calls,
             blocked_turns: self.blocked_turns + other.blocked_turns,
+            blocked_agents: self.blocked_agents + other.blocked_agents,
             thrash: self.thrash + other.thrash,
             retriggered: self.retriggered + other.retriggered,
             futile: self.futile + other.futile,
@@ -125,6 +129,7 @@ impl Strain {
             "auto_compact_calls" => self.auto_compact_calls,
             "blocking_calls" => self.blocking_calls,
             "blocked_turns" => self.blocked_turns,
+            "blocked_agents" => self.blocked_agents,
             "thrash" => self.thrash,
             "retriggered" => self.retriggered,
             "futile" => self.futile,

@@ -76,6 +76,7 @@ impl Model for Offline {
                 summary::write(&request.messages, sections, request.max_output)
             }
             Task::Answer { format } => self.reader.answer(&request.messages, *format),
+            Task::Recorded { answer } => answer.to_string(),
         };
         Ok(Response {
             usage: Usage::uncached(

@@ -407,6 +407,7 @@ mod tests {
             overflows: Vec::new(),
             faults: Vec::new(),
             blocked_turns: Vec::new(),
+            blocked_agents: Vec::new(),
             unseen: crate::record::UnseenResults::default(),
             action_support: ActionSupport::default(),
             probes: Vec::new(),

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::faults::{self, Weather};
 use super::{CpuClock, Models};
-use crate::model::{CallFailure, Model, Purpose, Request, Response};
+use crate::model::{CallFailure, Model, Purpose, Request, Response, Stop, Task};
 use crate::record::{FaultEvent, ModelCall};
 use crate::step::{Answer, Caller};
 use crate::tokens::{CountedTexts, Size};
@@ -104,9 +104,15 @@ impl<'a> Meter<'a> {
             Purpose::Probe => self.models.reader.as_deref(),
             Purpose::Judge => self.models.judge.as_deref(),
         };
-        let ask = |request: &Request| match model {
-            Some(model) => model.respond(request),
-            None => Err(CallFailure::Unsupported),
+        let ask = |request: &Request| match (&request.task, model) {
+            (Task::Recorded { answer }, _) => Ok(Response {
+                text: answer.clone(),
+                stop: Stop::End,
+                usage: Usage::default(),
+                model: Arc::from("recorded"),
+            }),
+            (_, Some(model)) => model.respond(request),
+            (_, None) => Err(CallFailure::Unsupported),
         };
         let fault = match request.purpose {
             Purpose::Compaction | Purpose::Background | Purpose::Recovery => self.weather.request(),

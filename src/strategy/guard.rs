@@ -22,6 +22,9 @@ pub struct Guards {
     pub on_empty: OnNoSummary,
     /// What a stage does when the model called a tool instead of writing.
     pub on_tool_call: OnNoSummary,
+    /// What a stage does when the model wrote something else: went on with the conversation, or
+    /// asked a question.
+    pub on_chat: OnNoSummary,
 }
 
 /// What happens to a patch after which the context is still over what made the stage fire.
@@ -47,13 +50,15 @@ pub enum OnSummaryOverflow {
     Halve,
 }
 
-/// What a stage does with an answer that is no summary. The history is never replaced by it.
+/// What a stage does with an answer that is no summary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnNoSummary {
-    /// The attempt fails.
+    /// The attempt fails, and the history stays.
     Keep,
     /// It asks once more.
     Retry,
+    /// It is used all the same, where there is a text: that product does not look.
+    Apply,
 }
 
 /// What happens to a patch that makes the context larger.
@@ -78,6 +83,7 @@ impl Default for Guards {
             summary_overflow_tries: 3,
             on_empty: OnNoSummary::Keep,
             on_tool_call: OnNoSummary::Keep,
+            on_chat: OnNoSummary::Keep,
         }
     }
 }
@@ -126,6 +132,12 @@ impl Guards {
                 None => {}
             }
         }
+        self.on_chat = match reader.choice("on_chat", &["keep", "retry", "apply"])? {
+            Some("retry") => OnNoSummary::Retry,
+            Some("apply") => OnNoSummary::Apply,
+            Some(_) => OnNoSummary::Keep,
+            None => self.on_chat,
+        };
         reader.finish()?;
         Ok(self)
     }

@@ -264,6 +264,13 @@ fn settle(
             return;
         }
         Ok(patch) => patch,
+        Err(source @ StageError::NotMeasurable { .. }) => {
+            state.outcome = Err(StrategyError::NotMeasurable {
+                stage: notes.name.clone(),
+                source,
+            });
+            return;
+        }
         Err(error) => return fail(state, error, notes),
     };
     let change = match state.context.apply(patch.edits, &cx.counts) {

@@ -17,6 +17,7 @@ mod build;
 /// The presets that are compiled in: one file and one line each.
 pub static PRESETS: &[(&str, &str)] = &[
     ("none", include_str!("../../presets/none.toml")),
+    ("recorded", include_str!("../../presets/recorded.toml")),
     (
         "observation-masking",
         include_str!("../../presets/observation-masking.toml"),

@@ -13,6 +13,7 @@ pub mod drop_oldest;
 pub mod extract;
 pub mod normalize;
 pub mod offload_results;
+pub mod recorded;
 pub mod restore;
 pub mod session_memory;
 pub mod snip;
@@ -39,6 +40,7 @@ pub static STAGES: &[StageKind] = &[
     restore::KIND,
     digest::KIND,
     normalize::KIND,
+    recorded::KIND,
 ];
 
 /// The kind of that name.

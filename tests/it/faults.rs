@@ -199,6 +199,10 @@ fn a_summary_that_fails_twice_and_then_succeeds_closes_the_breaker() {
 
 /// Reviews of code: what is said in them has names, so that a summary can be told from a chat.
 fn review(faults: Faults) -> CellRecord {
+    review_by(SUMMARISE, faults)
+}
+
+fn review_by(strategy: &str, faults: Faults) -> CellRecord {
     let counts = Arc::new(CountedTexts::new(Arc::new(CharsPer4)));
     let recipe = Recipe {
         length: Length::Rounds(20),
@@ -208,7 +212,7 @@ fn review(faults: Faults) -> CellRecord {
     let prepared = PreparedSession::new(session.clone(), counts, Vec::new()).unwrap();
     let prepared = prepared.with_faults(Arc::new(faults));
     let before = session.messages().to_vec();
-    let (record, _) = suffer_in(&prepared, SUMMARISE, 200_000);
+    let (record, _) = suffer_in(&prepared, strategy, 200_000);
     assert_eq!(session.messages(), before);
     assert_eq!(record.end, End::Completed);
     record
@@ -230,13 +234,30 @@ fn a_truncated_summary_is_half_of_the_whole_one_and_is_taken() {
     assert_eq!(lost.0, output(&whole) - output(&cut));
 }
 
-/// No guard knows a chat from a summary: the strategy takes it, and the check of the prompt says
-/// what it is. The session itself is as it was.
 #[test]
-fn a_chat_in_place_of_a_summary_is_reported_as_none() {
+fn a_chat_in_place_of_a_summary_fails_and_the_history_stays() {
     let honest = review(Faults::default());
     let call = honest.compactions[0].call;
     let chat = review(strike(Fault::SummaryIsChat, at(&[call], 1)));
+    let failure = &chat.failures[0];
+    assert_eq!(failure.call, call);
+    assert!(
+        failure.error.starts_with("the summary is none"),
+        "{failure:?}"
+    );
+    // It is tried again at the next call, and every attempt is on the bill.
+    assert_eq!(chat.compactions[0].call, call + 1);
+    assert_eq!(chat.model_calls[0].call, call);
+}
+
+/// Where a product does not look, the chat takes the place of the history, and the check of the
+/// prompt says what it is. The session itself is as it was.
+#[test]
+fn a_chat_in_place_of_a_summary_is_reported_as_none() {
+    let careless = SUMMARISE.replace("[overflow]", "guards.on_chat = 'apply'\n[overflow]");
+    let honest = review_by(&careless, Faults::default());
+    let call = honest.compactions[0].call;
+    let chat = review_by(&careless, strike(Fault::SummaryIsChat, at(&[call], 1)));
     let found = |record: &CellRecord| {
         let mut rules = record.violations.iter();
         rules.any(|violation| violation.call == call && violation.rule == "not_a_summary")

@@ -12,7 +12,10 @@ use proctor::replay::observe::validity::Validity;
 use proctor::replay::observe::{CallView, Observer};
 use proctor::replay::{NoClock, PreparedSession, Replayed, replay_observed};
 use proctor::session::import::{self, tool_names::class_of};
-use proctor::session::{ContentBlock, JsonText, Message, Role, Session, Tag, Thinking, ToolUse};
+use proctor::session::{
+    CompactedTo, ContentBlock, JsonText, Message, Recorded, RecordedCompaction, Role, Session, Tag,
+    Thinking, ToolUse,
+};
 use proctor::settings::Table;
 use proctor::step::{Answer, Caller, drive};
 use proctor::strategy::law::Law;
@@ -29,7 +32,7 @@ use serde_json::json;
 
 use crate::shared;
 use crate::support::{
-    cell, models, prepared, said, session, strategy, tool_result, tool_use, typed,
+    cell, models, prepared, said, session, session_with, strategy, tool_result, tool_use, typed,
 };
 
 const WINDOW: u64 = 6_000;
@@ -153,7 +156,29 @@ fn varied_session(seed: u64) -> Session {
         }
     }
     messages.push(said("Everything is done."));
-    session(messages)
+    let compactions = recorded(&messages, &mut below);
+    session_with(messages, compactions)
+}
+
+/// What a careless product left of two thirds of the messages: a note of some length, and the last
+/// few from anywhere on.
+fn recorded(messages: &[Message], below: &mut impl FnMut(u64) -> usize) -> Vec<RecordedCompaction> {
+    let at = messages.len() * 2 / 3;
+    let note = "What was said. ".repeat([1, 4_000][below(2)]);
+    let mut note = Message::text(Role::User, note);
+    if below(2) == 0 {
+        note = note.with_tags([Tag::CompactSummary]);
+    }
+    let kept = at.saturating_sub(below(4))..at;
+    vec![RecordedCompaction {
+        at,
+        trigger: None,
+        pre_tokens: None,
+        after: CompactedTo::Replaced(vec![
+            Recorded::Written(Arc::new(note)),
+            Recorded::Kept(kept),
+        ]),
+    }]
 }
 
 /// The preset as it has something to do in these windows: thresholds that lie above them are lower.

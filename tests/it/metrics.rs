@@ -57,6 +57,7 @@ fn cell(session: &str, strategy: &str) -> CellRecord {
         overflows: Vec::new(),
         faults: Vec::new(),
         blocked_turns: Vec::new(),
+        blocked_agents: Vec::new(),
         unseen: UnseenResults::default(),
         action_support: ActionSupport {
             wanted: vec![2; CALLS],
@@ -923,6 +924,7 @@ fn strain_counts_zones_and_restless_compactions() {
         ..asked(4, Some("rate limited"))
     });
     strained.blocked_turns = vec![4];
+    strained.blocked_agents = vec![4, 6];
     strained.unseen = UnseenResults {
         results: 9,
         altered: 5,
@@ -934,6 +936,7 @@ fn strain_counts_zones_and_restless_compactions() {
         auto_compact_calls: 2,
         blocking_calls: 1,
         blocked_turns: 1,
+        blocked_agents: 2,
         // 1, 3, 6 and 3, 6, 7.
         thrash: 2,
         retriggered: 1,
@@ -948,7 +951,7 @@ fn strain_counts_zones_and_restless_compactions() {
     let listed = METRICS
         .iter()
         .filter(|metric| strain.named(metric.name).is_some());
-    assert_eq!(listed.count(), 10);
+    assert_eq!(listed.count(), 11);
     strained.window = None;
     assert_eq!(Strain::of(&strained).blocking_calls, 0);
 }

@@ -75,6 +75,30 @@ fn a_result_altered_before_its_first_call_is_unseen() {
 }
 
 #[test]
+fn a_sub_agent_started_in_a_full_window_would_have_been_blocked() {
+    let prepared = prepared(session(vec![
+        typed("read"),
+        asks("a", "Task", "a"),
+        answers("a", &"word ".repeat(800)),
+        asks("b", "Task", "b"),
+        answers("b", "done"),
+        said("done"),
+    ]));
+    // About 1,000 tokens stand before the second request.
+    let blocked = |window: u64| {
+        let spec = crate::support::strategy("none");
+        let pipeline = Box::new(spec.build().unwrap());
+        let replayed = Replayed::Strategy(pipeline, Window::new(Tokens(window)));
+        let models = models(Scripted::new());
+        replay(&prepared, cell("none"), replayed, &models, &NoClock)
+            .record
+            .blocked_agents
+    };
+    assert_eq!(blocked(1_050), [1]);
+    assert_eq!(blocked(2_000), Vec::<usize>::new());
+}
+
+#[test]
 fn what_is_typed_at_the_blocking_line_is_a_blocked_turn() {
     let prepared = prepared(session(vec![
         typed("read"),

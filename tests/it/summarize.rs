@@ -383,7 +383,9 @@ type Case = (&'static str, fn(usize) -> Answer, (usize, Option<String>));
 #[test]
 fn a_failed_summary_leaves_the_history_and_is_tried_as_the_guards_say() {
     let lost = "the model call failed: ";
-    let cases: [Case; 12] = [
+    let chat =
+        "the summary is none: it is a question, or names nothing of what it was to summarise";
+    let cases: [Case; 15] = [
         (
             "",
             |_| failed(CallFailure::Server),
@@ -450,6 +452,17 @@ fn a_failed_summary_leaves_the_history_and_is_tried_as_the_guards_say() {
             "guards.on_tool_call = 'retry'",
             |_| stopped("no", Stop::Refusal),
             (1, Some("the model refused to write a summary".to_owned())),
+        ),
+        ("", |_| text("Shall I go on?"), (1, Some(chat.to_owned()))),
+        (
+            "guards.on_chat = 'apply'",
+            |_| text("Shall I go on?"),
+            (1, None),
+        ),
+        (
+            "guards.on_chat = 'retry'",
+            |at| text(["Shall I go on?", "S"][at]),
+            (2, None),
         ),
         // What was cut off is a summary still.
         ("", |_| stopped("S", Stop::Length), (1, None)),

@@ -36,6 +36,7 @@ pub(crate) fn tool_use(id: &str, name: &str, argument: &str) -> ContentBlock {
         "Read" => ToolClass::Read,
         "Bash" => ToolClass::Shell,
         "Edit" => ToolClass::Edit,
+        "Task" => ToolClass::Agent,
         _ => ToolClass::Other,
     };
     let input = JsonText::of(&serde_json::json!({ "argument": argument }));

@@ -383,6 +383,11 @@ fn guards() -> Value {
                 "enum": ["keep", "retry"],
                 "default": "keep",
             },
+            "on_chat": {
+                "description": "what a stage does when the model wrote something else than a summary; `apply` uses it",
+                "enum": ["keep", "retry", "apply"],
+                "default": "keep",
+            },
         }),
         &[],
     )

@@ -1,5 +1,5 @@
 //! What the model never saw: results that were altered before the first call that would have
-//! shown them, and what the user typed when the window was full.
+//! shown them, and what could not have begun when the window was full.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,9 +7,12 @@ use std::sync::Arc;
 use super::{CallView, Observer};
 use crate::context::{Applied, Entry, Origin};
 use crate::record::{CellRecord, UnseenResults};
-use crate::session::{ContentBlock, Message, Tag};
+use crate::session::{ContentBlock, Message, Tag, ToolClass};
 use crate::units::{ContentHash, Tokens};
 use crate::window::{WarningFrom, Window};
+
+/// The share of the effective window from which on Claude Code's collapse starts no sub-agent.
+const AGENTS_BLOCKED_AT: f64 = 0.95;
 
 /// Follows the messages that no call has shown yet.
 #[derive(Debug)]
@@ -23,6 +26,7 @@ pub struct Unseen {
     typed_at: Option<Tokens>,
     found: UnseenResults,
     blocked: Vec<usize>,
+    blocked_agents: Vec<usize>,
 }
 
 impl Unseen {
@@ -35,6 +39,7 @@ impl Unseen {
             typed_at: None,
             found: UnseenResults::default(),
             blocked: Vec::new(),
+            blocked_agents: Vec::new(),
         }
     }
 
@@ -110,10 +115,18 @@ impl Observer for Unseen {
         {
             self.blocked.push(view.call);
         }
+        let prompt = view.fixed.tokens + view.context.size().tokens;
+        let mut uses = view.response.tool_uses();
+        if prompt >= self.window.effective().fraction(AGENTS_BLOCKED_AT)
+            && uses.any(|(_, tool)| tool.class == ToolClass::Agent)
+        {
+            self.blocked_agents.push(view.call);
+        }
     }
 
     fn finish(self: Box<Self>, record: &mut CellRecord) {
         record.unseen = self.found;
         record.blocked_turns = self.blocked;
+        record.blocked_agents = self.blocked_agents;
     }
 }

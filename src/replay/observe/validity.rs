@@ -4,16 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::{CallView, Observer};
-use crate::context::validity::{Checker, Finding, Rule, Subject, is_summary};
+use crate::context::validity::{Checker, Finding, Rule, Subject, is_summary, summary};
 use crate::context::{Applied, Entry, Origin};
 use crate::record::{CellRecord, Violation};
 use crate::session::wire::Provider;
 use crate::session::{ContentBlock, Message, Role, Session, Tag};
 use crate::tokens::Size;
-
-/// Identifiers that the messages behind a summary must hold before it is missed that the summary
-/// names none of them: prose about nothing in particular has fewer.
-const ENOUGH_IDENTIFIERS: usize = 20;
 
 /// Follows the context and the full history side by side.
 ///
@@ -268,64 +264,17 @@ impl Summaries {
     }
 }
 
-/// Whether a text may be a summary of the messages it stands for.
-///
-/// It is none if it is a single question (a heading in brackets, such as `[Compressed]`, apart),
-/// or if it names none of the identifiers in these messages though they hold many. Anything else
-/// passes: whether a text tells the *right* things is what probes are for. A text that a fixed
-/// sentence introduces is not recognised as a question, and an identifier that stands in the
-/// introduction counts.
-fn reads_as_summary(summary: &Entry, session: &Session) -> bool {
-    let texts = summary.message.model_text();
-    if is_question(texts) {
-        return false;
-    }
-    let Origin::Derived(ranges) = &summary.origin else {
-        return true;
+/// Whether the entry may be a summary of the session's messages it stands for.
+fn reads_as_summary(entry: &Entry, session: &Session) -> bool {
+    let ranges = match &entry.origin {
+        Origin::Derived(ranges) => &ranges[..],
+        _ => &[],
     };
-    let named: BTreeSet<&str> = texts.iter().flat_map(|text| identifiers(text)).collect();
-    let mut missed = BTreeSet::new();
-    let source = ranges
+    let messages = ranges
         .iter()
-        .filter_map(|range| session.messages().get(range.clone()))
-        .flatten()
-        .flat_map(|message| message.model_text());
-    for identifier in source.flat_map(|text| identifiers(text)) {
-        if named.contains(identifier) {
-            return true;
-        }
-        if missed.len() < ENOUGH_IDENTIFIERS {
-            missed.insert(identifier);
-        }
-    }
-    missed.len() < ENOUGH_IDENTIFIERS
-}
-
-fn is_question(texts: &[Arc<str>]) -> bool {
-    let mut lines = texts
-        .iter()
-        .flat_map(|text| text.lines())
-        .map(str::trim)
-        .filter(|line| !(line.is_empty() || line.starts_with('[') && line.ends_with(']')));
-    let (Some(line), None) = (lines.next(), lines.next()) else {
-        return false;
-    };
-    line.ends_with('?') && !line.contains(". ")
-}
-
-/// The words that a text shares with another only for a reason: ASCII words of four characters
-/// and more with a digit, `_`, `/`, `.` or a later capital in them.
-fn identifiers(text: &str) -> impl Iterator<Item = &str> {
-    text.split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '/' | '.' | '-')))
-        .map(|word| word.trim_matches(['.', '-', '/']))
-        .filter(|word| {
-            word.len() >= 4
-                && word.bytes().enumerate().any(|(at, byte)| {
-                    byte.is_ascii_digit()
-                        || matches!(byte, b'_' | b'/' | b'.')
-                        || (at > 0 && byte.is_ascii_uppercase())
-                })
-        })
+        .filter_map(|range| session.messages().get(range.clone()));
+    let source = messages.flatten().flat_map(|message| message.model_text());
+    summary::reads_as_summary(entry.message.model_text(), source)
 }
 
 #[cfg(test)]

@@ -65,6 +65,13 @@ const KNOBS: &[Knob] = &[
         doc: "of all skills together; one that does not fit any more is left out",
     },
     Knob {
+        name: "hook_results",
+        kind: KnobKind::Text,
+        default: Default::Text(""),
+        doc: "what hooks report after a compaction: a message behind everything that is put back; \
+              empty for none",
+    },
+    Knob {
         name: "skill_tools",
         kind: KnobKind::Texts,
         default: Default::Empty,
@@ -114,6 +121,7 @@ fn build(knobs: &mut KnobReader<'_>) -> Result<Box<dyn Stage>, SettingError> {
             total: knobs.tokens("skills_total_tokens")?,
         },
         skill_tools,
+        hook_results: knobs.text("hook_results")?,
         asked: BTreeMap::new(),
         known: BTreeMap::new(),
         uses: 0,
@@ -127,6 +135,7 @@ struct Restore {
     todo: Budget,
     skills: Budget,
     skill_tools: Vec<String>,
+    hook_results: String,
     /// Tool uses that nobody has answered yet, and where they are.
     asked: BTreeMap<Arc<str>, (ToolUse, Place)>,
     /// What can be put back, as it was last.
@@ -190,12 +199,26 @@ impl Stage for Restore {
         let mut with = self.restored(&self.files, is_file, &there, cx);
         with.extend(self.restored(&self.todo, is_todo, &there, cx));
         with.extend(self.restored(&self.skills, is_skill, &there, cx));
+        let mut reason = format!("{} things put back", with.len());
+        let is_compacted = |entry: &Entry| matches!(entry.origin, Origin::Derived(_));
+        let is_said = |entry: &Entry| {
+            entry.origin == Origin::Authored && *entry.message.model_text()[0] == *self.hook_results
+        };
+        if !self.hook_results.is_empty()
+            && context.entries().iter().any(is_compacted)
+            && !context.entries().iter().any(is_said)
+        {
+            let message = Message::text(Role::User, self.hook_results.as_str());
+            let message = Arc::new(message.with_tags([Tag::Meta]));
+            with.push(Entry::new(Origin::Authored, message, &cx.counts));
+            reason.push_str(", and what hooks report");
+        }
         if with.is_empty() {
             return Step::Done(Ok(Patch::default()));
         }
         let end = context.entries().len();
         Step::Done(Ok(Patch {
-            reason: format!("{} things put back", with.len()),
+            reason,
             edits: vec![Edit::Replace {
                 entries: end..end,
                 with,
@@ -484,6 +507,19 @@ mod tests {
             &[&cut("c"), b, &cut("a")],
         );
         check(&format!("{each}\ntotal_tokens = 24"), &files, &[b]);
+    }
+
+    #[test]
+    fn what_hooks_report_stands_behind_everything_else() {
+        let file = [read("1", "a", "AAA")];
+        let knobs = "hook_results = 'Remember the style guide.'";
+        check(
+            knobs,
+            &file,
+            &["[Put back: file a]\nAAA", "Remember the style guide."],
+        );
+        let none = format!("{knobs}\nmax_files = 0");
+        check(&none, &file, &["Remember the style guide."]);
     }
 
     #[test]

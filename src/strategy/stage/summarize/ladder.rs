@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::Summarize;
 use super::prompt::{Less, Prompt, has_results};
 use crate::context::Entry;
+use crate::context::validity::summary::reads_as_summary;
 use crate::model::{CallFailure, Request};
 use crate::step::{Answer, Step};
 use crate::strategy::guard::{Guards, OnNoSummary, OnSummaryOverflow};
@@ -80,6 +81,15 @@ impl<'a> Attempt<'a> {
         if summary.trim().is_empty() {
             return Err(StageError::EmptySummary);
         }
+        let read = self
+            .shown
+            .iter()
+            .flat_map(|entry| entry.message.model_text());
+        if self.stage.ladder.guards.on_chat != OnNoSummary::Apply
+            && !reads_as_summary(std::slice::from_ref(&summary), read)
+        {
+            return Err(StageError::NotASummary);
+        }
         Ok(summary)
     }
 
@@ -111,6 +121,7 @@ impl<'a> Attempt<'a> {
             }
             StageError::EmptySummary => guards.on_empty,
             StageError::ToolCall => guards.on_tool_call,
+            StageError::NotASummary => guards.on_chat,
             _ => OnNoSummary::Keep,
         };
         insist == OnNoSummary::Retry && !std::mem::replace(&mut self.insisted, true)

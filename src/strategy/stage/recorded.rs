@@ -1,0 +1,308 @@
+//! What the recorded product did: its own compactions, where they happened, with what they left.
+//!
+//! The recording says what stood in the context afterwards; it is put there, piece by piece. A
+//! summary was written by a model then: that call is billed as the whole prompt in and the
+//! summary out, and no model is asked now.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::context::{Context, Edit, Entry, Origin, Patch};
+use crate::model::{Purpose, Request, Task};
+use crate::session::{CompactedTo, ContentBlock, Message, Recorded, RecordedCompaction, Role, Tag};
+use crate::settings::SettingError;
+use crate::step::Step;
+use crate::strategy::knob::KnobReader;
+use crate::strategy::law::Law;
+use crate::strategy::{Situation, Stage, StageError, StageKind};
+use crate::units::Tokens;
+
+/// `kind = "recorded"`.
+pub const KIND: StageKind = StageKind {
+    name: "recorded",
+    description: "the compactions that the recorded product made, where it made them",
+    knobs: &[],
+    breaks: &[
+        Law::ValidContext,
+        Law::KeepsLastUserMessage,
+        Law::NeverLarger,
+    ],
+    build,
+};
+
+#[expect(clippy::unnecessary_wraps, reason = "as every stage's `build`")]
+fn build(_: &mut KnobReader<'_>) -> Result<Box<dyn Stage>, SettingError> {
+    Ok(Box::new(Replay::default()))
+}
+
+#[derive(Debug, Default)]
+struct Replay {
+    /// The session's messages as they came in: a later compaction may bring them back.
+    seen: BTreeMap<usize, Entry>,
+    /// The compaction that was put in place last.
+    done: Option<Arc<RecordedCompaction>>,
+}
+
+impl Stage for Replay {
+    fn plan<'a>(
+        &'a mut self,
+        context: &Context,
+        cx: &'a Situation,
+    ) -> Step<'a, Result<Patch, StageError>> {
+        let Some(recorded) = &cx.recorded else {
+            return Step::Done(Ok(Patch::default()));
+        };
+        if self
+            .done
+            .as_ref()
+            .is_some_and(|done| Arc::ptr_eq(done, recorded))
+        {
+            return Step::Done(Ok(Patch::default()));
+        }
+        let pieces = match &recorded.after {
+            CompactedTo::Replaced(pieces) => pieces,
+            CompactedTo::Encrypted => {
+                let why = "it is encrypted";
+                return Step::Done(Err(StageError::NotMeasurable { why }));
+            }
+            CompactedTo::Missing => {
+                let why = "the recording does not say what it left";
+                return Step::Done(Err(StageError::NotMeasurable { why }));
+            }
+        };
+        let entries = context.entries();
+        // What a resumed session was loaded with never came in.
+        for entry in entries {
+            if let Origin::Verbatim(at) = entry.origin {
+                self.seen.entry(at).or_insert_with(|| entry.clone());
+            }
+        }
+        let is_later = |entry: &Entry| message_of(entry).is_some_and(|at| at >= recorded.at);
+        let end = entries.iter().position(is_later).unwrap_or(entries.len());
+        let (with, written) = self.pieces(pieces, &entries[..end], cx);
+        self.done = Some(recorded.clone());
+        let patch = Patch {
+            reason: reason(recorded, end, with.len()),
+            edits: vec![Edit::Replace {
+                entries: 0..end,
+                with,
+            }],
+            saved: Vec::new(),
+        };
+        match request(&written, &entries[..end], cx) {
+            None => Step::Done(Ok(patch)),
+            Some(request) => Step::ask(request, move |answer| {
+                Step::Done(answer.map(|_| patch).map_err(StageError::Call))
+            }),
+        }
+    }
+
+    fn on_append(&mut self, entry: &Entry, _: &Situation) -> Result<Patch, StageError> {
+        if let Origin::Verbatim(at) = entry.origin {
+            self.seen.insert(at, entry.clone());
+        }
+        Ok(Patch::default())
+    }
+}
+
+impl Replay {
+    /// What stands in the place of `before`, and the summaries among it.
+    ///
+    /// The first thing the product wrote stands for everything that did not stay; what else it
+    /// wrote stands for nothing.
+    fn pieces<'p>(
+        &self,
+        pieces: &'p [Recorded],
+        before: &[Entry],
+        cx: &Situation,
+    ) -> (Vec<Entry>, Vec<&'p Arc<Message>>) {
+        let stays: BTreeSet<usize> = pieces
+            .iter()
+            .flat_map(|piece| match piece {
+                Recorded::Kept(range) => range.clone(),
+                Recorded::Edited { message, .. } => *message..*message + 1,
+                Recorded::Written(_) => 0..0,
+            })
+            .collect();
+        let gone = before
+            .iter()
+            .filter(|entry| message_of(entry).is_none_or(|at| !stays.contains(&at)));
+        let mut origin = Some(Origin::derived_from(gone));
+        let (mut with, mut written): (Vec<Entry>, Vec<_>) = (Vec::new(), Vec::new());
+        for piece in pieces {
+            match piece {
+                Recorded::Kept(range) => {
+                    with.extend(range.clone().filter_map(|at| self.seen.get(&at).cloned()));
+                }
+                // Blocks of one message that were edited one by one are one entry.
+                Recorded::Edited {
+                    message,
+                    block,
+                    text,
+                } => match with.last_mut() {
+                    Some(last) if message_of(last) == Some(*message) => {
+                        *last = last.with_block_text(*block, text, &cx.counts);
+                    }
+                    _ => {
+                        let entry = self.seen.get(message);
+                        with.extend(
+                            entry.map(|entry| entry.with_block_text(*block, text, &cx.counts)),
+                        );
+                    }
+                },
+                Recorded::Written(message) => {
+                    let origin = origin.take().unwrap_or(Origin::Authored);
+                    with.push(Entry::new(origin, message.clone(), &cx.counts));
+                    if message.has_tag(Tag::CompactSummary) {
+                        written.push(message);
+                    }
+                }
+            }
+        }
+        (with, written)
+    }
+}
+
+/// The message of the session that the entry shows.
+fn message_of(entry: &Entry) -> Option<usize> {
+    match &entry.origin {
+        Origin::Verbatim(at) | Origin::Edited { message: at, .. } | Origin::Restored(at) => {
+            Some(*at)
+        }
+        Origin::Derived(_) | Origin::Authored => None,
+    }
+}
+
+fn reason(recorded: &RecordedCompaction, messages: usize, left: usize) -> String {
+    let trigger = recorded.trigger.as_deref();
+    let trigger: String = trigger
+        .unwrap_or("recorded")
+        .chars()
+        .filter(|c| !c.is_control())
+        .take(40)
+        .collect();
+    format!("{trigger}: {left} messages in place of {messages}")
+}
+
+/// The call by which the product got its summary, if it wrote one.
+fn request(summaries: &[&Arc<Message>], before: &[Entry], cx: &Situation) -> Option<Request> {
+    if summaries.is_empty() {
+        return None;
+    }
+    let texts = summaries.iter().flat_map(|message| message.content());
+    let texts: Vec<&str> = texts
+        .filter_map(|block| match block {
+            ContentBlock::Text(text) => Some(&**text),
+            _ => None,
+        })
+        .collect();
+    let mut messages: Vec<Arc<Message>> =
+        before.iter().map(|entry| entry.message.clone()).collect();
+    messages.push(Arc::new(Message::text(
+        Role::User,
+        "Summarise the conversation.",
+    )));
+    Some(Request {
+        purpose: Purpose::Compaction,
+        task: Task::Recorded {
+            answer: texts.join("\n").into(),
+        },
+        system: cx.system.clone(),
+        tools: cx.tools.clone(),
+        messages,
+        max_output: Tokens(u64::MAX),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::strategy::stage::trial::{Trial, answers, asks, said, typed};
+
+    fn summary(text: &str) -> Recorded {
+        let message = Message::text(Role::User, text).with_tags([Tag::CompactSummary]);
+        Recorded::Written(Arc::new(message))
+    }
+
+    fn due(trial: &mut Trial, at: usize, after: CompactedTo) {
+        trial.cx.recorded = Some(Arc::new(RecordedCompaction {
+            at,
+            trigger: Some("auto".into()),
+            pre_tokens: None,
+            after,
+        }));
+    }
+
+    fn at_work() -> Trial {
+        let mut trial = Trial::new(&KIND, "");
+        trial.append([typed("zero"), asks(&[("a", "Read", "{}")])]);
+        trial.append([answers(&[("a", "a long result")]), said("three")]);
+        trial.append([typed("four")]);
+        trial
+    }
+
+    #[test]
+    fn what_the_product_left_stands_in_the_context() {
+        let mut trial = at_work();
+        let note = Recorded::Written(Arc::new(Message::text(Role::User, "a note")));
+        let after = vec![summary("SUM"), note, Recorded::Kept(3..4)];
+        due(&mut trial, 4, CompactedTo::Replaced(after));
+        let reason = trial.fire().unwrap().unwrap();
+        assert_eq!(reason, "auto: 3 messages in place of 4");
+        assert_eq!(trial.texts(), ["SUM", "a note", "three", "four"]);
+        let origins: Vec<_> = trial.context.entries().iter().map(|e| &e.origin).collect();
+        let gone = std::iter::once(0..3).collect();
+        assert_eq!(origins[0], &Origin::Derived(gone));
+        assert_eq!(origins[1], &Origin::Authored);
+        assert_eq!(origins[2..], [&Origin::Verbatim(3), &Origin::Verbatim(4)]);
+        // A later one brings back what the first took away.
+        due(
+            &mut trial,
+            5,
+            CompactedTo::Replaced(vec![Recorded::Kept(0..5)]),
+        );
+        trial.fire().unwrap();
+        assert_eq!(trial.texts()[0], "zero");
+        assert_eq!(trial.context.entries().len(), 5);
+    }
+
+    #[test]
+    fn pruned_results_are_edited_and_cost_no_call() {
+        let mut trial = at_work();
+        let cleared = Recorded::Edited {
+            message: 2,
+            block: 0,
+            text: "[cleared]".into(),
+        };
+        let after = vec![Recorded::Kept(0..2), cleared, Recorded::Kept(3..5)];
+        due(&mut trial, 5, CompactedTo::Replaced(after));
+        trial.fire().unwrap();
+        assert_eq!(trial.texts()[2], "[cleared]");
+        assert!(trial.asked().is_empty());
+    }
+
+    #[test]
+    fn the_call_that_wrote_the_summary_is_on_the_bill() {
+        let mut trial = at_work();
+        due(&mut trial, 4, CompactedTo::Replaced(vec![summary("SUM")]));
+        trial.fire().unwrap();
+        let [request] = trial.asked() else {
+            panic!("one request")
+        };
+        assert_eq!(request.messages.len(), 5);
+        let answer = Arc::from("SUM");
+        assert_eq!(request.task, Task::Recorded { answer });
+    }
+
+    #[test]
+    fn what_nobody_can_read_is_not_measurable() {
+        for after in [CompactedTo::Encrypted, CompactedTo::Missing] {
+            let mut trial = at_work();
+            due(&mut trial, 4, after);
+            let error = trial.fire().unwrap_err();
+            assert!(matches!(error, StageError::NotMeasurable { .. }), "{error}");
+        }
+        let mut trial = at_work();
+        assert_eq!(trial.fire().unwrap(), None);
+    }
+}
