@@ -24,8 +24,8 @@ use crate::units::Tokens;
                         cannot be read is told on standard error, and the others go on."
 )]
 pub(super) struct Args {
-    /// Recordings, and folders of them
-    #[arg(required = true, value_name = "FILE")]
+    /// Recordings (files, or folders that are one), and folders of them
+    #[arg(required = true, value_name = "PATH")]
     files: Vec<PathBuf>,
     /// Folder the sessions are written to
     #[arg(short, long, value_name = "DIR", default_value = ".")]
@@ -56,7 +56,7 @@ enum To {
     Openai,
 }
 
-/// A file to read, and whether it was named or found in a folder.
+/// A session to read, a file or a folder, and whether it was named or found in a folder.
 struct Input {
     path: PathBuf,
     is_named: bool,
@@ -109,12 +109,12 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     Ok(worst)
 }
 
-/// The files, and those in the folders, in the order of their paths. Links are not followed into
-/// folders, and what is hidden stays so.
+/// The files, and those in the folders, in the order of their paths. A folder that is a session is
+/// read as one. Links are not followed into folders, and what is hidden stays so.
 fn inputs(paths: &[PathBuf]) -> Vec<anyhow::Result<Input>> {
     let mut inputs = Vec::new();
     for path in paths {
-        if path.is_dir() {
+        if path.is_dir() && !import::is_session_folder(path) {
             walk(path, &mut inputs);
         } else {
             let path = path.clone();
@@ -143,8 +143,12 @@ fn walk(folder: &Path, inputs: &mut Vec<anyhow::Result<Input>>) {
         let is_named = false;
         match entry.file_type() {
             _ if is_hidden => {}
-            Ok(kind) if kind.is_dir() => walk(&path, inputs),
-            Ok(_) if path.is_file() => inputs.push(Ok(Input { path, is_named })),
+            Ok(kind) if kind.is_dir() && !import::is_session_folder(&path) => {
+                walk(&path, inputs);
+            }
+            Ok(kind) if kind.is_dir() || path.is_file() => {
+                inputs.push(Ok(Input { path, is_named }));
+            }
             Ok(_) | Err(_) => {}
         }
     }

@@ -1,8 +1,9 @@
 //! Reads sessions of many products: detection, and the rules every importer shares.
 //!
 //! An [`Importer`] turns one file of one format into [`Session`]s. [`load`] finds the importer by
-//! the file's first bytes. What the importers share lies below: `lines` reads recordings line by
-//! line and `documents` as whole JSON values, `conversations` finds the conversations in API logs
+//! the file's first bytes, or by the names in a [`Folder`] where a product keeps a session in many
+//! files. What the importers share lies below: `lines` reads recordings line by line and
+//! `documents` as whole JSON values, `conversations` finds the conversations in API logs
 //! and `sketch` tells whose they are, `assemble` makes messages out of records, [`tool_names`]
 //! knows what a tool does by its name.
 //!
@@ -30,6 +31,7 @@ mod claude_code;
 mod codex;
 mod conversations;
 mod documents;
+mod folders;
 mod gemini_cli;
 pub(super) mod lines;
 mod openai_chat;
@@ -37,6 +39,8 @@ mod pi;
 mod sketch;
 mod swe_agent;
 pub mod tool_names;
+
+pub use folders::Folder;
 
 /// Reads one format. A new format is one file here and one line in [`IMPORTERS`].
 pub trait Importer: Sync {
@@ -50,6 +54,18 @@ pub trait Importer: Sync {
     ///
     /// `path` names the file in errors and gives the session ids their stem; it is never opened.
     fn import(&self, path: &Path, input: &mut dyn BufRead) -> Result<Vec<Session>, ImportError>;
+
+    /// Whether a folder is a session of this format; most formats keep a session in one file.
+    fn detect_folder(&self, _folder: &Folder) -> bool {
+        false
+    }
+
+    /// Reads all sessions of a folder that is one.
+    fn import_folder(&self, folder: &Folder) -> Result<Vec<Session>, ImportError> {
+        Err(ImportError::Directory {
+            path: folder.path().to_owned(),
+        })
+    }
 }
 
 /// All formats, in the order in which they are tried.
@@ -75,8 +91,27 @@ pub fn importer(format: &str) -> Option<&'static dyn Importer> {
         .find(|importer| importer.format() == format)
 }
 
-/// Reads all sessions of the file at `path`, whatever its format.
+/// Whether the folder at `path` is a session, rather than a folder of some.
+pub fn is_session_folder(path: &Path) -> bool {
+    Folder::open(path).is_ok_and(|folder| importer_of_folder(&folder).is_some())
+}
+
+fn importer_of_folder(folder: &Folder) -> Option<&'static dyn Importer> {
+    let mut importers = IMPORTERS.iter().copied();
+    importers.find(|importer| importer.detect_folder(folder))
+}
+
+/// Reads all sessions of the file at `path`, or of a folder that is one, whatever its format.
 pub fn load(path: &Path) -> Result<Vec<Session>, ImportError> {
+    if path.is_dir() {
+        let folder = Folder::open(path)?;
+        let Some(importer) = importer_of_folder(&folder) else {
+            return Err(ImportError::Directory {
+                path: path.to_owned(),
+            });
+        };
+        return importer.import_folder(&folder);
+    }
     let (head, mut input) = open(path)?;
     let Some(importer) = IMPORTERS.iter().find(|importer| importer.detect(&head)) else {
         return Err(unknown_format(path, &head));
@@ -84,8 +119,12 @@ pub fn load(path: &Path) -> Result<Vec<Session>, ImportError> {
     importer.import(path, &mut input)
 }
 
-/// Reads all sessions of the file at `path`, which the user says is of the importer's format.
+/// Reads all sessions of the file or folder at `path`, which the user says is of the importer's
+/// format.
 pub fn load_as(path: &Path, importer: &dyn Importer) -> Result<Vec<Session>, ImportError> {
+    if path.is_dir() {
+        return importer.import_folder(&Folder::open(path)?);
+    }
     let (_, mut input) = open(path)?;
     importer.import(path, &mut input)
 }
@@ -148,7 +187,7 @@ pub enum ImportError {
         path: PathBuf,
     },
     /// The path names a folder.
-    #[error("`{}` is a folder, not a session file", path.display())]
+    #[error("`{}` is a folder, not a session", path.display())]
     Directory {
         /// The folder.
         path: PathBuf,

@@ -546,7 +546,7 @@ fn says_what_a_file_is_if_it_is_no_session() {
         assert!(error.hint().is_some(), "{shown}");
     };
     check("missing.jsonl", None, "there is no file `F`");
-    check("", None, "`F` is a folder, not a session file");
+    check("", None, "`F` is a folder, not a session");
     check("empty.jsonl", Some(b""), "`F` is empty");
     check("blank.jsonl", Some(b"\xef\xbb\xbf \n\n"), "`F` is empty");
     check("a.txt", Some(b"hello"), "`F` is not JSON");
