@@ -22,6 +22,7 @@ use claude_code::ClaudeCode;
 use codex::Codex;
 use gemini_cli::GeminiCli;
 use openai_chat::OpenAiChat;
+use openhands::OpenHands;
 use pi::Pi;
 use swe_agent::SweAgent;
 
@@ -29,12 +30,14 @@ mod anthropic;
 mod assemble;
 mod claude_code;
 mod codex;
+mod content;
 mod conversations;
 mod documents;
 mod folders;
 mod gemini_cli;
 pub(super) mod lines;
 mod openai_chat;
+mod openhands;
 mod pi;
 mod sketch;
 mod swe_agent;
@@ -75,6 +78,7 @@ pub static IMPORTERS: &[&dyn Importer] = &[
     &Codex,
     &Pi,
     &SweAgent,
+    &OpenHands,
     &GeminiCli,
     &Anthropic,
     &OpenAiChat,

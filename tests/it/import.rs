@@ -22,6 +22,7 @@ mod chat;
 mod codex;
 mod exported;
 mod native;
+mod openhands;
 mod records;
 mod schema;
 

@@ -21,13 +21,23 @@ use crate::session::{ContentBlock, JsonText, Opaque, Session, Source, Tag, ToolS
 use crate::units::{Timestamp, Tokens};
 
 /// The keys of a JSON object with their values as written; of duplicate keys, the last one.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Object<'a>(BTreeMap<Cow<'a, str>, &'a RawValue>);
 
 impl<'a> Object<'a> {
     /// Reads an object; none if the value is something else.
     pub(super) fn read(raw: &'a RawValue) -> Option<Self> {
         serde_json::from_str(raw.get()).ok().map(Self)
+    }
+
+    /// Whether there is such a key; `null` counts as absent.
+    pub(super) fn has(&self, key: &str) -> bool {
+        self.0.get(key).is_some_and(|raw| raw.get() != "null")
+    }
+
+    /// What is left, in the order of the keys.
+    pub(super) fn into_entries(self) -> impl Iterator<Item = (Cow<'a, str>, &'a RawValue)> {
+        self.0.into_iter()
     }
 
     /// Takes the value of a key out; `null` counts as absent.

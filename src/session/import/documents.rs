@@ -14,7 +14,7 @@ use super::ImportError;
 use super::lines::{Line, MAX_NESTING, mend_surrogates, nesting, session_id, strip_bom};
 
 /// The largest file that is read as a whole.
-const MAX_FILE: u64 = 1 << 30;
+pub(super) const MAX_FILE: u64 = 1 << 30;
 
 /// A file of JSON values, mended.
 pub(super) struct Documents<'a> {
@@ -22,6 +22,8 @@ pub(super) struct Documents<'a> {
     text: String,
     /// File stem and 6 hex digits of the content.
     pub(super) id: String,
+    /// Bytes in the file.
+    pub(super) length: u64,
     /// What was mended, in words, with counts.
     pub(super) warnings: BTreeMap<String, u64>,
 }
@@ -29,16 +31,26 @@ pub(super) struct Documents<'a> {
 impl<'a> Documents<'a> {
     /// Reads all of `input`, which `path` names in errors.
     pub(super) fn read(path: &'a Path, input: &mut dyn BufRead) -> Result<Self, ImportError> {
+        Self::read_up_to(MAX_FILE, path, input)
+    }
+
+    /// Reads all of `input`, which may be `limit` bytes long.
+    pub(super) fn read_up_to(
+        limit: u64,
+        path: &'a Path,
+        input: &mut dyn BufRead,
+    ) -> Result<Self, ImportError> {
         let mut bytes = Vec::new();
-        let read = input.take(MAX_FILE + 1).read_to_end(&mut bytes);
+        let read = input.take(limit.saturating_add(1)).read_to_end(&mut bytes);
         read.map_err(|source| ImportError::Io {
             path: path.to_owned(),
             source,
         })?;
-        if bytes.len() as u64 > MAX_FILE {
+        let length = bytes.len() as u64;
+        if length > limit {
             return Err(ImportError::TooLarge {
                 path: path.to_owned(),
-                limit: MAX_FILE,
+                limit,
             });
         }
         let mut hasher = Sha256::new();
@@ -63,6 +75,7 @@ impl<'a> Documents<'a> {
             path,
             text,
             id,
+            length,
             warnings,
         })
     }

@@ -3,9 +3,14 @@
 //! A [`Folder`] is told by the names of what stands in it. Its files are read by those names only,
 //! never by a path that a recording holds, and links to other folders are not followed.
 
+use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
+use sha2::{Digest, Sha256};
+
 use super::ImportError;
+use super::documents::{Documents, MAX_FILE};
+use super::lines::session_id;
 
 /// What stands in a folder.
 #[derive(Debug, Clone)]
@@ -59,5 +64,38 @@ impl Folder {
         let path = self.child(name);
         let is_folder = self.has(name) && path.symlink_metadata().is_ok_and(|it| it.is_dir());
         is_folder.then(|| Self::open(&path).ok())?
+    }
+}
+
+/// Reads the files of one session, which together may be as large as a file that is read whole.
+pub(super) struct SessionFiles {
+    hasher: Sha256,
+    left: u64,
+}
+
+impl SessionFiles {
+    /// No file is read yet.
+    pub(super) fn new() -> Self {
+        Self {
+            hasher: Sha256::new(),
+            left: MAX_FILE,
+        }
+    }
+
+    /// Reads one file.
+    pub(super) fn read<'p>(&mut self, path: &'p Path) -> Result<Documents<'p>, ImportError> {
+        let file = std::fs::File::open(path).map_err(|source| ImportError::Io {
+            path: path.to_owned(),
+            source,
+        })?;
+        let documents = Documents::read_up_to(self.left, path, &mut BufReader::new(file))?;
+        self.left = self.left.saturating_sub(documents.length);
+        self.hasher.update(documents.id.as_bytes());
+        Ok(documents)
+    }
+
+    /// The folder's name and 6 hex digits of all that was read: the id of the session.
+    pub(super) fn session_id(self, folder: &Folder) -> String {
+        session_id(&folder.path, self.hasher)
     }
 }

@@ -24,7 +24,7 @@ use crate::session::{ContentBlock, Session, Tag, ToolResult};
 use crate::units::{ApiCallId, Timestamp};
 use parts::{Unnamed, content, reasoning, refusal, tool_uses, usage};
 
-mod parts;
+pub(super) mod parts;
 
 /// Reads conversations in the shape of the chat completions API.
 #[derive(Debug, Clone, Copy)]

@@ -218,7 +218,7 @@ fn is_message(object: &Map<String, Value>) -> bool {
 }
 
 /// The JSON values that the bytes hold; one that was cut is closed.
-fn values(head: &[u8]) -> Vec<Value> {
+pub(super) fn values(head: &[u8]) -> Vec<Value> {
     let text = String::from_utf8_lossy(super::lines::strip_bom(head));
     let closed = close(&text).unwrap_or_default();
     serde_json::Deserializer::from_str(&closed)

@@ -298,6 +298,7 @@ fn shared_recordings_are_claimed_by_no_foreign_importer() {
             "codex" => &["codex"],
             "gemini-cli" => &["gemini-cli"],
             "pi" => &["pi"],
+            "openhands" => &["openhands"],
             "swe-agent" => &["swe-agent"],
             _ => &[],
         };

@@ -18,7 +18,10 @@ use crate::units::{Tokens, Usage};
 const KNOWN_OPAQUE: &[&str] = &["refusal", "input_audio", "file"];
 
 /// The blocks of a message's `content`: a string, a list of parts, or nothing.
-pub(super) fn content(raw: Option<&RawValue>, assembler: &mut Assembler) -> Vec<ContentBlock> {
+pub(in crate::session::import) fn content(
+    raw: Option<&RawValue>,
+    assembler: &mut Assembler,
+) -> Vec<ContentBlock> {
     let Some(raw) = raw else {
         return Vec::new();
     };
@@ -74,9 +77,15 @@ fn unknown(kind: &str, raw: &RawValue, assembler: &mut Assembler) -> ContentBloc
 }
 
 /// What the model thought, where a provider shows it: blocks with signatures, or a text.
-pub(super) fn reasoning(object: &mut Object<'_>, assembler: &mut Assembler) -> Vec<ContentBlock> {
+pub(in crate::session::import) fn reasoning(
+    object: &mut Object<'_>,
+    assembler: &mut Assembler,
+) -> Vec<ContentBlock> {
     let text = object.take_text("reasoning_content");
-    if let Some(raw) = object.take("thinking_blocks") {
+    if let Some(raw) = object
+        .take("thinking_blocks")
+        .filter(|raw| raw.get() != "[]")
+    {
         // The text repeats the blocks.
         let unknown = &mut assembler.source.unknown;
         return blocks::blocks(Some(raw), Speaker::Assistant, &mut |what| {
@@ -178,7 +187,11 @@ fn tool_use(
     })
 }
 
-fn arguments(function: &mut Object<'_>, assembler: &mut Assembler) -> JsonText {
+/// The arguments of a call: JSON in a string, or as it stands.
+pub(in crate::session::import) fn arguments(
+    function: &mut Object<'_>,
+    assembler: &mut Assembler,
+) -> JsonText {
     if let Some(text) = function.take_text("arguments") {
         return JsonText::parse(&text).unwrap_or_else(|_| {
             assembler.warn("tool arguments are no JSON; they are kept as a string");
@@ -195,7 +208,10 @@ fn arguments(function: &mut Object<'_>, assembler: &mut Assembler) -> JsonText {
 }
 
 /// The counters of a call. The prompt's includes what was read from and written to the cache.
-pub(super) fn usage(raw: &RawValue, assembler: &mut Assembler) -> Option<Usage> {
+pub(in crate::session::import) fn usage(
+    raw: &RawValue,
+    assembler: &mut Assembler,
+) -> Option<Usage> {
     let value: Value = serde_json::from_str(raw.get()).ok()?;
     if !value.is_object() {
         return None;
