@@ -1,0 +1,79 @@
+//! mini-swe-agent keeps one run per file, a `.traj.json`: an object with `info` and `messages`, or,
+//! in the oldest version, the messages alone.
+//!
+//! Messages have the shape of chat messages, with what the agent noted beside them (`extra`: the
+//! API's answer, its time and cost); where the agent spoke to the responses API, they are its items
+//! and whole responses. Only the task is typed. Where the agent was given no tools, actions stand
+//! in the model's text, and what came of them in messages of the user's role: they are kept as they
+//! are.
+
+use std::io::BufRead;
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::conversations::{self, Object, Shape};
+use super::openai_chat::{self, Dialect};
+use super::sketch;
+use super::{ImportError, Importer};
+use crate::session::Session;
+
+/// Reads trajectories of mini-swe-agent.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct MiniSweAgent;
+
+const FORMAT: &str = "mini-swe-agent";
+
+const SHAPE: Shape = Shape::of_messages(FORMAT, "messages");
+
+/// How the oldest version tells what came of a command.
+const OBSERVED: &str = "<returncode>";
+
+impl Importer for MiniSweAgent {
+    fn format(&self) -> &'static str {
+        FORMAT
+    }
+
+    fn detect(&self, head: &[u8]) -> bool {
+        let values = sketch::values(head);
+        let is_told = |message: &Value| {
+            let content = message.get("content").and_then(Value::as_str);
+            content.is_some_and(|text| text.trim_start().starts_with(OBSERVED))
+        };
+        match values.first() {
+            Some(Value::Array(messages)) => messages.iter().any(is_told),
+            Some(run @ Value::Object(_)) => {
+                let has = |at: &str| run.pointer(at).is_some();
+                let names_itself = run
+                    .get("trajectory_format")
+                    .and_then(Value::as_str)
+                    .is_some_and(|format| format.starts_with(FORMAT));
+                let is_info = ["/info/mini_version", "/info/model_stats", "/info/config"]
+                    .iter()
+                    .any(|at| has(at));
+                names_itself
+                    || is_info && !has("/trajectory") && !has("/history")
+                    || has("/messages/0/extra")
+                    || has("/messages/1/extra")
+            }
+            _ => false,
+        }
+    }
+
+    fn import(&self, path: &Path, input: &mut dyn BufRead) -> Result<Vec<Session>, ImportError> {
+        conversations::sessions(SHAPE, path, input, |mut conversation, assembler| {
+            let info = conversation.around.take_object("info");
+            if info.is_some() {
+                assembler.skip("info");
+            }
+            let config = info.and_then(|mut info| info.take_object("config"));
+            let model = config.and_then(|mut config| config.take_object("model"));
+            let name = model.and_then(|mut model: Object<'_>| model.take_text("model_name"));
+            conversation.around.take("trajectory_format");
+            openai_chat::read(conversation, Dialect::MiniSweAgent, assembler);
+            if let Some(name) = name {
+                assembler.header.model = Some(name.to_string());
+            }
+        })
+    }
+}

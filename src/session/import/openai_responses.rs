@@ -1,0 +1,289 @@
+//! OpenAI's responses API: requests, responses, logs of both, and bare lists of items.
+//!
+//! Rules of this format, beside those every importer shares:
+//! - The prompt is `instructions` and leading messages of the system's or the developer's role.
+//! - Items of an input name no call. What the model says belongs to one call until a tool or the
+//!   user has spoken; the items of a response's output are one call.
+//! - A compaction item stands for what was compacted before it, and only the provider can read it.
+//! - `input_tokens` includes what was read from the cache, and is split.
+//! - A response that follows another (`previous_response_id`) continues its conversation.
+
+use std::io::BufRead;
+use std::path::Path;
+use std::sync::Arc;
+
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::assemble::{Assembler, AssistantRecord, UserRecord};
+use super::content;
+use super::conversations::{self, Conversation, Object, Shape, speaker_of, system_text};
+use super::sketch;
+use super::{ImportError, Importer};
+use crate::session::{CompactedTo, ContentBlock, RecordedCompaction, Session, Tag};
+use crate::units::{ApiCallId, Timestamp, Tokens, Usage};
+use items::{Item, is_encrypted, item};
+
+pub(super) mod items;
+
+/// Reads conversations in the shape of the responses API.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct OpenAiResponses;
+
+const FORMAT: &str = "openai-responses";
+
+const SHAPE: Shape = Shape {
+    format: FORMAT,
+    key: "input",
+    of_message: "type",
+    answer: Some("output"),
+};
+
+impl Importer for OpenAiResponses {
+    fn format(&self) -> &'static str {
+        FORMAT
+    }
+
+    fn detect(&self, head: &[u8]) -> bool {
+        match sketch::values(head).first() {
+            Some(Value::Array(items)) => items
+                .first()
+                .is_some_and(|first| is_item(first) || is_conversation(first)),
+            Some(value) => is_item(value) || is_conversation(value),
+            None => false,
+        }
+    }
+
+    fn import(&self, path: &Path, input: &mut dyn BufRead) -> Result<Vec<Session>, ImportError> {
+        conversations::sessions(SHAPE, path, input, |conversation, assembler| {
+            let mut reading = Reading::new(assembler);
+            reading.conversation(conversation);
+        })
+    }
+}
+
+/// Whether a value is an item of a type that tells.
+fn is_item(value: &Value) -> bool {
+    let has = |key: &str| value.get(key).is_some();
+    match value.get("type").and_then(Value::as_str) {
+        Some("message") => {
+            let part = value.pointer("/content/0/type").and_then(Value::as_str);
+            has("role") && matches!(part, Some("input_text" | "output_text" | "input_image"))
+        }
+        Some("function_call" | "function_call_output" | "custom_tool_call") => has("call_id"),
+        Some("reasoning") => has("summary"),
+        Some(_) => false,
+        None => {
+            let part = value.pointer("/content/0/type").and_then(Value::as_str);
+            has("role") && matches!(part, Some("input_text" | "output_text" | "input_image"))
+        }
+    }
+}
+
+/// Whether a value is a request, a response, or a log of both.
+fn is_conversation(value: &Value) -> bool {
+    let has = |key: &str| value.get(key).is_some();
+    if has("messages") {
+        return false;
+    }
+    let bodies = ["/request/body", "/request", "/response/body", "/response"];
+    let inner = bodies.iter().find_map(|at| value.pointer(at));
+    if inner.is_some_and(is_conversation) {
+        return true;
+    }
+    let is_response = value.get("object").and_then(Value::as_str) == Some("response");
+    let flat_tool = value.pointer("/tools/0/parameters").is_some();
+    let is_asked = match value.get("input") {
+        Some(Value::String(_)) => has("model"),
+        Some(Value::Array(items)) => {
+            let is_one = |item: &Value| is_item(item) || item.get("role").is_some();
+            items.first().is_some_and(is_one) || has("instructions")
+        }
+        _ => has("instructions") && has("model"),
+    };
+    is_response || is_asked || flat_tool && has("model")
+}
+
+/// Reads the items of one conversation.
+pub(super) struct Reading<'r> {
+    assembler: &'r mut Assembler,
+    /// Calls so far, and whether the model may still add to the last one.
+    calls: u64,
+    is_open: bool,
+    system: Vec<ContentBlock>,
+}
+
+/// What is known of the call that an item came from.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Call {
+    pub(super) id: Option<ApiCallId>,
+    pub(super) model: Option<Arc<str>>,
+    pub(super) usage: Option<Usage>,
+    pub(super) time: Option<Timestamp>,
+}
+
+impl<'r> Reading<'r> {
+    /// Nothing is read yet.
+    pub(super) fn new(assembler: &'r mut Assembler) -> Self {
+        Self {
+            assembler,
+            calls: 0,
+            is_open: false,
+            system: Vec::new(),
+        }
+    }
+
+    fn conversation(&mut self, conversation: Conversation<'_>) {
+        let Conversation {
+            mut around,
+            messages,
+        } = conversation;
+        around.header(self.assembler);
+        if let Some(raw) = around.take("instructions") {
+            self.prompt(raw);
+        }
+        for raw in messages {
+            self.item(raw, None);
+        }
+        let time = around.take_time("timestamp", self.assembler);
+        around.take("previous_response_id");
+        if let Some(mut response) = around.take_object("response") {
+            self.response(&mut response, time);
+            response.count_left("response key", self.assembler);
+        } else if around.has("output") {
+            self.response(&mut around, time);
+        }
+        let system = std::mem::take(&mut self.system);
+        self.assembler.header.system = system_text(&system, self.assembler);
+        around.count_left("key", self.assembler);
+    }
+
+    /// Instructions: a text, or items.
+    fn prompt(&mut self, raw: &RawValue) {
+        if let Some(text) = content::text(raw) {
+            self.system.push(ContentBlock::Text(text));
+            return;
+        }
+        for raw in serde_json::from_str::<Vec<&RawValue>>(raw.get()).unwrap_or_default() {
+            self.item(raw, None);
+        }
+    }
+
+    /// What the model answered.
+    pub(super) fn response(&mut self, response: &mut Object<'_>, time: Option<Timestamp>) {
+        let created = response.take_time("created_at", self.assembler);
+        self.calls += 1;
+        let own = ApiCallId(format!("call-{}", self.calls).into());
+        let usage = response.take("usage");
+        let call = Call {
+            id: response.take_text("id").map(ApiCallId).or(Some(own)),
+            model: response.take_text("model"),
+            usage: usage.and_then(|raw| self::usage(raw, self.assembler)),
+            time: time.or(created),
+        };
+        for known in ["object", "status"] {
+            response.take(known);
+        }
+        // The response repeats what it was asked with.
+        for repeated in ["tools", "instructions", "previous_response_id"] {
+            response.take(repeated);
+        }
+        for raw in response.take_list("output").unwrap_or_default() {
+            self.item(raw, Some(&call));
+        }
+        self.is_open = false;
+    }
+
+    /// One item: of an output, with its call; or of an input.
+    pub(super) fn item(&mut self, raw: &RawValue, call: Option<&Call>) {
+        if let Some(text) = content::text(raw) {
+            return self.heard(vec![ContentBlock::Text(text)], vec![Tag::TypedUser]);
+        }
+        let mut object = Object::read(raw).unwrap_or_default();
+        let kind = object.take_text("type");
+        let role = object.take_text("role");
+        if kind.as_deref().is_some_and(is_encrypted) {
+            return self.compacted();
+        }
+        let is_first = self.assembler.is_empty() && call.is_none();
+        let is_prompt = matches!(role.as_deref(), Some("system" | "developer"));
+        match item(raw, self.assembler) {
+            Item::Nothing => {}
+            Item::Model(blocks) => self.said(blocks, call),
+            Item::Product(blocks) if is_first && is_prompt => self.system.extend(blocks),
+            Item::Product(blocks) => self.heard(blocks, vec![Tag::Meta]),
+            Item::Other(blocks) => {
+                let tags = speaker_of(&blocks);
+                self.heard(blocks, tags);
+            }
+        }
+    }
+
+    fn said(&mut self, blocks: Vec<ContentBlock>, call: Option<&Call>) {
+        let call = call.cloned().unwrap_or_else(|| {
+            self.calls += u64::from(!self.is_open);
+            self.is_open = true;
+            Call {
+                id: Some(ApiCallId(format!("call-{}", self.calls).into())),
+                ..Call::default()
+            }
+        });
+        let record = AssistantRecord {
+            call: call.id,
+            model: call.model,
+            blocks,
+            usage: call.usage,
+            timestamp: call.time,
+            tags: Vec::new(),
+        };
+        self.assembler.assistant(None, record);
+    }
+
+    fn heard(&mut self, blocks: Vec<ContentBlock>, tags: Vec<Tag>) {
+        self.is_open = false;
+        let record = UserRecord {
+            blocks,
+            timestamp: None,
+            tags,
+        };
+        self.assembler.user(None, record);
+    }
+
+    /// What was before is compacted, in a form that only the provider can read.
+    fn compacted(&mut self) {
+        self.is_open = false;
+        self.assembler.skip("compaction item");
+        let at = self.assembler.flush();
+        self.assembler.compaction(RecordedCompaction {
+            at,
+            trigger: None,
+            pre_tokens: None,
+            after: CompactedTo::Encrypted,
+        });
+    }
+}
+
+/// The counters of a call. The input includes what was read from the cache, the output what was
+/// thought.
+fn usage(raw: &RawValue, assembler: &mut Assembler) -> Option<Usage> {
+    let value: Value = serde_json::from_str(raw.get()).ok()?;
+    let mut counter = |at: &str| match value.pointer(at) {
+        None | Some(Value::Null) => 0,
+        Some(found) => found.as_u64().unwrap_or_else(|| {
+            assembler.warn("a usage counter is no count and was taken as zero");
+            0
+        }),
+    };
+    let input = counter("/input_tokens");
+    let cached = counter("/input_tokens_details/cached_tokens");
+    let output = counter("/output_tokens");
+    if cached > input {
+        assembler.warn("a usage counts more cached tokens than the prompt has");
+    }
+    Some(Usage {
+        input_uncached: Tokens(input.saturating_sub(cached)),
+        cache_read: Tokens(cached),
+        output: Tokens(output),
+        ..Usage::default()
+    })
+}

@@ -1,0 +1,131 @@
+//! A folder of logged requests: one file per call, each with its request and its response.
+//!
+//! LiteLLM and OpenHands write such folders. The files are put in order by their `timestamp`, or
+//! else by their names, and read as one log of the API that they speak to.
+
+use std::io::{BufRead, Read};
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::conversations::Object;
+use super::folders::SessionFiles;
+use super::sketch;
+use super::{Folder, HEAD, IMPORTERS, ImportError, Importer};
+use crate::session::Session;
+
+/// Reads folders of logged requests, and single logs when asked to.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RequestLog;
+
+/// The formats of which there are logs.
+const APIS: &[&str] = &["anthropic", "openai-chat", "openai-responses"];
+
+impl Importer for RequestLog {
+    fn format(&self) -> &'static str {
+        "request-log"
+    }
+
+    /// A log in one file is read by the importer of its API.
+    fn detect(&self, _head: &[u8]) -> bool {
+        false
+    }
+
+    fn import(&self, path: &Path, input: &mut dyn BufRead) -> Result<Vec<Session>, ImportError> {
+        let mut head = Vec::new();
+        let read = (&mut *input).take(HEAD).read_to_end(&mut head);
+        read.map_err(|source| ImportError::Io {
+            path: path.to_owned(),
+            source,
+        })?;
+        let Some(importer) = api_of(&head) else {
+            return Err(ImportError::UnknownFormat {
+                path: path.to_owned(),
+            });
+        };
+        importer.import(path, &mut head.chain(input))
+    }
+
+    fn detect_folder(&self, folder: &Folder) -> bool {
+        let Some(files) = logs(folder) else {
+            return false;
+        };
+        // The shortest log shows more than its messages.
+        let size = |path: &&PathBuf| path.metadata().map_or(u64::MAX, |it| it.len());
+        let Some(shortest) = files.iter().min_by_key(size) else {
+            return false;
+        };
+        head(shortest).is_some_and(|head| api_of(&head).is_some() && is_log(&head))
+    }
+
+    fn import_folder(&self, folder: &Folder) -> Result<Vec<Session>, ImportError> {
+        let paths = logs(folder).unwrap_or_default();
+        let mut files = SessionFiles::new();
+        let mut logged: Vec<(Option<f64>, String)> = Vec::new();
+        for path in &paths {
+            let documents = files.read(path)?;
+            for value in &documents.values()?.0 {
+                let raw: &RawValue = value.parse()?;
+                let time = Object::read(raw).and_then(|mut it| it.take("timestamp"));
+                let time = time.and_then(|raw| serde_json::from_str(raw.get()).ok());
+                logged.push((time, value.text.to_owned()));
+            }
+        }
+        if logged.iter().all(|(time, _)| time.is_some()) {
+            logged.sort_by(|(one, _), (two, _)| {
+                one.partial_cmp(two)
+                    .unwrap_or(one.is_some().cmp(&two.is_some()))
+            });
+        }
+        let Some(importer) = logged.first().and_then(|(_, text)| api_of(text.as_bytes())) else {
+            return Err(ImportError::Directory {
+                path: folder.path().to_owned(),
+            });
+        };
+        let texts: Vec<String> = logged.into_iter().map(|(_, text)| text).collect();
+        let mut sessions = importer.import(folder.path(), &mut texts.join("\n").as_bytes())?;
+        let id = files.session_id(folder);
+        let several = sessions.len() > 1;
+        for (at, session) in sessions.iter_mut().enumerate() {
+            session.parts.id = if several {
+                format!("{id}-{}", at + 1)
+            } else {
+                id.clone()
+            };
+        }
+        Ok(sessions)
+    }
+}
+
+/// The files of a folder that holds nothing but JSON files, and more than one.
+fn logs(folder: &Folder) -> Option<Vec<PathBuf>> {
+    let names = folder.names().iter().filter(|name| !name.starts_with('.'));
+    let mut paths = Vec::new();
+    for name in names {
+        let path = folder.child(name);
+        let is_json = path.extension().is_some_and(|it| it == "json") && path.is_file();
+        paths.push(is_json.then_some(path)?);
+    }
+    (paths.len() > 1).then_some(paths)
+}
+
+fn head(path: &Path) -> Option<Vec<u8>> {
+    let mut head = Vec::new();
+    let file = std::fs::File::open(path).ok()?;
+    file.take(HEAD).read_to_end(&mut head).ok()?;
+    Some(head)
+}
+
+fn api_of(head: &[u8]) -> Option<&'static dyn Importer> {
+    let head = &head[..head.len().min(usize::try_from(HEAD).unwrap_or(usize::MAX))];
+    let mut importers = IMPORTERS.iter().copied();
+    importers.find(|importer| APIS.contains(&importer.format()) && importer.detect(head))
+}
+
+/// Whether a request stands with its response.
+fn is_log(head: &[u8]) -> bool {
+    let values = sketch::values(head);
+    let has = |key: &str| values.first().and_then(|it: &Value| it.get(key)).is_some();
+    has("response") || has("request")
+}

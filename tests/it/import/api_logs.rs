@@ -1,0 +1,262 @@
+//! Logs of requests, items of the responses API, and results of the tau benchmarks.
+
+use proctor::session::import::{self, ImportError};
+use proctor::session::{CompactedTo, Session, Tag};
+use proctor::units::{Timestamp, Tokens};
+
+use super::{catalogue, fixture, outline, read, round_trip};
+use crate::shared;
+
+#[track_caller]
+fn check(name: &str, format: &str, expected: &[&str]) -> Vec<Session> {
+    let sessions = import::load(&fixture(name)).expect("a good file");
+    let got: Vec<String> = sessions.iter().map(outline).collect();
+    assert_eq!(got, expected);
+    for session in &sessions {
+        assert_eq!(session.source().format, format);
+        round_trip(session);
+    }
+    sessions
+}
+
+#[test]
+fn the_oldest_mini_swe_agent_wrote_its_messages_alone() {
+    let sessions = check(
+        "mini-swe-agent/older.traj.json",
+        "mini-swe-agent",
+        &[r#"@"#],
+    );
+    assert_eq!(sessions[0].system(), Some(&"You oil doors.".into()));
+}
+
+#[test]
+fn mini_swe_agent_keeps_what_the_api_answered() {
+    let sessions = check(
+        "mini-swe-agent/tools.traj.json",
+        "mini-swe-agent",
+        &[r#"@"#],
+    );
+    assert_eq!(sessions[0].model(), Some("maker/some-model"));
+    let times: Vec<Option<Timestamp>> = sessions[0]
+        .messages()
+        .iter()
+        .map(|message| message.timestamp)
+        .collect();
+    let at = |milliseconds| Some(Timestamp(milliseconds));
+    assert_eq!(
+        times,
+        [
+            None,
+            at(1_772_355_600_500),
+            at(1_772_355_602_000),
+            at(1_772_355_605_000)
+        ]
+    );
+}
+
+#[test]
+fn mini_swe_agent_keeps_whole_responses() {
+    check(
+        "mini-swe-agent/items.traj.json",
+        "mini-swe-agent",
+        &[r#"@"#],
+    );
+}
+
+#[test]
+fn a_log_of_the_responses_api_is_read_with_its_response() {
+    let sessions = check("openai-responses/log.json", "openai-responses", &[r#"@"#]);
+    let session = &sessions[0];
+    let system = session.system().map(|text| &**text);
+    assert_eq!(system, Some("You name stars.\nBe brief."));
+    assert_eq!(session.model(), Some("some-model"));
+    assert_eq!(&*session.tools()[0].name, "read_file");
+    let last = session.messages().last().expect("a message");
+    assert_eq!(last.timestamp, Some(Timestamp(1_772_355_600_500)));
+    assert_eq!(last.api_call.as_ref().map(|call| &*call.0), Some("resp_1"));
+}
+
+#[test]
+fn a_response_that_follows_another_goes_on_with_its_conversation() {
+    check(
+        "openai-responses/chain.jsonl",
+        "openai-responses",
+        &[r#"@"#],
+    );
+}
+
+#[test]
+fn items_are_told_in_every_layout() {
+    let user = r#"{"type":"message","role":"user","content":[{"type":"input_text","text":"a"}]}"#;
+    let model =
+        r#"{"type":"message","role":"assistant","content":[{"type":"output_text","text":"b"}]}"#;
+    let request = format!(r#"{{"model":"m","input":[{user},{model}]}}"#);
+    for text in [
+        format!("[{user},{model}]"),
+        format!("{user}\n{model}\n"),
+        format!("[{request}]"),
+        format!(r#"{{"request":{request}}}"#),
+        request.clone(),
+    ] {
+        let importers = import::IMPORTERS.iter();
+        let claimed = importers.filter(|importer| importer.detect(text.as_bytes()));
+        let claimed: Vec<&str> = claimed.map(|importer| importer.format()).collect();
+        assert_eq!(claimed, ["openai-responses"], "{text}");
+        let sessions = read("openai-responses", text.as_bytes()).expect("a good file");
+        let lines: Vec<String> = sessions[0]
+            .messages()
+            .iter()
+            .map(|it| super::line(it))
+            .collect();
+        assert_eq!(
+            lines,
+            [r#"user[typed_user] "a""#, r#"model[] "b""#],
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn each_run_of_tau_bench_is_a_session() {
+    let sessions = check("tau-bench/results.json", "tau-bench", &[r#"@"#, r#"@"#]);
+    assert!(sessions[1].id().ends_with("-2"), "{}", sessions[1].id());
+}
+
+#[test]
+fn tau2_leaves_out_what_the_agent_does_not_see() {
+    let sessions = check("tau2/results.json", "tau2", &[r#"@"#]);
+    assert_eq!(sessions[0].system(), Some(&"Be kind.".into()));
+    assert_eq!(sessions[0].model(), Some("some-model"));
+    assert_eq!(sessions[0].calls().len(), 3);
+    let error = import::load(&fixture("tau2/voice.json")).expect_err("speech");
+    assert!(matches!(error, ImportError::NoMessages { .. }), "{error}");
+    assert!(
+        error
+            .to_string()
+            .ends_with("it holds ticks of speech, and no messages")
+    );
+    assert!(error.hint().is_some());
+}
+
+#[test]
+fn logged_requests_are_joined_to_the_sessions_they_belong_to() {
+    let sessions = check("request-log/calls.jsonl", "openai-chat", &[r#"@"#, r#"@"#]);
+    assert_eq!(sessions[0].calls().len(), 4);
+    assert!(sessions[1].id().ends_with("-2"), "{}", sessions[1].id());
+}
+
+#[test]
+fn a_folder_of_logged_requests_is_in_the_order_of_their_times() {
+    let sessions = check("request-log/folder", "openai-chat", &[r#"@"#]);
+    assert!(
+        sessions[0].id().starts_with("folder-"),
+        "{}",
+        sessions[0].id()
+    );
+}
+
+#[test]
+fn what_a_proxy_logs_around_a_request_is_left_out() {
+    check("request-log/anthropic.jsonl", "anthropic", &[r#"@"#]);
+}
+
+fn counted(sessions: &[Session]) -> (usize, usize, usize) {
+    let mut counts = (0, 0, 0);
+    for message in sessions.iter().flat_map(Session::messages) {
+        counts.0 += message.tool_uses().count();
+        counts.1 += message.tool_results().count();
+        counts.2 += usize::from(message.has_tag(Tag::Orphan));
+    }
+    counts
+}
+
+#[test]
+fn shared_results_of_tau_bench_are_read_whole() {
+    let Some(folder) = shared::folder("sessions/tau-bench") else {
+        return;
+    };
+    let text = std::fs::read_to_string(folder.join("../CATALOG.md")).expect("the catalogue");
+    for (file, calls, _) in catalogue("tau-bench", &text) {
+        let sessions = match import::load(&folder.join(&file)) {
+            Ok(sessions) => sessions,
+            // Texts for prompts are no recordings.
+            Err(ImportError::UnknownFormat { .. }) => {
+                assert_eq!(calls, 0, "{file}");
+                continue;
+            }
+            Err(error) => panic!("{error}"),
+        };
+        assert_eq!(sessions.len(), 40, "{file}");
+        let (uses, results, orphans) = counted(&sessions);
+        println!("{file}: {uses} calls, {results} results, {orphans} orphans");
+        assert_eq!((uses, orphans), (calls, 0), "{file}");
+        assert_eq!(results, uses, "{file}");
+        sessions.iter().for_each(|session| {
+            assert!(session.source().unknown.is_empty());
+            round_trip(session);
+        });
+    }
+}
+
+#[test]
+fn shared_voice_runs_say_that_they_cannot_be_read() {
+    let Some(folder) = shared::folder("sessions/tau2-bench") else {
+        return;
+    };
+    for path in shared::files(&folder) {
+        let error = import::load(&path).expect_err("speech");
+        assert!(matches!(error, ImportError::NoMessages { .. }), "{error}");
+    }
+}
+
+#[test]
+fn shared_mini_swe_agent_runs_are_read_whole() {
+    let Some(folder) = shared::folder("sessions/mini-swe-agent") else {
+        return;
+    };
+    for path in shared::files(&folder) {
+        let sessions = import::load(&path).expect("a good file");
+        assert_eq!(sessions[0].source().format, "mini-swe-agent");
+        assert_eq!(sessions[0].calls().len(), 10);
+        assert!(sessions[0].source().unknown.is_empty());
+        round_trip(&sessions[0]);
+    }
+}
+
+#[test]
+fn shared_logs_of_requests_are_one_session() {
+    let Some(folder) = shared::folder("sessions/openai-chat") else {
+        return;
+    };
+    let copies = tempfile::tempdir().expect("a temporary folder");
+    for path in shared::files(&folder) {
+        let name = path.file_name().expect("a name");
+        if path
+            .extension()
+            .is_some_and(|extension| extension == "json")
+        {
+            std::fs::copy(&path, copies.path().join(name)).expect("copied");
+        }
+    }
+    let sessions = import::load(copies.path()).expect("logs");
+    let [session] = &sessions[..] else {
+        panic!("{} sessions", sessions.len());
+    };
+    println!("{:?}", session.source());
+    let messages = session.messages();
+    let billed: Vec<Tokens> = messages
+        .iter()
+        .filter_map(|message| Some(message.usage?.prompt()))
+        .collect();
+    // One bill per logged request; the calls before the first log are without one.
+    assert_eq!(billed.len(), 3);
+    assert!(billed.is_sorted());
+    assert!(session.compactions().is_empty());
+    assert!(
+        !session
+            .compactions()
+            .iter()
+            .any(|it| it.after == CompactedTo::Missing)
+    );
+    round_trip(session);
+}
