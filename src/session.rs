@@ -520,7 +520,8 @@ pub enum CompactedTo {
 pub enum Recorded {
     /// These messages of the session stayed as they were.
     Kept(Range<usize>),
-    /// This message stayed, with the text of one block replaced.
+    /// This message stayed, with the text of one block replaced. Pieces that follow each other and
+    /// name the same message are one message with several blocks replaced.
     Edited {
         /// Index of the message.
         message: usize,

@@ -23,6 +23,7 @@ use codex::Codex;
 use gemini_cli::GeminiCli;
 use openai_chat::OpenAiChat;
 use openhands::OpenHands;
+use opencode::Opencode;
 use pi::Pi;
 use swe_agent::SweAgent;
 
@@ -35,9 +36,11 @@ mod conversations;
 mod documents;
 mod folders;
 mod gemini_cli;
+mod images;
 pub(super) mod lines;
 mod openai_chat;
 mod openhands;
+mod opencode;
 mod pi;
 mod sketch;
 mod swe_agent;
@@ -79,6 +82,7 @@ pub static IMPORTERS: &[&dyn Importer] = &[
     &Pi,
     &SweAgent,
     &OpenHands,
+    &Opencode,
     &GeminiCli,
     &Anthropic,
     &OpenAiChat,

@@ -23,6 +23,7 @@ mod codex;
 mod exported;
 mod native;
 mod openhands;
+mod products;
 mod records;
 mod schema;
 

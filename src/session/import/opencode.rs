@@ -1,0 +1,319 @@
+//! opencode exports a session as one object: `info`, and `messages` of which each has its own
+//! `info` and a list of `parts`.
+//!
+//! Rules of this format, beside those every importer shares:
+//! - A message of the model's holds one API call or several: `step-finish` ends each, with its
+//!   usage, in which cached tokens are counted apart.
+//! - A tool part is a call and its result. Both are kept by their place: ids may be repeated.
+//! - A compaction is a part of a user message; the message after it, marked `summary`, holds what
+//!   was written. From `tail_start_id` on messages stayed.
+//! - Old results are cleared without a message: each says when (`time.compacted`), and is still
+//!   whole in the file. All that were cleared between two messages are one compaction.
+
+use std::collections::BTreeSet;
+use std::io::BufRead;
+use std::path::Path;
+use std::sync::Arc;
+
+use serde_json::value::RawValue;
+
+use super::assemble::{Assembler, AssistantRecord, UserRecord, add_counts};
+use super::conversations::{Object, keep_unread};
+use super::documents::Documents;
+use super::lines::strip_bom;
+use super::{ImportError, Importer};
+use crate::session::{ContentBlock, Session, Source, Tag};
+use crate::units::{ApiCallId, Timestamp, Usage};
+use parts::{Part, Step};
+use view::View;
+
+mod parts;
+mod view;
+
+/// Reads sessions that opencode exported.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Opencode;
+
+const FORMAT: &str = "opencode";
+
+impl Importer for Opencode {
+    fn format(&self) -> &'static str {
+        FORMAT
+    }
+
+    fn detect(&self, head: &[u8]) -> bool {
+        let head = String::from_utf8_lossy(strip_bom(head));
+        let start: String = head.trim_start().chars().take(2_000).collect();
+        let rest = start.strip_prefix('{').unwrap_or_default().trim_start();
+        rest.starts_with("\"info\"")
+            && ["\"directory\"", "\"title\""]
+                .iter()
+                .all(|key| rest.contains(key))
+    }
+
+    fn import(&self, path: &Path, input: &mut dyn BufRead) -> Result<Vec<Session>, ImportError> {
+        let documents = Documents::read(path, input)?;
+        let (values, cut) = documents.values()?;
+        let mut source = Source {
+            warnings: documents.warnings.clone(),
+            ..Source::default()
+        };
+        if cut {
+            let what = "the last session was cut and is left out".to_owned();
+            source.warnings.insert(what, 1);
+        }
+        let mut sessions = Vec::new();
+        for (at, value) in values.iter().enumerate() {
+            let export = Object::read(value.parse()?);
+            let export =
+                export.and_then(|mut it| Some((it.take("info")?, it.take_list("messages")?)));
+            let Some((info, messages)) = export else {
+                return Err(value.error("a session is an object with `info` and `messages`"));
+            };
+            let mut reading = Reading::new(info);
+            add_counts(&mut reading.assembler.source, std::mem::take(&mut source));
+            for raw in messages {
+                let message = Object::read(raw).and_then(|mut message| {
+                    let info = message.take("info")?;
+                    let parts = message.take_list("parts").unwrap_or_default();
+                    Some((info, parts))
+                });
+                match message {
+                    Some((info, parts)) => reading.message(None, info, &parts),
+                    None => keep_unread("malformed", raw, &mut reading.assembler),
+                }
+            }
+            let id = match values.len() {
+                1 => documents.id.clone(),
+                _ => format!("{}-{}", documents.id, at + 1),
+            };
+            sessions.extend(reading.finish(id, path)?);
+        }
+        if sessions.is_empty() {
+            return Err(ImportError::NoConversation {
+                path: path.to_owned(),
+            });
+        }
+        Ok(sessions)
+    }
+}
+
+/// One session, growing message by message.
+struct Reading {
+    assembler: Assembler,
+    view: View,
+    /// Names that were given to messages and calls.
+    names: BTreeSet<Arc<str>>,
+    uses: BTreeSet<Arc<str>>,
+    steps: usize,
+}
+
+impl Reading {
+    /// A session of which `info` is what stands beside the messages.
+    fn new(info: &RawValue) -> Self {
+        let mut info = Object::read(info).unwrap_or_default();
+        let is_child = info.take("parentID").is_some();
+        let tags = is_child.then_some(Tag::Sidechain);
+        let mut assembler = Assembler::new(tags.into_iter().collect::<Vec<_>>());
+        FORMAT.clone_into(&mut assembler.source.format);
+        Self {
+            assembler,
+            view: View::default(),
+            names: BTreeSet::new(),
+            uses: BTreeSet::new(),
+            steps: 0,
+        }
+    }
+
+    /// Reads a message; `id` is its name where the message itself does not say it.
+    fn message(&mut self, id: Option<Arc<str>>, info: &RawValue, parts: &[&RawValue]) {
+        let Some(mut object) = Object::read(info) else {
+            return keep_unread("malformed", info, &mut self.assembler);
+        };
+        let id = object.take_text("id").or(id);
+        let mut times = object.take_object("time").unwrap_or_default();
+        let time = times.take_time("created", &mut self.assembler);
+        if let Some(time) = time {
+            self.view.cleared_before(time, &mut self.assembler);
+        }
+        match object.take_text("role").as_deref() {
+            Some("user") => self.user(id, time, parts),
+            Some("assistant") if object.take("summary").is_some_and(|it| it.get() == "true") => {
+                let is_done = object.take("error").is_none() && object.take("finish").is_some();
+                let parent = object.take_text("parentID");
+                self.summary(parent.as_deref(), is_done, parts);
+            }
+            Some("assistant") => self.model(id, time, object, parts),
+            _ => keep_unread("of unknown role", info, &mut self.assembler),
+        }
+    }
+
+    /// The name, unless another message has it: exports may have their ids replaced.
+    fn own(&mut self, id: Option<Arc<str>>) -> Option<Arc<str>> {
+        let id = id?;
+        if self.names.insert(id.clone()) {
+            return Some(id);
+        }
+        self.assembler
+            .warn("an id stands for several messages; they are told apart by place");
+        None
+    }
+
+    fn user(&mut self, id: Option<Arc<str>>, time: Option<Timestamp>, parts: &[&RawValue]) {
+        let mut blocks = Vec::new();
+        let mut is_typed = false;
+        for raw in parts {
+            match parts::read(raw, &mut self.assembler) {
+                Part::Block(block) => {
+                    is_typed = true;
+                    blocks.push(block);
+                }
+                Part::Injected(block) => blocks.push(block),
+                Part::Compaction(asked) => self.view.asked(id.clone(), asked),
+                Part::Tool(tool) => {
+                    self.assembler
+                        .warn("a tool was called in a message of the user's");
+                    blocks.push(tool.as_unknown(raw));
+                }
+                Part::StepFinish(_) | Part::Nothing => {}
+            }
+        }
+        if blocks.is_empty() {
+            return;
+        }
+        let name = self.own(id);
+        let tag = if is_typed { Tag::TypedUser } else { Tag::Meta };
+        let record = UserRecord {
+            blocks,
+            timestamp: time,
+            tags: vec![tag],
+        };
+        self.assembler.user(name.as_ref(), record);
+    }
+
+    /// The calls of one message, each with what came of it.
+    fn model(
+        &mut self,
+        id: Option<Arc<str>>,
+        time: Option<Timestamp>,
+        mut info: Object<'_>,
+        parts: &[&RawValue],
+    ) {
+        let model = info.take_text("modelID");
+        let name = self.own(id);
+        let (mut step, mut number) = (Step::default(), 0);
+        let mut done = |reading: &mut Self, step: Step, usage: Option<Usage>| {
+            let call = name.as_ref().map(|name| match number {
+                0 => name.clone(),
+                _ => format!("{name}/{number}").into(),
+            });
+            number += 1;
+            reading.step(call, model.clone(), time, step, usage);
+        };
+        let mut is_billed = false;
+        for raw in parts {
+            match parts::read(raw, &mut self.assembler) {
+                Part::Block(block) | Part::Injected(block) => step.said.push(block),
+                Part::Tool(tool) => {
+                    let id = self.use_id(tool.id.clone());
+                    step.add(tool, id);
+                }
+                Part::StepFinish(usage) => {
+                    is_billed |= usage.is_some();
+                    done(self, std::mem::take(&mut step), usage);
+                }
+                Part::Compaction(_) => {
+                    self.assembler
+                        .warn("a compaction was asked for by the model");
+                }
+                Part::Nothing => {}
+            }
+        }
+        if !step.said.is_empty() {
+            let usage = info.take("tokens").filter(|_| !is_billed);
+            let usage = usage.and_then(|raw| parts::usage(raw, &mut self.assembler));
+            done(self, step, usage);
+        }
+    }
+
+    /// A call, and the results of its tools.
+    fn step(
+        &mut self,
+        call: Option<Arc<str>>,
+        model: Option<Arc<str>>,
+        time: Option<Timestamp>,
+        step: Step,
+        usage: Option<Usage>,
+    ) {
+        if let Some(usage) = usage {
+            self.view.last_size = Some(usage.total());
+        }
+        let name = call.clone();
+        let record = AssistantRecord {
+            call: call.map(ApiCallId),
+            model,
+            blocks: step.said,
+            usage,
+            timestamp: step.time.or(time),
+            tags: Vec::new(),
+        };
+        self.assembler.assistant(name.as_ref(), record);
+        if step.results.is_empty() {
+            return;
+        }
+        self.steps += 1;
+        let name: Arc<str> = format!("results {}", self.steps).into();
+        for (block, cleared) in step.cleared {
+            self.view.will_clear(cleared, name.clone(), block);
+        }
+        let record = UserRecord {
+            blocks: step.results,
+            timestamp: step.ended,
+            tags: Vec::new(),
+        };
+        self.assembler.user(Some(&name), record);
+    }
+
+    /// A name for a tool use that no other has.
+    fn use_id(&mut self, id: Option<Arc<str>>) -> Arc<str> {
+        let given = id.unwrap_or_else(|| "unnamed-call".into());
+        let mut id = given.clone();
+        let mut number = self.uses.len();
+        while !self.uses.insert(id.clone()) {
+            number += 1;
+            id = format!("{given}-{number}").into();
+        }
+        if id != given {
+            self.assembler
+                .warn("an id stands for several tool uses; they are told apart by place");
+        }
+        id
+    }
+
+    /// What a compaction wrote.
+    fn summary(&mut self, parent: Option<&str>, is_done: bool, parts: &[&RawValue]) {
+        let mut blocks = Vec::new();
+        for raw in parts {
+            match parts::read(raw, &mut self.assembler) {
+                Part::Block(block @ ContentBlock::Text(_)) => blocks.push(block),
+                Part::Block(_)
+                | Part::Injected(_)
+                | Part::Tool(_)
+                | Part::StepFinish(_)
+                | Part::Compaction(_)
+                | Part::Nothing => {}
+            }
+        }
+        if is_done && !blocks.is_empty() {
+            self.assembler.skip("call that wrote a summary");
+            self.view.compacted(parent, blocks, &mut self.assembler);
+        } else {
+            self.assembler.skip("compaction that failed");
+        }
+    }
+
+    fn finish(mut self, id: String, path: &Path) -> Result<Option<Session>, ImportError> {
+        self.view.cleared_at_last(&mut self.assembler);
+        self.assembler.finish(id, path)
+    }
+}

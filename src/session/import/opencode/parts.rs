@@ -1,0 +1,259 @@
+//! The parts of a message: what the model was sent, what it said, and bookkeeping between them.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::super::assemble::{Assembler, count};
+use super::super::conversations::Object;
+use super::super::images;
+use super::super::tool_names::class_of;
+use crate::session::{ContentBlock, JsonText, Opaque, Thinking, ToolResult, ToolUse};
+use crate::units::{Timestamp, Tokens, Usage};
+
+/// What a part is to the conversation.
+pub(super) enum Part {
+    /// It was said.
+    Block(ContentBlock),
+    /// The product put it beside what a person typed.
+    Injected(ContentBlock),
+    /// A tool was called.
+    Tool(Tool),
+    /// A call ended.
+    StepFinish(Option<Usage>),
+    /// The history up to here is to be summarised.
+    Compaction(Asked),
+    /// Bookkeeping, counted.
+    Nothing,
+}
+
+/// A compaction that was asked for.
+#[derive(Default)]
+pub(super) struct Asked {
+    /// `auto` or `manual`.
+    pub(super) trigger: Option<Arc<str>>,
+    /// The first message that stayed.
+    pub(super) tail: Option<Arc<str>>,
+}
+
+/// A tool part: the call, and its result once there is one.
+pub(super) struct Tool {
+    /// The provider's name for the call.
+    pub(super) id: Option<Arc<str>>,
+    name: Arc<str>,
+    input: JsonText,
+    result: Option<(Vec<ContentBlock>, bool)>,
+    started: Option<Timestamp>,
+    ended: Option<Timestamp>,
+    cleared: Option<Timestamp>,
+}
+
+impl Tool {
+    /// The part as a block of no known kind.
+    pub(super) fn as_unknown(&self, raw: &RawValue) -> ContentBlock {
+        opaque(&format!("tool {}", self.name), raw)
+    }
+}
+
+/// What one call said and what came of it.
+#[derive(Default)]
+pub(super) struct Step {
+    /// The blocks of the model's message.
+    pub(super) said: Vec<ContentBlock>,
+    /// The results of its tool uses.
+    pub(super) results: Vec<ContentBlock>,
+    /// Which of the results were cleared later, and when.
+    pub(super) cleared: Vec<(usize, Timestamp)>,
+    /// When its first tool was called.
+    pub(super) time: Option<Timestamp>,
+    /// When its last tool was done.
+    pub(super) ended: Option<Timestamp>,
+}
+
+impl Step {
+    /// Adds a tool use under a name of its own, and its result.
+    pub(super) fn add(&mut self, tool: Tool, id: Arc<str>) {
+        self.time = self.time.or(tool.started);
+        self.ended = self.ended.max(tool.ended);
+        self.said.push(ContentBlock::ToolUse(ToolUse {
+            id: id.clone(),
+            class: class_of(&tool.name),
+            name: tool.name,
+            input: tool.input,
+        }));
+        let Some((content, is_error)) = tool.result else {
+            return;
+        };
+        let at = self.results.len();
+        self.cleared.extend(tool.cleared.map(|time| (at, time)));
+        self.results.push(ContentBlock::ToolResult(ToolResult {
+            tool_use_id: id,
+            content,
+            is_error,
+        }));
+    }
+}
+
+/// Reads one part.
+pub(super) fn read(raw: &RawValue, assembler: &mut Assembler) -> Part {
+    let Some(mut part) = Object::read(raw) else {
+        return Part::Block(unknown("malformed", raw, assembler));
+    };
+    let kind = part.take_text("type");
+    match kind.as_deref().unwrap_or("untyped") {
+        "text" => text(part, raw, assembler),
+        "reasoning" => match part.take_text("text") {
+            Some(text) => Part::Block(ContentBlock::Thinking(Thinking {
+                text,
+                signature: part.take("metadata").and_then(signature),
+            })),
+            None => Part::Block(unknown("reasoning", raw, assembler)),
+        },
+        "tool" => match tool(part, assembler) {
+            Some(tool) => Part::Tool(tool),
+            None => Part::Block(unknown("tool", raw, assembler)),
+        },
+        "file" => file(part, raw, assembler),
+        "step-finish" => {
+            Part::StepFinish(part.take("tokens").and_then(|raw| usage(raw, assembler)))
+        }
+        "compaction" => {
+            let trigger = part.take("auto").map(|auto| match auto.get() {
+                "true" => Arc::from("auto"),
+                _ => Arc::from("manual"),
+            });
+            let tail = part.take_text("tail_start_id");
+            Part::Compaction(Asked { trigger, tail })
+        }
+        known @ ("step-start" | "patch" | "snapshot" | "agent" | "retry" | "subtask") => {
+            assembler.skip(&format!("part {known}"));
+            Part::Nothing
+        }
+        other => Part::Block(unknown(other, raw, assembler)),
+    }
+}
+
+fn text(mut part: Object<'_>, raw: &RawValue, assembler: &mut Assembler) -> Part {
+    let is = |part: &mut Object<'_>, key| part.take(key).is_some_and(|it| it.get() == "true");
+    let Some(text) = part.take_text("text") else {
+        return Part::Block(unknown("text", raw, assembler));
+    };
+    if is(&mut part, "ignored") {
+        assembler.skip("text that the model was not shown");
+        Part::Nothing
+    } else if text.is_empty() {
+        assembler.skip("empty text");
+        Part::Nothing
+    } else if is(&mut part, "synthetic") {
+        Part::Injected(ContentBlock::Text(text))
+    } else {
+        Part::Block(ContentBlock::Text(text))
+    }
+}
+
+/// An attachment. What stands in a text file or folder is told in a text of its own.
+fn file(mut part: Object<'_>, raw: &RawValue, assembler: &mut Assembler) -> Part {
+    let mime = part.take_text("mime");
+    match (mime.as_deref(), part.take_text("url")) {
+        (Some("text/plain" | "application/x-directory"), _) => {
+            assembler.skip("name of a file whose text stands beside it");
+            Part::Nothing
+        }
+        (Some(mime), Some(url)) if mime.starts_with("image/") => {
+            Part::Block(images::addressed(&url))
+        }
+        (Some(_), Some(_)) => Part::Block(opaque("document", raw)),
+        (None, _) | (_, None) => Part::Block(unknown("file", raw, assembler)),
+    }
+}
+
+fn tool(mut part: Object<'_>, assembler: &mut Assembler) -> Option<Tool> {
+    let name = part.take_text("tool")?;
+    let mut state = part.take_object("state")?;
+    let status = state.take_text("status");
+    let mut times = state.take_object("time").unwrap_or_default();
+    let result = match status.as_deref() {
+        Some("completed") => {
+            let mut content = Vec::new();
+            content.extend(state.take_text("output").map(ContentBlock::Text));
+            for raw in state.take_list("attachments").into_iter().flatten() {
+                let attached = Object::read(raw).map(|part| file(part, raw, assembler));
+                if let Some(Part::Block(block)) = attached {
+                    content.push(block);
+                }
+            }
+            Some((content, false))
+        }
+        Some("error") => {
+            let error = state.take_text("error").map(ContentBlock::Text);
+            Some((error.into_iter().collect(), true))
+        }
+        // It was interrupted.
+        Some("pending" | "running") => None,
+        other => {
+            let what = format!("state of a tool {}", other.unwrap_or_default());
+            count(&mut assembler.source.unknown, &what);
+            None
+        }
+    };
+    Some(Tool {
+        id: part.take_text("callID"),
+        name,
+        input: state
+            .take("input")
+            .map_or_else(|| JsonText::of(&Value::Null), JsonText::from),
+        result,
+        started: times.take_time("start", assembler),
+        ended: times.take_time("end", assembler),
+        cleared: times.take_time("compacted", assembler),
+    })
+}
+
+/// The provider's proof that reasoning is its own; it stands under the provider's name.
+fn signature(metadata: &RawValue) -> Option<Arc<str>> {
+    let providers: Value = serde_json::from_str(metadata.get()).ok()?;
+    let mut providers = providers.as_object()?.values();
+    providers.find_map(|it| Some(it.get("signature")?.as_str()?.into()))
+}
+
+/// Cached tokens are counted apart. Reasoning is part of the output, except where the total tells
+/// that it is not.
+pub(super) fn usage(raw: &RawValue, assembler: &mut Assembler) -> Option<Usage> {
+    let value: Value = serde_json::from_str(raw.get()).ok()?;
+    let mut counter = |pointer: &str| match value.pointer(pointer) {
+        None | Some(Value::Null) => None,
+        Some(found) => {
+            let count = found.as_u64();
+            if count.is_none() {
+                assembler.warn("a usage counter is no count and was taken as zero");
+            }
+            count
+        }
+    };
+    let mut usage = Usage {
+        input_uncached: Tokens(counter("/input").unwrap_or_default()),
+        cache_write_5m: Tokens(counter("/cache/write").unwrap_or_default()),
+        cache_write_1h: Tokens::ZERO,
+        cache_read: Tokens(counter("/cache/read").unwrap_or_default()),
+        output: Tokens(counter("/output").unwrap_or_default()),
+    };
+    let apart = Tokens(counter("/reasoning").unwrap_or_default());
+    if counter("/total").map(Tokens) == Some(usage.total() + apart) {
+        usage.output += apart;
+    }
+    // A call that was stopped is written with zeros.
+    (usage != Usage::default()).then_some(usage)
+}
+
+fn opaque(kind: &str, raw: &RawValue) -> ContentBlock {
+    ContentBlock::Opaque(Opaque {
+        kind: kind.into(),
+        json: JsonText::from(raw),
+    })
+}
+
+fn unknown(kind: &str, raw: &RawValue, assembler: &mut Assembler) -> ContentBlock {
+    count(&mut assembler.source.unknown, &format!("part {kind}"));
+    opaque(kind, raw)
+}

@@ -1,0 +1,142 @@
+//! What opencode's model still saw: the history without what was summarised and cleared.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::super::assemble::Assembler;
+use super::parts::Asked;
+use crate::session::{CompactedTo, ContentBlock, Message, Recorded, RecordedCompaction, Role, Tag};
+use crate::units::{Timestamp, Tokens};
+
+/// What the model reads instead of a result that was cleared.
+const CLEARED: &str = "[Old tool result content cleared]";
+
+/// What the user is made to ask before a summary.
+const QUESTION: &str = "What did we do so far?";
+
+/// The context, followed through compactions.
+#[derive(Default)]
+pub(super) struct View {
+    /// What the context begins with; then all messages from `since` on.
+    pieces: Vec<Recorded>,
+    since: usize,
+    /// Results that are cleared at a time: the record they came with, and the place in it.
+    marks: BTreeMap<Timestamp, Vec<(Arc<str>, usize)>>,
+    /// The compaction that was asked for last, and by which message.
+    asked: Option<(Option<Arc<str>>, Asked)>,
+    /// The size of the context at the last call.
+    pub(super) last_size: Option<Tokens>,
+}
+
+impl View {
+    /// A compaction is asked for by the message of that name.
+    pub(super) fn asked(&mut self, by: Option<Arc<str>>, asked: Asked) {
+        self.asked = Some((by, asked));
+    }
+
+    /// A summary was written in answer to the message `parent`.
+    pub(super) fn compacted(
+        &mut self,
+        parent: Option<&str>,
+        summary: Vec<ContentBlock>,
+        assembler: &mut Assembler,
+    ) {
+        let at = assembler.flush();
+        let asked = self.asked.take().filter(|(by, _)| by.as_deref() == parent);
+        let written = |message: Message, tag| Recorded::Written(Arc::new(message.with_tags([tag])));
+        let summary = written(Message::new(Role::Assistant, summary), Tag::CompactSummary);
+        let mut pieces = Vec::new();
+        // Earlier versions wrote a summary without being asked.
+        if asked.is_some() {
+            pieces.push(written(Message::text(Role::User, QUESTION), Tag::Meta));
+        }
+        pieces.push(summary);
+        let asked = asked.map(|(_, asked)| asked).unwrap_or_default();
+        if let Some(tail) = asked.tail {
+            match assembler.message_of(&tail).filter(|first| *first < at) {
+                Some(first) => pieces.push(Recorded::Kept(first..at)),
+                None => assembler.warn("a compaction kept a message that is not in the file"),
+            }
+        }
+        self.replace(at, asked.trigger, pieces, assembler);
+    }
+
+    /// A result is cleared at that time.
+    pub(super) fn will_clear(&mut self, time: Timestamp, record: Arc<str>, block: usize) {
+        self.marks.entry(time).or_default().push((record, block));
+    }
+
+    /// Clears what was cleared before that time.
+    pub(super) fn cleared_before(&mut self, time: Timestamp, assembler: &mut Assembler) {
+        let later = self.marks.split_off(&time);
+        let now = std::mem::replace(&mut self.marks, later);
+        self.clear(now, assembler);
+    }
+
+    /// Clears what was cleared after the last message.
+    pub(super) fn cleared_at_last(&mut self, assembler: &mut Assembler) {
+        let now = std::mem::take(&mut self.marks);
+        self.clear(now, assembler);
+    }
+
+    fn clear(
+        &mut self,
+        marks: BTreeMap<Timestamp, Vec<(Arc<str>, usize)>>,
+        assembler: &mut Assembler,
+    ) {
+        if marks.is_empty() {
+            return;
+        }
+        let at = assembler.flush();
+        let mut blocks: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        for (record, block) in marks.into_values().flatten() {
+            if let Some(message) = assembler.message_of(&record) {
+                blocks.entry(message).or_default().push(block);
+            }
+        }
+        let mut pieces = Vec::new();
+        let since = Recorded::Kept(self.since..at);
+        for piece in std::mem::take(&mut self.pieces).into_iter().chain([since]) {
+            let Recorded::Kept(mut range) = piece else {
+                pieces.push(piece);
+                continue;
+            };
+            for (message, cleared) in blocks.range(range.clone()) {
+                keep(range.start..*message, &mut pieces);
+                range.start = message + 1;
+                let mut cleared = cleared.clone();
+                cleared.sort_unstable();
+                pieces.extend(cleared.into_iter().map(|block| Recorded::Edited {
+                    message: *message,
+                    block,
+                    text: CLEARED.into(),
+                }));
+            }
+            keep(range, &mut pieces);
+        }
+        self.replace(at, Some("prune".into()), pieces, assembler);
+    }
+
+    fn replace(
+        &mut self,
+        at: usize,
+        trigger: Option<Arc<str>>,
+        pieces: Vec<Recorded>,
+        assembler: &mut Assembler,
+    ) {
+        self.pieces.clone_from(&pieces);
+        self.since = at;
+        assembler.compaction(RecordedCompaction {
+            at,
+            trigger,
+            pre_tokens: self.last_size,
+            after: CompactedTo::Replaced(pieces),
+        });
+    }
+}
+
+fn keep(range: std::ops::Range<usize>, pieces: &mut Vec<Recorded>) {
+    if !range.is_empty() {
+        pieces.push(Recorded::Kept(range));
+    }
+}

@@ -1,0 +1,131 @@
+//! Importers of further products, each against files of our own and against real recordings.
+
+use proctor::session::{Session, Tag, import};
+
+use super::{catalogue, fixture, outline, round_trip};
+use crate::shared;
+
+/// What the importer of that format makes of a fixture: the outlines of all sessions.
+#[track_caller]
+fn check(format: &str, file: &str, expected: &str) -> Vec<Session> {
+    let sessions = match import::load(&fixture(&format!("{format}/{file}"))) {
+        Ok(sessions) => sessions,
+        Err(error) => panic!("{error}"),
+    };
+    for session in &sessions {
+        assert_eq!(session.source().format, format);
+        round_trip(session);
+    }
+    let got: Vec<String> = sessions.iter().map(outline).collect();
+    assert_eq!(got.join("--\n"), expected);
+    sessions
+}
+
+/// What the sessions of a recording hold, in the words of the catalogue.
+struct Held {
+    uses: usize,
+    results: usize,
+    orphans: usize,
+    compactions: usize,
+}
+
+fn held(sessions: &[Session]) -> Held {
+    let messages = || sessions.iter().flat_map(|session| session.messages());
+    Held {
+        uses: messages().map(|one| one.tool_uses().count()).sum(),
+        results: messages().map(|one| one.tool_results().count()).sum(),
+        orphans: messages().filter(|one| one.has_tag(Tag::Orphan)).count(),
+        compactions: sessions.iter().map(|one| one.compactions().len()).sum(),
+    }
+}
+
+/// Every recording of a product, read whole, with its row of the catalogue.
+fn shared_recordings(product: &str, look: impl Fn(&str, &[Session], usize, usize)) {
+    let Some(folder) = shared::folder("sessions") else {
+        return;
+    };
+    let text = std::fs::read_to_string(folder.join("CATALOG.md")).expect("the catalogue");
+    let rows = catalogue(product, &text);
+    assert!(!rows.is_empty(), "{product}");
+    for (file, calls, compactions) in rows {
+        let sessions = import::load(&folder.join(product).join(&file)).expect("a good file");
+        for session in &sessions {
+            assert_eq!(session.source().format, product, "{file}");
+            assert!(
+                session.source().unknown.is_empty(),
+                "{file}: {:?}",
+                session.source()
+            );
+            let Held {
+                uses,
+                results,
+                orphans,
+                compactions,
+            } = held(std::slice::from_ref(session));
+            println!(
+                "{file}: {} messages, {} calls, {uses} uses, {results} results, {orphans} orphans, \
+                 {compactions} compactions, {:?}",
+                session.messages().len(),
+                session.calls().len(),
+                session.source(),
+            );
+            assert_eq!(orphans, 0, "{file}");
+            round_trip(session);
+        }
+        look(&file, &sessions, calls, compactions);
+    }
+}
+
+#[test]
+fn opencode_keeps_prunes_and_summaries_beside_the_history() {
+    let sessions = check(
+        "opencode",
+        "pruned-and-compacted.json",
+        r#"0 user[typed_user] "Why is the pump dry?", "pump.md: open the valve first", image {"type":"base64","media_type":"image/png","data":"AAAA"}
+1 model[] thinking "Look at both.", read call_1 {"filePath":"valve.txt"}, shell call_1-2 {"command":"pump --status"}, grep call_3 {"pattern":"dry"} = 100/200/0/800/10
+2 user[] ->call_1 "closed since Monday", ->!call_1-2 "no such command", ->call_3 "pump.log:7: dry"
+3 model[] "The valve is closed." = 100/0/0/1100/7
+4 user[typed_user] "Open it."
+5 model[] shell call_4 {"command":"valve open"}
+6 user[meta] "Continue if you have next steps."
+7 model[] "First the lever.", shell call_5 {"command":"lever up"} = 60/0/0/0/12
+8 user[] ->call_5 "up"
+9 model[] "It is open." = 70/0/0/0/3
+10 model[] <hologram>
+compaction before 4: prune 1207: kept 0..2, edited 2, edited 2, kept 3..4
+compaction before 6: auto 1207: (user[meta] "What did we do so far?"), (model[compact_summary] "The valve was closed since Monday; opening it."), kept 4..6
+skipped: call that wrote a summary: 1
+skipped: name of a file whose text stands beside it: 1
+skipped: part patch: 1
+skipped: part step-start: 6
+unknown: part hologram: 1
+warning: a usage counter is no count and was taken as zero: 1
+warning: an id stands for several tool uses; they are told apart by place: 1
+"#,
+    );
+    let [session] = &sessions[..] else {
+        panic!("one session");
+    };
+    assert_eq!(session.model(), Some("some-model"));
+    let time = |at: usize| session.message(at).timestamp.map(|time| time.0);
+    assert_eq!(time(1), Some(1_767_258_002_000));
+    assert_eq!(time(2), Some(1_767_258_003_600));
+}
+
+#[test]
+fn shared_opencode_recordings_are_read_whole() {
+    shared_recordings("opencode", |file, sessions, calls, _| {
+        let held = held(sessions);
+        assert_eq!((held.uses, held.results), (calls, calls), "{file}");
+        // All that is cleared between two messages is one compaction.
+        assert_eq!(held.compactions, usize::from(file.contains("5c-64e8")));
+        let [session] = sessions else {
+            panic!("{file}: {} sessions", sessions.len());
+        };
+        let is_child = !file.contains("5c-64e8");
+        assert_eq!(session.message(0).has_tag(Tag::Sidechain), is_child);
+        let is_billed = |at: &&usize| session.message(**at).usage.is_some();
+        let billed = session.calls().iter().filter(is_billed).count();
+        assert!(billed + 1 >= session.calls().len(), "{file}: {billed}");
+    });
+}
