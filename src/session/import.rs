@@ -20,6 +20,7 @@ use crate::session::native::Native;
 use anthropic::Anthropic;
 use claude_code::ClaudeCode;
 use codex::Codex;
+use copilot_cli::CopilotCli;
 use gemini_cli::GeminiCli;
 use openai_chat::OpenAiChat;
 use openhands::OpenHands;
@@ -33,6 +34,7 @@ mod claude_code;
 mod codex;
 mod content;
 mod conversations;
+mod copilot_cli;
 mod documents;
 mod folders;
 mod gemini_cli;
@@ -83,6 +85,7 @@ pub static IMPORTERS: &[&dyn Importer] = &[
     &SweAgent,
     &OpenHands,
     &Opencode,
+    &CopilotCli,
     &GeminiCli,
     &Anthropic,
     &OpenAiChat,

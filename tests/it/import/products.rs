@@ -129,3 +129,45 @@ fn shared_opencode_recordings_are_read_whole() {
         assert!(billed + 1 >= session.calls().len(), "{file}: {billed}");
     });
 }
+
+#[test]
+fn copilot_compacts_beside_the_work_and_keeps_what_sub_agents_did_apart() {
+    let sessions = check("copilot-cli", "events.jsonl", r#"0 user[typed_user] "<now/>\nIs it proved?"
+1 model[] thinking "Look and poke.", read t1 {"path":"dough.md"}, agent t2 {"prompt":"poke it"} = 100/300/0/600/9
+2 user[] ->t2 "It springs back.", ->!t1 "no such file"
+3 model[] "It is proved."
+4 user[typed_user meta] "Bake it hot.", "The oven is warm."
+5 model[] "Baking."
+compaction before 3: threshold 900: (user[compact_summary] "The dough springs back."), kept 1..3
+compaction before 6: truncation 950: missing
+skipped: assistant.turn_start: 1
+skipped: assistant.usage: 1
+skipped: attachment, told in the text: 1
+skipped: compaction that failed: 1
+skipped: output tokens without those of the prompt: 2
+skipped: rewind: 1
+skipped: session.model_change: 1
+skipped: session.start: 1
+skipped: subagent.started: 1
+skipped: system prompt told again: 1
+skipped: tool.execution_start: 2
+unknown: event telepathy.start: 1
+warning: a timestamp cannot be read: 1
+--
+0 user[sidechain meta] "poke it"
+1 model[sidechain] shell t3 {"command":"poke"}
+2 user[sidechain] ->t3 "springs back"
+warning: a tool was carried out that no message asked for: 1
+"#);
+    assert_eq!(sessions[0].system(), Some(&"You bake.".into()));
+    assert_eq!(sessions[0].model(), Some("some-model"));
+}
+
+#[test]
+fn shared_copilot_recordings_are_read_whole() {
+    shared_recordings("copilot-cli", |file, sessions, calls, compactions| {
+        let held = held(sessions);
+        assert_eq!((held.uses, held.results), (calls, calls), "{file}");
+        assert_eq!(held.compactions, compactions, "{file}");
+    });
+}
