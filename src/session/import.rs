@@ -19,6 +19,7 @@ use super::{Session, SessionError};
 use crate::session::native::Native;
 use anthropic::Anthropic;
 use claude_code::ClaudeCode;
+use cline::Cline;
 use codex::Codex;
 use copilot_cli::CopilotCli;
 use gemini_cli::GeminiCli;
@@ -31,6 +32,7 @@ use swe_agent::SweAgent;
 mod anthropic;
 mod assemble;
 mod claude_code;
+mod cline;
 mod codex;
 mod content;
 mod conversations;
@@ -86,6 +88,7 @@ pub static IMPORTERS: &[&dyn Importer] = &[
     &OpenHands,
     &Opencode,
     &CopilotCli,
+    &Cline,
     &GeminiCli,
     &Anthropic,
     &OpenAiChat,

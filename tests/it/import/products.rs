@@ -132,7 +132,10 @@ fn shared_opencode_recordings_are_read_whole() {
 
 #[test]
 fn copilot_compacts_beside_the_work_and_keeps_what_sub_agents_did_apart() {
-    let sessions = check("copilot-cli", "events.jsonl", r#"0 user[typed_user] "<now/>\nIs it proved?"
+    let sessions = check(
+        "copilot-cli",
+        "events.jsonl",
+        r#"0 user[typed_user] "<now/>\nIs it proved?"
 1 model[] thinking "Look and poke.", read t1 {"path":"dough.md"}, agent t2 {"prompt":"poke it"} = 100/300/0/600/9
 2 user[] ->t2 "It springs back.", ->!t1 "no such file"
 3 model[] "It is proved."
@@ -158,7 +161,8 @@ warning: a timestamp cannot be read: 1
 1 model[sidechain] shell t3 {"command":"poke"}
 2 user[sidechain] ->t3 "springs back"
 warning: a tool was carried out that no message asked for: 1
-"#);
+"#,
+    );
     assert_eq!(sessions[0].system(), Some(&"You bake.".into()));
     assert_eq!(sessions[0].model(), Some("some-model"));
 }
@@ -169,5 +173,60 @@ fn shared_copilot_recordings_are_read_whole() {
         let held = held(sessions);
         assert_eq!((held.uses, held.results), (calls, calls), "{file}");
         assert_eq!(held.compactions, compactions, "{file}");
+    });
+}
+
+#[test]
+fn cline_counts_cached_tokens_within_the_input() {
+    let sessions = check(
+        "cline",
+        "session.messages.json",
+        r#"0 user[typed_user] "Which tube fits?", "wheel.txt\n28 inch"
+1 model[] thinking "Look it up.", read t1 {"files":[{"path":"tubes.txt"}]}, shell t2 {"commands":["ls"]} = 100/300/0/600/20
+2 user[] ->t1 "[{\"query\":\"tubes.txt\",\"result\":\"28: the red one\",\"success\":true}]", ->!t2 "no such folder"
+3 model[] "The red one." = 0/0/0/40/3
+warning: a usage counts more cached tokens than the prompt has: 1
+"#,
+    );
+    assert_eq!(sessions[0].system(), Some(&"You repair bicycles.".into()));
+}
+
+#[test]
+fn cline_and_roo_hide_what_was_summarised_and_cut_off() {
+    check(
+        "cline",
+        "condensed.json",
+        r#"0 user[typed_user] "<task>\nFind the leak.\n</task>", "<environment_details>\n# Mode\n</environment_details>"
+1 model[] thinking "Listen.", "I listen at the pipe.\n<execute_command>hear</execute_command>"
+2 user[meta] "[execute_command for 'hear'] Result:", "it hisses"
+3 model[] read t1 {"path":"pipe.txt"}
+4 user[] ->t1 "a hole at 3 m"
+5 model[] "There is a hole."
+6 user[typed_user] "<feedback>Close it.</feedback>"
+7 model[] "Closed."
+8 user[typed_user] "And the tap?"
+9 model[] "It drips."
+10 user[typed_user] "Change the washer."
+11 model[] "Changed."
+12 user[meta] <of unknown role>
+compaction before 6: condense 0: kept 0..1, (model[compact_summary] "The summary: it hisses."), kept 3..6
+compaction before 7: condense 0: (user[compact_summary] "A hole at 3 m, to be closed.")
+compaction before 12: truncation 0: (user[compact_summary] "A hole at 3 m, to be closed."), kept 7..8, (user[compact_boundary] "[2 messages hidden]"), kept 10..12
+skipped: encrypted reasoning: 1
+skipped: usage that does not tell what was read from the cache: 1
+unknown: message of unknown role: 1
+warning: when a truncation happened is told by how much it hid: 1
+"#,
+    );
+}
+
+#[test]
+fn shared_cline_recordings_are_read_whole() {
+    shared_recordings("cline", |file, sessions, calls, _| {
+        let held = held(sessions);
+        assert_eq!((held.uses, held.results), (calls, calls), "{file}");
+        let messages = sessions[0].messages();
+        let billed = messages.iter().filter(|one| one.usage.is_some()).count();
+        assert_eq!(billed, sessions[0].calls().len());
     });
 }

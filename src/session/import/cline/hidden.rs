@@ -1,0 +1,182 @@
+//! Which messages a summary or a marker hides, and since when.
+//!
+//! A summary that keeps nothing is written where it stands. One that keeps the newest messages
+//! stands before them, a millisecond earlier than the first; the versions that do so keep three.
+//! A marker stands before the half of the messages that stays, so that it was written after about
+//! as many messages as it hides: nothing says when more exactly.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::super::assemble::Assembler;
+use super::super::conversations::Object;
+use super::content;
+use crate::session::{CompactedTo, Message, Recorded, RecordedCompaction, Role, Tag};
+
+/// How many messages a summary keeps that stands before the messages it keeps.
+const KEPT: usize = 3;
+
+/// What tells that a message hides others, or is hidden.
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+struct Marks {
+    role: Option<Arc<str>>,
+    ts: Option<f64>,
+    is_summary: Option<bool>,
+    condense_id: Option<Arc<str>>,
+    condense_parent: Option<Arc<str>>,
+    is_truncation_marker: Option<bool>,
+    truncation_id: Option<Arc<str>>,
+    truncation_parent: Option<Arc<str>>,
+}
+
+/// The summaries and markers of a task, and what each hides.
+pub(super) struct Hidden {
+    marks: Vec<Marks>,
+    /// Summaries and markers, by the number of messages before they take effect.
+    due: BTreeMap<usize, Vec<usize>>,
+    /// The names of those that took effect.
+    done: BTreeSet<Arc<str>>,
+    written: BTreeMap<usize, Arc<Message>>,
+}
+
+/// The name of the message at this place of the list.
+pub(super) fn name(at: usize) -> Arc<str> {
+    format!("message {at}").into()
+}
+
+impl Hidden {
+    /// Looks through all messages of a task.
+    pub(super) fn of(messages: &[&RawValue]) -> Self {
+        let marks: Vec<Marks> = messages
+            .iter()
+            .map(|raw| serde_json::from_str(raw.get()).unwrap_or_default())
+            .collect();
+        let mut due: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        for at in (0..marks.len()).filter(|at| marks[*at].is_written()) {
+            let after = at + 1 + later(&marks, at);
+            due.entry(after.min(marks.len())).or_default().push(at);
+        }
+        Self {
+            marks,
+            due,
+            done: BTreeSet::new(),
+            written: BTreeMap::new(),
+        }
+    }
+
+    /// Whether the product wrote the message in place of others.
+    pub(super) fn is_written(&self, at: usize) -> bool {
+        self.marks[at].is_written()
+    }
+
+    /// Keeps a summary or marker until it takes effect.
+    pub(super) fn write(&mut self, at: usize, object: &mut Object<'_>, assembler: &mut Assembler) {
+        let role = match self.marks[at].role.as_deref() {
+            Some("assistant") => Role::Assistant,
+            _ => Role::User,
+        };
+        let blocks = content::blocks(object.take("content"), role, assembler);
+        let tag = match self.marks[at].is_summary {
+            Some(true) => Tag::CompactSummary,
+            _ => Tag::CompactBoundary,
+        };
+        let message = Message::new(role, blocks).with_tags([tag]);
+        self.written.insert(at, Arc::new(message));
+    }
+
+    /// Adds the compactions that happened after that many messages.
+    pub(super) fn take_effect(&mut self, after: usize, assembler: &mut Assembler) {
+        for at in self.due.remove(&after).unwrap_or_default() {
+            let marks = &self.marks[at];
+            let is_summary = marks.is_summary == Some(true);
+            self.done.extend(marks.name().cloned());
+            let message = assembler.flush();
+            let pieces = self.context(after, message, assembler);
+            let trigger = if is_summary { "condense" } else { "truncation" };
+            if !is_summary {
+                assembler.warn("when a truncation happened is told by how much it hid");
+            }
+            assembler.compaction(RecordedCompaction {
+                at: message,
+                trigger: Some(trigger.into()),
+                pre_tokens: None,
+                after: CompactedTo::Replaced(pieces),
+            });
+        }
+    }
+
+    /// What of the first `after` messages is not hidden; there are `end` messages of the session.
+    fn context(&self, after: usize, end: usize, assembler: &Assembler) -> Vec<Recorded> {
+        let mut pieces: Vec<Recorded> = Vec::new();
+        let is_done = |parent: &Option<Arc<str>>| {
+            let parent = parent.as_ref();
+            parent.is_some_and(|parent| self.done.contains(parent))
+        };
+        for (at, marks) in self.marks.iter().enumerate().take(after) {
+            if is_done(&marks.condense_parent) || is_done(&marks.truncation_parent) {
+                continue;
+            }
+            if marks.is_written() {
+                let is_here = marks.name().is_none_or(|name| self.done.contains(name));
+                let message = self.written.get(&at).filter(|_| is_here);
+                pieces.extend(message.cloned().map(Recorded::Written));
+                continue;
+            }
+            let Some(message) = assembler.message_of(&name(at)).filter(|it| *it < end) else {
+                continue;
+            };
+            match pieces.last_mut() {
+                // Messages in a row may be one of the session's.
+                Some(Recorded::Kept(range)) if message < range.end => {}
+                Some(Recorded::Kept(range)) if message == range.end => range.end += 1,
+                _ => pieces.push(Recorded::Kept(message..message + 1)),
+            }
+        }
+        pieces
+    }
+}
+
+impl Marks {
+    fn is_written(&self) -> bool {
+        self.is_summary == Some(true) || self.is_truncation_marker == Some(true)
+    }
+
+    fn name(&self) -> Option<&Arc<str>> {
+        self.condense_id.as_ref().or(self.truncation_id.as_ref())
+    }
+
+    fn is_hidden_by(&self, name: Option<&Arc<str>>) -> bool {
+        let parents = [&self.condense_parent, &self.truncation_parent];
+        name.is_some() && parents.iter().any(|parent| parent.as_ref() == name)
+    }
+}
+
+/// How many messages after it there were when a summary or marker was written.
+fn later(marks: &[Marks], at: usize) -> usize {
+    let own = &marks[at];
+    if own.is_summary == Some(true) {
+        let first = marks.get(at + 1).and_then(|next| next.ts);
+        let is_before = own
+            .ts
+            .zip(first)
+            .is_some_and(|(own, first)| (first - own - 1.0).abs() < 0.5);
+        return if is_before { KEPT } else { 0 };
+    }
+    let name = own.name();
+    let hidden = marks.iter().filter(|it| it.is_hidden_by(name)).count();
+    // What was hidden was a half.
+    let mut left = hidden;
+    let mut later = 0;
+    for next in &marks[at + 1..] {
+        if left == 0 {
+            break;
+        }
+        left -= usize::from(!next.is_written());
+        later += 1;
+    }
+    later
+}
