@@ -23,6 +23,7 @@ use cline::Cline;
 use codex::Codex;
 use copilot_cli::CopilotCli;
 use gemini_cli::GeminiCli;
+use goose::Goose;
 use openai_chat::OpenAiChat;
 use openhands::OpenHands;
 use opencode::Opencode;
@@ -40,6 +41,7 @@ mod copilot_cli;
 mod documents;
 mod folders;
 mod gemini_cli;
+mod goose;
 mod images;
 pub(super) mod lines;
 mod openai_chat;
@@ -89,6 +91,7 @@ pub static IMPORTERS: &[&dyn Importer] = &[
     &Opencode,
     &CopilotCli,
     &Cline,
+    &Goose,
     &GeminiCli,
     &Anthropic,
     &OpenAiChat,

@@ -230,3 +230,40 @@ fn shared_cline_recordings_are_read_whole() {
         assert_eq!(billed, sessions[0].calls().len());
     });
 }
+
+#[test]
+fn goose_hides_from_the_agent_what_it_summarised() {
+    check(
+        "goose",
+        "session.jsonl",
+        r#"0 user[typed_user] "Why does the wheel stand?"
+1 model[] thinking "Look.", "I look.", shell t1 {"command":"ls"}, other t2 {"status":"error","error":"no such tool"}, mcp t3 {}
+2 user[] ->t1 "ice"+"cold", ->!t2 "try another", ->!t3 image {"type":"base64","media_type":"image/png","data":"AAAA"}
+3 model[] "It is frozen."
+4 user[typed_user] "Thaw it."
+5 model[] other t4 {"a":1}, <hologram>
+6 user[] ->t4 
+7 model[] "It turns."
+compaction before 4: - 0: (user[compact_summary] "The wheel is frozen."), (model[meta] "I go on from the summary.")
+compaction before 7: - 0: (user[compact_summary] "The wheel is frozen."), (model[meta] "I go on from the summary."), kept 4..5, (user[compact_summary] "A tool was called and said nothing.")
+skipped: header: 1
+skipped: message for the user alone: 1
+skipped: part systemNotification: 1
+skipped: text that the model was not shown: 1
+unknown: part hologram: 1
+warning: a tool request could not be read by the product: 1
+"#,
+    );
+}
+
+#[test]
+fn goose_exports_a_session_as_one_object() {
+    let sessions = check(
+        "goose",
+        "exported.json",
+        r#"0 user[typed_user] "Does it turn?"
+1 model[] "It ", "does."
+"#,
+    );
+    assert_eq!(sessions[0].model(), Some("some-model"));
+}
