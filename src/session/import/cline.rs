@@ -7,10 +7,12 @@
 //! - Roo never deletes: what was summarised names its summary (`condenseParent`), what was cut off
 //!   names its marker (`truncationParent`). Summaries and markers stand where they take effect in
 //!   the list, which is not when they were written: see [`hidden`].
-//! - The newer versions' input of a call includes the cached tokens. The older ones keep usage in
-//!   a file of its own.
+//! - The newer versions' input of a call includes the cached tokens. The older ones keep usage, and
+//!   when a compaction happened, in what they showed the user: a file of its own in the task's
+//!   folder.
 
-use std::io::BufRead;
+use std::fs::File;
+use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -21,19 +23,28 @@ use super::assemble::{Assembler, AssistantRecord, UserRecord, add_counts};
 use super::conversations::{Object, keep_unread};
 use super::documents::Documents;
 use super::lines::strip_bom;
-use super::{ImportError, Importer};
+use super::{Folder, ImportError, Importer};
 use crate::session::{ContentBlock, Role, Session, Source, Tag};
-use crate::units::{ApiCallId, Tokens, Usage};
+use crate::units::{ApiCallId, Tokens, Usage, to_valid_id};
 use hidden::Hidden;
+use shown::Shown;
 
 mod content;
 mod hidden;
+mod shown;
 
 /// Reads tasks of Cline and Roo.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Cline;
 
 const FORMAT: &str = "cline";
+
+/// The conversation in a task's folder, and what the user was shown.
+const HISTORY: &str = "api_conversation_history.json";
+const SHOWN: &str = "ui_messages.json";
+
+/// How the newer versions name the conversation in a session's folder.
+const MESSAGES: &str = ".messages.json";
 
 /// Tags around what a person typed, where results are text too.
 const TYPED: &[&str] = &[
@@ -63,38 +74,97 @@ impl Importer for Cline {
     }
 
     fn import(&self, path: &Path, input: &mut dyn BufRead) -> Result<Vec<Session>, ImportError> {
-        let documents = Documents::read(path, input)?;
-        let (values, _) = documents.values()?;
-        let mut assembler = Assembler::new([]);
-        FORMAT.clone_into(&mut assembler.source.format);
-        let source = Source {
-            warnings: documents.warnings.clone(),
-            ..Source::default()
+        task(path, input, None, &Shown::default())
+    }
+
+    fn detect_folder(&self, folder: &Folder) -> bool {
+        conversation(folder).is_some()
+    }
+
+    fn import_folder(&self, folder: &Folder) -> Result<Vec<Session>, ImportError> {
+        let Some(name) = conversation(folder) else {
+            return Err(ImportError::Directory {
+                path: folder.path().to_owned(),
+            });
         };
-        add_counts(&mut assembler.source, source);
-        for value in &values {
-            let raw: &RawValue = value.parse()?;
-            let messages = match Object::read(raw) {
-                Some(mut object) => {
-                    assembler.header.system = object.take_text("system_prompt");
-                    let messages = object.take_list("messages");
-                    messages.ok_or_else(|| value.error("missing key `messages`"))?
-                }
-                None => value.parse()?,
-            };
-            read(&messages, &mut assembler);
-        }
-        let session = assembler.finish(documents.id.clone(), path)?;
-        let session = session.ok_or_else(|| ImportError::NoConversation {
-            path: path.to_owned(),
-        })?;
-        Ok(vec![session])
+        let shown = if folder.has(SHOWN) {
+            Shown::read(&folder.child(SHOWN))?
+        } else {
+            Shown::default()
+        };
+        let path = folder.child(name);
+        let mut input = open(&path)?;
+        task(&path, &mut input, folder.path().file_name(), &shown)
     }
 }
 
+/// The file in a folder that holds a conversation, if the folder is one task.
+fn conversation(folder: &Folder) -> Option<&str> {
+    let mut names = folder.names().iter().map(String::as_str);
+    if folder.has(HISTORY) {
+        return Some(HISTORY);
+    }
+    let own = |name: &&str| {
+        let id = name.strip_suffix(MESSAGES);
+        id.is_some_and(|id| folder.has(&format!("{id}.json")))
+    };
+    let mut found = names.by_ref().filter(own);
+    let name = found.next()?;
+    found.next().is_none().then_some(name)
+}
+
+fn open(path: &Path) -> Result<BufReader<File>, ImportError> {
+    let file = File::open(path).map_err(|source| ImportError::Io {
+        path: path.to_owned(),
+        source,
+    })?;
+    Ok(BufReader::new(file))
+}
+
+/// Reads a task; one in a folder has the folder's name.
+fn task(
+    path: &Path,
+    input: &mut dyn BufRead,
+    folder: Option<&std::ffi::OsStr>,
+    shown: &Shown,
+) -> Result<Vec<Session>, ImportError> {
+    let documents = Documents::read(path, input)?;
+    let (values, _) = documents.values()?;
+    let mut assembler = Assembler::new([]);
+    FORMAT.clone_into(&mut assembler.source.format);
+    let source = Source {
+        warnings: documents.warnings.clone(),
+        ..Source::default()
+    };
+    add_counts(&mut assembler.source, source);
+    for value in &values {
+        let raw: &RawValue = value.parse()?;
+        let messages = match Object::read(raw) {
+            Some(mut object) => {
+                assembler.header.system = object.take_text("system_prompt");
+                let messages = object.take_list("messages");
+                messages.ok_or_else(|| value.error("missing key `messages`"))?
+            }
+            None => value.parse()?,
+        };
+        read(&messages, shown, &mut assembler);
+    }
+    let hash = documents.id.rsplit('-').next().unwrap_or_default();
+    let id = match folder {
+        Some(name) => format!("{}-{hash}", to_valid_id(&name.to_string_lossy(), 60)),
+        None => documents.id.clone(),
+    };
+    let session = assembler.finish(id, path)?;
+    let session = session.ok_or_else(|| ImportError::NoConversation {
+        path: path.to_owned(),
+    })?;
+    Ok(vec![session])
+}
+
 /// Reads the messages of one task.
-fn read(messages: &[&RawValue], assembler: &mut Assembler) {
-    let mut hidden = Hidden::of(messages);
+fn read(messages: &[&RawValue], shown: &Shown, assembler: &mut Assembler) {
+    let mut hidden = Hidden::of(messages, shown);
+    let usages = shown.usages(messages, assembler);
     for (at, raw) in messages.iter().enumerate() {
         hidden.take_effect(at, assembler);
         let Some(mut object) = Object::read(raw) else {
@@ -105,12 +175,19 @@ fn read(messages: &[&RawValue], assembler: &mut Assembler) {
             hidden.write(at, &mut object, assembler);
             continue;
         }
-        message(raw, object, &hidden::name(at), assembler);
+        let usage = usages.get(&at).copied();
+        message(raw, object, &hidden::name(at), usage, assembler);
     }
     hidden.take_effect(messages.len(), assembler);
 }
 
-fn message(raw: &RawValue, mut object: Object<'_>, name: &Arc<str>, assembler: &mut Assembler) {
+fn message(
+    raw: &RawValue,
+    mut object: Object<'_>,
+    name: &Arc<str>,
+    shown: Option<Usage>,
+    assembler: &mut Assembler,
+) {
     let timestamp = object.take_time("ts", assembler);
     let role = match object.take_text("role").as_deref() {
         Some("user") => Role::User,
@@ -132,7 +209,8 @@ fn message(raw: &RawValue, mut object: Object<'_>, name: &Arc<str>, assembler: &
     }
     let mut model = object.take_object("modelInfo").unwrap_or_default();
     let model = model.take_text("id").or_else(|| model.take_text("modelId"));
-    let usage = object.take("metrics").and_then(|raw| usage(raw, assembler));
+    let own = object.take("metrics").filter(|_| shown.is_none());
+    let usage = shown.or_else(|| usage(own?, assembler));
     let record = AssistantRecord {
         call: object.take_text("id").map(ApiCallId),
         model,

@@ -3,7 +3,7 @@
 //! A summary that keeps nothing is written where it stands. One that keeps the newest messages
 //! stands before them, a millisecond earlier than the first; the versions that do so keep three.
 //! A marker stands before the half of the messages that stays, so that it was written after about
-//! as many messages as it hides: nothing says when more exactly.
+//! as many messages as it hides. Where the user was shown a compaction, its time says it exactly.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -14,7 +14,9 @@ use serde_json::value::RawValue;
 use super::super::assemble::Assembler;
 use super::super::conversations::Object;
 use super::content;
+use super::shown::{Compacted, Shown};
 use crate::session::{CompactedTo, Message, Recorded, RecordedCompaction, Role, Tag};
+use crate::units::Timestamp;
 
 /// How many messages a summary keeps that stands before the messages it keeps.
 const KEPT: usize = 3;
@@ -41,6 +43,8 @@ pub(super) struct Hidden {
     /// The names of those that took effect.
     done: BTreeSet<Arc<str>>,
     written: BTreeMap<usize, Arc<Message>>,
+    /// What the user was shown of each.
+    shown: BTreeMap<usize, Compacted>,
 }
 
 /// The name of the message at this place of the list.
@@ -50,14 +54,18 @@ pub(super) fn name(at: usize) -> Arc<str> {
 
 impl Hidden {
     /// Looks through all messages of a task.
-    pub(super) fn of(messages: &[&RawValue]) -> Self {
+    pub(super) fn of(messages: &[&RawValue], shown: &Shown) -> Self {
         let marks: Vec<Marks> = messages
             .iter()
             .map(|raw| serde_json::from_str(raw.get()).unwrap_or_default())
             .collect();
         let mut due: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        let mut told = BTreeMap::new();
         for at in (0..marks.len()).filter(|at| marks[*at].is_written()) {
-            let after = at + 1 + later(&marks, at);
+            let compacted = marks[at].name().and_then(|name| shown.compacted_by(name));
+            told.extend(compacted.map(|compacted| (at, compacted)));
+            let exact = compacted.and_then(|compacted| said_before(&marks, at, compacted.time));
+            let after = exact.unwrap_or_else(|| at + 1 + later(&marks, at));
             due.entry(after.min(marks.len())).or_default().push(at);
         }
         Self {
@@ -65,6 +73,7 @@ impl Hidden {
             due,
             done: BTreeSet::new(),
             written: BTreeMap::new(),
+            shown: told,
         }
     }
 
@@ -97,13 +106,14 @@ impl Hidden {
             let message = assembler.flush();
             let pieces = self.context(after, message, assembler);
             let trigger = if is_summary { "condense" } else { "truncation" };
-            if !is_summary {
+            let shown = self.shown.get(&at);
+            if !is_summary && shown.is_none() {
                 assembler.warn("when a truncation happened is told by how much it hid");
             }
             assembler.compaction(RecordedCompaction {
                 at: message,
                 trigger: Some(trigger.into()),
-                pre_tokens: None,
+                pre_tokens: shown.and_then(|shown| shown.pre_tokens),
                 after: CompactedTo::Replaced(pieces),
             });
         }
@@ -153,6 +163,13 @@ impl Marks {
         let parents = [&self.condense_parent, &self.truncation_parent];
         name.is_some() && parents.iter().any(|parent| parent.as_ref() == name)
     }
+}
+
+/// How many messages there were at that time, the summary or marker itself among them.
+fn said_before(marks: &[Marks], at: usize, time: Timestamp) -> Option<usize> {
+    let is_said = |it: &Marks| it.ts.is_some_and(|ts| ts <= time.0 as f64);
+    let last = marks.iter().rposition(is_said)?;
+    Some(last.max(at) + 1)
 }
 
 /// How many messages after it there were when a summary or marker was written.

@@ -1,0 +1,187 @@
+//! What Cline and Roo showed the user: what each call was billed, and when the history was
+//! condensed or cut.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::super::ImportError;
+use super::super::assemble::Assembler;
+use super::super::conversations::Object;
+use super::super::documents::Documents;
+use crate::units::{Timestamp, Tokens, Usage};
+
+/// What was shown of one task.
+#[derive(Debug, Default)]
+pub(super) struct Shown {
+    calls: Vec<(Timestamp, Counters)>,
+    compactions: BTreeMap<Arc<str>, Compacted>,
+    /// Records that could not be read.
+    unread: u64,
+}
+
+/// When a compaction was shown, and what it says of the context before.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Compacted {
+    pub(super) time: Timestamp,
+    pub(super) pre_tokens: Option<Tokens>,
+}
+
+/// What a call was billed, as it is shown.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Counters {
+    tokens_in: u64,
+    tokens_out: u64,
+    #[serde(default)]
+    cache_reads: u64,
+    #[serde(default)]
+    cache_writes: u64,
+}
+
+impl Counters {
+    fn cached(&self) -> u64 {
+        self.cache_reads.saturating_add(self.cache_writes)
+    }
+}
+
+impl Shown {
+    /// Reads the file at `path`, a list of records.
+    pub(super) fn read(path: &Path) -> Result<Self, ImportError> {
+        let documents = Documents::read(path, &mut super::open(path)?)?;
+        let (values, _) = documents.values()?;
+        let mut shown = Self::default();
+        for value in &values {
+            for raw in value.parse::<Vec<&RawValue>>()? {
+                shown.record(raw);
+            }
+        }
+        Ok(shown)
+    }
+
+    fn record(&mut self, raw: &RawValue) {
+        let read = serde_json::from_str::<Record<'_>>(raw.get());
+        let Ok(record) = read else {
+            self.unread += 1;
+            return;
+        };
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "a float that is too large becomes the largest time"
+        )]
+        let time = Timestamp(record.ts as i64);
+        match record.say.as_deref() {
+            Some("api_req_started") => {
+                // A call that was stopped says nothing of its size.
+                let text = record.text.unwrap_or_default();
+                let counters = serde_json::from_str::<Counters>(&text).ok();
+                self.calls.extend(counters.map(|counters| (time, counters)));
+            }
+            Some("condense_context") => self.compacted(time, record.context_condense, "condenseId"),
+            Some("sliding_window_truncation") => {
+                self.compacted(time, record.context_truncation, "truncationId");
+            }
+            _ => {}
+        }
+    }
+
+    fn compacted(&mut self, time: Timestamp, told: Option<&RawValue>, key: &str) {
+        let Some(mut told) = told.and_then(Object::read) else {
+            return;
+        };
+        let before = told.take("prevContextTokens");
+        let before = before.and_then(|raw| serde_json::from_str(raw.get()).ok());
+        if let Some(name) = told.take_text(key) {
+            let pre_tokens = before.map(Tokens);
+            let compacted = Compacted { time, pre_tokens };
+            self.compactions.insert(name, compacted);
+        }
+    }
+
+    /// What was shown of the summary or marker of that name.
+    pub(super) fn compacted_by(&self, name: &str) -> Option<Compacted> {
+        self.compactions.get(name).copied()
+    }
+
+    /// What the messages of the model's were billed, by their place in the list.
+    ///
+    /// A call is shown when it begins, and its message written when it is done. Where the messages
+    /// say no time they are told apart by their order, if there is one for each call.
+    pub(super) fn usages(
+        &self,
+        messages: &[&RawValue],
+        assembler: &mut Assembler,
+    ) -> BTreeMap<usize, Usage> {
+        for _ in 0..self.unread {
+            assembler.warn("a record of what the user was shown cannot be read");
+        }
+        let mut said: Vec<(usize, Option<f64>)> = Vec::new();
+        for (at, raw) in messages.iter().enumerate() {
+            let said_by = serde_json::from_str::<Said>(raw.get()).unwrap_or_default();
+            if said_by.role.as_deref() == Some("assistant") && said_by.is_summary != Some(true) {
+                said.push((at, said_by.ts));
+            }
+        }
+        // Some providers' input includes the cached tokens, and then always does.
+        let includes_cached = self
+            .calls
+            .iter()
+            .all(|(_, counters)| counters.tokens_in >= counters.cached());
+        let usage = |counters: &Counters| Usage {
+            input_uncached: Tokens(if includes_cached {
+                counters.tokens_in - counters.cached()
+            } else {
+                counters.tokens_in
+            }),
+            cache_write_5m: Tokens(counters.cache_writes),
+            cache_write_1h: Tokens::ZERO,
+            cache_read: Tokens(counters.cache_reads),
+            output: Tokens(counters.tokens_out),
+        };
+        let calls = || self.calls.iter().map(|(_, counters)| usage(counters));
+        if said.len() == self.calls.len() {
+            return said.iter().map(|(at, _)| *at).zip(calls()).collect();
+        }
+        let mut usages = BTreeMap::new();
+        let mut said = said.into_iter().peekable();
+        for (number, (began, counters)) in self.calls.iter().enumerate() {
+            let next = self.calls.get(number + 1).map(|(time, _)| time.0 as f64);
+            while said
+                .next_if(|(_, ts)| ts.is_some_and(|ts| ts < began.0 as f64))
+                .is_some()
+            {}
+            let is_its = |ts: f64| next.is_none_or(|next| ts < next);
+            match said.next_if(|(_, ts)| ts.is_some_and(is_its)) {
+                Some((at, _)) => {
+                    usages.insert(at, usage(counters));
+                }
+                None => assembler.warn("a call that the user was shown has no message"),
+            }
+        }
+        usages
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Record<'a> {
+    #[serde(default)]
+    ts: f64,
+    say: Option<Arc<str>>,
+    text: Option<Arc<str>>,
+    #[serde(borrow)]
+    context_condense: Option<&'a RawValue>,
+    #[serde(borrow)]
+    context_truncation: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase")]
+struct Said {
+    role: Option<Arc<str>>,
+    ts: Option<f64>,
+    is_summary: Option<bool>,
+}
