@@ -7,7 +7,9 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use crate::model::fault::Faults;
-use crate::session::synthetic::{FAMILIES, Length, Recipe};
+use crate::session::synthetic::{
+    FAMILIES, Length, MOST_DISTRACTORS, MOST_FACTS, OBSERVATIONS, Recipe,
+};
 use crate::session::wire::Provider;
 use crate::settings::{Place, Reader, Setting, SettingError, Table, Value, with_suggestion};
 use crate::strategy::StrategySpec;
@@ -376,13 +378,24 @@ fn read_recipe(mut reader: Reader<'_>) -> Result<Recipe, SettingError> {
             return Err(SettingError::new(place, problem));
         }
     };
-    let fact_percent = small(reader.whole("fact_percent", 0, 400)?.unwrap_or(100));
+    let fact_percent = small(
+        reader
+            .whole("fact_percent", 0, MOST_FACTS.into())?
+            .unwrap_or(100),
+    );
+    let (least, most) = OBSERVATIONS.into_inner();
+    let observation_percent = reader.whole("observation_percent", least.into(), most.into())?;
+    let distractors = reader.whole("distractors", 0, MOST_DISTRACTORS.into())?;
+    let phrasings = reader.whole("phrasings", 1, 100)?;
     reader.finish()?;
     Ok(Recipe {
         family: family.to_owned(),
         seed,
         length,
         fact_percent,
+        observation_percent: observation_percent.map(small),
+        distractors: distractors.map(small),
+        phrasings: phrasings.map(small),
     })
 }
 

@@ -4,6 +4,8 @@
 //! from it, the facts that were planted in it. The words and grammars are the generator's own:
 //! nothing that later measures a session may know them.
 
+use std::ops::RangeInclusive;
+
 use super::ground_truth::GroundTruth;
 use super::{Session, SessionError};
 use crate::tokens::CountedTexts;
@@ -11,13 +13,19 @@ use crate::units::Tokens;
 
 mod ci_agent;
 mod code_review;
+mod debugging;
+mod desk;
 mod facts;
 mod feature_phases;
 mod grammar;
 mod huge_outputs;
+mod marathon;
 mod pause_return;
+mod policy_support;
 mod random;
 mod resumed;
+mod small_talk_start;
+mod story;
 mod teaching;
 mod tools;
 mod transcript;
@@ -34,6 +42,25 @@ pub struct Recipe {
     pub length: Length,
     /// How many facts are planted, in percent of the family's own number; at most 400.
     pub fact_percent: u32,
+    /// The share of the messages' tokens that tool results are to have, in percent, from 26 to 84;
+    /// nothing for the family's own.
+    pub observation_percent: Option<u32>,
+    /// How many other keys of its kind stand beside each planted key, at most 12; nothing for the
+    /// family's own.
+    pub distractors: Option<u32>,
+    /// In how many ways a planted fact may be said, at least 1; nothing for all there are. With
+    /// one, its words give every fact away.
+    pub phrasings: Option<u32>,
+}
+
+impl Recipe {
+    /// How many rounds it has, or will have with so many tokens a round.
+    fn rounds(&self, tokens_per_round: u64) -> u64 {
+        match self.length {
+            Length::Rounds(rounds) => u64::from(rounds),
+            Length::Tokens(tokens) => tokens.0 / tokens_per_round + 1,
+        }
+    }
 }
 
 impl Default for Recipe {
@@ -44,6 +71,9 @@ impl Default for Recipe {
             seed: 1,
             length: Length::Rounds(120),
             fact_percent: 100,
+            observation_percent: None,
+            distractors: None,
+            phrasings: None,
         }
     }
 }
@@ -93,12 +123,16 @@ pub trait Family: Sync {
 /// All families, in the order of the documentation.
 pub static FAMILIES: &[&dyn Family] = &[
     &code_review::FAMILY,
-    &feature_phases::FeaturePhases,
+    &feature_phases::FAMILY,
     &ci_agent::FAMILY,
     &teaching::FAMILY,
     &pause_return::FAMILY,
     &huge_outputs::FAMILY,
     &resumed::Resumption,
+    &debugging::FAMILY,
+    &small_talk_start::FAMILY,
+    &policy_support::FAMILY,
+    &marathon::FAMILY,
 ];
 
 /// Makes the session a recipe asks for.
@@ -119,11 +153,7 @@ pub fn generate(recipe: &Recipe, counts: &CountedTexts) -> Result<Generated, Syn
             family: recipe.family.clone(),
         });
     }
-    if recipe.fact_percent > 400 {
-        return Err(SyntheticError::TooManyFacts {
-            percent: recipe.fact_percent,
-        });
-    }
+    check_controls(recipe)?;
     family
         .generate(recipe, counts)
         .map_err(|source| SyntheticError::Session {
@@ -132,17 +162,55 @@ pub fn generate(recipe: &Recipe, counts: &CountedTexts) -> Result<Generated, Syn
         })
 }
 
-/// The id of the session a recipe makes: `code-review-s7-r40`.
+/// The shares of observations that can be asked for, in percent.
+pub const OBSERVATIONS: RangeInclusive<u32> = 26..=84;
+
+/// The most facts, in percent of a family's own number.
+pub const MOST_FACTS: u32 = 400;
+
+/// The most other keys beside a planted one.
+pub const MOST_DISTRACTORS: u32 = 12;
+
+fn check_controls(recipe: &Recipe) -> Result<(), SyntheticError> {
+    let percent = recipe.fact_percent;
+    if percent > MOST_FACTS {
+        return Err(SyntheticError::TooManyFacts { percent });
+    }
+    if let Some(percent) = recipe.observation_percent
+        && !OBSERVATIONS.contains(&percent)
+    {
+        return Err(SyntheticError::Observations { percent });
+    }
+    if let Some(number) = recipe.distractors
+        && number > MOST_DISTRACTORS
+    {
+        return Err(SyntheticError::TooManyDistractors { number });
+    }
+    if recipe.phrasings == Some(0) {
+        return Err(SyntheticError::NoPhrasing);
+    }
+    Ok(())
+}
+
+/// The id of the session a recipe makes: `code-review-s7-r40`, and what is set apart from the
+/// family's own: `code-review-s7-r40-f50-o60-d3-p1`.
 fn session_id(recipe: &Recipe) -> String {
     let length = match recipe.length {
         Length::Rounds(rounds) => format!("r{rounds}"),
         Length::Tokens(tokens) => format!("t{tokens}"),
     };
-    let facts = match recipe.fact_percent {
-        100 => String::new(),
-        percent => format!("-f{percent}"),
-    };
-    format!("{}-s{}-{length}{facts}", recipe.family, recipe.seed)
+    let facts = (recipe.fact_percent != 100).then_some(recipe.fact_percent);
+    let controls = [
+        ('f', facts),
+        ('o', recipe.observation_percent),
+        ('d', recipe.distractors),
+        ('p', recipe.phrasings),
+    ];
+    let set = controls
+        .into_iter()
+        .filter_map(|(letter, value)| Some(format!("-{letter}{}", value?)));
+    let set: String = set.collect();
+    format!("{}-s{}-{length}{set}", recipe.family, recipe.seed)
 }
 
 /// Why a recipe makes no session.
@@ -162,11 +230,30 @@ pub enum SyntheticError {
         family: String,
     },
     /// More facts than there are distinct keys for.
-    #[error("`fact_percent` is {percent}, and at most 400 can be planted")]
+    #[error("`fact_percent` is {percent}, and at most {MOST_FACTS} can be planted")]
     TooManyFacts {
         /// What was asked for.
         percent: u32,
     },
+    /// No session can hold less or more than that of what tools say.
+    #[error(
+        "`observation_percent` is {percent}: results can have {} to {} percent of the tokens",
+        OBSERVATIONS.start(),
+        OBSERVATIONS.end()
+    )]
+    Observations {
+        /// What was asked for.
+        percent: u32,
+    },
+    /// More other keys than there are words for.
+    #[error("`distractors` is {number}, and at most {MOST_DISTRACTORS} can stand beside a fact")]
+    TooManyDistractors {
+        /// What was asked for.
+        number: u32,
+    },
+    /// A fact is said in one way at least.
+    #[error("`phrasings` is 0: a fact is said in at least 1 way")]
+    NoPhrasing,
     /// The family broke a rule of sessions: a bug of the generator.
     #[error("the `{family}` family made an invalid session")]
     Session {

@@ -179,6 +179,9 @@ fn session() -> Value {
             "rounds": whole(1, 1_000_000, "length in API calls; or `tokens`", None),
             "tokens": whole(1_000, 1_000_000_000, "length in tokens; or `rounds`", None),
             "fact_percent": whole(0, 400, "facts planted, in percent of the family's number", Some(100)),
+            "observation_percent": whole(26, 84, "share of the messages' tokens that tool results have; by default as the family has it", None),
+            "distractors": whole(0, 12, "other keys beside each planted one; by default as the family has it", None),
+            "phrasings": whole(1, 100, "in how many ways a planted fact may be said; by default all there are", None),
         }),
         &["family"],
     );

@@ -2,27 +2,22 @@
 //!
 //! Other families are the same work in another shape: see [`Profile`].
 
-use std::sync::Arc;
-
-use super::facts::{self, Channel, Numbers, Planned};
+use super::facts::{self, Bank, Channel, Numbers, Pending, Planned};
 use super::grammar::prose;
-use super::random::{Quantiles, Random};
+use super::random::Quantiles;
 use super::tools::{self, Tool};
+use super::transcript::{Pace, Transcript};
 use super::workspace::Workspace;
-use super::{Family, Generated, Length, Recipe, session_id};
+use super::{Family, Generated, Recipe};
 use crate::session::ground_truth::{GroundTruth, PlantedFact};
-use crate::session::{
-    ContentBlock, JsonText, Message, Role, Session, SessionError, SessionParts, Source, Tag,
-    Thinking, ToolResult, ToolUse,
-};
+use crate::session::{ContentBlock, SessionError, Thinking};
 use crate::tokens::CountedTexts;
-use crate::units::{ApiCallId, Timestamp, Tokens};
 
 pub(super) mod act;
 pub(super) mod artifacts;
 pub(super) mod profile;
 
-use act::{Action, Memory};
+use act::Memory;
 use artifacts::Artifacts;
 use profile::{Away, Limits, Profile};
 
@@ -59,104 +54,55 @@ impl Family for Profile {
 /// times: a first one falls into sessions of about 80,000 tokens.
 const COMPACT_EVERY: (u64, u64) = (36, 60);
 
-/// Milliseconds between a tool result and the next response.
-const THINKING_TIME: &Quantiles = &[
-    (0, 3_000),
-    (50_000, 16_000),
-    (80_000, 45_000),
-    (95_000, 120_000),
-    (100_000, 280_000),
-];
+static PACE: Pace = Pace {
+    // Monday, 5 January 2026, 08:00 UTC.
+    first_morning: 1_767_600_000_000,
+    thinking: &[
+        (0, 3_000),
+        (50_000, 16_000),
+        (80_000, 45_000),
+        (95_000, 120_000),
+        (100_000, 280_000),
+    ],
+    reading: READING_TIME,
+};
 
-/// Milliseconds until a person has read an answer and typed the next request.
+/// No gap reaches five minutes.
 const READING_TIME: &Quantiles = &[(0, 15_000), (50_000, 70_000), (100_000, 290_000)];
-
-/// Milliseconds that tools run.
-const RUNNING_TIME: &Quantiles = &[(0, 40), (60_000, 900), (95_000, 20_000), (100_000, 110_000)];
-
-/// Monday, 5 January 2026, 08:00 UTC.
-const FIRST_MORNING: i64 = 1_767_600_000_000;
 
 /// Writes one session, message by message.
 struct Author<'a> {
     profile: &'a Profile,
-    /// How often the person was away.
-    absences: u64,
-    counts: &'a CountedTexts,
-    length: Length,
-    random: Random,
+    out: Transcript<'a>,
     workspace: Workspace,
     memory: Memory,
     artifacts: Artifacts,
-    pending: Vec<Planned>,
+    pending: Pending,
     facts: Vec<PlantedFact>,
-    system: Arc<str>,
-    tools: Vec<crate::session::ToolSchema>,
-    messages: Vec<Arc<Message>>,
-    tokens: Tokens,
-    now: i64,
-    calls: u64,
-    uses: u64,
     /// The number of calls from which on the agent compacts.
     compact_at: u64,
 }
 
 impl<'a> Author<'a> {
     fn new(profile: &'a Profile, recipe: &Recipe, counts: &'a CountedTexts) -> Self {
-        let rounds = match recipe.length {
-            Length::Rounds(rounds) => u64::from(rounds),
-            Length::Tokens(tokens) => tokens.0 / profile.tokens_per_round + 1,
-        };
-        let scaled = |per: u64, cap: u64| {
-            let number = (rounds / per).min(cap) * u64::from(recipe.fact_percent) / 100;
-            usize::try_from(number).unwrap_or(0)
-        };
-        let numbers = Numbers {
-            recalls: scaled(4, 24),
-            // The bank of rules has 42 topics.
-            constraints: scaled(8, 12).min(42),
-            decoys: scaled(1, 6).max(1),
-        };
+        let rounds = recipe.rounds(profile.tokens_per_round);
+        let numbers = Numbers::of(recipe, Bank::Repository, rounds, (4, 24), (8, 12));
         let (mut pending, decoys) = facts::plan(recipe.seed, numbers);
-        pending.reverse();
-        for fact in &mut pending {
-            fact.due = fact.due * profile.said_by / 1_000;
-        }
+        pending.hasten(profile.said_by);
         let files = usize::try_from(40 + rounds * 4 / 5).unwrap_or(usize::MAX);
-        let system: Arc<str> = Arc::from(tools::SYSTEM);
-        let tools = tools::schemas();
-        let mut tokens = Tokens::ZERO;
-        if let Length::Tokens(_) = recipe.length {
-            tokens = counts.size(&system).tokens;
-            tokens += tools
-                .iter()
-                .map(|tool| counts.size(tool.text()).tokens)
-                .sum();
-        }
-        let mut random = Random::new(recipe.seed, profile.name);
-        let compact_at = random.between(COMPACT_EVERY.0, COMPACT_EVERY.1);
+        let mut out = Transcript::new(recipe, counts, &PACE, tools::SYSTEM, tools::schemas());
+        let compact_at = out.random.between(COMPACT_EVERY.0, COMPACT_EVERY.1);
         let mut workspace = Workspace::new(recipe.seed, files);
-        let memory = Memory::new(&mut workspace, &mut random);
-        let days = i64::try_from(random.below(200)).unwrap_or(0);
-        let minutes = i64::try_from(random.below(300)).unwrap_or(0);
+        let memory = Memory::new(&mut workspace, &mut out.random);
+        out.set_out();
         Self {
             profile,
-            absences: 0,
-            counts,
-            length: recipe.length,
-            now: FIRST_MORNING + days * 86_400_000 + minutes * 60_000,
-            random,
+            out,
             workspace,
             memory,
             artifacts: Artifacts::default(),
             pending,
             facts: decoys,
-            system,
-            tools,
-            messages: Vec::new(),
-            tokens,
-            calls: 0,
-            uses: 0,
             compact_at,
         }
     }
@@ -166,27 +112,18 @@ impl<'a> Author<'a> {
         let mut task = 0;
         let mut task_length = self.task_length();
         loop {
-            let (last, closing) = match self.length {
-                Length::Rounds(rounds) => {
-                    let rounds = u64::from(rounds);
-                    (self.calls + 1 >= rounds, self.calls + 2 >= rounds)
-                }
-                Length::Tokens(target) => {
-                    let reached = self.tokens >= target;
-                    (reached && self.pending.is_empty(), reached)
-                }
-            };
+            let (last, closing) = self.out.ends(self.pending.is_empty());
             if last {
                 break;
             }
             let waiting =
-                self.profile.interrupts && self.due().any(|fact| fact.channel == Channel::User);
+                self.profile.interrupts && self.pending.is_due(self.out.progress(), Channel::User);
             if closing || task >= task_length || (waiting && task > 0) {
                 self.report();
                 self.request(closing);
                 task = 0;
                 task_length = self.task_length();
-            } else if task > 0 && self.calls >= self.compact_at {
+            } else if task > 0 && self.out.calls >= self.compact_at {
                 self.compact();
                 task += 1;
             } else {
@@ -195,141 +132,75 @@ impl<'a> Author<'a> {
             }
         }
         self.report();
-        let (id, mut facts) = (session_id(recipe), self.facts);
+        let mut facts = self.facts;
         facts.extend(self.artifacts.facts());
         facts.sort_by(|a, b| a.id.cmp(&b.id));
-        let session = Session::new(SessionParts {
-            id: id.clone(),
-            system: Some(self.system),
-            tools: self.tools,
-            messages: self.messages,
-            compactions: Vec::new(),
-            model: Some("synthetic-agent".to_owned()),
-            context_window: Some(Tokens(200_000)),
-            source: Source {
-                format: "synthetic".to_owned(),
-                ..Source::default()
-            },
-            resumed: None,
-        })?;
-        Ok(Generated {
-            session,
-            truth: GroundTruth::new(id, facts),
-        })
+        let session = self.out.finish(recipe)?;
+        let truth = GroundTruth::new(session.id(), facts);
+        Ok(Generated { session, truth })
     }
 
     /// Rounds between two requests.
     fn task_length(&mut self) -> u64 {
         let (least, most) = self.profile.task;
-        self.random.between(least, most)
-    }
-
-    /// How far the session is, in thousandths, when the next message is written.
-    fn progress(&self) -> u64 {
-        match self.length {
-            Length::Rounds(rounds) => (self.calls + 1) * 1_000 / u64::from(rounds),
-            Length::Tokens(target) => self.tokens.0 * 1_000 / target.0,
-        }
-    }
-
-    /// The facts whose moment has come, the earliest last in `pending`.
-    fn due(&self) -> impl Iterator<Item = &Planned> {
-        let progress = self.progress();
-        self.pending
-            .iter()
-            .rev()
-            .take_while(move |fact| fact.due < progress)
-    }
-
-    /// Takes up to `limit` due facts that `fits`.
-    fn take_due(&mut self, limit: usize, fits: impl Fn(&Planned) -> bool) -> Vec<Planned> {
-        let first = self.pending.len() - self.due().count();
-        let mut taken = Vec::new();
-        let mut at = self.pending.len();
-        while at > first && taken.len() < limit {
-            at -= 1;
-            if fits(&self.pending[at]) {
-                taken.push(self.pending.remove(at));
-            }
-        }
-        taken
+        self.out.random.between(least, most)
     }
 
     /// The user types: a new request, and whatever else is to be said now.
     fn request(&mut self, closing: bool) {
         let said = if closing {
-            std::mem::take(&mut self.pending)
+            self.pending.rest()
         } else {
-            self.take_due(usize::MAX, |fact| fact.channel == Channel::User)
+            let progress = self.out.progress();
+            let is_typed = |fact: &Planned| fact.channel == Channel::User;
+            self.pending.take(progress, usize::MAX, is_typed)
         };
+        let random = &mut self.out.random;
         let text = if closing {
-            prose::wrap_up(&mut self.random)
+            prose::wrap_up(random)
         } else {
-            let topic = self.memory.turn(&mut self.workspace, &mut self.random);
-            prose::request(&mut self.random, &topic)
+            let topic = self.memory.turn(&mut self.workspace, random);
+            prose::request(random, &topic)
         };
         let mut parts = vec![text];
         for fact in &said {
-            let part = facts::typed(&mut self.random, fact);
-            if self.random.percent(35) {
+            let part = facts::typed(random, fact);
+            if random.percent(35) {
                 parts.insert(0, part);
             } else {
                 parts.push(part);
             }
         }
-        self.wait(READING_TIME);
-        self.go_away();
-        let message = self.messages.len();
+        let message = self.out.next();
         self.facts
             .extend(said.into_iter().map(|fact| fact.planted(message)));
-        let message = Message::text(Role::User, parts.join("\n\n")).with_tags([Tag::TypedUser]);
-        self.push(message);
-    }
-
-    /// The person is away before the next request, if the family has it.
-    fn go_away(&mut self) {
-        let Away::Percent(percent) = self.profile.away else {
-            return;
-        };
-        if !self.messages.is_empty() && self.random.percent(percent) {
-            // For a while, and for long: by turns, so that a session has both.
-            let time = profile::AWAY[usize::from(self.absences % 2 == 1)];
-            self.absences += 1;
-            self.wait(time);
-        }
+        self.out.pass(self.profile.away);
+        self.out.typed(parts.join("\n\n"), &[]);
     }
 
     /// The agent answers in words only.
     fn report(&mut self) {
-        let topic = self.memory.topic(&self.workspace, &mut self.random);
-        let text = prose::report(&mut self.random, &topic);
-        self.respond(vec![ContentBlock::Text(text.into())]);
-    }
-
-    /// The most bytes a result may have now: about a sixth of the session, so that one huge log is
-    /// not all there is to a short one; and not much more than what is left to write. In a family
-    /// of huge results half a megabyte, or half of the session.
-    fn largest_result(&self) -> u64 {
-        let is_large = self.profile.large_percent > 0;
-        match self.length {
-            Length::Rounds(_) if is_large => profile::LARGE.1,
-            Length::Rounds(rounds) => (u64::from(rounds) * 1_000).max(8_000),
-            Length::Tokens(target) => (target.0 / 2 * if is_large { 4 } else { 1 })
-                .min((target - self.tokens).0.saturating_mul(3))
-                .max(900),
-        }
+        let random = &mut self.out.random;
+        let topic = self.memory.topic(&self.workspace, random);
+        let text = prose::report(random, &topic);
+        self.out.respond(vec![ContentBlock::Text(text.into())]);
     }
 
     /// What is drawn for this round: a huge result, or many files in one go.
     fn limits(&mut self) -> Limits {
         let profile = self.profile;
-        let mut limits = Limits::up_to(self.largest_result());
-        if profile.large_percent > 0 && self.random.percent(profile.large_percent) {
-            limits.least = self.random.between(profile::LARGE.0, profile::LARGE.1);
-        } else if profile.at_once_percent > 0 && self.random.percent(profile.at_once_percent) {
+        let mut limits = Limits::up_to(if profile.large_percent > 0 {
+            self.out.largest_huge_result()
+        } else {
+            self.out.largest_result()
+        });
+        let random = &mut self.out.random;
+        if profile.large_percent > 0 && random.percent(profile.large_percent) {
+            limits.least = random.between(profile::LARGE.0, profile::LARGE.1);
+        } else if profile.at_once_percent > 0 && random.percent(profile.at_once_percent) {
             limits.reads = profile::READS_AT_ONCE;
         }
-        limits
+        self.out.lean(limits)
     }
 
     /// One round of work: the agent uses tools, and the tools answer.
@@ -339,107 +210,41 @@ impl<'a> Author<'a> {
             0 => (!first).then_some(&self.profile.weights),
             _ => Some(&profile::READ_ONLY),
         };
-        let round = self.memory.round(
-            &mut self.workspace,
-            &mut self.random,
-            weights,
-            self.now,
-            limits,
-        );
-        let mut actions: Vec<(Action, Option<Planned>)> = round
-            .actions
-            .into_iter()
-            .map(|action| (action, None))
-            .collect();
-        for fact in self.take_due(2, |fact| fact.channel != Channel::User) {
-            let action = self
-                .memory
-                .reveal(&mut self.workspace, &mut self.random, &fact, self.now);
-            actions.push((action, Some(fact)));
+        let (asking, now) = (self.out.next(), self.out.now);
+        let progress = self.out.progress();
+        let random = &mut self.out.random;
+        let workspace = &mut self.workspace;
+        let round = self.memory.round(workspace, random, weights, now, limits);
+        let mut actions = round.actions;
+        let is_shown = |fact: &Planned| fact.channel != Channel::User;
+        for fact in self.pending.take(progress, 2, is_shown) {
+            let action = self.memory.reveal(workspace, random, &fact, now, limits);
+            actions.push(action);
+            self.facts.push(fact.planted(asking + 1));
         }
         let mut blocks = Vec::new();
         if let Some(thought) = round.thought {
             blocks.push(ContentBlock::Thinking(Thinking {
                 text: thought.into(),
-                signature: Some(self.random.hex(64).into()),
+                signature: Some(random.hex(64).into()),
             }));
         }
         blocks.push(ContentBlock::Text(round.text.into()));
-        let asking = self.messages.len();
-        let mut answers = Vec::new();
-        for (action, fact) in actions {
-            self.uses += 1;
-            let id: Arc<str> = format!("toolu_{}{:05}", self.random.hex(14), self.uses).into();
-            let (name, class) = action.tool.name();
+        for action in &actions {
             self.artifacts.record(action.tool, &action.input, asking);
-            blocks.push(ContentBlock::ToolUse(ToolUse {
-                id: id.clone(),
-                name: name.into(),
-                class,
-                input: JsonText::of(&action.input),
-            }));
-            answers.push(ContentBlock::ToolResult(ToolResult {
-                tool_use_id: id,
-                content: vec![ContentBlock::Text(action.output.into())],
-                is_error: action.failed,
-            }));
-            self.facts.extend(fact.map(|fact| fact.planted(asking + 1)));
         }
-        self.respond(blocks);
-        self.wait(RUNNING_TIME);
-        self.push(Message::new(Role::User, answers));
+        self.out.act(blocks, actions);
     }
 
     /// The agent calls `compact`. The full history goes on; a strategy may act on it.
     fn compact(&mut self) {
-        let every = self.random.between(COMPACT_EVERY.0, COMPACT_EVERY.1);
-        self.compact_at = self.calls + every;
-        let topic = self.memory.topic(&self.workspace, &mut self.random);
-        let (said, focus) = prose::compacting(&mut self.random, &topic);
-        self.uses += 1;
-        let id: Arc<str> = format!("toolu_{}{:05}", self.random.hex(14), self.uses).into();
-        let (name, class) = Tool::Compact.name();
-        self.respond(vec![
-            ContentBlock::Text(said.into()),
-            ContentBlock::ToolUse(ToolUse {
-                id: id.clone(),
-                name: name.into(),
-                class,
-                input: JsonText::of(&serde_json::json!({ "focus": focus })),
-            }),
-        ]);
-        self.wait(RUNNING_TIME);
+        let random = &mut self.out.random;
+        let every = random.between(COMPACT_EVERY.0, COMPACT_EVERY.1);
+        self.compact_at = self.out.calls + every;
+        let topic = self.memory.topic(&self.workspace, random);
+        let (said, focus) = prose::compacting(random, &topic);
+        let input = serde_json::json!({ "focus": focus });
         let answer = "The conversation will be condensed before the next step.";
-        self.push(Message::new(
-            Role::User,
-            vec![ContentBlock::ToolResult(ToolResult {
-                tool_use_id: id,
-                content: vec![ContentBlock::Text(answer.into())],
-                is_error: false,
-            })],
-        ));
-    }
-
-    fn respond(&mut self, blocks: Vec<ContentBlock>) {
-        self.wait(THINKING_TIME);
-        self.calls += 1;
-        let mut message = Message::new(Role::Assistant, blocks);
-        let call = format!("msg_{}{:05}", self.random.hex(14), self.calls);
-        message.api_call = Some(ApiCallId(call.into()));
-        self.push(message);
-    }
-
-    fn wait(&mut self, time: &Quantiles) {
-        let time = self.random.quantile(time).max(1);
-        self.now += i64::try_from(time).unwrap_or(1);
-    }
-
-    fn push(&mut self, mut message: Message) {
-        message.timestamp = Some(Timestamp(self.now));
-        if let Length::Tokens(_) = self.length {
-            let texts = message.model_text().iter();
-            self.tokens += texts.map(|text| self.counts.size(text).tokens).sum();
-        }
-        self.messages.push(Arc::new(message));
+        self.out.keep_house(said, Tool::Compact, input, answer);
     }
 }

@@ -2,62 +2,23 @@
 
 use std::collections::BTreeSet;
 
+use super::Recipe;
 use super::grammar::fill;
 use super::random::Random;
 use crate::session::ground_truth::{Fact, Importance, PlantedFact};
 
+mod bank;
 mod phrasing;
 mod rules;
 
 use rules::Rules;
 
+pub(crate) use bank::Bank;
 pub(crate) use phrasing::{configuration, logged, said, shuffled, typed};
-
-const PLACES: &[&str] = &[
-    "staging",
-    "canary",
-    "sandbox",
-    "production",
-    "preview",
-    "nightly",
-    "failover",
-    "regional",
-    "loadtest",
-    "partner",
-    "legacy",
-    "pilot",
-    "onprem",
-    "shadow",
-    "training",
-    "acceptance",
-];
-
-const PARTS: &[&str] = &[
-    "database",
-    "gateway",
-    "broker",
-    "warehouse",
-    "proxy",
-    "mirror",
-    "dashboard",
-    "cluster",
-    "beacon",
-    "firewall",
-    "vault",
-    "crawler",
-    "scheduler",
-    "bastion",
-    "replica",
-    "collector",
-    "signer",
-    "licence server",
-    "image registry",
-    "data lake",
-];
 
 /// What kind of value a key has; distractors share it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Class {
+pub(crate) enum Class {
     Ticket,
     Checksum,
     Endpoint,
@@ -149,6 +110,25 @@ pub(crate) struct Planned {
 pub(crate) struct Pair {
     pub(crate) key: String,
     pub(crate) value: String,
+    /// In how many ways it may be said.
+    pub(crate) ways: Ways,
+}
+
+/// In how many ways a planted fact is said: from a single one, whose words give every fact away,
+/// to as many as there are.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Ways(usize);
+
+impl Ways {
+    pub(crate) fn of(recipe: &Recipe) -> Self {
+        let limit = recipe.phrasings.map(usize::try_from);
+        Self(limit.and_then(Result::ok).unwrap_or(usize::MAX))
+    }
+
+    /// One of the first of these, which must not be none.
+    pub(crate) fn pick<T: Copy>(self, random: &mut Random, bank: &[T]) -> T {
+        random.pick(&bank[..bank.len().min(self.0)])
+    }
 }
 
 impl Planned {
@@ -179,12 +159,95 @@ impl Planned {
     }
 }
 
-/// How many facts of each kind a session gets.
+/// How many facts of each kind a session gets, and how they are told.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Numbers {
     pub(crate) recalls: usize,
     pub(crate) constraints: usize,
     pub(crate) decoys: usize,
+    pub(crate) bank: Bank,
+    /// Other keys of its kind beside each planted one; nothing for as many as it comes.
+    pub(crate) distractors: Option<usize>,
+    pub(crate) ways: Ways,
+}
+
+impl Numbers {
+    /// The numbers for a session of so many rounds. Of keys and of rules, one falls on so many
+    /// rounds, up to a cap; the recipe scales both.
+    pub(crate) fn of(
+        recipe: &Recipe,
+        bank: Bank,
+        rounds: u64,
+        recalls: (u64, u64),
+        constraints: (u64, u64),
+    ) -> Self {
+        let scaled = |(per, cap): (u64, u64)| {
+            let number = (rounds / per).min(cap) * u64::from(recipe.fact_percent) / 100;
+            usize::try_from(number).unwrap_or(0)
+        };
+        Self {
+            recalls: scaled(recalls),
+            // The bank of rules has 42 topics.
+            constraints: scaled(constraints).min(42),
+            decoys: scaled((1, 6)).max(1),
+            bank,
+            distractors: recipe
+                .distractors
+                .and_then(|number| usize::try_from(number).ok()),
+            ways: Ways::of(recipe),
+        }
+    }
+}
+
+/// The facts that wait for their moment, the earliest last.
+#[derive(Debug)]
+pub(crate) struct Pending(Vec<Planned>);
+
+impl Pending {
+    /// All facts are told by this thousandth of the session.
+    pub(crate) fn hasten(&mut self, said_by: u64) {
+        for fact in &mut self.0 {
+            fact.due = fact.due * said_by / 1_000;
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    fn due(&self, progress: u64) -> impl Iterator<Item = &Planned> {
+        let is_due = move |fact: &&Planned| fact.due < progress;
+        self.0.iter().rev().take_while(is_due)
+    }
+
+    /// Whether a fact of that channel is due.
+    pub(crate) fn is_due(&self, progress: u64, channel: Channel) -> bool {
+        self.due(progress).any(|fact| fact.channel == channel)
+    }
+
+    /// Takes up to `limit` due facts that `fits`.
+    pub(crate) fn take(
+        &mut self,
+        progress: u64,
+        limit: usize,
+        fits: impl Fn(&Planned) -> bool,
+    ) -> Vec<Planned> {
+        let first = self.0.len() - self.due(progress).count();
+        let mut taken = Vec::new();
+        let mut at = self.0.len();
+        while at > first && taken.len() < limit {
+            at -= 1;
+            if fits(&self.0[at]) {
+                taken.push(self.0.remove(at));
+            }
+        }
+        taken
+    }
+
+    /// All that was not told yet.
+    pub(crate) fn rest(&mut self) -> Vec<Planned> {
+        std::mem::take(&mut self.0)
+    }
 }
 
 /// Draws keys and values so that none occurs twice.
@@ -192,6 +255,8 @@ pub(crate) struct Numbers {
 struct Names {
     keys: BTreeSet<String>,
     values: BTreeSet<String>,
+    bank: Bank,
+    ways: Ways,
 }
 
 impl Names {
@@ -199,7 +264,8 @@ impl Names {
     fn pair(&mut self, random: &mut Random, class: Class, attribute: &str) -> Pair {
         let mut key = String::new();
         for _ in 0..200 {
-            key = format!("{} {} {attribute}", random.pick(PLACES), random.pick(PARTS));
+            let place = random.pick(self.bank.places());
+            key = format!("{place} {} {attribute}", random.pick(self.bank.parts()));
             if key.split(' ').count() <= 4 && self.keys.insert(key.clone()) {
                 break;
             }
@@ -208,24 +274,30 @@ impl Names {
         while !self.values.insert(value.clone()) {
             value = class.value(random);
         }
-        Pair { key, value }
+        Pair {
+            key,
+            value,
+            ways: self.ways,
+        }
     }
 }
 
-/// All facts of a session in the order in which they are due, and the decoys.
-pub(crate) fn plan(seed: u64, numbers: Numbers) -> (Vec<Planned>, Vec<PlantedFact>) {
+/// All facts of a session, and the decoys.
+pub(crate) fn plan(seed: u64, numbers: Numbers) -> (Pending, Vec<PlantedFact>) {
     let mut random = Random::new(seed, "facts");
     let mut names = Names {
         keys: BTreeSet::new(),
         values: BTreeSet::new(),
+        bank: numbers.bank,
+        ways: numbers.ways,
     };
     let decoys = (0..numbers.decoys)
         .map(|i| decoy(&mut random, &mut names, i))
         .collect();
-    let mut planned = recalls(&mut random, &mut names, numbers.recalls);
-    planned.extend(constraints(&mut random, numbers.constraints));
-    planned.sort_by(|a, b| (a.due, &a.id).cmp(&(b.due, &b.id)));
-    (planned, decoys)
+    let mut planned = recalls(&mut random, &mut names, numbers);
+    planned.extend(constraints(&mut random, numbers));
+    planned.sort_by(|a, b| (b.due, &b.id).cmp(&(a.due, &a.id)));
+    (Pending(planned), decoys)
 }
 
 /// Somewhere in the `at`-th of `count` equal parts of the first 92 % of a session.
@@ -243,9 +315,9 @@ fn ask(random: &mut Random, key: &str) -> String {
 }
 
 fn decoy(random: &mut Random, names: &mut Names, at: usize) -> PlantedFact {
-    let class = random.pick(&Class::ALL);
+    let class = random.pick(names.bank.classes());
     let attribute = random.pick(class.attributes());
-    let Pair { key, value } = names.pair(random, class, attribute);
+    let Pair { key, value, .. } = names.pair(random, class, attribute);
     PlantedFact {
         id: format!("decoy-{:02}", at + 1),
         question: ask(random, &key),
@@ -255,7 +327,8 @@ fn decoy(random: &mut Random, names: &mut Names, at: usize) -> PlantedFact {
     }
 }
 
-fn recalls(random: &mut Random, names: &mut Names, count: usize) -> Vec<Planned> {
+fn recalls(random: &mut Random, names: &mut Names, numbers: Numbers) -> Vec<Planned> {
+    let count = numbers.recalls;
     let mut channels = Vec::new();
     let mut classes = Vec::new();
     (0..count)
@@ -272,18 +345,19 @@ fn recalls(random: &mut Random, names: &mut Names, count: usize) -> Vec<Planned>
                 random.shuffle(&mut channels);
             }
             if classes.is_empty() {
-                classes = Class::ALL.to_vec();
+                classes = names.bank.classes().to_vec();
                 random.shuffle(&mut classes);
             }
             let channel = channels.pop().unwrap_or(Channel::User);
             let class = classes.pop().unwrap_or(Class::Ticket);
             let attribute = random.pick(class.attributes());
             let pair = names.pair(random, class, attribute);
-            let around = if channel == Channel::User {
-                random.count(0, 2)
-            } else {
-                random.count(3, 6)
-            };
+            let around = numbers.distractors.unwrap_or_else(|| match channel {
+                Channel::User => random.count(0, 2),
+                Channel::Config | Channel::Log | Channel::Comment | Channel::Runbook => {
+                    random.count(3, 6)
+                }
+            });
             let distractors = (0..around)
                 .map(|_| names.pair(random, class, attribute))
                 .collect();
@@ -308,8 +382,9 @@ fn recalls(random: &mut Random, names: &mut Names, count: usize) -> Vec<Planned>
         .collect()
 }
 
-fn constraints(random: &mut Random, count: usize) -> Vec<Planned> {
-    let mut rules = Rules::new(random);
+fn constraints(random: &mut Random, numbers: Numbers) -> Vec<Planned> {
+    let count = numbers.constraints;
+    let mut rules = Rules::new(random, numbers.bank, numbers.ways);
     (0..count)
         .map(|at| {
             let (topic, statement) = rules.next(random);
@@ -331,15 +406,20 @@ fn constraints(random: &mut Random, count: usize) -> Vec<Planned> {
 mod tests {
     use super::*;
 
+    const NUMBERS: Numbers = Numbers {
+        recalls: 24,
+        constraints: 12,
+        decoys: 6,
+        bank: Bank::Repository,
+        distractors: None,
+        ways: Ways(usize::MAX),
+    };
+
     #[test]
     fn questions_never_hold_the_answer_and_topics_stand_in_the_rule() {
-        let numbers = Numbers {
-            recalls: 24,
-            constraints: 12,
-            decoys: 6,
-        };
         for seed in 0..50 {
-            let (planned, decoys) = plan(seed, numbers);
+            let bank = [Bank::Repository, Bank::Desk][usize::from(seed % 2 == 1)];
+            let (Pending(planned), decoys) = plan(seed, Numbers { bank, ..NUMBERS });
             assert_eq!((planned.len(), decoys.len()), (36, 6));
             for planned in &planned {
                 match &planned.fact {
@@ -362,12 +442,7 @@ mod tests {
 
     #[test]
     fn facts_are_due_in_every_third_of_the_session() {
-        let numbers = Numbers {
-            recalls: 24,
-            constraints: 12,
-            decoys: 6,
-        };
-        let (planned, _) = plan(5, numbers);
+        let (Pending(planned), _) = plan(5, NUMBERS);
         for third in 0..3 {
             let range = third * 307..(third + 1) * 307;
             let count = planned.iter().filter(|p| range.contains(&p.due)).count();

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use crate::session::ground_truth::ArtifactVerb;
 use crate::session::{JsonText, ToolClass, ToolSchema};
 
 /// A tool of the simulated agent.
@@ -19,6 +20,16 @@ pub(crate) enum Tool {
     WebFetch,
     Compact,
     Snip,
+    FindCustomer,
+    ListOrders,
+    GetOrder,
+    ReadPolicy,
+    ReadHistory,
+    ChangeOrder,
+    IssueRefund,
+    AddNote,
+    SendMessage,
+    CountCases,
 }
 
 impl Tool {
@@ -32,6 +43,22 @@ impl Tool {
         Self::TodoWrite,
         Self::WebFetch,
         Self::Compact,
+    ];
+
+    const DESK: [Self; 13] = [
+        Self::FindCustomer,
+        Self::ListOrders,
+        Self::GetOrder,
+        Self::ReadPolicy,
+        Self::ReadHistory,
+        Self::ChangeOrder,
+        Self::IssueRefund,
+        Self::AddNote,
+        Self::SendMessage,
+        Self::CountCases,
+        Self::TodoWrite,
+        Self::Compact,
+        Self::Snip,
     ];
 
     /// The name the model uses, and the class.
@@ -48,6 +75,16 @@ impl Tool {
             // The name that presets look for.
             Self::Compact => ("compact", ToolClass::Other),
             Self::Snip => ("snip", ToolClass::Other),
+            Self::FindCustomer => ("find_customer", ToolClass::Other),
+            Self::ListOrders => ("list_orders", ToolClass::Other),
+            Self::GetOrder => ("get_order", ToolClass::Other),
+            Self::ReadPolicy => ("read_policy", ToolClass::Other),
+            Self::ReadHistory => ("read_history", ToolClass::Other),
+            Self::ChangeOrder => ("change_order", ToolClass::Other),
+            Self::IssueRefund => ("issue_refund", ToolClass::Other),
+            Self::AddNote => ("add_note", ToolClass::Other),
+            Self::SendMessage => ("send_message", ToolClass::Other),
+            Self::CountCases => ("count_cases", ToolClass::Other),
         }
     }
 
@@ -87,6 +124,44 @@ impl Tool {
                 "Marks the results of earlier tool uses as no longer needed. `results` lists the ids \
                  of these tool uses. What you may still want to quote does not belong here."
             }
+            Self::FindCustomer => "Opens an account: since when, how many orders, which notes.",
+            Self::ListOrders => "Lists the orders of an account with their totals and states.",
+            Self::GetOrder => "Shows one order, and what happened to its parcel.",
+            Self::ReadPolicy => "Prints the articles of the policy about one subject.",
+            Self::ReadHistory => "Prints what happened in an account, the newest first.",
+            Self::ChangeOrder => {
+                "Changes the status of an order. What the carrier has is not changed by it."
+            }
+            Self::IssueRefund => "Pays back a part of an order's total, or all of it.",
+            Self::AddNote => "Keeps a note in an account. Colleagues read it, customers do not.",
+            Self::SendMessage => "Sends a message to a customer. It cannot be taken back.",
+            Self::CountCases => "Counts the open cases about one subject, in all accounts.",
+        }
+    }
+
+    /// What it does to the file it names, if it names one.
+    pub(crate) fn verb(self) -> Option<ArtifactVerb> {
+        match self {
+            Self::Read => Some(ArtifactVerb::Read),
+            Self::Edit => Some(ArtifactVerb::Modified),
+            Self::Write => Some(ArtifactVerb::Created),
+            Self::Grep
+            | Self::Glob
+            | Self::Bash
+            | Self::TodoWrite
+            | Self::WebFetch
+            | Self::Compact
+            | Self::Snip
+            | Self::FindCustomer
+            | Self::ListOrders
+            | Self::GetOrder
+            | Self::ReadPolicy
+            | Self::ReadHistory
+            | Self::ChangeOrder
+            | Self::IssueRefund
+            | Self::AddNote
+            | Self::SendMessage
+            | Self::CountCases => None,
         }
     }
 
@@ -153,6 +228,29 @@ impl Tool {
                 json!({"results": {"type": "array", "items": {"type": "string"}}}),
                 &["results"],
             ),
+            Self::FindCustomer | Self::ListOrders | Self::ReadHistory => {
+                (json!({"customer": text("the account")}), &["customer"])
+            }
+            Self::GetOrder => (json!({"order": text("the order")}), &["order"]),
+            Self::ReadPolicy | Self::CountCases => {
+                (json!({"subject": text("what it is about")}), &["subject"])
+            }
+            Self::ChangeOrder => (
+                json!({"order": text("the order"), "status": text("its new status")}),
+                &["order", "status"],
+            ),
+            Self::IssueRefund => (
+                json!({"order": text("the order"), "amount": text("with two decimals")}),
+                &["order", "amount"],
+            ),
+            Self::AddNote => (
+                json!({"customer": text("the account"), "note": text("one sentence")}),
+                &["customer", "note"],
+            ),
+            Self::SendMessage => (
+                json!({"customer": text("the account"), "text": text("the whole message")}),
+                &["customer", "text"],
+            ),
         }
     }
 }
@@ -167,6 +265,11 @@ pub(crate) fn schemas_with_snip() -> Vec<ToolSchema> {
     let mut tools = Tool::REVIEW.to_vec();
     tools.push(Tool::Snip);
     definitions(&tools)
+}
+
+/// The tools of an agent at a help desk.
+pub(crate) fn schemas_of_desk() -> Vec<ToolSchema> {
+    definitions(&Tool::DESK)
 }
 
 fn definitions(tools: &[Tool]) -> Vec<ToolSchema> {

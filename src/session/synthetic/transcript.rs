@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::code_review::act::Action;
+use super::code_review::profile::{self, Away, Limits, Talk};
 use super::random::{Quantiles, Random};
 use super::tools::Tool;
 use super::{Length, Recipe, session_id};
@@ -13,67 +14,100 @@ use crate::session::{
 use crate::tokens::CountedTexts;
 use crate::units::{ApiCallId, Timestamp, Tokens};
 
-/// Milliseconds between a tool result and the next response.
-const THINKING_TIME: &Quantiles = &[
-    (0, 2_500),
-    (50_000, 14_000),
-    (80_000, 40_000),
-    (95_000, 110_000),
-    (100_000, 240_000),
-];
-
-/// Milliseconds until a person has read an answer and typed the next request.
-const READING_TIME: &Quantiles = &[(0, 20_000), (50_000, 90_000), (100_000, 280_000)];
+/// How a session passes the time.
+#[derive(Debug)]
+pub(crate) struct Pace {
+    /// When the first of its days begins, in milliseconds since 1970.
+    pub(crate) first_morning: i64,
+    /// Milliseconds between a tool result and the next response.
+    pub(crate) thinking: &'static Quantiles,
+    /// Milliseconds until a person has read an answer and typed the next request.
+    pub(crate) reading: &'static Quantiles,
+}
 
 /// Milliseconds that tools run.
 const RUNNING_TIME: &Quantiles = &[(0, 40), (60_000, 900), (95_000, 20_000), (100_000, 110_000)];
 
-/// Monday, 2 February 2026, 08:00 UTC.
-const FIRST_MORNING: i64 = 1_770_019_200_000;
+/// Bytes of a token in results, roughly: it only bounds one result.
+const BYTES_PER_TOKEN: u64 = 3;
+
+/// A result may have so many bytes, whatever share is asked for.
+const LEAST_ROOM: u64 = 600;
 
 /// Writes one session, message by message.
 pub(crate) struct Transcript<'a> {
     counts: &'a CountedTexts,
+    pace: &'static Pace,
     length: Length,
+    /// The share of the messages' tokens that results are to have, in percent.
+    observations: Option<u64>,
     pub(crate) random: Random,
     system: Arc<str>,
     tools: Vec<ToolSchema>,
     messages: Vec<Arc<Message>>,
-    tokens: Tokens,
+    /// What is sent with every call: the system prompt and the tools.
+    fixed: Tokens,
+    /// What was said so far,
+    said: Tokens,
+    /// and what of it tools said.
+    observed: Tokens,
     pub(crate) now: i64,
     pub(crate) calls: u64,
     uses: u64,
+    /// How often the person was away.
+    absences: u64,
 }
 
 impl<'a> Transcript<'a> {
     pub(crate) fn new(
         recipe: &Recipe,
         counts: &'a CountedTexts,
+        pace: &'static Pace,
         system: &str,
         tools: Vec<ToolSchema>,
     ) -> Self {
-        let system: Arc<str> = Arc::from(system);
-        let mut tokens = Tokens::ZERO;
-        if let Length::Tokens(_) = recipe.length {
-            let texts = tools.iter().map(ToolSchema::text);
-            tokens = counts.size(&system).tokens;
-            tokens += texts.map(|text| counts.size(text).tokens).sum();
-        }
-        let mut random = Random::new(recipe.seed, &recipe.family);
-        let days = i64::try_from(random.below(200)).unwrap_or(0);
-        let minutes = i64::try_from(random.below(300)).unwrap_or(0);
-        Self {
+        let mut transcript = Self {
             counts,
+            pace,
             length: recipe.length,
-            now: FIRST_MORNING + days * 86_400_000 + minutes * 60_000,
-            random,
-            system,
+            observations: recipe.observation_percent.map(u64::from),
+            now: pace.first_morning,
+            random: Random::new(recipe.seed, &recipe.family),
+            system: Arc::from(system),
             tools,
             messages: Vec::new(),
-            tokens,
+            fixed: Tokens::ZERO,
+            said: Tokens::ZERO,
+            observed: Tokens::ZERO,
             calls: 0,
             uses: 0,
+            absences: 0,
+        };
+        if transcript.is_measured() {
+            let texts = transcript.tools.iter().map(ToolSchema::text);
+            transcript.fixed = [&transcript.system]
+                .into_iter()
+                .chain(texts)
+                .map(|text| counts.size(text).tokens)
+                .sum();
         }
+        transcript
+    }
+
+    /// Draws the day and the hour at which the session begins.
+    pub(crate) fn set_out(&mut self) {
+        let days = i64::try_from(self.random.below(200)).unwrap_or(0);
+        let minutes = i64::try_from(self.random.below(300)).unwrap_or(0);
+        self.now += days * 86_400_000 + minutes * 60_000;
+    }
+
+    /// Counting every text costs most of the time, and is needed for some recipes only.
+    fn is_measured(&self) -> bool {
+        matches!(self.length, Length::Tokens(_)) || self.observations.is_some()
+    }
+
+    fn tokens(&self) -> Tokens {
+        self.fixed + self.said
     }
 
     /// The index of the next message.
@@ -85,7 +119,7 @@ impl<'a> Transcript<'a> {
     pub(crate) fn progress(&self) -> u64 {
         match self.length {
             Length::Rounds(rounds) => (self.calls + 1) * 1_000 / u64::from(rounds),
-            Length::Tokens(target) => self.tokens.0 * 1_000 / target.0,
+            Length::Tokens(target) => self.tokens().0 * 1_000 / target.0,
         }
     }
 
@@ -98,33 +132,88 @@ impl<'a> Transcript<'a> {
                 (self.calls + 1 >= rounds, self.calls + 2 >= rounds)
             }
             Length::Tokens(target) => {
-                let reached = self.tokens >= target;
+                let reached = self.tokens() >= target;
                 (reached && is_all_said, reached)
             }
         }
     }
 
-    /// The most bytes a result may have now: about a sixth of the session, and not much more than
-    /// what is left to write.
+    /// The most bytes a result may have now: about a sixth of the session, so that one huge log is
+    /// not all there is to a short one; and not much more than what is left to write.
     pub(crate) fn largest_result(&self) -> u64 {
         match self.length {
             Length::Rounds(rounds) => (u64::from(rounds) * 1_000).max(8_000),
-            Length::Tokens(target) => (target.0 / 2)
-                .min(target.0.saturating_sub(self.tokens.0).saturating_mul(3))
-                .max(900),
+            Length::Tokens(target) => (target.0 / 2).min(self.left(target)).max(900),
+        }
+    }
+
+    /// The same where huge results are the point: half a megabyte, or half of the session.
+    pub(crate) fn largest_huge_result(&self) -> u64 {
+        match self.length {
+            Length::Rounds(_) => profile::LARGE.1,
+            Length::Tokens(target) => (target.0 / 2 * 4).min(self.left(target)).max(900),
+        }
+    }
+
+    /// About so many bytes are left to write.
+    fn left(&self, target: Tokens) -> u64 {
+        target.0.saturating_sub(self.tokens().0).saturating_mul(3)
+    }
+
+    /// What the next round may show, so that results come to have the share that was asked for:
+    /// the further it is missed, the more the round leans the other way.
+    pub(crate) fn lean(&self, limits: Limits) -> Limits {
+        let Some(target) = self.observations else {
+            return limits;
+        };
+        let (said, observed) = (self.said.0, self.observed.0);
+        let share = observed * 100 / said.max(1);
+        // Whole files are read at their own size, so what is too large is capped as well.
+        let (scale_percent, talk, cap) = match share {
+            share if share + 8 < target => (400, Talk::Little, u64::MAX),
+            share if share + 1 < target => (200, Talk::Little, u64::MAX),
+            share if share > target + 4 => (12, Talk::Much, LEAST_ROOM),
+            share if share > target => (40, Talk::Much, 2 * LEAST_ROOM),
+            _ => (100, Talk::AsItComes, u64::MAX),
+        };
+        // One result lifts the share by six points at most: `(o + x) / (s + x) = t`, for x.
+        let lifted = target + 6;
+        let room = (lifted * said).saturating_sub(100 * observed) / (100 - lifted);
+        let room = (room * BYTES_PER_TOKEN).min(cap).max(LEAST_ROOM);
+        Limits {
+            most: limits.most.min(room),
+            aside: limits
+                .aside
+                .min(usize::try_from(room).unwrap_or(usize::MAX)),
+            scale_percent,
+            talk,
+            ..limits
+        }
+    }
+
+    /// The person reads what there is, and may be away before the next request.
+    pub(crate) fn pass(&mut self, away: Away) {
+        self.wait(self.pace.reading);
+        let Away::Percent(percent) = away else {
+            return;
+        };
+        if !self.messages.is_empty() && self.random.percent(percent) {
+            // For a while, and for long: by turns, so that a session has both.
+            let time = profile::AWAY[usize::from(self.absences % 2 == 1)];
+            self.absences += 1;
+            self.wait(time);
         }
     }
 
     /// The user types.
     pub(crate) fn typed(&mut self, text: String, tags: &[Tag]) {
-        self.wait(READING_TIME);
         let tags = [Tag::TypedUser].into_iter().chain(tags.iter().copied());
         self.push(Message::text(Role::User, text).with_tags(tags));
     }
 
     /// The agent answers.
     pub(crate) fn respond(&mut self, blocks: Vec<ContentBlock>) {
-        self.wait(THINKING_TIME);
+        self.wait(self.pace.thinking);
         self.calls += 1;
         let mut message = Message::new(Role::Assistant, blocks);
         let call = format!("msg_{}{:05}", self.random.hex(14), self.calls);
@@ -213,9 +302,14 @@ impl<'a> Transcript<'a> {
 
     fn push(&mut self, mut message: Message) {
         message.timestamp = Some(Timestamp(self.now));
-        if let Length::Tokens(_) = self.length {
+        if self.is_measured() {
+            let is_observed = message.tool_results().next().is_some();
             let texts = message.model_text().iter();
-            self.tokens += texts.map(|text| self.counts.size(text).tokens).sum();
+            let tokens = texts.map(|text| self.counts.size(text).tokens).sum();
+            self.said += tokens;
+            if is_observed {
+                self.observed += tokens;
+            }
         }
         self.messages.push(Arc::new(message));
     }

@@ -30,7 +30,7 @@ struct Held {
 }
 
 fn held(sessions: &[Session]) -> Held {
-    let messages = || sessions.iter().flat_map(|session| session.messages());
+    let messages = || sessions.iter().flat_map(Session::messages);
     Held {
         uses: messages().map(|one| one.tool_uses().count()).sum(),
         results: messages().map(|one| one.tool_results().count()).sum(),

@@ -5,7 +5,7 @@
 
 use serde_json::{Value, json};
 
-use super::profile::Limits;
+use super::profile::{Limits, Talk};
 use crate::session::synthetic::grammar::names::OBJECTS;
 use crate::session::synthetic::grammar::output::{self, Output, Place};
 use crate::session::synthetic::grammar::prose::{self, Intent, Topic};
@@ -195,7 +195,8 @@ impl Memory {
         now: i64,
         limits: Limits,
     ) -> Round {
-        let drawn = random.quantile(RESULT_SIZES).max(limits.least);
+        let drawn = random.quantile(RESULT_SIZES) * limits.scale_percent / 100;
+        let drawn = drawn.max(limits.least);
         let size = usize::try_from(drawn.min(limits.most)).unwrap_or(2_900);
         let intent = self.intent(random, weights, size);
         let actions = match intent {
@@ -212,14 +213,23 @@ impl Memory {
         };
         let topic = self.topic(workspace, random);
         let mut text = prose::announcement(random, &topic, intent);
-        if random.percent(58) {
+        let explanations = match limits.talk {
+            Talk::AsItComes => usize::from(random.percent(58)),
+            Talk::Little => 0,
+            Talk::Much => 3,
+        };
+        for _ in 0..explanations {
             let code = self.quotation(workspace, random);
             let explanation = prose::explanation(random, &topic, &code);
             text = format!("{explanation}\n\n{text}");
         }
-        let thought = random.percent(70).then(|| prose::thought(random, &topic));
+        let thinks = match limits.talk {
+            Talk::AsItComes => random.percent(70),
+            Talk::Little => false,
+            Talk::Much => true,
+        };
         Round {
-            thought,
+            thought: thinks.then(|| prose::thought(random, &topic)),
             text,
             actions,
         }

@@ -16,17 +16,8 @@ pub(crate) struct Artifacts(BTreeMap<String, (ArtifactVerb, usize)>);
 impl Artifacts {
     /// Notes a tool use of the message of that index.
     pub(crate) fn record(&mut self, tool: Tool, input: &Value, message: usize) {
-        let verb = match tool {
-            Tool::Read => ArtifactVerb::Read,
-            Tool::Edit => ArtifactVerb::Modified,
-            Tool::Write => ArtifactVerb::Created,
-            Tool::Grep
-            | Tool::Glob
-            | Tool::Bash
-            | Tool::TodoWrite
-            | Tool::WebFetch
-            | Tool::Compact
-            | Tool::Snip => return,
+        let Some(verb) = tool.verb() else {
+            return;
         };
         let Some(path) = input.get("file_path").and_then(Value::as_str) else {
             return;

@@ -40,13 +40,13 @@ pub(in crate::session::synthetic) enum Away {
 
 /// Milliseconds that a person is away: past the five minutes after which a provider's prompt cache
 /// is forgotten, and past the hour of the longer cache.
-pub(super) const AWAY: [&Quantiles; 2] = [
+pub(in crate::session::synthetic) const AWAY: [&Quantiles; 2] = [
     &[(0, 360_000), (70_000, 1_500_000), (100_000, 3_300_000)],
     &[(0, 3_720_000), (60_000, 9_000_000), (100_000, 57_600_000)],
 ];
 
 /// Bytes of a huge result, from the fewest to the most.
-pub(super) const LARGE: (u64, u64) = (60_000, 500_000);
+pub(in crate::session::synthetic) const LARGE: (u64, u64) = (60_000, 500_000);
 
 /// Files that are read in one go.
 pub(super) const READS_AT_ONCE: usize = 5;
@@ -63,6 +63,23 @@ pub(crate) struct Limits {
     pub(crate) least: u64,
     /// So many files are read in one go; 0 for as many as it comes.
     pub(crate) reads: usize,
+    /// A result that is shown to tell a fact has no more bytes than this, but for what it tells.
+    pub(crate) aside: usize,
+    /// Sizes are drawn as ever, and then scaled.
+    pub(crate) scale_percent: u64,
+    /// How much the agent says.
+    pub(crate) talk: Talk,
+}
+
+/// How much the agent says before it uses tools.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Talk {
+    /// A sentence or four; mostly with what it thinks, often with an explanation.
+    AsItComes,
+    /// A sentence or four, and nothing else.
+    Little,
+    /// Always with all that it thinks, and with explanations.
+    Much,
 }
 
 impl Limits {
@@ -72,6 +89,9 @@ impl Limits {
             most,
             least: 0,
             reads: 0,
+            aside: 9_000,
+            scale_percent: 100,
+            talk: Talk::AsItComes,
         }
     }
 }

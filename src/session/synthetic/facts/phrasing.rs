@@ -15,7 +15,7 @@ pub(crate) fn said(random: &mut Random, pair: &Pair) -> String {
         "You will see {value} in some places, that is the {key}.",
     ];
     fill(
-        random.pick(&templates),
+        pair.ways.pick(random, &templates),
         &[("key", &pair.key), ("value", &pair.value)],
     )
 }
@@ -56,7 +56,7 @@ pub(crate) fn logged(random: &mut Random, pair: &Pair) -> String {
         "registered {value} ({key})",
     ];
     fill(
-        random.pick(&templates),
+        pair.ways.pick(random, &templates),
         &[("key", &pair.key), ("value", &pair.value)],
     )
 }

@@ -2,91 +2,60 @@
 
 use std::collections::BTreeSet;
 
+use super::{Bank, Ways};
 use crate::session::synthetic::grammar::fill;
 use crate::session::synthetic::random::Random;
+
+mod desk;
+mod repository;
+
+/// One kind of rule.
+#[derive(Debug)]
+struct Kind {
+    /// What it may be about; each is used once.
+    abouts: &'static [&'static str],
+    /// How it is said: `{about}`, a made-up `{name}`, a `{number}`.
+    templates: &'static [&'static str],
+    /// How it is named, in words that stand in each template.
+    topic: &'static str,
+}
+
+impl Bank {
+    fn rules(self) -> &'static [Kind; 7] {
+        match self {
+            Self::Repository => &repository::KINDS,
+            Self::Desk => &desk::KINDS,
+        }
+    }
+}
 
 /// A bank of rules: kinds in random order, each made of slots that are never used twice.
 #[derive(Debug)]
 pub(crate) struct Rules {
+    bank: &'static [Kind; 7],
     kinds: Vec<usize>,
     decks: Vec<Vec<&'static str>>,
     names: BTreeSet<String>,
+    ways: Ways,
 }
 
-/// One bank of words per kind of rule; what a rule is about.
-const TOPICS: [&[&str]; 7] = [
-    &[
-        "message bus",
-        "search cluster",
-        "payment bridge",
-        "fraud model",
-        "badge printer",
-        "tax engine",
-    ],
-    &[
-        "merger",
-        "outage",
-        "price increase",
-        "lawsuit",
-        "relocation",
-        "audit finding",
-    ],
-    &[
-        "dependency upgrades",
-        "schema changes",
-        "force pushes",
-        "public signatures",
-        "cron entries",
-        "licence headers",
-    ],
-    &[
-        "error types",
-        "date arithmetic",
-        "string building",
-        "retry loops",
-        "dependency injection",
-        "null handling",
-    ],
-    &[
-        "closing report",
-        "commit messages",
-        "review comments",
-        "benchmark figures",
-        "release notes",
-        "risk list",
-    ],
-    &[
-        "vendored",
-        "generated",
-        "archive",
-        "fixtures",
-        "branding",
-        "attic",
-    ],
-    &[
-        "integration runs",
-        "profiling",
-        "web lookups",
-        "full rebuilds",
-        "flame graphs",
-        "container starts",
-    ],
-];
-
 impl Rules {
-    pub(crate) fn new(random: &mut Random) -> Self {
-        let decks = TOPICS
+    pub(crate) fn new(random: &mut Random, bank: Bank, ways: Ways) -> Self {
+        let bank = bank.rules();
+        let decks = bank
             .iter()
-            .map(|bank| {
-                let mut deck = bank.to_vec();
+            .map(|kind| {
+                let mut deck = kind.abouts.to_vec();
                 random.shuffle(&mut deck);
                 deck
             })
             .collect();
         Self {
+            bank,
             kinds: Vec::new(),
             decks,
             names: BTreeSet::new(),
+            ways,
         }
     }
 
@@ -107,76 +76,22 @@ impl Rules {
     /// What the rule is about, and the rule.
     pub(crate) fn next(&mut self, random: &mut Random) -> (String, String) {
         if self.kinds.is_empty() {
-            self.kinds = (0..TOPICS.len()).collect();
+            self.kinds = (0..self.bank.len()).collect();
             random.shuffle(&mut self.kinds);
         }
         let kind = self.kinds.pop().unwrap_or(0);
         let about = self.decks[kind].pop().unwrap_or("remaining work");
         let name = self.name(random);
         let number = random.between(2, 9).to_string();
-        let (templates, topic): (&[&str], String) = match kind {
-            0 => (
-                &[
-                    "Never restart the {name} {about} from here, not even when it hangs.",
-                    "Do not send test traffic to the {name} {about}.",
-                    "The {name} {about} must stay up: no draining, no redeploys.",
-                ],
-                format!("{name} {about}"),
-            ),
-            1 => (
-                &[
-                    "The {name} {about} must not be mentioned in any file or commit.",
-                    "Keep every hint of the {name} {about} out of code and messages.",
-                    "Nobody outside may learn of the {name} {about}, so never write it down.",
-                ],
-                format!("{name} {about}"),
-            ),
-            2 => (
-                &[
-                    "Ask me before you make {about} in {name}, each time.",
-                    "In {name}, {about} need my explicit approval first.",
-                    "Stop and wait for my word before any {about} around {name}.",
-                ],
-                format!("{about} {name}"),
-            ),
-            3 => (
-                &[
-                    "For {about}, follow the {name} pattern rather than anything cleverer.",
-                    "I want {about} in the {name} style, even where another one is shorter.",
-                    "Where {about} come up, prefer our {name} helpers to hand-written code.",
-                ],
-                format!("{about} {name}"),
-            ),
-            4 => (
-                &[
-                    "Write the {about} in at most {number} sentences, starting with the word {name}.",
-                    "Put the {about} into a table with {number} columns, titled {name}.",
-                    "Format the {about} as plain text without headings, signed {name}.",
-                ],
-                format!("{about} {name}"),
-            ),
-            5 => (
-                &[
-                    "Leave everything below `{about}/{name}` exactly as it is.",
-                    "Treat `{about}/{name}` as read-only, whatever the tests say.",
-                    "No edits under `{about}/{name}`: that folder belongs to another team.",
-                ],
-                format!("{about}/{name}"),
-            ),
-            _ => (
-                &[
-                    "No more than {number} {about} per request for {name}, they cost real money.",
-                    "Spend at most {number} {about} on {name} today.",
-                    "The limit for {about} on {name} is {number}; after that, stop.",
-                ],
-                format!("{about} {name}"),
-            ),
-        };
         let slots = [
             ("name", name.as_str()),
             ("about", about),
             ("number", &number),
         ];
-        (topic, fill(random.pick(templates), &slots))
+        let Kind {
+            templates, topic, ..
+        } = self.bank[kind];
+        let said = fill(self.ways.pick(random, templates), &slots);
+        (fill(topic, &slots), said)
     }
 }

@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use super::{Action, Memory, RESULT_SIZES};
+use crate::session::synthetic::code_review::profile::Limits;
 use crate::session::synthetic::facts::{self, Channel, Planned};
 use crate::session::synthetic::grammar::output::{self, Place};
 use crate::session::synthetic::random::Random;
@@ -22,12 +23,13 @@ impl Memory {
         random: &mut Random,
         fact: &Planned,
         now: i64,
+        limits: Limits,
     ) -> Action {
         let place = workspace.place(self.focus, random);
         let pairs = facts::shuffled(random, fact);
         let size = usize::try_from(random.quantile(RESULT_SIZES))
             .unwrap_or(2_900)
-            .min(9_000);
+            .min(limits.aside);
         let unread = match fact.channel {
             Channel::Comment => self.next_unread(workspace, random),
             Channel::User | Channel::Config | Channel::Log | Channel::Runbook => None,

@@ -3,8 +3,9 @@
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-use super::words;
+use super::{Counts, Story};
 use crate::session::ground_truth::{Fact, Importance, PlanItem, PlantedFact, Revision};
+use crate::session::synthetic::facts::Ways;
 use crate::session::synthetic::grammar::fill;
 use crate::session::synthetic::grammar::names::NOUNS;
 use crate::session::synthetic::random::Random;
@@ -71,22 +72,30 @@ pub(super) struct Plan {
     written: Vec<usize>,
 }
 
-/// Everything this family plants by itself.
-#[derive(Debug, Default)]
-pub(super) struct Schedule {
+/// Syllables of made-up names: six of them are more than 22 bits.
+const SYLLABLES: &[&str] = &[
+    "bal", "cor", "dra", "fen", "gul", "hes", "ivo", "jun", "kar", "lor", "mib", "nax", "osk",
+    "pel", "rud", "syl", "tov", "ume", "vir", "yon",
+];
+
+/// Everything that a story plants by itself.
+#[derive(Debug)]
+pub(super) struct Schedule<'a> {
+    story: &'a Story,
     /// The earliest last.
     pub(super) events: Vec<Event>,
     pub(super) decisions: Vec<Decision>,
     pub(super) series: Vec<Series>,
     pub(super) attempts: Vec<Attempt>,
     pub(super) plans: Vec<Plan>,
-    pub(super) features: Vec<String>,
+    /// The names of the chapters.
+    pub(super) chapters: Vec<String>,
     names: BTreeSet<String>,
 }
 
-/// So many of each kind are planted in one feature, at most.
+/// So many of each kind are planted in one chapter, at most.
 #[derive(Debug, Clone, Copy)]
-struct PerFeature {
+struct PerChapter {
     decisions: u64,
     settings: u64,
     suites: u64,
@@ -94,78 +103,85 @@ struct PerFeature {
     steps: u64,
 }
 
-impl Schedule {
-    /// A schedule for `features` features of `rounds` rounds each.
-    pub(super) fn new(seed: u64, features: u64, rounds: u64, percent: u64) -> Self {
-        let mut random = Random::new(seed, "feature-schedule");
-        let mut schedule = Self::default();
-        let scaled = |number: u64| number * percent / 100;
-        let numbers = PerFeature {
-            decisions: scaled((rounds / 10).min(3)),
-            settings: scaled((rounds / 14).min(2)),
-            suites: scaled((rounds / 18).min(2)),
-            attempts: scaled((rounds / 14).min(2)),
+impl<'a> Schedule<'a> {
+    /// A schedule for `chapters` chapters of `rounds` rounds each.
+    pub(super) fn new(
+        story: &'a Story,
+        seed: u64,
+        chapters: u64,
+        rounds: u64,
+        percent: u64,
+    ) -> Self {
+        let mut random = Random::new(seed, story.schedule);
+        let mut schedule = Self {
+            story,
+            events: Vec::new(),
+            decisions: Vec::new(),
+            series: Vec::new(),
+            attempts: Vec::new(),
+            plans: Vec::new(),
+            chapters: Vec::new(),
+            names: BTreeSet::new(),
+        };
+        let density = &story.density;
+        let scaled = |(per, cap): (u64, u64)| (rounds / per).min(cap) * percent / 100;
+        let numbers = PerChapter {
+            decisions: scaled(density.decisions),
+            settings: scaled(density.settings),
+            suites: scaled(density.suites),
+            attempts: scaled(density.attempts),
             steps: if rounds < 12 || percent == 0 {
                 0
             } else {
                 (rounds / 5).clamp(4, 9)
             },
         };
-        for feature in 0..features {
+        for chapter in 0..chapters {
             let name = schedule.name(&mut random, 3);
-            schedule.features.push(name);
+            schedule.chapters.push(name);
             // All that is planted falls into the first 92 %.
-            let span = (feature * 920 / features, (feature + 1) * 920 / features);
-            schedule.add_feature(&mut random, span, numbers);
+            let span = (chapter * 920 / chapters, (chapter + 1) * 920 / chapters);
+            schedule.add_chapter(&mut random, span, numbers);
+        }
+        let standing = (chapters * rounds / 8).min(density.standing) * percent / 100;
+        for _ in 0..standing {
+            let revisions = random.between(6, 14);
+            schedule.add_series(&mut random, false, revisions, (0, 920), (0, 100));
         }
         let events = &mut schedule.events;
         events.sort_by_key(|event| Reverse((event.due, event.what)));
         schedule
     }
 
-    fn add_feature(&mut self, random: &mut Random, span: (u64, u64), numbers: PerFeature) {
-        let feature = self.features.last().cloned().unwrap_or_default();
-        // The `part`-th of `parts` equal parts of a share of the span, in percent.
-        let within = |random: &mut Random, share: (u64, u64), part: u64, parts: u64| {
-            let length = span.1 - span.0;
-            let (from, to) = (share.0 * 1_000, share.1 * 1_000);
-            let width = (to - from) / parts.max(1);
-            let at = from + part * width + random.below(width.max(1));
-            span.0 + length * at / 100_000
-        };
-        let mut aspects = words::ASPECTS.to_vec();
+    fn add_chapter(&mut self, random: &mut Random, span: (u64, u64), numbers: PerChapter) {
+        let chapter = self.chapters.last().cloned().unwrap_or_default();
+        let words = &self.story.words;
+        let mut aspects = words.aspects.to_vec();
         random.shuffle(&mut aspects);
         for part in 0..numbers.decisions {
             let aspect = aspects[usize::try_from(part).unwrap_or(0) % aspects.len()];
             let at = self.decisions.len();
-            let decision = self.decision(random, &feature, aspect);
+            let decision = self.decision(random, &chapter, aspect);
             self.decisions.push(decision);
-            let due = within(random, (10, 60), part, numbers.decisions);
+            let due = within(random, span, (10, 60), part, numbers.decisions);
             self.plant(due, false, What::Decide(at));
         }
         for at in 0..numbers.settings + numbers.suites {
             let is_count = at >= numbers.settings;
-            let revisions = random.between(2, 4);
-            let series = self.setting(random, is_count, revisions);
-            let at = self.series.len();
-            self.series.push(series);
-            let share = if is_count { (45, 100) } else { (0, 100) };
-            for part in 0..revisions {
-                let due = within(random, share, part, revisions);
-                if is_count {
-                    self.plant(due, false, What::Count(at));
-                } else {
-                    let is_typed = random.percent(40);
-                    self.plant(due, is_typed, What::Revise(at));
-                }
-            }
+            let (least, most) = self.story.density.revisions;
+            let revisions = random.between(least, most);
+            let share = if is_count {
+                self.story.density.counted
+            } else {
+                (0, 100)
+            };
+            self.add_series(random, is_count, revisions, span, share);
         }
         for part in 0..numbers.attempts {
-            let approach = format!(
-                "{} for {}",
-                random.pick(words::METHODS),
-                self.name(random, 3)
-            );
+            let method = random.pick(words.methods);
+            let name = self.name(random, 3);
+            let slots = [("method", method), ("name", name.as_str())];
+            let approach = fill(words.approach, &slots);
             let reason = format!("E{}", random.digits(8));
             let at = self.attempts.len();
             self.attempts.push(Attempt {
@@ -173,19 +189,42 @@ impl Schedule {
                 reason,
                 said: Vec::new(),
             });
-            let due = within(random, (15, 80), part, numbers.attempts);
+            let due = within(random, span, (15, 80), part, numbers.attempts);
             self.plant(due, false, What::Fail(at));
         }
         if numbers.steps > 0 {
-            let plan = self.plan(random, &feature, numbers.steps);
+            let plan = self.plan(random, &chapter, numbers.steps);
             let at = self.plans.len();
             self.plans.push(plan);
-            let due = within(random, (32, 40), 0, 1);
+            let due = within(random, span, (32, 40), 0, 1);
             self.plant(due, false, What::Step(at));
             // Two steps are left for later.
             for part in 0..numbers.steps - 2 {
-                let due = within(random, (45, 98), part, numbers.steps - 2);
+                let due = within(random, span, (45, 98), part, numbers.steps - 2);
                 self.plant(due, false, What::Step(at));
+            }
+        }
+    }
+
+    /// A key whose value is revised, within a share of the span in percent.
+    fn add_series(
+        &mut self,
+        random: &mut Random,
+        is_count: bool,
+        revisions: u64,
+        span: (u64, u64),
+        share: (u64, u64),
+    ) {
+        let series = self.setting(random, is_count, revisions);
+        let at = self.series.len();
+        self.series.push(series);
+        for part in 0..revisions {
+            let due = within(random, span, share, part, revisions);
+            if is_count {
+                self.plant(due, false, What::Count(at));
+            } else {
+                let is_typed = random.percent(40);
+                self.plant(due, is_typed, What::Revise(at));
             }
         }
     }
@@ -206,7 +245,7 @@ impl Schedule {
                 if at == 3 {
                     name.push('-');
                 }
-                name.push_str(random.pick(words::SYLLABLES));
+                name.push_str(random.pick(SYLLABLES));
             }
             if self.names.insert(name.clone()) {
                 return name;
@@ -214,17 +253,18 @@ impl Schedule {
         }
     }
 
-    fn decision(&mut self, random: &mut Random, feature: &str, aspect: &str) -> Decision {
-        let design = random.pick(words::DESIGNS);
+    fn decision(&mut self, random: &mut Random, chapter: &str, aspect: &str) -> Decision {
+        let words = &self.story.words;
+        let design = random.pick(words.designs);
         let mut options: Vec<String> = (0..random.count(3, 4))
             .map(|_| format!("{} {design}", self.name(random, 6)))
             .collect();
         let choice = options.pop().unwrap_or_default();
         let name = self.name(random, 3);
         Decision {
-            key: format!("{feature} {aspect}"),
+            key: format!("{chapter} {aspect}"),
             choice,
-            reason: fill(random.pick(words::GROUNDS), &[("name", &name)]),
+            reason: fill(random.pick(words.grounds), &[("name", &name)]),
             rejected: options,
             said: None,
         }
@@ -232,17 +272,21 @@ impl Schedule {
 
     fn setting(&mut self, random: &mut Random, is_count: bool, revisions: u64) -> Series {
         let name = self.name(random, 3);
+        let words = &self.story.words;
         let bank = if is_count {
-            words::SUITES
+            words.suites
         } else {
-            words::SETTINGS
+            words.settings
         };
         let key = format!("{name} {}", random.pick(bank));
         let mut count = random.between(1_000_003, 7_999_999);
         let mut ahead: Vec<String> = (0..revisions)
             .map(|_| {
                 if is_count {
-                    count += random.between(1_009, 90_007);
+                    count = match self.story.density.counts {
+                        Counts::Grow => count + random.between(1_009, 90_007),
+                        Counts::Vary => random.between(1_000_003, 7_999_999),
+                    };
                     count.to_string()
                 } else {
                     format!("{}-{}", random.hex(4), random.hex(6))
@@ -258,8 +302,8 @@ impl Schedule {
         }
     }
 
-    fn plan(&mut self, random: &mut Random, feature: &str, steps: u64) -> Plan {
-        let mut templates = words::STEPS.to_vec();
+    fn plan(&mut self, random: &mut Random, chapter: &str, steps: u64) -> Plan {
+        let mut templates = self.story.words.steps.to_vec();
         random.shuffle(&mut templates);
         let steps = usize::try_from(steps).unwrap_or(4);
         let items = templates
@@ -275,7 +319,7 @@ impl Schedule {
             })
             .collect();
         Plan {
-            name: feature.to_owned(),
+            name: chapter.to_owned(),
             items,
             written: Vec::new(),
         }
@@ -283,6 +327,7 @@ impl Schedule {
 
     /// The facts that were said.
     pub(super) fn facts(self) -> Vec<PlantedFact> {
+        let words = &self.story.words;
         let mut facts = Vec::new();
         let mut add = |id: String, question, evidence: Vec<usize>, importance, fact| {
             if !evidence.is_empty() {
@@ -312,10 +357,13 @@ impl Schedule {
             let (kind, question, fact) = if series.is_count {
                 (
                     "numeric",
-                    format!("How many cases did the {} have at last?", series.key),
+                    format!(
+                        "How many {} did the {} have at last?",
+                        words.unit, series.key
+                    ),
                     Fact::Numeric {
                         key: series.key,
-                        unit: "cases".to_owned(),
+                        unit: words.unit.to_owned(),
                         values: series.said,
                     },
                 )
@@ -333,7 +381,7 @@ impl Schedule {
             add(id, question, evidence, Importance::High, fact);
         }
         for (at, attempt) in self.attempts.into_iter().enumerate() {
-            let question = format!("Was the {} tried, and how did it end?", attempt.approach);
+            let question = fill(words.tried, &[("approach", &attempt.approach)]);
             let fact = Fact::RejectedPath {
                 approach: attempt.approach,
                 reason: attempt.reason,
@@ -354,6 +402,15 @@ impl Schedule {
     }
 }
 
+/// Somewhere in the `part`-th of `parts` equal parts of a share of the span, in percent.
+fn within(random: &mut Random, span: (u64, u64), share: (u64, u64), part: u64, parts: u64) -> u64 {
+    let length = span.1 - span.0;
+    let (from, to) = (share.0 * 1_000, share.1 * 1_000);
+    let width = (to - from) / parts.max(1);
+    let at = from + part * width + random.below(width.max(1));
+    span.0 + length * at / 100_000
+}
+
 impl Series {
     /// The next value, said in the message of that index.
     pub(super) fn next(&mut self, message: usize) -> Option<String> {
@@ -368,7 +425,13 @@ impl Series {
 
 impl Decision {
     /// The decision, said in the message of that index.
-    pub(super) fn say(&mut self, random: &mut Random, message: usize) -> String {
+    pub(super) fn say(
+        &mut self,
+        random: &mut Random,
+        message: usize,
+        ways: Ways,
+        bank: &[&str],
+    ) -> String {
         self.said = Some(message);
         let mut all: Vec<&str> = self.rejected.iter().map(String::as_str).collect();
         all.push(&self.choice);
@@ -379,7 +442,7 @@ impl Decision {
             ("choice", &self.choice),
             ("reason", &self.reason),
         ];
-        fill(random.pick(words::DECIDED), &slots)
+        fill(ways.pick(random, bank), &slots)
     }
 }
 

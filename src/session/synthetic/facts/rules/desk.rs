@@ -1,0 +1,111 @@
+//! Rules about work at a help desk.
+
+use super::Kind;
+
+pub(super) static KINDS: [Kind; 7] = [
+    Kind {
+        abouts: &[
+            "coastal depot",
+            "night courier",
+            "returns desk",
+            "parcel locker",
+            "showroom till",
+            "freight office",
+        ],
+        templates: &[
+            "Never call the {name} {about} before noon, not even when a parcel is stuck there.",
+            "Do not send anybody to the {name} {about} in person.",
+            "The {name} {about} is closed to us: no pickups, no returns.",
+        ],
+        topic: "{name} {about}",
+    },
+    Kind {
+        abouts: &[
+            "recall",
+            "strike",
+            "takeover",
+            "price error",
+            "data leak",
+            "settlement",
+        ],
+        templates: &[
+            "The {name} {about} must not be mentioned to any customer.",
+            "Keep every hint of the {name} {about} out of notes and messages.",
+            "Nobody outside may hear of the {name} {about}, so never write it down.",
+        ],
+        topic: "{name} {about}",
+    },
+    Kind {
+        abouts: &[
+            "full refunds",
+            "address changes",
+            "second replacements",
+            "express upgrades",
+            "goodwill vouchers",
+            "fee waivers",
+        ],
+        templates: &[
+            "Ask me before you grant {about} to {name} members, each time.",
+            "For {name} members, {about} need my explicit approval first.",
+            "Stop and wait for my word before any {about} for {name} members.",
+        ],
+        topic: "{about} {name}",
+    },
+    Kind {
+        abouts: &[
+            "late parcels",
+            "broken glass",
+            "wrong sizes",
+            "missing screws",
+            "double charges",
+            "cold calls",
+        ],
+        templates: &[
+            "With {about}, follow the {name} script rather than anything of your own.",
+            "I want {about} handled the {name} way, even where another one is quicker.",
+            "Where {about} come up, prefer our {name} text to free wording.",
+        ],
+        topic: "{about} {name}",
+    },
+    Kind {
+        abouts: &[
+            "closing notes",
+            "apology letters",
+            "weekly figures",
+            "escalation mails",
+            "survey answers",
+            "hand-over list",
+        ],
+        templates: &[
+            "Write the {about} in at most {number} sentences, starting with the word {name}.",
+            "Put the {about} into a table with {number} columns, titled {name}.",
+            "Format the {about} as plain text without headings, signed {name}.",
+        ],
+        topic: "{about} {name}",
+    },
+    Kind {
+        abouts: &["escrow", "disputed", "staff", "press", "test", "estate"],
+        templates: &[
+            "Leave everything on the account `{about}/{name}` exactly as it is.",
+            "Treat the account `{about}/{name}` as read-only, whatever the caller says.",
+            "No changes on `{about}/{name}`: that account belongs to another team.",
+        ],
+        topic: "{about}/{name}",
+    },
+    Kind {
+        abouts: &[
+            "phone calls",
+            "carrier enquiries",
+            "replacement parcels",
+            "supervisor calls",
+            "credit checks",
+            "translated letters",
+        ],
+        templates: &[
+            "No more than {number} {about} per case for {name} members, they cost real money.",
+            "Spend at most {number} {about} on {name} members today.",
+            "The limit for {about} with {name} members is {number}; after that, stop.",
+        ],
+        topic: "{about} {name}",
+    },
+];

@@ -1,0 +1,440 @@
+//! Writes one session of a story, round by round.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::scene::Scene;
+use super::schedule::{Event, Schedule, What};
+use super::{Opening, Scenery, Story, small_talk};
+use crate::session::ground_truth::{GroundTruth, PlantedFact};
+use crate::session::synthetic::code_review::act::Action;
+use crate::session::synthetic::code_review::artifacts::Artifacts;
+use crate::session::synthetic::code_review::profile::Limits;
+use crate::session::synthetic::facts::{
+    self, Bank, Channel, Numbers, Pair, Pending, Planned, Ways,
+};
+use crate::session::synthetic::grammar::fill;
+use crate::session::synthetic::grammar::names::FAULTS;
+use crate::session::synthetic::random::Quantiles;
+use crate::session::synthetic::tools::Tool;
+use crate::session::synthetic::transcript::{Pace, Transcript};
+use crate::session::synthetic::{Generated, Recipe};
+use crate::session::{ContentBlock, SessionError, Tag, Thinking};
+use crate::tokens::CountedTexts;
+
+/// So many calls pass between two times that the agent has its conversation summarised,
+const COMPACT_EVERY: (u64, u64) = (40, 64);
+
+/// and between two times that it marks results as not needed.
+const SNIP_EVERY: (u64, u64) = (9, 17);
+
+static PACE: Pace = Pace {
+    // Monday, 2 February 2026, 08:00 UTC.
+    first_morning: 1_770_019_200_000,
+    thinking: &[
+        (0, 2_500),
+        (50_000, 14_000),
+        (80_000, 40_000),
+        (95_000, 110_000),
+        (100_000, 240_000),
+    ],
+    reading: READING_TIME,
+};
+
+/// No gap reaches five minutes.
+const READING_TIME: &Quantiles = &[(0, 20_000), (50_000, 90_000), (100_000, 280_000)];
+
+/// Writes one session.
+pub(super) struct Author<'a> {
+    story: &'a Story,
+    pub(super) out: Transcript<'a>,
+    scene: Scene,
+    pub(super) artifacts: Artifacts,
+    /// Keys, rules and decoys, as in every family.
+    pending: Pending,
+    ways: Ways,
+    schedule: Schedule<'a>,
+    facts: Vec<PlantedFact>,
+    /// Attempts that failed, and about which the agent said nothing yet.
+    failed: Vec<usize>,
+    /// Results that nobody will need: message and ids of the tool uses.
+    pub(super) spent: Vec<(usize, Vec<Arc<str>>)>,
+    /// Chapter and phase.
+    stage: (u64, usize),
+    chapters: u64,
+    /// About so many rounds there will be.
+    rounds: u64,
+    compact_at: u64,
+    snip_at: u64,
+}
+
+impl<'a> Author<'a> {
+    pub(super) fn new(story: &'a Story, recipe: &Recipe, counts: &'a CountedTexts) -> Self {
+        let rounds = recipe.rounds(story.tokens_per_round);
+        let bank = match story.scenery {
+            Scenery::Repository => Bank::Repository,
+            Scenery::Desk => Bank::Desk,
+        };
+        let numbers = Numbers::of(recipe, bank, rounds, story.recalls, story.constraints);
+        let (pending, decoys) = facts::plan(recipe.seed, numbers);
+        let chapters = (rounds / story.rounds_per_chapter).clamp(1, story.most_chapters);
+        let per_chapter = (rounds / chapters).min(2 * story.rounds_per_chapter);
+        let percent = u64::from(recipe.fact_percent);
+        let tools = story.scenery.tools();
+        let mut out = Transcript::new(recipe, counts, &PACE, story.words.system, tools);
+        out.set_out();
+        let scene = Scene::new(story.scenery, recipe.seed, rounds, &mut out.random);
+        Self {
+            story,
+            compact_at: out.random.between(COMPACT_EVERY.0, COMPACT_EVERY.1),
+            snip_at: out.random.between(SNIP_EVERY.0, SNIP_EVERY.1),
+            out,
+            scene,
+            artifacts: Artifacts::default(),
+            pending,
+            ways: numbers.ways,
+            schedule: Schedule::new(story, recipe.seed, chapters, per_chapter, percent),
+            facts: decoys,
+            failed: Vec::new(),
+            spent: Vec::new(),
+            stage: (0, 0),
+            chapters,
+            rounds,
+        }
+    }
+
+    pub(super) fn write(mut self, recipe: &Recipe) -> Result<Generated, SessionError> {
+        let words = &self.story.words;
+        match self.story.opening {
+            Opening::SmallTalk if self.rounds >= small_talk::LEAST_ROUNDS => {
+                self.small_talk();
+                self.request(words.openings, &[Tag::PhaseEnd]);
+                self.snip_all();
+            }
+            Opening::SmallTalk | Opening::Work => self.request(words.openings, &[]),
+        }
+        let mut is_fresh = true;
+        loop {
+            let (last, closing) = self.out.ends(self.pending.is_empty());
+            if last {
+                break;
+            }
+            let stage = self.stage_now();
+            if closing {
+                self.report();
+                self.close();
+                is_fresh = true;
+            } else if stage != self.stage && !is_fresh {
+                self.report();
+                let turn = words.turns[self.stage.1];
+                self.request(turn, &[Tag::PhaseEnd]);
+                // A phase that one long result passed over is passed over.
+                self.stage = stage;
+                is_fresh = true;
+            } else if self.is_typed_due() && !is_fresh {
+                self.report();
+                self.request(words.remarks, &[]);
+                is_fresh = true;
+            } else if self.out.calls >= self.compact_at && !is_fresh {
+                self.compact();
+            } else if self.out.calls >= self.snip_at && self.spent.len() > 2 && !is_fresh {
+                self.snip();
+            } else {
+                self.work();
+                is_fresh = false;
+            }
+        }
+        self.report();
+        let mut facts = self.facts;
+        facts.extend(self.artifacts.facts());
+        facts.extend(self.schedule.facts());
+        facts.sort_by(|a, b| a.id.cmp(&b.id));
+        let session = self.out.finish(recipe)?;
+        let truth = GroundTruth::new(session.id(), facts);
+        Ok(Generated { session, truth })
+    }
+
+    /// The chapter and the phase that the session has come to.
+    fn stage_now(&self) -> (u64, usize) {
+        let far = (self.out.progress() * self.chapters).min(self.chapters * 1_000 - 1);
+        let percent = far % 1_000 / 10;
+        let ends = &self.story.phase_ends;
+        let phase = ends.iter().filter(|end| **end <= percent).count();
+        (far / 1_000, phase)
+    }
+
+    fn is_typed_due(&self) -> bool {
+        let progress = self.out.progress();
+        let mut events = self.schedule.events.iter().rev();
+        self.pending.is_due(progress, Channel::User)
+            || events
+                .by_ref()
+                .take_while(|event| event.due < progress)
+                .any(|event| event.is_typed)
+    }
+
+    /// Takes up to `limit` due events, of each thing at most one.
+    fn take_events(&mut self, limit: usize, is_typed: bool) -> Vec<What> {
+        let progress = self.out.progress();
+        let events = &mut self.schedule.events;
+        let due = |event: &&Event| event.due < progress;
+        let first = events.len() - events.iter().rev().take_while(due).count();
+        let mut taken: Vec<What> = Vec::new();
+        let mut at = events.len();
+        while at > first && taken.len() < limit {
+            at -= 1;
+            let Event { what, .. } = events[at];
+            if events[at].is_typed == is_typed && !taken.contains(&what) {
+                events.remove(at);
+                taken.push(what);
+            }
+        }
+        taken
+    }
+
+    fn say(&mut self, bank: &[&'static str]) -> String {
+        let template = self.out.random.pick(bank);
+        self.said(template)
+    }
+
+    fn said(&mut self, template: &str) -> String {
+        let topic = self.scene.topic(&mut self.out.random);
+        let chapter = usize::try_from(self.stage.0).unwrap_or(0);
+        let chapter = self.schedule.chapters.get(chapter);
+        let slots = [
+            ("chapter", chapter.map_or("it", String::as_str)),
+            ("noun", topic.noun),
+            ("path", &topic.path),
+            ("symbol", &topic.symbol),
+            ("elsewhere", &topic.elsewhere),
+        ];
+        fill(template, &slots)
+    }
+
+    /// The person types one of these, and whatever else is to be said now.
+    fn request(&mut self, bank: &[&'static str], tags: &[Tag]) {
+        self.scene.turn(&mut self.out.random);
+        let mut parts = vec![self.say(bank)];
+        let message = self.out.next();
+        for what in self.take_events(usize::MAX, true) {
+            if let What::Revise(at) = what
+                && let Some(series) = self.schedule.series.get_mut(at)
+                && let Some(value) = series.next(message)
+            {
+                let slots = [("key", series.key.as_str()), ("value", &value)];
+                let random = &mut self.out.random;
+                let template = self.ways.pick(random, self.story.words.revised);
+                parts.push(fill(template, &slots));
+            }
+        }
+        let progress = self.out.progress();
+        let is_typed = |fact: &Planned| fact.channel == Channel::User;
+        let planned = self.pending.take(progress, usize::MAX, is_typed);
+        self.type_in(parts, planned, tags);
+    }
+
+    /// The person ends the session, and says what was not said yet.
+    fn close(&mut self) {
+        let parts = vec![self.say(self.story.words.farewells)];
+        let planned = self.pending.rest();
+        self.type_in(parts, planned, &[Tag::PhaseEnd]);
+    }
+
+    fn type_in(&mut self, mut parts: Vec<String>, planned: Vec<Planned>, tags: &[Tag]) {
+        let message = self.out.next();
+        for fact in planned {
+            parts.push(facts::typed(&mut self.out.random, &fact));
+            self.facts.push(fact.planted(message));
+        }
+        self.out.pass(self.story.away);
+        self.out.typed(parts.join("\n\n"), tags);
+    }
+
+    /// What the agent has to say about what failed, in the message of that index.
+    fn conclusions(&mut self, message: usize) -> Vec<String> {
+        let failed = std::mem::take(&mut self.failed);
+        failed
+            .into_iter()
+            .filter_map(|at| {
+                let attempt = self.schedule.attempts.get_mut(at)?;
+                attempt.said.push(message);
+                let slots = [
+                    ("approach", attempt.approach.as_str()),
+                    ("reason", &attempt.reason),
+                ];
+                let random = &mut self.out.random;
+                let bank = self.story.words.given_up;
+                Some(fill(self.ways.pick(random, bank), &slots))
+            })
+            .collect()
+    }
+
+    /// The agent answers in words only.
+    fn report(&mut self) {
+        let mut text = self.say(self.story.words.reports);
+        let message = self.out.next();
+        for line in self.conclusions(message) {
+            text.push_str("\n\n");
+            text.push_str(&line);
+        }
+        self.out.respond(vec![ContentBlock::Text(text.into())]);
+    }
+
+    /// One round of work: the agent uses tools, and the tools answer.
+    fn work(&mut self) {
+        let limits = Limits::up_to(self.out.largest_result());
+        let limits = self.out.lean(limits);
+        let (asking, now) = (self.out.next(), self.out.now);
+        let weights = &self.story.weights[self.stage.1];
+        let random = &mut self.out.random;
+        let round = self.scene.round(random, weights, now, limits);
+        let mut actions = round.actions;
+        let mut paragraphs = self.conclusions(asking);
+        let mut is_spent = true;
+        let progress = self.out.progress();
+        let is_shown = |fact: &Planned| fact.channel != Channel::User;
+        for fact in self.pending.take(progress, 1, is_shown) {
+            let random = &mut self.out.random;
+            actions.push(self.scene.reveal(random, &fact, now, limits));
+            self.facts.push(fact.planted(asking + 1));
+            is_spent = false;
+        }
+        for what in self.take_events(2, false) {
+            is_spent = false;
+            match what {
+                What::Decide(at) => {
+                    if let Some(decision) = self.schedule.decisions.get_mut(at) {
+                        let bank = self.story.words.decided;
+                        let random = &mut self.out.random;
+                        paragraphs.push(decision.say(random, asking, self.ways, bank));
+                    }
+                }
+                What::Revise(at) => actions.extend(self.revise(at, asking + 1)),
+                What::Count(at) => actions.extend(self.count(at, asking + 1)),
+                What::Fail(at) => actions.extend(self.fail(at, asking + 1)),
+                What::Step(at) => {
+                    paragraphs.push(self.say(self.story.words.listing));
+                    actions.extend(self.step(at, asking));
+                }
+            }
+        }
+        paragraphs.push(round.text);
+        let mut blocks = Vec::new();
+        if let Some(thought) = round.thought {
+            blocks.push(ContentBlock::Thinking(Thinking {
+                text: thought.into(),
+                signature: Some(self.out.random.hex(64).into()),
+            }));
+        }
+        blocks.push(ContentBlock::Text(paragraphs.join("\n\n").into()));
+        for action in &actions {
+            self.artifacts.record(action.tool, &action.input, asking);
+        }
+        let ids = self.out.act(blocks, actions);
+        if is_spent {
+            self.spent.push((asking + 1, ids));
+        }
+    }
+
+    /// A tool prints settings, one of which is a new value.
+    fn revise(&mut self, at: usize, message: usize) -> Option<Action> {
+        let random = &mut self.out.random;
+        let place = self.scene.here(random);
+        let series = self.schedule.series.get_mut(at)?;
+        let pair = Pair {
+            key: series.key.clone(),
+            value: series.next(message)?,
+            ways: self.ways,
+        };
+        let line = facts::logged(random, &pair);
+        Some(self.scene.settings(random, &place, self.out.now, line))
+    }
+
+    /// A tool says how many there are by now.
+    fn count(&mut self, at: usize, message: usize) -> Option<Action> {
+        let random = &mut self.out.random;
+        let place = self.scene.here(random);
+        let series = self.schedule.series.get_mut(at)?;
+        let value = series.next(message)?;
+        let slots = [("key", series.key.as_str()), ("value", &value)];
+        let line = fill(self.ways.pick(random, self.story.words.counted), &slots);
+        Some(self.scene.count(random, &place, self.out.now, line))
+    }
+
+    /// A tool fails; the agent says next what it makes of it.
+    fn fail(&mut self, at: usize, message: usize) -> Option<Action> {
+        let random = &mut self.out.random;
+        let place = self.scene.here(random);
+        let attempt = self.schedule.attempts.get_mut(at)?;
+        attempt.said.push(message);
+        self.failed.push(at);
+        let fault = random.pick(FAULTS).replace('_', " ");
+        let slots = [
+            ("approach", attempt.approach.as_str()),
+            ("reason", &attempt.reason),
+            ("fault", &fault),
+        ];
+        let mut action = self.scene.failure(random, &place, self.out.now);
+        let line = fill(self.ways.pick(random, self.story.words.collapsed), &slots);
+        action.output.push('\n');
+        action.output.push_str(&line);
+        Some(action)
+    }
+
+    /// The agent writes its plan, or ticks off the next step.
+    fn step(&mut self, at: usize, message: usize) -> Option<Action> {
+        let plan = self.schedule.plans.get_mut(at)?;
+        let name = plan.name.clone();
+        let steps = plan.write(message);
+        let open = steps.iter().filter(|(_, state)| *state != "done").count();
+        let todos: Vec<Value> = steps
+            .iter()
+            .map(|(item, state)| json!({"task": item, "status": state}))
+            .collect();
+        Some(Action {
+            tool: Tool::TodoWrite,
+            output: format!(
+                "The list of `{name}` was replaced: {open} of {} left.",
+                todos.len()
+            ),
+            input: json!({"plan": name, "todos": todos}),
+            failed: false,
+        })
+    }
+
+    /// The agent has the conversation summarised. The full history goes on.
+    fn compact(&mut self) {
+        let random = &mut self.out.random;
+        self.compact_at = self.out.calls + random.between(COMPACT_EVERY.0, COMPACT_EVERY.1);
+        let (said, focus) = random.pick(self.story.words.condensing);
+        let focus = self.said(focus);
+        let answer = "The conversation will be condensed before the next step.";
+        let input = json!({ "focus": focus });
+        self.out
+            .keep_house(said.to_owned(), Tool::Compact, input, answer);
+    }
+
+    /// The agent marks results as not needed: all but the newest of those that told it nothing that
+    /// lasts.
+    fn snip(&mut self) {
+        let random = &mut self.out.random;
+        self.snip_at = self.out.calls + random.between(SNIP_EVERY.0, SNIP_EVERY.1);
+        let newest = self.spent.split_off(self.spent.len() - 2);
+        self.snip_all();
+        self.spent = newest;
+    }
+
+    fn snip_all(&mut self) {
+        let mut ids: Vec<Arc<str>> = Vec::new();
+        for (message, own) in std::mem::take(&mut self.spent) {
+            self.out.tag(message, Tag::Snip);
+            ids.extend(own);
+        }
+        let said = self.out.random.pick(self.story.words.snipping).to_owned();
+        let ids: Vec<&str> = ids.iter().map(AsRef::as_ref).collect();
+        let answer = format!("{} results are marked.", ids.len());
+        let input = json!({ "results": ids });
+        self.out.keep_house(said, Tool::Snip, input, &answer);
+    }
+}

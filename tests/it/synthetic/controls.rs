@@ -1,0 +1,238 @@
+//! What a recipe asks for is what the session has: observations, distractors, phrasings.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use proctor::session::Tag;
+use proctor::session::ground_truth::Fact;
+use proctor::session::synthetic::{FAMILIES, Generated, Length, Recipe, generate};
+use proctor::tokens::{CharsPer4, CountedTexts};
+
+use super::{check_truth, check_validity, text_of};
+
+/// Characters: what is asked for holds in the unit that counts, and these are counted quickly.
+fn counts() -> CountedTexts {
+    CountedTexts::new(Arc::new(CharsPer4))
+}
+
+#[expect(clippy::expect_used, reason = "a helper of tests")]
+fn made(recipe: &Recipe) -> Generated {
+    generate(recipe, &counts()).expect("a valid recipe")
+}
+
+/// The share of the messages' tokens that results have, in percent.
+fn share(made: &Generated, counts: &CountedTexts) -> f64 {
+    let (mut observed, mut all) = (0, 0);
+    for message in made.session.messages() {
+        let results: BTreeSet<usize> = message.tool_results().map(|(block, _)| block).collect();
+        for (block, text) in message.model_text().iter().enumerate() {
+            let tokens = counts.size(text).tokens.0;
+            all += tokens;
+            observed += if results.contains(&block) { tokens } else { 0 };
+        }
+    }
+    100.0 * observed as f64 / all as f64
+}
+
+#[test]
+fn every_family_meets_the_share_of_observations_that_is_asked_for() {
+    let counts = counts();
+    for family in FAMILIES {
+        let mut line = format!("{:<18}", family.name());
+        for asked in [26, 45, 65, 84] {
+            let made = made(&Recipe {
+                family: family.name().to_owned(),
+                seed: 5,
+                length: Length::Rounds(160),
+                observation_percent: Some(asked),
+                ..Recipe::default()
+            });
+            check_validity(&made.session);
+            let found = share(&made, &counts);
+            let _ = write!(line, " {asked}: {found:.1}");
+            let distance = (found - f64::from(asked)).abs();
+            assert!(distance <= 4.0, "{line}");
+        }
+        println!("{line}");
+    }
+}
+
+/// The lines in which planted keys stand, each with key and value.
+fn told(made: &Generated) -> Vec<(usize, String, String, String)> {
+    let mut told = Vec::new();
+    for fact in &made.truth.facts {
+        let Fact::Recall { key, value } = &fact.fact else {
+            continue;
+        };
+        let at = fact.evidence[0];
+        let text = text_of(&made.session, at);
+        let line = text.lines().find(|line| line.contains(value.as_str()));
+        told.push((at, line.unwrap().to_owned(), key.clone(), value.clone()));
+    }
+    told
+}
+
+#[test]
+fn as_many_distractors_stand_beside_a_fact_as_are_asked_for() {
+    for family in FAMILIES {
+        for asked in [0, 3, 9] {
+            let made = made(&Recipe {
+                family: family.name().to_owned(),
+                seed: 2,
+                length: Length::Rounds(120),
+                distractors: Some(asked),
+                ..Recipe::default()
+            });
+            let told = told(&made);
+            let mut others = Vec::new();
+            for (at, line, key, value) in &told {
+                // A distractor has the same attribute, which ends the key.
+                let attribute = key.rsplit(' ').next().unwrap();
+                let text = text_of(&made.session, *at);
+                let lines = text.lines().filter(|other| *other != line);
+                others.push(lines.filter(|it| it.contains(attribute)).count());
+                let distractors = others.last().unwrap();
+                assert!(*distractors >= asked as usize, "{key} {value}: {text}");
+            }
+            // Long outputs use such words, too.
+            others.sort_unstable();
+            let usual = others[others.len() / 2];
+            assert_eq!(usual, asked as usize, "{}: {others:?}", family.name());
+        }
+    }
+}
+
+/// The shapes of the lines in which the person says a key, without key and value.
+fn shapes(family: &str, phrasings: Option<u32>) -> Vec<String> {
+    let mut shapes = Vec::new();
+    for seed in 1..=6 {
+        let made = made(&Recipe {
+            family: family.to_owned(),
+            seed,
+            length: Length::Rounds(120),
+            phrasings,
+            ..Recipe::default()
+        });
+        for (at, line, key, value) in told(&made) {
+            if made.session.message(at).has_tag(Tag::TypedUser) {
+                shapes.push(line.replace(&key, "K").replace(&value, "V"));
+            }
+        }
+    }
+    shapes
+}
+
+#[test]
+fn a_fact_is_said_in_as_many_ways_as_are_asked_for() {
+    for family in FAMILIES {
+        let distinct = |phrasings| {
+            let shapes: BTreeSet<String> = shapes(family.name(), phrasings).into_iter().collect();
+            shapes.len()
+        };
+        assert_eq!(distinct(Some(1)), 1, "{}", family.name());
+        assert_eq!(distinct(Some(3)), 3, "{}", family.name());
+        assert!(distinct(None) >= 6, "{}", family.name());
+    }
+}
+
+/// Whoever looks for one word finds few of the facts, unless they are all said in one way.
+#[test]
+fn no_keyword_gives_a_planted_fact_away() {
+    for family in FAMILIES {
+        let best = |phrasings| {
+            let shapes = shapes(family.name(), phrasings);
+            let mut words: BTreeMap<String, usize> = BTreeMap::new();
+            for shape in &shapes {
+                let own: BTreeSet<&str> = shape
+                    .split(|c: char| !c.is_alphanumeric())
+                    .filter(|word| word.len() > 3)
+                    .collect();
+                for word in own {
+                    *words.entry(word.to_lowercase()).or_default() += 1;
+                }
+            }
+            let best = words.into_values().max().unwrap_or(0);
+            best as f64 / shapes.len() as f64
+        };
+        let varied = best(None);
+        assert!(varied <= 0.35, "{}: {varied}", family.name());
+    }
+}
+
+#[test]
+fn more_facts_are_planted_where_more_are_asked_for() {
+    for family in FAMILIES {
+        let number = |fact_percent| {
+            let made = made(&Recipe {
+                family: family.name().to_owned(),
+                seed: 3,
+                length: Length::Rounds(160),
+                fact_percent,
+                ..Recipe::default()
+            });
+            if fact_percent == 200 {
+                check_truth(&made);
+            }
+            let facts = made.truth.facts.iter();
+            let planted = facts.filter(|fact| !fact.id.starts_with("artifact"));
+            planted.count()
+        };
+        let [none, half, usual, twice] = [0, 50, 100, 200].map(number);
+        // One decoy is left in a session without facts.
+        assert_eq!(none, 1, "{}", family.name());
+        assert!(half < usual && usual < twice, "{}", family.name());
+        assert!(
+            twice * 10 > usual * 15,
+            "{}: {usual} {twice}",
+            family.name()
+        );
+    }
+}
+
+#[test]
+fn a_control_out_of_range_says_what_is_possible() {
+    let check = |recipe: Recipe, message: &str| {
+        let error = generate(&recipe, &counts()).unwrap_err();
+        assert_eq!(error.to_string(), message);
+    };
+    for percent in [0, 25, 85] {
+        check(
+            Recipe {
+                observation_percent: Some(percent),
+                ..Recipe::default()
+            },
+            &format!(
+                "`observation_percent` is {percent}: results can have 26 to 84 percent of the \
+                 tokens"
+            ),
+        );
+    }
+    check(
+        Recipe {
+            distractors: Some(13),
+            ..Recipe::default()
+        },
+        "`distractors` is 13, and at most 12 can stand beside a fact",
+    );
+    check(
+        Recipe {
+            phrasings: Some(0),
+            ..Recipe::default()
+        },
+        "`phrasings` is 0: a fact is said in at least 1 way",
+    );
+}
+
+#[test]
+fn what_is_set_is_part_of_the_id() {
+    let made = made(&Recipe {
+        length: Length::Rounds(20),
+        fact_percent: 50,
+        observation_percent: Some(60),
+        distractors: Some(3),
+        phrasings: Some(1),
+        ..Recipe::default()
+    });
+    assert_eq!(made.session.id(), "code-review-s1-r20-f50-o60-d3-p1");
+}
