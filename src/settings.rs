@@ -423,6 +423,18 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// A number of at least 0.
+    pub fn amount(&mut self, key: &str) -> Result<Option<f64>, SettingError> {
+        let Some(setting) = self.setting(key) else {
+            return Ok(None);
+        };
+        match setting.value {
+            Value::Real(number) if number >= 0.0 && number.is_finite() => Ok(Some(number)),
+            Value::Whole(number @ 0..=1_000_000_000) => Ok(Some(number as f64)),
+            _ => Err(self.wrong(key, setting, "a number of at least 0")),
+        }
+    }
+
     /// Yes or no.
     pub fn flag(&mut self, key: &str) -> Result<Option<bool>, SettingError> {
         match self.setting(key) {

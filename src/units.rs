@@ -89,6 +89,59 @@ impl fmt::Display for Tokens {
     }
 }
 
+/// Money in whole nano-dollars, so that no sum is rounded.
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    JsonSchema,
+    Serialize,
+    Deserialize,
+)]
+#[serde(transparent)]
+pub struct Usd(pub u64);
+
+impl Usd {
+    /// The price of so many tokens at this price of one.
+    #[must_use]
+    pub fn times(self, tokens: Tokens) -> Self {
+        Self(self.0.saturating_mul(tokens.0))
+    }
+}
+
+impl Add for Usd {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
+    }
+}
+
+impl AddAssign for Usd {
+    fn add_assign(&mut self, other: Self) {
+        *self = *self + other;
+    }
+}
+
+impl Sum for Usd {
+    fn sum<I: Iterator<Item = Self>>(items: I) -> Self {
+        items.fold(Self::default(), Add::add)
+    }
+}
+
+impl fmt::Display for Usd {
+    /// Dollars to the hundredth of a cent, rounded down.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let parts = self.0 / 100_000;
+        write!(f, "${}.{:04}", parts / 10_000, parts % 10_000)
+    }
+}
+
 /// Milliseconds since the Unix epoch, UTC.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema, Serialize, Deserialize,
@@ -265,6 +318,18 @@ mod tests {
                 .max(Usage::uncached(Tokens(9), Tokens(1)))
                 .input_uncached,
             Tokens(9)
+        );
+    }
+
+    #[test]
+    fn money_is_whole_and_prints_as_dollars() {
+        // Three dollars per million tokens are 3,000 nano-dollars per token.
+        let price = Usd(3_000).times(Tokens(1_500_000));
+        assert_eq!(price, Usd(4_500_000_000));
+        assert_eq!(
+            (price + Usd(12_345_678)).to_string(),
+            "$4.5123",
+            "a hundredth of a cent is the last digit"
         );
     }
 

@@ -1,0 +1,425 @@
+//! What tokens cost: dated price files, one per provider, with the rules of its prompt cache.
+//!
+//! A price that no document names is unknown and prints as such; it is never 0 and never guessed.
+//! Where no price is known, a [`CacheScheme`] still says what each class of tokens costs relative to
+//! uncached input, which is enough to compare strategies.
+
+use std::sync::Arc;
+
+use crate::settings::{Place, Reader, SettingError, Table, with_suggestion};
+use crate::units::{Tokens, Usage, Usd};
+
+mod scheme;
+
+pub use scheme::{CacheScheme, Rates, Reuse};
+
+/// The files that come with Proctor.
+const BUILT_IN: [(&str, &str); 2] = [
+    ("anthropic.toml", include_str!("price/anthropic.toml")),
+    ("openai.toml", include_str!("price/openai.toml")),
+];
+
+/// What the first line of a price file says.
+const FORMAT: &str = "proctor-prices";
+
+/// All prices that are in force.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Prices {
+    /// The files, those that go before others first.
+    lists: Vec<PriceList>,
+}
+
+/// One price file.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PriceList {
+    /// Its name: `anthropic.toml` for one that comes with Proctor, else its path.
+    pub file: Arc<str>,
+    /// Whose prices they are.
+    pub provider: String,
+    /// When the documents were read.
+    pub date: String,
+    /// Where they stand.
+    pub document: String,
+    /// The rules of the provider's cache.
+    pub schemes: Vec<CacheScheme>,
+    /// The models.
+    pub models: Vec<ModelPrice>,
+}
+
+/// What one model's tokens cost, per token. What is absent is unknown.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ModelPrice {
+    /// Its names, as recorded; a date at the end of a recorded name is ignored.
+    pub names: Vec<String>,
+    /// Where the prices stand, if not in the file's document.
+    pub document: Option<String>,
+    /// Uncached input.
+    pub input: Option<Usd>,
+    /// Input written to the five-minute cache.
+    pub cache_write_5m: Option<Usd>,
+    /// Input written to the one-hour cache.
+    pub cache_write_1h: Option<Usd>,
+    /// Input read from the cache.
+    pub cache_read: Option<Usd>,
+    /// Output, thinking included.
+    pub output: Option<Usd>,
+    /// The shortest prefix that is cached.
+    pub minimum_cacheable: Option<Tokens>,
+    /// The context window.
+    pub window: Option<Tokens>,
+    /// The longest response.
+    pub max_output: Option<Tokens>,
+    /// How long calls take.
+    pub latency: Option<Latency>,
+}
+
+/// How long a call takes: `start + (uncached + written)/prefill + read/cached + output/decode`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Latency {
+    /// Milliseconds before anything is read.
+    pub start_ms: f64,
+    /// Tokens read in a second that are not in the cache.
+    pub prefill_per_second: f64,
+    /// Tokens read in a second that are in the cache.
+    pub cached_per_second: f64,
+    /// Tokens written in a second.
+    pub decode_per_second: f64,
+}
+
+impl Latency {
+    /// Milliseconds that a call of this usage takes.
+    pub fn milliseconds(&self, usage: &Usage) -> f64 {
+        let seconds = |tokens: Tokens, per_second: f64| tokens.0 as f64 / per_second;
+        let fresh = usage.input_uncached + usage.cache_write_5m + usage.cache_write_1h;
+        self.start_ms
+            + 1_000.0
+                * (seconds(fresh, self.prefill_per_second)
+                    + seconds(usage.cache_read, self.cached_per_second)
+                    + seconds(usage.output, self.decode_per_second))
+    }
+}
+
+impl ModelPrice {
+    /// What a call of this usage costs; nothing where a class that occurs has no known price.
+    pub fn cost(&self, usage: &Usage) -> Option<Usd> {
+        let classes = [
+            (usage.input_uncached, self.input),
+            (usage.cache_write_5m, self.cache_write_5m),
+            (usage.cache_write_1h, self.cache_write_1h),
+            (usage.cache_read, self.cache_read),
+            (usage.output, self.output),
+        ];
+        classes
+            .into_iter()
+            .filter(|(tokens, _)| *tokens > Tokens::ZERO)
+            .map(|(tokens, price)| Some(price?.times(tokens)))
+            .sum()
+    }
+}
+
+impl Prices {
+    /// The prices that come with Proctor.
+    pub fn built_in() -> Result<Self, SettingError> {
+        let lists = BUILT_IN
+            .iter()
+            .map(|(file, text)| PriceList::parse(file, text));
+        Ok(Self {
+            lists: lists.collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// The same, with a file whose models and schemes go before those of the same name.
+    pub fn with_file(mut self, file: &str, text: &str) -> Result<Self, SettingError> {
+        self.lists.insert(0, PriceList::parse(file, text)?);
+        Ok(self)
+    }
+
+    /// The files, those that go before others first.
+    pub fn lists(&self) -> &[PriceList] {
+        &self.lists
+    }
+
+    /// The price of a model, and the file it stands in. A date at the end of its name is ignored.
+    pub fn of(&self, model: &str) -> Option<(&PriceList, &ModelPrice)> {
+        let undated = without_date(model);
+        let is_meant = |name: &String| name == model || name == undated;
+        self.lists.iter().find_map(|list| {
+            let mut models = list.models.iter();
+            let found = models.find(|price| price.names.iter().any(is_meant))?;
+            Some((list, found))
+        })
+    }
+
+    /// The schemes of all files, each name once, `none` first: for a model whose prices are known,
+    /// with the shortest prefix that the provider caches for it.
+    pub fn schemes(&self, model: Option<&str>) -> Vec<CacheScheme> {
+        let priced = model.and_then(|model| self.of(model));
+        let mut schemes = vec![CacheScheme::none()];
+        for list in &self.lists {
+            let own = priced.filter(|(of, _)| of.provider == list.provider);
+            let minimum = own.and_then(|(_, price)| price.minimum_cacheable);
+            for scheme in &list.schemes {
+                if schemes.iter().all(|known| known.name != scheme.name) {
+                    let mut scheme = scheme.clone();
+                    scheme.minimum = minimum.unwrap_or(scheme.minimum);
+                    schemes.push(scheme);
+                }
+            }
+        }
+        schemes
+    }
+}
+
+/// `claude-opus-4-5-20251101` and `gpt-5-codex-2025-09-15` without their dates.
+fn without_date(model: &str) -> &str {
+    let is_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    for length in [9, 11] {
+        let Some(at) = model.len().checked_sub(length) else {
+            continue;
+        };
+        let Some((head, tail)) = model.split_at_checked(at) else {
+            continue;
+        };
+        let Some(date) = tail.strip_prefix('-') else {
+            continue;
+        };
+        let parts: Vec<usize> = date.split('-').map(str::len).collect();
+        if (parts == [8] || parts == [4, 2, 2]) && date.split('-').all(is_digits) {
+            return head;
+        }
+    }
+    model
+}
+
+impl PriceList {
+    /// Reads a price file; `file` names it in errors and reports.
+    pub fn parse(file: &str, text: &str) -> Result<Self, SettingError> {
+        let table = Table::parse(file, text)?;
+        let mut reader = Reader::new(&table, "");
+        let format = reader.text("format")?;
+        let version = reader.whole("version", 0, u64::MAX)?;
+        if format != Some(FORMAT) || version != Some(1) {
+            let problem = "this is no price file that this version of Proctor reads";
+            return Err(SettingError::new(table.place(), problem).with_hint(format!(
+                "it begins with `format = \"{FORMAT}\"` and `version = 1`"
+            )));
+        }
+        let provider = required(&mut reader, "provider")?;
+        let date = required(&mut reader, "date")?;
+        if !without_date(&format!("-{date}")).is_empty() {
+            let problem = format!("`date` must be a day such as `2026-11-21`, not `{date}`");
+            return Err(SettingError::new(table.place(), problem));
+        }
+        let document = required(&mut reader, "document")?;
+        let mut schemes: Vec<CacheScheme> = Vec::new();
+        for table in reader.tables("schemes")? {
+            let scheme = CacheScheme::read(Reader::new(table, "schemes"))?;
+            if schemes.iter().any(|known| known.name == scheme.name) {
+                let problem = format!("scheme `{}` is there twice", scheme.name);
+                return Err(SettingError::new(table.place(), problem));
+            }
+            schemes.push(scheme);
+        }
+        let models = reader.tables("models")?;
+        let models = models.into_iter().map(read_model);
+        let models = models.collect::<Result<_, _>>()?;
+        reader.finish()?;
+        Ok(Self {
+            file: file.into(),
+            provider,
+            date,
+            document,
+            schemes,
+            models,
+        })
+    }
+}
+
+fn required(reader: &mut Reader<'_>, key: &str) -> Result<String, SettingError> {
+    reader.text(key)?.map(str::to_owned).ok_or_else(|| {
+        let problem = format!("`{}` must be set", reader.path_of(key));
+        SettingError::new(reader.place(), problem)
+    })
+}
+
+fn read_model(table: &Table) -> Result<ModelPrice, SettingError> {
+    let mut reader = Reader::new(table, "models");
+    let names = reader.texts("names")?.unwrap_or_default();
+    if names.is_empty() {
+        let error = SettingError::new(table.place(), "`models.names` must be set");
+        return Err(with_suggestion(error, "", []).with_hint("as in `names = [\"gpt-5-codex\"]`"));
+    }
+    let document = reader.text("document")?.map(str::to_owned);
+    let mut price = |key| per_token(&mut reader, key);
+    let model = ModelPrice {
+        names: names.into_iter().map(str::to_owned).collect(),
+        document,
+        input: price("input")?,
+        cache_write_5m: price("cache_write_5m")?,
+        cache_write_1h: price("cache_write_1h")?,
+        cache_read: price("cache_read")?,
+        output: price("output")?,
+        minimum_cacheable: tokens(&mut reader, "minimum_cacheable_tokens")?,
+        window: tokens(&mut reader, "window")?,
+        max_output: tokens(&mut reader, "max_output")?,
+        latency: match reader.table("latency")? {
+            Some(reader) => Some(read_latency(reader)?),
+            None => None,
+        },
+    };
+    reader.finish()?;
+    Ok(model)
+}
+
+/// Dollars per million tokens, as documents name them, in nano-dollars per token.
+fn per_token(reader: &mut Reader<'_>, key: &str) -> Result<Option<Usd>, SettingError> {
+    let Some(dollars) = reader.amount(key)? else {
+        return Ok(None);
+    };
+    let nano = (dollars * 1_000.0).round();
+    if (dollars * 1_000.0 - nano).abs() > 1e-6 {
+        let problem = format!(
+            "`{}` must be a multiple of a thousandth of a dollar per million tokens",
+            reader.path_of(key)
+        );
+        return Err(SettingError::new(place_of(reader, key), problem));
+    }
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "amounts are from 0 up, and rounded; a float that is too large saturates"
+    )]
+    Ok(Some(Usd(nano as u64)))
+}
+
+fn place_of<'a>(reader: &mut Reader<'a>, key: &str) -> &'a Place {
+    let setting = reader.setting(key);
+    setting.map_or(reader.place(), |setting| &setting.place)
+}
+
+fn tokens(reader: &mut Reader<'_>, key: &str) -> Result<Option<Tokens>, SettingError> {
+    Ok(reader.whole(key, 1, u64::MAX)?.map(Tokens))
+}
+
+fn read_latency(mut reader: Reader<'_>) -> Result<Latency, SettingError> {
+    let mut rate = |key: &str| match reader.amount(key)? {
+        Some(rate) if rate > 0.0 || key == "start_ms" => Ok(rate),
+        Some(_) | None => {
+            let problem = format!("`{}` must be set, and above 0", reader.path_of(key));
+            Err(SettingError::new(reader.place(), problem))
+        }
+    };
+    let latency = Latency {
+        start_ms: rate("start_ms")?,
+        prefill_per_second: rate("prefill_per_second")?,
+        cached_per_second: rate("cached_per_second")?,
+        decode_per_second: rate("decode_per_second")?,
+    };
+    reader.finish()?;
+    Ok(latency)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(model: &str, usage: Usage, costs: Option<u64>) {
+        let prices = Prices::built_in().unwrap();
+        let cost = prices.of(model).and_then(|(_, price)| price.cost(&usage));
+        assert_eq!(cost, costs.map(Usd), "{model}");
+    }
+
+    #[test]
+    fn a_call_costs_the_sum_of_its_classes() {
+        let usage = Usage {
+            input_uncached: Tokens(1),
+            cache_write_5m: Tokens(10),
+            cache_write_1h: Tokens(100),
+            cache_read: Tokens(1_000),
+            output: Tokens(10_000),
+        };
+        // Five dollars per million in, 6.25 and 10 written, 0.5 read, 25 out.
+        let whole = 5_000 + 10 * 6_250 + 100 * 10_000 + 1_000 * 500 + 10_000 * 25_000;
+        check("claude-opus-4-6", usage, Some(whole));
+        check("claude-opus-4-5-20251101", usage, Some(whole));
+        check("claude-opus-9", usage, None);
+    }
+
+    #[test]
+    fn a_class_without_a_price_makes_the_cost_unknown() {
+        let read = |read| Usage {
+            cache_read: Tokens(read),
+            ..Usage::uncached(Tokens(2), Tokens(0))
+        };
+        check("gpt-5.5", read(0), Some(10_000));
+        check("gpt-5.5", read(1), None);
+        check("gpt-5-codex", read(8), Some(2 * 1_250 + 8 * 125));
+    }
+
+    #[test]
+    fn a_file_of_ones_own_goes_before_the_built_in_ones() {
+        let text = "format = 'proctor-prices'\nversion = 1\nprovider = 'openai'\n\
+             date = '2026-01-02'\ndocument = 'a letter'\n\
+             [[models]]\nnames = ['gpt-5.5']\ninput = 4\ncache_read = 0.4\n\
+             latency = { start_ms = 500, prefill_per_second = 1_000, cached_per_second = 10_000, decode_per_second = 50 }\n";
+        let prices = Prices::built_in().unwrap();
+        let prices = prices.with_file("mine.toml", text).unwrap();
+        let (list, price) = prices.of("gpt-5.5-2026-04-23").unwrap();
+        assert_eq!((&*list.file, price.input), ("mine.toml", Some(Usd(4_000))));
+        assert_eq!(prices.of("gpt-5.4").unwrap().0.date, "2026-11-21");
+        let usage = Usage {
+            cache_read: Tokens(10_000),
+            ..Usage::uncached(Tokens(2_000), Tokens(100))
+        };
+        let taken = price.latency.unwrap().milliseconds(&usage);
+        // 0.5 s to start, 2 s for new input, 1 s for cached input, 2 s for the answer.
+        assert!((taken - 5_500.0).abs() < 1e-9, "{taken}");
+    }
+
+    #[test]
+    fn a_mistake_in_a_file_is_named_with_its_line() {
+        let head = "format = 'proctor-prices'\nversion = 1\nprovider = 'x'\n\
+             date = '2026-01-02'\ndocument = 'd'\n";
+        let says = |text: &str| PriceList::parse("p.toml", text).unwrap_err().to_string();
+        assert!(says("input = 3").contains("this is no price file"));
+        assert!(says(&head.replace("01-02", "1-2")).contains("`date` must be a day"));
+        for (line, problem) in [
+            (
+                "inptu = 3",
+                "line 8: unknown key `models.inptu`, did you mean `input`?",
+            ),
+            (
+                "input = -1",
+                "line 8: `models.input` must be a number of at least 0",
+            ),
+            (
+                "input = 0.0001",
+                "line 8: `models.input` must be a multiple of",
+            ),
+        ] {
+            let text = format!("{head}[[models]]\nnames = ['m']\n{line}\n");
+            assert!(says(&text).contains(problem), "{}", says(&text));
+        }
+    }
+
+    #[test]
+    fn a_model_that_names_its_shortest_prefix_changes_the_schemes_of_its_provider() {
+        let prices = Prices::built_in().unwrap();
+        let minimum = |model: Option<&str>| -> Vec<(String, u64)> {
+            let schemes = prices.schemes(model).into_iter();
+            schemes.map(|of| (of.name, of.minimum.0)).collect()
+        };
+        let named = |five, auto| {
+            [
+                ("none", 0),
+                ("anthropic-5m", five),
+                ("anthropic-1h", five),
+                ("auto-prefix", auto),
+            ]
+            .map(|(name, minimum)| (name.to_owned(), minimum))
+        };
+        assert_eq!(minimum(None), named(1_024, 1_024));
+        assert_eq!(minimum(Some("claude-opus-4-6")), named(4_096, 1_024));
+    }
+}

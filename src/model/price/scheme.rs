@@ -1,0 +1,152 @@
+//! The rules by which a provider reuses what it has already read.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::settings::{Reader, SettingError};
+use crate::units::{Tokens, Usage, is_valid_id};
+
+/// What each class of tokens costs, in thousandths of an uncached input token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rates {
+    /// What is written to the cache; nothing where the provider does not bill it as such.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub write: Option<u32>,
+    /// What is read from it.
+    pub read: u32,
+    /// What the model writes.
+    pub output: u32,
+}
+
+impl Rates {
+    /// What a call of this usage costs, in thousandths of an uncached input token.
+    pub fn cost(&self, usage: &Usage) -> u64 {
+        let written = usage.cache_write_5m + usage.cache_write_1h;
+        let classes = [
+            (usage.input_uncached, 1_000),
+            (written, self.write.unwrap_or(1_000)),
+            (usage.cache_read, self.read),
+            (usage.output, self.output),
+        ];
+        classes
+            .into_iter()
+            .map(|(tokens, rate)| tokens.0.saturating_mul(u64::from(rate)))
+            .fold(0, u64::saturating_add)
+    }
+}
+
+/// Which prefixes of a prompt are found again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reuse {
+    /// None: there is no cache.
+    Nothing,
+    /// Those that end at a breakpoint of an earlier prompt.
+    Breakpoints,
+    /// The longest one that any earlier prompt began with, block by block.
+    LongestPrefix,
+}
+
+/// The rules of a provider's prompt cache.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CacheScheme {
+    /// Its name in reports.
+    pub name: String,
+    /// Which prefixes are found again.
+    pub reuse: Reuse,
+    /// What each class of tokens costs.
+    pub rates: Rates,
+    /// The shortest prefix that is cached.
+    pub minimum: Tokens,
+    /// What is read is rounded down to a multiple of this.
+    pub step: Tokens,
+    /// Breakpoints in a prompt, at most: at the end of the last two user messages, after the system
+    /// prompt and after the tools, as far as they go.
+    pub breakpoints: usize,
+    /// How many blocks before a breakpoint an earlier one is looked for; nothing: all of them.
+    pub look_back: Option<usize>,
+    /// How long a prefix lives after its last use, in seconds; nothing: for ever.
+    pub ttl_seconds: Option<u64>,
+}
+
+/// Breakpoints of a scheme that does not say: after tools, after system, on the last two user
+/// messages.
+const BREAKPOINTS: usize = 4;
+
+/// What output costs where a scheme does not say, in thousandths: five times input, as for all of
+/// Anthropic's models.
+const OUTPUT: u32 = 5_000;
+
+impl CacheScheme {
+    /// No cache at all: every token is uncached input.
+    pub fn none() -> Self {
+        Self {
+            name: "none".to_owned(),
+            reuse: Reuse::Nothing,
+            rates: Rates {
+                write: None,
+                read: 1_000,
+                output: OUTPUT,
+            },
+            minimum: Tokens::ZERO,
+            step: Tokens(1),
+            breakpoints: 0,
+            look_back: None,
+            ttl_seconds: None,
+        }
+    }
+
+    /// Reads a scheme from a price file or a scenario.
+    pub fn read(mut reader: Reader<'_>) -> Result<Self, SettingError> {
+        let place = reader.place();
+        let path = reader.path_of("name");
+        let name = reader.text("name")?.unwrap_or("custom").to_owned();
+        if !is_valid_id(&name) || name == "none" {
+            let problem = format!("`{path}` must be `[a-z0-9][a-z0-9._@-]*` and not `none`");
+            return Err(SettingError::new(place, problem));
+        }
+        let reuse = match reader.choice("reuse", &["breakpoints", "longest_prefix"])? {
+            Some("breakpoints") => Reuse::Breakpoints,
+            _ => Reuse::LongestPrefix,
+        };
+        let write = thousandths(&mut reader, "write")?;
+        let rates = Rates {
+            write,
+            read: thousandths(&mut reader, "read")?.unwrap_or(1_000),
+            output: thousandths(&mut reader, "output")?.unwrap_or(OUTPUT),
+        };
+        let small = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+        let scheme = Self {
+            name,
+            reuse,
+            rates,
+            minimum: Tokens(reader.whole("minimum_tokens", 0, u64::MAX)?.unwrap_or(0)),
+            step: Tokens(reader.whole("step_tokens", 1, u64::MAX)?.unwrap_or(1)),
+            breakpoints: reader
+                .whole("breakpoints", 1, 100)?
+                .map_or(BREAKPOINTS, small),
+            look_back: reader.whole("look_back_blocks", 0, u64::MAX)?.map(small),
+            ttl_seconds: reader.whole("ttl_seconds", 1, u64::MAX)?,
+        };
+        reader.finish()?;
+        Ok(scheme)
+    }
+}
+
+/// A factor on the price of input, in thousandths.
+fn thousandths(reader: &mut Reader<'_>, key: &str) -> Result<Option<u32>, SettingError> {
+    let Some(factor) = reader.amount(key)? else {
+        return Ok(None);
+    };
+    if factor > 1_000.0 {
+        let problem = format!("`{}` must be at most 1000", reader.path_of(key));
+        return Err(SettingError::new(reader.place(), problem));
+    }
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "the factor lies between 0 and 1,000"
+    )]
+    Ok(Some((factor * 1_000.0).round() as u32))
+}
