@@ -1,0 +1,186 @@
+//! The provider's prompt cache, simulated: what of each prompt is read, written, and neither.
+//!
+//! A prompt is a [`Line`] of blocks: tools, system prompt, messages. A provider keeps prefixes of it
+//! for a while and finds them again by their hash, block by block; a change anywhere makes everything
+//! behind it new. Which prefixes are kept and found is a [`CacheScheme`]; all schemes watch one line.
+//!
+//! Only what changed since the last prompt is looked at: appending costs what is appended, and a
+//! patch costs what stands behind its first edit.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use foldhash::fast::FixedState;
+
+pub use line::{Change, Edited, Line, Piece, Pieces};
+
+use crate::model::price::{CacheScheme, Reuse};
+use crate::units::Tokens;
+
+mod line;
+#[cfg(test)]
+mod tests;
+
+/// When a prompt is sent, in milliseconds from an arbitrary start.
+pub type Moment = i64;
+
+/// The last use of a prefix, by its hash.
+type LastUse = HashMap<u64, Moment, FixedState>;
+
+/// Messages of the user that get a breakpoint, the newest ones.
+const USER_BREAKPOINTS: usize = 2;
+
+/// How a prompt splits for the provider. What is neither read nor written is plain input.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Split {
+    /// Found in the cache.
+    pub read: Tokens,
+    /// Billed as written to it.
+    pub written: Tokens,
+}
+
+/// What the cache did at one call.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Served {
+    /// How the prompt splits.
+    pub split: Split,
+    /// Tokens that were cached at the last call and are not read now.
+    pub broken: Tokens,
+    /// Whether they are gone because too much time went by.
+    pub is_expired: bool,
+    /// Tokens of this prompt that are not read though they stood in the last one just so.
+    pub again: Tokens,
+}
+
+/// One provider's cache beside a prompt that grows and is edited.
+#[derive(Debug, Clone)]
+pub struct PromptCache {
+    scheme: Arc<CacheScheme>,
+    /// Breakpoints of earlier prompts.
+    entries: LastUse,
+    /// Tokens that were read or written at the last call, less what was removed on the provider's
+    /// side since.
+    cached: Tokens,
+}
+
+impl PromptCache {
+    /// An empty cache.
+    pub fn new(scheme: Arc<CacheScheme>) -> Self {
+        Self {
+            scheme,
+            entries: HashMap::with_hasher(FixedState::default()),
+            cached: Tokens::ZERO,
+        }
+    }
+
+    /// Its rules.
+    pub fn scheme(&self) -> &CacheScheme {
+        &self.scheme
+    }
+
+    /// So many cached tokens were removed on the provider's side: they are not missed.
+    pub fn removed(&mut self, tokens: Tokens) {
+        self.cached = self.cached - tokens;
+    }
+
+    /// The prompt is sent. [`Line::sent`] is to be told afterwards, once for all schemes.
+    pub fn send(&mut self, line: &Line, now: Moment) -> Served {
+        if self.scheme.reuse == Reuse::Nothing {
+            return Served::default();
+        }
+        let breakpoints = self.breakpoints(line);
+        let found = self.find(line, line.len(), &breakpoints, now);
+        let read = self.rounded(line.until(found));
+        let last = match self.scheme.reuse {
+            Reuse::Nothing => 0,
+            Reuse::Breakpoints => breakpoints.first().copied().unwrap_or(0),
+            Reuse::LongestPrefix => line.len(),
+        };
+        let cacheable = self.rounded(line.until(last)).max(read);
+        let written = match self.scheme.rates.write {
+            Some(_) => cacheable - read,
+            None => Tokens::ZERO,
+        };
+        let last_sent = line.last_sent();
+        let served = Served {
+            split: Split { read, written },
+            broken: self.cached - read,
+            is_expired: last_sent.is_some_and(|last| !self.is_live(last, now)),
+            again: line.seen_from(found),
+        };
+        if self.scheme.reuse == Reuse::Breakpoints {
+            for at in breakpoints {
+                if line.until(at) >= self.scheme.minimum {
+                    self.entries.insert(line.chain(at), now);
+                }
+            }
+        }
+        self.cached = cacheable;
+        served
+    }
+
+    /// What of a request that goes beside the agent's prompt is read: it begins like the line for
+    /// `shared` blocks, and has its own `breakpoints`. It leaves nothing in the cache.
+    pub fn beside(&self, line: &Line, shared: usize, breakpoints: &[usize], now: Moment) -> Tokens {
+        if self.scheme.reuse == Reuse::Nothing {
+            return Tokens::ZERO;
+        }
+        let heads = line.heads();
+        let mut breakpoints: Vec<usize> = breakpoints.iter().chain(&heads).copied().collect();
+        breakpoints.truncate(self.scheme.breakpoints);
+        self.rounded(line.until(self.find(line, shared, &breakpoints, now)))
+    }
+
+    /// Blocks in the longest live prefix, of at most `limit` blocks.
+    fn find(&self, line: &Line, limit: usize, breakpoints: &[usize], now: Moment) -> usize {
+        match self.scheme.reuse {
+            Reuse::Nothing => 0,
+            Reuse::Breakpoints => {
+                let back = self.scheme.look_back.unwrap_or(usize::MAX);
+                let is_kept = |at: &usize| {
+                    let used = self.entries.get(&line.chain(*at));
+                    used.is_some_and(|used| self.is_live(*used, now))
+                };
+                let near = |at: &usize| (at.saturating_sub(back)..=(*at).min(limit)).rev();
+                // Breakpoints descend, so the first that finds anything finds the most.
+                let mut ranges = breakpoints.iter().map(near);
+                ranges
+                    .find_map(|mut range| range.find(is_kept))
+                    .unwrap_or(0)
+            }
+            Reuse::LongestPrefix => {
+                let is_live = |used: Moment| self.is_live(used, now);
+                line.longest_known(limit, &is_live)
+            }
+        }
+    }
+
+    fn is_live(&self, used: Moment, now: Moment) -> bool {
+        let ttl = self.scheme.ttl_seconds;
+        ttl.is_none_or(|seconds| {
+            now.saturating_sub(used).unsigned_abs() <= seconds.saturating_mul(1_000)
+        })
+    }
+
+    /// What the provider caches of a prefix of so many tokens.
+    fn rounded(&self, prefix: Tokens) -> Tokens {
+        let step = self.scheme.step.0.max(1);
+        let whole = Tokens(prefix.0 / step * step);
+        if whole < self.scheme.minimum {
+            Tokens::ZERO
+        } else {
+            whole
+        }
+    }
+
+    /// Ends of prefixes, in blocks, the longest first.
+    fn breakpoints(&self, line: &Line) -> Vec<usize> {
+        if self.scheme.reuse != Reuse::Breakpoints {
+            return Vec::new();
+        }
+        let mut ends = line.user_ends(USER_BREAKPOINTS);
+        ends.extend(line.heads());
+        ends.truncate(self.scheme.breakpoints);
+        ends
+    }
+}

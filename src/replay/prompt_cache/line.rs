@@ -1,0 +1,378 @@
+//! The prompt as a line of blocks, with the hash of every prefix.
+
+use std::collections::HashMap;
+use std::hash::BuildHasher;
+use std::ops::Range;
+use std::sync::Arc;
+
+use foldhash::fast::FixedState;
+
+use super::{LastUse, Moment};
+use crate::context::{CacheEffect, Entry};
+use crate::session::{Role, Session, ToolSchema};
+use crate::tokens::CountedTexts;
+use crate::units::Tokens;
+
+/// One block of a prompt: what it says, as a hash, and how large it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Piece {
+    content: u64,
+    tokens: Tokens,
+}
+
+impl Piece {
+    /// A piece that says `text`.
+    pub fn new(text: impl AsRef<[u8]>, tokens: Tokens) -> Self {
+        // Hashes are compared with each other and never written down.
+        let content = FixedState::default().hash_one(text.as_ref());
+        Self { content, tokens }
+    }
+}
+
+/// The blocks of one message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pieces {
+    blocks: Vec<Piece>,
+    is_user: bool,
+}
+
+impl Pieces {
+    /// The blocks of a message whose sender is the user, or is not.
+    pub fn new(blocks: Vec<Piece>, role: Role) -> Self {
+        Self {
+            blocks,
+            is_user: role == Role::User,
+        }
+    }
+
+    /// The blocks of an entry.
+    pub fn of(entry: &Entry, counts: &CountedTexts) -> Self {
+        let message = &entry.message;
+        let texts = message.model_text();
+        let kinds = message.content().iter().map(std::mem::discriminant);
+        // One block has the size of its entry: most do not have to be looked up.
+        let blocks = match texts {
+            [_] => vec![entry.size.tokens],
+            _ => message.blocks().map(|b| counts.block(&b).tokens).collect(),
+        };
+        let blocks = kinds.zip(texts).zip(blocks);
+        let blocks = blocks.map(|((kind, text), tokens)| Piece {
+            content: FixedState::default().hash_one((kind, &**text, message.role() == Role::User)),
+            tokens,
+        });
+        Self::new(blocks.collect(), message.role())
+    }
+
+    /// The tools and the system prompt, a piece each, as far as they are there.
+    pub fn head(
+        tools: &[ToolSchema],
+        system: Option<&Arc<str>>,
+        counts: &CountedTexts,
+    ) -> Vec<Piece> {
+        let texts: Vec<&str> = tools.iter().map(|tool| &**tool.text()).collect();
+        let sizes = tools.iter().map(|tool| counts.schema(tool.text()).tokens);
+        let tools = (!tools.is_empty()).then(|| Piece {
+            content: FixedState::default().hash_one(texts),
+            tokens: sizes.sum(),
+        });
+        let system = system.map(|text| Piece::new(&**text, counts.size(text).tokens));
+        tools.into_iter().chain(system).collect()
+    }
+
+    /// The head of a session's prompts.
+    pub fn head_of(session: &Session, counts: &CountedTexts) -> Vec<Piece> {
+        Self::head(session.tools(), session.system(), counts)
+    }
+}
+
+/// A block in its place.
+#[derive(Debug, Clone, Copy)]
+struct Block {
+    /// What it says now.
+    content: u64,
+    /// What it said when the provider read it: the same, unless the provider removed something on
+    /// its side.
+    identity: u64,
+    tokens: Tokens,
+    /// Hash of the identities up to and including this one.
+    chain: u64,
+    /// Tokens up to and including this one.
+    until: Tokens,
+    /// Whether it was part of an earlier prompt, as it is.
+    is_seen: bool,
+}
+
+/// Where an entry's blocks begin, and who sent it.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    first: usize,
+    is_user: bool,
+}
+
+/// One edit of a patch: these entries make way for others.
+#[derive(Debug)]
+pub struct Edited {
+    /// Indices before the whole patch, ascending and disjoint.
+    pub entries: Range<usize>,
+    /// What comes.
+    pub with: Vec<Pieces>,
+    /// Whether the provider's cache survives it.
+    pub cache: CacheEffect,
+}
+
+/// A prompt that grows at its end and is edited in its middle.
+#[derive(Debug, Clone)]
+pub struct Line {
+    blocks: Vec<Block>,
+    entries: Vec<Place>,
+    /// Blocks that belong to no entry: tools and system prompt.
+    head: usize,
+    /// So many blocks stand as they were last sent.
+    unbroken: usize,
+    last_sent: Option<Moment>,
+    /// Prefixes that were sent and then edited away.
+    left: LastUse,
+}
+
+/// What a patch did to a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Change {
+    /// The first block behind which nothing that was sent stands any more; nothing where the cache
+    /// survives.
+    pub broken_at: Option<usize>,
+    /// Tokens that the provider removed on its side.
+    pub removed: Tokens,
+}
+
+impl Line {
+    /// A prompt without messages.
+    pub fn new(head: &[Piece]) -> Self {
+        let mut line = Self {
+            blocks: Vec::new(),
+            entries: Vec::new(),
+            head: 0,
+            unbroken: 0,
+            last_sent: None,
+            left: HashMap::with_hasher(FixedState::default()),
+        };
+        for piece in head {
+            line.push(piece.content, *piece, false);
+        }
+        line.head = head.len();
+        line
+    }
+
+    /// Blocks.
+    pub fn len(&self) -> usize {
+        self.blocks.len()
+    }
+
+    /// Whether there is no block.
+    pub fn is_empty(&self) -> bool {
+        self.blocks.is_empty()
+    }
+
+    /// Tokens of so many blocks.
+    pub fn until(&self, blocks: usize) -> Tokens {
+        let last = blocks.checked_sub(1).and_then(|at| self.blocks.get(at));
+        last.map_or(Tokens::ZERO, |block| block.until)
+    }
+
+    /// Hash of so many blocks.
+    pub fn chain(&self, blocks: usize) -> u64 {
+        let last = blocks.checked_sub(1).and_then(|at| self.blocks.get(at));
+        last.map_or(0, |block| block.chain)
+    }
+
+    /// When the prompt was last sent.
+    pub fn last_sent(&self) -> Option<Moment> {
+        self.last_sent
+    }
+
+    /// Adds a message at the end.
+    pub fn append(&mut self, message: &Pieces) {
+        self.entries.push(Place {
+            first: self.blocks.len(),
+            is_user: message.is_user,
+        });
+        for piece in &message.blocks {
+            self.push(piece.content, *piece, false);
+        }
+    }
+
+    fn push(&mut self, identity: u64, piece: Piece, is_seen: bool) {
+        let chain = self.chain(self.blocks.len());
+        let until = self.until(self.blocks.len()) + piece.tokens;
+        self.blocks.push(Block {
+            content: piece.content,
+            identity,
+            tokens: piece.tokens,
+            chain: FixedState::default().hash_one((chain, identity)),
+            until,
+            is_seen,
+        });
+    }
+
+    fn first_block(&self, entry: usize) -> usize {
+        let place = self.entries.get(entry);
+        place.map_or(self.blocks.len(), |place| place.first)
+    }
+
+    /// Applies a patch: costs what stands behind its first edit.
+    pub fn patch(&mut self, edits: &[Edited]) -> Change {
+        let mut change = Change {
+            broken_at: None,
+            removed: Tokens::ZERO,
+        };
+        let Some(from) = edits.first().map(|edit| edit.entries.start) else {
+            return change;
+        };
+        let start = self.first_block(from);
+        self.leave(start);
+        let sent = self.unbroken;
+        self.unbroken = self.unbroken.min(start);
+        let old: Vec<Block> = self.blocks.split_off(start);
+        let places: Vec<Place> = self.entries.split_off(from.min(self.entries.len()));
+        let old_blocks = |entries: Range<usize>| {
+            let begin = |at: usize| places.get(at - from).map_or(old.len(), |p| p.first - start);
+            &old[begin(entries.start)..begin(entries.end)]
+        };
+        let mut next = from;
+        let end = from + places.len();
+        for edit in edits {
+            for at in next..edit.entries.start {
+                self.keep(places[at - from], old_blocks(at..at + 1));
+            }
+            let gone = old_blocks(edit.entries.clone());
+            let new: usize = edit.with.iter().map(|pieces| pieces.blocks.len()).sum();
+            // Blocks that go and blocks that come are compared one by one: all of them where they are
+            // as many, else up to the first that differs.
+            let is_paired = gone.len() == new;
+            let mut before = gone.iter();
+            for pieces in &edit.with {
+                self.entries.push(Place {
+                    first: self.blocks.len(),
+                    is_user: pieces.is_user,
+                });
+                for piece in &pieces.blocks {
+                    let keeps = is_paired && edit.cache == CacheEffect::Keeps;
+                    let same = before
+                        .next()
+                        .filter(|was| keeps || was.content == piece.content);
+                    if let Some(was) = same {
+                        if was.is_seen {
+                            change.removed += was.tokens - piece.tokens;
+                        }
+                        self.push(was.identity, *piece, was.is_seen);
+                    } else {
+                        change.broken_at.get_or_insert(self.blocks.len());
+                        self.push(piece.content, *piece, false);
+                        if !is_paired {
+                            before = [].iter();
+                        }
+                    }
+                }
+            }
+            if !is_paired {
+                change.broken_at.get_or_insert(self.blocks.len());
+            }
+            next = edit.entries.end;
+        }
+        for at in next..end {
+            self.keep(places[at - from], old_blocks(at..at + 1));
+        }
+        // What was removed on the provider's side leaves the prefix as it was.
+        let unbroken = change.broken_at.unwrap_or(sent);
+        self.unbroken = unbroken.min(sent).min(self.blocks.len());
+        change.broken_at = change.broken_at.filter(|at| *at < sent);
+        change
+    }
+
+    fn keep(&mut self, place: Place, blocks: &[Block]) {
+        self.entries.push(Place {
+            first: self.blocks.len(),
+            ..place
+        });
+        for block in blocks {
+            let piece = Piece {
+                content: block.content,
+                tokens: block.tokens,
+            };
+            self.push(block.identity, piece, block.is_seen);
+        }
+    }
+
+    /// Remembers the sent prefixes that end at or behind `start`: they may come back.
+    fn leave(&mut self, start: usize) {
+        if let Some(last) = self.last_sent {
+            for block in self.blocks[..self.unbroken].iter().skip(start) {
+                self.left.insert(block.chain, last);
+            }
+        }
+    }
+
+    /// The prompt was sent as it stands.
+    pub fn sent(&mut self, now: Moment) {
+        let from = self.unbroken.min(self.blocks.len());
+        for block in &mut self.blocks[from..] {
+            block.is_seen = true;
+        }
+        self.unbroken = self.blocks.len();
+        self.last_sent = Some(now);
+    }
+
+    /// Blocks in the longest prefix, of at most `limit` blocks, that was sent at a time that
+    /// `is_live` accepts.
+    pub fn longest_known(&self, limit: usize, is_live: &dyn Fn(Moment) -> bool) -> usize {
+        let limit = limit.min(self.blocks.len());
+        let unbroken = match self.last_sent {
+            Some(last) if is_live(last) => self.unbroken.min(limit),
+            Some(_) | None => 0,
+        };
+        let known = (unbroken..limit).rev().find(|at| {
+            let used = self.left.get(&self.blocks[*at].chain);
+            used.is_some_and(|used| is_live(*used))
+        });
+        known.map_or(unbroken, |at| at + 1)
+    }
+
+    /// Tokens behind so many blocks that stood in an earlier prompt just so.
+    pub fn seen_from(&self, blocks: usize) -> Tokens {
+        let unbroken = self.until(self.unbroken) - self.until(blocks);
+        let behind = self.blocks.iter().skip(self.unbroken.max(blocks));
+        let seen = behind.filter(|block| block.is_seen);
+        unbroken + seen.map(|block| block.tokens).sum()
+    }
+
+    /// Ends of tools and system prompt, in blocks, the longest prefix first.
+    pub fn heads(&self) -> Vec<usize> {
+        (1..=self.head).rev().collect()
+    }
+
+    /// Ends of the newest messages of the user, in blocks, the newest first.
+    pub fn user_ends(&self, count: usize) -> Vec<usize> {
+        let ends = (0..self.entries.len()).rev();
+        let ends = ends.filter(|at| self.entries[*at].is_user);
+        ends.take(count)
+            .map(|at| self.first_block(at + 1))
+            .collect()
+    }
+
+    /// How many blocks another prompt has in common with this one, from the beginning on.
+    pub fn shared_with(&self, blocks: impl IntoIterator<Item = Piece>) -> usize {
+        let own = self.blocks.iter();
+        let pairs = own.zip(blocks);
+        pairs
+            .take_while(|(own, other)| own.content == other.content)
+            .count()
+    }
+}
+
+impl IntoIterator for Pieces {
+    type Item = Piece;
+    type IntoIter = std::vec::IntoIter<Piece>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.blocks.into_iter()
+    }
+}
