@@ -12,6 +12,7 @@ pub mod answers;
 pub mod calls;
 pub mod compaction;
 pub mod completion;
+pub mod cost;
 pub mod reference;
 pub mod strain;
 pub mod summary;
@@ -72,6 +73,7 @@ pub fn metric(name: &str) -> Option<&'static Metric> {
 
 const RECORD: &str = "the replay";
 const COUNTER: &str = "the replay, by the scenario's token counter";
+const CACHE: &str = "the simulated prompt cache, under the scheme that the heading's note names";
 const MATCHING: &str = "string matching (evaluator `survival`)";
 const READER: &str = "a reader's answers, graded";
 
@@ -106,6 +108,18 @@ pub const METRICS: &[Metric] = &[
         source: COUNTER,
     },
     Metric {
+        name: "cost_savings",
+        label: "cost savings",
+        unit: Unit::Share,
+        direction: Direction::Higher,
+        doc: "cost saved with the provider's prompt cache, compared with full history over the calls \
+              both reached; below 0 the strategy costs more than it saves",
+        formula: "1 − C/C⁰; C = uncached + w·written + r·read tokens of the agent's prompts and, with \
+                  o·output, of every call the strategy made; w, r and o are the scheme's prices \
+                  relative to input; what the agent wrote is the same under both and left out",
+        source: CACHE,
+    },
+    Metric {
         name: "token_savings_of_totals",
         label: "savings of totals",
         unit: Unit::Share,
@@ -131,6 +145,47 @@ pub const METRICS: &[Metric] = &[
         doc: "the largest prompt that was sent",
         formula: "max over calls and sessions",
         source: COUNTER,
+    },
+    Metric {
+        name: "cache_read_share",
+        label: "cache read",
+        unit: Unit::Share,
+        direction: Direction::Higher,
+        doc: "share of the agent's prompts that is read from the provider's cache",
+        formula: "tokens read / prompt tokens",
+        source: CACHE,
+    },
+    Metric {
+        name: "cache_broken",
+        label: "cache broken",
+        unit: Unit::Tokens,
+        direction: Direction::Lower,
+        doc: "tokens that were cached at a call and not read at the next one; what broke the cache \
+              stands in a table of its own",
+        formula: "Σ over calls of max(0, read and written at the call before − removed by the \
+                  provider itself − read)",
+        source: CACHE,
+    },
+    Metric {
+        name: "cache_again",
+        label: "processed again",
+        unit: Unit::Tokens,
+        direction: Direction::Lower,
+        doc: "tokens that were not read from the cache though they stood in an earlier prompt just so: \
+              writes that could have been avoided",
+        formula: "Σ over calls of the tokens behind the prefix that was read, in blocks that an \
+                  earlier prompt held",
+        source: CACHE,
+    },
+    Metric {
+        name: "broke_even",
+        label: "broke even",
+        unit: Unit::Count,
+        direction: Direction::Higher,
+        doc: "cells in which the strategy, from some call on and to the end, had cost less than full \
+              history",
+        formula: "cells with a break-even call, of all cells",
+        source: CACHE,
     },
     Metric {
         name: "survival",

@@ -14,6 +14,7 @@ use crate::units::{Tokens, Usage};
 pub mod fault;
 pub mod offline;
 pub mod overflow;
+pub mod price;
 pub mod scripted;
 
 /// Answers requests.

@@ -14,9 +14,11 @@ use crate::probe::{ProbeKind, Verdict};
 use crate::units::{Tokens, Usage};
 use crate::window::Window;
 
+pub mod cache;
 pub mod journal;
 
 pub use crate::session::ground_truth::Importance;
+pub use cache::{CacheBreaks, CacheRecord, ObservedCache, PriceEntry};
 
 /// Version of the run folder's files.
 ///
@@ -89,7 +91,7 @@ pub struct ModelEntry {
 }
 
 /// A session in the manifest.
-#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SessionEntry {
     /// Its id.
@@ -108,6 +110,9 @@ pub struct SessionEntry {
     pub items: usize,
     /// Compactions that the recorded product made.
     pub compactions: usize,
+    /// What the agent's model costs, where its prices are known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub price: Option<PriceEntry>,
     /// Records and blocks of unknown type, by type.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub unknown: BTreeMap<String, u64>,
@@ -205,6 +210,16 @@ pub struct CellRecord {
     /// The counter's error against recorded usage; only on the reference, only with usage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counter_error: Option<CounterError>,
+    /// What the provider's prompt cache would have done, by scheme; the one whose figures stand in
+    /// the comparison comes first. Nothing for the floor, and in older records.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub prompt_cache: Vec<CacheRecord>,
+    /// What the provider says of its cache; only on the reference, only with usage.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed_cache: Option<ObservedCache>,
+    /// Size of each recorded answer of the agent; only on the reference, for all arms have the same.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub output_tokens: Vec<Tokens>,
     /// Texts that stages put aside.
     pub saved_texts: u64,
 }

@@ -34,6 +34,7 @@ mod faults;
 mod meter;
 pub mod observe;
 mod prepared;
+pub mod prompt_cache;
 mod reader;
 
 use faults::Weather;
@@ -387,6 +388,11 @@ impl<'a> Cell<'a> {
     fn take_back(&mut self, compacted: Compacted, call: usize) -> Result<(), End> {
         self.note(&compacted.applied, &compacted.failures, call);
         self.context = compacted.context;
+        for asked in self.meter.take_asked() {
+            for observer in &mut self.observers {
+                observer.asked(&asked);
+            }
+        }
         for applied in &compacted.applied {
             for observer in &mut self.observers {
                 observer.patched(applied);
@@ -516,6 +522,9 @@ impl<'a> Cell<'a> {
             action_support: ActionSupport::default(),
             probes: Vec::new(),
             counter_error: None,
+            prompt_cache: Vec::new(),
+            observed_cache: None,
+            output_tokens: Vec::new(),
             saved_texts: self.vault.len() as u64,
         };
         for observer in self.observers {

@@ -15,6 +15,7 @@ use crate::stats::{ConfidenceInterval, SampleSize};
 pub mod arm;
 mod build;
 pub mod controls;
+pub mod cost;
 pub mod csv;
 pub mod escape;
 mod figure;

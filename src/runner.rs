@@ -16,6 +16,7 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 use rayon::prelude::*;
 
 use crate::model::offline::Offline;
+use crate::model::price::Prices;
 use crate::model::{Model, ModelKind};
 use crate::needles::NeedlesError;
 use crate::probe::{self, Probe};
@@ -28,12 +29,13 @@ use crate::scenario::{ReaderSetting, Scenario, SessionSource};
 use crate::session::import::{self, ImportError};
 use crate::session::synthetic::{self, SyntheticError};
 use crate::session::{Session, ToolSchema, native};
-use crate::settings::SettingError;
+use crate::settings::{Place, SettingError};
 use crate::strategy::StrategySpec;
 use crate::tokens::{CountedTexts, counter};
 use crate::units::{ContentHash, Tokens};
 
 mod followed;
+pub mod prices;
 mod queue;
 
 use followed::Followed;
@@ -45,6 +47,7 @@ pub struct Plan {
     manifest: Manifest,
     sessions: Vec<LoadedSession>,
     scenario: Scenario,
+    prices: Prices,
 }
 
 #[derive(Debug)]
@@ -57,6 +60,7 @@ struct LoadedSession {
 impl Plan {
     /// Loads and counts all sessions of the scenario.
     pub fn new(scenario: Scenario) -> Result<Self, PlanError> {
+        let prices = prices::in_force(&scenario.cache)?;
         let loaded: Vec<Vec<LoadedSession>> = scenario
             .sessions
             .par_iter()
@@ -71,12 +75,17 @@ impl Plan {
                 });
             }
         }
-        let entries: Vec<SessionEntry> = sessions.par_iter().map(entry_of).collect();
-        let manifest = manifest_of(&scenario, entries);
+        let mut entries: Vec<SessionEntry> = sessions.par_iter().map(entry_of).collect();
+        for (entry, loaded) in entries.iter_mut().zip(&sessions) {
+            let model = prices::model(&scenario.cache, &loaded.session);
+            entry.price = model.and_then(|model| prices::entry(&prices, model));
+        }
+        let manifest = manifest_of(&scenario, entries, &prices);
         Ok(Self {
             manifest,
             sessions,
             scenario,
+            prices,
         })
     }
 
@@ -232,12 +241,13 @@ fn entry_of(loaded: &LoadedSession) -> SessionEntry {
         tokens,
         items: probe::items(session, &loaded.probes).len(),
         compactions: session.compactions().len(),
+        price: None,
         unknown: session.source().unknown.clone(),
         warnings: session.source().warnings.clone(),
     }
 }
 
-fn manifest_of(scenario: &Scenario, sessions: Vec<SessionEntry>) -> Manifest {
+fn manifest_of(scenario: &Scenario, sessions: Vec<SessionEntry>, prices: &Prices) -> Manifest {
     let offline = ModelEntry {
         name: "offline".to_owned(),
         kind: ModelKind::Deterministic,
@@ -279,8 +289,11 @@ fn manifest_of(scenario: &Scenario, sessions: Vec<SessionEntry>) -> Manifest {
     };
     let bytes = serde_json::to_vec(&manifest).unwrap_or_default();
     let exact = format!(
-        "{:?} {:?} {}",
-        scenario.window, scenario.trigger, scenario.provider
+        "{:?} {:?} {} {}",
+        scenario.window,
+        scenario.trigger,
+        scenario.provider,
+        prices::exact(&scenario.cache, prices)
     );
     manifest.fingerprint = ContentHash::of_parts([&bytes[..], exact.as_bytes()]).hex(16);
     manifest
@@ -453,7 +466,11 @@ fn run_cell<'a>(
             loaded.probes.clone(),
         )?
         .sent_to(plan.scenario.provider)
-        .with_faults(Arc::new(plan.scenario.faults.clone()));
+        .with_faults(Arc::new(plan.scenario.faults.clone()))
+        .with_cache(
+            prices::schemes(&plan.scenario, &plan.prices, &loaded.session),
+            plan.scenario.cache.pacing_seconds,
+        );
         Ok((prepared, models_of(&plan.scenario, loaded)))
     });
     let (prepared, models) = made.as_ref().map_err(Unrun::Needles)?;
@@ -561,6 +578,20 @@ pub enum PlanError {
     /// A recording cannot be read.
     #[error(transparent)]
     Import(#[from] ImportError),
+    /// A price file cannot be read.
+    #[error("cannot read prices `{file}`, named by {place}")]
+    Prices {
+        /// The file.
+        file: String,
+        /// What named it.
+        place: Place,
+        /// Why not.
+        #[source]
+        cause: std::io::Error,
+    },
+    /// A price file says something wrong.
+    #[error(transparent)]
+    Setting(#[from] SettingError),
     /// A synthetic session cannot be made.
     #[error(transparent)]
     Synthetic(#[from] SyntheticError),

@@ -18,7 +18,10 @@ use crate::tokens::COUNTERS;
 use crate::units::{Tokens, is_valid_id};
 use crate::window::Window;
 
+mod cache;
 mod faults;
+
+pub use cache::CacheSetting;
 
 /// The scenario that runs when none is named.
 pub const QUICK_START: &str = include_str!("../scenarios/quick-start.toml");
@@ -50,6 +53,8 @@ pub struct Scenario {
     pub reader: ReaderSetting,
     /// What goes wrong on purpose.
     pub faults: Faults,
+    /// What is said of the provider's prompt cache and prices.
+    pub cache: CacheSetting,
 }
 
 /// How large the window is.
@@ -149,6 +154,7 @@ impl Scenario {
         let (window, trigger) = read_window(reader.table("window")?)?;
         let reader_setting = read_models(reader.table("models")?)?;
         let faults = faults::read(reader.table("faults")?)?;
+        let cache = cache::read(reader.table("cache")?, folder)?;
         let mut sessions = Vec::new();
         for table in reader.tables("sessions")? {
             read_sessions(table, folder, &mut sessions)?;
@@ -192,6 +198,7 @@ impl Scenario {
             strategies,
             reader: reader_setting,
             faults,
+            cache,
         })
     }
 }

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use super::inputs::{ENVIRONMENT, Inputs};
 use super::{Exit, environment, print, terminal};
 use crate::report::escape;
-use crate::scenario::Scenario;
+use crate::runner::{PlanError, prices};
+use crate::scenario::{CacheSetting, Scenario};
 use crate::settings::{Place, Setting, Table, Value};
 use crate::strategy::StrategySpec;
 use crate::strategy::stage;
@@ -42,6 +43,7 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("window.max_output", "0"),
     ("window.overflow_reserve", "0"),
     ("window.trigger", "{ window_fraction = 0.8 }"),
+    ("cache.pacing_seconds", "30"),
     ("models.summariser", "\"offline\""),
     ("models.reader", "\"offline\""),
 ];
@@ -76,6 +78,9 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
             let _ = writeln!(out, "\nthe scenario is invalid: {error}");
         }
         Ok(scenario) => {
+            if let Err(error) = prices(&mut out, &scenario.cache) {
+                let _ = writeln!(out, "\nthe prices cannot be read: {error}");
+            }
             for spec in &scenario.strategies {
                 let _ = writeln!(out, "\nsettings of strategy {}", spec.name());
                 list(&mut out, &knobs(spec));
@@ -129,6 +134,30 @@ fn machine(out: &mut String, reports: &Path) {
         reports.display(),
         writable(reports)
     );
+}
+
+/// The price files in force, those that go before others first.
+fn prices(out: &mut String, cache: &CacheSetting) -> Result<(), PlanError> {
+    let _ = writeln!(
+        out,
+        "\nprices in force, the first file that names a model decides"
+    );
+    for list in prices::in_force(cache)?.lists() {
+        let _ = writeln!(
+            out,
+            "  {}: {}, {} ({}); {} models, {} cache schemes",
+            list.file,
+            list.provider,
+            list.date,
+            list.document,
+            list.models.len(),
+            list.schemes.len()
+        );
+    }
+    if let Some(model) = &cache.model {
+        let _ = writeln!(out, "  for every session those of {model}");
+    }
+    Ok(())
 }
 
 /// Whether files can be made in a folder, or in the nearest one above it that is there.

@@ -32,6 +32,9 @@ pub(super) struct Inputs {
     /// Token counter: o200k, cl100k, cl100k-content, chars/4, chars/3, bytes/4 or padded
     #[arg(long)]
     pub(super) counter: Option<String>,
+    /// Price file that goes before the built-in ones
+    #[arg(long, value_name = "FILE")]
+    pub(super) prices: Option<PathBuf>,
     /// Seed of the order in which strategies run
     #[arg(long)]
     pub(super) seed: Option<u64>,
@@ -79,6 +82,12 @@ impl Inputs {
                 let place = Place::Flag(format!("--{key} {value}").into());
                 table.overlay(key, parse_value(&value, &place))?;
             }
+        }
+        if let Some(path) = &self.prices {
+            let place = Place::Flag(format!("--prices {}", path.display()).into());
+            let full = std::path::absolute(path).unwrap_or_else(|_| path.clone());
+            let value = Value::Text(full.display().to_string());
+            table.overlay("cache.prices", Setting { value, place })?;
         }
         if let Some(window) = &self.window {
             let place = Place::Flag(format!("--window {window}").into());

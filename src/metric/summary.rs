@@ -8,6 +8,7 @@ use crate::metric::answers::{Answers, was_asked};
 use crate::metric::calls::ModelCalls;
 use crate::metric::compaction::{self, StageTotal};
 use crate::metric::completion::Completion;
+use crate::metric::cost::SchemeCost;
 use crate::metric::strain::Strain;
 use crate::metric::support::Support;
 use crate::metric::survival::Survival;
@@ -32,6 +33,8 @@ pub struct CellSummary {
     pub completion: Completion,
     /// Against the reference; nothing without one, and nothing for the floor, which costs nothing.
     pub savings: Option<Savings>,
+    /// What it cost under each cache scheme, the one of the comparison first.
+    pub costs: Vec<SchemeCost>,
     /// The largest prompt that was sent.
     pub peak_prompt: Option<Tokens>,
     /// What compactions left of the messages.
@@ -68,6 +71,10 @@ impl CellSummary {
             savings: match cell.arm {
                 Arm::Reference | Arm::Strategy => reference.map(|full| Savings::of(cell, full)),
                 Arm::Floor => None,
+            },
+            costs: match (cell.arm, reference) {
+                (Arm::Reference | Arm::Strategy, Some(full)) => SchemeCost::of(cell, full),
+                (Arm::Floor, _) | (_, None) => Vec::new(),
             },
             peak_prompt: peak_prompt(cell),
             retained: compaction::retained(cell),

@@ -6,6 +6,9 @@
 
 use std::sync::Arc;
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use crate::settings::{Place, Reader, SettingError, Table, with_suggestion};
 use crate::units::{Tokens, Usage, Usd};
 
@@ -53,16 +56,8 @@ pub struct ModelPrice {
     pub names: Vec<String>,
     /// Where the prices stand, if not in the file's document.
     pub document: Option<String>,
-    /// Uncached input.
-    pub input: Option<Usd>,
-    /// Input written to the five-minute cache.
-    pub cache_write_5m: Option<Usd>,
-    /// Input written to the one-hour cache.
-    pub cache_write_1h: Option<Usd>,
-    /// Input read from the cache.
-    pub cache_read: Option<Usd>,
-    /// Output, thinking included.
-    pub output: Option<Usd>,
+    /// What its tokens cost.
+    pub per_token: PerToken,
     /// The shortest prefix that is cached.
     pub minimum_cacheable: Option<Tokens>,
     /// The context window.
@@ -73,8 +68,30 @@ pub struct ModelPrice {
     pub latency: Option<Latency>,
 }
 
+/// What tokens cost, by class, each. What is absent is unknown.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct PerToken {
+    /// Uncached input.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub input: Option<Usd>,
+    /// Input written to the five-minute cache.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cache_write_5m: Option<Usd>,
+    /// Input written to the one-hour cache.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cache_write_1h: Option<Usd>,
+    /// Input read from the cache.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cache_read: Option<Usd>,
+    /// Output, thinking included.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output: Option<Usd>,
+}
+
 /// How long a call takes: `start + (uncached + written)/prefill + read/cached + output/decode`.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Latency {
     /// Milliseconds before anything is read.
     pub start_ms: f64,
@@ -87,11 +104,11 @@ pub struct Latency {
 }
 
 impl Latency {
-    /// Milliseconds that a call of this usage takes.
-    pub fn milliseconds(&self, usage: &Usage) -> f64 {
+    /// Milliseconds that so many calls of this usage together take, one after the other.
+    pub fn milliseconds(&self, calls: usize, usage: &Usage) -> f64 {
         let seconds = |tokens: Tokens, per_second: f64| tokens.0 as f64 / per_second;
         let fresh = usage.input_uncached + usage.cache_write_5m + usage.cache_write_1h;
-        self.start_ms
+        self.start_ms * calls as f64
             + 1_000.0
                 * (seconds(fresh, self.prefill_per_second)
                     + seconds(usage.cache_read, self.cached_per_second)
@@ -99,7 +116,7 @@ impl Latency {
     }
 }
 
-impl ModelPrice {
+impl PerToken {
     /// What a call of this usage costs; nothing where a class that occurs has no known price.
     pub fn cost(&self, usage: &Usage) -> Option<Usd> {
         let classes = [
@@ -254,11 +271,13 @@ fn read_model(table: &Table) -> Result<ModelPrice, SettingError> {
     let model = ModelPrice {
         names: names.into_iter().map(str::to_owned).collect(),
         document,
-        input: price("input")?,
-        cache_write_5m: price("cache_write_5m")?,
-        cache_write_1h: price("cache_write_1h")?,
-        cache_read: price("cache_read")?,
-        output: price("output")?,
+        per_token: PerToken {
+            input: price("input")?,
+            cache_write_5m: price("cache_write_5m")?,
+            cache_write_1h: price("cache_write_1h")?,
+            cache_read: price("cache_read")?,
+            output: price("output")?,
+        },
         minimum_cacheable: tokens(&mut reader, "minimum_cacheable_tokens")?,
         window: tokens(&mut reader, "window")?,
         max_output: tokens(&mut reader, "max_output")?,
@@ -326,7 +345,9 @@ mod tests {
     #[track_caller]
     fn check(model: &str, usage: Usage, costs: Option<u64>) {
         let prices = Prices::built_in().unwrap();
-        let cost = prices.of(model).and_then(|(_, price)| price.cost(&usage));
+        let cost = prices
+            .of(model)
+            .and_then(|(_, price)| price.per_token.cost(&usage));
         assert_eq!(cost, costs.map(Usd), "{model}");
     }
 
@@ -366,13 +387,16 @@ mod tests {
         let prices = Prices::built_in().unwrap();
         let prices = prices.with_file("mine.toml", text).unwrap();
         let (list, price) = prices.of("gpt-5.5-2026-04-23").unwrap();
-        assert_eq!((&*list.file, price.input), ("mine.toml", Some(Usd(4_000))));
+        assert_eq!(
+            (&*list.file, price.per_token.input),
+            ("mine.toml", Some(Usd(4_000)))
+        );
         assert_eq!(prices.of("gpt-5.4").unwrap().0.date, "2026-11-21");
         let usage = Usage {
             cache_read: Tokens(10_000),
             ..Usage::uncached(Tokens(2_000), Tokens(100))
         };
-        let taken = price.latency.unwrap().milliseconds(&usage);
+        let taken = price.latency.unwrap().milliseconds(1, &usage);
         // 0.5 s to start, 2 s for new input, 1 s for cached input, 2 s for the answer.
         assert!((taken - 5_500.0).abs() < 1e-9, "{taken}");
     }

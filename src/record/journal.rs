@@ -412,6 +412,9 @@ mod tests {
             action_support: ActionSupport::default(),
             probes: Vec::new(),
             counter_error: None,
+            prompt_cache: Vec::new(),
+            observed_cache: None,
+            output_tokens: Vec::new(),
             saved_texts: 0,
         }
     }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::faults::{self, Weather};
+use super::observe::Asked;
 use super::{CpuClock, Models};
 use crate::model::{CallFailure, Model, Purpose, Request, Response, Stop, Task};
 use crate::record::{FaultEvent, ModelCall};
@@ -21,6 +22,8 @@ pub(super) struct Meter<'a> {
     /// Size of the messages the strategy has before it.
     history: Size,
     log: Vec<ModelCall>,
+    /// Requests of the strategy that the observers have not seen yet.
+    asked: Vec<Asked>,
     aside: Usage,
     time: Duration,
 }
@@ -40,6 +43,7 @@ impl<'a> Meter<'a> {
             call: 0,
             history: Size::default(),
             log: Vec::new(),
+            asked: Vec::new(),
             aside: Usage::default(),
             time: Duration::ZERO,
         }
@@ -78,6 +82,11 @@ impl<'a> Meter<'a> {
             });
         }
         false
+    }
+
+    /// What the strategy asked since this was last asked, in order.
+    pub(super) fn take_asked(&mut self) -> Vec<Asked> {
+        std::mem::take(&mut self.asked)
     }
 
     /// Processor time spent in models since this was last asked.
@@ -173,7 +182,18 @@ impl<'a> Meter<'a> {
 impl Caller for Meter<'_> {
     fn call(&mut self, requests: Vec<Request>) -> Vec<Answer> {
         let started = self.clock.now();
-        let answers = requests.iter().map(|request| self.send(request)).collect();
+        let mut answers = Vec::with_capacity(requests.len());
+        for request in requests {
+            let number = self.log.len();
+            answers.push(self.send(&request));
+            if let Some(logged) = self.log.get(number) {
+                self.asked.push(Asked {
+                    number,
+                    usage: logged.usage,
+                    request,
+                });
+            }
+        }
         self.time += self.clock.now().saturating_sub(started);
         answers
     }

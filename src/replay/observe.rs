@@ -8,11 +8,13 @@ use std::sync::Arc;
 
 use self::action_support::{ActionAtoms, ActionSupportObserver};
 use self::counter_error::CounterErrors;
+use self::prompt_cache::{CachePlan, PromptCaches};
 use self::survival::{SurvivalObserver, SurvivalPlan};
 use self::unseen::Unseen;
 use self::validity::Validity;
 use super::Replayed;
 use crate::context::{Applied, Context, Entry};
+use crate::model::Request;
 use crate::needles::NeedlesError;
 use crate::probe::grade::Rules;
 use crate::probe::{Item, Probe};
@@ -20,10 +22,12 @@ use crate::record::CellRecord;
 use crate::session::wire::Provider;
 use crate::session::{Message, Session};
 use crate::tokens::Size;
+use crate::units::Usage;
 
 pub mod action_support;
 pub mod counter_error;
 pub mod look;
+pub mod prompt_cache;
 pub mod survival;
 pub mod unseen;
 pub mod validity;
@@ -45,6 +49,12 @@ pub trait Observer: Debug + Send {
         let _ = applied;
     }
 
+    /// The strategy asked a model. The patches that come of it are told next, and those that it
+    /// applied before it asked are told only then, too.
+    fn asked(&mut self, asked: &Asked) {
+        let _ = asked;
+    }
+
     /// A patch was applied. Write-time edits are part of the appended entry and not seen here.
     fn patched(&mut self, applied: &Applied) {
         let _ = applied;
@@ -57,6 +67,17 @@ pub trait Observer: Debug + Send {
 
     /// The cell is over; the record says already how it ended and how far it came.
     fn finish(self: Box<Self>, record: &mut CellRecord);
+}
+
+/// A request of the strategy, as it was sent and billed.
+#[derive(Debug, Clone)]
+pub struct Asked {
+    /// Its number among the cell's `model_calls`.
+    pub number: usize,
+    /// What it cost.
+    pub usage: Usage,
+    /// What was asked.
+    pub request: Request,
 }
 
 /// A prompt as it was sent.
@@ -83,6 +104,7 @@ pub struct Watched {
     atoms: Arc<ActionAtoms>,
     rules: Rules,
     pub(super) provider: Provider,
+    pub(super) cache: Option<Arc<CachePlan>>,
 }
 
 impl Watched {
@@ -96,6 +118,7 @@ impl Watched {
             atoms,
             rules,
             provider: Provider::default(),
+            cache: None,
         })
     }
 
@@ -134,6 +157,10 @@ pub fn observers(watched: &Watched, replayed: &Replayed) -> Vec<Box<dyn Observer
         }
         // The floor sends no messages: there is nothing to check.
         Replayed::Empty => {}
+    }
+    if let (Some(plan), Replayed::Full | Replayed::Strategy(..)) = (&watched.cache, replayed) {
+        let is_reference = matches!(replayed, Replayed::Full);
+        observers.push(Box::new(PromptCaches::new(plan.clone(), is_reference)));
     }
     observers
 }

@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use super::observe;
+use super::observe::prompt_cache::CachePlan;
 use crate::context::{Entry, Origin};
 use crate::model::fault::Faults;
+use crate::model::price::CacheScheme;
 use crate::needles::NeedlesError;
 use crate::probe::Probe;
 use crate::session::wire::Provider;
@@ -65,6 +67,16 @@ impl PreparedSession {
     #[must_use]
     pub fn sent_to(mut self, provider: Provider) -> Self {
         self.watched.provider = provider;
+        self
+    }
+
+    /// The same, with the provider's prompt cache simulated under each of these schemes, the one
+    /// that matters most first. Where the session has no times, so many seconds pass from call to
+    /// call.
+    #[must_use]
+    pub fn with_cache(mut self, schemes: Vec<CacheScheme>, pacing_seconds: u64) -> Self {
+        let plan = CachePlan::new(&self.session, &self.entries, &self.counts, schemes);
+        self.watched.cache = Some(Arc::new(plan.paced(pacing_seconds)));
         self
     }
 

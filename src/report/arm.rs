@@ -8,9 +8,11 @@ use crate::metric::CellSummary;
 use crate::metric::answers::{Accuracy, Answers, Extract};
 use crate::metric::calls::ModelCalls;
 use crate::metric::compaction::StageTotal;
+use crate::metric::cost::SchemeCost;
 use crate::metric::strain::Strain;
 use crate::metric::survival::Score;
 use crate::probe::ProbeKind;
+use crate::report::cost::ArmCost;
 use crate::stats::Estimate;
 use crate::units::Tokens;
 
@@ -54,6 +56,8 @@ pub struct ArmSummary {
     pub token_savings: Option<Estimate>,
     /// `1 − ΣS/ΣS⁰`: exact.
     pub token_savings_of_totals: Option<f64>,
+    /// What it costs under each cache scheme, the one of the comparison first.
+    pub costs: Vec<ArmCost>,
     /// As if the strategy's own calls were free.
     pub token_savings_without_calls: Option<Estimate>,
     /// The largest prompt that was sent.
@@ -192,6 +196,7 @@ impl ArmSummary {
                 Some((savings.share()?, savings.calls))
             }),
             token_savings_of_totals: savings_of_totals(cells),
+            costs: costs(cells),
             token_savings_without_calls: estimate(cells, |cell| {
                 let savings = cell.savings?;
                 Some((savings.share_without_calls()?, savings.calls))
@@ -262,6 +267,33 @@ impl Anchors {
             empty: accuracy(empty),
         }
     }
+}
+
+/// Costs under the schemes of the first cell that has any: all cells of a run have the same.
+fn costs(cells: &[&CellSummary]) -> Vec<ArmCost> {
+    let schemes = cells.iter().map(|cell| &cell.costs);
+    let Some(schemes) = schemes.into_iter().find(|costs| !costs.is_empty()) else {
+        return Vec::new();
+    };
+    let under = |scheme: &SchemeCost| {
+        let of = |cell: &CellSummary| {
+            let mut costs = cell.costs.iter();
+            costs.find(|cost| cost.scheme == scheme.scheme).cloned()
+        };
+        let of_cells: Vec<SchemeCost> = cells.iter().filter_map(|cell| of(cell)).collect();
+        ArmCost {
+            savings: estimate(cells, |cell| {
+                let cost = of(cell)?;
+                Some((cost.share()?, cost.calls))
+            }),
+            read_share: estimate(cells, |cell| {
+                let cost = of(cell)?;
+                Some((cost.read_share()?, cost.calls))
+            }),
+            ..ArmCost::of(&scheme.scheme, &of_cells)
+        }
+    };
+    schemes.iter().map(under).collect()
 }
 
 fn answers(cells: &[&CellSummary], anchors: Anchors) -> Option<ArmAnswers> {

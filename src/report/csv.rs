@@ -2,6 +2,7 @@
 
 use crate::metric::CellSummary;
 use crate::metric::answers::Answers;
+use crate::metric::cost::SchemeCost;
 use crate::probe::{Outcome, Verdict};
 use crate::record::Fate;
 use crate::report::{Artifact, ItemOutcome, RenderError, Renderer, Report, escape};
@@ -83,6 +84,17 @@ const CELL_COLUMNS: &[&str] = &[
     "prompt_tokens",
     "strategy_tokens_compared",
     "reference_tokens",
+    "cache_scheme",
+    "cost_savings",
+    "cost_thousandths",
+    "reference_cost_thousandths",
+    "cache_read_share",
+    "tokens_uncached",
+    "tokens_cache_written",
+    "tokens_cache_read",
+    "cache_broken",
+    "cache_again",
+    "break_even_call",
     "peak_prompt",
     "survival_uncorrected",
     "survival_items",
@@ -139,6 +151,8 @@ fn cell(cell: &CellSummary) -> Vec<String> {
         None => (None, None, None, None),
     };
     let calls = cell.model_calls.total();
+    let cost = cell.costs.first();
+    let total = cost.map(SchemeCost::total);
     vec![
         text(&cell.session),
         text(&cell.strategy),
@@ -162,6 +176,17 @@ fn cell(cell: &CellSummary) -> Vec<String> {
         or_na(cell.savings.map(|savings| savings.prompts.0)),
         or_na(cell.savings.map(|savings| savings.strategy.0)),
         or_na(cell.savings.map(|savings| savings.reference.0)),
+        cost.map_or_else(|| NOT_MEASURED.to_owned(), |cost| text(&cost.scheme)),
+        or_na(cost.and_then(SchemeCost::share)),
+        or_na(cost.map(|cost| cost.cost)),
+        or_na(cost.map(|cost| cost.reference_cost)),
+        or_na(cost.and_then(SchemeCost::read_share)),
+        or_na(total.map(|total| total.input_uncached.0)),
+        or_na(total.map(|total| (total.cache_write_5m + total.cache_write_1h).0)),
+        or_na(total.map(|total| total.cache_read.0)),
+        or_na(cost.map(|cost| cost.broken().0)),
+        or_na(cost.map(|cost| cost.again.0)),
+        or_na(cost.and_then(|cost| cost.break_even)),
         or_na(cell.peak_prompt.map(|tokens| tokens.0)),
         or_na(planted.mean()),
         count(planted.items),

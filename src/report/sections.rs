@@ -8,6 +8,7 @@ use crate::report::{Audience, Cell, Column, Role, Row, Section, Table, Value};
 use crate::stats::SampleSize;
 
 pub(super) mod comparison;
+mod cost;
 mod lost;
 mod per_session;
 
@@ -16,6 +17,9 @@ pub(super) fn details<'a>(
     material: &'a Material<'a>,
 ) -> impl Iterator<Item = Option<Section>> + 'a {
     [
+        cost::side_by_side,
+        cost::schemes,
+        cost::breaks,
         lost::section,
         kinds,
         answers,
@@ -26,6 +30,7 @@ pub(super) fn details<'a>(
         per_session::ended_early,
         per_session::section,
         per_session::counter_error,
+        cost::observed,
         per_session::importers,
         definitions,
     ]

@@ -20,6 +20,7 @@ mod outputs;
 mod pipeline;
 mod presets;
 mod probes;
+mod prompt_cache;
 mod recorded;
 mod replay;
 mod scenarios;

@@ -67,6 +67,9 @@ fn cell(session: &str, strategy: &str) -> CellRecord {
         },
         probes: Vec::new(),
         counter_error: None,
+        prompt_cache: Vec::new(),
+        observed_cache: None,
+        output_tokens: Vec::new(),
         saved_texts: 0,
     }
 }
@@ -216,6 +219,7 @@ fn manifest(sessions: &[&str], strategies: &[&str]) -> Manifest {
                 tokens: Tokens(9_000),
                 items: 8,
                 compactions: 0,
+                price: None,
                 unknown: BTreeMap::new(),
                 warnings: BTreeMap::new(),
             })

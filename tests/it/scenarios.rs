@@ -66,6 +66,15 @@ impl Row {
 
 /// Runs `scenarios/<name>.toml`, and holds its table equal to `scenarios/expected/<name>.txt`.
 fn run(name: &str) -> Vec<Row> {
+    let rows = rows(name);
+    let table = table(&rows);
+    println!("{table}");
+    golden(&format!("scenarios/expected/{name}.txt"), &table);
+    rows
+}
+
+/// Runs `scenarios/<name>.toml`.
+fn rows(name: &str) -> Vec<Row> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios");
     let text = std::fs::read_to_string(folder.join(format!("{name}.toml"))).unwrap();
     assert!(text.starts_with("# "), "{name} does not say what it shows");
@@ -93,7 +102,7 @@ fn run(name: &str) -> Vec<Row> {
             .find(|other| other.strategy == "full" && other.session == cell.session);
         CellSummary::of(cell, reference, ModelKind::Deterministic)
     };
-    let rows: Vec<Row> = strategies
+    strategies
         .into_iter()
         .map(|name| Row {
             cells: cells
@@ -108,7 +117,10 @@ fn run(name: &str) -> Vec<Row> {
                 .sum(),
             name,
         })
-        .collect();
+        .collect()
+}
+
+fn table(rows: &[Row]) -> String {
     let mut table = format!(
         "{:<46} {:>9} {:>8} {:>6} {:>9} {:>6} {:>9} {:>6} {:>8} {:>8} {:>8}\n",
         "strategy",
@@ -123,7 +135,7 @@ fn run(name: &str) -> Vec<Row> {
         "survival",
         "support"
     );
-    for row in &rows {
+    for row in rows {
         let reached = row.sum(|cell| cell.completion.reached);
         let planned = row.sum(|cell| cell.completion.planned);
         let _ = writeln!(
@@ -142,9 +154,42 @@ fn run(name: &str) -> Vec<Row> {
             row.support(),
         );
     }
+    table
+}
+
+#[test]
+fn masking_on_every_call_saves_most_tokens_and_costs_more_than_nothing_at_all() {
+    let rows = rows("cache-reversal");
+    let schemes = ["none", "anthropic-5m", "anthropic-1h", "auto-prefix"];
+    let under = |row: &Row, scheme: &str| {
+        row.mean(|cell| {
+            let cost = cell.costs.iter().find(|cost| cost.scheme == scheme)?;
+            cost.share()
+        })
+    };
+    let mut table = format!("{:<46} {:>8}", "strategy", "tokens");
+    for scheme in schemes {
+        let _ = write!(table, " {scheme:>13}");
+    }
+    for row in &rows {
+        let _ = write!(table, "\n{:<46} {:>6.1} %", row.name, row.savings());
+        for scheme in schemes {
+            let _ = write!(table, " {:>11.1} %", under(row, scheme));
+        }
+    }
+    table.push('\n');
     println!("{table}");
-    golden(&format!("scenarios/expected/{name}.txt"), &table);
-    rows
+    golden("scenarios/expected/cache-reversal.txt", &table);
+    let [every, tenth, full] = &rows[..] else {
+        panic!("three strategies")
+    };
+    assert!(every.savings() > tenth.savings() && tenth.savings() > full.savings());
+    for scheme in &schemes[1..] {
+        let [every, tenth, full] = [every, tenth, full].map(|row| under(row, scheme));
+        assert!(every < full && every < tenth, "{scheme}");
+        assert!(full.abs() < 1e-9);
+    }
+    assert!(under(tenth, "auto-prefix") > 0.0);
 }
 
 #[test]

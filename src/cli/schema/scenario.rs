@@ -46,6 +46,7 @@ pub(super) fn schema() -> Value {
             "window": window(),
             "models": models(),
             "faults": faults(),
+            "cache": cache(),
             "sessions": { "type": "array", "minItems": 1, "items": session() },
             "strategies": { "type": "array", "minItems": 1, "items": strategy() },
         },
@@ -136,6 +137,58 @@ fn models() -> Value {
                 "enum": ["offline", "none"],
                 "default": "offline",
             },
+        }),
+        &[],
+    )
+}
+
+fn cache() -> Value {
+    let amount = |description: &str| json!({ "description": description, "type": "number", "minimum": 0, "maximum": 1_000 });
+    let scheme = json!({
+        "name": {
+            "description": "its name in reports",
+            "type": "string",
+            "pattern": "^[a-z0-9][a-z0-9._@-]*$",
+            "maxLength": 80,
+            "not": { "const": "none" },
+            "default": "custom",
+        },
+        "reuse": {
+            "description": "`breakpoints`: prefixes that end at a breakpoint of an earlier prompt; \
+                `longest_prefix`: whatever an earlier prompt began with",
+            "enum": ["breakpoints", "longest_prefix"],
+            "default": "longest_prefix",
+        },
+        "write": amount("price of writing, relative to input; without it a write is plain input"),
+        "read": amount("price of reading, relative to input"),
+        "output": amount("price of output, relative to input"),
+        "minimum_tokens": whole(0, u64::MAX, "the shortest prefix that is cached", Some(0)),
+        "step_tokens": whole(1, u64::MAX, "what is read comes in multiples of this", Some(1)),
+        "breakpoints": whole(1, 100, "breakpoints in a prompt, at most", Some(4)),
+        "look_back_blocks": whole(
+            0,
+            u64::MAX,
+            "blocks before a breakpoint in which an earlier one is found; without it all",
+            None,
+        ),
+        "ttl_seconds": whole(
+            1,
+            u64::MAX,
+            "how long a prefix lives after its last use; without it for ever",
+            None,
+        ),
+    });
+    object(
+        &json!({
+            "prices": text("a price file that goes before the built-in ones"),
+            "model": text("the model whose prices count, whatever the sessions say"),
+            "pacing_seconds": whole(
+                0,
+                1_000_000_000,
+                "seconds from call to call in a session without times",
+                Some(30),
+            ),
+            "scheme": object(&scheme, &[]),
         }),
         &[],
     )

@@ -6,10 +6,12 @@ use crate::model::ModelKind;
 use crate::record::{Arm, StrategyEntry};
 use crate::report::arm::{ArmAnswers, ArmSummary, Fidelity};
 use crate::report::build::Material;
+use crate::report::cost::ArmCost;
 use crate::report::{
     Audience, Banner, BannerLevel, Cell, Column, Measure, Row, Section, Table, Value,
 };
 use crate::stats::SampleSize;
+use crate::units::Tokens;
 
 /// Columns in their order, with the rank in which they make room for others.
 ///
@@ -19,6 +21,7 @@ const COLUMNS: &[(&str, u8)] = &[
     ("completion", 0),
     ("fired", 0),
     ("token_savings", 0),
+    ("cost_savings", 0),
     ("survival", 1),
     ("survival_compacted", 2),
     ("action_support", 3),
@@ -27,11 +30,15 @@ const COLUMNS: &[(&str, u8)] = &[
     ("accuracy", 2),
     ("fidelity", 6),
     ("extract", 7),
+    ("cache_read_share", 8),
+    ("broke_even", 8),
     ("peak_prompt", 8),
     ("overflows", 9),
     ("warnings", 10),
     ("compactions", 11),
     ("strategy_tokens", 12),
+    ("cache_broken", 12),
+    ("cache_again", 12),
     ("token_savings_of_totals", 13),
     ("token_savings_without_calls", 14),
     ("action_support_compacted", 15),
@@ -53,6 +60,7 @@ const COLUMNS: &[(&str, u8)] = &[
 /// compacted region is not: its items differ from strategy to strategy.
 const MARKED: &[&str] = &[
     "token_savings",
+    "cost_savings",
     "peak_prompt",
     "survival",
     "extract",
@@ -116,6 +124,12 @@ pub(in crate::report) fn section(material: &Material<'_>) -> (Section, Option<Ba
              reached, and what was asked after a death is lost."
                 .to_owned(),
         );
+    }
+    if let Some(scheme) = super::cost::scheme(material) {
+        notes.push(format!(
+            "cost savings: with the provider's prompt cache under `{scheme}`; all schemes stand in \
+             a table of their own."
+        ));
     }
     notes.extend(unmeasured(material, &columns));
     let banner = banner(&twins);
@@ -207,7 +221,7 @@ fn row(kind: Arm, arm: &ArmSummary, sessions: usize) -> Row {
 
 fn cell(kind: Arm, arm: &ArmSummary, name: &str) -> Cell {
     let applies = match name {
-        "completion" | "peak_prompt" | "action_support" => kind != Arm::Floor,
+        "completion" | "peak_prompt" | "action_support" | "cache_read_share" => kind != Arm::Floor,
         "survival" | "extract" | "accuracy" | "fidelity" => true,
         _ => kind == Arm::Strategy,
     };
@@ -228,14 +242,22 @@ fn cell(kind: Arm, arm: &ArmSummary, name: &str) -> Cell {
         Some(ArmAnswers::Extract { .. }) | None => (None, None),
     };
     let calls = arm.model_calls.total();
+    let cost = arm.costs.first();
+    let tokens = |tokens: Option<Tokens>| {
+        Cell::exact(tokens.map_or(Value::NotMeasured, |tokens| Value::Tokens(tokens.0)))
+    };
     match name {
         "completion" => Cell::share(arm.completion()),
         "fired" => Cell::exact(Value::Of(arm.fired as u64, arm.sessions as u64)),
         "token_savings" => Cell::estimate(arm.token_savings),
-        "peak_prompt" => Cell::exact(
-            arm.peak_prompt
-                .map_or(Value::NotMeasured, |tokens| Value::Tokens(tokens.0)),
-        ),
+        "cost_savings" => Cell::estimate(cost.and_then(|cost| cost.savings)),
+        "cache_read_share" => Cell::estimate(cost.and_then(|cost| cost.read_share)),
+        "cache_broken" => tokens(cost.map(ArmCost::broken)),
+        "cache_again" => tokens(cost.map(|cost| cost.again)),
+        "broke_even" => Cell::exact(cost.map_or(Value::NotMeasured, |cost| {
+            Value::Of(cost.broke_even as u64, cost.cells as u64)
+        })),
+        "peak_prompt" => tokens(arm.peak_prompt),
         "survival" => Cell::estimate(arm.survival),
         "survival_compacted" => Cell::estimate(arm.survival_compacted),
         "extract" => Cell::estimate(extract),

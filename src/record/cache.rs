@@ -1,0 +1,146 @@
+//! What the provider's prompt cache would have done in a cell, under each scheme.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+pub use crate::model::price::{Latency, PerToken, Rates};
+use crate::units::{Tokens, Usage};
+
+/// What one scheme of a prompt cache made of a cell's prompts.
+///
+/// Series are indexed by call; one in which nothing ever happened is empty. What of a prompt is
+/// neither read nor written is plain input.
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CacheRecord {
+    /// The scheme's name.
+    pub scheme: String,
+    /// What it costs.
+    pub rates: Rates,
+    /// How long a prefix lives after its last use; nothing: for ever.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ttl_seconds: Option<u64>,
+    /// Tokens of each prompt that were read from the cache.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub read: Vec<Tokens>,
+    /// Tokens of each prompt that were billed as written to it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub written: Vec<Tokens>,
+    /// Tokens that each of the cell's `model_calls` read, in their order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub strategy_read: Vec<Tokens>,
+    /// What broke it: a stage, `expired`, or `look-back` where no breakpoint was near enough.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub breaks: BTreeMap<String, CacheBreaks>,
+    /// Tokens that were not read though they stood in an earlier prompt just so: what stood before
+    /// them had changed, or was gone.
+    #[serde(default)]
+    pub again: Tokens,
+}
+
+/// The prices in force for a session's model.
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PriceEntry {
+    /// The model.
+    pub model: String,
+    /// Whose prices they are.
+    pub provider: String,
+    /// When the document was read.
+    pub date: String,
+    /// Where they stand.
+    pub document: String,
+    /// The prices.
+    pub per_token: PerToken,
+    /// How long its calls take.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency: Option<Latency>,
+}
+
+/// How often, and for how much, something broke the cache.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CacheBreaks {
+    /// Calls at which less was read than had been cached at the call before.
+    pub calls: u64,
+    /// Tokens that were cached at the call before and not read.
+    pub tokens: Tokens,
+}
+
+/// What the provider says it read, beside what the schemes would have read.
+///
+/// Compared are calls of which the recording says what was billed, up to the first compaction of
+/// the recorded product: behind it the recorded prompt is another one.
+#[derive(Debug, Clone, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ObservedCache {
+    /// Calls compared.
+    pub calls: usize,
+    /// Their prompts, as billed.
+    pub prompt: Tokens,
+    /// What of them was read, as billed.
+    pub read: Tokens,
+    /// What of the first prompt the recording does not hold: its billed size less the counted one.
+    pub unrecorded: Tokens,
+    /// Prompts of the same calls, as counted.
+    pub counted: Tokens,
+    /// What of them each scheme reads.
+    pub simulated: BTreeMap<String, Tokens>,
+}
+
+impl ObservedCache {
+    /// The share that a simulated read makes of the prompts that were billed.
+    ///
+    /// What the recording does not hold of a prompt (system prompt, tools) stands in front of it:
+    /// once cached, it is read at every call at which anything is.
+    pub fn share(&self, read: Tokens) -> Option<f64> {
+        let later = self.calls.saturating_sub(1) as u64;
+        let head = Tokens(self.unrecorded.0.saturating_mul(later));
+        let head = if read > Tokens::ZERO {
+            head
+        } else {
+            Tokens::ZERO
+        };
+        let whole = self.counted + Tokens(self.unrecorded.0.saturating_mul(self.calls as u64));
+        (read + head).share_of(whole)
+    }
+}
+
+impl CacheRecord {
+    /// The classes of a prompt of so many tokens that was sent at a call.
+    pub fn of_call(&self, call: usize, prompt: Tokens) -> Usage {
+        let at = |series: &[Tokens]| series.get(call).copied().unwrap_or_default();
+        let (read, written) = (at(&self.read), at(&self.written));
+        self.split(prompt - read - written, written, read)
+    }
+
+    /// The classes of the strategy's own call of this number.
+    pub fn of_strategy(&self, number: usize, usage: &Usage) -> Usage {
+        let prompt = usage.prompt();
+        let read = self.strategy_read.get(number).copied().unwrap_or_default();
+        let read = read.min(prompt);
+        Usage {
+            output: usage.output,
+            ..self.split(prompt - read, Tokens::ZERO, read)
+        }
+    }
+
+    /// What lives longer than five minutes counts as written to the one-hour cache.
+    fn split(&self, uncached: Tokens, written: Tokens, read: Tokens) -> Usage {
+        let is_long = self.ttl_seconds.is_none_or(|seconds| seconds > 300);
+        let (short, long) = if is_long {
+            (Tokens::ZERO, written)
+        } else {
+            (written, Tokens::ZERO)
+        };
+        Usage {
+            input_uncached: uncached,
+            cache_write_5m: short,
+            cache_write_1h: long,
+            cache_read: read,
+            output: Tokens::ZERO,
+        }
+    }
+}

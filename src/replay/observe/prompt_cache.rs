@@ -1,0 +1,284 @@
+//! What the provider's prompt cache would have done with the prompts of a cell, scheme by scheme.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::{Asked, CallView, Observer};
+use crate::context::{Applied, Entry, Origin};
+use crate::model::Request;
+use crate::model::price::CacheScheme;
+use crate::record::{CacheRecord, CellRecord, ObservedCache};
+use crate::replay::prompt_cache::{Edited, Line, Moment, Piece, Pieces, PromptCache, Served};
+use crate::session::{Message, Role, Session};
+use crate::tokens::CountedTexts;
+use crate::units::Tokens;
+
+/// The cause of a break for which no stage is to blame: too much time went by.
+const EXPIRED: &str = "expired";
+
+/// The same: what was cached ends too many blocks before the next breakpoint.
+const LOOK_BACK: &str = "look-back";
+
+/// What the cells of one session share: its blocks, hashed once.
+#[derive(Debug)]
+pub struct CachePlan {
+    schemes: Vec<Arc<CacheScheme>>,
+    head: Vec<Piece>,
+    messages: Vec<(Arc<Message>, Pieces)>,
+    counts: Arc<CountedTexts>,
+    pacing: Moment,
+}
+
+impl CachePlan {
+    /// Hashes a session; `entries` are its messages.
+    pub fn new(
+        session: &Session,
+        entries: &[Entry],
+        counts: &Arc<CountedTexts>,
+        schemes: Vec<CacheScheme>,
+    ) -> Self {
+        Self {
+            schemes: schemes.into_iter().map(Arc::new).collect(),
+            head: Pieces::head(session.tools(), session.system(), counts),
+            messages: entries
+                .iter()
+                .map(|entry| (entry.message.clone(), Pieces::of(entry, counts)))
+                .collect(),
+            counts: counts.clone(),
+            pacing: 0,
+        }
+    }
+
+    /// The same, with so many seconds from call to call where the session has no times.
+    #[must_use]
+    pub fn paced(mut self, seconds: u64) -> Self {
+        self.pacing = i64::try_from(seconds.saturating_mul(1_000)).unwrap_or(Moment::MAX);
+        self
+    }
+
+    fn pieces(&self, entry: &Entry) -> Pieces {
+        let known = match &entry.origin {
+            Origin::Verbatim(at) => self.messages.get(*at),
+            Origin::Edited { .. } | Origin::Derived(_) | Origin::Restored(_) | Origin::Authored => {
+                None
+            }
+        };
+        known
+            .filter(|(message, _)| Arc::ptr_eq(message, &entry.message))
+            .map_or_else(
+                || Pieces::of(entry, &self.counts),
+                |(_, pieces)| pieces.clone(),
+            )
+    }
+}
+
+/// Follows one prompt under all schemes.
+#[derive(Debug)]
+pub struct PromptCaches {
+    plan: Arc<CachePlan>,
+    line: Line,
+    caches: Vec<(PromptCache, CacheRecord)>,
+    clock: Clock,
+    /// The lowest block that a patch changed since the last call, and the stage that did.
+    broken_by: Option<(usize, Arc<str>)>,
+    observed: Option<ObservedCache>,
+    outputs: Vec<Tokens>,
+}
+
+/// The time at which prompts are sent: it never goes back.
+#[derive(Debug, Clone, Copy, Default)]
+struct Clock {
+    now: Moment,
+    /// The newest time of what was appended since the last call.
+    newest: Option<Moment>,
+    /// Whether the declared pacing has yet to pass before the next request.
+    is_due: bool,
+}
+
+impl Clock {
+    fn saw(&mut self, time: Option<Moment>) {
+        self.newest = self.newest.max(time);
+    }
+
+    fn request(&mut self, pacing: Moment) -> Moment {
+        self.now = match self.newest {
+            Some(time) => self.now.max(time),
+            None if self.is_due => self.now.saturating_add(pacing),
+            None => self.now,
+        };
+        self.is_due = false;
+        self.now
+    }
+
+    fn answered(&mut self) {
+        self.newest = None;
+        self.is_due = true;
+    }
+}
+
+impl PromptCaches {
+    /// Watches a cell; on the reference also what the recording says of its own cache.
+    pub fn new(plan: Arc<CachePlan>, is_reference: bool) -> Self {
+        let caches = plan.schemes.iter().map(|scheme| {
+            let record = CacheRecord {
+                scheme: scheme.name.clone(),
+                rates: scheme.rates,
+                ttl_seconds: scheme.ttl_seconds,
+                read: Vec::new(),
+                written: Vec::new(),
+                strategy_read: Vec::new(),
+                breaks: BTreeMap::new(),
+                again: Tokens::ZERO,
+            };
+            (PromptCache::new(scheme.clone()), record)
+        });
+        Self {
+            line: Line::new(&plan.head),
+            caches: caches.collect(),
+            clock: Clock::default(),
+            broken_by: None,
+            observed: is_reference.then(ObservedCache::default),
+            outputs: Vec::new(),
+            plan,
+        }
+    }
+
+    fn observe(&mut self, view: &CallView<'_>, prompt: Tokens) {
+        let Some(observed) = &mut self.observed else {
+            return;
+        };
+        let first = view.session.compactions().first();
+        let is_other = first.is_some_and(|compaction| compaction.at <= view.before);
+        let Some(usage) = view.response.usage.filter(|_| !is_other) else {
+            return;
+        };
+        let billed = usage.prompt();
+        if billed == Tokens::ZERO {
+            return;
+        }
+        if observed.calls == 0 {
+            observed.unrecorded = billed - prompt;
+        }
+        observed.calls += 1;
+        observed.prompt += billed;
+        observed.read += usage.cache_read;
+        observed.counted += prompt;
+        for (_, record) in &self.caches {
+            let read = record.read.last().copied().unwrap_or_default();
+            *observed.simulated.entry(record.scheme.clone()).or_default() += read;
+        }
+    }
+}
+
+/// Notes what a cache did at a call.
+fn note(record: &mut CacheRecord, served: &Served, step: Tokens, stage: Option<&str>) {
+    record.read.push(served.split.read);
+    record.written.push(served.split.written);
+    record.again += served.again;
+    // Less than a step is rounding.
+    if served.broken >= step.max(Tokens(1)) {
+        let cause = match stage {
+            _ if served.is_expired => EXPIRED,
+            Some(stage) => stage,
+            None => LOOK_BACK,
+        };
+        let total = record.breaks.entry(cause.to_owned()).or_default();
+        total.calls += 1;
+        total.tokens += served.broken;
+    }
+}
+
+/// The blocks of a request, and the ends of its newest user messages, the newest first.
+fn blocks_of(request: &Request, plan: &CachePlan) -> (Vec<Piece>, Vec<usize>) {
+    let mut blocks = Pieces::head(&request.tools, request.system.as_ref(), &plan.counts);
+    let mut ends = Vec::new();
+    for message in &request.messages {
+        let entry = Entry::new(Origin::Authored, message.clone(), &plan.counts);
+        blocks.extend(Pieces::of(&entry, &plan.counts));
+        if message.role() == Role::User {
+            ends.push(blocks.len());
+        }
+    }
+    ends.reverse();
+    ends.truncate(2);
+    (blocks, ends)
+}
+
+impl Observer for PromptCaches {
+    fn appended(&mut self, entry: &Entry) {
+        self.clock.saw(entry.message.timestamp.map(|time| time.0));
+        self.line.append(&self.plan.pieces(entry));
+    }
+
+    fn asked(&mut self, asked: &Asked) {
+        let now = self.clock.request(self.plan.pacing);
+        // A request that begins otherwise than the agent's prompt is told by its first block.
+        let (blocks, ends) = blocks_of(&asked.request, &self.plan);
+        let shared = self.line.shared_with(blocks);
+        for (cache, record) in &mut self.caches {
+            let read = cache.beside(&self.line, shared, &ends, now);
+            let read = read.min(asked.usage.prompt());
+            if read > Tokens::ZERO {
+                record.strategy_read.resize(asked.number, Tokens::ZERO);
+                record.strategy_read.push(read);
+            }
+        }
+    }
+
+    fn patched(&mut self, applied: &Applied) {
+        let edits = applied.change.edits.iter().map(|edit| Edited {
+            entries: edit.entries.clone(),
+            with: edit
+                .with
+                .iter()
+                .map(|entry| self.plan.pieces(entry))
+                .collect(),
+            cache: edit.cache,
+        });
+        let change = self.line.patch(&edits.collect::<Vec<_>>());
+        for (cache, _) in &mut self.caches {
+            cache.removed(change.removed);
+        }
+        if let Some(at) = change.broken_at
+            && self
+                .broken_by
+                .as_ref()
+                .is_none_or(|(lowest, _)| at < *lowest)
+        {
+            self.broken_by = Some((at, applied.stage.clone()));
+        }
+    }
+
+    fn called(&mut self, view: &CallView<'_>) {
+        let now = self.clock.request(self.plan.pacing);
+        let stage = self.broken_by.take();
+        let stage = stage.as_ref().map(|(_, stage)| &**stage);
+        for (cache, record) in &mut self.caches {
+            let served = cache.send(&self.line, now);
+            note(record, &served, cache.scheme().step, stage);
+        }
+        self.line.sent(now);
+        self.clock.answered();
+        let prompt = view.fixed.tokens + view.context.size().tokens;
+        self.observe(view, prompt);
+        if self.observed.is_some() {
+            let blocks = view.response.blocks();
+            let sizes = blocks.map(|block| self.plan.counts.block(&block).tokens);
+            self.outputs.push(sizes.sum());
+        }
+    }
+
+    fn finish(self: Box<Self>, record: &mut CellRecord) {
+        let records = self.caches.into_iter().map(|(_, mut record)| {
+            for series in [&mut record.read, &mut record.written] {
+                if series.iter().all(|tokens| *tokens == Tokens::ZERO) {
+                    series.clear();
+                }
+            }
+            record
+        });
+        record.prompt_cache = records.collect();
+        record.observed_cache = self.observed.filter(|observed| observed.calls > 0);
+        record.output_tokens = self.outputs;
+    }
+}

@@ -1,0 +1,80 @@
+//! What a strategy costs over all its sessions, under one scheme of the provider's cache.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::metric::cost::SchemeCost;
+use crate::record::CacheBreaks;
+use crate::stats::Estimate;
+use crate::units::{Tokens, Usage};
+
+/// What a strategy costs over all its sessions, under one scheme.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ArmCost {
+    /// The scheme's name.
+    pub scheme: String,
+    /// `1 − C/C⁰`; its items are calls.
+    pub savings: Option<Estimate>,
+    /// Share of the agent's prompts that is read; its items are calls.
+    pub read_share: Option<Estimate>,
+    /// All calls by class: the agent's and the strategy's.
+    pub total: Usage,
+    /// Of these, the strategy's.
+    pub strategy: Usage,
+    /// C, in whole input tokens.
+    pub cost: Tokens,
+    /// C⁰, likewise.
+    pub reference_cost: Tokens,
+    /// What broke the cache.
+    pub breaks: BTreeMap<String, CacheBreaks>,
+    /// Tokens processed again though they stood in an earlier prompt just so.
+    pub again: Tokens,
+    /// Cells in which the strategy ended up cheaper than full history.
+    pub broke_even: usize,
+    /// Cells.
+    pub cells: usize,
+    /// The call from which on it was, in the median of these cells.
+    pub break_even_call: Option<usize>,
+}
+
+impl ArmCost {
+    /// Sums cells up; what needs an interval is left for the caller.
+    pub fn of(scheme: &str, cells: &[SchemeCost]) -> Self {
+        let mut breaks: BTreeMap<String, CacheBreaks> = BTreeMap::new();
+        for (cause, more) in cells.iter().flat_map(|cell| &cell.breaks) {
+            let total = breaks.entry(cause.clone()).or_default();
+            total.calls += more.calls;
+            total.tokens += more.tokens;
+        }
+        let mut evens: Vec<usize> = cells.iter().filter_map(|cell| cell.break_even).collect();
+        evens.sort_unstable();
+        let sum = |usage: fn(&SchemeCost) -> Usage| {
+            let usages = cells.iter().map(usage);
+            usages.fold(Usage::default(), |sum, more| sum + more)
+        };
+        let thousandths = |of: fn(&SchemeCost) -> u64| {
+            let sum = cells.iter().map(of).fold(0, u64::saturating_add);
+            Tokens(sum.div_ceil(1_000))
+        };
+        Self {
+            scheme: scheme.to_owned(),
+            savings: None,
+            read_share: None,
+            total: sum(SchemeCost::total),
+            strategy: sum(|cell| cell.compaction + cell.background + cell.recovery),
+            cost: thousandths(|cell| cell.cost),
+            reference_cost: thousandths(|cell| cell.reference_cost),
+            breaks,
+            again: cells.iter().map(|cell| cell.again).sum(),
+            broke_even: evens.len(),
+            cells: cells.len(),
+            break_even_call: evens.get(evens.len() / 2).copied(),
+        }
+    }
+
+    /// Tokens that were cached at the call before and not read.
+    pub fn broken(&self) -> Tokens {
+        self.breaks.values().map(|breaks| breaks.tokens).sum()
+    }
+}

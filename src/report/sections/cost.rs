@@ -1,0 +1,420 @@
+//! Money: what each strategy costs under every scheme, what broke the cache, and what the provider
+//! says of it.
+
+use std::collections::BTreeMap;
+
+use crate::metric::cost::SchemeCost;
+use crate::metric::{Direction, Unit};
+use crate::record::{Arm, PriceEntry};
+use crate::report::build::Material;
+use crate::report::cost::ArmCost;
+use crate::report::{Audience, Cell, Column, Measure, Role, Row, Section, Table, Value};
+use crate::units::{Usage, Usd};
+
+/// Savings under each scheme, side by side: one row per strategy.
+pub(super) fn side_by_side(material: &Material<'_>) -> Section {
+    let mut columns = vec![Column::new("strategy", "strategy", 0)];
+    let mut rows = Vec::new();
+    for (kind, arm) in &material.arms {
+        let Some(shown) = arm.costs.first() else {
+            continue;
+        };
+        if columns.len() == 1 {
+            let tokens = share("token_savings", "token savings", 1);
+            columns.push(tokens);
+            let schemes = arm.costs.iter().enumerate();
+            columns.extend(schemes.map(|(at, cost)| {
+                share(column_of(&cost.scheme), &cost.scheme, u8::from(at > 0) * 2)
+            }));
+            let label = format!("read, {}", shown.scheme);
+            columns.push(share("cache_read_share", &label, 0));
+            columns.push(Column::new("broke_even", "broke even", 3));
+            columns.push(Column::new("break_even_call", "from call", 4));
+            columns.push(Column::new("dollars", "dollars", 5));
+        }
+        let is_strategy = *kind == Arm::Strategy;
+        let of_strategy = |cell: Cell| {
+            if is_strategy {
+                cell
+            } else {
+                Cell::exact(Value::NotApplicable)
+            }
+        };
+        let mut cells = vec![of_strategy(Cell::estimate(arm.token_savings))];
+        let savings = arm.costs.iter().map(|cost| Cell::estimate(cost.savings));
+        cells.extend(savings.map(of_strategy));
+        cells.push(Cell::estimate(shown.read_share));
+        let even = Value::Of(shown.broke_even as u64, shown.cells as u64);
+        cells.push(of_strategy(Cell::exact(even)));
+        cells.push(of_strategy(Cell::exact(from_call(shown))));
+        cells.push(Priced::of(material, &arm.strategy, &shown.scheme).dollars());
+        let mut row = super::row(&arm.strategy, super::role(*kind), cells);
+        if let Some(reason) = arm.broken() {
+            row.marks.push(format!("broken ({reason})"));
+        }
+        rows.push(row);
+    }
+    let scheme = scheme(material).unwrap_or_default();
+    hide_unknown(
+        rows,
+        Section {
+            id: "cost",
+            title: "Cost savings by cache scheme".to_owned(),
+            about: format!(
+                "1 − C/C⁰ where the provider keeps a cache of prompts: under each scheme, and the share \
+                 of prompts that is read, cells that end up cheaper than full history, the call from \
+                 which on (median) and dollars under `{scheme}`."
+            ),
+            audience: Audience::Everyone,
+            table: Table {
+                columns,
+                rows: Vec::new(),
+            },
+            notes: prices(material),
+        },
+    )
+}
+
+/// The id of a scheme's column: columns are named by what is fixed.
+fn column_of(scheme: &str) -> &'static str {
+    match scheme {
+        "none" => "savings_none",
+        "anthropic-5m" => "savings_anthropic_5m",
+        "anthropic-1h" => "savings_anthropic_1h",
+        "auto-prefix" => "savings_auto_prefix",
+        _ => "savings_custom",
+    }
+}
+
+fn from_call(cost: &ArmCost) -> Value {
+    let never = Value::Text("never".to_owned());
+    cost.break_even_call
+        .map_or(never, |call| Value::Count(call as u64))
+}
+
+fn share(id: &'static str, label: &str, rank: u8) -> Column {
+    Column {
+        measure: Some(Measure {
+            unit: Unit::Share,
+            direction: Direction::Higher,
+        }),
+        ..Column::new(id, label, rank)
+    }
+}
+
+/// One row per strategy and scheme, with all classes.
+pub(super) fn schemes(material: &Material<'_>) -> Section {
+    let mut rows = Vec::new();
+    for (kind, arm) in &material.arms {
+        let is_strategy = *kind == Arm::Strategy;
+        for cost in &arm.costs {
+            let of_strategy = |value: Value| {
+                Cell::exact(if is_strategy {
+                    value
+                } else {
+                    Value::NotApplicable
+                })
+            };
+            let savings = if is_strategy {
+                Cell::estimate(cost.savings)
+            } else {
+                Cell::exact(Value::NotApplicable)
+            };
+            let total = &cost.total;
+            let written = total.cache_write_5m + total.cache_write_1h;
+            let money = Priced::of(material, &arm.strategy, &cost.scheme);
+            let mut row = super::row(
+                &arm.strategy,
+                super::role(*kind),
+                vec![
+                    Cell::text(cost.scheme.as_str()),
+                    savings,
+                    Cell::estimate(cost.read_share),
+                    Cell::exact(Value::Tokens(cost.cost.0)),
+                    of_strategy(Value::Of(cost.broke_even as u64, cost.cells as u64)),
+                    of_strategy(from_call(cost)),
+                    Cell::exact(Value::Tokens(total.input_uncached.0)),
+                    Cell::exact(Value::Tokens(written.0)),
+                    Cell::exact(Value::Tokens(total.cache_read.0)),
+                    Cell::exact(Value::Tokens(cost.strategy.total().0)),
+                    money.dollars(),
+                    seconds(money.blocking),
+                    seconds(money.background),
+                ],
+            );
+            if let Some(reason) = arm.broken() {
+                row.marks.push(format!("broken ({reason})"));
+            }
+            rows.push(row);
+        }
+    }
+    hide_unknown(
+        rows,
+        Section {
+            id: "cost_by_scheme",
+            title: "Cost under every cache scheme".to_owned(),
+            about: "What prompts cost where the provider keeps a cache of them, in input tokens: what as \
+                    many uncached ones would cost. The strategy's own calls are in it, what the agent \
+                    wrote is not, except in dollars and in time."
+                .to_owned(),
+            audience: Audience::Files,
+            table: Table {
+                columns: columns(),
+                rows: Vec::new(),
+            },
+            notes: Vec::new(),
+        },
+    )
+}
+
+fn columns() -> Vec<Column> {
+    vec![
+        Column::new("strategy", "strategy", 0),
+        Column::new("scheme", "scheme", 0),
+        share("cost_savings", "cost savings", 0),
+        share("cache_read_share", "cache read", 0),
+        Column::new("cost", "input equivalents", 0),
+        Column::new("broke_even", "broke even", 1),
+        Column::new("break_even_call", "median from call", 2),
+        Column::new("uncached", "uncached", 4),
+        Column::new("written", "written", 4),
+        Column::new("read", "read", 4),
+        Column::new("strategy_tokens", "strategy's tokens", 5),
+        Column::new("dollars", "dollars", 3),
+        Column::new("blocking_seconds", "modelled time", 6),
+        Column::new("background_seconds", "modelled background", 7),
+    ]
+}
+
+/// Columns that nobody measured stand in files only.
+fn hide_unknown(rows: Vec<Row>, mut section: Section) -> Section {
+    let columns = section.table.columns.iter_mut().skip(1).enumerate();
+    for (at, column) in columns {
+        let is_known = |row: &Row| {
+            let value = row.cells.get(at).map(|cell| &cell.value);
+            !matches!(
+                value,
+                None | Some(Value::NotMeasured | Value::NotApplicable)
+            )
+        };
+        if !rows.iter().any(is_known) {
+            column.rank = Column::FILES_ONLY;
+        }
+    }
+    section.table.rows = rows;
+    section
+}
+
+/// Which prices are in force, and for what none is known.
+fn prices(material: &Material<'_>) -> Vec<String> {
+    let mut known: BTreeMap<String, usize> = BTreeMap::new();
+    let mut unknown = 0;
+    for session in &material.manifest.sessions {
+        match &session.price {
+            Some(price) => {
+                let words = format!("{} of {} ({})", price.model, price.date, price.document);
+                *known.entry(words).or_default() += 1;
+            }
+            None => unknown += 1,
+        }
+    }
+    let mut notes: Vec<String> = known
+        .into_iter()
+        .map(|(words, sessions)| {
+            let sessions = crate::report::figure::many(sessions, "session", "sessions");
+            format!("prices: {words}, {sessions}")
+        })
+        .collect();
+    if unknown > 0 {
+        notes.push(format!(
+            "prices: unknown for {}: no model is named, or none that a price file knows \
+             (`cache.model` sets one)",
+            crate::report::figure::many(unknown, "session", "sessions")
+        ));
+    }
+    notes
+}
+
+/// What the calls of a strategy cost in money and in modelled time, where every session has prices.
+struct Priced {
+    cost: Option<Usd>,
+    blocking: Option<f64>,
+    background: Option<f64>,
+}
+
+impl Priced {
+    fn of(material: &Material<'_>, strategy: &str, scheme: &str) -> Self {
+        let mut priced = Self {
+            cost: Some(Usd::default()),
+            blocking: Some(0.0),
+            background: Some(0.0),
+        };
+        let summaries = material.summaries.iter().zip(&material.cells);
+        for (summary, cell) in summaries.filter(|(summary, _)| summary.strategy == strategy) {
+            let mut costs = summary.costs.iter();
+            let Some(cost) = costs.find(|cost| cost.scheme == scheme) else {
+                continue;
+            };
+            let mut sessions = material.manifest.sessions.iter();
+            let price = sessions
+                .find(|session| session.id == summary.session)
+                .and_then(|session| session.price.as_ref());
+            priced.add(
+                cost,
+                cell.model_calls.len(),
+                summary.model_calls.background.calls,
+                price,
+            );
+        }
+        priced
+    }
+
+    fn add(
+        &mut self,
+        cost: &SchemeCost,
+        asked: usize,
+        background: usize,
+        price: Option<&PriceEntry>,
+    ) {
+        let dollars = price.and_then(|price| price.per_token.cost(&cost.total()));
+        self.cost = self.cost.zip(dollars).map(|(sum, more)| sum + more);
+        let latency = price.and_then(|price| price.latency);
+        let time = |calls: usize, usage: &Usage| Some(latency?.milliseconds(calls, usage));
+        let foreground = cost.agent + cost.compaction + cost.recovery;
+        let calls = cost.calls + asked.saturating_sub(background);
+        let add = |sum: Option<f64>, more: Option<f64>| sum.zip(more).map(|(sum, more)| sum + more);
+        self.blocking = add(self.blocking, time(calls, &foreground));
+        self.background = add(self.background, time(background, &cost.background));
+    }
+
+    fn dollars(&self) -> Cell {
+        self.cost.map_or(Cell::exact(Value::NotMeasured), |cost| {
+            Cell::text(cost.to_string())
+        })
+    }
+}
+
+fn seconds(milliseconds: Option<f64>) -> Cell {
+    milliseconds.map_or(Cell::exact(Value::NotMeasured), |time| {
+        Cell::text(format!("{:.1} s", time / 1_000.0))
+    })
+}
+
+/// What broke the cache, under the scheme of the comparison.
+pub(super) fn breaks(material: &Material<'_>) -> Section {
+    let mut rows = Vec::new();
+    for (kind, arm) in &material.arms {
+        let Some(cost) = arm.costs.first() else {
+            continue;
+        };
+        for (cause, total) in &cost.breaks {
+            let cells = vec![
+                Cell::text(cause.as_str()),
+                Cell::exact(Value::Count(total.calls)),
+                Cell::exact(Value::Tokens(total.tokens.0)),
+            ];
+            rows.push(super::row(&arm.strategy, super::role(*kind), cells));
+        }
+    }
+    let scheme = scheme(material).unwrap_or_default();
+    Section {
+        id: "cache_breaks",
+        title: "What broke the prompt cache".to_owned(),
+        about: format!(
+            "Under `{scheme}`: calls that read less than was cached at the call before, by the stage \
+             whose edit stands lowest in the prompt. `expired`: too much time went by; `look-back`: \
+             too many blocks came at once for a breakpoint to find the last one."
+        ),
+        audience: Audience::Everyone,
+        table: Table {
+            columns: vec![
+                Column::new("strategy", "strategy", 0),
+                Column::new("cause", "broken by", 0),
+                Column::new("calls", "calls", 0),
+                Column::new("broken", "tokens not read", 0),
+            ],
+            rows,
+        },
+        notes: Vec::new(),
+    }
+}
+
+/// The scheme of the comparison.
+pub(super) fn scheme<'a>(material: &'a Material<'_>) -> Option<&'a str> {
+    let mut costs = material
+        .arms
+        .iter()
+        .filter_map(|(_, arm)| arm.costs.first());
+    costs.next().map(|cost| cost.scheme.as_str())
+}
+
+/// What the provider says it read, beside what the scheme of the comparison reads.
+pub(super) fn observed(material: &Material<'_>) -> Section {
+    let references = material
+        .cells
+        .iter()
+        .filter(|cell| cell.arm == Arm::Reference);
+    let mut errors = Vec::new();
+    let mut rows = Vec::new();
+    for cell in references {
+        let Some(observed) = &cell.observed_cache else {
+            continue;
+        };
+        let billed = observed.read.share_of(observed.prompt);
+        let shares: Vec<(&str, Option<f64>)> = cell
+            .prompt_cache
+            .iter()
+            .map(|record| {
+                let read = observed.simulated.get(&record.scheme).copied();
+                (
+                    record.scheme.as_str(),
+                    observed.share(read.unwrap_or_default()),
+                )
+            })
+            .collect();
+        let first = shares.first().copied();
+        if let (Some((_, Some(simulated))), Some(billed)) = (first, billed) {
+            errors.push((simulated - billed).abs());
+        }
+        let mut cells = vec![Cell::count(observed.calls), Cell::share(billed)];
+        let simulated = first.and_then(|(_, share)| share);
+        cells.push(Cell::share(simulated));
+        let error = simulated
+            .zip(billed)
+            .map(|(simulated, billed)| simulated - billed);
+        cells.push(Cell::share(error));
+        rows.push(super::row(&cell.session, Role::Other, cells));
+    }
+    errors.sort_unstable_by(f64::total_cmp);
+    let median = errors.get(errors.len() / 2).copied();
+    Section {
+        id: "observed_cache",
+        title: "Prompt cache, simulated and observed".to_owned(),
+        about: format!(
+            "Share of full history that is read from the cache: as billed in the recording, and under \
+             `{}`, up to the first compaction of the recorded product. What the recording does not hold \
+             of the first prompt counts as read at every later call that reads anything.",
+            scheme(material).unwrap_or_default()
+        ),
+        audience: Audience::Everyone,
+        table: Table {
+            columns: vec![
+                Column::new("session", "session", 0),
+                Column::new("calls", "calls", 0),
+                Column::new("observed", "billed", 0),
+                Column::new("simulated", "simulated", 0),
+                Column::new("error", "difference", 0),
+            ],
+            rows,
+        },
+        notes: median
+            .map(|median| {
+                format!(
+                    "median of the absolute differences: {}",
+                    crate::report::figure::percent(median)
+                )
+            })
+            .into_iter()
+            .collect(),
+    }
+}

@@ -1,0 +1,59 @@
+//! `[cache]`: what is said of the provider's prompt cache and prices.
+
+use std::path::{Path, PathBuf};
+
+use crate::model::price::CacheScheme;
+use crate::settings::{Place, Reader, SettingError};
+
+/// Seconds from call to call in a session without times, unless the scenario says otherwise: any
+/// number below five minutes keeps every cache alive.
+const PACING_SECONDS: u64 = 30;
+
+/// What is said of the provider's prompt cache and prices.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CacheSetting {
+    /// A price file that goes before the built-in ones, and what named it.
+    pub prices: Option<(PathBuf, Place)>,
+    /// The model whose prices count, whatever the sessions say.
+    pub model: Option<String>,
+    /// A scheme beside the built-in ones, which the comparison then shows.
+    pub scheme: Option<CacheScheme>,
+    /// Seconds from call to call in a session without times.
+    pub pacing_seconds: u64,
+}
+
+impl Default for CacheSetting {
+    fn default() -> Self {
+        Self {
+            prices: None,
+            model: None,
+            scheme: None,
+            pacing_seconds: PACING_SECONDS,
+        }
+    }
+}
+
+/// Reads `[cache]`; `folder` is where relative paths start.
+pub(super) fn read(
+    reader: Option<Reader<'_>>,
+    folder: &Path,
+) -> Result<CacheSetting, SettingError> {
+    let mut cache = CacheSetting::default();
+    let Some(mut reader) = reader else {
+        return Ok(cache);
+    };
+    if let Some(path) = reader.text("prices")? {
+        let setting = reader.setting("prices");
+        let place = setting.map_or(reader.place(), |setting| &setting.place);
+        cache.prices = Some((folder.join(path), place.clone()));
+    }
+    cache.model = reader.text("model")?.map(str::to_owned);
+    if let Some(seconds) = reader.whole("pacing_seconds", 0, 1_000_000_000)? {
+        cache.pacing_seconds = seconds;
+    }
+    if let Some(reader) = reader.table("scheme")? {
+        cache.scheme = Some(CacheScheme::read(reader)?);
+    }
+    reader.finish()?;
+    Ok(cache)
+}
