@@ -209,6 +209,17 @@ pub const METRICS: &[Metric] = &[
         source: MATCHING,
     },
     Metric {
+        name: "survival_reachable",
+        label: "reachable",
+        unit: Unit::Share,
+        direction: Direction::Higher,
+        doc: "planted facts that are gone from the prompt and could be read again: it names the \
+              file in which they were put aside, or holds the call that read a file which has not \
+              changed since; never part of survival",
+        formula: "items of that fate / planted items",
+        source: MATCHING,
+    },
+    Metric {
         name: "extract",
         label: "extract",
         unit: Unit::Share,

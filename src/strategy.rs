@@ -17,7 +17,7 @@ use crate::units::Tokens;
 pub mod control;
 pub mod cut;
 mod due;
-mod files;
+pub(crate) mod files;
 mod fit;
 pub mod guard;
 pub mod knob;

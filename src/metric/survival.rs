@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::probe::ProbeKind;
-use crate::record::{CellRecord, ProbeRecord};
+use crate::record::{CellRecord, Fate, ProbeRecord};
 
 /// Scores added up.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
@@ -41,6 +41,8 @@ impl Score {
 pub struct Survival {
     /// In the whole prompt, by kind. Decoys are in it: their mean is the chance rate f.
     pub kinds: BTreeMap<&'static str, Score>,
+    /// Planted items whose value is gone and can be read again: 1 each, 0 for all others.
+    pub reachable: Score,
     /// In the compacted region, without decoys: items whose evidence is no longer wholly verbatim.
     pub compacted: Score,
     /// Decoys in the compacted region.
@@ -78,6 +80,10 @@ impl Survival {
                 .entry(kind.name())
                 .or_default()
                 .add(found.score);
+            if is_planted(*kind) {
+                let is_reachable = found.fate == Fate::Reachable;
+                survival.reachable.add(f64::from(u8::from(is_reachable)));
+            }
             if let Some(score) = found.compacted_score {
                 if is_planted(*kind) {
                     survival.compacted.add(score);

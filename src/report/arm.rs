@@ -68,6 +68,8 @@ pub struct ArmSummary {
     pub survival_uncorrected: Option<Estimate>,
     /// In the compacted region, corrected for chance.
     pub survival_compacted: Option<Estimate>,
+    /// Planted items that are gone and could be read again.
+    pub survival_reachable: Option<Estimate>,
     /// By kind, uncorrected; that of `decoy` is the chance rate.
     pub survival_by_kind: BTreeMap<&'static str, Estimate>,
     /// What the reader made of it; nothing where nobody was asked.
@@ -206,6 +208,7 @@ impl ArmSummary {
             survival_uncorrected,
             survival_compacted: score(cells, |cell| cell.survival.compacted)
                 .and_then(|found| found.corrected_for_chance(compacted_chance)),
+            survival_reachable: score(cells, |cell| cell.survival.reachable),
             survival_by_kind: by_kind,
             answers: answers(cells, anchors),
             action_support: estimate(cells, |cell| {

@@ -25,8 +25,8 @@ use copilot_cli::CopilotCli;
 use gemini_cli::GeminiCli;
 use goose::Goose;
 use openai_chat::OpenAiChat;
-use openhands::OpenHands;
 use opencode::Opencode;
+use openhands::OpenHands;
 use pi::Pi;
 use swe_agent::SweAgent;
 

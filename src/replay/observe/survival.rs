@@ -20,8 +20,10 @@ use crate::record::{
 use crate::session::Session;
 
 mod order;
+mod reach;
 
 use order::{Mention, Order, Ranks};
+use reach::{Named, Sources};
 
 /// The places, best first: where a value stands in several, the first one is reported.
 const PLACES: [PlaceInPrompt; 6] = [
@@ -49,6 +51,7 @@ pub struct SurvivalPlan {
     messages: usize,
     /// Whether any probe asks what stands last.
     is_ordered: bool,
+    sources: Sources,
 }
 
 impl SurvivalPlan {
@@ -70,6 +73,7 @@ impl SurvivalPlan {
             }
         }
         Ok(Self {
+            sources: Sources::new(session, &probes, &survival),
             is_ordered: (0..survival.slot_count()).any(|slot| survival.is_ordered(slot)),
             survival,
             probes,
@@ -447,8 +451,19 @@ impl Observer for SurvivalObserver {
             let region = |place: usize| COMPACTED.contains(&place);
             compacted = self.order.ranks(std::iter::empty(), region);
         }
+        let mut named = None;
         for index in due {
-            self.results[index] = Some(self.judge(index, &ranks, &compacted));
+            let mut found = self.judge(index, &ranks, &compacted);
+            if found.fate == Fate::Lost {
+                let Item { probe, .. } = self.plan.items[index];
+                let before = self.plan.before[index];
+                let evidence = self.plan.probes[probe].evidence_before(before);
+                let named = named.get_or_insert_with(|| Named::new(view.context));
+                if self.plan.sources.reach(probe, &evidence, before, named) {
+                    found.fate = Fate::Reachable;
+                }
+            }
+            self.results[index] = Some(found);
         }
     }
 

@@ -43,6 +43,7 @@ const COLUMNS: &[(&str, u8)] = &[
     ("token_savings_without_calls", 14),
     ("action_support_compacted", 15),
     ("retained", 16),
+    ("survival_reachable", 16),
     ("blocked_turns", 17),
     ("blocked_agents", 18),
     ("thrash", 19),
@@ -158,7 +159,7 @@ fn unmeasured(material: &Material<'_>, columns: &[Column]) -> Option<String> {
     if material.has_items() {
         return (!labels.is_empty()).then(|| format!("not measured: {}", labels.join(", ")));
     }
-    labels.retain(|label| !label.starts_with("survival"));
+    labels.retain(|label| !label.starts_with("survival") && *label != "reachable");
     let answers = if labels.is_empty() {
         String::new()
     } else {
@@ -260,6 +261,7 @@ fn cell(kind: Arm, arm: &ArmSummary, name: &str) -> Cell {
         "peak_prompt" => tokens(arm.peak_prompt),
         "survival" => Cell::estimate(arm.survival),
         "survival_compacted" => Cell::estimate(arm.survival_compacted),
+        "survival_reachable" => Cell::estimate(arm.survival_reachable),
         "extract" => Cell::estimate(extract),
         "accuracy" => Cell::estimate(accuracy),
         "fidelity" => match fidelity {

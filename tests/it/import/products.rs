@@ -270,7 +270,10 @@ fn goose_exports_a_session_as_one_object() {
 
 #[test]
 fn a_task_is_billed_by_what_its_user_was_shown() {
-    let sessions = check("cline", "task", r#"0 user[typed_user] "<task>\nWind the clock.\n</task>"
+    let sessions = check(
+        "cline",
+        "task",
+        r#"0 user[typed_user] "<task>\nWind the clock.\n</task>"
 1 model[] "Which?" = 9/700/0/0/2
 2 user[typed_user] "<answer>The tall one.</answer>"
 3 model[] "Wound." = 5/20/0/700/1
@@ -278,7 +281,8 @@ fn a_task_is_billed_by_what_its_user_was_shown() {
 compaction before 4: condense 730: kept 0..1, (model[compact_summary] "The tall clock is to be wound."), kept 3..4
 warning: a call that the user was shown has no message: 1
 warning: a record of what the user was shown cannot be read: 1
-"#);
+"#,
+    );
     assert!(
         sessions[0].id().starts_with("task-"),
         "{}",
