@@ -15,6 +15,7 @@ use crate::units::{ApiCallId, Timestamp, Tokens, Usage, is_valid_id};
 
 pub mod export;
 pub mod ground_truth;
+pub mod habits;
 pub mod import;
 pub mod native;
 pub mod synthetic;

@@ -5,28 +5,65 @@ use std::sync::Arc;
 
 use super::{Exit, Stop, print, write_new};
 use crate::session::native;
-use crate::session::synthetic::{self, FAMILIES, Length, Recipe};
+use crate::session::synthetic::{
+    self, FAMILIES, Length, MOST_DISTRACTORS, MOST_FACTS, OBSERVATIONS, Recipe,
+};
 use crate::tokens::{CountedTexts, O200k};
 use crate::units::Tokens;
 
+mod describe;
+
 /// Arguments of `proctor generate`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Writes ID.session.jsonl and, apart from it, ID.truth.json.")]
+#[command(
+    after_help = "Writes ID.session.jsonl and, apart from it, ID.truth.json. With `--describe` \
+                  nothing is written: all families, or those that are named, and recordings are \
+                  described side by side."
+)]
 pub(super) struct Args {
-    /// Family of sessions, or `list`
-    family: String,
+    /// Family of sessions, or `list`; with `--describe` families, recordings and folders of them
+    #[arg(value_name = "FAMILY", required_unless_present = "describe")]
+    targets: Vec<String>,
+    /// Print what the sessions are like, and write none
+    #[arg(long)]
+    describe: bool,
+    /// What `--describe` prints
+    #[arg(
+        long,
+        value_name = "FORMAT",
+        value_enum,
+        default_value = "text",
+        requires = "describe"
+    )]
+    format: Format,
     /// First seed; same seed, same bytes
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// How many sessions, with consecutive seeds
-    #[arg(long, default_value_t = 1)]
-    count: u64,
+    /// How many sessions, with consecutive seeds; 1, or 4 of each family to describe them
+    #[arg(long)]
+    count: Option<u64>,
     /// Length in rounds (API calls)
     #[arg(long, conflicts_with = "tokens", value_parser = clap::value_parser!(u32).range(1..))]
     rounds: Option<u32>,
-    /// Length in tokens (o200k)
+    /// Length in tokens (o200k); 100,000 if neither is given
     #[arg(long, value_parser = clap::value_parser!(u64).range(1_000..))]
     tokens: Option<u64>,
+    /// How many facts are planted, in percent of the family's own number
+    #[arg(long, value_name = "PERCENT", default_value_t = 100,
+          value_parser = clap::value_parser!(u32).range(..=i64::from(MOST_FACTS)))]
+    facts: u32,
+    /// The share of the messages' tokens that tool results have, in percent; as the family has it
+    /// if not given
+    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u32)
+          .range(i64::from(*OBSERVATIONS.start())..=i64::from(*OBSERVATIONS.end())))]
+    observations: Option<u32>,
+    /// Other keys beside each planted one; as the family has it if not given
+    #[arg(long, value_name = "N",
+          value_parser = clap::value_parser!(u32).range(..=i64::from(MOST_DISTRACTORS)))]
+    distractors: Option<u32>,
+    /// In how many ways a planted fact may be said; all there are if not given
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    phrasings: Option<u32>,
     /// Folder the files are written to
     #[arg(short, long, value_name = "DIR", default_value = ".")]
     output: PathBuf,
@@ -35,30 +72,56 @@ pub(super) struct Args {
     force: bool,
 }
 
+/// What is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Format {
+    /// Tables for people
+    Text,
+    /// One JSON object
+    Json,
+}
+
+impl Args {
+    /// The recipe of the `n`-th session of a family.
+    fn recipe(&self, family: &str, n: u64) -> Recipe {
+        Recipe {
+            family: family.to_owned(),
+            seed: self.seed.wrapping_add(n),
+            length: match (self.rounds, self.tokens) {
+                (Some(rounds), _) => Length::Rounds(rounds),
+                (None, tokens) => Length::Tokens(Tokens(tokens.unwrap_or(100_000))),
+            },
+            fact_percent: self.facts,
+            observation_percent: self.observations,
+            distractors: self.distractors,
+            phrasings: self.phrasings,
+        }
+    }
+}
+
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
-    if args.family == "list" {
+    if args.describe {
+        return describe::run(args);
+    }
+    let [family] = &args.targets[..] else {
+        let problem = "only one family is written at a time";
+        let stop = Stop::new(Exit::Usage, problem);
+        return Err(stop.with_hint("`--describe` takes several").into());
+    };
+    if family == "list" {
         for family in FAMILIES {
             print(&format!("{}  {}\n", family.name(), family.description()))?;
         }
         return Ok(Exit::Done);
     }
-    let length = match (args.rounds, args.tokens) {
-        (Some(rounds), _) => Length::Rounds(rounds),
-        (None, tokens) => Length::Tokens(Tokens(tokens.unwrap_or(100_000))),
-    };
     std::fs::create_dir_all(&args.output).map_err(|error| {
         Stop::new(
             Exit::NotWritten,
             format!("cannot make `{}`: {error}", args.output.display()),
         )
     })?;
-    for n in 0..args.count {
-        let recipe = Recipe {
-            family: args.family.clone(),
-            seed: args.seed.wrapping_add(n),
-            length,
-            ..Recipe::default()
-        };
+    for n in 0..args.count.unwrap_or(1) {
+        let recipe = args.recipe(family, n);
         let counts = CountedTexts::new(Arc::new(O200k));
         let made = synthetic::generate(&recipe, &counts).map_err(|error| {
             Stop::new(Exit::Usage, error.to_string())

@@ -10,6 +10,7 @@
 mod architecture;
 mod cli;
 mod contexts;
+mod describe;
 mod docs;
 mod faults;
 mod import;

@@ -231,7 +231,7 @@ impl Desk {
         let mut actions = vec![self.run(random, errand, size, now)];
         // Look-ups do not depend on each other.
         let is_read = |errand| !matches!(errand, Errand::Change | Errand::Refund | Errand::Write);
-        for _ in 0..random.weighted(&[62, 26, 12]) {
+        for _ in 0..random.weighted(&[78, 16, 6]) {
             let next = ERRANDS[random.weighted(weights)];
             if is_read(errand) && is_read(next) {
                 actions.push(self.run(random, next, size / 2, now));
