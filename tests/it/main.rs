@@ -25,6 +25,7 @@ mod prompt_cache;
 mod recorded;
 mod replay;
 mod scenarios;
+mod self_recorded;
 mod shared;
 mod stages;
 mod summarize;

@@ -360,3 +360,12 @@ fn clearing_saves_most_and_what_it_keeps_is_worth_a_late_summary() {
         );
     }
 }
+
+#[test]
+fn results_that_stay_support_the_agent_in_recorded_work_as_well() {
+    let rows = run("recorded-work");
+    for pair in rows.windows(2) {
+        assert!(pair[0].savings() > pair[1].savings());
+        assert!(pair[0].support() < pair[1].support());
+    }
+}
