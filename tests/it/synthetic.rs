@@ -13,6 +13,7 @@ use proctor::units::{ContentHash, Tokens, is_valid_id};
 use crate::support::golden;
 
 mod controls;
+mod distribution;
 mod stories;
 
 fn counts() -> CountedTexts {

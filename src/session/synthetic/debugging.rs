@@ -28,10 +28,10 @@ pub(super) static FAMILY: Story = Story {
     constraints: (12, 8),
     density: Density {
         decisions: (20, 2),
-        settings: (20, 2),
-        suites: (10, 4),
+        settings: (20, 1),
+        suites: (16, 2),
         attempts: (7, 6),
-        revisions: (3, 6),
+        revisions: (3, 5),
         counted: (0, 100),
         counts: Counts::Vary,
         standing: 0,

@@ -14,6 +14,7 @@ use crate::session::synthetic::random::{Quantiles, Random};
 use crate::session::synthetic::tools::Tool;
 use crate::session::synthetic::workspace::{Workspace, numbered};
 
+mod background;
 mod reveal;
 
 /// Sizes of tool results other than whole files, in bytes: close to a log-normal distribution with
@@ -502,106 +503,6 @@ impl Memory {
             tool: Tool::Write,
             input: json!({"file_path": path, "content": content}),
             output,
-            failed: false,
-        }
-    }
-
-    fn history(&mut self, workspace: &mut Workspace, random: &mut Random, size: usize) -> Action {
-        let changed = remembered(random, &self.changed);
-        if let Some(at) = changed.filter(|at| workspace.is_changed(*at) && random.percent(45)) {
-            let command = format!("git diff {}", workspace.file(at).path);
-            let output = Output {
-                lines: workspace.diff(at),
-                ..Output::default()
-            };
-            return self.shell(&command, "show what changed in the file", &output);
-        }
-        let commit = remembered(random, &self.commits).filter(|_| random.percent(45));
-        if let (Some(commit), Some(at)) = (commit, remembered(random, &self.visited)) {
-            let path = workspace.file(at).path.clone();
-            let mut lines = vec![
-                format!("commit {commit}"),
-                String::new(),
-                format!("    {}", prose::reason(random)),
-                String::new(),
-                format!("diff --git a/{path} b/{path}"),
-            ];
-            let text = workspace.lines(at);
-            let count = (size / 40).clamp(6, 90);
-            let from = random.index(text.len());
-            for line in text.iter().skip(from).take(count) {
-                let mark = if random.percent(25) { '+' } else { ' ' };
-                lines.push(format!("{mark}{line}"));
-            }
-            let output = Output {
-                lines,
-                ..Output::default()
-            };
-            return self.shell(&format!("git show {commit}"), "show one commit", &output);
-        }
-        let place = workspace.place(self.focus, random);
-        let output = output::history(random, &place, size.min(9_000));
-        let command = format!(
-            "git log --oneline -n {} -- {}",
-            output.lines.len(),
-            place.path
-        );
-        self.shell(&command, "list recent commits", &output)
-    }
-
-    fn plan(&mut self, workspace: &mut Workspace, random: &mut Random, size: usize) -> Vec<Action> {
-        let topic = self.topic(workspace, random);
-        if self.tasks.len() > 6 {
-            self.tasks.drain(..3);
-        }
-        for _ in 0..random.count(1, 3) {
-            self.tasks.push(prose::todo(random, &topic));
-        }
-        let current = self.tasks.len() / 2;
-        let todos: Vec<Value> = self
-            .tasks
-            .iter()
-            .enumerate()
-            .map(|(at, task)| {
-                let status = match at.cmp(&current) {
-                    std::cmp::Ordering::Less => "done",
-                    std::cmp::Ordering::Equal => "in_progress",
-                    std::cmp::Ordering::Greater => "open",
-                };
-                json!({"task": task, "status": status})
-            })
-            .collect();
-        let open = todos.len() - current;
-        let action = Action {
-            tool: Tool::TodoWrite,
-            input: json!({"todos": todos}),
-            output: format!(
-                "The task list was replaced: {current} done, {open} left. Go on with the task in \
-                 progress, and update the list as soon as its state changes. Do not add tasks that \
-                 nobody asked for; mention them in the report instead."
-            ),
-            failed: false,
-        };
-        vec![action, self.search(workspace, random, size)]
-    }
-
-    fn fetch(&mut self, workspace: &Workspace, random: &mut Random, size: usize) -> Action {
-        let place = workspace.place(self.focus, random);
-        let url = match remembered(random, &self.pages).filter(|_| random.percent(25)) {
-            Some(url) => url,
-            None => format!(
-                "https://docs.example.org/{}/{}",
-                place.noun,
-                random.pick(OBJECTS)
-            ),
-        };
-        self.pages.push(url.clone());
-        let prompt = prose::doc(random, place.noun);
-        let output = output::page(random, &place, size.min(20_000));
-        Action {
-            tool: Tool::WebFetch,
-            input: json!({"url": url, "prompt": prompt}),
-            output: output.lines.join("\n"),
             failed: false,
         }
     }
