@@ -7,9 +7,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use crate::model::fault::Faults;
-use crate::session::synthetic::{
-    FAMILIES, Length, MOST_DISTRACTORS, MOST_FACTS, OBSERVATIONS, Recipe,
-};
+use crate::session::synthetic::Recipe;
 use crate::session::wire::Provider;
 use crate::settings::{Place, Reader, Setting, SettingError, Table, Value, with_suggestion};
 use crate::strategy::StrategySpec;
@@ -20,6 +18,7 @@ use crate::window::Window;
 
 mod cache;
 mod faults;
+mod recipe;
 
 pub use cache::CacheSetting;
 
@@ -338,7 +337,7 @@ fn read_sessions(
     let path = reader.text("path")?;
     let count = small(reader.whole("count", 1, 100_000)?.unwrap_or(1));
     let recipe = match reader.table("synthetic")? {
-        Some(recipe) => Some(read_recipe(recipe)?),
+        Some(recipe) => Some(recipe::read(recipe)?),
         None => None,
     };
     match (path, recipe) {
@@ -365,45 +364,6 @@ fn read_sessions(
         }
     }
     reader.finish()
-}
-
-fn read_recipe(mut reader: Reader<'_>) -> Result<Recipe, SettingError> {
-    let place = reader.place();
-    let families: Vec<&'static str> = FAMILIES.iter().map(|family| family.name()).collect();
-    let Some(family) = reader.choice("family", &families)? else {
-        let error = SettingError::new(place, "`synthetic.family` must be set");
-        return Err(with_suggestion(error, "", families));
-    };
-    let seed = reader.whole("seed", 0, u64::MAX)?.unwrap_or(1);
-    let rounds = reader.whole("rounds", 1, 1_000_000)?;
-    let tokens = reader.whole("tokens", 1_000, 1_000_000_000)?;
-    let length = match (rounds, tokens) {
-        (Some(rounds), None) => Length::Rounds(small(rounds)),
-        (None, Some(tokens)) => Length::Tokens(Tokens(tokens)),
-        _ => {
-            let problem = "`synthetic` needs either `rounds` or `tokens`";
-            return Err(SettingError::new(place, problem));
-        }
-    };
-    let fact_percent = small(
-        reader
-            .whole("fact_percent", 0, MOST_FACTS.into())?
-            .unwrap_or(100),
-    );
-    let (least, most) = OBSERVATIONS.into_inner();
-    let observation_percent = reader.whole("observation_percent", least.into(), most.into())?;
-    let distractors = reader.whole("distractors", 0, MOST_DISTRACTORS.into())?;
-    let phrasings = reader.whole("phrasings", 1, 100)?;
-    reader.finish()?;
-    Ok(Recipe {
-        family: family.to_owned(),
-        seed,
-        length,
-        fact_percent,
-        observation_percent: observation_percent.map(small),
-        distractors: distractors.map(small),
-        phrasings: phrasings.map(small),
-    })
 }
 
 fn read_strategy(table: &Table, trigger: &Trigger) -> Result<StrategySpec, SettingError> {

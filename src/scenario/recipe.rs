@@ -1,0 +1,48 @@
+//! The recipe of a synthetic session, as a scenario writes it.
+
+use super::small;
+use crate::session::synthetic::{
+    FAMILIES, Length, MOST_DISTRACTORS, MOST_FACTS, OBSERVATIONS, Recipe,
+};
+use crate::settings::{Reader, SettingError, with_suggestion};
+use crate::units::Tokens;
+
+/// Reads it whole: an unknown key is an error.
+pub(super) fn read(mut reader: Reader<'_>) -> Result<Recipe, SettingError> {
+    let place = reader.place();
+    let families: Vec<&'static str> = FAMILIES.iter().map(|family| family.name()).collect();
+    let Some(family) = reader.choice("family", &families)? else {
+        let error = SettingError::new(place, "`synthetic.family` must be set");
+        return Err(with_suggestion(error, "", families));
+    };
+    let seed = reader.whole("seed", 0, u64::MAX)?.unwrap_or(1);
+    let rounds = reader.whole("rounds", 1, 1_000_000)?;
+    let tokens = reader.whole("tokens", 1_000, 1_000_000_000)?;
+    let length = match (rounds, tokens) {
+        (Some(rounds), None) => Length::Rounds(small(rounds)),
+        (None, Some(tokens)) => Length::Tokens(Tokens(tokens)),
+        _ => {
+            let problem = "`synthetic` needs either `rounds` or `tokens`";
+            return Err(SettingError::new(place, problem));
+        }
+    };
+    let fact_percent = small(
+        reader
+            .whole("fact_percent", 0, MOST_FACTS.into())?
+            .unwrap_or(100),
+    );
+    let (least, most) = OBSERVATIONS.into_inner();
+    let observation_percent = reader.whole("observation_percent", least.into(), most.into())?;
+    let distractors = reader.whole("distractors", 0, MOST_DISTRACTORS.into())?;
+    let phrasings = reader.whole("phrasings", 1, 100)?;
+    reader.finish()?;
+    Ok(Recipe {
+        family: family.to_owned(),
+        seed,
+        length,
+        fact_percent,
+        observation_percent: observation_percent.map(small),
+        distractors: distractors.map(small),
+        phrasings: phrasings.map(small),
+    })
+}
