@@ -59,6 +59,16 @@ impl Row {
         self.mean(|cell| cell.support.share())
     }
 
+    /// Survival as it is shown; a dash where nothing was planted.
+    fn survived(&self) -> String {
+        let mut planted = self.cells.iter().map(|cell| cell.survival.planted().mean());
+        if planted.any(|mean| mean.is_some()) {
+            format!("{:.1} %", self.survival())
+        } else {
+            "–".to_owned()
+        }
+    }
+
     fn survival(&self) -> f64 {
         self.mean(|cell| cell.survival.planted().mean())
     }
@@ -140,7 +150,7 @@ fn table(rows: &[Row]) -> String {
         let planned = row.sum(|cell| cell.completion.planned);
         let _ = writeln!(
             table,
-            "{:<46} {:>9} {:>8} {:>6} {:>9} {:>6} {:>9} {:>6} {:>6.1} % {:>6.1} % {:>6.1} %",
+            "{:<46} {:>9} {:>8} {:>6} {:>9} {:>6} {:>9} {:>6} {:>6.1} % {:>8} {:>6.1} %",
             row.name,
             format!("{reached}/{planned}"),
             row.attempts(),
@@ -150,7 +160,7 @@ fn table(rows: &[Row]) -> String {
             row.sum(|cell| cell.strain.unseen_reachable),
             row.saved,
             row.savings(),
-            row.survival(),
+            row.survived(),
             row.support(),
         );
     }
