@@ -63,6 +63,7 @@ fn run_all(name: &str, at_least: usize) {
 fn the_commands_of_the_guides_run() {
     run_all("getting-started.md", 6);
     run_all("writing-a-scenario.md", 3);
+    run_all("synthetic-sessions.md", 4);
 }
 
 #[test]
