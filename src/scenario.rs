@@ -486,6 +486,14 @@ mod tests {
             "did you mean `code-review`?",
         );
         check(
+            "[[sessions]]\nsynthetic = { family = 'teaching', rounds = 3, observation_percent = 20 }",
+            "observation_percent` must be a whole number from 26 to 84, not `20`",
+        );
+        check(
+            "[[sessions]]\nsynthetic = { family = 'teaching', rounds = 3, distracters = 2 }",
+            "distracters`, did you mean `distractors`?",
+        );
+        check(
             "[[sessions]]\npath = 'a'\n[[strategies]]\npreset = 'tail@nome'\n[[strategies]]\npreset = 'none'",
             "`tail@nome` follows `nome`, which the scenario does not run, did you mean `none`?",
         );

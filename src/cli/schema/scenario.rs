@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::model::fault::Fault;
-use crate::session::synthetic::FAMILIES;
+use crate::session::synthetic::{FAMILIES, MOST_DISTRACTORS, MOST_FACTS, OBSERVATIONS};
 use crate::session::wire::Provider;
 use crate::strategy::StageKind;
 use crate::strategy::knob::{Default, Knob, KnobKind};
@@ -225,15 +225,16 @@ fn faults() -> Value {
 
 fn session() -> Value {
     let families: Vec<&str> = FAMILIES.iter().map(|family| family.name()).collect();
+    let (least, most) = OBSERVATIONS.into_inner();
     let recipe = object(
         &json!({
             "family": { "description": "`proctor generate list` names them", "enum": families },
             "seed": whole(0, u64::MAX, "same seed, same session", Some(1)),
             "rounds": whole(1, 1_000_000, "length in API calls; or `tokens`", None),
             "tokens": whole(1_000, 1_000_000_000, "length in tokens; or `rounds`", None),
-            "fact_percent": whole(0, 400, "facts planted, in percent of the family's number", Some(100)),
-            "observation_percent": whole(26, 84, "share of the messages' tokens that tool results have; by default as the family has it", None),
-            "distractors": whole(0, 12, "other keys beside each planted one; by default as the family has it", None),
+            "fact_percent": whole(0, MOST_FACTS.into(), "facts planted, in percent of the family's number", Some(100)),
+            "observation_percent": whole(least.into(), most.into(), "share of the messages' tokens that tool results have; by default as the family has it", None),
+            "distractors": whole(0, MOST_DISTRACTORS.into(), "other keys beside each planted one; by default as the family has it", None),
             "phrasings": whole(1, 100, "in how many ways a planted fact may be said; by default all there are", None),
         }),
         &["family"],
