@@ -171,6 +171,7 @@ fn one(
         Err(
             error @ (ImportError::NotJson { .. }
             | ImportError::Empty { .. }
+            | ImportError::NoMessages { .. }
             | ImportError::UnknownFormat { .. }),
         ) if !input.is_named && format.is_none() => {
             say(&format!("passed over: {}", plain(&error.to_string())));

@@ -24,11 +24,20 @@ use codex::Codex;
 use copilot_cli::CopilotCli;
 use gemini_cli::GeminiCli;
 use goose::Goose;
+use iflow::IFlow;
+use inspect::Inspect;
+use langchain::LangChain;
+use mini_swe_agent::MiniSweAgent;
 use openai_chat::OpenAiChat;
+use openai_responses::OpenAiResponses;
+use openhands::OpenHands;
 use opencode::Opencode;
 use openhands::OpenHands;
 use pi::Pi;
+use request_log::RequestLog;
 use swe_agent::SweAgent;
+use tau_bench::TauBench;
+use tau2::Tau2;
 
 mod anthropic;
 mod assemble;
@@ -43,13 +52,22 @@ mod folders;
 mod gemini_cli;
 mod goose;
 mod images;
+mod iflow;
+mod inspect;
+mod langchain;
 pub(super) mod lines;
+mod mini_swe_agent;
 mod openai_chat;
+mod openai_responses;
 mod openhands;
 mod opencode;
 mod pi;
+mod request_log;
+mod requests;
 mod sketch;
 mod swe_agent;
+mod tau2;
+mod tau_bench;
 pub mod tool_names;
 
 pub use folders::Folder;
@@ -83,18 +101,26 @@ pub trait Importer: Sync {
 /// All formats, in the order in which they are tried.
 pub static IMPORTERS: &[&dyn Importer] = &[
     &Native,
+    &IFlow,
     &ClaudeCode,
     &Codex,
     &Pi,
     &SweAgent,
+    &MiniSweAgent,
     &OpenHands,
     &Opencode,
     &CopilotCli,
     &Cline,
     &Goose,
     &GeminiCli,
+    &TauBench,
+    &LangChain,
+    &Inspect,
+    &Tau2,
+    &OpenAiResponses,
     &Anthropic,
     &OpenAiChat,
+    &RequestLog,
 ];
 
 /// How much of a file [`Importer::detect`] sees.
@@ -336,6 +362,22 @@ pub enum ImportError {
         /// The file.
         path: PathBuf,
     },
+    /// An archive cannot be unpacked.
+    #[error("`{}` is a damaged archive: {problem}", path.display())]
+    Archive {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        problem: String,
+    },
+    /// A recording of something that is no conversation in texts.
+    #[error("`{}` cannot be replayed: {what}", path.display())]
+    NoMessages {
+        /// The file.
+        path: PathBuf,
+        /// What it holds.
+        what: &'static str,
+    },
     /// The messages do not make a session.
     #[error("`{}` holds no valid session", path.display())]
     Session {
@@ -355,13 +397,15 @@ impl ImportError {
             Self::Directory { .. } => Some(
                 "name the session files in it, as in `folder/*.jsonl`; `proctor import` walks folders",
             ),
-            Self::Empty { .. } | Self::NoConversation { .. } => {
+            Self::Empty { .. } | Self::NoConversation { .. } | Self::NoMessages { .. } => {
                 Some("leave the file out; the product wrote nothing worth replaying")
             }
             Self::UnknownFormat { .. } => Some(
                 "`proctor import --format NAME` reads it as that; `proctor import --help` lists the formats",
             ),
-            Self::NotJson { .. } => Some("session files are JSON or JSONL; unpack archives first"),
+            Self::NotJson { .. } => {
+                Some("session files are JSON or JSONL; unpack archives first, but for `.eval` logs")
+            }
             Self::Utf16 { .. } => Some("convert the file to UTF-8"),
             Self::Json { .. } => {
                 Some("the line was cut or edited: restore it, or delete it to go on without it")
@@ -372,6 +416,7 @@ impl ImportError {
             Self::TornLine { .. } => Some(
                 "the file was cut while it was written: make it again, or delete its last line",
             ),
+            Self::Archive { .. } => Some("get the file again; it was cut or changed"),
             Self::TooLarge { .. } => Some("split the file: one conversation per file"),
             Self::LongLine { .. } => Some("check that the file is one JSON object per line"),
             Self::Nesting { .. } => Some("delete the line: no product nests its records so deep"),

@@ -18,9 +18,11 @@ use proctor::units::{ApiCallId, Timestamp};
 use crate::shared;
 
 mod agents;
+mod api_logs;
 mod chat;
 mod codex;
 mod exported;
+mod libraries;
 mod native;
 mod openhands;
 mod products;

@@ -44,7 +44,11 @@ fn shared_each_recording_under_every_preset_is_accepted() {
         .map(|path| {
             let sessions = match import::load(&path) {
                 Ok(sessions) => sessions,
-                Err(ImportError::UnknownFormat { .. } | ImportError::NotJson { .. }) => return 0,
+                Err(
+                    ImportError::UnknownFormat { .. }
+                    | ImportError::NotJson { .. }
+                    | ImportError::NoMessages { .. },
+                ) => return 0,
                 Err(error) => panic!("{}: {error}", path.display()),
             };
             let sessions = sessions.into_iter().map(Arc::new);
@@ -57,7 +61,9 @@ fn shared_each_recording_under_every_preset_is_accepted() {
 /// Replays the session in a window of three fifths of its largest prompt. Returns how many cells.
 fn under_every_preset(session: &Arc<Session>) -> usize {
     let provider = match session.source().format.as_str() {
-        "openai-chat" => Provider::OpenAi,
+        "mini-swe-agent" | "openai-chat" | "openai-responses" | "tau-bench" | "tau2" => {
+            Provider::OpenAi
+        }
         _ => Provider::Anthropic,
     };
     let counts = Arc::new(CountedTexts::new(Arc::new(CharsPer4)));

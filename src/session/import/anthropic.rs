@@ -11,7 +11,9 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::assemble::{Assembler, AssistantRecord, UserRecord, count};
-use super::conversations::{self, Conversation, Object, keep_unread, speaker_of, system_text};
+use super::conversations::{
+    self, Conversation, Object, Shape, keep_unread, speaker_of, system_text,
+};
 use super::sketch::{Api, api_of};
 use super::{ImportError, Importer};
 use crate::session::{ContentBlock, Session, Tag};
@@ -26,6 +28,8 @@ pub(super) struct Anthropic;
 
 const FORMAT: &str = "anthropic";
 
+const SHAPE: Shape = Shape::of_messages(FORMAT, "messages");
+
 impl Importer for Anthropic {
     fn format(&self) -> &'static str {
         FORMAT
@@ -36,7 +40,7 @@ impl Importer for Anthropic {
     }
 
     fn import(&self, path: &Path, input: &mut dyn BufRead) -> Result<Vec<Session>, ImportError> {
-        conversations::sessions(FORMAT, "messages", path, input, read)
+        conversations::sessions(SHAPE, path, input, read)
     }
 }
 

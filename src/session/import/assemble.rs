@@ -19,6 +19,9 @@ use crate::session::{
 };
 use crate::units::{ApiCallId, Timestamp, Tokens, Usage};
 
+/// How orphans are counted.
+pub(super) const ORPHANS: &str = "a tool result answers no earlier tool use";
+
 /// What one record of the model's says.
 #[derive(Debug, Default)]
 pub(super) struct AssistantRecord {
@@ -201,6 +204,11 @@ impl Assembler {
         self.compactions.len() - 1
     }
 
+    /// The compactions so far.
+    pub(super) fn compactions(&self) -> &[RecordedCompaction] {
+        &self.compactions
+    }
+
     /// A compaction that may still have to be completed.
     pub(super) fn compaction_mut(&mut self, index: usize) -> Option<&mut RecordedCompaction> {
         self.compactions.get_mut(index)
@@ -323,7 +331,7 @@ impl Assembler {
             draft.blocks = kept;
         }
         for (count, what) in [
-            (orphans, "a tool result answers no earlier tool use"),
+            (orphans, ORPHANS),
             (
                 same,
                 "a tool result was recorded twice; the second is left out",

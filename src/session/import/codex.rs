@@ -24,14 +24,12 @@ use serde_json::value::RawValue;
 use super::assemble::{Assembler, AssistantRecord, UserRecord, add_counts, count};
 use super::conversations::Object;
 use super::lines::{Line, Lines, Strictness, head_lines};
+use super::openai_responses::items::{self, Item, item};
 use super::{ImportError, Importer};
 use crate::session::{
     CompactedTo, ContentBlock, Message, Recorded, RecordedCompaction, Role, Session, Source, Tag,
 };
 use crate::units::{ApiCallId, Timestamp, Tokens, Usage};
-use items::{Item, item};
-
-mod items;
 
 /// Reads Codex's rollouts.
 #[derive(Debug, Clone, Copy)]

@@ -1,8 +1,9 @@
 //! Finds the conversations in logs of API calls, whatever stands around them.
 //!
 //! A file holds one or more of: an object with `messages` and what the request or the log says
-//! beside them, a bare list of messages, a list of either, or one message per line. What the two
-//! APIs share is read here; an importer reads the messages.
+//! beside them, a `request` with its `response`, a bare list of messages, a list of either, or one
+//! message per line. What the APIs share is read here; an importer reads the messages. Where
+//! several requests were logged with their responses, they are joined to sessions.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -17,6 +18,7 @@ use super::ImportError;
 use super::assemble::{Assembler, UserRecord, add_counts, count};
 use super::documents::Documents;
 use super::lines::Line;
+use super::requests::{self, Logged};
 use crate::session::{ContentBlock, JsonText, Opaque, Session, Source, Tag, ToolSchema};
 use crate::units::{Timestamp, Tokens};
 
@@ -85,10 +87,34 @@ pub(super) struct Conversation<'a> {
     pub(super) messages: Vec<&'a RawValue>,
 }
 
-/// Reads all conversations of a file, whose messages stand under `key`; `read` reads one.
+/// Where a format keeps its messages.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Shape {
+    /// The format.
+    pub(super) format: &'static str,
+    /// The key under which the messages stand.
+    pub(super) key: &'static str,
+    /// The key that every message has.
+    pub(super) of_message: &'static str,
+    /// The key of what the model said, where an answer may stand without its request.
+    pub(super) answer: Option<&'static str>,
+}
+
+impl Shape {
+    /// Conversations under `key`, whose messages have roles.
+    pub(super) const fn of_messages(format: &'static str, key: &'static str) -> Self {
+        Self {
+            format,
+            key,
+            of_message: "role",
+            answer: None,
+        }
+    }
+}
+
+/// Reads all conversations of a file; `read` reads one.
 pub(super) fn sessions(
-    format: &str,
-    key: &str,
+    shape: Shape,
     path: &Path,
     input: &mut dyn BufRead,
     read: impl Fn(Conversation<'_>, &mut Assembler),
@@ -98,7 +124,7 @@ pub(super) fn sessions(
     let mut found = Vec::new();
     let mut loose: Vec<&RawValue> = Vec::new();
     for value in &values {
-        if let Some(message) = find(key, value, &mut found)? {
+        if let Some(message) = find(shape, value, &mut found)? {
             loose.push(message);
         } else {
             close(&mut loose, &mut found);
@@ -112,33 +138,48 @@ pub(super) fn sessions(
     if cut {
         count(&mut first.warnings, "the last line was cut and is left out");
     }
-    let several = found.len() > 1;
-    let mut sessions = Vec::new();
-    let mut first = Some(first);
-    for (at, conversation) in found.into_iter().enumerate() {
+    let mut logged = Vec::new();
+    for conversation in found {
         let mut assembler = Assembler::new([]);
-        format.clone_into(&mut assembler.source.format);
+        shape.format.clone_into(&mut assembler.source.format);
+        let is_answered = conversation.is_answered(shape);
+        let follows = conversation.around.text("previous_response_id");
         read(conversation, &mut assembler);
         if assembler.is_empty() {
-            let source = first.get_or_insert_default();
-            count(&mut source.skipped, "conversation without messages");
+            count(&mut first.skipped, "conversation without messages");
             continue;
         }
-        // What the file says as a whole is told once, with a session.
-        add_counts(&mut assembler.source, first.take().unwrap_or_default());
-        let id = if several {
-            format!("{}-{}", documents.id, at + 1)
-        } else {
-            documents.id.clone()
-        };
-        sessions.extend(assembler.finish(id, documents.path())?);
+        let session = assembler.finish(documents.id.clone(), documents.path())?;
+        logged.extend(session.map(|session| Logged {
+            session,
+            is_answered,
+            follows,
+        }));
     }
+    let mut sessions = requests::join(logged, documents.path())?;
+    // What the file says as a whole is told once, with a session.
+    if let Some(session) = sessions.first_mut() {
+        add_counts(&mut session.parts.source, first);
+    }
+    name(&mut sessions, &documents.id);
     if sessions.is_empty() {
         return Err(ImportError::NoConversation {
             path: documents.path().to_owned(),
         });
     }
     Ok(sessions)
+}
+
+/// Names the sessions of a file: by its id, and numbered where there are several.
+pub(super) fn name(sessions: &mut [Session], id: &str) {
+    let several = sessions.len() > 1;
+    for (at, session) in sessions.iter_mut().enumerate() {
+        session.parts.id = if several {
+            format!("{id}-{}", at + 1)
+        } else {
+            id.to_owned()
+        };
+    }
 }
 
 /// Ends a conversation of which each message was a value of its own.
@@ -152,7 +193,7 @@ fn close<'a>(loose: &mut Vec<&'a RawValue>, found: &mut Vec<Conversation<'a>>) {
 
 /// Finds the conversations in one value, or returns it if it is a message.
 fn find<'a>(
-    key: &str,
+    shape: Shape,
     line: &Line<'a>,
     found: &mut Vec<Conversation<'a>>,
 ) -> Result<Option<&'a RawValue>, ImportError> {
@@ -161,11 +202,11 @@ fn find<'a>(
         let items: Vec<&RawValue> = line.parse()?;
         let is_conversation = |item: &&RawValue| {
             item.get().starts_with('[')
-                || Object::read(item).is_some_and(|object| object.0.contains_key(key))
+                || Object::read(item).is_some_and(|object| object.is_conversation(shape))
         };
         if items.first().is_some_and(is_conversation) {
             for item in items {
-                found.push(conversation(key, line, item)?);
+                found.push(conversation(shape, line, item)?);
             }
         } else {
             let around = Object::default();
@@ -174,16 +215,16 @@ fn find<'a>(
         }
         return Ok(None);
     }
-    let object: BTreeMap<Cow<'_, str>, &RawValue> = line.parse()?;
-    if !object.contains_key(key) && object.contains_key("role") {
+    let object = Object(line.parse()?);
+    if !object.is_conversation(shape) && (object.has(shape.of_message) || object.has("role")) {
         return Ok(Some(value));
     }
-    found.push(conversation(key, line, value)?);
+    found.push(conversation(shape, line, value)?);
     Ok(None)
 }
 
 fn conversation<'a>(
-    key: &str,
+    shape: Shape,
     line: &Line<'a>,
     value: &'a RawValue,
 ) -> Result<Conversation<'a>, ImportError> {
@@ -193,16 +234,63 @@ fn conversation<'a>(
             messages: line.parse_part(value.get())?,
         });
     }
-    let mut around = Object(line.parse_part(value.get())?);
-    let Some(messages) = around.0.remove(key) else {
-        return Err(line.error(format!(
-            "neither a message with `role` nor a conversation with `{key}`"
-        )));
+    let mut around = Object(line.parse_part(value.get())?).with_its_request(shape);
+    let key = shape.key;
+    let messages = match around.0.remove(key) {
+        // A request of one text.
+        Some(raw) if shape.answer.is_some() && raw.get().starts_with('"') => vec![raw],
+        Some(raw) if shape.answer.is_some() && raw.get() == "null" => Vec::new(),
+        Some(raw) => line.parse_part(raw.get())?,
+        None if shape.answer.is_some_and(|key| around.has(key)) => Vec::new(),
+        None => {
+            let of_message = shape.of_message;
+            return Err(line.error(format!(
+                "neither a message with `{of_message}` nor a conversation with `{key}`"
+            )));
+        }
     };
-    Ok(Conversation {
-        around,
-        messages: line.parse_part(messages.get())?,
-    })
+    Ok(Conversation { around, messages })
+}
+
+impl Conversation<'_> {
+    /// Whether the model's answer stands beside the messages.
+    fn is_answered(&self, shape: Shape) -> bool {
+        self.around.has("response") || shape.answer.is_some_and(|key| self.around.has(key))
+    }
+}
+
+impl Object<'_> {
+    /// Whether it holds messages, rather than being one.
+    fn is_conversation(&self, shape: Shape) -> bool {
+        let has_answer = shape.answer.is_some_and(|key| self.has(key));
+        self.0.contains_key(shape.key)
+            || has_answer && self.text("object").as_deref() == Some("response")
+            || self.0.contains_key("request") && !self.has(shape.of_message)
+    }
+
+    /// The text under a key, which stays.
+    pub(super) fn text(&self, key: &str) -> Option<Arc<str>> {
+        serde_json::from_str(self.0.get(key)?.get()).ok()
+    }
+
+    /// Lays what a logged request says over the log's own keys. What proxies log of the transport
+    /// stays out: the request and the response may each be the `body` of something.
+    fn with_its_request(mut self, shape: Shape) -> Self {
+        if self.has(shape.key) {
+            return self;
+        }
+        if let Some(mut request) = self.take_object("request") {
+            let body = request.take_object("body");
+            self.0.extend(body.unwrap_or(request).0);
+        }
+        let response = self.0.get("response").copied().and_then(Object::read);
+        if let Some(body) = response.and_then(|mut response| response.take("body"))
+            && body.get().starts_with('{')
+        {
+            self.0.insert("response".into(), body);
+        }
+        self
+    }
 }
 
 impl Object<'_> {

@@ -318,7 +318,7 @@ impl Call<'_> {
 }
 
 /// The text of a response, or the response as JSON.
-fn response(raw: &RawValue) -> ContentBlock {
+pub(super) fn response(raw: &RawValue) -> ContentBlock {
     let value: Value = serde_json::from_str(raw.get()).unwrap_or_default();
     let said = ["/output", "/error"]
         .iter()

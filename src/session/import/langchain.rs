@@ -1,4 +1,4 @@
-//! `LangChain`'s messages: dumps of its constructors (`{lc, id, kwargs}`), `messages_to_dict`
+//! LangChain's messages: dumps of its constructors (`{lc, id, kwargs}`), `messages_to_dict`
 //! (`{type, data}`), or flat (`{type, content}`); in a list, in a state's `messages`, or one per
 //! line.
 //!
@@ -19,7 +19,7 @@ use serde_json::value::RawValue;
 use super::anthropic::blocks;
 use super::assemble::{Assembler, AssistantRecord, UserRecord, add_counts, count};
 use super::content;
-use super::conversations::{Object, keep_unread, system_text};
+use super::conversations::{Object, keep_unread, name, system_text};
 use super::documents::Documents;
 use super::lines::Line;
 use super::openai_chat::parts;
@@ -32,7 +32,7 @@ use crate::session::{
 };
 use crate::units::{ApiCallId, Tokens, Usage};
 
-/// Reads messages of `LangChain`.
+/// Reads messages of LangChain.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LangChain;
 
@@ -93,11 +93,7 @@ impl Importer for LangChain {
             });
         };
         add_counts(&mut session.parts.source, first);
-        if sessions.len() > 1 {
-            for (at, session) in sessions.iter_mut().enumerate() {
-                session.parts.id = format!("{}-{}", documents.id, at + 1);
-            }
-        }
+        name(&mut sessions, &documents.id);
         Ok(sessions)
     }
 }

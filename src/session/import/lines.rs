@@ -196,6 +196,11 @@ impl<'a> Line<'a> {
         Self { path, number, text }
     }
 
+    /// The file's path.
+    pub(super) fn path(&self) -> &'a Path {
+        self.path
+    }
+
     /// Parses the line.
     pub(crate) fn parse<T: Deserialize<'a>>(&self) -> Result<T, ImportError> {
         self.parse_part(self.text)

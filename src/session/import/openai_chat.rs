@@ -17,9 +17,11 @@ use std::sync::Arc;
 use serde_json::value::RawValue;
 
 use super::assemble::{Assembler, AssistantRecord, UserRecord};
-use super::conversations::{self, Conversation, Object, keep_unread, speaker_of, system_text};
+use super::conversations::{
+    self, Conversation, Object, Shape, keep_unread, speaker_of, system_text,
+};
 use super::sketch::{Api, api_of};
-use super::{ImportError, Importer};
+use super::{ImportError, Importer, openai_responses};
 use crate::session::{ContentBlock, Session, Tag, ToolResult};
 use crate::units::{ApiCallId, Timestamp};
 use parts::{Unnamed, content, reasoning, refusal, tool_uses, usage};
@@ -32,6 +34,8 @@ pub(super) struct OpenAiChat;
 
 const FORMAT: &str = "openai-chat";
 
+const SHAPE: Shape = Shape::of_messages(FORMAT, "messages");
+
 impl Importer for OpenAiChat {
     fn format(&self) -> &'static str {
         FORMAT
@@ -42,15 +46,9 @@ impl Importer for OpenAiChat {
     }
 
     fn import(&self, path: &Path, input: &mut dyn BufRead) -> Result<Vec<Session>, ImportError> {
-        conversations::sessions(
-            FORMAT,
-            "messages",
-            path,
-            input,
-            |conversation, assembler| {
-                read(conversation, Dialect::Api, assembler);
-            },
-        )
+        conversations::sessions(SHAPE, path, input, |conversation, assembler| {
+            read(conversation, Dialect::Api, assembler);
+        })
     }
 }
 
@@ -61,6 +59,8 @@ pub(super) enum Dialect {
     Api,
     /// SWE-agent, which runs without a user: only the task is typed.
     SweAgent,
+    /// mini-swe-agent, which also keeps the API's own answers beside the messages.
+    MiniSweAgent,
 }
 
 /// Reads one conversation.
@@ -151,6 +151,10 @@ impl Reading<'_> {
         let Some(mut object) = Object::read(raw) else {
             return keep_unread("malformed", raw, self.assembler);
         };
+        // Later versions of mini-swe-agent keep items of the responses API, and whole responses.
+        if self.dialect == Dialect::MiniSweAgent && (object.has("type") || object.has("output")) {
+            return self.items(raw, object);
+        }
         let role = object.take_text("role");
         let role = role.as_deref();
         if role != Some("assistant") && call.usage.is_some() {
@@ -170,8 +174,21 @@ impl Reading<'_> {
             Some("user") => self.user(object, &[]),
             Some("assistant") => self.assistant(object, call),
             Some("tool" | "function") => self.tool(object),
+            Some("exit") if self.dialect == Dialect::MiniSweAgent => {
+                self.assembler.skip("exit message");
+            }
             Some(role) => keep_unread(role, raw, self.assembler),
             None => keep_unread("without role", raw, self.assembler),
+        }
+    }
+
+    fn items(&mut self, raw: &RawValue, mut object: Object<'_>) {
+        let extra = self.extra(&mut object);
+        let mut reading = openai_responses::Reading::new(self.assembler);
+        if object.text("object").as_deref() == Some("response") {
+            reading.response(&mut object, extra.time);
+        } else {
+            reading.item(raw, None);
         }
     }
 
@@ -181,12 +198,15 @@ impl Reading<'_> {
             .take("is_demo")
             .is_some_and(|raw| raw.get() == "true");
         let tags = match (self.dialect, tags) {
-            (Dialect::SweAgent, []) if is_demo || self.is_told => vec![Tag::Meta],
+            (Dialect::SweAgent | Dialect::MiniSweAgent, []) if is_demo || self.is_told => {
+                vec![Tag::Meta]
+            }
             (_, []) => speaker_of(&blocks),
             (_, tags) => tags.to_vec(),
         };
         self.is_told |= !is_demo;
-        let timestamp = object.take_time("timestamp", self.assembler);
+        let extra = self.extra(&mut object);
+        let timestamp = object.take_time("timestamp", self.assembler).or(extra.time);
         object.count_left("message key", self.assembler);
         self.assembler.user(
             None,
@@ -216,7 +236,8 @@ impl Reading<'_> {
             content,
             is_error: false,
         });
-        let timestamp = object.take_time("timestamp", self.assembler);
+        let extra = self.extra(&mut object);
+        let timestamp = object.take_time("timestamp", self.assembler).or(extra.time);
         object.count_left("message key", self.assembler);
         self.assembler.user(
             None,
@@ -247,8 +268,31 @@ impl Reading<'_> {
         serde_json::from_str(first.get()).ok()
     }
 
-    fn assistant(&mut self, mut object: Object<'_>, call: Call<'_>) {
+    /// What mini-swe-agent keeps beside a message: when it came, and what the API answered.
+    fn extra<'m>(&mut self, object: &mut Object<'m>) -> Call<'m> {
+        if self.dialect != Dialect::MiniSweAgent {
+            return Call::default();
+        }
+        let mut extra = object.take_object("extra").unwrap_or_default();
+        let time = extra.take_time("timestamp", self.assembler);
+        let mut response = extra.take_object("response").unwrap_or_default();
+        Call {
+            id: response.take_text("id").map(ApiCallId),
+            model: response.take_text("model"),
+            usage: response.take("usage"),
+            time,
+        }
+    }
+
+    fn assistant<'m>(&mut self, mut object: Object<'m>, mut call: Call<'m>) {
         let is_demo = self.is_demo(&mut object);
+        let extra = self.extra(&mut object);
+        call = Call {
+            id: call.id.or(extra.id),
+            model: call.model.or(extra.model),
+            usage: call.usage.or(extra.usage),
+            time: call.time.or(extra.time),
+        };
         let mut blocks = reasoning(&mut object, self.assembler);
         blocks.extend(content(object.take("content"), self.assembler));
         blocks.extend(refusal(&mut object));

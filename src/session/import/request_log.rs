@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::conversations::Object;
+use super::conversations::{Object, name};
 use super::folders::SessionFiles;
 use super::sketch;
 use super::{Folder, HEAD, IMPORTERS, ImportError, Importer};
@@ -85,15 +85,7 @@ impl Importer for RequestLog {
         };
         let texts: Vec<String> = logged.into_iter().map(|(_, text)| text).collect();
         let mut sessions = importer.import(folder.path(), &mut texts.join("\n").as_bytes())?;
-        let id = files.session_id(folder);
-        let several = sessions.len() > 1;
-        for (at, session) in sessions.iter_mut().enumerate() {
-            session.parts.id = if several {
-                format!("{id}-{}", at + 1)
-            } else {
-                id.clone()
-            };
-        }
+        name(&mut sessions, &files.session_id(folder));
         Ok(sessions)
     }
 }

@@ -117,6 +117,17 @@ impl Signs {
             return None;
         }
         let has = |key: &str| object.contains_key(key);
+        if !has("messages") {
+            let request = object.get("request").and_then(Value::as_object);
+            if let Some(request) = request {
+                let body = request.get("body").and_then(Value::as_object);
+                return self.around(body.unwrap_or(request));
+            }
+            // The responses API.
+            if has("input") || has("output") {
+                return None;
+            }
+        }
         let is_request = has("model") || has("messages") || has("max_tokens");
         if !is_request && !has("tools") {
             return None;

@@ -11,7 +11,7 @@
 use std::io::BufRead;
 use std::path::Path;
 
-use super::conversations;
+use super::conversations::{self, Shape};
 use super::lines::strip_bom;
 use super::openai_chat::{self, Dialect};
 use super::{ImportError, Importer};
@@ -23,8 +23,7 @@ pub(super) struct SweAgent;
 
 const FORMAT: &str = "swe-agent";
 
-/// The key under which the messages stand.
-const MESSAGES: &str = "history";
+const SHAPE: Shape = Shape::of_messages(FORMAT, "history");
 
 impl Importer for SweAgent {
     fn format(&self) -> &'static str {
@@ -44,7 +43,7 @@ impl Importer for SweAgent {
     }
 
     fn import(&self, path: &Path, input: &mut dyn BufRead) -> Result<Vec<Session>, ImportError> {
-        conversations::sessions(FORMAT, MESSAGES, path, input, |conversation, assembler| {
+        conversations::sessions(SHAPE, path, input, |conversation, assembler| {
             openai_chat::read(conversation, Dialect::SweAgent, assembler);
         })
     }

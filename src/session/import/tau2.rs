@@ -18,7 +18,7 @@ use serde_json::value::RawValue;
 
 use super::assemble::{Assembler, AssistantRecord, UserRecord, add_counts, count};
 use super::content;
-use super::conversations::{Object, keep_unread};
+use super::conversations::{Object, keep_unread, name};
 use super::documents::Documents;
 use super::openai_chat::parts;
 use super::sketch;
@@ -94,11 +94,7 @@ impl Importer for Tau2 {
             });
         }
         add_counts(&mut sessions[0].parts.source, first);
-        if sessions.len() > 1 {
-            for (at, session) in sessions.iter_mut().enumerate() {
-                session.parts.id = format!("{}-{}", documents.id, at + 1);
-            }
-        }
+        name(&mut sessions, &documents.id);
         Ok(sessions)
     }
 }

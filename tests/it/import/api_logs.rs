@@ -24,7 +24,11 @@ fn the_oldest_mini_swe_agent_wrote_its_messages_alone() {
     let sessions = check(
         "mini-swe-agent/older.traj.json",
         "mini-swe-agent",
-        &[r#"@"#],
+        &[r#"0 user[typed_user] "The door squeaks."
+1 model[] "Look.\n\n```bash\nls\n```"
+2 user[meta] "<returncode>0</returncode>\n<output>\nhinge\n</output>"
+3 model[] "```bash\necho DONE\n```"
+"#],
     );
     assert_eq!(sessions[0].system(), Some(&"You oil doors.".into()));
 }
@@ -34,7 +38,13 @@ fn mini_swe_agent_keeps_what_the_api_answered() {
     let sessions = check(
         "mini-swe-agent/tools.traj.json",
         "mini-swe-agent",
-        &[r#"@"#],
+        &[r#"0 user[typed_user] "The door squeaks."
+1 model[] shell d1 {"command": "ls"}, shell d2 {"command": "cat hinge"} = 500/0/0/0/30
+2 user[meta] ->d1 "hinge", ->d2 "rust", "One action at a time."
+3 model[] "Oiled.", shell d3 {"command": "oil hinge"} = 140/0/0/500/12
+skipped: exit message: 1
+skipped: info: 1
+"#],
     );
     assert_eq!(sessions[0].model(), Some("maker/some-model"));
     let times: Vec<Option<Timestamp>> = sessions[0]
@@ -59,13 +69,33 @@ fn mini_swe_agent_keeps_whole_responses() {
     check(
         "mini-swe-agent/items.traj.json",
         "mini-swe-agent",
-        &[r#"@"#],
+        &[r#"0 user[typed_user] "The door squeaks."
+1 model[] thinking "Oil it.", shell d1 {"command": "oil"} = 200/0/0/100/9
+2 user[] ->d1 "oiled"
+3 model[] "Quiet now." = 330/0/0/0/4
+skipped: info: 1
+"#],
     );
 }
 
 #[test]
 fn a_log_of_the_responses_api_is_read_with_its_response() {
-    let sessions = check("openai-responses/log.json", "openai-responses", &[r#"@"#]);
+    let sessions = check(
+        "openai-responses/log.json",
+        "openai-responses",
+        &[
+            r#"0 user[typed_user] "Which star is that?", image "https://example.org/star.png"
+1 model[] thinking "Read the chart.", read s1 {"path": "north.txt"}, shell s2 "ls charts"
+2 user[] ->s1 "Vega", ->s2 "north.txt"
+3 model[] "Vega."
+4 user[typed_user] "And that?"
+5 model[] <web_search_call>, "Deneb." = 300/0/0/600/14
+compaction before 3: - 0: encrypted
+skipped: compaction item: 1
+skipped: key `store`: 1
+"#,
+        ],
+    );
     let session = &sessions[0];
     let system = session.system().map(|text| &**text);
     assert_eq!(system, Some("You name stars.\nBe brief."));
@@ -81,7 +111,11 @@ fn a_response_that_follows_another_goes_on_with_its_conversation() {
     check(
         "openai-responses/chain.jsonl",
         "openai-responses",
-        &[r#"@"#],
+        &[r#"0 user[typed_user] "Which star is that?"
+1 model[] other s1 {} = 20/0/0/0/5
+2 user[] ->s1 "bright"
+3 model[] "Vega." = 40/0/0/0/2
+"#],
     );
 }
 
@@ -118,13 +152,62 @@ fn items_are_told_in_every_layout() {
 
 #[test]
 fn each_run_of_tau_bench_is_a_session() {
-    let sessions = check("tau-bench/results.json", "tau-bench", &[r#"@"#, r#"@"#]);
+    let sessions = check(
+        "tau-bench/results.json",
+        "tau-bench",
+        &[
+            r#"0 user[typed_user] "I want a book on stars."
+1 model[] other b1 {"title": "Stars"}
+2 user[] ->b1 "on loan"
+3 model[] "It is on loan."
+4 user[typed_user] "Thanks."
+skipped: key `info`: 1
+skipped: key `reward`: 1
+skipped: key `task_id`: 1
+skipped: key `trial`: 1
+"#,
+            r#"0 user[typed_user] "Is Stars in?"
+1 model[] other b1 {"title": "Stars"}
+2 user[] ->b1 "on loan"
+3 model[] "It is on loan."
+4 user[typed_user] "Thanks."
+skipped: key `info`: 1
+skipped: key `reward`: 1
+skipped: key `task_id`: 1
+skipped: key `trial`: 1
+"#,
+        ],
+    );
     assert!(sessions[1].id().ends_with("-2"), "{}", sessions[1].id());
 }
 
 #[test]
 fn tau2_leaves_out_what_the_agent_does_not_see() {
-    let sessions = check("tau2/results.json", "tau2", &[r#"@"#]);
+    let sessions = check(
+        "tau2/results.json",
+        "tau2",
+        &[r#"0 model[synthetic] "Hello, how can I help?"
+1 user[typed_user] "My phone is silent."
+2 model[] other p1 {"number": "555"} = 900/0/0/0/20
+3 user[] ->p1 "{\"active\": false}"
+4 model[] "Please toggle the ringer." = 950/0/0/0/8
+5 user[typed_user] "It rings."
+6 model[] other p2 {}, other p3 {} = 990/0/0/0/9
+7 user[] ->p2 "closed", ->!p3 "no log"
+skipped: call of the user's: 1
+skipped: result of the user's: 1
+skipped: simulation key `duration`: 1
+skipped: simulation key `end_time`: 1
+skipped: simulation key `id`: 1
+skipped: simulation key `reward_info`: 1
+skipped: simulation key `start_time`: 1
+skipped: simulation key `task_id`: 1
+skipped: simulation key `termination_reason`: 1
+skipped: simulation key `timestamp`: 1
+skipped: simulation key `trial`: 1
+skipped: voice run: 1
+"#],
+    );
     assert_eq!(sessions[0].system(), Some(&"Be kind.".into()));
     assert_eq!(sessions[0].model(), Some("some-model"));
     assert_eq!(sessions[0].calls().len(), 3);
@@ -140,14 +223,41 @@ fn tau2_leaves_out_what_the_agent_does_not_see() {
 
 #[test]
 fn logged_requests_are_joined_to_the_sessions_they_belong_to() {
-    let sessions = check("request-log/calls.jsonl", "openai-chat", &[r#"@"#, r#"@"#]);
+    let sessions = check(
+        "request-log/calls.jsonl",
+        "openai-chat",
+        &[
+            r#"0 user[typed_user] "How many sheep?"
+1 model[] "I count. ", other c1 {"field": 1} = 100/0/0/0/10
+2 user[] ->c1 "seven sheep in the east field"
+3 model[] other c2 {"field": 1} = 140/0/0/0/10
+4 user[] ->c2 "two more"
+5 model[] "Nine so far." = 120/0/0/0/5
+6 model[] "All nine are asleep." = 60/0/0/0/6
+compaction before 4: - 140: kept 0..2, edited 2, kept 3..4
+compaction before 6: - 120: (user[compact_summary] "So far: Seven sheep in the east field and two more were counted: nine.", "Go on.")
+skipped: request for a summary: 1
+"#,
+            r#"0 user[typed_user] "Name this talk."
+1 model[] "Sheep" = 20/0/0/0/2
+"#,
+        ],
+    );
     assert_eq!(sessions[0].calls().len(), 4);
     assert!(sessions[1].id().ends_with("-2"), "{}", sessions[1].id());
 }
 
 #[test]
 fn a_folder_of_logged_requests_is_in_the_order_of_their_times() {
-    let sessions = check("request-log/folder", "openai-chat", &[r#"@"#]);
+    let sessions = check(
+        "request-log/folder",
+        "openai-chat",
+        &[r#"0 user[typed_user] "How many sheep?"
+1 model[] "I count. ", other c1 {"field": 1} = 100/0/0/0/10
+2 user[] ->c1 "seven sheep in the east field"
+3 model[] other c2 {"field": 1} = 140/0/0/0/10
+"#],
+    );
     assert!(
         sessions[0].id().starts_with("folder-"),
         "{}",
@@ -157,7 +267,17 @@ fn a_folder_of_logged_requests_is_in_the_order_of_their_times() {
 
 #[test]
 fn what_a_proxy_logs_around_a_request_is_left_out() {
-    check("request-log/anthropic.jsonl", "anthropic", &[r#"@"#]);
+    check(
+        "request-log/anthropic.jsonl",
+        "anthropic",
+        &[r#"0 user[typed_user] "How many sheep?"
+1 model[] thinking "Count.", other c1 {} = 10/0/0/5/3
+2 user[] ->c1 "seven"
+3 model[] "Seven." = 10/0/0/5/3
+skipped: key `max_tokens`: 2
+warning: a request was sent again; its first answer stands: 1
+"#],
+    );
 }
 
 fn counted(sessions: &[Session]) -> (usize, usize, usize) {
@@ -191,10 +311,10 @@ fn shared_results_of_tau_bench_are_read_whole() {
         println!("{file}: {uses} calls, {results} results, {orphans} orphans");
         assert_eq!((uses, orphans), (calls, 0), "{file}");
         assert_eq!(results, uses, "{file}");
-        sessions.iter().for_each(|session| {
+        for session in &sessions {
             assert!(session.source().unknown.is_empty());
             round_trip(session);
-        });
+        }
     }
 }
 

@@ -291,10 +291,17 @@ fn shared_recordings_are_claimed_by_no_foreign_importer() {
             .map(|importer| importer.format())
             .collect();
         let product = name.split('/').next().expect("a part");
-        // A bare list of messages is what it is, whoever wrote it; and iFlow writes as Claude Code.
+        // A bare list of messages has the shape of the API too, and iFlow writes as Claude Code: the first
+        // one reads the file.
         let expected: &[&str] = match product {
-            "openai-chat" | "mini-swe-agent" => &["openai-chat"],
-            "claude-code" | "iflow" => &["claude-code"],
+            "openai-chat" => &["openai-chat"],
+            "mini-swe-agent" => &["mini-swe-agent", "openai-chat"],
+            "tau-bench" if !name.contains("few_shot") => &["tau-bench"],
+            "tau2-bench" => &["tau2"],
+            "claude-code" => &["claude-code"],
+            "iflow" => &["iflow", "claude-code"],
+            "inspect-ai" => &["inspect"],
+            "langchain" => &["langchain"],
             "codex" => &["codex"],
             "gemini-cli" => &["gemini-cli"],
             "pi" => &["pi"],

@@ -1,4 +1,4 @@
-//! One item of a rollout, as the model saw or wrote it.
+//! One item of the responses API, as the model saw or wrote it; Codex keeps them in its rollouts.
 
 use std::sync::Arc;
 
@@ -6,12 +6,13 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::session::import::assemble::{Assembler, count};
+use crate::session::import::content::{self, kept};
 use crate::session::import::tool_names::class_of;
-use crate::session::{ContentBlock, Image, JsonText, Opaque, Thinking, ToolResult, ToolUse};
+use crate::session::{ContentBlock, JsonText, Thinking, ToolResult, ToolUse};
 
 /// What an item adds to the conversation, and who said it.
 #[derive(Debug, PartialEq)]
-pub(super) enum Item {
+pub(in crate::session::import) enum Item {
     /// Nothing.
     Nothing,
     /// The model.
@@ -28,13 +29,16 @@ const KNOWN_OPAQUE: &[&str] = &[
     "image_generation_call",
     "code_interpreter_call",
     "file_search_call",
+    "mcp_approval_request",
+    "mcp_call",
+    "mcp_list_tools",
     "compaction",
     "compaction_summary",
     "context_compaction",
 ];
 
 /// Whether an item of this type holds what only the provider can read.
-pub(super) fn is_encrypted(kind: &str) -> bool {
+pub(in crate::session::import) fn is_encrypted(kind: &str) -> bool {
     matches!(
         kind,
         "compaction" | "compaction_summary" | "context_compaction"
@@ -60,17 +64,24 @@ struct Raw<'a> {
     #[serde(borrow)]
     action: Option<&'a RawValue>,
     #[serde(borrow)]
+    operation: Option<&'a RawValue>,
+    #[serde(borrow)]
     output: Option<&'a RawValue>,
     #[serde(borrow)]
     tools: Option<&'a RawValue>,
 }
 
 /// Reads one item.
-pub(super) fn item(raw: &RawValue, assembler: &mut Assembler) -> Item {
+pub(in crate::session::import) fn item(raw: &RawValue, assembler: &mut Assembler) -> Item {
     let Ok(item) = serde_json::from_str::<Raw<'_>>(raw.get()) else {
         return Item::Product(vec![unknown("malformed item", raw, assembler)]);
     };
-    let kind = item.r#type.clone().unwrap_or_else(|| "untyped".into());
+    // A message may leave out what it is.
+    let kind = match (&item.r#type, &item.role) {
+        (Some(kind), _) => kind.clone(),
+        (None, Some(_)) => "message".into(),
+        (None, None) => "untyped".into(),
+    };
     match &*kind {
         "message" => {
             let blocks = parts(item.content, assembler);
@@ -85,14 +96,21 @@ pub(super) fn item(raw: &RawValue, assembler: &mut Assembler) -> Item {
             }
         }
         "reasoning" => reasoning(&item, raw, assembler),
-        "function_call" | "custom_tool_call" | "local_shell_call" | "tool_search_call" => {
+        "function_call" | "custom_tool_call" | "local_shell_call" | "tool_search_call"
+        | "computer_call" | "shell_call" | "apply_patch_call" => {
             match call(&kind, &item, assembler) {
                 Some(tool_use) => Item::Model(vec![ContentBlock::ToolUse(tool_use)]),
                 None => Item::Model(vec![unknown(&kind, raw, assembler)]),
             }
         }
-        "function_call_output" | "custom_tool_call_output" | "tool_search_output" => {
-            let Some(tool_use_id) = item.call_id.clone() else {
+        "function_call_output"
+        | "custom_tool_call_output"
+        | "local_shell_call_output"
+        | "tool_search_output"
+        | "computer_call_output"
+        | "shell_call_output"
+        | "apply_patch_call_output" => {
+            let Some(tool_use_id) = item.call_id.clone().or_else(|| item.id.clone()) else {
                 return Item::Other(vec![unknown(&kind, raw, assembler)]);
             };
             let (content, is_error) = match (item.output, item.tools) {
@@ -106,20 +124,13 @@ pub(super) fn item(raw: &RawValue, assembler: &mut Assembler) -> Item {
                 is_error,
             })])
         }
-        "ghost_snapshot" | "other" => {
+        "ghost_snapshot" | "item_reference" | "other" => {
             assembler.skip(&kind);
             Item::Nothing
         }
         known if KNOWN_OPAQUE.contains(&known) => Item::Model(vec![kept(&kind, raw)]),
         _ => Item::Product(vec![unknown(&kind, raw, assembler)]),
     }
-}
-
-fn kept(kind: &str, raw: &RawValue) -> ContentBlock {
-    ContentBlock::Opaque(Opaque {
-        kind: kind.into(),
-        json: JsonText::from(raw),
-    })
 }
 
 fn unknown(kind: &str, raw: &RawValue, assembler: &mut Assembler) -> ContentBlock {
@@ -153,14 +164,13 @@ fn call(kind: &str, item: &Raw<'_>, assembler: &mut Assembler) -> Option<ToolUse
     let id = item.call_id.clone().or_else(|| item.id.clone())?;
     let name: Arc<str> = match (&item.name, kind) {
         (Some(name), _) => name.clone(),
-        (None, "local_shell_call") => "local_shell".into(),
-        (None, "tool_search_call") => "tool_search".into(),
-        (None, _) => return None,
+        (None, "function_call" | "custom_tool_call") => return None,
+        (None, kind) => kind.strip_suffix("_call").unwrap_or(kind).into(),
     };
-    let text = |raw: &RawValue| serde_json::from_str::<Arc<str>>(raw.get()).ok();
-    let input = match (item.arguments.or(item.action), item.input) {
+    let told = item.arguments.or(item.action).or(item.operation);
+    let input = match (told, item.input) {
         // Arguments are JSON in a string; a custom tool takes any text.
-        (Some(raw), _) => match text(raw) {
+        (Some(raw), _) => match content::text(raw) {
             Some(arguments) => JsonText::parse(&arguments).unwrap_or_else(|_| {
                 assembler.warn("tool arguments are no JSON; they are kept as a string");
                 JsonText::string(&arguments)
@@ -203,28 +213,19 @@ fn told(raw: Option<&RawValue>, assembler: &mut Assembler) -> (Vec<ContentBlock>
 fn result_parts(raw: &RawValue, assembler: &mut Assembler) -> Vec<ContentBlock> {
     match raw.get().bytes().next() {
         // An empty result is a result.
-        Some(b'"') => match serde_json::from_str::<Arc<str>>(raw.get()) {
-            Ok(text) => vec![ContentBlock::Text(text)],
-            Err(_) => vec![unknown("output", raw, assembler)],
+        Some(b'"') => match content::text(raw) {
+            Some(text) => vec![ContentBlock::Text(text)],
+            None => vec![unknown("output", raw, assembler)],
         },
         Some(b'[') => parts(Some(raw), assembler),
+        Some(b'{') if raw.get().contains("\"image_url\"") => vec![part(raw, assembler)],
         _ => vec![ContentBlock::Text(raw.get().into())],
     }
 }
 
 /// The parts of a message: a text, or a list.
 fn parts(raw: Option<&RawValue>, assembler: &mut Assembler) -> Vec<ContentBlock> {
-    let Some(raw) = raw.filter(|raw| raw.get() != "null") else {
-        return Vec::new();
-    };
-    if let Ok(text) = serde_json::from_str::<Arc<str>>(raw.get()) {
-        let text = Some(text).filter(|text| !text.is_empty());
-        return text.map(ContentBlock::Text).into_iter().collect();
-    }
-    match serde_json::from_str::<Vec<&RawValue>>(raw.get()) {
-        Ok(parts) => parts.into_iter().map(|raw| part(raw, assembler)).collect(),
-        Err(_) => vec![unknown("content", raw, assembler)],
-    }
+    content::blocks(raw, assembler, part)
 }
 
 fn part(raw: &RawValue, assembler: &mut Assembler) -> ContentBlock {
@@ -236,20 +237,16 @@ fn part(raw: &RawValue, assembler: &mut Assembler) -> ContentBlock {
         image_url: Option<&'a RawValue>,
     }
     let Ok(part) = serde_json::from_str::<Part<'_>>(raw.get()) else {
-        return unknown("malformed part", raw, assembler);
+        return content::unknown("malformed", raw, assembler);
     };
     let kind = part.r#type.as_deref().unwrap_or("untyped");
     let read = match kind {
         "input_text" | "output_text" | "text" | "summary_text" | "reasoning_text" => {
             part.text.map(ContentBlock::Text)
         }
-        "input_image" => part.image_url.map(|source| {
-            ContentBlock::Image(Image {
-                source: JsonText::from(source),
-            })
-        }),
+        "input_image" | "computer_screenshot" => part.image_url.map(content::image),
         "input_file" | "input_audio" | "refusal" => Some(kept(kind, raw)),
         _ => None,
     };
-    read.unwrap_or_else(|| unknown(kind, raw, assembler))
+    read.unwrap_or_else(|| content::unknown(kind, raw, assembler))
 }

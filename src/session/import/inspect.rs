@@ -1,0 +1,155 @@
+//! inspect writes an evaluation as one JSON object, or as an `.eval` archive with one file per
+//! sample. Each sample is a session.
+//!
+//! Rules of this format, beside those every importer shares:
+//! - The messages of a sample are its history; its model events say what each call was sent, what
+//!   it cost and when its answer came. They meet in the ids of messages.
+//! - Long texts stand apart as attachments, and are put back where they belong; newer logs keep
+//!   the messages of model events apart too.
+//! - A compaction event stands before the first call that it changed: what that call was sent is
+//!   what the compaction left.
+//! - Some providers count cached tokens in the input, some beside it: the total tells.
+
+use std::collections::BTreeMap;
+use std::io::BufRead;
+use std::path::Path;
+use std::sync::Arc;
+
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::assemble::{Assembler, add_counts, count};
+use super::conversations::{Object, name};
+use super::documents::Documents;
+use super::lines::Line;
+use super::{ImportError, Importer, sketch};
+use crate::session::{Session, Source};
+use sample::Sample;
+
+mod archive;
+mod attachments;
+mod messages;
+mod sample;
+
+/// Reads logs of inspect.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Inspect;
+
+const FORMAT: &str = "inspect";
+
+/// What begins a zip archive.
+const ZIP: &[u8] = b"PK\x03\x04";
+
+impl Importer for Inspect {
+    fn format(&self) -> &'static str {
+        FORMAT
+    }
+
+    fn detect(&self, head: &[u8]) -> bool {
+        if head.starts_with(ZIP) {
+            let holds = |name: &[u8]| head.windows(name.len()).any(|it| it == name);
+            let names: [&[u8]; 4] = [b"_journal/", b"header.json", b"samples/", b"summaries.json"];
+            return names.into_iter().any(holds);
+        }
+        match sketch::values(head).first() {
+            Some(Value::Object(log)) => {
+                let has = |key: &str| log.contains_key(key);
+                let is_sample = has("epoch") && has("messages") && has("target");
+                has("version") && has("status") && has("eval") || is_sample
+            }
+            _ => false,
+        }
+    }
+
+    fn import(&self, path: &Path, input: &mut dyn BufRead) -> Result<Vec<Session>, ImportError> {
+        let is_archive = input.fill_buf().is_ok_and(|bytes| bytes.starts_with(ZIP));
+        let mut log = Log::default();
+        let id = if is_archive {
+            archive::read(path, input, &mut log)?
+        } else {
+            let documents = Documents::read(path, input)?;
+            log.documents(&documents)?;
+            documents.id.clone()
+        };
+        log.finish(&id, path)
+    }
+}
+
+/// A log, growing sample by sample.
+#[derive(Default)]
+struct Log {
+    sessions: Vec<Session>,
+    /// What the log says as a whole.
+    source: Source,
+    model: Option<String>,
+}
+
+impl Log {
+    /// A log in JSON, or one file of an archive.
+    fn documents(&mut self, documents: &Documents<'_>) -> Result<(), ImportError> {
+        let source = Source {
+            warnings: documents.warnings.clone(),
+            ..Source::default()
+        };
+        add_counts(&mut self.source, source);
+        let (values, cut) = documents.values()?;
+        if cut {
+            count(
+                &mut self.source.warnings,
+                "the last line was cut and is left out",
+            );
+        }
+        for value in &values {
+            self.value(value)?;
+        }
+        Ok(())
+    }
+
+    fn value(&mut self, value: &Line<'_>) -> Result<(), ImportError> {
+        let raw: &RawValue = value.parse()?;
+        let object = Object::read(raw).ok_or_else(|| value.error("a log is a JSON object"))?;
+        if object.has("messages") && object.has("epoch") {
+            return self.sample(value, raw);
+        }
+        let mut log = object;
+        if let Some(mut eval) = log.take_object("eval") {
+            self.model = eval.take_text("model").map(|model| model.to_string());
+        }
+        if let Some(samples) = log.take("samples") {
+            let samples: Vec<&RawValue> = value.parse_part(samples.get())?;
+            for raw in samples {
+                self.sample(value, raw)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn sample(&mut self, line: &Line<'_>, raw: &RawValue) -> Result<(), ImportError> {
+        let sample: Object<'_> =
+            Object::read(raw).ok_or_else(|| line.error("a sample is a JSON object"))?;
+        let mut assembler = Assembler::new([]);
+        FORMAT.clone_into(&mut assembler.source.format);
+        assembler.header.model.clone_from(&self.model);
+        if !Sample::read(sample, assembler, &mut self.sessions, line)? {
+            count(&mut self.source.skipped, "sample without messages");
+        }
+        Ok(())
+    }
+
+    fn finish(mut self, id: &str, path: &Path) -> Result<Vec<Session>, ImportError> {
+        let Some(session) = self.sessions.first_mut() else {
+            return Err(ImportError::NoConversation {
+                path: path.to_owned(),
+            });
+        };
+        add_counts(&mut session.parts.source, self.source);
+        name(&mut self.sessions, id);
+        Ok(self.sessions)
+    }
+}
+
+/// Texts by name.
+type Texts<'a> = BTreeMap<Arc<str>, &'a RawValue>;
+
+/// How much text attachments may put into one sample.
+const MAX_SAMPLE: usize = 256 << 20;

@@ -1,0 +1,348 @@
+//! One sample: its messages, what its model events say of them, and its compactions.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::attachments::resolved;
+use super::messages::{Said, Speaker, said};
+use super::{MAX_SAMPLE, Texts};
+use crate::session::import::ImportError;
+use crate::session::import::assemble::{Assembler, AssistantRecord, UserRecord, count};
+use crate::session::import::conversations::{Object, system_text};
+use crate::session::import::lines::Line;
+use crate::session::{
+    CompactedTo, ContentBlock, JsonText, Message, Recorded, RecordedCompaction, Session, Tag,
+    ToolSchema,
+};
+use crate::units::{ApiCallId, Timestamp, Tokens, Usage};
+
+/// A sample while it is read.
+pub(super) struct Sample<'a> {
+    assembler: Assembler,
+    attachments: Texts<'a>,
+    /// Messages of model events, which newer logs keep once.
+    pool: Vec<&'a RawValue>,
+    /// What is known of a call, by the id of its answer.
+    calls: BTreeMap<Arc<str>, Call>,
+    /// The history's messages by their ids, and how many of them make one of the session's.
+    said: BTreeMap<Arc<str>, Vec<ContentBlock>>,
+    sizes: BTreeMap<usize, usize>,
+    system: Vec<ContentBlock>,
+    is_too_large: bool,
+}
+
+#[derive(Default)]
+struct Call {
+    usage: Option<Usage>,
+    time: Option<Timestamp>,
+    is_taken: bool,
+}
+
+impl<'a> Sample<'a> {
+    /// Reads a sample to a session; says whether it held one.
+    pub(super) fn read(
+        mut object: Object<'a>,
+        assembler: Assembler,
+        sessions: &mut Vec<Session>,
+        line: &Line<'_>,
+    ) -> Result<bool, ImportError> {
+        let attachments = object.take_object("attachments").unwrap_or_default();
+        let attachments = attachments.into_entries();
+        let data = object.take_object("events_data");
+        let mut sample = Self {
+            assembler,
+            attachments: attachments.map(|(name, raw)| (name.into(), raw)).collect(),
+            pool: data
+                .and_then(|mut data| data.take_list("messages"))
+                .unwrap_or_default(),
+            calls: BTreeMap::new(),
+            said: BTreeMap::new(),
+            sizes: BTreeMap::new(),
+            system: Vec::new(),
+            is_too_large: false,
+        };
+        // The oldest logs have the events in a transcript.
+        let transcript = object.take_object("transcript");
+        let events = object.take_list("events");
+        let events = events.or_else(|| transcript?.take_list("events"));
+        let events: Vec<Object<'_>> = events
+            .into_iter()
+            .flatten()
+            .filter_map(Object::read)
+            .collect();
+        for event in &events {
+            sample.learn(event.clone());
+        }
+        let messages = object.take("messages").map_or("[]", RawValue::get);
+        sample.history(messages);
+        for (event, due) in due(events) {
+            sample.compacted(event, due);
+        }
+        if sample.is_too_large {
+            return Err(line.error("attachments make a sample larger than any sample is"));
+        }
+        let lost = sample.calls.values().filter(|call| !call.is_taken).count();
+        for _ in 0..lost {
+            sample.assembler.skip("call of another agent or a grader");
+        }
+        let system = std::mem::take(&mut sample.system);
+        sample.assembler.header.system = system_text(&system, &mut sample.assembler);
+        let session = sample.assembler.finish("sample".to_owned(), line.path())?;
+        let is_read = session.is_some();
+        sessions.extend(session);
+        Ok(is_read)
+    }
+
+    /// What a model event says of its call.
+    fn learn(&mut self, mut event: Object<'a>) {
+        if event.text("event").as_deref() != Some("model") {
+            return;
+        }
+        let completed = event.take_time("completed", &mut self.assembler);
+        let time = completed.or_else(|| event.take_time("timestamp", &mut self.assembler));
+        let mut output = event.take_object("output").unwrap_or_default();
+        let usage = output.take("usage");
+        let usage = usage.map(|raw| usage_of(raw, &mut self.assembler));
+        if let Some(id) = answer(&mut output) {
+            let is_taken = false;
+            self.calls.entry(id).or_insert(Call {
+                usage,
+                time,
+                is_taken,
+            });
+        }
+        if self.assembler.header.tools.is_empty() {
+            for raw in event.take_list("tools").unwrap_or_default() {
+                let Some(text) = resolved(raw.get(), &self.attachments, &mut self.assembler) else {
+                    self.is_too_large = true;
+                    return;
+                };
+                let name = Object::read(raw).and_then(|mut tool| tool.take_text("name"));
+                let definition = JsonText::parse(&text);
+                self.assembler.header.tools.push(ToolSchema {
+                    name: name.unwrap_or_else(|| "unnamed".into()),
+                    definition: definition.unwrap_or_else(|_| JsonText::from(raw)),
+                });
+            }
+        }
+    }
+
+    /// The messages of the sample.
+    fn history(&mut self, messages: &str) {
+        let Some(text) = resolved(messages, &self.attachments, &mut self.assembler) else {
+            self.is_too_large = true;
+            return;
+        };
+        let Ok(messages) = serde_json::from_str::<Vec<&RawValue>>(&text) else {
+            count(&mut self.assembler.source.unknown, "messages of a sample");
+            return;
+        };
+        for raw in messages {
+            let one = said(raw, &mut self.assembler);
+            self.say(one);
+        }
+        self.assembler.flush();
+        for id in self.said.keys() {
+            if let Some(at) = self.assembler.message_of(id) {
+                *self.sizes.entry(at).or_default() += 1;
+            }
+        }
+    }
+
+    fn say(&mut self, one: Said) {
+        if one.speaker == Speaker::System {
+            if self.assembler.is_empty() {
+                return self.system.extend(one.blocks);
+            }
+            let what = "a system message within the conversation is kept as the user's";
+            self.assembler.warn(what);
+        }
+        if let Some(id) = &one.id {
+            self.said.insert(id.clone(), one.blocks.clone());
+        }
+        if one.speaker != Speaker::Model {
+            let record = UserRecord {
+                blocks: one.blocks,
+                timestamp: None,
+                tags: one.tags,
+            };
+            return self.assembler.user(one.id.as_ref(), record);
+        }
+        let mut known = None;
+        if let Some(call) = one.id.as_ref().and_then(|id| self.calls.get_mut(id)) {
+            call.is_taken = true;
+            known = Some((call.usage, call.time));
+        }
+        let (usage, timestamp) = known.unwrap_or_default();
+        let record = AssistantRecord {
+            call: one.id.clone().map(ApiCallId),
+            model: one.model,
+            blocks: one.blocks,
+            usage,
+            timestamp,
+            tags: one.tags,
+        };
+        self.assembler.assistant(one.id.as_ref(), record);
+    }
+
+    /// A compaction, and the first call after it.
+    fn compacted(&mut self, mut event: Object<'a>, mut call: Object<'a>) {
+        let mut output = call.take_object("output").unwrap_or_default();
+        let at = answer(&mut output).and_then(|id| self.assembler.message_of(&id));
+        let Some(at) = at else {
+            return self.assembler.skip("compaction of another agent");
+        };
+        let Some(sent) = self.sent(&mut call) else {
+            self.is_too_large = true;
+            return;
+        };
+        let Ok(sent) = serde_json::from_str::<Vec<&RawValue>>(&sent) else {
+            count(&mut self.assembler.source.unknown, "input of a call");
+            return;
+        };
+        let sent: Vec<Said> = sent
+            .into_iter()
+            .map(|raw| said(raw, &mut self.assembler))
+            .filter(|one| one.speaker != Speaker::System)
+            .collect();
+        let before = event.take("tokens_before");
+        let before = before.and_then(|raw| serde_json::from_str(raw.get()).ok());
+        let after = CompactedTo::Replaced(self.pieces(&sent, at));
+        if self
+            .assembler
+            .compactions()
+            .last()
+            .is_some_and(|last| last.at > at)
+        {
+            self.assembler
+                .warn("a compaction is out of order and is left out");
+            return;
+        }
+        self.assembler.compaction(RecordedCompaction {
+            at,
+            trigger: event.take_text("type"),
+            pre_tokens: before.map(Tokens),
+            after,
+        });
+    }
+
+    /// What a call was sent, as JSON with its attachments; none if it is too large.
+    fn sent(&mut self, call: &mut Object<'a>) -> Option<String> {
+        let references = call
+            .take("input_refs")
+            .map(|raw| serde_json::from_str::<Vec<(usize, usize)>>(raw.get()).unwrap_or_default());
+        let input = call.take("input").map_or("[]", RawValue::get);
+        let text = match references.filter(|references| !references.is_empty()) {
+            Some(references) => {
+                let mut texts: Vec<&str> = Vec::new();
+                let mut length = 0;
+                for (first, end) in references {
+                    for raw in self.pool.get(first..end).unwrap_or_default() {
+                        length += raw.get().len();
+                        if length > MAX_SAMPLE {
+                            return None;
+                        }
+                        texts.push(raw.get());
+                    }
+                }
+                format!("[{}]", texts.join(","))
+            }
+            None => input.to_owned(),
+        };
+        let text = resolved(&text, &self.attachments, &mut self.assembler)?;
+        Some(text.into_owned())
+    }
+
+    /// What was sent, as what stayed of the history before `at` and what was written.
+    fn pieces(&self, sent: &[Said], at: usize) -> Vec<Recorded> {
+        let place = |one: &Said| {
+            let id = one.id.as_ref()?;
+            let same = self.said.get(id) == Some(&one.blocks);
+            let message = self.assembler.message_of(id)?;
+            (same && message < at).then_some(message)
+        };
+        let mut pieces: Vec<Recorded> = Vec::new();
+        let mut rest = sent;
+        while let Some(first) = rest.first() {
+            let message = place(first);
+            let role = first.speaker.role();
+            let same = |one: &&Said| place(one) == message && one.speaker.role() == role;
+            let length = rest.iter().take_while(same).count();
+            let (run, others) = rest.split_at(length);
+            rest = others;
+            match message {
+                Some(message) if self.sizes.get(&message) == Some(&run.len()) => {
+                    match pieces.last_mut() {
+                        Some(Recorded::Kept(range)) if range.end == message => range.end += 1,
+                        _ => pieces.push(Recorded::Kept(message..message + 1)),
+                    }
+                }
+                _ => pieces.extend(written(run)),
+            }
+        }
+        pieces
+    }
+}
+
+/// One message of several that stand together; tool results first.
+fn written(run: &[Said]) -> Option<Recorded> {
+    let blocks = run.iter().flat_map(|one| one.blocks.clone());
+    let is_result = |block: &ContentBlock| matches!(block, ContentBlock::ToolResult(_));
+    let (mut results, said): (Vec<ContentBlock>, Vec<ContentBlock>) = blocks.partition(is_result);
+    results.extend(said);
+    if results.is_empty() {
+        return None;
+    }
+    let tags: Vec<Tag> = run.iter().flat_map(|one| one.tags.clone()).collect();
+    let message = Message::new(run.first()?.speaker.role(), results).with_tags(tags);
+    Some(Recorded::Written(Arc::new(message)))
+}
+
+/// Each compaction, with the first call after it.
+fn due(events: Vec<Object<'_>>) -> Vec<(Object<'_>, Object<'_>)> {
+    let mut due = Vec::new();
+    let mut open = None;
+    for event in events {
+        match event.text("event").as_deref() {
+            Some("compaction") => open = Some(event),
+            Some("model") => due.extend(open.take().map(|compaction| (compaction, event))),
+            _ => {}
+        }
+    }
+    due
+}
+
+/// The id of the message that the model answered.
+fn answer(output: &mut Object<'_>) -> Option<Arc<str>> {
+    let choices = output.take_list("choices")?;
+    let choice = choices.first().copied().and_then(Object::read);
+    choice?.take_object("message")?.take_text("id")
+}
+
+/// The counters of a call.
+fn usage_of(raw: &RawValue, assembler: &mut Assembler) -> Usage {
+    let value: Value = serde_json::from_str(raw.get()).unwrap_or_default();
+    let mut counter = |key: &str| match value.get(key) {
+        None | Some(Value::Null) => 0,
+        Some(found) => found.as_u64().unwrap_or_else(|| {
+            assembler.warn("a usage counter is no count and was taken as zero");
+            0
+        }),
+    };
+    let (input, output) = (counter("input_tokens"), counter("output_tokens"));
+    let read = counter("input_tokens_cache_read");
+    let written = counter("input_tokens_cache_write");
+    let total = counter("total_tokens");
+    let cached = read.saturating_add(written);
+    let is_inclusive = total == input.saturating_add(output) && cached <= input;
+    Usage {
+        input_uncached: Tokens(if is_inclusive { input - cached } else { input }),
+        cache_write_5m: Tokens(written),
+        cache_read: Tokens(read),
+        output: Tokens(output),
+        ..Usage::default()
+    }
+}

@@ -1,0 +1,264 @@
+//! What agent libraries write: LangChain, iFlow, inspect.
+
+use std::io::{Cursor, Write as _};
+
+use proctor::session::Session;
+use proctor::session::import::{self, ImportError};
+use serde_json::Value;
+use zip::write::SimpleFileOptions;
+
+use super::{fixture, outline, read, round_trip};
+use crate::shared;
+
+#[track_caller]
+fn check(name: &str, format: &str, expected: &[&str]) -> Vec<Session> {
+    let sessions = import::load(&fixture(name)).expect("a good file");
+    let got: Vec<String> = sessions.iter().map(outline).collect();
+    assert_eq!(got, expected);
+    for session in &sessions {
+        assert_eq!(session.source().format, format);
+        round_trip(session);
+    }
+    sessions
+}
+
+#[test]
+fn dumps_of_langchain_count_each_call_once() {
+    let sessions = check(
+        "langchain/dumped.json",
+        "langchain",
+        &[r#"0 user[typed_user] "How heavy is this?"
+1 model[] thinking "Two scales.", "I weigh it.", other w1 {"scale": 1}, other w2 {"scale": 2} = 250/100/50/600/30
+2 user[] ->w1 "3 kg", ->!w2 "no such scale"
+3 model[] "Three." = 100/0/0/1000/3
+4 user[typed_user] "And this?", image {"url": "https://example.org/stone.png"}
+compaction before 4: - 0: (user[compact_summary] "So far: the stone weighs three.")
+skipped: call repeated in the content: 1
+"#],
+    );
+    assert_eq!(sessions[0].system(), Some(&"You weigh stones.".into()));
+    assert_eq!(sessions[0].model(), Some("some-model"));
+}
+
+#[test]
+fn dicts_of_langchain_are_read_in_every_layout() {
+    check(
+        "langchain/messages_to_dict.json",
+        "langchain",
+        &[r#"0 user[typed_user] "How heavy is this?"
+1 model[] other w1 {}
+2 user[] ->w1 "3 kg"
+3 model[] "Three."
+"#],
+    );
+    let text = std::fs::read(fixture("langchain/messages_to_dict.json")).expect("readable");
+    let state: Value = serde_json::from_slice(&text).expect("JSON");
+    let messages = state["messages"].as_array().expect("a list");
+    let flat = messages.iter().map(|message| {
+        let mut data = message["data"].clone();
+        data["type"] = message["type"].clone();
+        data
+    });
+    let flat: Vec<Value> = flat.collect();
+    let lines: Vec<String> = messages.iter().map(Value::to_string).collect();
+    for text in [
+        state["messages"].to_string(),
+        serde_json::json!({"values": state}).to_string(),
+        serde_json::json!([messages]).to_string(),
+        Value::from(flat).to_string(),
+        lines.join("\n"),
+    ] {
+        let first = import::IMPORTERS
+            .iter()
+            .find(|it| it.detect(text.as_bytes()));
+        assert_eq!(first.map(|it| it.format()), Some("langchain"), "{text}");
+        let sessions = read("langchain", text.as_bytes()).expect("a good file");
+        assert_eq!(sessions[0].messages().len(), 4, "{text}");
+    }
+}
+
+#[test]
+fn the_pieces_of_an_answer_of_iflow_are_one_call() {
+    check(
+        "iflow/session.jsonl",
+        "iflow",
+        &[r#"0 user[typed_user] "Which pot boils?"
+1 model[] "I look.", read p1 {"absolute_path": "/a"}, read p2 {"absolute_path": "/b"}
+2 user[] ->p1 "boils", ->!p2 "no such pot"
+3 model[] "The first." = 90/0/0/0/4
+skipped: tool use written again: 2
+"#],
+    );
+}
+
+#[test]
+fn a_log_of_inspect_is_read_with_its_compaction() {
+    let sessions = check(
+        "inspect/log.json",
+        "inspect",
+        &[
+            r#"0 user[typed_user] "Which lamp is out?"
+1 model[] thinking "Read both.", "I look.", other l1 {"tower": 1}, other l2 {"tower": 2} = 200/0/0/300/40
+2 user[] ->l1 "The lighthouse stands on the northern cliff. \"Lamp\"\n", ->!l2 "no such tower"
+3 model[] "Tower one?" = 100/60/0/500/10
+4 user[meta] "Please go on."
+5 model[] "Tower one is out." = 90/0/0/0/8
+compaction before 5: summary 670: kept 0..1, (user[compact_summary] "So far: tower one was read, see The lighthouse stands on the northern cliff. \"Lamp\"\n"), kept 4..5
+skipped: call of another agent or a grader: 1
+"#,
+            r#"0 user[typed_user] "Anybody?"
+1 model[] "I."
+"#,
+        ],
+    );
+    let session = &sessions[0];
+    assert_eq!(session.system(), Some(&"You keep lights.".into()));
+    assert_eq!(session.model(), Some("maker/some-model"));
+    let tool = session.tools()[0].definition.value();
+    assert_eq!(tool["description"], "Reads a log.");
+    assert!(session.message(1).timestamp.is_some());
+}
+
+/// The fixture's log as an archive, packed with `method`.
+fn archive(method: zip::CompressionMethod) -> Vec<u8> {
+    let text = std::fs::read(fixture("inspect/log.json")).expect("readable");
+    let log: Value = serde_json::from_slice(&text).expect("JSON");
+    let mut zip = zip::ZipWriter::new(Cursor::new(Vec::new()));
+    let options = SimpleFileOptions::default().compression_method(method);
+    let mut header = log.clone();
+    header["samples"] = Value::Null;
+    let mut files = vec![("_journal/start.json".to_owned(), log["eval"].clone())];
+    for sample in log["samples"].as_array().expect("a list") {
+        let id = sample["id"].to_string().replace('"', "");
+        files.push((format!("samples/{id}_epoch_1.json"), sample.clone()));
+    }
+    files.push(("header.json".to_owned(), header));
+    for (name, value) in files {
+        zip.start_file(name, options).expect("a new file");
+        zip.write_all(value.to_string().as_bytes()).expect("room");
+    }
+    zip.finish().expect("whole").into_inner()
+}
+
+#[test]
+fn an_archive_of_inspect_says_what_its_log_says() {
+    let expected = import::load(&fixture("inspect/log.json")).expect("a good file");
+    for method in [
+        zip::CompressionMethod::Stored,
+        zip::CompressionMethod::Deflated,
+    ] {
+        let bytes = archive(method);
+        let claimed = import::IMPORTERS.iter().filter(|it| it.detect(&bytes));
+        let claimed: Vec<&str> = claimed.map(|it| it.format()).collect();
+        assert_eq!(claimed, ["inspect"]);
+        let sessions = read("inspect", &bytes).expect("a good archive");
+        let outlines =
+            |sessions: &[Session]| -> Vec<String> { sessions.iter().map(outline).collect() };
+        assert_eq!(outlines(&sessions), outlines(&expected));
+        assert_eq!(sessions[0].model(), expected[0].model());
+    }
+}
+
+#[test]
+fn a_sample_that_is_packed_by_zstd_is_read() {
+    let sample = br#"{"id":1,"epoch":1,"messages":[{"role":"user","content":"Hello."}]}"#;
+    // A frame of one raw block: its size in four bytes, then the block's header and content.
+    let size = u32::try_from(sample.len()).expect("small");
+    let mut packed = vec![0x28, 0xb5, 0x2f, 0xfd, 0xa0];
+    packed.extend(size.to_le_bytes());
+    packed.extend(&(size << 3 | 1).to_le_bytes()[..3]);
+    packed.extend(sample);
+    let mut zip = zip::ZipWriter::new(Cursor::new(Vec::new()));
+    let options = SimpleFileOptions::default().compression_method(zip::CompressionMethod::Stored);
+    zip.start_file("samples/1_epoch_1.json", options)
+        .expect("a new file");
+    zip.write_all(&packed).expect("room");
+    let mut bytes = zip.finish().expect("whole").into_inner();
+    let directory = bytes
+        .windows(4)
+        .rposition(|it| it == b"PK\x01\x02")
+        .expect("a directory");
+    for at in [8, directory + 10] {
+        bytes[at] = 93;
+    }
+    let sessions = read("inspect", &bytes).expect("a good archive");
+    assert_eq!(
+        outline(&sessions[0]),
+        "0 user[typed_user] \"Hello.\"\nwarning: the archive has no header: 1\n"
+    );
+}
+
+#[test]
+fn damaged_archives_and_bombs_are_refused() {
+    let whole = archive(zip::CompressionMethod::Deflated);
+    for cut in [30, 200, whole.len() / 2, whole.len() - 10] {
+        let error = read("inspect", &whole[..cut]).expect_err("cut");
+        assert!(
+            matches!(error, ImportError::Archive { .. }),
+            "{cut}: {error}"
+        );
+    }
+    for at in (0..whole.len()).step_by(97) {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 0xff;
+        for session in read("inspect", &bytes).unwrap_or_default() {
+            round_trip(&session);
+        }
+    }
+    let deep = "[".repeat(1_000_000);
+    let mut zip = zip::ZipWriter::new(Cursor::new(Vec::new()));
+    zip.start_file("samples/1_epoch_1.json", SimpleFileOptions::default())
+        .expect("a new file");
+    zip.write_all(deep.as_bytes()).expect("room");
+    let bytes = zip.finish().expect("whole").into_inner();
+    let error = read("inspect", &bytes).expect_err("no JSON").to_string();
+    assert!(error.contains("1_epoch_1.json"), "{error}");
+    // A reference that is used over and over makes no more of a log than may be.
+    let name = "0".repeat(32);
+    let references = format!("attachment://{name} ").repeat(300);
+    let sample = serde_json::json!({
+        "epoch": 1,
+        "messages": [{"role": "user", "content": references}],
+        "attachments": {name: "x".repeat(1 << 20)},
+    });
+    let error = read("inspect", sample.to_string().as_bytes()).expect_err("too large");
+    assert!(
+        error.to_string().contains("larger than any sample"),
+        "{error}"
+    );
+}
+
+#[test]
+fn shared_files_of_libraries_are_read_whole() {
+    let Some(folder) = shared::folder("sessions") else {
+        return;
+    };
+    for (format, product, calls, results) in [
+        ("langchain", "langchain", 2, 2),
+        // Each of six tool uses is written twice.
+        ("iflow", "iflow", 6, 6),
+        ("inspect", "inspect-ai", 4, 4),
+    ] {
+        for path in shared::files(&folder.join(product)) {
+            let sessions = import::load(&path).expect("a good file");
+            let [session] = &sessions[..] else {
+                panic!("{}: {} sessions", path.display(), sessions.len());
+            };
+            println!("{}: {:?}", path.display(), session.source());
+            let messages = session.messages();
+            let uses: usize = messages.iter().map(|it| it.tool_uses().count()).sum();
+            let answers: usize = messages.iter().map(|it| it.tool_results().count()).sum();
+            assert_eq!(session.source().format, format);
+            assert_eq!((uses, answers), (calls, results), "{}", path.display());
+            assert!(session.source().unknown.is_empty());
+            let billed = messages.iter().filter(|it| it.usage.is_some()).count();
+            let expected = if format == "iflow" {
+                0
+            } else {
+                session.calls().len()
+            };
+            assert_eq!(billed, expected, "{}", path.display());
+            round_trip(session);
+        }
+    }
+}
