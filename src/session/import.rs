@@ -55,6 +55,8 @@ mod images;
 mod iflow;
 mod inspect;
 mod langchain;
+mod left;
+mod lenient;
 pub(super) mod lines;
 mod mini_swe_agent;
 mod openai_chat;

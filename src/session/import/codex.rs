@@ -7,12 +7,15 @@
 //!
 //! Rules of this format, beside those every importer shares:
 //! - Items name no API call. What the model says belongs to one call until a tool or the user has
-//!   spoken, or until the provider has billed it.
+//!   spoken, or until the provider has billed it. Older versions wrote each result behind its call
+//!   while the response still came in: calls that follow results are of the same response where
+//!   the results stand before its bill.
 //! - A token count is the bill of the call before it; it is written again when nothing was called,
 //!   and counts only where it changed. Its input includes what was read from the cache.
 //! - What Codex slips in (instructions, the environment, notes about an aborted turn) is the
 //!   user's by its role, and nobody typed it.
-//! - A compaction whose summary is encrypted is an event without content.
+//! - A compaction whose summary is encrypted is an event without content. Older versions wrote the
+//!   summary alone; the context was then what the user had said of late, and the summary.
 
 use std::io::BufRead;
 use std::path::Path;
@@ -23,6 +26,7 @@ use serde_json::value::RawValue;
 
 use super::assemble::{Assembler, AssistantRecord, UserRecord, add_counts, count};
 use super::conversations::Object;
+use super::lenient;
 use super::lines::{Line, Lines, Strictness, head_lines};
 use super::openai_responses::items::{self, Item, item};
 use super::{ImportError, Importer};
@@ -94,6 +98,7 @@ impl Importer for Codex {
         while let Some(line) = lines.next()? {
             rollout.read(&line)?;
         }
+        rollout.settle(Order::AsWritten);
         let warnings = std::mem::take(&mut lines.warnings);
         let source = Source {
             warnings,
@@ -139,11 +144,15 @@ struct Rollout {
     is_billed: bool,
     last_bill: Option<Box<str>>,
     last_prompt: Option<Tokens>,
+    /// What the model said and what tools answered since the last bill.
+    queue: Vec<(Item, Option<Timestamp>)>,
+    /// What the user typed.
+    typed: Vec<Vec<ContentBlock>>,
 }
 
 impl Rollout {
     fn read(&mut self, line: &Line<'_>) -> Result<(), ImportError> {
-        let record: Record<'_> = line.parse()?;
+        let record: Record<'_> = lenient::line(line, &mut self.assembler)?;
         let time = record.timestamp.as_deref().and_then(|text| {
             let time = text.parse::<jiff::Timestamp>().ok();
             if time.is_none() {
@@ -157,6 +166,7 @@ impl Rollout {
             (Some("compacted"), Some(payload)) => self.compacted(payload),
             (Some("session_meta"), Some(payload)) => self.meta(payload),
             (Some("turn_context"), Some(payload)) => {
+                self.settle(Order::AsWritten);
                 let mut context = Object::read(payload).unwrap_or_default();
                 self.model = context.take_text("model").or(self.model.take());
                 self.assembler.skip("turn_context");
@@ -170,12 +180,16 @@ impl Rollout {
             }
             // The first versions: items without a wrapper, and notes beside them.
             (Some(_), None) => self.item(line.parse()?, time),
-            (None, _) if record.note.is_some() => self.assembler.skip("state"),
-            (None, _) if record.id.is_some() => {
+            (None, Some(_)) => {
+                let unknown = &mut self.assembler.source.unknown;
+                count(unknown, "record without type");
+            }
+            (None, None) if record.note.is_some() => self.assembler.skip("state"),
+            (None, None) if record.id.is_some() => {
                 self.assembler.skip("session_meta");
                 self.assembler.header.system = record.instructions;
             }
-            (None, _) => return Err(line.error("a record without `type`")),
+            (None, None) => return Err(line.error("a record without `type`")),
         }
         Ok(())
     }
@@ -220,6 +234,7 @@ impl Rollout {
         self.last_bill = Some(info.get().into());
         let mut info = Object::read(info).unwrap_or_default();
         self.saw_window(info.take("model_context_window"));
+        self.settle(Order::ByResponse);
         let Some(usage) = info
             .take("last_token_usage")
             .and_then(|raw| usage(raw, &mut self.assembler))
@@ -256,7 +271,29 @@ impl Rollout {
     }
 
     fn item(&mut self, raw: &RawValue, time: Option<Timestamp>) {
-        match item(raw, &mut self.assembler) {
+        let item = item(raw, &mut self.assembler);
+        if matches!(&item, Item::Model(_)) || is_answer(&item) {
+            return self.queue.push((item, time));
+        }
+        self.settle(Order::AsWritten);
+        self.place(item, time);
+    }
+
+    /// Places what was said since the last bill.
+    fn settle(&mut self, order: Order) {
+        let mut queue = std::mem::take(&mut self.queue);
+        // In newer versions the bill stands before the results.
+        let ends_answered = queue.last().is_some_and(|(item, _)| is_answer(item));
+        if order == Order::ByResponse && ends_answered {
+            queue = by_response(queue);
+        }
+        for (item, time) in queue {
+            self.place(item, time);
+        }
+    }
+
+    fn place(&mut self, item: Item, time: Option<Timestamp>) {
+        match item {
             Item::Nothing => {}
             Item::Model(block) => {
                 if !self.is_open {
@@ -269,6 +306,9 @@ impl Rollout {
             Item::Other(blocks) => {
                 self.is_open = false;
                 let tags = tags_of(&blocks);
+                if tags == [Tag::TypedUser] {
+                    self.typed.push(blocks.clone());
+                }
                 self.heard(time, blocks, tags);
             }
             Item::Product(blocks) => {
@@ -291,6 +331,7 @@ impl Rollout {
 
     /// A compaction: the items that the context became, or an older version's summary alone.
     fn compacted(&mut self, payload: &RawValue) {
+        self.settle(Order::AsWritten);
         self.is_open = false;
         // The next bill is the compaction's own.
         self.is_billed = true;
@@ -304,7 +345,9 @@ impl Rollout {
             }
             (None, Some(summary)) => {
                 let message = Message::text(Role::User, summary).with_tags([Tag::CompactSummary]);
-                CompactedTo::Replaced(vec![Recorded::Written(Arc::new(message))])
+                let mut pieces = of_late(&self.typed);
+                pieces.push(Recorded::Written(Arc::new(message)));
+                CompactedTo::Replaced(pieces)
             }
             (None, None) => CompactedTo::Missing,
         };
@@ -316,6 +359,76 @@ impl Rollout {
             after,
         });
     }
+}
+
+/// How what was said since the last bill is placed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Order {
+    /// A call after a result is the next response's.
+    AsWritten,
+    /// A bill follows: a call after a result may be the same response's.
+    ByResponse,
+}
+
+/// Whether a tool answers.
+fn is_answer(item: &Item) -> bool {
+    let is_result = |block: &ContentBlock| matches!(block, ContentBlock::ToolResult(_));
+    matches!(item, Item::Other(blocks) if blocks.iter().any(is_result))
+}
+
+/// Puts the calls of each response before their results. Words and thoughts after a result begin
+/// another response.
+fn by_response(queue: Vec<(Item, Option<Timestamp>)>) -> Vec<(Item, Option<Timestamp>)> {
+    let mut placed = Vec::with_capacity(queue.len());
+    let mut answers = Vec::new();
+    for (item, time) in queue {
+        let is_use = |block: &ContentBlock| matches!(block, ContentBlock::ToolUse(_));
+        match &item {
+            Item::Model(blocks) if !blocks.iter().all(is_use) => placed.append(&mut answers),
+            _ if is_answer(&item) => {
+                answers.push((item, time));
+                continue;
+            }
+            _ => {}
+        }
+        placed.push((item, time));
+    }
+    placed.append(&mut answers);
+    placed
+}
+
+/// How many tokens of what the user typed a compaction keeps, at four bytes a token.
+const TYPED_TOKENS: usize = 20_000;
+
+/// What the user typed, the newest first up to the limit, in the order it was typed. The message
+/// that does not fit is cut in its middle.
+fn of_late(typed: &[Vec<ContentBlock>]) -> Vec<Recorded> {
+    let mut left = TYPED_TOKENS * 4;
+    let mut pieces = Vec::new();
+    for blocks in typed.iter().rev() {
+        if left == 0 {
+            break;
+        }
+        let texts = blocks.iter().filter_map(|block| match block {
+            ContentBlock::Text(text) => Some(&**text),
+            _ => None,
+        });
+        let text = texts.collect::<Vec<_>>().join("\n");
+        let kept = if text.len() <= left {
+            text.clone()
+        } else {
+            let head = text.floor_char_boundary(left / 2);
+            let tail = text.ceil_char_boundary(text.len() - left / 2);
+            format!("{}…{}", &text[..head], &text[tail..])
+        };
+        left = left.saturating_sub(text.len());
+        if !kept.is_empty() {
+            let message = Message::text(Role::User, kept).with_tags([Tag::TypedUser]);
+            pieces.push(Recorded::Written(Arc::new(message)));
+        }
+    }
+    pieces.reverse();
+    pieces
 }
 
 /// What the context became. One encrypted item in it is the summary, and nobody can read it.
@@ -388,7 +501,7 @@ struct Counters {
 
 /// The input includes what was read from and written to the cache, the output what was thought.
 fn usage(raw: &RawValue, assembler: &mut Assembler) -> Option<Usage> {
-    let Ok(counters) = serde_json::from_str::<Counters>(raw.get()) else {
+    let Some(counters) = lenient::object::<Counters>(raw.get(), assembler) else {
         assembler.warn("a bill cannot be read");
         return None;
     };

@@ -6,7 +6,8 @@
 //!   the tool calls. It keeps the place of the first.
 //! - Calls and results stand in the record of the model; the results are the user's next message.
 //! - The input of a call includes what was read from the cache; thoughts are billed beside output.
-//! - A chat that was compacted goes on with a snapshot of its state, which the product wrote.
+//! - A chat that was compacted goes on with a snapshot of its state, which the product wrote; where
+//!   all messages are set anew and hold one, they are what the compaction left.
 
 use std::collections::BTreeMap;
 use std::io::BufRead;
@@ -18,14 +19,17 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::assemble::{Assembler, AssistantRecord, UserRecord, add_counts, count};
+use super::content;
 use super::conversations::Object;
 use super::documents::Documents;
+use super::left::{Records, Shown};
+use super::lenient;
 use super::lines::strip_bom;
 use super::tool_names::class_of;
 use super::{ImportError, Importer};
 use crate::session::{
-    CompactedTo, ContentBlock, Image, JsonText, Message, Opaque, Recorded, RecordedCompaction,
-    Role, Session, Source, Tag, Thinking, ToolResult, ToolUse,
+    CompactedTo, ContentBlock, JsonText, Message, Recorded, RecordedCompaction, Role, Session,
+    Source, Tag, Thinking, ToolResult, ToolUse,
 };
 use crate::units::{ApiCallId, Timestamp, Tokens, Usage};
 
@@ -70,10 +74,14 @@ impl Importer for GeminiCli {
             chat.assembler.warn("the last line was cut and is left out");
         }
         for value in &values {
-            chat.collect(value.parse()?);
+            let record = lenient::line(value, &mut chat.assembler)?;
+            chat.collect(record);
         }
-        for record in std::mem::take(&mut chat.records) {
-            chat.read(record);
+        for step in std::mem::take(&mut chat.steps) {
+            match step {
+                Step::Said(record) => chat.read(record),
+                Step::Compacted(records) => chat.compacted(records),
+            }
         }
         let session = chat
             .assembler
@@ -112,9 +120,17 @@ struct Record<'a> {
 #[derive(Default)]
 struct Chat<'a> {
     assembler: Assembler,
-    records: Vec<Record<'a>>,
+    steps: Vec<Step<'a>>,
     places: BTreeMap<Arc<str>, usize>,
     results: usize,
+    records: Records,
+}
+
+/// What happened in a chat.
+enum Step<'a> {
+    Said(Record<'a>),
+    /// What a compaction left.
+    Compacted(Vec<Record<'a>>),
 }
 
 impl<'a> Chat<'a> {
@@ -126,16 +142,22 @@ impl<'a> Chat<'a> {
         }
         let set = record.set.and_then(Object::read);
         if let Some(list) = set.and_then(|mut set| set.take_list("messages")) {
-            // The list takes the place of all that was said.
-            self.records.clear();
-            self.places.clear();
             self.assembler.skip("list of messages set anew");
+            let holds_snapshot = |raw: &&RawValue| raw.get().contains(SNAPSHOT);
+            if !self.steps.is_empty() && list.iter().any(holds_snapshot) {
+                let records = list.into_iter().filter_map(|raw| self.record(raw));
+                let records = records.collect();
+                self.steps.push(Step::Compacted(records));
+                return;
+            }
+            // The list takes the place of all that was said.
+            self.steps.clear();
+            self.places.clear();
             record.messages = Some(list);
         }
         for raw in record.messages.take().into_iter().flatten() {
-            match serde_json::from_str(raw.get()) {
-                Ok(message) => self.collect(message),
-                Err(_) => self.unknown("malformed record"),
+            if let Some(message) = self.record(raw) {
+                self.collect(message);
             }
         }
         if record.r#type.is_none() {
@@ -144,21 +166,30 @@ impl<'a> Chat<'a> {
         }
         let place = record.id.as_ref().and_then(|id| self.places.get(id));
         if let Some(place) = place {
-            self.records[*place] = record;
+            self.steps[*place] = Step::Said(record);
             self.assembler.skip("earlier form of a record");
             return;
         }
         if let Some(id) = &record.id {
-            self.places.insert(id.clone(), self.records.len());
+            self.places.insert(id.clone(), self.steps.len());
         }
-        self.records.push(record);
+        self.steps.push(Step::Said(record));
+    }
+
+    /// A record in a list of them.
+    fn record(&mut self, raw: &'a RawValue) -> Option<Record<'a>> {
+        let record = lenient::object(raw.get(), &mut self.assembler);
+        if record.is_none() {
+            self.unknown("malformed record");
+        }
+        record
     }
 
     /// The person went back: the message of that id and all after it are gone.
     fn rewind(&mut self, id: &str) {
         match self.places.get(id).copied() {
             Some(at) => {
-                self.records.truncate(at);
+                self.steps.truncate(at);
                 self.places.retain(|_, place| *place < at);
                 self.assembler.skip("rewind");
             }
@@ -190,12 +221,6 @@ impl<'a> Chat<'a> {
 
     fn user(&mut self, record: &Record<'_>, timestamp: Option<Timestamp>) {
         let blocks = parts(record.content, &mut self.assembler);
-        let is_snapshot = |block: &ContentBlock| match block {
-            ContentBlock::Text(text) => {
-                text.trim_start().starts_with('<') && text.contains(SNAPSHOT)
-            }
-            _ => false,
-        };
         let has_snapshot = blocks.iter().any(is_snapshot);
         if has_snapshot && !self.assembler.is_empty() {
             let summary = Message::new(Role::User, blocks).with_tags([Tag::CompactSummary]);
@@ -218,24 +243,88 @@ impl<'a> Chat<'a> {
         } else {
             vec![Tag::TypedUser]
         };
+        self.hear(record.id.as_ref(), blocks, timestamp, tags);
+    }
+
+    fn hear(
+        &mut self,
+        name: Option<&Arc<str>>,
+        blocks: Vec<ContentBlock>,
+        timestamp: Option<Timestamp>,
+        tags: Vec<Tag>,
+    ) {
+        self.records.note(name, &blocks);
         let record = UserRecord {
             blocks,
             timestamp,
             tags,
         };
-        self.assembler.user(None, record);
+        self.assembler.user(name, record);
     }
 
-    /// What the model said, and what came of its calls.
-    fn model(&mut self, record: Record<'_>, timestamp: Option<Timestamp>) {
-        let mut said = Vec::new();
-        for raw in record.thoughts.into_iter().flatten() {
-            said.extend(thought(raw));
+    /// All messages were set anew: they are the context after a compaction.
+    fn compacted(&mut self, records: Vec<Record<'_>>) {
+        let at = self.assembler.flush();
+        let mut shown = Vec::new();
+        for record in records {
+            let name = record.id.clone();
+            match record.r#type.as_deref() {
+                Some("user") => {
+                    let blocks = parts(record.content, &mut self.assembler);
+                    let is_summary = blocks.iter().any(is_snapshot);
+                    shown.push(Shown {
+                        name,
+                        role: Role::User,
+                        blocks,
+                        tags: is_summary
+                            .then_some(Tag::CompactSummary)
+                            .into_iter()
+                            .collect(),
+                    });
+                }
+                Some("gemini" | "model") => {
+                    let (blocks, results) =
+                        self.said(record.thoughts, record.content, record.tool_calls);
+                    let answers = name.as_ref().map(results_of);
+                    let said = [
+                        (Role::Assistant, name, blocks),
+                        (Role::User, answers, results),
+                    ];
+                    shown.extend(said.into_iter().map(|(role, name, blocks)| Shown {
+                        name,
+                        role,
+                        blocks,
+                        tags: Vec::new(),
+                    }));
+                }
+                Some(_) | None => {}
+            }
         }
-        said.extend(parts(record.content, &mut self.assembler));
+        shown.retain(|one| !one.blocks.is_empty());
+        let after = CompactedTo::Replaced(self.records.pieces(&shown, at, &self.assembler));
+        self.assembler.compaction(RecordedCompaction {
+            at,
+            trigger: None,
+            pre_tokens: None,
+            after,
+        });
+    }
+
+    /// What a record of the model's says, and what came of its calls.
+    fn said(
+        &mut self,
+        thoughts: Option<Vec<&RawValue>>,
+        content: Option<&RawValue>,
+        calls: Option<Vec<&RawValue>>,
+    ) -> (Vec<ContentBlock>, Vec<ContentBlock>) {
+        let mut said = Vec::new();
+        for raw in thoughts.into_iter().flatten() {
+            said.extend(thought(raw, &mut self.assembler));
+        }
+        said.extend(parts(content, &mut self.assembler));
         let mut results = Vec::new();
-        for raw in record.tool_calls.into_iter().flatten() {
-            let Ok(call) = serde_json::from_str::<Call<'_>>(raw.get()) else {
+        for raw in calls.into_iter().flatten() {
+            let Some(call) = lenient::object::<Call<'_>>(raw.get(), &mut self.assembler) else {
                 said.push(opaque("malformed tool call", raw, &mut self.assembler));
                 continue;
             };
@@ -259,13 +348,21 @@ impl<'a> Chat<'a> {
                 }));
             }
         }
+        (said, results)
+    }
+
+    /// What the model said, and what came of its calls.
+    fn model(&mut self, record: Record<'_>, timestamp: Option<Timestamp>) {
+        let (said, results) = self.said(record.thoughts, record.content, record.tool_calls);
         let usage = record
             .tokens
             .and_then(|raw| usage(raw, &mut self.assembler));
+        let answers = record.id.as_ref().map(results_of);
+        self.records.note(record.id.as_ref(), &said);
         self.assembler.assistant(
-            None,
+            record.id.as_ref(),
             AssistantRecord {
-                call: record.id.map(ApiCallId),
+                call: record.id.clone().map(ApiCallId),
                 model: record.model,
                 blocks: said,
                 usage,
@@ -274,14 +371,22 @@ impl<'a> Chat<'a> {
             },
         );
         if !results.is_empty() {
-            let record = UserRecord {
-                blocks: results,
-                timestamp: None,
-                tags: Vec::new(),
-            };
-            self.assembler.user(None, record);
+            self.hear(answers.as_ref(), results, None, Vec::new());
         }
     }
+}
+
+/// Whether a text is what a compaction leaves.
+fn is_snapshot(block: &ContentBlock) -> bool {
+    match block {
+        ContentBlock::Text(text) => text.trim_start().starts_with('<') && text.contains(SNAPSHOT),
+        _ => false,
+    }
+}
+
+/// The name of the results that a record of the model's holds.
+fn results_of(id: &Arc<str>) -> Arc<str> {
+    format!("{id} results").into()
 }
 
 #[derive(Deserialize)]
@@ -331,19 +436,16 @@ pub(super) fn response(raw: &RawValue) -> ContentBlock {
 
 fn opaque(kind: &str, raw: &RawValue, assembler: &mut Assembler) -> ContentBlock {
     count(&mut assembler.source.unknown, kind);
-    ContentBlock::Opaque(Opaque {
-        kind: kind.into(),
-        json: JsonText::from(raw),
-    })
+    content::kept(kind, raw)
 }
 
-fn thought(raw: &RawValue) -> Option<ContentBlock> {
+fn thought(raw: &RawValue, assembler: &mut Assembler) -> Option<ContentBlock> {
     #[derive(Deserialize)]
     struct Thought {
         subject: Option<Arc<str>>,
         description: Option<Arc<str>>,
     }
-    let thought: Thought = serde_json::from_str(raw.get()).ok()?;
+    let thought: Thought = lenient::object(raw.get(), assembler)?;
     let parts: Vec<&str> = [&thought.subject, &thought.description]
         .into_iter()
         .filter_map(|part| part.as_deref())
@@ -358,15 +460,10 @@ fn thought(raw: &RawValue) -> Option<ContentBlock> {
 
 /// A text, a part, or a list of parts.
 fn parts(content: Option<&RawValue>, assembler: &mut Assembler) -> Vec<ContentBlock> {
-    let Some(raw) = content.filter(|raw| raw.get() != "null") else {
-        return Vec::new();
-    };
-    if let Ok(text) = serde_json::from_str::<Arc<str>>(raw.get()) {
-        let text = Some(text).filter(|text| !text.is_empty());
-        return text.map(ContentBlock::Text).into_iter().collect();
+    match content {
+        Some(raw) if raw.get().starts_with('{') => vec![part(raw, assembler)],
+        content => content::blocks(content, assembler, part),
     }
-    let items = serde_json::from_str::<Vec<&RawValue>>(raw.get()).unwrap_or_else(|_| vec![raw]);
-    items.into_iter().map(|raw| part(raw, assembler)).collect()
 }
 
 fn part(raw: &RawValue, assembler: &mut Assembler) -> ContentBlock {
@@ -379,25 +476,20 @@ fn part(raw: &RawValue, assembler: &mut Assembler) -> ContentBlock {
         #[serde(borrow)]
         file_data: Option<&'a RawValue>,
     }
-    if let Ok(text) = serde_json::from_str::<Arc<str>>(raw.get()) {
+    if let Some(text) = content::text(raw) {
         return ContentBlock::Text(text);
     }
-    match serde_json::from_str::<Part<'_>>(raw.get()) {
-        Ok(Part {
+    match lenient::object::<Part<'_>>(raw.get(), assembler) {
+        Some(Part {
             text: Some(text), ..
         }) => ContentBlock::Text(text),
-        Ok(Part {
+        Some(Part {
             inline_data: Some(data),
             ..
-        }) => ContentBlock::Image(Image {
-            source: JsonText::from(data),
-        }),
-        Ok(Part {
+        }) => content::image(data),
+        Some(Part {
             file_data: Some(_), ..
-        }) => ContentBlock::Opaque(Opaque {
-            kind: "document".into(),
-            json: JsonText::from(raw),
-        }),
+        }) => content::kept("document", raw),
         _ => opaque("part", raw, assembler),
     }
 }
@@ -415,7 +507,7 @@ struct Counters {
 /// The input includes what was read from the cache; what tools added to the prompt and what was
 /// thought are counted apart.
 fn usage(raw: &RawValue, assembler: &mut Assembler) -> Option<Usage> {
-    let Ok(counters) = serde_json::from_str::<Counters>(raw.get()) else {
+    let Some(counters) = lenient::object::<Counters>(raw.get(), assembler) else {
         assembler.warn("a usage cannot be read");
         return None;
     };

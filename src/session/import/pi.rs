@@ -18,12 +18,14 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::assemble::{Assembler, AssistantRecord, UserRecord, add_counts, count};
-use super::lines::{Line, Lines, Strictness, head_lines};
+use super::content;
+use super::lenient;
+use super::lines::{Lines, Strictness, head_lines};
 use super::tool_names::class_of;
 use super::{ImportError, Importer};
 use crate::session::{
-    CompactedTo, ContentBlock, Image, JsonText, Message, Opaque, Recorded, RecordedCompaction,
-    Role, Session, Source, Tag, Thinking, ToolResult, ToolUse,
+    CompactedTo, ContentBlock, JsonText, Message, Recorded, RecordedCompaction, Role, Session,
+    Source, Tag, Thinking, ToolResult, ToolUse,
 };
 use crate::units::{Timestamp, Tokens, Usage};
 
@@ -64,11 +66,11 @@ impl Importer for Pi {
 
     fn import(&self, path: &Path, input: &mut dyn BufRead) -> Result<Vec<Session>, ImportError> {
         let mut lines = Lines::new(path, input, Strictness::Recording);
-        let mut entries = Vec::new();
-        while let Some(line) = lines.next()? {
-            entries.push(Entry::read(&line)?);
-        }
         let mut reading = Reading::default();
+        let mut entries: Vec<Entry> = Vec::new();
+        while let Some(line) = lines.next()? {
+            entries.push(lenient::line(&line, &mut reading.assembler)?);
+        }
         FORMAT.clone_into(&mut reading.assembler.source.format);
         let source = Source {
             warnings: std::mem::take(&mut lines.warnings),
@@ -94,7 +96,7 @@ impl Importer for Pi {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Entry {
-    r#type: Arc<str>,
+    r#type: Option<Arc<str>>,
     id: Option<Arc<str>>,
     parent_id: Option<Arc<str>>,
     timestamp: Option<Arc<str>>,
@@ -105,12 +107,6 @@ struct Entry {
     first_kept_entry_index: Option<usize>,
     first_kept_entry_id: Option<Arc<str>>,
     tokens_before: Option<u64>,
-}
-
-impl Entry {
-    fn read(line: &Line<'_>) -> Result<Self, ImportError> {
-        line.parse()
-    }
 }
 
 /// The entries of the branch that the file ends in; none where entries have no parents.
@@ -127,7 +123,7 @@ fn branch(entries: &[Entry]) -> Option<BTreeSet<usize>> {
     // The person may have gone back to the beginning: then the last entry has no parent either.
     let last = entries
         .iter()
-        .rposition(|entry| entry.id.is_some() && &*entry.r#type != "session")?;
+        .rposition(|entry| entry.id.is_some() && entry.r#type.as_deref() != Some("session"))?;
     let mut kept = BTreeSet::from([0]);
     let mut next = Some(last);
     while let Some(at) = next {
@@ -181,7 +177,7 @@ impl Reading {
         }
         let name: Arc<str> = format!("entry {at}").into();
         match (
-            &*entry.r#type,
+            entry.r#type.as_deref().unwrap_or("without type"),
             entry.message.as_deref(),
             entry.content.as_deref(),
         ) {
@@ -207,7 +203,7 @@ impl Reading {
     }
 
     fn message(&mut self, at: usize, name: &Arc<str>, raw: &RawValue, time: Option<Timestamp>) {
-        let Ok(said) = serde_json::from_str::<Said<'_>>(raw.get()) else {
+        let Some(said) = lenient::object::<Said<'_>>(raw.get(), &mut self.assembler) else {
             let block = unknown("malformed message", raw, &mut self.assembler);
             return self.user(at, name, vec![block], time, vec![Tag::Meta]);
         };
@@ -319,25 +315,12 @@ impl Reading {
 
 fn unknown(kind: &str, raw: &RawValue, assembler: &mut Assembler) -> ContentBlock {
     count(&mut assembler.source.unknown, kind);
-    ContentBlock::Opaque(Opaque {
-        kind: kind.into(),
-        json: JsonText::from(raw),
-    })
+    content::kept(kind, raw)
 }
 
 /// The blocks of a message: a text, or a list.
-fn blocks(content: Option<&RawValue>, assembler: &mut Assembler) -> Vec<ContentBlock> {
-    let Some(raw) = content.filter(|raw| raw.get() != "null") else {
-        return Vec::new();
-    };
-    if let Ok(text) = serde_json::from_str::<Arc<str>>(raw.get()) {
-        let text = Some(text).filter(|text| !text.is_empty());
-        return text.map(ContentBlock::Text).into_iter().collect();
-    }
-    match serde_json::from_str::<Vec<&RawValue>>(raw.get()) {
-        Ok(items) => items.into_iter().map(|raw| block(raw, assembler)).collect(),
-        Err(_) => vec![unknown("content", raw, assembler)],
-    }
+fn blocks(raw: Option<&RawValue>, assembler: &mut Assembler) -> Vec<ContentBlock> {
+    content::blocks(raw, assembler, block)
 }
 
 fn block(raw: &RawValue, assembler: &mut Assembler) -> ContentBlock {
@@ -353,8 +336,8 @@ fn block(raw: &RawValue, assembler: &mut Assembler) -> ContentBlock {
         #[serde(borrow)]
         arguments: Option<&'a RawValue>,
     }
-    let Ok(block) = serde_json::from_str::<Block<'_>>(raw.get()) else {
-        return unknown("malformed block", raw, assembler);
+    let Some(block) = lenient::object::<Block<'_>>(raw.get(), assembler) else {
+        return content::unknown("malformed", raw, assembler);
     };
     let kind = block.r#type.as_deref().unwrap_or("untyped");
     let read = match kind {
@@ -375,12 +358,10 @@ fn block(raw: &RawValue, assembler: &mut Assembler) -> ContentBlock {
                     .map_or_else(|| JsonText::string(""), JsonText::from),
             })
         }),
-        "image" => Some(ContentBlock::Image(Image {
-            source: JsonText::from(raw),
-        })),
+        "image" => Some(content::image(raw)),
         _ => None,
     };
-    read.unwrap_or_else(|| unknown(&format!("block {kind}"), raw, assembler))
+    read.unwrap_or_else(|| content::unknown(kind, raw, assembler))
 }
 
 #[derive(Deserialize, Default)]
@@ -393,7 +374,7 @@ struct Counters {
 }
 
 fn usage(raw: &RawValue, assembler: &mut Assembler) -> Option<Usage> {
-    let Ok(counters) = serde_json::from_str::<Counters>(raw.get()) else {
+    let Some(counters) = lenient::object::<Counters>(raw.get(), assembler) else {
         assembler.warn("a usage cannot be read");
         return None;
     };

@@ -193,6 +193,77 @@ skipped: rewind: 1
 }
 
 #[test]
+fn messages_that_gemini_sets_anew_with_a_snapshot_are_what_a_compaction_left() {
+    let said = |id: &str, kind: &str, rest: &str| {
+        format!(r#"{{"id":"{id}","timestamp":"2026-01-01T00:00:01.000Z","type":"{kind}",{rest}}}"#)
+    };
+    let first = said("a", "user", r#""content":"One.""#);
+    let answer = said(
+        "b",
+        "gemini",
+        r#""content":"I read.","toolCalls":[{"id":"t1","name":"read_file","args":{},"result":[{"functionResponse":{"response":{"output":"words"}}}]}]"#,
+    );
+    let last = said("c", "gemini", r#""content":"Read.""#);
+    let set = [
+        said(
+            "s",
+            "user",
+            r#""content":[{"text":"<state_snapshot>One was read.</state_snapshot>"}]"#,
+        ),
+        said("k", "gemini", r#""content":"I know.""#),
+        answer.clone(),
+        last.clone(),
+    ];
+    let lines = [
+        r#"{"sessionId":"s","projectHash":"h","startTime":"2026-01-01T00:00:00.000Z"}"#.to_owned(),
+        first,
+        answer,
+        last,
+        format!(r#"{{"$set":{{"messages":[{}]}}}}"#, set.join(",")),
+        said("d", "user", r#""content":"Two.","model":7"#),
+        said("e", "gemini", r#""content":"Yes.","thoughts":"none""#),
+    ];
+    let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+    check(
+        "gemini-cli",
+        &lines,
+        r#"0 user[typed_user] "One."
+1 model[] "I read.", read t1 {}
+2 user[] ->t1 "words"
+3 model[] "Read."
+4 user[typed_user] "Two."
+5 model[] "Yes."
+compaction before 4: - 0: (user[compact_summary] "<state_snapshot>One was read.</state_snapshot>"), (model[] "I know."), kept 1..4
+skipped: header: 1
+skipped: list of messages set anew: 1
+warning: the key `model` is of an odd type and is left out: 1
+warning: the key `thoughts` is of an odd type and is left out: 1
+"#,
+    );
+}
+
+#[test]
+fn pi_reads_entries_with_keys_of_odd_types() {
+    let lines = [
+        r#"{"type":"session","version":3,"id":"s","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w"}"#,
+        r#"{"type":"message","timestamp":5,"summary":[],"message":{"role":"user","content":"One.","model":{}}}"#,
+        r#"{"type":7,"timestamp":"2026-01-01T00:00:00.000Z"}"#,
+    ];
+    check(
+        "pi",
+        &lines,
+        r#"0 user[typed_user] "One."
+skipped: session: 1
+unknown: entry without type: 1
+warning: the key `model` is of an odd type and is left out: 1
+warning: the key `summary` is of an odd type and is left out: 1
+warning: the key `timestamp` is of an odd type and is left out: 1
+warning: the key `type` is of an odd type and is left out: 1
+"#,
+    );
+}
+
+#[test]
 fn pi_ends_in_a_branch_that_begins_anew() {
     let lines = [
         r#"{"type":"session","version":3,"id":"s","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w"}"#,

@@ -1,7 +1,7 @@
 //! The importer of Codex's rollouts.
 
 use proctor::session::import;
-use proctor::session::{CompactedTo, Tag};
+use proctor::session::{CompactedTo, Recorded, Tag};
 use proctor::units::Tokens;
 use proptest::prelude::*;
 
@@ -71,6 +71,127 @@ skipped: state: 1
 "#
     );
     assert_eq!(sessions[0].system(), Some(&"You mend clocks.".into()));
+}
+
+fn lines(payloads: &[&str]) -> String {
+    let line = |payload: &&str| {
+        let (kind, payload) = payload.split_once(' ').expect("a type and a payload");
+        format!(r#"{{"timestamp":"2026-03-01T09:00:00.000Z","type":"{kind}","payload":{payload}}}"#)
+    };
+    let lines: Vec<String> = payloads.iter().map(line).collect();
+    lines.join("\n") + "\n"
+}
+
+#[track_caller]
+fn check(payloads: &[&str], expected: &str) {
+    let sessions = read("codex", lines(payloads).as_bytes()).expect("a good file");
+    assert_eq!(outline(&sessions[0]), expected);
+    round_trip(&sessions[0]);
+}
+
+const SAID: &str = r#"response_item {"type":"message","role":"user","content":[{"type":"input_text","text":"Why is it late?"}]}"#;
+
+fn bill(input: u64) -> String {
+    format!(
+        r#"event_msg {{"type":"token_count","info":{{"last_token_usage":{{"input_tokens":{input},"output_tokens":5}}}}}}"#
+    )
+}
+
+fn call(id: &str) -> String {
+    format!(
+        r#"response_item {{"type":"function_call","name":"shell","arguments":"{{}}","call_id":"{id}"}}"#
+    )
+}
+
+fn output(id: &str) -> String {
+    format!(r#"response_item {{"type":"function_call_output","call_id":"{id}","output":"{id}!"}}"#)
+}
+
+#[test]
+fn calls_whose_results_stand_between_them_are_one_response_if_they_are_billed_as_one() {
+    let (c1, c2, c3) = (call("c1"), call("c2"), call("c3"));
+    let (o1, o2, o3) = (output("c1"), output("c2"), output("c3"));
+    let (b1, b2) = (bill(100), bill(200));
+    check(
+        &[SAID, &c1, &o1, &c2, &o2, &b1, &c3, &o3, &b2],
+        r#"0 user[typed_user] "Why is it late?"
+1 model[] shell c1 {}, shell c2 {} = 100/0/0/0/5
+2 user[] ->c1 "c1!", ->c2 "c2!"
+3 model[] shell c3 {} = 200/0/0/0/5
+4 user[] ->c3 "c3!"
+skipped: event_msg/token_count: 2
+"#,
+    );
+    // Words after a result are another response's, and so is what stands before its own bill.
+    let words = r#"response_item {"type":"message","role":"assistant","content":[{"type":"output_text","text":"Well."}]}"#;
+    check(
+        &[SAID, &c1, &o1, words, &c2, &o2, &b1, &c3, &b2, &o3],
+        r#"0 user[typed_user] "Why is it late?"
+1 model[] shell c1 {}
+2 user[] ->c1 "c1!"
+3 model[] "Well.", shell c2 {} = 100/0/0/0/5
+4 user[] ->c2 "c2!"
+5 model[] shell c3 {} = 200/0/0/0/5
+6 user[] ->c3 "c3!"
+skipped: event_msg/token_count: 2
+"#,
+    );
+}
+
+#[test]
+fn a_summary_alone_follows_what_the_user_typed_of_late() {
+    let long = format!(
+        r#"response_item {{"type":"message","role":"user","content":[{{"type":"input_text","text":"{}"}}]}}"#,
+        "ab".repeat(50_000)
+    );
+    let compacted = r#"compacted {"message":"A worn gear."}"#;
+    let c1 = call("c1");
+    check(
+        &[SAID, &c1, compacted],
+        r#"0 user[typed_user] "Why is it late?"
+1 model[] shell c1 {}
+compaction before 2: - 0: (user[typed_user] "Why is it late?"), (user[compact_summary] "A worn gear.")
+"#,
+    );
+    let text = lines(&[&long, &c1, SAID, compacted]);
+    let sessions = read("codex", text.as_bytes()).expect("a good file");
+    let CompactedTo::Replaced(pieces) = &sessions[0].compactions()[0].after else {
+        panic!("a readable compaction");
+    };
+    let texts: Vec<&str> = pieces
+        .iter()
+        .filter_map(|piece| match piece {
+            Recorded::Written(message) => Some(&*message.model_text()[0]),
+            Recorded::Kept(_) | Recorded::Edited { .. } => None,
+        })
+        .collect();
+    let [cut, whole, summary] = texts[..] else {
+        panic!("{} pieces", texts.len());
+    };
+    // The newest stands whole, the older one is cut to what is left of 80,000 bytes.
+    assert_eq!((whole, summary), ("Why is it late?", "A worn gear."));
+    assert_eq!(cut.len(), 80_000 - whole.len() - 1 + "…".len());
+}
+
+#[test]
+fn a_key_of_an_odd_type_is_left_out_and_counted() {
+    let odd =
+        r#"response_item {"type":"message","role":"user","content":"Hello.","id":7,"name":[]}"#;
+    let output = r#"response_item {"type":"function_call_output","call_id":"c1","output":"x","summary":true,"encrypted_content":5}"#;
+    let c1 = call("c1");
+    let text = lines(&[odd, &c1, output]).replacen("\"2026-03-01T09:00:00.000Z\"", "12", 1);
+    let sessions = read("codex", text.as_bytes()).expect("odd, but read");
+    assert_eq!(
+        outline(&sessions[0]),
+        r#"0 user[typed_user] "Hello."
+1 model[] shell c1 {}
+2 user[] ->c1 "x"
+warning: the key `encrypted_content` is of an odd type and is left out: 1
+warning: the key `id` is of an odd type and is left out: 1
+warning: the key `name` is of an odd type and is left out: 1
+warning: the key `timestamp` is of an odd type and is left out: 1
+"#
+    );
 }
 
 #[test]

@@ -28,10 +28,10 @@ fn dumps_of_langchain_count_each_call_once() {
         "langchain/dumped.json",
         "langchain",
         &[r#"0 user[typed_user] "How heavy is this?"
-1 model[] thinking "Two scales.", "I weigh it.", other w1 {"scale": 1}, other w2 {"scale": 2} = 250/100/50/600/30
+1 model[] thinking "Two scales.", "I weigh it.", other w1 {"scale":1}, other w2 {"scale":2} = 250/100/50/600/30
 2 user[] ->w1 "3 kg", ->!w2 "no such scale"
 3 model[] "Three." = 100/0/0/1000/3
-4 user[typed_user] "And this?", image {"url": "https://example.org/stone.png"}
+4 user[typed_user] "And this?", image {"url":"https://example.org/stone.png"}
 compaction before 4: - 0: (user[compact_summary] "So far: the stone weighs three.")
 skipped: call repeated in the content: 1
 "#],
@@ -98,7 +98,7 @@ fn a_log_of_inspect_is_read_with_its_compaction() {
         "inspect",
         &[
             r#"0 user[typed_user] "Which lamp is out?"
-1 model[] thinking "Read both.", "I look.", other l1 {"tower": 1}, other l2 {"tower": 2} = 200/0/0/300/40
+1 model[] thinking "Read both.", "I look.", other l1 {"tower":1}, other l2 {"tower":2} = 200/0/0/300/40
 2 user[] ->l1 "The lighthouse stands on the northern cliff. \"Lamp\"\n", ->!l2 "no such tower"
 3 model[] "Tower one?" = 100/60/0/500/10
 4 user[meta] "Please go on."

@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 use crate::session::import::assemble::Assembler;
 use crate::session::import::content;
 use crate::session::import::conversations::Object;
+use crate::session::import::left::Shown;
 use crate::session::import::tool_names::class_of;
 use crate::session::{ContentBlock, JsonText, Role, Tag, Thinking, ToolResult, ToolUse};
 
@@ -31,12 +32,18 @@ pub(super) enum Speaker {
     Nobody,
 }
 
-impl Speaker {
-    /// Whose messages they stand in.
-    pub(super) fn role(self) -> Role {
-        match self {
-            Self::Model => Role::Assistant,
-            Self::System | Self::User | Self::Nobody => Role::User,
+impl Said {
+    /// The message as a record of a context.
+    pub(super) fn shown(self) -> Shown {
+        let role = match self.speaker {
+            Speaker::Model => Role::Assistant,
+            Speaker::System | Speaker::User | Speaker::Nobody => Role::User,
+        };
+        Shown {
+            name: self.id,
+            role,
+            blocks: self.blocks,
+            tags: self.tags,
         }
     }
 }

@@ -12,10 +12,10 @@ use super::{MAX_SAMPLE, Texts};
 use crate::session::import::ImportError;
 use crate::session::import::assemble::{Assembler, AssistantRecord, UserRecord, count};
 use crate::session::import::conversations::{Object, system_text};
+use crate::session::import::left::{Records, Shown};
 use crate::session::import::lines::Line;
 use crate::session::{
-    CompactedTo, ContentBlock, JsonText, Message, Recorded, RecordedCompaction, Session, Tag,
-    ToolSchema,
+    CompactedTo, ContentBlock, JsonText, RecordedCompaction, Session, ToolSchema,
 };
 use crate::units::{ApiCallId, Timestamp, Tokens, Usage};
 
@@ -27,9 +27,7 @@ pub(super) struct Sample<'a> {
     pool: Vec<&'a RawValue>,
     /// What is known of a call, by the id of its answer.
     calls: BTreeMap<Arc<str>, Call>,
-    /// The history's messages by their ids, and how many of them make one of the session's.
-    said: BTreeMap<Arc<str>, Vec<ContentBlock>>,
-    sizes: BTreeMap<usize, usize>,
+    records: Records,
     system: Vec<ContentBlock>,
     is_too_large: bool,
 }
@@ -59,8 +57,7 @@ impl<'a> Sample<'a> {
                 .and_then(|mut data| data.take_list("messages"))
                 .unwrap_or_default(),
             calls: BTreeMap::new(),
-            said: BTreeMap::new(),
-            sizes: BTreeMap::new(),
+            records: Records::default(),
             system: Vec::new(),
             is_too_large: false,
         };
@@ -145,11 +142,6 @@ impl<'a> Sample<'a> {
             self.say(one);
         }
         self.assembler.flush();
-        for id in self.said.keys() {
-            if let Some(at) = self.assembler.message_of(id) {
-                *self.sizes.entry(at).or_default() += 1;
-            }
-        }
     }
 
     fn say(&mut self, one: Said) {
@@ -160,9 +152,7 @@ impl<'a> Sample<'a> {
             let what = "a system message within the conversation is kept as the user's";
             self.assembler.warn(what);
         }
-        if let Some(id) = &one.id {
-            self.said.insert(id.clone(), one.blocks.clone());
-        }
+        self.records.note(one.id.as_ref(), &one.blocks);
         if one.speaker != Speaker::Model {
             let record = UserRecord {
                 blocks: one.blocks,
@@ -203,14 +193,15 @@ impl<'a> Sample<'a> {
             count(&mut self.assembler.source.unknown, "input of a call");
             return;
         };
-        let sent: Vec<Said> = sent
+        let sent: Vec<Shown> = sent
             .into_iter()
             .map(|raw| said(raw, &mut self.assembler))
             .filter(|one| one.speaker != Speaker::System)
+            .map(Said::shown)
             .collect();
         let before = event.take("tokens_before");
         let before = before.and_then(|raw| serde_json::from_str(raw.get()).ok());
-        let after = CompactedTo::Replaced(self.pieces(&sent, at));
+        let after = CompactedTo::Replaced(self.records.pieces(&sent, at, &self.assembler));
         if self
             .assembler
             .compactions()
@@ -255,50 +246,6 @@ impl<'a> Sample<'a> {
         let text = resolved(&text, &self.attachments, &mut self.assembler)?;
         Some(text.into_owned())
     }
-
-    /// What was sent, as what stayed of the history before `at` and what was written.
-    fn pieces(&self, sent: &[Said], at: usize) -> Vec<Recorded> {
-        let place = |one: &Said| {
-            let id = one.id.as_ref()?;
-            let same = self.said.get(id) == Some(&one.blocks);
-            let message = self.assembler.message_of(id)?;
-            (same && message < at).then_some(message)
-        };
-        let mut pieces: Vec<Recorded> = Vec::new();
-        let mut rest = sent;
-        while let Some(first) = rest.first() {
-            let message = place(first);
-            let role = first.speaker.role();
-            let same = |one: &&Said| place(one) == message && one.speaker.role() == role;
-            let length = rest.iter().take_while(same).count();
-            let (run, others) = rest.split_at(length);
-            rest = others;
-            match message {
-                Some(message) if self.sizes.get(&message) == Some(&run.len()) => {
-                    match pieces.last_mut() {
-                        Some(Recorded::Kept(range)) if range.end == message => range.end += 1,
-                        _ => pieces.push(Recorded::Kept(message..message + 1)),
-                    }
-                }
-                _ => pieces.extend(written(run)),
-            }
-        }
-        pieces
-    }
-}
-
-/// One message of several that stand together; tool results first.
-fn written(run: &[Said]) -> Option<Recorded> {
-    let blocks = run.iter().flat_map(|one| one.blocks.clone());
-    let is_result = |block: &ContentBlock| matches!(block, ContentBlock::ToolResult(_));
-    let (mut results, said): (Vec<ContentBlock>, Vec<ContentBlock>) = blocks.partition(is_result);
-    results.extend(said);
-    if results.is_empty() {
-        return None;
-    }
-    let tags: Vec<Tag> = run.iter().flat_map(|one| one.tags.clone()).collect();
-    let message = Message::new(run.first()?.speaker.role(), results).with_tags(tags);
-    Some(Recorded::Written(Arc::new(message)))
 }
 
 /// Each compaction, with the first call after it.

@@ -9,9 +9,11 @@ use serde_json::value::RawValue;
 
 use crate::session::import::anthropic::blocks::{self, Speaker};
 use crate::session::import::assemble::{Assembler, count};
+use crate::session::import::content;
 use crate::session::import::conversations::Object;
+use crate::session::import::lenient;
 use crate::session::import::tool_names::class_of;
-use crate::session::{ContentBlock, Image, JsonText, Opaque, Thinking, ToolUse};
+use crate::session::{ContentBlock, JsonText, Opaque, Thinking, ToolUse};
 use crate::units::{Tokens, Usage};
 
 /// Types of parts that the provider documents and Proctor keeps as they are.
@@ -22,17 +24,7 @@ pub(in crate::session::import) fn content(
     raw: Option<&RawValue>,
     assembler: &mut Assembler,
 ) -> Vec<ContentBlock> {
-    let Some(raw) = raw else {
-        return Vec::new();
-    };
-    if let Ok(text) = serde_json::from_str::<Arc<str>>(raw.get()) {
-        let text = Some(text).filter(|text| !text.is_empty());
-        return text.map(ContentBlock::Text).into_iter().collect();
-    }
-    match serde_json::from_str::<Vec<&RawValue>>(raw.get()) {
-        Ok(parts) => parts.into_iter().map(|raw| part(raw, assembler)).collect(),
-        Err(_) => vec![unknown("content", raw, assembler)],
-    }
+    content::blocks(raw, assembler, part)
 }
 
 #[derive(Deserialize)]
@@ -44,36 +36,20 @@ struct Part<'a> {
 }
 
 fn part(raw: &RawValue, assembler: &mut Assembler) -> ContentBlock {
-    if let Ok(text) = serde_json::from_str::<Arc<str>>(raw.get()) {
+    if let Some(text) = content::text(raw) {
         return ContentBlock::Text(text);
     }
-    let Ok(part) = serde_json::from_str::<Part<'_>>(raw.get()) else {
-        return unknown("malformed", raw, assembler);
+    let Some(part) = lenient::object::<Part<'_>>(raw.get(), assembler) else {
+        return content::unknown("malformed", raw, assembler);
     };
     let kind = part.r#type.unwrap_or_else(|| "untyped".into());
     let read = match &*kind {
         "text" => part.text.map(ContentBlock::Text),
-        "image_url" => part.image_url.map(|source| {
-            ContentBlock::Image(Image {
-                source: JsonText::from(source),
-            })
-        }),
-        known if KNOWN_OPAQUE.contains(&known) => Some(kept(&kind, raw)),
+        "image_url" => part.image_url.map(content::image),
+        known if KNOWN_OPAQUE.contains(&known) => Some(content::kept(&kind, raw)),
         _ => None,
     };
-    read.unwrap_or_else(|| unknown(&kind, raw, assembler))
-}
-
-fn kept(kind: &str, raw: &RawValue) -> ContentBlock {
-    ContentBlock::Opaque(Opaque {
-        kind: kind.into(),
-        json: JsonText::from(raw),
-    })
-}
-
-fn unknown(kind: &str, raw: &RawValue, assembler: &mut Assembler) -> ContentBlock {
-    count(&mut assembler.source.unknown, &format!("block {kind}"));
-    kept(kind, raw)
+    read.unwrap_or_else(|| content::unknown(&kind, raw, assembler))
 }
 
 /// What the model thought, where a provider shows it: blocks with signatures, or a text.
@@ -156,7 +132,7 @@ pub(super) fn tool_uses(
         });
         uses.push(match tool_use {
             Some(tool_use) => ContentBlock::ToolUse(tool_use),
-            None => unknown("tool_call", raw, assembler),
+            None => content::unknown("tool_call", raw, assembler),
         });
     }
     if let Some(function) = object.take_object("function_call") {

@@ -7,6 +7,7 @@ use serde_json::value::RawValue;
 
 use crate::session::import::assemble::{Assembler, count};
 use crate::session::import::content::{self, kept};
+use crate::session::import::lenient;
 use crate::session::import::tool_names::class_of;
 use crate::session::{ContentBlock, JsonText, Thinking, ToolResult, ToolUse};
 
@@ -73,7 +74,7 @@ struct Raw<'a> {
 
 /// Reads one item.
 pub(in crate::session::import) fn item(raw: &RawValue, assembler: &mut Assembler) -> Item {
-    let Ok(item) = serde_json::from_str::<Raw<'_>>(raw.get()) else {
+    let Some(item) = lenient::object::<Raw<'_>>(raw.get(), assembler) else {
         return Item::Product(vec![unknown("malformed item", raw, assembler)]);
     };
     // A message may leave out what it is.
@@ -236,7 +237,7 @@ fn part(raw: &RawValue, assembler: &mut Assembler) -> ContentBlock {
         #[serde(borrow)]
         image_url: Option<&'a RawValue>,
     }
-    let Ok(part) = serde_json::from_str::<Part<'_>>(raw.get()) else {
+    let Some(part) = lenient::object::<Part<'_>>(raw.get(), assembler) else {
         return content::unknown("malformed", raw, assembler);
     };
     let kind = part.r#type.as_deref().unwrap_or("untyped");

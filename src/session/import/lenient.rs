@@ -1,0 +1,106 @@
+//! Reads records of which a key may be of an odd type.
+//!
+//! A record is read as it is described. Where that fails, each key that does not fit is left out
+//! and counted, and the others are read: one odd key is no reason to refuse a file.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde::de::value::MapDeserializer;
+use serde_json::value::RawValue;
+
+use super::ImportError;
+use super::assemble::Assembler;
+use super::lines::Line;
+
+/// Reads an object whose keys are all optional; none if it is no object.
+pub(super) fn object<'a, T: Deserialize<'a>>(
+    text: &'a str,
+    assembler: &mut Assembler,
+) -> Option<T> {
+    if let Ok(read) = serde_json::from_str(text) {
+        return Some(read);
+    }
+    // Of duplicate keys, the last one stands.
+    let mut entries: BTreeMap<Cow<'a, str>, &'a RawValue> = serde_json::from_str(text).ok()?;
+    entries.retain(|key, value| {
+        let alone =
+            MapDeserializer::<_, serde_json::Error>::new(std::iter::once((key.clone(), *value)));
+        let fits = T::deserialize(alone).is_ok();
+        if !fits {
+            assembler.warn(&format!(
+                "the key `{key}` is of an odd type and is left out"
+            ));
+        }
+        fits
+    });
+    T::deserialize(MapDeserializer::<_, serde_json::Error>::new(
+        entries.into_iter(),
+    ))
+    .ok()
+}
+
+/// Reads a line that is an object whose keys are all optional. The error of a line that is none
+/// says where.
+pub(super) fn line<'a, T: Deserialize<'a>>(
+    line: &Line<'a>,
+    assembler: &mut Assembler,
+) -> Result<T, ImportError> {
+    match object(line.text, assembler) {
+        Some(read) => Ok(read),
+        None => line.parse(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Deserialize)]
+    struct Record<'a> {
+        name: Option<String>,
+        size: Option<u64>,
+        #[serde(borrow)]
+        rest: Option<&'a RawValue>,
+    }
+
+    /// Expects the keys `name`, `size` and `rest` as read, and so many that were left out.
+    #[track_caller]
+    fn check(text: &str, expected: &str, odd: usize) {
+        let mut assembler = Assembler::new([]);
+        let read: Option<Record<'_>> = object(text, &mut assembler);
+        let read = read.map(|it| {
+            let rest = it.rest.map(RawValue::get);
+            format!("{:?} {:?} {rest:?}", it.name, it.size)
+        });
+        assert_eq!(read.as_deref().unwrap_or("nothing"), expected, "{text}");
+        assert_eq!(assembler.source.warnings.len(), odd, "{text}");
+    }
+
+    #[test]
+    fn keys_of_an_odd_type_are_left_out_and_counted() {
+        check(
+            r#"{"name":"a","size":1,"rest":[ 2 ],"more":3}"#,
+            r#"Some("a") Some(1) Some("[ 2 ]")"#,
+            0,
+        );
+        check(
+            r#"{"name":7,"size":1,"rest":[ 2 ]}"#,
+            r#"None Some(1) Some("[ 2 ]")"#,
+            1,
+        );
+        check(
+            r#"{"name":7,"size":-1,"rest":{}}"#,
+            r#"None None Some("{}")"#,
+            2,
+        );
+        check(
+            r#"{"name":"a","size":0,"size":1}"#,
+            r#"Some("a") Some(1) None"#,
+            0,
+        );
+        check("[]", "nothing", 0);
+        check("7", "nothing", 0);
+    }
+}
