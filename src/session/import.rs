@@ -30,7 +30,6 @@ use langchain::LangChain;
 use mini_swe_agent::MiniSweAgent;
 use openai_chat::OpenAiChat;
 use openai_responses::OpenAiResponses;
-use openhands::OpenHands;
 use opencode::Opencode;
 use openhands::OpenHands;
 use pi::Pi;

@@ -296,7 +296,7 @@ impl Assembler {
     fn pair(&mut self) {
         let mut asked: BTreeSet<Arc<str>> = BTreeSet::new();
         let mut answered: BTreeMap<Arc<str>, ContentBlock> = BTreeMap::new();
-        let (mut orphans, mut same, mut other) = (0, 0, 0);
+        let (mut orphans, mut again, mut same, mut other) = (0, 0, 0, 0);
         for draft in &mut self.drafts {
             let mut kept = Vec::with_capacity(draft.blocks.len());
             let mut left = draft.blocks.len();
@@ -304,7 +304,11 @@ impl Assembler {
                 left -= 1;
                 match &block {
                     ContentBlock::ToolUse(tool_use) => {
-                        asked.insert(tool_use.id.clone());
+                        // An id that is used again is answered again.
+                        if !asked.insert(tool_use.id.clone()) {
+                            again += 1;
+                            answered.remove(&tool_use.id);
+                        }
                     }
                     ContentBlock::ToolResult(result) => {
                         let id = &result.tool_use_id;
@@ -332,6 +336,7 @@ impl Assembler {
         }
         for (count, what) in [
             (orphans, ORPHANS),
+            (again, "an id stands for several tool uses"),
             (
                 same,
                 "a tool result was recorded twice; the second is left out",

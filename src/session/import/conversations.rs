@@ -255,7 +255,9 @@ fn conversation<'a>(
 impl Conversation<'_> {
     /// Whether the model's answer stands beside the messages.
     fn is_answered(&self, shape: Shape) -> bool {
-        self.around.has("response") || shape.answer.is_some_and(|key| self.around.has(key))
+        let is_object = |raw: &&RawValue| raw.get().starts_with('{');
+        self.around.0.get("response").is_some_and(is_object)
+            || shape.answer.is_some_and(|key| self.around.has(key))
     }
 }
 

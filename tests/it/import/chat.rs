@@ -291,8 +291,8 @@ fn shared_recordings_are_claimed_by_no_foreign_importer() {
             .map(|importer| importer.format())
             .collect();
         let product = name.split('/').next().expect("a part");
-        // A bare list of messages has the shape of the API too, and iFlow writes as Claude Code: the first
-        // one reads the file.
+        // A bare list of messages has the shape of the API too, and iFlow writes as Claude Code: the
+        // first one reads the file.
         let expected: &[&str] = match product {
             "openai-chat" => &["openai-chat"],
             "mini-swe-agent" => &["mini-swe-agent", "openai-chat"],
@@ -305,6 +305,9 @@ fn shared_recordings_are_claimed_by_no_foreign_importer() {
             "codex" => &["codex"],
             "gemini-cli" => &["gemini-cli"],
             "pi" => &["pi"],
+            "cline" => &["cline"],
+            "copilot-cli" => &["copilot-cli"],
+            "opencode" => &["opencode"],
             "openhands" => &["openhands"],
             "swe-agent" => &["swe-agent"],
             _ => &[],

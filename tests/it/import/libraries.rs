@@ -4,6 +4,7 @@ use std::io::{Cursor, Write as _};
 
 use proctor::session::Session;
 use proctor::session::import::{self, ImportError};
+use proptest::prelude::*;
 use serde_json::Value;
 use zip::write::SimpleFileOptions;
 
@@ -105,9 +106,19 @@ fn a_log_of_inspect_is_read_with_its_compaction() {
 5 model[] "Tower one is out." = 90/0/0/0/8
 compaction before 5: summary 670: kept 0..1, (user[compact_summary] "So far: tower one was read, see The lighthouse stands on the northern cliff. \"Lamp\"\n"), kept 4..5
 skipped: call of another agent or a grader: 1
+skipped: sample key `epoch`: 1
+skipped: sample key `id`: 1
+skipped: sample key `input`: 1
+skipped: sample key `output`: 1
+skipped: sample key `scores`: 1
+skipped: sample key `target`: 1
 "#,
             r#"0 user[typed_user] "Anybody?"
 1 model[] "I."
+skipped: sample key `epoch`: 1
+skipped: sample key `id`: 1
+skipped: sample key `input`: 1
+skipped: sample key `target`: 1
 "#,
         ],
     );
@@ -184,7 +195,8 @@ fn a_sample_that_is_packed_by_zstd_is_read() {
     let sessions = read("inspect", &bytes).expect("a good archive");
     assert_eq!(
         outline(&sessions[0]),
-        "0 user[typed_user] \"Hello.\"\nwarning: the archive has no header: 1\n"
+        "0 user[typed_user] \"Hello.\"\nskipped: sample key `epoch`: 1\nskipped: sample key `id`: 1\n\
+         warning: the archive has no header: 1\n"
     );
 }
 
@@ -226,6 +238,43 @@ fn damaged_archives_and_bombs_are_refused() {
         error.to_string().contains("larger than any sample"),
         "{error}"
     );
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_bytes_make_an_importer_panic(
+        bytes in prop::collection::vec(any::<u8>(), 0..40),
+        at in 0_usize..6000,
+        length in 0_usize..60,
+    ) {
+        for (format, file) in [
+            ("openhands", "openhands/trajectory.json"),
+            ("openhands", "openhands/output.jsonl"),
+            ("mini-swe-agent", "mini-swe-agent/tools.traj.json"),
+            ("mini-swe-agent", "mini-swe-agent/items.traj.json"),
+            ("openai-responses", "openai-responses/log.json"),
+            ("openai-responses", "openai-responses/chain.jsonl"),
+            ("tau-bench", "tau-bench/results.json"),
+            ("tau2", "tau2/results.json"),
+            ("langchain", "langchain/dumped.json"),
+            ("iflow", "iflow/session.jsonl"),
+            ("inspect", "inspect/log.json"),
+            ("openai-chat", "request-log/calls.jsonl"),
+            ("anthropic", "request-log/anthropic.jsonl"),
+        ] {
+            let good = std::fs::read(fixture(file)).unwrap_or_default();
+            // Each file is broken at its own place.
+            let at = at % (good.len() + 1);
+            let mut broken = good[..at].to_vec();
+            broken.extend(&bytes);
+            broken.extend(&good[(at + length).min(good.len())..]);
+            for session in read(format, &broken).unwrap_or_default() {
+                round_trip(&session);
+            }
+        }
+    }
 }
 
 #[test]

@@ -81,6 +81,7 @@ impl<'a> Sample<'a> {
         if sample.is_too_large {
             return Err(line.error("attachments make a sample larger than any sample is"));
         }
+        object.count_left("sample key", &mut sample.assembler);
         let lost = sample.calls.values().filter(|call| !call.is_taken).count();
         for _ in 0..lost {
             sample.assembler.skip("call of another agent or a grader");
