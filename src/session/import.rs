@@ -66,6 +66,7 @@ mod pi;
 mod request_log;
 mod requests;
 mod sketch;
+mod sqlite;
 mod swe_agent;
 mod tau2;
 mod tau_bench;
@@ -157,6 +158,9 @@ pub fn load(path: &Path) -> Result<Vec<Session>, ImportError> {
         return importer.import_folder(&folder);
     }
     let (head, mut input) = open(path)?;
+    if sqlite::is_database(&head) {
+        return sqlite::load(path);
+    }
     let Some(importer) = IMPORTERS.iter().find(|importer| importer.detect(&head)) else {
         return Err(unknown_format(path, &head));
     };
@@ -169,7 +173,10 @@ pub fn load_as(path: &Path, importer: &dyn Importer) -> Result<Vec<Session>, Imp
     if path.is_dir() {
         return importer.import_folder(&Folder::open(path)?);
     }
-    let (_, mut input) = open(path)?;
+    let (head, mut input) = open(path)?;
+    if sqlite::is_database(&head) {
+        return sqlite::load(path);
+    }
     importer.import(path, &mut input)
 }
 
@@ -213,6 +220,8 @@ fn unknown_format(path: &Path, head: &[u8]) -> ImportError {
     let start = lines::strip_bom(head).trim_ascii_start();
     if head.starts_with(&[0xff, 0xfe]) || head.starts_with(&[0xfe, 0xff]) {
         ImportError::Utf16 { path }
+    } else if sqlite::is_named_so(&path) {
+        ImportError::NoDatabase { path }
     } else if matches!(start.first(), Some(b'{' | b'[')) {
         ImportError::UnknownFormat { path }
     } else {
@@ -268,6 +277,29 @@ pub enum ImportError {
     Utf16 {
         /// The file.
         path: PathBuf,
+    },
+    /// A database, which takes the feature `sqlite`.
+    #[error(
+        "`{}` is an SQLite database, which this build of Proctor cannot read",
+        path.display()
+    )]
+    Database {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file is named as a database and is none.
+    #[error("`{}` is named as an SQLite database and is none", path.display())]
+    NoDatabase {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The database cannot be read: it is cut, locked or damaged.
+    #[error("`{}` cannot be read as an SQLite database: {problem}", path.display())]
+    DamagedDatabase {
+        /// The file.
+        path: PathBuf,
+        /// What the reader says.
+        problem: String,
     },
     /// A line is no JSON.
     #[error("`{}`: line {line}, column {column}: {problem}", path.display())]
@@ -406,6 +438,16 @@ impl ImportError {
             ),
             Self::NotJson { .. } => {
                 Some("session files are JSON or JSONL; unpack archives first, but for `.eval` logs")
+            Self::NotJson { .. } => Some("session files are JSON or JSONL; unpack archives first"),
+            Self::Database { .. } => Some(
+                "install it with the feature: `cargo install proctor-bench --features sqlite`; \
+                 or have the product export the session",
+            ),
+            Self::NoDatabase { .. } => {
+                Some("check what the file is; one that was moved with its log beside it may be cut")
+            }
+            Self::DamagedDatabase { .. } => {
+                Some("copy the database while the product is not running, and try the copy")
             }
             Self::Utf16 { .. } => Some("convert the file to UTF-8"),
             Self::Json { .. } => {

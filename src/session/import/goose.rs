@@ -27,6 +27,8 @@ use crate::session::{
 use crate::units::{ApiCallId, Timestamp, Usage};
 
 mod content;
+#[cfg(feature = "sqlite")]
+pub(super) mod database;
 
 /// Reads sessions of goose.
 #[derive(Debug, Clone, Copy)]

@@ -27,6 +27,8 @@ use crate::units::{ApiCallId, Timestamp, Usage};
 use parts::{Part, Step};
 use view::View;
 
+#[cfg(feature = "sqlite")]
+pub(super) mod database;
 mod parts;
 mod view;
 
@@ -70,7 +72,8 @@ impl Importer for Opencode {
             let Some((info, messages)) = export else {
                 return Err(value.error("a session is an object with `info` and `messages`"));
             };
-            let mut reading = Reading::new(info);
+            let is_child = Object::read(info).is_some_and(|mut it| it.take("parentID").is_some());
+            let mut reading = Reading::new(is_child);
             add_counts(&mut reading.assembler.source, std::mem::take(&mut source));
             for raw in messages {
                 let message = Object::read(raw).and_then(|mut message| {
@@ -109,10 +112,8 @@ struct Reading {
 }
 
 impl Reading {
-    /// A session of which `info` is what stands beside the messages.
-    fn new(info: &RawValue) -> Self {
-        let mut info = Object::read(info).unwrap_or_default();
-        let is_child = info.take("parentID").is_some();
+    /// A session; one that a tool started is a side chain.
+    fn new(is_child: bool) -> Self {
         let tags = is_child.then_some(Tag::Sidechain);
         let mut assembler = Assembler::new(tags.into_iter().collect::<Vec<_>>());
         FORMAT.clone_into(&mut assembler.source.format);

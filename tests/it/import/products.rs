@@ -289,3 +289,24 @@ warning: a record of what the user was shown cannot be read: 1
         sessions[0].id()
     );
 }
+
+#[test]
+fn a_database_takes_the_feature_and_is_told_from_a_file_of_that_name() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let refused = |name: &str, bytes: &[u8]| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, bytes).expect("the folder can be written to");
+        let error = import::load(&path).expect_err("no session");
+        assert!(error.hint().is_some());
+        error.to_string()
+    };
+    let named = refused("notes.db", b"milk and eggs");
+    assert!(named.ends_with("named as an SQLite database and is none"));
+    let cut = refused("cut.db", b"SQLite format 3\0");
+    let expected = if cfg!(feature = "sqlite") {
+        "cannot be read as an SQLite database"
+    } else {
+        "is an SQLite database, which this build of Proctor cannot read"
+    };
+    assert!(cut.contains(expected), "{cut}");
+}
