@@ -18,6 +18,7 @@ pub mod ground_truth;
 pub mod habits;
 pub mod import;
 pub mod native;
+pub mod redact;
 pub mod synthetic;
 pub mod wire;
 
