@@ -11,6 +11,7 @@ use super::{Exit, Stop, chain, explain, print, say, write_new};
 use crate::report::escape::plain;
 use crate::session::export::export;
 use crate::session::import::{self, IMPORTERS, ImportError, Importer};
+use crate::session::redact::{Class, Redactor};
 use crate::session::wire::Provider;
 use crate::session::{Session, Tag, native};
 use crate::tokens::{COUNTERS, CountedTexts, counter};
@@ -37,6 +38,11 @@ pub(super) struct Args {
     /// Format the sessions are written in
     #[arg(long, value_enum, default_value_t = To::Native)]
     to: To,
+    /// Replace keys, tokens, passwords, e-mail addresses and the names of home folders: the same
+    /// secret by the same name in all files. Passages that only a person would know for secret
+    /// stay, and so do pictures
+    #[arg(long)]
+    redact: bool,
     /// Token counter: o200k or chars/4
     #[arg(long, default_value = "o200k")]
     counter: String,
@@ -79,10 +85,15 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         Stop::new(Exit::NotWritten, problem)
     })?;
     let mut worst = Exit::Done;
-    let mut written = BTreeSet::new();
+    let mut run = Run {
+        args,
+        format,
+        redactor: args.redact.then(Redactor::new),
+        written: BTreeSet::new(),
+    };
     let mut read = 0;
     for input in inputs(&args.files) {
-        let result = input.and_then(|input| one(&input, format, args, &mut written));
+        let result = input.and_then(|input| run.one(&input));
         match result {
             Ok(Some(line)) => {
                 read += 1;
@@ -154,56 +165,84 @@ fn walk(folder: &Path, inputs: &mut Vec<anyhow::Result<Input>>) {
     }
 }
 
-/// Reads one file and writes its sessions; says what it held, or nothing if it is no recording.
-fn one(
-    input: &Input,
-    format: Option<&dyn Importer>,
-    args: &Args,
-    written: &mut BTreeSet<PathBuf>,
-) -> anyhow::Result<Option<String>> {
-    let path = &input.path;
-    let sessions = match format {
-        Some(importer) => import::load_as(path, importer),
-        None => import::load(path),
-    };
-    let sessions = match sessions {
-        Ok(sessions) => sessions,
-        Err(
-            error @ (ImportError::NotJson { .. }
-            | ImportError::Empty { .. }
-            | ImportError::NoMessages { .. }
-            | ImportError::UnknownFormat { .. }),
-        ) if !input.is_named && format.is_none() => {
-            say(&format!("passed over: {}", plain(&error.to_string())));
-            return Ok(None);
+/// What is the same for all files, and what was done so far.
+struct Run<'a> {
+    args: &'a Args,
+    format: Option<&'a dyn Importer>,
+    redactor: Option<Redactor>,
+    written: BTreeSet<PathBuf>,
+}
+
+impl Run<'_> {
+    /// Reads one file and writes its sessions; says what it held, or nothing if it is no recording.
+    fn one(&mut self, input: &Input) -> anyhow::Result<Option<String>> {
+        let path = &input.path;
+        let sessions = match self.format {
+            Some(importer) => import::load_as(path, importer),
+            None => import::load(path),
+        };
+        let mut sessions = match sessions {
+            Ok(sessions) => sessions,
+            Err(
+                error @ (ImportError::NotJson { .. }
+                | ImportError::Empty { .. }
+                | ImportError::NoMessages { .. }
+                | ImportError::UnknownFormat { .. }
+                | ImportError::Database { .. }
+                | ImportError::NoDatabase { .. }),
+            ) if !input.is_named && self.format.is_none() => {
+                say(&format!("passed over: {}", plain(&error.to_string())));
+                return Ok(None);
+            }
+            Err(error) => return Err(error.into()),
+        };
+        if let Some(redactor) = &mut self.redactor {
+            for session in &mut sessions {
+                *session = redactor.session(session)?;
+            }
         }
-        Err(error) => return Err(error.into()),
-    };
-    let mut left_out = BTreeMap::new();
-    let mut files = Vec::new();
-    for session in &sessions {
-        let (name, bytes) = file(session, args.to, &mut left_out)?;
-        let target = args.output.join(name);
-        if written.contains(&target) {
-            let problem = format!(
-                "`{}` holds session `{}` again, which another file held",
-                path.display(),
-                session.id()
-            );
-            return Err(Stop::new(Exit::Invalid, problem).into());
+        let mut left_out = BTreeMap::new();
+        let mut files = Vec::new();
+        for session in &sessions {
+            let (name, bytes) = file(session, self.args.to, &mut left_out)?;
+            let target = self.args.output.join(name);
+            if self.written.contains(&target) {
+                let problem = format!(
+                    "`{}` holds session `{}` again, which another file held",
+                    path.display(),
+                    session.id()
+                );
+                return Err(Stop::new(Exit::Invalid, problem).into());
+            }
+            if target.exists() && !self.args.force {
+                let problem = format!("`{}` is there already", target.display());
+                let stop = Stop::new(Exit::NotWritten, problem);
+                return Err(stop.with_hint("`--force` writes over it").into());
+            }
+            files.push((target, bytes));
         }
-        if target.exists() && !args.force {
-            let problem = format!("`{}` is there already", target.display());
-            let stop = Stop::new(Exit::NotWritten, problem);
-            return Err(stop.with_hint("`--force` writes over it").into());
+        for (target, bytes) in files {
+            write_new(&target, &bytes, self.args.force)?;
+            self.written.insert(target);
         }
-        files.push((target, bytes));
+        let mut line = line(path, &sessions, &self.args.counter, &left_out);
+        if let Some(redactor) = &mut self.redactor {
+            line.push_str(&replaced(&redactor.take_counts()));
+        }
+        Ok(Some(plain(&line) + "\n"))
     }
-    for (target, bytes) in files {
-        write_new(&target, &bytes, args.force)?;
-        written.insert(target);
+}
+
+/// How many places were replaced, by class: never what stood there.
+fn replaced(counts: &BTreeMap<Class, u64>) -> String {
+    let shown: Vec<String> = counts
+        .iter()
+        .map(|(class, count)| format!("{} × {count}", class.name()))
+        .collect();
+    if shown.is_empty() {
+        return "; redacted: nothing".to_owned();
     }
-    Ok(Some(line(path, &sessions, &args.counter, &left_out)))
+    format!("; redacted: {}", shown.join(", "))
 }
 
 /// The name and bytes of the file a session is written to.
@@ -288,5 +327,5 @@ fn line(
             let _ = write!(line, "; {name}: {}", shown.join(", "));
         }
     }
-    plain(&line) + "\n"
+    line
 }

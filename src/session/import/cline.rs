@@ -6,7 +6,7 @@
 //!   which nobody typed; what a person typed stands in tags such as `<task>`.
 //! - Roo never deletes: what was summarised names its summary (`condenseParent`), what was cut off
 //!   names its marker (`truncationParent`). Summaries and markers stand where they take effect in
-//!   the list, which is not when they were written: see [`hidden`].
+//!   the list, which is not when they were written: see `hidden`.
 //! - The newer versions' input of a call includes the cached tokens. The older ones keep usage, and
 //!   when a compaction happened, in what they showed the user: a file of its own in the task's
 //!   folder.

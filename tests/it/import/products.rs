@@ -1,5 +1,6 @@
 //! Importers of further products, each against files of our own and against real recordings.
 
+use proctor::session::redact::Redactor;
 use proctor::session::{Session, Tag, import};
 
 use super::{catalogue, fixture, outline, round_trip};
@@ -309,4 +310,32 @@ fn a_database_takes_the_feature_and_is_told_from_a_file_of_that_name() {
         "is an SQLite database, which this build of Proctor cannot read"
     };
     assert!(cut.contains(expected), "{cut}");
+}
+
+#[test]
+fn shared_recordings_are_redacted_once_and_stay_what_they_were() {
+    let Some(folder) = shared::folder("sessions") else {
+        return;
+    };
+    let mut redactor = Redactor::new();
+    let mut files = 0;
+    for path in shared::files(&folder) {
+        let small = std::fs::metadata(&path).is_ok_and(|it| it.len() < 700_000);
+        let Ok(sessions) = import::load(&path).map_err(|_| ()) else {
+            continue;
+        };
+        for session in sessions.iter().filter(|_| small) {
+            let redacted = redactor.session(session).expect("still a session");
+            let counts = redactor.take_counts();
+            println!("{}: {counts:?}", path.display());
+            assert_eq!(redacted.calls(), session.calls());
+            assert_eq!(redacted.compactions().len(), session.compactions().len());
+            round_trip(&redacted);
+            let again = redactor.session(&redacted).expect("still a session");
+            assert_eq!(again.messages(), redacted.messages(), "{}", path.display());
+            assert!(redactor.take_counts().is_empty(), "{}", path.display());
+            files += 1;
+        }
+    }
+    assert!(files > 20, "{files} sessions");
 }
