@@ -192,15 +192,16 @@ fn load(source: &SessionSource, counter_name: &str) -> Result<Vec<LoadedSession>
         Ok(Arc::new(CountedTexts::new(counter)))
     };
     match source {
-        SessionSource::File(path, _) => import::load(path)?
+        SessionSource::File(path, _) => import::load_with_truth(path, None)?
             .into_iter()
-            .map(|session| {
+            .map(|recording| {
                 let counts = counts()?;
-                counts.preload(session.texts());
+                counts.preload(recording.session.texts());
+                let probes = recording.truth.as_ref().map(Probe::planted);
                 Ok(LoadedSession {
-                    session: Arc::new(session),
+                    session: Arc::new(recording.session),
                     counts,
-                    probes: Vec::new(),
+                    probes: probes.unwrap_or_default(),
                 })
             })
             .collect(),

@@ -10,10 +10,10 @@ use clap::builder::PossibleValuesParser;
 use super::{Exit, Stop, chain, explain, print, say, write_new};
 use crate::report::escape::plain;
 use crate::session::export::export;
-use crate::session::import::{self, IMPORTERS, ImportError, Importer};
+use crate::session::import::{self, IMPORTERS, ImportError, Importer, Recording};
 use crate::session::redact::{Class, Redactor};
 use crate::session::wire::Provider;
-use crate::session::{Session, Tag, native};
+use crate::session::{JsonText, Session, Tag, native};
 use crate::tokens::{COUNTERS, CountedTexts, counter};
 use crate::units::Tokens;
 
@@ -177,12 +177,8 @@ impl Run<'_> {
     /// Reads one file and writes its sessions; says what it held, or nothing if it is no recording.
     fn one(&mut self, input: &Input) -> anyhow::Result<Option<String>> {
         let path = &input.path;
-        let sessions = match self.format {
-            Some(importer) => import::load_as(path, importer),
-            None => import::load(path),
-        };
-        let mut sessions = match sessions {
-            Ok(sessions) => sessions,
+        let mut recordings = match import::load_with_truth(path, self.format) {
+            Ok(recordings) => recordings,
             Err(
                 error @ (ImportError::NotJson { .. }
                 | ImportError::Empty { .. }
@@ -197,13 +193,14 @@ impl Run<'_> {
             Err(error) => return Err(error.into()),
         };
         if let Some(redactor) = &mut self.redactor {
-            for session in &mut sessions {
-                *session = redactor.session(session)?;
+            for recording in &mut recordings {
+                redact(recording, redactor)?;
             }
         }
         let mut left_out = BTreeMap::new();
         let mut files = Vec::new();
-        for session in &sessions {
+        for recording in &recordings {
+            let session = &recording.session;
             let (name, bytes) = file(session, self.args.to, &mut left_out)?;
             let target = self.args.output.join(name);
             if self.written.contains(&target) {
@@ -220,17 +217,40 @@ impl Run<'_> {
                 return Err(stop.with_hint("`--force` writes over it").into());
             }
             files.push((target, bytes));
+            if let (To::Native, Some(truth)) = (self.args.to, &recording.truth) {
+                let mut bytes = serde_json::to_vec_pretty(truth)?;
+                bytes.push(b'\n');
+                let name = format!("{}.truth.json", session.id());
+                files.push((self.args.output.join(name), bytes));
+            }
         }
         for (target, bytes) in files {
             write_new(&target, &bytes, self.args.force)?;
             self.written.insert(target);
         }
-        let mut line = line(path, &sessions, &self.args.counter, &left_out);
+        let mut line = line(path, &recordings, &self.args.counter, &left_out);
+        let facts = recordings.iter().filter_map(|it| it.truth.as_ref());
+        let facts: usize = facts.map(|truth| truth.facts.len()).sum();
+        let not_asked: usize = recordings.iter().map(|it| it.left_out).sum();
+        if facts + not_asked > 0 {
+            let _ = write!(line, "; facts: {facts}, questions left out: {not_asked}");
+        }
         if let Some(redactor) = &mut self.redactor {
             line.push_str(&replaced(&redactor.take_counts()));
         }
         Ok(Some(plain(&line) + "\n"))
     }
+}
+
+/// Takes the secrets out of a session and of what is known about it.
+fn redact(recording: &mut Recording, redactor: &mut Redactor) -> anyhow::Result<()> {
+    recording.session = redactor.session(&recording.session)?;
+    if let Some(truth) = &mut recording.truth {
+        let json = JsonText::of(&serde_json::to_value(&*truth)?);
+        *truth = serde_json::from_str(redactor.json(&json).as_str())?;
+        recording.session.id().clone_into(&mut truth.session);
+    }
+    Ok(())
 }
 
 /// How many places were replaced, by class: never what stood there.
@@ -271,7 +291,7 @@ fn file(
 /// What a file held, in one line.
 fn line(
     path: &Path,
-    sessions: &[Session],
+    recordings: &[Recording],
     counter_name: &str,
     left_out: &BTreeMap<String, u64>,
 ) -> String {
@@ -280,7 +300,7 @@ fn line(
     let (mut skipped, mut unknown, mut warnings) =
         (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
     let counted = counter(counter_name).map(CountedTexts::new);
-    for session in sessions {
+    for Recording { session, .. } in recordings {
         for message in session.messages() {
             counts[2] += message.tool_uses().count();
             counts[3] += message.tool_results().count();
@@ -304,14 +324,14 @@ fn line(
         }
     }
     let [messages, calls, uses, results, orphans, compactions] = counts;
-    let format = sessions
+    let format = recordings
         .first()
-        .map_or("", |session| &session.source().format);
+        .map_or("", |first| &first.session.source().format);
     let mut line = format!(
         "{}: {format}, {} sessions, {messages} messages, {calls} calls, {uses} tool uses, \
          {results} results, {orphans} orphans, {tokens} tokens, {compactions} compactions",
         path.display(),
-        sessions.len(),
+        recordings.len(),
     );
     for (name, counts) in [
         ("unknown", &unknown),

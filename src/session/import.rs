@@ -28,6 +28,8 @@ use iflow::IFlow;
 use inspect::Inspect;
 use langchain::LangChain;
 use mini_swe_agent::MiniSweAgent;
+use locomo::Locomo;
+use longmemeval::LongMemEval;
 use openai_chat::OpenAiChat;
 use openai_responses::OpenAiResponses;
 use opencode::Opencode;
@@ -40,6 +42,7 @@ use tau2::Tau2;
 
 mod anthropic;
 mod assemble;
+mod chats;
 mod claude_code;
 mod cline;
 mod codex;
@@ -58,6 +61,8 @@ mod left;
 mod lenient;
 pub(super) mod lines;
 mod mini_swe_agent;
+mod locomo;
+mod longmemeval;
 mod openai_chat;
 mod openai_responses;
 mod openhands;
@@ -71,8 +76,10 @@ mod swe_agent;
 mod tau2;
 mod tau_bench;
 pub mod tool_names;
+mod truth;
 
 pub use folders::Folder;
+pub use truth::Recording;
 
 /// Reads one format. A new format is one file here and one line in [`IMPORTERS`].
 pub trait Importer: Sync {
@@ -86,6 +93,16 @@ pub trait Importer: Sync {
     ///
     /// `path` names the file in errors and gives the session ids their stem; it is never opened.
     fn import(&self, path: &Path, input: &mut dyn BufRead) -> Result<Vec<Session>, ImportError>;
+
+    /// Reads all sessions of one file with what the file asks about them; most ask nothing.
+    fn import_with_truth(
+        &self,
+        path: &Path,
+        input: &mut dyn BufRead,
+    ) -> Result<Vec<Recording>, ImportError> {
+        let sessions = self.import(path, input)?;
+        Ok(sessions.into_iter().map(Recording::from).collect())
+    }
 
     /// Whether a folder is a session of this format; most formats keep a session in one file.
     fn detect_folder(&self, _folder: &Folder) -> bool {
@@ -104,6 +121,8 @@ pub trait Importer: Sync {
 pub static IMPORTERS: &[&dyn Importer] = &[
     &Native,
     &IFlow,
+    &Locomo,
+    &LongMemEval,
     &ClaudeCode,
     &Codex,
     &Pi,
@@ -148,36 +167,51 @@ fn importer_of_folder(folder: &Folder) -> Option<&'static dyn Importer> {
 
 /// Reads all sessions of the file at `path`, or of a folder that is one, whatever its format.
 pub fn load(path: &Path) -> Result<Vec<Session>, ImportError> {
-    if path.is_dir() {
-        let folder = Folder::open(path)?;
-        let Some(importer) = importer_of_folder(&folder) else {
-            return Err(ImportError::Directory {
-                path: path.to_owned(),
-            });
-        };
-        return importer.import_folder(&folder);
-    }
-    let (head, mut input) = open(path)?;
-    if sqlite::is_database(&head) {
-        return sqlite::load(path);
-    }
-    let Some(importer) = IMPORTERS.iter().find(|importer| importer.detect(&head)) else {
-        return Err(unknown_format(path, &head));
-    };
-    importer.import(path, &mut input)
+    let recordings = load_with_truth(path, None)?;
+    Ok(recordings.into_iter().map(|it| it.session).collect())
 }
 
 /// Reads all sessions of the file or folder at `path`, which the user says is of the importer's
 /// format.
 pub fn load_as(path: &Path, importer: &dyn Importer) -> Result<Vec<Session>, ImportError> {
+    let recordings = load_with_truth(path, Some(importer))?;
+    Ok(recordings.into_iter().map(|it| it.session).collect())
+}
+
+/// Reads all sessions of the file or folder at `path` with what is known about them; without an
+/// importer, whatever their format.
+pub fn load_with_truth(
+    path: &Path,
+    importer: Option<&dyn Importer>,
+) -> Result<Vec<Recording>, ImportError> {
+    let known = |sessions: Vec<Session>| sessions.into_iter().map(Recording::from).collect();
     if path.is_dir() {
-        return importer.import_folder(&Folder::open(path)?);
+        let folder = Folder::open(path)?;
+        let Some(importer) = importer.or_else(|| importer_of_folder(&folder)) else {
+            return Err(ImportError::Directory {
+                path: path.to_owned(),
+            });
+        };
+        return importer.import_folder(&folder).map(known);
     }
     let (head, mut input) = open(path)?;
     if sqlite::is_database(&head) {
-        return sqlite::load(path);
+        return sqlite::load(path).map(known);
     }
-    importer.import(path, &mut input)
+    let told = || {
+        let mut importers = IMPORTERS.iter().copied();
+        importers.find(|importer| importer.detect(&head))
+    };
+    let Some(importer) = importer.or_else(told) else {
+        return Err(unknown_format(path, &head));
+    };
+    let mut recordings = importer.import_with_truth(path, &mut input)?;
+    if importer.format() == Native.format()
+        && let [recording] = &mut recordings[..]
+    {
+        truth::beside(path, recording)?;
+    }
+    Ok(recordings)
 }
 
 /// Opens a file and returns its first bytes, and a reader that starts with them again.

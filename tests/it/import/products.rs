@@ -339,3 +339,81 @@ fn shared_recordings_are_redacted_once_and_stay_what_they_were() {
     }
     assert!(files > 20, "{files} sessions");
 }
+
+/// What is known about a fixture's sessions: one line per fact.
+fn known(file: &str) -> Vec<String> {
+    let recordings = import::load_with_truth(&fixture(file), None).expect("a good file");
+    let truths = recordings.iter().map(|it| it.truth.as_ref());
+    let facts = truths.flatten().flat_map(|truth| &truth.facts);
+    let shown = facts.map(|it| format!("{} {:?} {:?}", it.id, it.fact, it.evidence));
+    shown.collect()
+}
+
+#[test]
+fn locomo_asks_what_one_message_says_in_the_answers_words() {
+    check(
+        "locomo",
+        "talk.json",
+        r#"0 user[typed_user meta] "Date: 1:56 pm on 8 May, 2023", "Ada: At the weekend I play the bass clarinet in a band."
+1 model[] "Grace: How lovely! (shares a picture: a pier at noon)"
+2 user[typed_user meta] "Date: some day", "Ada: Any news?"
+3 model[] "Grace: I bought a boat, its colour is sea green."
+skipped: key `event_summary`: 1
+skipped: key `sample_id`: 1
+warning: a timestamp cannot be read: 1
+"#,
+    );
+    let expected = [
+        r#"q1 Recall { key: "play weekend", value: "bass clarinet" } [0]"#,
+        r#"q2 Recall { key: "colour boat Grace bought", value: "sea green" } [3]"#,
+    ];
+    assert_eq!(known("locomo/talk.json"), expected);
+}
+
+#[test]
+fn longmemeval_is_one_session_for_each_question() {
+    check(
+        "longmemeval",
+        "instances.json",
+        r#"0 user[typed_user meta] "Date: 2023/05/20 (Sat) 02:21", "I did finish my degree in marine biology last week."
+1 model[] "Congratulations!"
+2 user[typed_user meta] "Date: 2023/05/21 (Sun) 10:00", "And now?"
+3 model[] "Rest."
+--
+0 user[typed_user] "Hello."
+1 model[] "Hello."
+"#,
+    );
+    let expected = [r#"q_1 Recall { key: "degree finish", value: "marine biology" } [0]"#];
+    assert_eq!(known("longmemeval/instances.json"), expected);
+}
+
+#[test]
+fn what_is_known_stands_beside_a_native_session_and_must_be_about_it() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("clock.session.jsonl");
+    std::fs::copy(fixture("native/every-block.session.jsonl"), &path).expect("a copy");
+    let id = import::load(&path).expect("a good file")[0].id().to_owned();
+    let read = |truth: &str| {
+        let truth = truth.replace("ID", &id);
+        std::fs::write(folder.path().join("clock.truth.json"), truth).expect("written");
+        let read = import::load_with_truth(&path, None);
+        read.map(|it| it[0].truth.as_ref().map_or(0, |truth| truth.facts.len()))
+            .map_err(|error| error.to_string())
+    };
+    let truth = |session: &str, message: usize| {
+        format!(
+            r#"{{"format":"proctor-ground-truth","version":1,"session":"{session}","facts":[{{"id":"a","fact":{{"kind":"recall","key":"k","value":"v"}},"question":"?","evidence":[{message}],"importance":"normal"}}]}}"#
+        )
+    };
+    assert_eq!(read(&truth("ID", 0)), Ok(1));
+    for (truth, expected) in [
+        (truth("other", 0), "it is about session `other`"),
+        (truth("ID", 9_999), "fact `a` names messages"),
+        ("{}".to_owned(), "missing field"),
+        ("{".to_owned(), "line 1"),
+    ] {
+        let error = read(&truth).expect_err("refused");
+        assert!(error.contains(expected), "{error}");
+    }
+}

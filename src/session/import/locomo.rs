@@ -1,0 +1,174 @@
+//! `LoCoMo`: two people who talk over months, and questions about what they said.
+//!
+//! The first speaker is the user, the second the model; names stand before what each says, for the
+//! questions ask by them. A picture is the caption that comes with it.
+
+use std::io::BufRead;
+use std::path::Path;
+use std::sync::Arc;
+
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::chats::{Chat, Question, truth};
+use super::conversations::{Object, keep_unread};
+use super::documents::Documents;
+use super::lines::strip_bom;
+use super::{ImportError, Importer, Recording, assemble};
+use crate::session::{Role, Session, Source};
+
+/// Reads the conversations of `LoCoMo`.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Locomo;
+
+const FORMAT: &str = "locomo";
+
+/// How dates are written: `1:56 pm on 8 May, 2023`.
+const DATE: &str = "%I:%M %p on %d %B, %Y";
+
+impl Importer for Locomo {
+    fn format(&self) -> &'static str {
+        FORMAT
+    }
+
+    fn detect(&self, head: &[u8]) -> bool {
+        let head = String::from_utf8_lossy(strip_bom(head));
+        let start: String = head.trim_start().chars().take(8_000).collect();
+        let has = |keys: &[&str]| keys.iter().all(|key| start.contains(key));
+        start.starts_with(['[', '{'])
+            && (has(&["\"qa\"", "\"question\"", "\"evidence\""])
+                || has(&["\"speaker_a\"", "\"dia_id\""]))
+    }
+
+    fn import(&self, path: &Path, input: &mut dyn BufRead) -> Result<Vec<Session>, ImportError> {
+        let recordings = self.import_with_truth(path, input)?;
+        Ok(recordings.into_iter().map(|it| it.session).collect())
+    }
+
+    fn import_with_truth(
+        &self,
+        path: &Path,
+        input: &mut dyn BufRead,
+    ) -> Result<Vec<Recording>, ImportError> {
+        let documents = Documents::read(path, input)?;
+        let (values, _) = documents.values()?;
+        let mut chats = Vec::new();
+        for value in &values {
+            let raw: &RawValue = value.parse()?;
+            let samples = serde_json::from_str(raw.get()).unwrap_or_else(|_| vec![raw]);
+            for raw in samples {
+                let sample = Object::read(raw);
+                let Some(chat) = sample.and_then(conversation) else {
+                    return Err(value.error("a sample is an object with `conversation`"));
+                };
+                chats.push(chat);
+            }
+        }
+        recordings(chats, &documents, path)
+    }
+}
+
+/// The sessions of a file, each with its ground truth.
+pub(super) fn recordings(
+    chats: Vec<Chat>,
+    documents: &Documents<'_>,
+    path: &Path,
+) -> Result<Vec<Recording>, ImportError> {
+    let several = chats.len() > 1;
+    let mut recordings = Vec::new();
+    for (at, mut chat) in chats.into_iter().enumerate() {
+        if at == 0 {
+            let source = Source {
+                warnings: documents.warnings.clone(),
+                ..Source::default()
+            };
+            assemble::add_counts(&mut chat.assembler.source, source);
+        }
+        let placed = chat.places();
+        let refused = chat.left_out;
+        let id = if several {
+            format!("{}-{}", documents.id, at + 1)
+        } else {
+            documents.id.clone()
+        };
+        if let Some(session) = chat.assembler.finish(id, path)? {
+            let (truth, left_out) = truth(&session, &placed);
+            recordings.push(Recording {
+                session,
+                truth: Some(truth),
+                left_out: left_out + refused,
+            });
+        }
+    }
+    if recordings.is_empty() {
+        return Err(ImportError::NoConversation {
+            path: path.to_owned(),
+        });
+    }
+    Ok(recordings)
+}
+
+fn conversation(mut sample: Object<'_>) -> Option<Chat> {
+    let mut talk = sample.take_object("conversation")?;
+    let mut chat = Chat::new(FORMAT);
+    let first = talk.take_text("speaker_a");
+    let mut number = 1;
+    // Dates are there for sittings that are not.
+    while let Some(turns) = talk.take_list(&format!("session_{number}")) {
+        if let Some(date) = talk.take_text(&format!("session_{number}_date_time")) {
+            chat.sitting(&date, DATE);
+        }
+        for raw in turns {
+            turn(raw, first.as_ref(), &mut chat);
+        }
+        number += 1;
+    }
+    for raw in sample.take_list("qa").into_iter().flatten() {
+        question(raw, &mut chat);
+    }
+    sample.count_left("key", &mut chat.assembler);
+    Some(chat)
+}
+
+fn turn(raw: &RawValue, first: Option<&Arc<str>>, chat: &mut Chat) {
+    let Some(mut turn) = Object::read(raw) else {
+        return keep_unread("malformed", raw, &mut chat.assembler);
+    };
+    let (name, speaker) = (turn.take_text("dia_id"), turn.take_text("speaker"));
+    let Some(speaker) = speaker else {
+        return keep_unread("without speaker", raw, &mut chat.assembler);
+    };
+    let mut text = format!("{speaker}: {}", turn.take_text("text").unwrap_or_default());
+    if let Some(caption) = turn.take_text("blip_caption") {
+        text = format!("{text} (shares a picture: {caption})");
+    }
+    let is_user = first.is_none_or(|first| *first == speaker);
+    let role = if is_user { Role::User } else { Role::Assistant };
+    chat.turn(&name.unwrap_or_default(), role, text.into());
+}
+
+fn question(raw: &RawValue, chat: &mut Chat) {
+    let value: Value = serde_json::from_str(raw.get()).unwrap_or_default();
+    let text = |key: &str| match value.get(key) {
+        Some(Value::String(text)) => Some(text.clone()),
+        Some(Value::Number(number)) => Some(number.to_string()),
+        _ => None,
+    };
+    let evidence = value.get("evidence").and_then(Value::as_array);
+    let evidence = evidence.into_iter().flatten().filter_map(Value::as_str);
+    // One place may be written as a list of several.
+    let evidence = evidence
+        .flat_map(|it| it.split([' ', ';', ',']))
+        .filter(|it| !it.is_empty());
+    let evidence: Vec<Arc<str>> = evidence.map(Arc::from).collect();
+    let Some((words, answer)) = text("question").zip(text("answer")) else {
+        chat.left_out += 1;
+        return;
+    };
+    chat.questions.push(Question {
+        id: format!("q{}", chat.questions.len() + 1),
+        words,
+        answer,
+        evidence,
+    });
+}

@@ -1,0 +1,136 @@
+//! `LongMemEval`: chats with an assistant over many days, and one question about them.
+
+use std::io::BufRead;
+use std::path::Path;
+use std::sync::Arc;
+
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::chats::{Chat, Question};
+use super::conversations::{Object, keep_unread};
+use super::documents::Documents;
+use super::lines::strip_bom;
+use super::locomo::recordings;
+use super::{ImportError, Importer, Recording};
+use crate::session::{Role, Session};
+
+/// Reads the instances of `LongMemEval`.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct LongMemEval;
+
+const FORMAT: &str = "longmemeval";
+
+/// How dates are written: `2023/05/20 (Sat) 02:21`.
+const DATE: &str = "%Y/%m/%d (%a) %H:%M";
+
+impl Importer for LongMemEval {
+    fn format(&self) -> &'static str {
+        FORMAT
+    }
+
+    fn detect(&self, head: &[u8]) -> bool {
+        let head = String::from_utf8_lossy(strip_bom(head));
+        let start: String = head.trim_start().chars().take(8_000).collect();
+        start.starts_with(['[', '{'])
+            && ["\"question_id\"", "\"question_type\"", "\"haystack_"]
+                .iter()
+                .all(|key| start.contains(key))
+    }
+
+    fn import(&self, path: &Path, input: &mut dyn BufRead) -> Result<Vec<Session>, ImportError> {
+        let recordings = self.import_with_truth(path, input)?;
+        Ok(recordings.into_iter().map(|it| it.session).collect())
+    }
+
+    fn import_with_truth(
+        &self,
+        path: &Path,
+        input: &mut dyn BufRead,
+    ) -> Result<Vec<Recording>, ImportError> {
+        let documents = Documents::read(path, input)?;
+        let (values, _) = documents.values()?;
+        let mut chats = Vec::new();
+        for value in &values {
+            let raw: &RawValue = value.parse()?;
+            let instances = serde_json::from_str(raw.get()).unwrap_or_else(|_| vec![raw]);
+            for raw in instances {
+                let Some(chat) = Object::read(raw).and_then(instance) else {
+                    return Err(value.error("an instance is an object with `haystack_sessions`"));
+                };
+                chats.push(chat);
+            }
+        }
+        recordings(chats, &documents, path)
+    }
+}
+
+fn instance(mut instance: Object<'_>) -> Option<Chat> {
+    let sittings = instance.take_list("haystack_sessions")?;
+    let dates = instance.take_list("haystack_dates").unwrap_or_default();
+    let mut chat = Chat::new(FORMAT);
+    let mut evidence: Vec<Arc<str>> = Vec::new();
+    let mut turns = 0;
+    for (at, sitting) in sittings.into_iter().enumerate() {
+        let date = dates
+            .get(at)
+            .and_then(|raw| serde_json::from_str(raw.get()).ok());
+        if let Some(date) = date {
+            let date: String = date;
+            chat.sitting(&date, DATE);
+        }
+        let Ok(said) = serde_json::from_str::<Vec<&RawValue>>(sitting.get()) else {
+            keep_unread("malformed", sitting, &mut chat.assembler);
+            continue;
+        };
+        for raw in said {
+            turns += 1;
+            let name: Arc<str> = format!("turn {turns}").into();
+            if turn(raw, &name, &mut chat) {
+                evidence.push(name);
+            }
+        }
+    }
+    let text = |raw: &RawValue| match serde_json::from_str(raw.get()) {
+        Ok(Value::String(text)) => Some(text),
+        Ok(Value::Number(number)) => Some(number.to_string()),
+        _ => None,
+    };
+    let id = instance.take_text("question_id").unwrap_or_default();
+    let [question, answer] = ["question", "answer"].map(|key| instance.take(key).and_then(text));
+    // To these nothing is the answer, in words of its own.
+    let is_refused = id.ends_with("_abs");
+    match question.zip(answer).filter(|_| !is_refused) {
+        Some((words, answer)) => chat.questions.push(Question {
+            id: id.to_string(),
+            words,
+            answer,
+            evidence,
+        }),
+        None => chat.left_out += 1,
+    }
+    Some(chat)
+}
+
+/// Reads a turn; says whether it answers the question.
+fn turn(raw: &RawValue, name: &Arc<str>, chat: &mut Chat) -> bool {
+    let Some(mut turn) = Object::read(raw) else {
+        keep_unread("malformed", raw, &mut chat.assembler);
+        return false;
+    };
+    let role = match turn.take_text("role").as_deref() {
+        Some("user") => Role::User,
+        Some("assistant") => Role::Assistant,
+        _ => {
+            keep_unread("of unknown role", raw, &mut chat.assembler);
+            return false;
+        }
+    };
+    let text = turn.take_text("content").unwrap_or_default();
+    if text.is_empty() {
+        chat.assembler.skip("turn without words");
+        return false;
+    }
+    chat.turn(name, role, text);
+    turn.take("has_answer").is_some_and(|it| it.get() == "true")
+}

@@ -1,0 +1,123 @@
+//! What is known about a recording: the ground truth that its file holds, or that stands beside it.
+//!
+//! A session in the native format keeps it in a file of its own, `ID.truth.json` beside
+//! `ID.session.jsonl`, so that nothing a strategy is given can hold an answer.
+
+use std::fs::File;
+use std::io::{BufReader, Read};
+use std::path::{Path, PathBuf};
+
+use super::ImportError;
+use crate::session::Session;
+use crate::session::ground_truth::{Fact, GroundTruth, PlantedFact};
+
+/// A session, and what is known about it.
+#[derive(Debug)]
+pub struct Recording {
+    /// The session.
+    pub session: Session,
+    /// Facts that can be asked for.
+    pub truth: Option<GroundTruth>,
+    /// Questions of the recording that cannot be asked, because no one message answers them.
+    pub left_out: usize,
+}
+
+impl From<Session> for Recording {
+    fn from(session: Session) -> Self {
+        Self {
+            session,
+            truth: None,
+            left_out: 0,
+        }
+    }
+}
+
+/// The largest ground truth that is read.
+const MAX_TRUTH: u64 = 1 << 28;
+
+/// Adds the ground truth that stands beside a native session, if there is one.
+pub(super) fn beside(path: &Path, recording: &mut Recording) -> Result<(), ImportError> {
+    let Some(path) = truth_path(path).filter(|path| path.is_file()) else {
+        return Ok(());
+    };
+    let io = |source| ImportError::Io {
+        path: path.clone(),
+        source,
+    };
+    let file = File::open(&path).map_err(io)?;
+    let input = BufReader::new(file).take(MAX_TRUTH);
+    let truth: GroundTruth =
+        serde_json::from_reader(input).map_err(|error| ImportError::Shape {
+            path: path.clone(),
+            line: error.line() as u64,
+            column: error.column(),
+            problem: error.to_string(),
+        })?;
+    if let Some(problem) = problem(&truth, &recording.session) {
+        return Err(ImportError::Shape {
+            path,
+            line: 1,
+            column: 1,
+            problem,
+        });
+    }
+    recording.truth = Some(truth);
+    Ok(())
+}
+
+/// `ID.truth.json`, where the path is `ID.session.jsonl`.
+fn truth_path(path: &Path) -> Option<PathBuf> {
+    let name = path.file_name()?.to_str()?;
+    let stem = name.strip_suffix(".session.jsonl")?;
+    Some(path.with_file_name(format!("{stem}.truth.json")))
+}
+
+/// Why a ground truth is not about that session.
+fn problem(truth: &GroundTruth, session: &Session) -> Option<String> {
+    if truth.format != GroundTruth::FORMAT {
+        return Some(format!("`format` must be `{}`", GroundTruth::FORMAT));
+    }
+    if truth.version > GroundTruth::VERSION {
+        let supported = GroundTruth::VERSION;
+        return Some(format!(
+            "version {} is newer than this build, which reads up to {supported}",
+            truth.version
+        ));
+    }
+    if truth.session != session.id() {
+        return Some(format!(
+            "it is about session `{}`, not `{}`",
+            truth.session,
+            session.id()
+        ));
+    }
+    let messages = session.messages().len();
+    let outside = truth.facts.iter().find(|fact| {
+        let is_sorted = fact.evidence.is_sorted();
+        !is_sorted || named(fact).into_iter().any(|message| message >= messages)
+    });
+    outside.map(|fact| {
+        format!(
+            "fact `{}` names messages out of order or after the last",
+            fact.id
+        )
+    })
+}
+
+/// All messages that a fact names.
+fn named(fact: &PlantedFact) -> Vec<usize> {
+    let mut named = fact.evidence.clone();
+    match &fact.fact {
+        Fact::Artifact { files, .. } => named.extend(files.iter().map(|file| file.message)),
+        Fact::Update { values, .. } | Fact::Numeric { values, .. } => {
+            named.extend(values.iter().map(|value| value.message));
+        }
+        Fact::Continuation { items, .. } => named.extend(items.iter().filter_map(|it| it.done)),
+        Fact::Recall { .. }
+        | Fact::Constraint { .. }
+        | Fact::Decision { .. }
+        | Fact::RejectedPath { .. }
+        | Fact::Decoy { .. } => {}
+    }
+    named
+}
