@@ -26,18 +26,20 @@ use crate::record::{
 };
 use crate::replay::{CellName, CpuClock, Models, PreparedSession, Replay, Replayed, replay};
 use crate::scenario::{ReaderSetting, Scenario, SessionSource};
-use crate::session::import::{self, ImportError};
-use crate::session::synthetic::{self, SyntheticError};
+use crate::session::import;
+use crate::session::synthetic;
 use crate::session::{Session, ToolSchema, native};
-use crate::settings::{Place, SettingError};
+use crate::settings::SettingError;
 use crate::strategy::StrategySpec;
 use crate::tokens::{CountedTexts, counter};
 use crate::units::{ContentHash, Tokens};
 
+mod error;
 mod followed;
 pub mod prices;
 mod queue;
 
+pub use error::PlanError;
 use followed::Followed;
 use queue::{Queue, Shared};
 
@@ -570,42 +572,4 @@ fn timing(replay: &Replay) -> serde_json::Value {
         "p50_ns": short(at(50)),
         "p95_ns": short(at(95)),
     })
-}
-
-/// Why a scenario cannot be run.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum PlanError {
-    /// A recording cannot be read.
-    #[error(transparent)]
-    Import(#[from] ImportError),
-    /// A price file cannot be read.
-    #[error("cannot read prices `{file}`, named by {place}")]
-    Prices {
-        /// The file.
-        file: String,
-        /// What named it.
-        place: Place,
-        /// Why not.
-        #[source]
-        cause: std::io::Error,
-    },
-    /// A price file says something wrong.
-    #[error(transparent)]
-    Setting(#[from] SettingError),
-    /// A synthetic session cannot be made.
-    #[error(transparent)]
-    Synthetic(#[from] SyntheticError),
-    /// There is no such counter.
-    #[error("there is no token counter `{name}`")]
-    NoCounter {
-        /// What was asked for.
-        name: String,
-    },
-    /// Two sessions have the same id.
-    #[error("session `{id}` is there twice: name each recording once")]
-    SessionTwice {
-        /// The id.
-        id: String,
-    },
 }

@@ -136,3 +136,103 @@ impl SchemeCost {
         self.agent + self.compaction + self.background + self.recovery
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::price::Rates;
+    use crate::record::ModelCall;
+
+    /// A cell with these prompts, of which this much was read and written under one scheme.
+    fn cell(prompts: &[u64], read: &[u64], written: &[u64]) -> CellRecord {
+        let tokens = |of: &[u64]| of.iter().copied().map(Tokens).collect();
+        let none: [u32; 0] = [];
+        let record = serde_json::json!({
+            "session": "", "strategy": "", "repeat": 0, "arm": "strategy",
+            "end": { "end": "completed" }, "planned_calls": prompts.len(),
+            "reached_calls": prompts.len(), "window": null, "fixed_tokens": 0,
+            "prompt_tokens": prompts, "saved_texts": 0,
+            "action_support": {
+                "wanted": none, "present": none,
+                "compacted_wanted": none, "compacted_present": none,
+            },
+        });
+        let mut cell: CellRecord = serde_json::from_value(record).unwrap();
+        cell.prompt_cache = vec![CacheRecord {
+            scheme: "tried".to_owned(),
+            rates: Rates {
+                write: Some(1_250),
+                read: 100,
+                output: 5_000,
+            },
+            ttl_seconds: Some(300),
+            read: tokens(read),
+            written: tokens(written),
+            strategy_read: Vec::new(),
+            breaks: BTreeMap::new(),
+            again: Tokens::ZERO,
+        }];
+        cell
+    }
+
+    fn asked(call: usize, purpose: Purpose, input: u64, output: u64) -> ModelCall {
+        ModelCall {
+            call,
+            purpose,
+            usage: Usage::uncached(Tokens(input), Tokens(output)),
+            failure: None,
+        }
+    }
+
+    #[track_caller]
+    fn check(cell: &CellRecord, full: &CellRecord, cost: u64, of: u64, even: Option<usize>) {
+        let [found] = &SchemeCost::of(cell, full)[..] else {
+            panic!("one scheme");
+        };
+        assert_eq!((found.cost, found.reference_cost), (cost, of));
+        assert_eq!(found.break_even, even);
+    }
+
+    #[test]
+    fn a_compaction_pays_once_what_it_spares_later_is_worth_it() {
+        let full = cell(&[100, 200, 300, 400], &[0, 100, 200, 300], &[100; 4]);
+        // 125,000 to write each time, and a tenth of what is read.
+        let whole = 4 * 125_000 + 60_000;
+        check(&full, &full, whole, whole, None);
+        let mut short = cell(&[100, 50, 60, 70], &[0, 0, 50, 60], &[100, 50, 10, 10]);
+        check(&short, &full, 223_500, whole, Some(1));
+        // A summary at the second call: 200 in, half of it read, and 10 out at five times the price.
+        short.model_calls = vec![
+            asked(1, Purpose::Agent, 9_999, 9_999),
+            asked(1, Purpose::Compaction, 200, 10),
+        ];
+        short.prompt_cache[0].strategy_read = vec![Tokens(0), Tokens(100)];
+        check(
+            &short,
+            &full,
+            223_500 + 100_000 + 10_000 + 50_000,
+            whole,
+            Some(2),
+        );
+        // Probes are on nobody's bill; what is spent before the first call counts with it.
+        short.model_calls[1].purpose = Purpose::Probe;
+        check(&short, &full, 223_500, whole, Some(1));
+    }
+
+    #[test]
+    fn a_dead_cell_is_compared_over_the_calls_it_reached() {
+        let full = cell(&[100, 200, 300], &[0, 100, 200], &[100; 3]);
+        let mut dead = cell(&[100, 200], &[0, 100], &[100, 100]);
+        check(&dead, &full, 260_000, 260_000, None);
+        // What was spent at the call of the death is on the bill.
+        dead.model_calls = vec![asked(2, Purpose::Recovery, 100, 0)];
+        check(&dead, &full, 360_000, 260_000, None);
+    }
+
+    #[test]
+    fn without_a_common_scheme_there_is_no_cost() {
+        let mut old = cell(&[100], &[], &[]);
+        old.prompt_cache.clear();
+        assert_eq!(SchemeCost::of(&old, &cell(&[100], &[], &[])), []);
+    }
+}

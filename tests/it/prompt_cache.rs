@@ -4,13 +4,23 @@
 use std::sync::Arc;
 
 use proctor::context::{CacheEffect, Context, Entry};
-use proctor::model::price::{CacheScheme, Rates, Reuse};
+use proctor::model::offline::Offline;
+use proctor::model::price::{CacheScheme, Prices, Rates, Reuse};
+use proctor::record::CellRecord;
 use proctor::replay::prompt_cache::{Edited, Line, Moment, Pieces, PromptCache, Split};
-use proctor::session::Role;
+use proctor::replay::{CellName, Models, NoClock, PreparedSession, Replayed, replay};
+use proctor::session::synthetic::{Length, Recipe, generate};
+use proctor::session::{Role, Session, import};
+use proctor::settings::Place;
+use proctor::strategy::StrategySpec;
+use proctor::strategy::trigger::Trigger;
+use proctor::tokens::{CountedTexts, counter};
 use proctor::units::Tokens;
+use proctor::window::Window;
 use proptest::prelude::*;
 
 use crate::contexts::{self, Happening};
+use crate::shared;
 
 fn scheme(reuse: Reuse) -> CacheScheme {
     CacheScheme {
@@ -163,5 +173,119 @@ proptest! {
                 }
             }
         }
+    }
+}
+
+/// What the reference of a session, and one strategy, leave in the records.
+fn replayed(session: Session, strategy: Option<&str>) -> CellRecord {
+    let counts = Arc::new(CountedTexts::new(counter("o200k").unwrap()));
+    let prices = Prices::built_in().unwrap();
+    let schemes = prices.schemes(session.model());
+    let prepared = PreparedSession::new(Arc::new(session), counts.clone(), Vec::new())
+        .unwrap()
+        .with_cache(schemes, 30);
+    let models = Models {
+        summariser: Arc::new(Offline::new(counts)),
+        reader: None,
+        judge: None,
+    };
+    let arranged = match strategy {
+        None => Replayed::Full,
+        Some(name) => {
+            let trigger = Trigger::always();
+            let spec = StrategySpec::parse(name, &trigger, &Place::BuiltIn).unwrap();
+            Replayed::Strategy(Box::new(spec.build().unwrap()), Window::new(Tokens(40_000)))
+        }
+    };
+    let cell = CellName {
+        strategy: strategy.unwrap_or("full").to_owned(),
+        repeat: 0,
+    };
+    replay(&prepared, cell, arranged, &models, &NoClock).record
+}
+
+fn work() -> Session {
+    let recipe = Recipe {
+        length: Length::Rounds(40),
+        ..Recipe::default()
+    };
+    let counts = contexts::counts();
+    generate(&recipe, &counts).unwrap().session
+}
+
+#[test]
+fn a_summary_asked_for_at_the_end_of_the_agents_prompt_reads_its_cache() {
+    let check = |mode: &str, reads: bool| {
+        let name = format!("compact-directly[summarize.mode={mode}]");
+        let record = replayed(work(), Some(&name));
+        assert!(!record.model_calls.is_empty());
+        for cache in &record.prompt_cache {
+            let read = cache.strategy_read.iter().any(|read| *read > Tokens::ZERO);
+            assert_eq!(
+                read,
+                reads && cache.scheme != "none",
+                "{mode} {}",
+                cache.scheme
+            );
+        }
+    };
+    check("append", true);
+    check("fresh", false);
+}
+
+#[test]
+fn every_break_of_a_cache_names_what_broke_it() {
+    let record = replayed(work(), Some("observation-masking"));
+    let causes = |scheme: &str| -> Vec<&str> {
+        let mut caches = record.prompt_cache.iter();
+        let cache = caches.find(|cache| cache.scheme == scheme).unwrap();
+        cache.breaks.keys().map(String::as_str).collect()
+    };
+    assert_eq!(causes("none"), [""; 0]);
+    // The session's long pauses outlive five minutes, and not an hour.
+    assert_eq!(causes("anthropic-5m"), ["clear_results", "expired"]);
+    assert_eq!(causes("anthropic-1h"), ["clear_results"]);
+    let full = replayed(work(), None);
+    for cache in &full.prompt_cache {
+        assert!(
+            cache.breaks.keys().all(|cause| cause == "expired"),
+            "{cache:?}"
+        );
+    }
+}
+
+#[test]
+fn shared_recordings_say_they_read_what_the_simulator_reads() {
+    for (folder, scheme) in [("claude-code", "anthropic-5m"), ("codex", "auto-prefix")] {
+        let Some(folder) = shared::folder(&format!("sessions/{folder}")) else {
+            return;
+        };
+        let mut files: Vec<_> = std::fs::read_dir(folder)
+            .unwrap()
+            .map(|file| file.unwrap().path())
+            .collect();
+        files.sort();
+        let sessions = files.iter().flat_map(|file| import::load(file).unwrap());
+        let mut errors = Vec::new();
+        for session in sessions {
+            let record = replayed(session, None);
+            let Some(observed) = record.observed_cache else {
+                continue;
+            };
+            let billed = observed.read.share_of(observed.prompt).unwrap();
+            let simulated = observed.share(observed.simulated[scheme]).unwrap();
+            println!(
+                "{:<50} {:>4} calls, billed {:>5.1} %, simulated {:>5.1} %",
+                record.session,
+                observed.calls,
+                100.0 * billed,
+                100.0 * simulated
+            );
+            errors.push((simulated - billed).abs());
+        }
+        errors.sort_unstable_by(f64::total_cmp);
+        let median = errors[errors.len() / 2];
+        println!("median error under {scheme}: {:.1} points", 100.0 * median);
+        assert!(errors.len() >= 8 && median < 0.02, "{errors:?}");
     }
 }

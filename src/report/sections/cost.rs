@@ -49,9 +49,7 @@ pub(super) fn side_by_side(material: &Material<'_>) -> Section {
         cells.push(of_strategy(Cell::exact(from_call(shown))));
         cells.push(Priced::of(material, &arm.strategy, &shown.scheme).dollars());
         let mut row = super::row(&arm.strategy, super::role(*kind), cells);
-        if let Some(reason) = arm.broken() {
-            row.marks.push(format!("broken ({reason})"));
-        }
+        row.marks.extend(arm.broken().map(|_| "broken".to_owned()));
         rows.push(row);
     }
     let scheme = scheme(material).unwrap_or_default();
@@ -142,9 +140,7 @@ pub(super) fn schemes(material: &Material<'_>) -> Section {
                     seconds(money.background),
                 ],
             );
-            if let Some(reason) = arm.broken() {
-                row.marks.push(format!("broken ({reason})"));
-            }
+            row.marks.extend(arm.broken().map(|_| "broken".to_owned()));
             rows.push(row);
         }
     }
