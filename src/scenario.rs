@@ -18,6 +18,7 @@ use crate::window::Window;
 
 mod cache;
 mod faults;
+mod follow;
 mod recipe;
 
 pub use cache::CacheSetting;
@@ -171,7 +172,7 @@ impl Scenario {
             strategies.push(spec);
         }
         reader.finish()?;
-        let strategies = find_followed(strategies, table.place())?;
+        let strategies = follow::find_followed(strategies, table.place())?;
         if sessions.is_empty() {
             return Err(
                 SettingError::new(table.place(), "the scenario names no session")
@@ -200,59 +201,6 @@ impl Scenario {
             cache,
         })
     }
-}
-
-/// A strategy that follows another needs it in the same scenario, and one that stands on its own.
-///
-/// Where no strategy has the very name, the first that has it without overrides is meant: so a
-/// setting changed from outside changes both.
-fn find_followed(
-    mut strategies: Vec<StrategySpec>,
-    place: &Place,
-) -> Result<Vec<StrategySpec>, SettingError> {
-    let names = |specs: &[StrategySpec], follow: bool| -> Vec<String> {
-        let chosen = specs
-            .iter()
-            .filter(|spec| spec.follows().is_some() == follow);
-        chosen.map(|spec| spec.name().to_owned()).collect()
-    };
-    let (followers, leaders) = (names(&strategies, true), names(&strategies, false));
-    for at in 0..strategies.len() {
-        let spec = &strategies[at];
-        let Some(follows) = spec.follows() else {
-            continue;
-        };
-        if leaders.iter().any(|name| name == follows) {
-            continue;
-        }
-        if followers.iter().any(|name| name == follows) {
-            let problem = format!(
-                "`{}` follows `{follows}`, which itself follows another strategy",
-                spec.name()
-            );
-            return Err(SettingError::new(place, problem));
-        }
-        let mut alike = strategies
-            .iter()
-            .filter(|other| other.follows().is_none() && other.base_name() == follows);
-        let Some(meant) = alike.next().map(StrategySpec::name) else {
-            let problem = format!(
-                "`{}` follows `{follows}`, which the scenario does not run",
-                spec.name()
-            );
-            let error = SettingError::new(place, problem)
-                .with_hint(format!("add `{follows}` to the strategies"));
-            let known = leaders.iter().map(String::as_str);
-            return Err(with_suggestion(error, follows, known));
-        };
-        let meant = spec.clone().following(meant);
-        if strategies.iter().any(|other| other.name() == meant.name()) {
-            let problem = format!("strategy `{}` is named twice", meant.name());
-            return Err(SettingError::new(place, problem));
-        }
-        strategies[at] = meant;
-    }
-    Ok(strategies)
 }
 
 fn place_of<'a>(table: &'a Table, key: &str) -> &'a Place {

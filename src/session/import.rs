@@ -472,7 +472,7 @@ impl ImportError {
             ),
             Self::NotJson { .. } => {
                 Some("session files are JSON or JSONL; unpack archives first, but for `.eval` logs")
-            Self::NotJson { .. } => Some("session files are JSON or JSONL; unpack archives first"),
+            }
             Self::Database { .. } => Some(
                 "install it with the feature: `cargo install proctor-bench --features sqlite`; \
                  or have the product export the session",

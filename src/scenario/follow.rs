@@ -1,0 +1,57 @@
+//! Strategies that follow another one: which is meant, and whether it stands on its own.
+
+use crate::settings::{Place, SettingError, with_suggestion};
+use crate::strategy::StrategySpec;
+
+/// A strategy that follows another needs it in the same scenario, and one that stands on its own.
+///
+/// Where no strategy has the very name, the first that has it without overrides is meant: so a
+/// setting changed from outside changes both.
+pub(super) fn find_followed(
+    mut strategies: Vec<StrategySpec>,
+    place: &Place,
+) -> Result<Vec<StrategySpec>, SettingError> {
+    let names = |specs: &[StrategySpec], follow: bool| -> Vec<String> {
+        let chosen = specs
+            .iter()
+            .filter(|spec| spec.follows().is_some() == follow);
+        chosen.map(|spec| spec.name().to_owned()).collect()
+    };
+    let (followers, leaders) = (names(&strategies, true), names(&strategies, false));
+    for at in 0..strategies.len() {
+        let spec = &strategies[at];
+        let Some(follows) = spec.follows() else {
+            continue;
+        };
+        if leaders.iter().any(|name| name == follows) {
+            continue;
+        }
+        if followers.iter().any(|name| name == follows) {
+            let problem = format!(
+                "`{}` follows `{follows}`, which itself follows another strategy",
+                spec.name()
+            );
+            return Err(SettingError::new(place, problem));
+        }
+        let mut alike = strategies
+            .iter()
+            .filter(|other| other.follows().is_none() && other.base_name() == follows);
+        let Some(meant) = alike.next().map(StrategySpec::name) else {
+            let problem = format!(
+                "`{}` follows `{follows}`, which the scenario does not run",
+                spec.name()
+            );
+            let error = SettingError::new(place, problem)
+                .with_hint(format!("add `{follows}` to the strategies"));
+            let known = leaders.iter().map(String::as_str);
+            return Err(with_suggestion(error, follows, known));
+        };
+        let meant = spec.clone().following(meant);
+        if strategies.iter().any(|other| other.name() == meant.name()) {
+            let problem = format!("strategy `{}` is named twice", meant.name());
+            return Err(SettingError::new(place, problem));
+        }
+        strategies[at] = meant;
+    }
+    Ok(strategies)
+}
