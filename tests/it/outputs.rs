@@ -257,3 +257,95 @@ fn the_schemas_take_what_a_run_writes() {
     assert_eq!(refusal(&schema, &json(&written)), None);
     assert!(refusal(&schema, &json(&written.replace("\"rows\"", "\"lines\""))).is_some());
 }
+
+const PRICES: &str = "format = 'proctor-prices'\nversion = 1\nprovider = 'ours'\n\
+    date = '2026-01-02'\ndocument = 'a letter'\n\
+    [[models]]\nnames = ['our-model']\ninput = 1\ncache_write_5m = 2\ncache_write_1h = 3\n\
+    cache_read = 0.5\noutput = 4\n\
+    latency = { start_ms = 1_000, prefill_per_second = 1_000, cached_per_second = 10_000, \
+    decode_per_second = 100 }\n";
+
+#[test]
+fn prices_of_ones_own_make_dollars_and_seconds_and_doctor_names_them() {
+    let folder = small();
+    fs::write(folder.path().join("prices.toml"), PRICES).unwrap();
+    let cells = |set: &[&str]| {
+        let mut arguments = vec!["run", "small.toml", "--out", "out", "-o", "r.json"];
+        arguments.extend(set);
+        let output = proctor(folder.path(), &arguments);
+        assert!(output.status.success(), "{output:?}");
+        fs::remove_dir_all(folder.path().join("out")).unwrap();
+        let report = fs::read_to_string(folder.path().join("r.json")).unwrap();
+        let report: Value = serde_json::from_str(&report).unwrap();
+        let sections = report["report"]["sections"].as_array().unwrap();
+        let mut sections = sections.iter();
+        let cost = sections
+            .find(|section| section["id"] == "cost_by_scheme")
+            .unwrap();
+        let columns = cost["table"]["columns"].as_array().unwrap();
+        let at = |id: &str| {
+            columns
+                .iter()
+                .position(|column| column["id"] == id)
+                .unwrap()
+                - 1
+        };
+        let rows = cost["table"]["rows"].as_array().unwrap();
+        let row = rows
+            .iter()
+            .find(|row| row["name"] == "none" && row["cells"][0]["value"]["text"] == "none");
+        let cells = row.unwrap()["cells"].clone();
+        let value = |id: &str| cells[at(id)]["value"].clone();
+        (
+            value("uncached"),
+            value("dollars"),
+            value("blocking_seconds"),
+        )
+    };
+    let own = ["--prices", "prices.toml", "--set", "cache.model=our-model"];
+    let (uncached, dollars, seconds) = cells(&own);
+    let (same, unknown, untimed) = cells(&[]);
+    assert_eq!(
+        (unknown, untimed),
+        ("not_measured".into(), "not_measured".into())
+    );
+    assert_eq!(uncached, same, "a price moves no token");
+    // One dollar per million tokens in, and more for what the agent wrote.
+    let prompts = uncached["tokens"].as_u64().unwrap() as f64;
+    let dollars = dollars["text"].as_str().unwrap().trim_start_matches('$');
+    let dollars: f64 = dollars.parse().unwrap();
+    assert!(
+        dollars > prompts / 1e6 && dollars < 1.5 * prompts / 1e6,
+        "{dollars} {prompts}"
+    );
+    // A thousand tokens a second, and a second or more for every call.
+    let seconds = seconds["text"].as_str().unwrap().trim_end_matches(" s");
+    assert!(
+        seconds.parse::<f64>().unwrap() > prompts / 1e3 + 20.0,
+        "{seconds}"
+    );
+
+    let output = proctor(
+        folder.path(),
+        &["doctor", "small.toml", "--prices", "prices.toml"],
+    );
+    let text = stdout(&output);
+    let first = text
+        .lines()
+        .find(|line| line.contains("2026-01-02"))
+        .unwrap();
+    assert!(
+        first.contains("prices.toml: ours") && first.contains("a letter"),
+        "{first}"
+    );
+    assert!(text.contains("  anthropic.toml: anthropic, 20"), "{text}");
+    let output = proctor(
+        folder.path(),
+        &["run", "small.toml", "--prices", "nowhere.toml"],
+    );
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        said.contains("nowhere.toml") && said.contains("--prices"),
+        "{said}"
+    );
+}

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use crate::metric::cost::SchemeCost;
-use crate::metric::{Direction, Unit};
+use crate::metric::{CellSummary, Direction, Unit};
 use crate::record::{Arm, PriceEntry};
 use crate::report::build::Material;
 use crate::report::cost::ArmCost;
@@ -245,8 +245,8 @@ impl Priced {
             blocking: Some(0.0),
             background: Some(0.0),
         };
-        let summaries = material.summaries.iter().zip(&material.cells);
-        for (summary, cell) in summaries.filter(|(summary, _)| summary.strategy == strategy) {
+        let summaries = material.summaries.iter();
+        for summary in summaries.filter(|summary| summary.strategy == strategy) {
             let mut costs = summary.costs.iter();
             let Some(cost) = costs.find(|cost| cost.scheme == scheme) else {
                 continue;
@@ -255,32 +255,25 @@ impl Priced {
             let price = sessions
                 .find(|session| session.id == summary.session)
                 .and_then(|session| session.price.as_ref());
-            priced.add(
-                cost,
-                cell.model_calls.len(),
-                summary.model_calls.background.calls,
-                price,
-            );
+            priced.add(cost, summary, price);
         }
         priced
     }
 
-    fn add(
-        &mut self,
-        cost: &SchemeCost,
-        asked: usize,
-        background: usize,
-        price: Option<&PriceEntry>,
-    ) {
+    fn add(&mut self, cost: &SchemeCost, summary: &CellSummary, price: Option<&PriceEntry>) {
         let dollars = price.and_then(|price| price.per_token.cost(&cost.total()));
         self.cost = self.cost.zip(dollars).map(|(sum, more)| sum + more);
         let latency = price.and_then(|price| price.latency);
         let time = |calls: usize, usage: &Usage| Some(latency?.milliseconds(calls, usage));
         let foreground = cost.agent + cost.compaction + cost.recovery;
-        let calls = cost.calls + asked.saturating_sub(background);
+        let asked = &summary.model_calls;
+        let calls = cost.calls + asked.compaction.calls + asked.recovery.calls;
         let add = |sum: Option<f64>, more: Option<f64>| sum.zip(more).map(|(sum, more)| sum + more);
         self.blocking = add(self.blocking, time(calls, &foreground));
-        self.background = add(self.background, time(background, &cost.background));
+        self.background = add(
+            self.background,
+            time(asked.background.calls, &cost.background),
+        );
     }
 
     fn dollars(&self) -> Cell {
