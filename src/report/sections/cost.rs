@@ -26,11 +26,10 @@ pub(super) fn side_by_side(material: &Material<'_>) -> Section {
             columns.extend(schemes.map(|(at, cost)| {
                 share(column_of(&cost.scheme), &cost.scheme, u8::from(at > 0) * 2)
             }));
-            let label = format!("read, {}", shown.scheme);
-            columns.push(share("cache_read_share", &label, 0));
-            columns.push(Column::new("broke_even", "broke even", 3));
-            columns.push(Column::new("break_even_call", "from call", 4));
-            columns.push(Column::new("dollars", "dollars", 5));
+            columns.push(share("cache_read_share", "cache read", 3));
+            columns.push(Column::new("broke_even", "broke even", 4));
+            columns.push(Column::new("break_even_call", "from call", 5));
+            columns.push(Column::new("dollars", "dollars", 6));
         }
         let is_strategy = *kind == Arm::Strategy;
         let of_strategy = |cell: Cell| {
