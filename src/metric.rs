@@ -15,6 +15,7 @@ pub mod completion;
 pub mod cost;
 pub mod reference;
 pub mod strain;
+pub mod summaries;
 pub mod summary;
 pub mod support;
 pub mod survival;
@@ -302,6 +303,16 @@ pub const METRICS: &[Metric] = &[
         direction: Direction::Lower,
         doc: "input and output of the strategy's model calls",
         formula: "Σ over purposes compaction, background and recovery",
+        source: COUNTER,
+    },
+    Metric {
+        name: "summary_tokens",
+        label: "summary tokens",
+        unit: Unit::Tokens,
+        direction: Direction::Neutral,
+        doc: "what a model wrote for a compaction, on average; a table of its own shows them generation \
+              by generation",
+        formula: "mean output of the answered calls of purposes compaction and recovery",
         source: COUNTER,
     },
     Metric {

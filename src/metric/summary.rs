@@ -10,6 +10,7 @@ use crate::metric::compaction::{self, StageTotal};
 use crate::metric::completion::Completion;
 use crate::metric::cost::SchemeCost;
 use crate::metric::strain::Strain;
+use crate::metric::summaries::Summaries;
 use crate::metric::support::Support;
 use crate::metric::survival::Survival;
 use crate::metric::tokens::{Savings, peak_prompt};
@@ -43,6 +44,8 @@ pub struct CellSummary {
     pub stages: BTreeMap<String, StageTotal>,
     /// Calls the strategy made.
     pub model_calls: ModelCalls,
+    /// What a model wrote for compactions, generation by generation.
+    pub summaries: Summaries,
     /// What the provider would have said.
     pub findings: Findings,
     /// How near the window prompts came, and how restless the strategy was.
@@ -80,6 +83,7 @@ impl CellSummary {
             retained: compaction::retained(cell),
             stages: compaction::by_stage(cell),
             model_calls: ModelCalls::of(cell),
+            summaries: Summaries::of(cell),
             findings: Findings::of(cell),
             strain: Strain::of(cell),
             support: Support::of(cell, reference),

@@ -109,10 +109,11 @@ impl PromptCache {
             again: line.seen_from(found),
         };
         if self.scheme.reuse == Reuse::Breakpoints {
-            for at in breakpoints {
-                if line.until(at) >= self.scheme.minimum {
-                    self.entries.insert(line.chain(at), now);
-                }
+            // What is read lives on, and what ends at a breakpoint is kept from now on.
+            let long_enough = |at: &usize| line.until(*at) >= self.scheme.minimum;
+            let kept = breakpoints.into_iter().filter(long_enough);
+            for at in kept.chain((found > 0).then_some(found)) {
+                self.entries.insert(line.chain(at), now);
             }
         }
         self.cached = cacheable;

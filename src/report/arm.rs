@@ -10,6 +10,7 @@ use crate::metric::calls::ModelCalls;
 use crate::metric::compaction::StageTotal;
 use crate::metric::cost::SchemeCost;
 use crate::metric::strain::Strain;
+use crate::metric::summaries::Summaries;
 use crate::metric::survival::Score;
 use crate::probe::ProbeKind;
 use crate::report::cost::ArmCost;
@@ -86,6 +87,8 @@ pub struct ArmSummary {
     pub stages: BTreeMap<String, StageTotal>,
     /// Calls the strategy made.
     pub model_calls: ModelCalls,
+    /// Summaries of all cells by generation, from the first.
+    pub generations: Vec<Summaries>,
 }
 
 /// What a reader made of a strategy's prompts.
@@ -224,6 +227,7 @@ impl ArmSummary {
             model_calls: cells.iter().fold(ModelCalls::default(), |total, cell| {
                 total.plus(cell.model_calls)
             }),
+            generations: generations(cells),
         }
     }
 
@@ -270,6 +274,16 @@ impl Anchors {
             empty: accuracy(empty),
         }
     }
+}
+
+/// The summaries of all cells, those of the same generation together.
+fn generations(cells: &[&CellSummary]) -> Vec<Summaries> {
+    let most = cells.iter().map(|cell| cell.summaries.0.len()).max();
+    let of = |at: usize| {
+        let same = cells.iter().filter_map(|cell| cell.summaries.0.get(at));
+        Summaries(same.copied().collect())
+    };
+    (0..most.unwrap_or(0)).map(of).collect()
 }
 
 /// Costs under the schemes of the first cell that has any: all cells of a run have the same.

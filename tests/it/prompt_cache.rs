@@ -120,7 +120,11 @@ impl Memory {
         let read = prompt.until(found);
         let ends = match self.reuse {
             Reuse::LongestPrefix => vec![prompt.blocks.len()],
-            Reuse::Nothing | Reuse::Breakpoints => prompt.ends.clone(),
+            Reuse::Nothing | Reuse::Breakpoints => {
+                let mut ends = prompt.ends.clone();
+                ends.push(found);
+                ends
+            }
         };
         let prefixes = ends.iter().map(|end| (prompt.blocks[..*end].to_vec(), now));
         self.kept.extend(prefixes.collect::<Vec<_>>());

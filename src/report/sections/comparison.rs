@@ -1,6 +1,7 @@
 //! The comparison: one row per strategy, reference and floor first.
 
 use crate::metric::strain::Strain;
+use crate::metric::summaries::Summaries;
 use crate::metric::{Direction, metric};
 use crate::model::ModelKind;
 use crate::record::{Arm, StrategyEntry};
@@ -39,6 +40,7 @@ const COLUMNS: &[(&str, u8)] = &[
     ("strategy_tokens", 12),
     ("cache_broken", 12),
     ("cache_again", 12),
+    ("summary_tokens", 12),
     ("token_savings_of_totals", 13),
     ("token_savings_without_calls", 14),
     ("action_support_compacted", 15),
@@ -251,6 +253,10 @@ fn cell(kind: Arm, arm: &ArmSummary, name: &str) -> Cell {
         "completion" => Cell::share(arm.completion()),
         "fired" => Cell::exact(Value::Of(arm.fired as u64, arm.sessions as u64)),
         "token_savings" => Cell::estimate(arm.token_savings),
+        "summary_tokens" => {
+            let all = arm.generations.iter().flat_map(|of| &of.0);
+            tokens(Summaries(all.copied().collect()).mean())
+        }
         "cost_savings" => Cell::estimate(cost.and_then(|cost| cost.savings)),
         "cache_read_share" => Cell::estimate(cost.and_then(|cost| cost.read_share)),
         "cache_broken" => tokens(cost.map(ArmCost::broken)),
