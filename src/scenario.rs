@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use crate::model::fault::Faults;
 use crate::session::synthetic::Recipe;
 use crate::session::wire::Provider;
-use crate::settings::{Place, Reader, Setting, SettingError, Table, Value, with_suggestion};
+use crate::settings::{Place, Reader, Setting, SettingError, Table, Value};
 use crate::strategy::StrategySpec;
 use crate::strategy::trigger::{Condition, Trigger};
 use crate::tokens::COUNTERS;
