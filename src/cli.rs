@@ -27,6 +27,7 @@ mod inspect;
 mod man;
 mod messages;
 mod progress;
+mod record;
 mod report;
 mod run;
 mod schema;
@@ -55,6 +56,8 @@ enum Command {
     Generate(generate::Args),
     /// Write recordings in the native format, or in that of a provider's API
     Import(import::Args),
+    /// Listen as a recording proxy: what agents send to a model's API is passed on, and kept
+    Record(record::Args),
     /// List strategies, or show one with its knobs
     Strategies(strategies::Args),
     /// Check a scenario file, and say what it would run
@@ -101,6 +104,7 @@ fn dispatch(command: Command) -> Exit {
         Command::Report(args) => report::run(&args),
         Command::Generate(args) => generate::run(&args),
         Command::Import(args) => import::run(&args),
+        Command::Record(args) => record::run(&args),
         Command::Strategies(args) => strategies::run(&args),
         Command::Validate(args) => validate::run(&args),
         Command::Init(args) => init::run(&args),

@@ -65,4 +65,6 @@ pub mod replay;
 pub mod runner;
 pub mod stats;
 pub mod report;
+#[cfg(feature = "http")]
+pub mod proxy;
 pub mod cli;

@@ -75,12 +75,13 @@ const EDGES: &[(&str, &[&str])] = &[
             "units", "window", "model", "probe", "record", "metric", "stats",
         ],
     ),
+    ("proxy", &["units"]),
     (
         "cli",
         &[
             "units", "settings", "window", "tokens", "session", "needles", "context", "model",
             "step", "strategy", "probe", "scenario", "record", "metric", "replay", "runner",
-            "stats", "report",
+            "stats", "report", "proxy",
         ],
     ),
 ];

@@ -20,6 +20,8 @@ mod metrics;
 mod outputs;
 mod pipeline;
 mod presets;
+#[cfg(feature = "http")]
+mod proxy;
 mod probes;
 mod prompt_cache;
 mod recorded;

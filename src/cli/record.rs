@@ -1,0 +1,197 @@
+//! `proctor record`: listens as a proxy in front of a model's API, and keeps the sessions.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use super::Exit;
+
+/// Arguments of `proctor record`.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Point the agent's base URL at the address that is printed: ANTHROPIC_BASE_URL \
+                        for Anthropic's API, OPENAI_BASE_URL (with /v1 behind it) for OpenAI's. \
+                        Keys pass through and are never written. Ctrl-C ends the recording and \
+                        writes the sessions."
+)]
+pub(super) struct Args {
+    /// Base URL of the API: https://api.anthropic.com, or a server of your own
+    #[arg(long, value_name = "URL")]
+    upstream: String,
+    /// Address to listen at; port 0 takes any that is free
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0")]
+    listen: SocketAddr,
+    /// Folder for the log and the sessions
+    #[arg(short, long, value_name = "DIR", default_value = ".")]
+    output: PathBuf,
+}
+
+/// This build has no HTTP.
+#[cfg(not(feature = "http"))]
+pub(super) fn run(_: &Args) -> anyhow::Result<Exit> {
+    let problem = "this build of proctor speaks no HTTP".to_owned();
+    let hint = "build it with the feature `http`, which is on by default";
+    Err(super::Stop::new(Exit::Usage, problem)
+        .with_hint(hint.to_owned())
+        .into())
+}
+
+#[cfg(feature = "http")]
+pub(super) use with_http::run;
+
+#[cfg(feature = "http")]
+mod with_http {
+    use std::fs::{File, OpenOptions};
+    use std::io::{self, Write};
+    use std::path::{Path, PathBuf};
+    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+    use serde::Serialize;
+    use serde_json::value::RawValue;
+
+    use super::Args;
+    use crate::cli::{Exit, Stop, print, say, write_new};
+    use crate::proxy::{Exchange, Log, Proxy};
+    use crate::session::{import, native};
+    use crate::units::Timestamp;
+
+    /// Set by the first Ctrl-C.
+    static STOP: AtomicBool = AtomicBool::new(false);
+
+    pub(in crate::cli) fn run(args: &Args) -> anyhow::Result<Exit> {
+        std::fs::create_dir_all(&args.output).map_err(|error| {
+            let problem = format!("cannot make `{}`: {error}", args.output.display());
+            Stop::new(Exit::NotWritten, problem)
+        })?;
+        let proxy = Proxy::bind(args.listen, &args.upstream)
+            .map_err(|error| Stop::new(Exit::Usage, crate::cli::chain(&error.into())))?;
+        let log = Requests::begin(&args.output)?;
+        if !args.listen.ip().is_loopback() {
+            say("warning: everybody who reaches this address can use it");
+        }
+        stop_on_interrupt();
+        print(&format!("listening at http://{}\n", proxy.address()))?;
+        say(&format!(
+            "passing on to {}; requests are kept in `{}`; Ctrl-C ends",
+            args.upstream,
+            log.path.display()
+        ));
+        let log = proxy.serve(log, now, &STOP)?;
+        log.end()
+    }
+
+    fn now() -> Timestamp {
+        Timestamp(jiff::Timestamp::now().as_millisecond())
+    }
+
+    fn stop_on_interrupt() {
+        static TIMES: AtomicUsize = AtomicUsize::new(0);
+        let _ = ctrlc::set_handler(|| {
+            if TIMES.fetch_add(1, Ordering::Relaxed) == 0 {
+                STOP.store(true, Ordering::SeqCst);
+                say("ending: requests under way have ten seconds; once more to leave at once");
+            } else {
+                #[expect(clippy::exit, reason = "the second Ctrl-C asks for exactly this")]
+                std::process::exit(i32::from(Exit::Interrupted.code()));
+            }
+        });
+    }
+
+    /// The log: a file of requests with their answers, one per line, each written at once.
+    struct Requests {
+        folder: PathBuf,
+        path: PathBuf,
+        file: File,
+        answered: usize,
+        failed: usize,
+    }
+
+    #[derive(Serialize)]
+    struct Line<'a> {
+        timestamp: String,
+        request: &'a RawValue,
+        response: &'a RawValue,
+    }
+
+    impl Requests {
+        /// Makes a file that is not there yet, named after the time, which only its owner can read.
+        fn begin(folder: &Path) -> anyhow::Result<Self> {
+            let at = time(now()).replace([':', '-'], "");
+            let path = folder.join(format!("recorded-{at}.jsonl"));
+            let mut options = OpenOptions::new();
+            options.write(true).create_new(true);
+            #[cfg(unix)]
+            std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+            let file = options.open(&path).map_err(|error| {
+                let problem = format!("cannot make `{}`: {error}", path.display());
+                Stop::new(Exit::NotWritten, problem)
+            })?;
+            Ok(Self {
+                folder: folder.to_owned(),
+                path,
+                file,
+                answered: 0,
+                failed: 0,
+            })
+        }
+
+        /// Writes the sessions that the log holds.
+        fn end(self) -> anyhow::Result<Exit> {
+            if self.answered == 0 {
+                let empty = std::fs::remove_file(&self.path);
+                drop(empty);
+                say(&format!(
+                    "nothing was recorded; {} requests failed",
+                    self.failed
+                ));
+                return Ok(Exit::NothingSelected);
+            }
+            let sessions = import::load(&self.path)?;
+            for session in &sessions {
+                let mut bytes = Vec::new();
+                native::write(session, &mut bytes)?;
+                let path = self.folder.join(format!("{}.session.jsonl", session.id()));
+                write_new(&path, &bytes, false)?;
+                print(&format!(
+                    "{}: {} messages, {} calls\n",
+                    path.display(),
+                    session.messages().len(),
+                    session.calls().len()
+                ))?;
+            }
+            say(&format!(
+                "{} requests in {} sessions; {} failed",
+                self.answered,
+                sessions.len(),
+                self.failed
+            ));
+            Ok(Exit::Done)
+        }
+    }
+
+    impl Log for Requests {
+        fn answered(&mut self, exchange: &Exchange) -> io::Result<()> {
+            let mut line = serde_json::to_vec(&Line {
+                timestamp: time(exchange.at),
+                request: &exchange.request,
+                response: &exchange.response,
+            })?;
+            // A request may be written over several lines; a line of the log is one line.
+            line.retain(|byte| !matches!(byte, b'\n' | b'\r'));
+            line.push(b'\n');
+            self.file.write_all(&line)?;
+            self.answered += 1;
+            Ok(())
+        }
+
+        fn failed(&mut self, _: Timestamp, why: &str) -> io::Result<()> {
+            self.failed += 1;
+            say(&format!("not recorded: {why}"));
+            Ok(())
+        }
+    }
+
+    fn time(at: Timestamp) -> String {
+        jiff::Timestamp::from_millisecond(at.0)
+            .map_or_else(|_| at.0.to_string(), |at| at.to_string())
+    }
+}

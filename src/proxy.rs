@@ -1,0 +1,183 @@
+//! A recording proxy: an agent's base URL points at it, and what the agent sends is passed on
+//! unchanged, byte for byte, while each answered request is kept.
+//!
+//! What is kept is the body of the request and the answer it got; a streamed answer is put together
+//! again as the API would have given it whole ([`stream`]). Headers are never kept, so no key is.
+//! Nothing is interpreted: the log is read by the importer of its API, as any other request log.
+
+use std::convert::Infallible;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use reqwest::Url;
+use tokio::net::TcpListener;
+
+use crate::units::Timestamp;
+
+mod pass;
+pub mod stream;
+
+/// How long requests that are under way may take once the proxy was told to stop.
+const GRACE: Duration = Duration::from_secs(10);
+
+/// How often it is looked whether to stop.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Keeps what was answered.
+pub trait Log: Send {
+    /// One request with its answer, as JSON objects.
+    fn answered(&mut self, exchange: &Exchange) -> io::Result<()>;
+
+    /// One request that brought no answer; `why` holds no text of request or answer.
+    fn failed(&mut self, at: Timestamp, why: &str) -> io::Result<()>;
+}
+
+/// One answered request.
+#[derive(Debug)]
+pub struct Exchange {
+    /// When the request came.
+    pub at: Timestamp,
+    /// The body of the request, as it was sent.
+    pub request: Box<serde_json::value::RawValue>,
+    /// The answer: as it came, or put together from a stream.
+    pub response: Box<serde_json::value::RawValue>,
+}
+
+/// A proxy that listens and has not begun to serve.
+#[derive(Debug)]
+pub struct Proxy {
+    listener: std::net::TcpListener,
+    address: SocketAddr,
+    upstream: Url,
+}
+
+impl Proxy {
+    /// Listens at `listen` (port 0 for any that is free) for requests to `upstream`, the base URL
+    /// of the API.
+    pub fn bind(listen: SocketAddr, upstream: &str) -> Result<Self, ProxyError> {
+        let invalid = |problem: String| ProxyError::Upstream {
+            url: upstream.to_owned(),
+            problem,
+        };
+        let url = Url::parse(upstream).map_err(|error| invalid(error.to_string()))?;
+        if !matches!(url.scheme(), "http" | "https") || url.host().is_none() {
+            return Err(invalid(
+                "it must begin with `http://` or `https://`".to_owned(),
+            ));
+        }
+        if !url.username().is_empty() || url.password().is_some() || url.query().is_some() {
+            return Err(invalid("it must hold no key and no query".to_owned()));
+        }
+        let bind = |source| ProxyError::Listen { listen, source };
+        let listener = std::net::TcpListener::bind(listen).map_err(bind)?;
+        listener.set_nonblocking(true).map_err(bind)?;
+        let address = listener.local_addr().map_err(bind)?;
+        Ok(Self {
+            listener,
+            address,
+            upstream: url,
+        })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Serves until `stop` is set, then lets what is under way finish for ten seconds.
+    ///
+    /// `now` tells the time of requests. The first error of the log ends it.
+    pub fn serve<L: Log + 'static>(
+        self,
+        log: L,
+        now: fn() -> Timestamp,
+        stop: &AtomicBool,
+    ) -> Result<L, ProxyError> {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .enable_all()
+            .build()
+            .map_err(ProxyError::Start)?;
+        let client = pass::client()?;
+        runtime.block_on(async move {
+            let listen = self.address;
+            let listener = TcpListener::from_std(self.listener)
+                .map_err(|source| ProxyError::Listen { listen, source })?;
+            let pass = pass::Pass::new(client, self.upstream, now, log);
+            let mut under_way = tokio::task::JoinSet::new();
+            let mut look = tokio::time::interval(LOOK);
+            while !stop.load(Ordering::SeqCst) && !pass.is_broken() {
+                tokio::select! {
+                    _ = look.tick() => {}
+                    Some(_) = under_way.join_next() => {}
+                    accepted = listener.accept() => {
+                        // A connection that is gone before it is taken is nobody's loss.
+                        let Ok((socket, _)) = accepted else { continue };
+                        let pass = pass.clone();
+                        under_way.spawn(async move {
+                            let service = service_fn(move |request| {
+                                let pass = pass.clone();
+                                async move { Ok::<_, Infallible>(pass.on(request).await) }
+                            });
+                            let served = hyper::server::conn::http1::Builder::new()
+                                .timer(TokioTimer::new())
+                                .serve_connection(TokioIo::new(socket), service)
+                                .await;
+                            drop(served);
+                        });
+                    }
+                }
+            }
+            drop(listener);
+            let quiet = async {
+                // Connections that are kept alive never end by themselves: what counts is that no
+                // request is under way.
+                while pass.is_busy() {
+                    tokio::time::sleep(LOOK).await;
+                }
+            };
+            drop(tokio::time::timeout(GRACE, quiet).await);
+            under_way.shutdown().await;
+            pass.finish()
+        })
+    }
+}
+
+/// Why nothing is recorded.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ProxyError {
+    /// The address of the API is none.
+    #[error("cannot pass requests on to `{url}`: {problem}")]
+    Upstream {
+        /// What was given.
+        url: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// Nobody can be listened to there.
+    #[error("cannot listen at {listen}")]
+    Listen {
+        /// The address.
+        listen: SocketAddr,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// The proxy could not be started.
+    #[error("cannot start the proxy")]
+    Start(#[source] io::Error),
+    /// No client could be made: certificates or proxies of the system are at fault.
+    #[error("cannot make an HTTP client")]
+    Client(#[source] reqwest::Error),
+    /// What was answered could not be kept.
+    #[error("cannot write the log")]
+    Log(#[source] io::Error),
+    /// A task of the proxy still holds the log.
+    #[error("a request was still under way when the log was closed")]
+    UnderWay,
+}

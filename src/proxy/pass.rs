@@ -1,0 +1,291 @@
+//! One request through the proxy: passed on as it came, answered as it was answered, kept.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::task::{Context, Poll};
+
+use http_body_util::BodyExt;
+use hyper::body::{Body, Bytes, Frame, Incoming};
+use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
+use hyper::{Method, Request, Response, StatusCode};
+use reqwest::{Client, Url};
+use serde_json::value::RawValue;
+use tokio::sync::{Mutex, mpsc};
+
+use super::stream::{Api, Assembly};
+use super::{Exchange, Log, ProxyError};
+use crate::units::Timestamp;
+
+/// Headers that belong to one connection; and what would have an answer packed, so that it could
+/// not be kept.
+const NOT_PASSED_ON: [&str; 10] = [
+    "connection",
+    "keep-alive",
+    "proxy-authenticate",
+    "proxy-authorization",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+    "host",
+    "accept-encoding",
+];
+
+/// Pieces of an answer that wait for a slow client.
+const PIECES: usize = 64;
+
+/// Makes the client that talks to the API: no redirects, nothing unpacked, no time limit but for
+/// the connection.
+pub(super) fn client() -> Result<Client, ProxyError> {
+    // Where one is installed already, it serves as well.
+    drop(rustls::crypto::ring::default_provider().install_default());
+    Client::builder()
+        .redirect(reqwest::redirect::Policy::none())
+        .connect_timeout(std::time::Duration::from_secs(30))
+        .build()
+        .map_err(ProxyError::Client)
+}
+
+/// What all requests share.
+#[derive(Debug)]
+pub(super) struct Pass<L> {
+    client: Client,
+    upstream: Url,
+    now: fn() -> Timestamp,
+    kept: Mutex<Kept<L>>,
+    /// Requests under way.
+    busy: AtomicUsize,
+    is_broken: AtomicBool,
+}
+
+/// The log, and how it failed if it did.
+#[derive(Debug)]
+struct Kept<L> {
+    log: L,
+    error: Option<io::Error>,
+}
+
+impl<L: Log + 'static> Pass<L> {
+    pub(super) fn new(client: Client, upstream: Url, now: fn() -> Timestamp, log: L) -> Arc<Self> {
+        Arc::new(Self {
+            client,
+            upstream,
+            now,
+            kept: Mutex::new(Kept { log, error: None }),
+            busy: AtomicUsize::new(0),
+            is_broken: AtomicBool::new(false),
+        })
+    }
+
+    pub(super) fn is_busy(&self) -> bool {
+        self.busy.load(Ordering::SeqCst) > 0
+    }
+
+    /// Whether the log has failed: nothing more can be kept.
+    pub(super) fn is_broken(&self) -> bool {
+        self.is_broken.load(Ordering::SeqCst)
+    }
+
+    /// Gives the log back, once nobody writes to it any more.
+    pub(super) fn finish(self: Arc<Self>) -> Result<L, ProxyError> {
+        let pass = Arc::into_inner(self).ok_or(ProxyError::UnderWay)?;
+        let Kept { log, error } = pass.kept.into_inner();
+        match error {
+            Some(error) => Err(ProxyError::Log(error)),
+            None => Ok(log),
+        }
+    }
+
+    /// Passes one request on.
+    pub(super) async fn on(self: Arc<Self>, request: Request<Incoming>) -> Response<Piped> {
+        let busy = Busy::new(self.clone());
+        let at = (self.now)();
+        let (parts, body) = request.into_parts();
+        let Ok(body) = body.collect().await else {
+            self.failed(at, "the request broke off").await;
+            return refused(StatusCode::BAD_REQUEST, "the request broke off");
+        };
+        let body = body.to_bytes();
+        let api = Api::of_path(parts.uri.path()).filter(|_| parts.method == Method::POST);
+        let asked: Option<Box<RawValue>> = api.and_then(|_| serde_json::from_slice(&body).ok());
+        let mut url = self.upstream.clone();
+        let base = self.upstream.path().trim_end_matches('/');
+        url.set_path(&format!("{base}{}", parts.uri.path()));
+        url.set_query(parts.uri.query());
+        let sent = self
+            .client
+            .request(parts.method, url)
+            .headers(passed_on(&parts.headers))
+            .body(body)
+            .send()
+            .await;
+        let mut answer = match sent {
+            Ok(answer) => answer,
+            Err(error) => {
+                let why = if error.is_connect() {
+                    "the API cannot be reached"
+                } else {
+                    "the API did not answer"
+                };
+                self.failed(at, why).await;
+                return refused(StatusCode::BAD_GATEWAY, why);
+            }
+        };
+        let status = answer.status();
+        let is_stream = answer
+            .headers()
+            .get(CONTENT_TYPE)
+            .and_then(|kind| kind.to_str().ok())
+            .is_some_and(|kind| kind.starts_with("text/event-stream"));
+        let mut response = Response::builder().status(status);
+        if let Some(headers) = response.headers_mut() {
+            *headers = passed_on(answer.headers());
+        }
+        let (pipe, pieces) = mpsc::channel(PIECES);
+        tokio::spawn(async move {
+            let mut assembly = api.map(|api| Assembly::new(api, is_stream));
+            let ended = loop {
+                match answer.chunk().await {
+                    Ok(Some(piece)) => {
+                        if let Some(assembly) = &mut assembly {
+                            assembly.push(&piece);
+                        }
+                        if pipe.send(Ok(piece)).await.is_err() {
+                            break Err("the client went away");
+                        }
+                    }
+                    Ok(None) => break Ok(()),
+                    Err(_) => {
+                        let broken = io::Error::other("the answer broke off");
+                        drop(pipe.send(Err(broken)).await);
+                        break Err("the answer broke off");
+                    }
+                }
+            };
+            let pass = &busy.0;
+            // The client hears of the end only when it is kept: who stops the proxy then loses
+            // nothing.
+            match (assembly, asked) {
+                (Some(assembly), Some(request)) if status.is_success() => {
+                    match ended.and_then(|()| assembly.finish()) {
+                        Ok(response) => {
+                            let exchange = Exchange {
+                                at,
+                                request,
+                                response,
+                            };
+                            pass.answered(&exchange).await;
+                        }
+                        Err(why) => pass.failed(at, why).await,
+                    }
+                }
+                (Some(_), Some(_)) => {
+                    let why = format!("the API answered with status {}", status.as_u16());
+                    pass.failed(at, &why).await;
+                }
+                (Some(_), None) => pass.failed(at, "the request is no JSON").await,
+                (None, _) => {}
+            }
+            drop(pipe);
+        });
+        response
+            .body(Piped::Pieces(pieces))
+            .unwrap_or_else(|_| refused(StatusCode::BAD_GATEWAY, "the answer cannot be passed on"))
+    }
+
+    async fn answered(&self, exchange: &Exchange) {
+        let mut kept = self.kept.lock().await;
+        if let Err(error) = kept.log.answered(exchange) {
+            self.breaks(&mut kept, error);
+        }
+    }
+
+    async fn failed(&self, at: Timestamp, why: &str) {
+        let mut kept = self.kept.lock().await;
+        if let Err(error) = kept.log.failed(at, why) {
+            self.breaks(&mut kept, error);
+        }
+    }
+
+    fn breaks(&self, kept: &mut Kept<L>, error: io::Error) {
+        kept.error.get_or_insert(error);
+        self.is_broken.store(true, Ordering::SeqCst);
+    }
+}
+
+/// A request under way.
+struct Busy<L: Log + 'static>(Arc<Pass<L>>);
+
+impl<L: Log + 'static> Busy<L> {
+    fn new(pass: Arc<Pass<L>>) -> Self {
+        pass.busy.fetch_add(1, Ordering::SeqCst);
+        Self(pass)
+    }
+}
+
+impl<L: Log + 'static> Drop for Busy<L> {
+    fn drop(&mut self) {
+        self.0.busy.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// The headers without those that belong to the connection, named by it included.
+fn passed_on(headers: &HeaderMap) -> HeaderMap {
+    let named: Vec<String> = headers
+        .get_all("connection")
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .map(|name| name.trim().to_ascii_lowercase())
+        .collect();
+    let mut kept = HeaderMap::new();
+    for (name, value) in headers {
+        let is_of_connection =
+            NOT_PASSED_ON.contains(&name.as_str()) || named.iter().any(|it| it == name.as_str());
+        if !is_of_connection {
+            kept.append(name, value.clone());
+        }
+    }
+    kept
+}
+
+/// What the proxy says itself, in the shape of both APIs' errors.
+fn refused(status: StatusCode, why: &'static str) -> Response<Piped> {
+    let text = serde_json::json!({
+        "type": "error",
+        "error": { "type": "proxy_error", "message": format!("proctor record: {why}") },
+    });
+    let mut response = Response::new(Piped::Whole(Some(Bytes::from(text.to_string()))));
+    *response.status_mut() = status;
+    let json = HeaderValue::from_static("application/json");
+    response.headers_mut().insert(CONTENT_TYPE, json);
+    response
+}
+
+/// The body of an answer.
+#[derive(Debug)]
+pub(super) enum Piped {
+    /// As the API sends it.
+    Pieces(mpsc::Receiver<Result<Bytes, io::Error>>),
+    /// The proxy's own words.
+    Whole(Option<Bytes>),
+}
+
+impl Body for Piped {
+    type Data = Bytes;
+    type Error = io::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
+        match &mut *self {
+            Self::Pieces(pieces) => pieces
+                .poll_recv(cx)
+                .map(|piece| piece.map(|piece| piece.map(Frame::data))),
+            Self::Whole(whole) => Poll::Ready(whole.take().map(|whole| Ok(Frame::data(whole)))),
+        }
+    }
+}

@@ -1,0 +1,372 @@
+//! The recording proxy between a client and a server of this test's own.
+
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use proctor::proxy::{Exchange, Log, Proxy};
+use proctor::session::import;
+use proctor::units::Timestamp;
+use serde_json::{Value, json};
+
+const KEY: &str = "key-that-is-nobodys-business";
+
+/// What the server of the API answers: pieces, with a pause before each.
+type Answer = Arc<dyn Fn(&str) -> Vec<Vec<u8>> + Send + Sync>;
+
+/// A server that answers every request by `answer`, which is given head and body.
+fn api(answer: Answer) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for socket in listener.incoming() {
+            let (mut socket, answer) = (socket.unwrap(), answer.clone());
+            std::thread::spawn(move || {
+                let request = read_request(&socket);
+                for piece in answer(&request) {
+                    std::thread::sleep(Duration::from_millis(5));
+                    if socket.write_all(&piece).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+    });
+    address
+}
+
+fn read_request(socket: &TcpStream) -> String {
+    let mut reader = BufReader::new(socket);
+    let (mut head, mut length) = (String::new(), 0);
+    loop {
+        let mut line = String::new();
+        if reader.read_line(&mut line).unwrap_or(0) == 0 {
+            return head;
+        }
+        if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+            length = value.trim().parse().unwrap();
+        }
+        head.push_str(&line);
+        if line == "\r\n" {
+            break;
+        }
+    }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).unwrap();
+    head + &String::from_utf8(body).unwrap()
+}
+
+fn post(path: &str, body: &str) -> String {
+    format!(
+        "POST {path} HTTP/1.1\r\nhost: x\r\nx-api-key: {KEY}\r\nauthorization: Bearer {KEY}\r\n\
+         accept-encoding: gzip\r\ncontent-type: application/json\r\nconnection: close\r\n\
+         content-length: {}\r\n\r\n{body}",
+        body.len()
+    )
+}
+
+fn ask(proxy: SocketAddr, request: &str) -> String {
+    let mut socket = TcpStream::connect(proxy).unwrap();
+    socket.write_all(request.as_bytes()).unwrap();
+    let mut answer = Vec::new();
+    socket.read_to_end(&mut answer).unwrap();
+    String::from_utf8(answer).unwrap()
+}
+
+/// The body of an answer that came in chunks.
+fn unchunked(answer: &str) -> String {
+    let (_, mut rest) = answer.split_once("\r\n\r\n").unwrap();
+    let mut body = String::new();
+    while let Some((size, more)) = rest.split_once("\r\n") {
+        let size = usize::from_str_radix(size, 16).unwrap();
+        body.push_str(&more[..size]);
+        rest = &more[size..][2..];
+        if size == 0 {
+            break;
+        }
+    }
+    body
+}
+
+/// What was kept, and what was not.
+#[derive(Debug, Default, Clone)]
+struct Kept(Arc<Mutex<(Vec<(Value, Value)>, Vec<String>)>>);
+
+impl Log for Kept {
+    fn answered(&mut self, exchange: &Exchange) -> io::Result<()> {
+        let value = |raw: &serde_json::value::RawValue| serde_json::from_str(raw.get()).unwrap();
+        let pair = (value(&exchange.request), value(&exchange.response));
+        self.0.lock().unwrap().0.push(pair);
+        Ok(())
+    }
+
+    fn failed(&mut self, _: Timestamp, why: &str) -> io::Result<()> {
+        self.0.lock().unwrap().1.push(why.to_owned());
+        Ok(())
+    }
+}
+
+/// Lets `clients` talk to a proxy in front of `upstream`; what was kept, and what was not.
+fn through(upstream: &str, clients: impl FnOnce(SocketAddr)) -> (Vec<(Value, Value)>, Vec<String>) {
+    let proxy = Proxy::bind("127.0.0.1:0".parse().unwrap(), upstream).unwrap();
+    let address = proxy.address();
+    let (kept, stop) = (Kept::default(), Arc::new(AtomicBool::new(false)));
+    let serving = {
+        let (kept, stop) = (kept.clone(), stop.clone());
+        std::thread::spawn(move || proxy.serve(kept, || Timestamp(0), &stop).map(drop))
+    };
+    clients(address);
+    stop.store(true, Ordering::SeqCst);
+    serving.join().unwrap().unwrap();
+    let mut kept = kept.0.lock().unwrap();
+    std::mem::take(&mut *kept)
+}
+
+fn chunk(text: &str) -> Vec<u8> {
+    format!("{:x}\r\n{text}\r\n", text.len()).into_bytes()
+}
+
+/// A stream of Anthropic's, as the text of its events.
+fn events(text: &str) -> String {
+    let [start, end] = text.split_at(text.len() / 2).into();
+    let deltas = [start, end].map(|part| {
+        let delta = json!({"type": "text_delta", "text": part});
+        json!({"type": "content_block_delta", "index": 0, "delta": delta})
+    });
+    let [first, second] = deltas;
+    let usage = json!({"input_tokens": 9, "output_tokens": 1});
+    let message = json!({"id": format!("m-{text}"), "type": "message", "role": "assistant",
+        "model": "some-model", "content": [], "usage": usage});
+    let block = json!({"type": "text", "text": ""});
+    [
+        json!({"type": "message_start", "message": message}),
+        json!({"type": "content_block_start", "index": 0, "content_block": block}),
+        first,
+        second,
+        json!({"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 5}}),
+        json!({"type": "message_stop"}),
+    ]
+    .map(|event| format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap()))
+    .concat()
+}
+
+const STREAM: &str =
+    "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
+
+/// Streams the last text of the request back, in pieces of seven bytes.
+fn echo() -> Answer {
+    Arc::new(|request| {
+        let (_, body) = request.split_once("\r\n\r\n").unwrap();
+        let body: Value = serde_json::from_str(body).unwrap();
+        let messages = body["messages"].as_array().unwrap();
+        let text = messages.last().unwrap()["content"].as_str().unwrap();
+        let stream = events(&format!("heard {text}"));
+        let pieces = stream.as_bytes().chunks(7);
+        let pieces = pieces.map(|piece| chunk(std::str::from_utf8(piece).unwrap()));
+        let mut answer = vec![STREAM.as_bytes().to_vec()];
+        answer.extend(pieces);
+        answer.push(b"0\r\n\r\n".to_vec());
+        answer
+    })
+}
+
+fn said(text: &str) -> String {
+    json!({"model": "some-model", "stream": true, "max_tokens": 9,
+        "messages": [{"role": "user", "content": text}]})
+    .to_string()
+}
+
+#[test]
+fn a_stream_passes_unchanged_and_is_kept_whole() {
+    let server = api(echo());
+    let mut heard = String::new();
+    let (kept, failed) = through(&format!("http://{server}"), |proxy| {
+        heard = ask(proxy, &post("/v1/messages?beta=true", &said("hello")));
+    });
+    assert!(heard.starts_with("HTTP/1.1 200 OK\r\n"), "{heard}");
+    assert_eq!(unchunked(&heard), events("heard hello"));
+    assert_eq!(failed, Vec::<String>::new());
+    let [(request, response)] = &kept[..] else {
+        panic!("one request")
+    };
+    assert_eq!(request["messages"][0]["content"], "hello");
+    assert_eq!(
+        response["content"],
+        json!([{"type": "text", "text": "heard hello"}])
+    );
+    assert_eq!(
+        response["usage"],
+        json!({"input_tokens": 9, "output_tokens": 5})
+    );
+}
+
+#[test]
+fn many_at_once_are_kept_each_with_its_own_answer() {
+    let server = api(echo());
+    let (kept, failed) = through(&format!("http://{server}/"), |proxy| {
+        let ask_one = |n: usize| {
+            std::thread::spawn(move || {
+                ask(proxy, &post("/v1/messages", &said(&format!("number {n}"))))
+            })
+        };
+        let asked: Vec<_> = (0..16).map(ask_one).collect();
+        for (n, asked) in asked.into_iter().enumerate() {
+            let heard = unchunked(&asked.join().unwrap());
+            assert_eq!(heard, events(&format!("heard number {n}")));
+        }
+    });
+    assert_eq!(failed, Vec::<String>::new());
+    assert_eq!(kept.len(), 16);
+    for (request, response) in kept {
+        let asked = request["messages"][0]["content"].as_str().unwrap();
+        assert_eq!(response["content"][0]["text"], format!("heard {asked}"));
+    }
+}
+
+#[test]
+fn what_is_no_answer_passes_and_is_not_kept() {
+    let overloaded = "{\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\"}}";
+    let error = format!(
+        "HTTP/1.1 529 \r\nretry-after: 7\r\ncontent-length: {}\r\n\r\n{overloaded}",
+        overloaded.len()
+    );
+    let cut = [STREAM.as_bytes().to_vec(), chunk(&events("half")[..200])];
+    let whole = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}";
+    let answer: Answer = Arc::new(move |request: &str| {
+        // Nothing of the client's encoding is asked for: what is packed could not be kept.
+        assert!(
+            !request.to_ascii_lowercase().contains("accept-encoding"),
+            "{request}"
+        );
+        assert!(request.contains(KEY));
+        match request {
+            cut_off if cut_off.contains("cut me off") => cut.to_vec(),
+            listing if listing.starts_with("POST /v1/models") => vec![whole.into()],
+            _ => vec![error.clone().into_bytes()],
+        }
+    });
+    let server = api(answer);
+    let (kept, failed) = through(&format!("http://{server}"), |proxy| {
+        let heard = ask(proxy, &post("/v1/messages", &said("hello")));
+        assert!(heard.starts_with("HTTP/1.1 529"), "{heard}");
+        assert!(heard.contains("retry-after: 7\r\n") && heard.ends_with(overloaded));
+        // The client hears that its stream broke: there is no last chunk.
+        let heard = ask(proxy, &post("/v1/messages", &said("cut me off")));
+        assert!(!heard.ends_with("0\r\n\r\n"), "{heard}");
+        // Other requests are nobody's session.
+        assert!(ask(proxy, &post("/v1/models", "{}")).ends_with("{}"));
+    });
+    assert_eq!(kept, []);
+    assert_eq!(
+        failed,
+        ["the API answered with status 529", "the answer broke off"]
+    );
+}
+
+#[test]
+fn a_client_that_goes_away_ends_its_request() {
+    let endless: Answer = Arc::new(|_| {
+        let mut answer = vec![STREAM.as_bytes().to_vec()];
+        answer.extend((0..10_000).map(|_| chunk("event: ping\ndata: {\"type\":\"ping\"}\n\n")));
+        answer
+    });
+    let server = api(endless);
+    let (kept, failed) = through(&format!("http://{server}"), |proxy| {
+        let mut socket = TcpStream::connect(proxy).unwrap();
+        socket
+            .write_all(post("/v1/messages", &said("hello")).as_bytes())
+            .unwrap();
+        let mut some = [0; 100];
+        socket.read_exact(&mut some).unwrap();
+    });
+    assert_eq!(kept, []);
+    assert_eq!(failed, ["the client went away"]);
+}
+
+#[test]
+fn an_api_that_is_not_there_is_said_to_be() {
+    let nobody = TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap();
+    let (kept, failed) = through(&format!("http://{nobody}"), |proxy| {
+        let heard = ask(proxy, &post("/v1/messages", &said("hello")));
+        assert!(heard.starts_with("HTTP/1.1 502"), "{heard}");
+        assert!(heard.contains("proctor record: the API cannot be reached"));
+    });
+    assert_eq!(
+        (kept, failed),
+        (vec![], vec!["the API cannot be reached".to_owned()])
+    );
+    let listen = "127.0.0.1:0".parse().unwrap();
+    for wrong in [
+        "localhost:80",
+        "ftp://x",
+        "http://key@x",
+        "http://x?key=1",
+        "",
+    ] {
+        assert!(Proxy::bind(listen, wrong).is_err(), "{wrong}");
+    }
+}
+
+/// The whole program: two requests of one conversation become one session.
+#[test]
+fn a_recorded_conversation_is_a_session_without_keys() {
+    let server = api(echo());
+    let out = tempfile::tempdir().unwrap();
+    let mut program = Command::new(env!("CARGO_BIN_EXE_proctor"))
+        .args(["record", "--upstream", &format!("http://{server}"), "-o"])
+        .arg(out.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(program.stdout.take().unwrap()).lines();
+    let first = lines.next().unwrap().unwrap();
+    let proxy = first.strip_prefix("listening at http://").unwrap();
+    let proxy: SocketAddr = proxy.parse().unwrap();
+    ask(proxy, &post("/v1/messages", &said("hello")));
+    let second = json!({"model": "some-model", "max_tokens": 9, "messages": [
+        {"role": "user", "content": "hello"},
+        {"role": "assistant", "content": [{"type": "text", "text": "heard hello"}]},
+        {"role": "user", "content": "and again"},
+    ]});
+    ask(proxy, &post("/v1/messages", &second.to_string()));
+    let interrupted = Command::new("kill")
+        .args(["-INT", &program.id().to_string()])
+        .status()
+        .unwrap();
+    assert!(interrupted.success());
+    let end = program.wait().unwrap();
+    let mut said = String::new();
+    program.stderr.unwrap().read_to_string(&mut said).unwrap();
+    assert_eq!(end.code(), Some(0), "{said}");
+    assert!(
+        said.contains("2 requests in 1 sessions; 0 failed"),
+        "{said}"
+    );
+    let mut files: Vec<_> = std::fs::read_dir(out.path())
+        .unwrap()
+        .map(|file| file.unwrap().path())
+        .collect();
+    files.sort();
+    assert_eq!(files.len(), 2);
+    for file in &files {
+        let text = std::fs::read_to_string(file).unwrap();
+        assert!(!text.contains(KEY), "{}", file.display());
+    }
+    let session = files
+        .iter()
+        .find(|file| file.to_string_lossy().ends_with(".session.jsonl"))
+        .unwrap();
+    let [session] = &import::load(session).unwrap()[..] else {
+        panic!("one session")
+    };
+    assert_eq!(session.messages().len(), 4);
+    assert_eq!(session.calls(), [1, 3]);
+    assert!(session.message(1).usage.is_some() && session.message(1).timestamp.is_some());
+}
