@@ -39,7 +39,8 @@ pub(super) fn join(logged: Vec<Logged>, path: &Path) -> Result<Vec<Session>, Imp
     let mut answers: Vec<Arc<str>> = Vec::new();
     for mut one in logged {
         let last = one.session.parts.messages.last();
-        one.is_answered &= last.is_some_and(|message| message.role() == Role::Assistant);
+        let is_failed = one.is_answered && last.is_none_or(|message| message.role() == Role::User);
+        one.is_answered &= !is_failed;
         let answer = one
             .session
             .parts
@@ -47,7 +48,11 @@ pub(super) fn join(logged: Vec<Logged>, path: &Path) -> Result<Vec<Session>, Imp
             .last()
             .map(|message| text(message));
         let is_answered = one.is_answered;
+        let before = threads.len();
         take(one, &mut threads, &answers);
+        if let Some(thread) = threads.get_mut(before) {
+            thread.is_failed = is_failed;
+        }
         if let (true, Some(answer)) = (is_answered, answer)
             && answer.chars().count() >= SUMMARY_CHARS
         {
@@ -58,6 +63,7 @@ pub(super) fn join(logged: Vec<Logged>, path: &Path) -> Result<Vec<Session>, Imp
             }
         }
     }
+    forget_failed(&mut threads);
     let sessions = threads.into_iter().map(|mut thread| {
         tell_orphans(&mut thread.session);
         Session::new(thread.session.parts).map_err(|source| ImportError::Session {
@@ -66,6 +72,27 @@ pub(super) fn join(logged: Vec<Logged>, path: &Path) -> Result<Vec<Session>, Imp
         })
     });
     sessions.collect()
+}
+
+/// A request that failed and was sent again is no session of its own.
+fn forget_failed(threads: &mut Vec<Thread>) {
+    let mut at = 0;
+    while at < threads.len() {
+        let one = &threads[at];
+        let goes_on = |other: &Thread| other.is_answered && other.history.starts_with(&one.history);
+        let again = if one.is_failed {
+            threads.iter().position(goes_on)
+        } else {
+            None
+        };
+        let Some(again) = again else {
+            at += 1;
+            continue;
+        };
+        let skipped = &mut threads[again].session.parts.source.skipped;
+        count(skipped, "request without an answer");
+        threads.remove(at);
+    }
 }
 
 /// Requests may answer what another one asked: orphans are told for the whole session.
@@ -108,6 +135,8 @@ struct Thread {
     shapes: BTreeMap<ContentHash, usize>,
     calls: BTreeSet<ApiCallId>,
     is_answered: bool,
+    /// It was sent, and what came was no answer.
+    is_failed: bool,
 }
 
 /// A message of a context.
@@ -214,6 +243,7 @@ impl Thread {
             shapes: BTreeMap::new(),
             calls: BTreeSet::new(),
             is_answered: one.is_answered,
+            is_failed: false,
         };
         let messages = thread.session.parts.messages.clone();
         for (at, message) in messages.iter().enumerate() {

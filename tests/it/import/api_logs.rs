@@ -248,6 +248,26 @@ skipped: request for a summary: 1
 }
 
 #[test]
+fn a_request_that_failed_is_no_session_of_its_own() {
+    let request = r#""messages":[{"role":"user","content":"How many sheep?"}]"#;
+    let answer = r#"{"choices":[{"message":{"role":"assistant","content":"Seven."}}]}"#;
+    let failed = format!(r#"{{{request},"response":{{"error":{{"code":529}}}}}}"#);
+    let good = format!(r#"{{{request},"response":{answer}}}"#);
+    let other = good.replace("sheep", "goats");
+    let text = [failed, good, other].join("\n");
+    let sessions = read("openai-chat", text.as_bytes()).expect("a good file");
+    let outlines: Vec<String> = sessions.iter().map(outline).collect();
+    assert_eq!(
+        outlines,
+        [
+            "0 user[typed_user] \"How many sheep?\"\n1 model[] \"Seven.\"\n\
+             skipped: request without an answer: 1\n",
+            "0 user[typed_user] \"How many goats?\"\n1 model[] \"Seven.\"\n",
+        ]
+    );
+}
+
+#[test]
 fn a_folder_of_logged_requests_is_in_the_order_of_their_times() {
     let sessions = check(
         "request-log/folder",
