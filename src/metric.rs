@@ -74,7 +74,8 @@ pub fn metric(name: &str) -> Option<&'static Metric> {
 
 const RECORD: &str = "the replay";
 const COUNTER: &str = "the replay, by the scenario's token counter";
-const CACHE: &str = "the simulated prompt cache, under the scheme that the heading's note names";
+const CACHE: &str =
+    "the simulated prompt cache, under the scheme that the note below the comparison names";
 const MATCHING: &str = "string matching (evaluator `survival`)";
 const READER: &str = "a reader's answers, graded";
 

@@ -218,7 +218,7 @@ impl Line {
         place.map_or(self.blocks.len(), |place| place.first)
     }
 
-    /// Applies a patch: costs what stands behind its first edit.
+    /// Applies a patch whose entries are all there: costs what stands behind its first edit.
     pub fn patch(&mut self, edits: &[Edited]) -> Change {
         let mut change = Change {
             broken_at: None,
