@@ -3,8 +3,6 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use super::Exit;
-
 /// Arguments of `proctor record`.
 #[derive(Debug, clap::Args)]
 #[command(
@@ -14,7 +12,7 @@ use super::Exit;
                         writes the sessions."
 )]
 pub(super) struct Args {
-    /// Base URL of the API: https://api.anthropic.com, or a server of your own
+    /// Base URL of the API, such as `https://api.anthropic.com`, or a server of your own
     #[arg(long, value_name = "URL")]
     upstream: String,
     /// Address to listen at; port 0 takes any that is free
@@ -27,10 +25,10 @@ pub(super) struct Args {
 
 /// This build has no HTTP.
 #[cfg(not(feature = "http"))]
-pub(super) fn run(_: &Args) -> anyhow::Result<Exit> {
+pub(super) fn run(_: &Args) -> anyhow::Result<super::Exit> {
     let problem = "this build of proctor speaks no HTTP".to_owned();
     let hint = "build it with the feature `http`, which is on by default";
-    Err(super::Stop::new(Exit::Usage, problem)
+    Err(super::Stop::new(super::Exit::Usage, problem)
         .with_hint(hint.to_owned())
         .into())
 }

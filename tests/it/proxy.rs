@@ -91,9 +91,12 @@ fn unchunked(answer: &str) -> String {
     body
 }
 
+/// Requests with their answers, and why others were not kept.
+type Outcome = (Vec<(Value, Value)>, Vec<String>);
+
 /// What was kept, and what was not.
 #[derive(Debug, Default, Clone)]
-struct Kept(Arc<Mutex<(Vec<(Value, Value)>, Vec<String>)>>);
+struct Kept(Arc<Mutex<Outcome>>);
 
 impl Log for Kept {
     fn answered(&mut self, exchange: &Exchange) -> io::Result<()> {
@@ -110,7 +113,7 @@ impl Log for Kept {
 }
 
 /// Lets `clients` talk to a proxy in front of `upstream`; what was kept, and what was not.
-fn through(upstream: &str, clients: impl FnOnce(SocketAddr)) -> (Vec<(Value, Value)>, Vec<String>) {
+fn through(upstream: &str, clients: impl FnOnce(SocketAddr)) -> Outcome {
     let proxy = Proxy::bind("127.0.0.1:0".parse().unwrap(), upstream).unwrap();
     let address = proxy.address();
     let (kept, stop) = (Kept::default(), Arc::new(AtomicBool::new(false)));

@@ -24,8 +24,10 @@ struct Source {
     tool_use: Arc<str>,
     /// The name under which a stage puts it aside.
     saved_as: String,
-    /// Whether it is the content of a file, and then the message that changed the file next.
-    file: Option<Option<usize>>,
+    /// Whether it is the content of a file.
+    is_file: bool,
+    /// The message that changed the file next.
+    changed: Option<usize>,
 }
 
 /// What the prompt names. Made only where something is lost.
@@ -57,7 +59,8 @@ impl Sources {
             };
             let (block, result) = shown.tool_results().find(|(block, _)| holds(*block))?;
             let tool = tools.get(&*result.tool_use_id);
-            let file = tool.and_then(|tool| files::view_of(tool)).map(|view| {
+            let view = tool.and_then(|tool| files::view_of(tool));
+            let later_change = view.as_ref().and_then(|view| {
                 let later = changes.get(&view.path).into_iter().flatten();
                 later.copied().find(|at| *at > message)
             });
@@ -68,7 +71,8 @@ impl Sources {
                     "{}.txt",
                     ContentHash::of(shown.model_text()[block].as_bytes()).hex(12)
                 ),
-                file,
+                is_file: view.is_some(),
+                changed: later_change,
             })
         };
         let by_probe = probes.iter().enumerate().map(|(index, probe)| {
@@ -91,9 +95,7 @@ impl Sources {
     ) -> bool {
         let sources = &self.by_probe[probe];
         let is_named = |source: &Source| {
-            let is_unchanged = source
-                .file
-                .is_some_and(|changed| changed.is_none_or(|at| at >= before));
+            let is_unchanged = source.is_file && source.changed.is_none_or(|at| at >= before);
             (is_unchanged && named.tool_uses.contains(&*source.tool_use))
                 || named
                     .written
