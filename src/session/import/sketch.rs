@@ -119,6 +119,11 @@ impl Signs {
         let has = |key: &str| object.contains_key(key);
         if !has("messages") {
             let request = object.get("request").and_then(Value::as_object);
+            if let Some(response) = object.get("response").and_then(Value::as_object) {
+                let is_message = response.get("type").is_some_and(|kind| kind == "message");
+                self.anthropic += usize::from(is_message);
+                self.openai += usize::from(response.contains_key("choices"));
+            }
             if let Some(request) = request {
                 let body = request.get("body").and_then(Value::as_object);
                 return self.around(body.unwrap_or(request));
