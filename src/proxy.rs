@@ -59,10 +59,7 @@ impl Proxy {
     /// Listens at `listen` (port 0 for any that is free) for requests to `upstream`, the base URL
     /// of the API.
     pub fn bind(listen: SocketAddr, upstream: &str) -> Result<Self, ProxyError> {
-        let invalid = |problem: String| ProxyError::Upstream {
-            url: upstream.to_owned(),
-            problem,
-        };
+        let invalid = |problem: String| ProxyError::Upstream { problem };
         let url = Url::parse(upstream).map_err(|error| invalid(error.to_string()))?;
         if !matches!(url.scheme(), "http" | "https") || url.host().is_none() {
             return Err(invalid(
@@ -151,11 +148,9 @@ impl Proxy {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ProxyError {
-    /// The address of the API is none.
-    #[error("cannot pass requests on to `{url}`: {problem}")]
+    /// The address of the API is none. It is not repeated: it may hold a key.
+    #[error("requests cannot be passed on to that URL: {problem}")]
     Upstream {
-        /// What was given.
-        url: String,
         /// What is wrong with it.
         problem: String,
     },

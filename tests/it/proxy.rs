@@ -312,7 +312,12 @@ fn an_api_that_is_not_there_is_said_to_be() {
         "http://x?key=1",
         "",
     ] {
-        assert!(Proxy::bind(listen, wrong).is_err(), "{wrong}");
+        let error = Proxy::bind(listen, wrong).unwrap_err().to_string();
+        // What was given may hold a key.
+        assert!(
+            !error.contains("key@") && !error.contains("key=1"),
+            "{error}"
+        );
     }
 }
 
