@@ -176,6 +176,61 @@ fn what_stays_is_what_the_knobs_say() {
 }
 
 #[test]
+fn calls_that_were_never_answered_stay_where_they_are_wanted() {
+    let unanswered = Message::new(
+        Role::Assistant,
+        vec![
+            ContentBlock::Text("I build it.".into()),
+            tool_use("t1", "Bash", "make"),
+        ],
+    );
+    let messages = || {
+        vec![
+            typed("go"),
+            asks("t0", "Read", "a.rs"),
+            answers("t0", &"content of a ".repeat(20)),
+            unanswered.clone(),
+            typed("Stop that, and read b."),
+            asks("t2", "Read", "b.rs"),
+            answers("t2", &"content of b ".repeat(20)),
+            said("Done."),
+        ]
+    };
+    let last = |knobs: &str, session: Session| {
+        let spec = summarising(&format!(
+            "when = {{ rounds_every = 3 }}\nguards.on_inflation = 'apply'\n{knobs}"
+        ));
+        left(&Walk::of(
+            session,
+            &spec,
+            Window::new(Tokens(2_000)),
+            |_, _| text("S"),
+        ))
+    };
+    let kept = "3 restored: assistant <Bash t1>";
+    assert_eq!(last("", session(messages())), ["of 0..7: user S"]);
+    assert_eq!(
+        last("keep_unanswered = true", session(messages())),
+        ["of 0..7: user S", kept]
+    );
+    // What is answered in what stays behind is no loose end.
+    assert_eq!(
+        last(
+            "keep_unanswered = true\nkeep_last_messages = 1\ncut = 'none'",
+            session(messages())
+        ),
+        ["of 0..6: user S", kept, "6"]
+    );
+    // Nor is anything here.
+    let mut all_answered = messages();
+    all_answered.insert(4, answers("t1", "made"));
+    assert_eq!(
+        last("keep_unanswered = true", session(all_answered)),
+        ["of 0..8: user S"]
+    );
+}
+
+#[test]
 fn markers_of_interrupted_turns_stay_and_earlier_summaries_do_not() {
     let spec = summarising(
         "when = { rounds_every = 1 }\nuser_messages = 'all'\nkeep_markers = ['<turn-aborted>']\n\

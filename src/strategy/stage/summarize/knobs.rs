@@ -185,6 +185,13 @@ pub(super) const KNOBS: &[Knob] = &[
               names a class",
     },
     Knob {
+        name: "keep_unanswered",
+        kind: KnobKind::Flag,
+        default: Default::Flag(false),
+        doc: "tool uses that nothing answers stay behind the summary, as AgenticLoop's do; \
+              providers refuse them, summarised or not",
+    },
+    Knob {
         name: "role",
         kind: KnobKind::Choice(&["user", "assistant"]),
         default: Default::Text("user"),
@@ -263,6 +270,7 @@ pub(super) fn build(knobs: &mut KnobReader<'_>) -> Result<Box<dyn Stage>, Settin
             only: knobs.texts("protected_tools")?,
             except: Vec::new(),
         },
+        keeps_unanswered: knobs.flag("keep_unanswered")?,
     };
     if select.tail.min > select.tail.max {
         return Err(knobs.wrong("keep_min_tokens", "is more than `keep_max_tokens`"));

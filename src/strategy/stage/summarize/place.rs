@@ -46,7 +46,7 @@ impl Placement {
         let mut reason = format!("a summary in place of {} messages", replaced.len());
         for (kept, what) in [
             (&selected.user_messages, "of the user"),
-            (&selected.protected, "of protected tools"),
+            (&selected.protected, "of calls and results"),
         ] {
             if !kept.is_empty() {
                 reason = format!("{reason}, {} {what} kept", kept.len());

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::context::{Context, Entry, Origin};
-use crate::session::{ContentBlock, Message, Role, Tag};
+use crate::session::{ContentBlock, Message, Role, Tag, ToolUse};
 use crate::strategy::Situation;
 use crate::strategy::cut::{self, Cut};
 use crate::strategy::stage::truncate_output::without_middle;
@@ -25,6 +25,8 @@ pub(super) struct Select {
     pub(super) user_messages: UserMessages,
     pub(super) keep_markers: Vec<String>,
     pub(super) protected: Tools,
+    /// Tool uses that nothing answers stay.
+    pub(super) keeps_unanswered: bool,
 }
 
 /// What a summary covers.
@@ -72,7 +74,7 @@ pub(super) struct Selected {
     pub(super) span: Span,
     /// The user's messages that stay, oldest first.
     pub(super) user_messages: Vec<Entry>,
-    /// Protected results and their calls, oldest first.
+    /// Protected results and their calls, and calls that nothing answers, oldest first.
     pub(super) protected: Vec<Entry>,
 }
 
@@ -112,7 +114,7 @@ impl Select {
         let gone = &entries[replaced.clone()];
         Some(Selected {
             user_messages: self.user_messages(gone, cx),
-            protected: self.protected(gone, cx),
+            protected: self.protected(gone, entries, cx),
             replaced,
             covered,
             span,
@@ -173,20 +175,24 @@ impl Select {
             })
     }
 
-    /// Calls of protected tools that were answered, and their answers.
-    fn protected(&self, gone: &[Entry], cx: &Situation) -> Vec<Entry> {
-        if self.protected.are_all() {
+    /// Calls of protected tools that were answered, and their answers; and calls that nothing in the
+    /// context answers, where they stay.
+    fn protected(&self, gone: &[Entry], entries: &[Entry], cx: &Situation) -> Vec<Entry> {
+        let is_protecting = !self.protected.are_all();
+        if !is_protecting && !self.keeps_unanswered {
             return Vec::new();
         }
-        let results = gone.iter().flat_map(|entry| entry.message.tool_results());
-        let answered: BTreeSet<&str> = results.map(|(_, result)| &*result.tool_use_id).collect();
+        let answered_here = answered(gone);
+        let answered = answered(entries);
+        let is_wanted = |tool: &ToolUse| {
+            is_protecting && self.protected.include(Some(tool)) && answered_here.contains(&*tool.id)
+                || self.keeps_unanswered && !answered.contains(&*tool.id)
+        };
         let mut ids: BTreeSet<&str> = BTreeSet::new();
         let mut kept = Vec::new();
         for entry in gone {
             let uses = entry.message.tool_uses().map(|(_, tool)| tool);
-            let wanted = uses
-                .filter(|tool| self.protected.include(Some(tool)) && answered.contains(&*tool.id));
-            ids.extend(wanted.map(|tool| &*tool.id));
+            ids.extend(uses.filter(|tool| is_wanted(tool)).map(|tool| &*tool.id));
             kept.extend(only(entry, cx, |block| match block {
                 ContentBlock::ToolUse(tool) => ids.contains(&*tool.id),
                 ContentBlock::ToolResult(result) => ids.contains(&*result.tool_use_id),
@@ -195,6 +201,14 @@ impl Select {
         }
         kept
     }
+}
+
+/// The ids of the tool uses that are answered by one of these.
+fn answered(entries: &[Entry]) -> BTreeSet<&str> {
+    let results = entries
+        .iter()
+        .flat_map(|entry| entry.message.tool_results());
+    results.map(|(_, result)| &*result.tool_use_id).collect()
 }
 
 impl Tail {
