@@ -38,12 +38,16 @@ const PIECES: usize = 64;
 
 /// Makes the client that talks to the API: no redirects, nothing unpacked, no time limit but for
 /// the connection.
+///
+/// Every request has a connection of its own: the API may close one that is kept just as it is used
+/// again, and a request that is lost so cannot be repeated, for nobody knows whether it was taken.
 pub(super) fn client() -> Result<Client, ProxyError> {
     // Where one is installed already, it serves as well.
     drop(rustls::crypto::ring::default_provider().install_default());
     Client::builder()
         .redirect(reqwest::redirect::Policy::none())
         .connect_timeout(std::time::Duration::from_secs(30))
+        .pool_max_idle_per_host(0)
         .build()
         .map_err(ProxyError::Client)
 }
