@@ -306,6 +306,7 @@ impl<'a> Cell<'a> {
             .rev()
             .find(|compaction| (next..=before).contains(&compaction.at));
         let last = next.checked_sub(1);
+        let new = &messages[last.unwrap_or(0)..before];
         let window = match arranged {
             Some((_, window)) => *window,
             None => Window::new(Tokens(u64::MAX)),
@@ -320,9 +321,12 @@ impl<'a> Cell<'a> {
             last_usage,
             appended: self.appended,
             last_answer: last.and_then(|last| messages[last].timestamp),
-            phase_ended: messages[last.unwrap_or(0)..before]
+            phase_ended: due.is_some_and(|compaction| compaction.is_manual())
+                || new.iter().any(|message| message.has_tag(Tag::PhaseEnd)),
+            compact_hint: new
                 .iter()
-                .any(|message| message.has_tag(Tag::PhaseEnd)),
+                .rev()
+                .find_map(|message| message.compact_hint.clone()),
             tool_requests,
             overflow: None,
             recorded: due.cloned(),

@@ -125,6 +125,10 @@ pub struct Message {
     pub usage: Option<Usage>,
     /// What the importer or generator knows about the message; sorted, without repetition.
     pub tags: Vec<Tag>,
+    /// What a compaction is to keep that a person asks for at this point: the words behind
+    /// `/compact`, on a message that ends a phase ([`Tag::PhaseEnd`]). No part of what the model
+    /// reads.
+    pub compact_hint: Option<Arc<str>>,
 }
 
 impl Message {
@@ -139,6 +143,7 @@ impl Message {
             api_call: None,
             usage: None,
             tags: Vec::new(),
+            compact_hint: None,
         }
     }
 
@@ -485,7 +490,7 @@ pub enum Tag {
     Sidechain,
     /// Injected by the product: reminders, command output, attachments.
     Meta,
-    /// A phase of the work ends here.
+    /// A phase of the work ends here, or a person asks for a compaction.
     PhaseEnd,
     /// Named by the agent as no longer needed.
     Snip,
@@ -504,6 +509,13 @@ pub struct RecordedCompaction {
     pub pre_tokens: Option<Tokens>,
     /// What stood in the context afterwards.
     pub after: CompactedTo,
+}
+
+impl RecordedCompaction {
+    /// Whether a person asked for it.
+    pub fn is_manual(&self) -> bool {
+        self.trigger.as_deref() == Some("manual")
+    }
 }
 
 /// What a recorded compaction left in the context.

@@ -162,6 +162,7 @@ impl Redactor {
         redacted.api_call.clone_from(&message.api_call);
         redacted.usage = message.usage;
         redacted.tags.clone_from(&message.tags);
+        redacted.compact_hint = message.compact_hint.as_ref().map(|hint| self.shared(hint));
         Arc::new(redacted)
     }
 

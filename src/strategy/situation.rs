@@ -30,9 +30,13 @@ pub struct Situation {
     pub appended: Size,
     /// When the model last answered, where the session says so.
     pub last_answer: Option<Timestamp>,
-    /// A phase of the work ended since the last call: a message tagged
-    /// [`Tag::PhaseEnd`](crate::session::Tag::PhaseEnd) was appended.
+    /// A phase of the work ended since the last call, or a person asked for a compaction: a
+    /// message tagged [`Tag::PhaseEnd`](crate::session::Tag::PhaseEnd) was appended, or the recorded
+    /// product compacted here because it was told to.
     pub phase_ended: bool,
+    /// What the person wants kept who asked for it:
+    /// [`compact_hint`](crate::session::Message::compact_hint) of that message, the newest there is.
+    pub compact_hint: Option<Arc<str>>,
     /// Names of the tools the last response asked for.
     pub tool_requests: Vec<Arc<str>>,
     /// The provider has just refused the prompt as too long.

@@ -16,6 +16,7 @@ mod faults;
 mod import;
 mod inspect;
 mod laws;
+mod manual;
 mod metrics;
 mod outputs;
 mod pipeline;

@@ -71,6 +71,7 @@ struct EntryIn<'a> {
     usage: Option<Usage>,
     #[serde(default)]
     tags: Vec<Tag>,
+    compact_hint: Option<Arc<str>>,
     #[serde(borrow)]
     compaction: Option<CompactionIn<'a>>,
 }
@@ -86,6 +87,7 @@ struct MessageIn<'a> {
     usage: Option<Usage>,
     #[serde(default)]
     tags: Vec<Tag>,
+    compact_hint: Option<Arc<str>>,
 }
 
 #[derive(Deserialize)]
@@ -246,6 +248,7 @@ pub(super) fn entry(line: &Line<'_>, parts: &mut SessionParts) -> Result<(), Imp
             timestamp: None,
             api_call: None,
             usage: None,
+            compact_hint: None,
             compaction: Some(compaction),
             ..
         } if entry.tags.is_empty() => {
@@ -260,6 +263,7 @@ pub(super) fn entry(line: &Line<'_>, parts: &mut SessionParts) -> Result<(), Imp
             api_call,
             usage,
             tags,
+            compact_hint,
             compaction: None,
         } => {
             let message = message_of(MessageIn {
@@ -269,6 +273,7 @@ pub(super) fn entry(line: &Line<'_>, parts: &mut SessionParts) -> Result<(), Imp
                 api_call,
                 usage,
                 tags,
+                compact_hint,
             })
             .map_err(|problem| line.error(problem))?;
             parts.messages.push(Arc::new(message));
@@ -320,6 +325,7 @@ fn message_of(message: MessageIn<'_>) -> Result<Message, String> {
     read.timestamp = message.timestamp.map(|time| time.0);
     read.api_call = message.api_call;
     read.usage = message.usage;
+    read.compact_hint = message.compact_hint;
     Ok(read)
 }
 

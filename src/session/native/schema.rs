@@ -173,6 +173,7 @@ fn message() -> Value {
                 "type": "array",
                 "items": names("What is known about the message.", &TAGS),
             },
+            "compact_hint": text("What a compaction is to keep that a person asks for here, on a message tagged `phase_end`: the words behind `/compact`. The model does not read it."),
         }),
     )
 }

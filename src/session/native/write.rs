@@ -100,6 +100,8 @@ struct MessageOut<'a> {
     usage: Option<Usage>,
     #[serde(skip_serializing_if = "<[Tag]>::is_empty")]
     tags: &'a [Tag],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    compact_hint: Option<&'a str>,
 }
 
 #[derive(Serialize)]
@@ -233,6 +235,7 @@ fn message_out(message: &Message) -> io::Result<MessageOut<'_>> {
         api_call: message.api_call.as_ref().map(|call| call.0.as_ref()),
         usage: message.usage,
         tags: &message.tags,
+        compact_hint: message.compact_hint.as_deref(),
     })
 }
 

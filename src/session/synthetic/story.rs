@@ -105,6 +105,8 @@ pub(super) struct Words {
     pub(super) openings: Templates,
     /// What ends each phase and begins the next.
     pub(super) turns: [Templates; 4],
+    /// What the person would have a compaction at the end of each phase keep; empty for no hint.
+    pub(super) hints: [&'static str; 4],
     /// What the person throws in between.
     pub(super) remarks: Templates,
     /// How the agent reports at the end of a phase.

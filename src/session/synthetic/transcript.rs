@@ -211,6 +211,13 @@ impl<'a> Transcript<'a> {
         self.push(Message::text(Role::User, text).with_tags(tags));
     }
 
+    /// The user types, which ends a phase; a compaction here is to keep what the hint says.
+    pub(crate) fn phase_ends(&mut self, text: String, hint: &str) {
+        let mut message = Message::text(Role::User, text);
+        message.compact_hint = Some(hint.into());
+        self.push(message.with_tags([Tag::TypedUser, Tag::PhaseEnd]));
+    }
+
     /// The agent answers.
     pub(crate) fn respond(&mut self, blocks: Vec<ContentBlock>) {
         self.wait(self.pace.thinking);

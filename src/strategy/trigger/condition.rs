@@ -32,7 +32,8 @@ pub enum Condition {
     /// More minutes than this have passed since the model last answered. Never where the session
     /// has no times.
     IdleOverMinutes(u64),
-    /// A phase of the work ended since the last call, where a person would ask for a compaction.
+    /// A phase of the work ended since the last call, where a person would ask for a compaction,
+    /// or one did.
     Marker,
     /// The stage of this name changed something in this same run of the pipeline.
     After(String),
@@ -125,7 +126,8 @@ pub const CONDITIONS: &[ConditionKind] = &[
     ConditionKind {
         name: "marker",
         takes: Takes::Word(|| Condition::Marker),
-        doc: "when a phase of the work ended",
+        doc: "when a phase of the work ended, or a person asked for a compaction; a hint of theirs \
+              goes to the summariser",
     },
     ConditionKind {
         name: "after",

@@ -6,6 +6,7 @@ pub(super) const WORDS: Words = Words {
     system: SYSTEM,
     openings: OPENINGS,
     turns: TURNS,
+    hints: [""; 4],
     remarks: REMARKS,
     reports: REPORTS,
     farewells: FAREWELLS,

@@ -7,6 +7,7 @@ pub(in crate::session::synthetic) const WORDS: Words = Words {
     system: SYSTEM,
     openings: OPENINGS,
     turns: TURNS,
+    hints: HINTS,
     remarks: REMARKS,
     reports: REPORTS,
     farewells: FAREWELLS,
@@ -162,6 +163,14 @@ const TURNS: [&[&str]; 4] = [
         "{chapter} is good to go, so we are through with that one. The following feature sits in {noun}; research it first.",
         "That settles {chapter}. Another one is waiting: start its research at `{path}`.",
     ],
+];
+
+/// What a compaction at the end of each phase is to keep.
+const HINTS: [&str; 4] = [
+    "Keep all that {chapter} will be built on: what was ruled out and why, and each setting with its exact value.",
+    "Keep the plan of {chapter} step by step, and every rule I gave.",
+    "Keep which files {chapter} touched, what was tried in vain, and the counts of the suites.",
+    "Keep how {chapter} was settled; the details of its logs can go.",
 ];
 
 /// What the user throws in between.

@@ -109,10 +109,10 @@ impl<'a> Author<'a> {
         match self.story.opening {
             Opening::SmallTalk if self.rounds >= small_talk::LEAST_ROUNDS => {
                 self.small_talk();
-                self.request(words.openings, &[Tag::PhaseEnd]);
+                self.request(words.openings, Some(""));
                 self.snip_all();
             }
-            Opening::SmallTalk | Opening::Work => self.request(words.openings, &[]),
+            Opening::SmallTalk | Opening::Work => self.request(words.openings, None),
         }
         let mut is_fresh = true;
         loop {
@@ -128,13 +128,13 @@ impl<'a> Author<'a> {
             } else if stage != self.stage && !is_fresh {
                 self.report();
                 let turn = words.turns[self.stage.1];
-                self.request(turn, &[Tag::PhaseEnd]);
+                self.request(turn, Some(words.hints[self.stage.1]));
                 // A phase that one long result passed over is passed over.
                 self.stage = stage;
                 is_fresh = true;
             } else if self.is_typed_due() && !is_fresh {
                 self.report();
-                self.request(words.remarks, &[]);
+                self.request(words.remarks, None);
                 is_fresh = true;
             } else if self.out.calls >= self.compact_at && !is_fresh {
                 self.compact();
@@ -212,8 +212,9 @@ impl<'a> Author<'a> {
         fill(template, &slots)
     }
 
-    /// The person types one of these, and whatever else is to be said now.
-    fn request(&mut self, bank: &[&'static str], tags: &[Tag]) {
+    /// The person types one of these, and whatever else is to be said now. Where a phase ends
+    /// with it, there may be a hint for who compacts then.
+    fn request(&mut self, bank: &[&'static str], phase_end: Option<&str>) {
         self.scene.turn(&mut self.out.random);
         let mut parts = vec![self.say(bank)];
         let message = self.out.next();
@@ -231,24 +232,32 @@ impl<'a> Author<'a> {
         let progress = self.out.progress();
         let is_typed = |fact: &Planned| fact.channel == Channel::User;
         let planned = self.pending.take(progress, usize::MAX, is_typed);
-        self.type_in(parts, planned, tags);
+        self.type_in(parts, planned, phase_end);
     }
 
     /// The person ends the session, and says what was not said yet.
     fn close(&mut self) {
         let parts = vec![self.say(self.story.words.farewells)];
         let planned = self.pending.rest();
-        self.type_in(parts, planned, &[Tag::PhaseEnd]);
+        self.type_in(parts, planned, Some(self.story.words.hints[3]));
     }
 
-    fn type_in(&mut self, mut parts: Vec<String>, planned: Vec<Planned>, tags: &[Tag]) {
+    fn type_in(&mut self, mut parts: Vec<String>, planned: Vec<Planned>, phase_end: Option<&str>) {
         let message = self.out.next();
         for fact in planned {
             parts.push(facts::typed(&mut self.out.random, &fact));
             self.facts.push(fact.planted(message));
         }
         self.out.pass(self.story.away);
-        self.out.typed(parts.join("\n\n"), tags);
+        let text = parts.join("\n\n");
+        let chapter = usize::try_from(self.stage.0).unwrap_or(0);
+        let chapter = self.schedule.chapters.get(chapter);
+        let slots = [("chapter", chapter.map_or("it", String::as_str))];
+        match phase_end {
+            None => self.out.typed(text, &[]),
+            Some("") => self.out.typed(text, &[Tag::PhaseEnd]),
+            Some(hint) => self.out.phase_ends(text, &fill(hint, &slots)),
+        }
     }
 
     /// What the agent has to say about what failed, in the message of that index.

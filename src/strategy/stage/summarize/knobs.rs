@@ -278,6 +278,7 @@ pub(super) fn build(knobs: &mut KnobReader<'_>) -> Result<Box<dyn Stage>, Settin
     let prompt = Prompt {
         template: template::named(knobs.choice("template")?),
         instructions: knobs.text("instructions")?,
+        when: knobs.when.clone(),
         mode: match knobs.choice("mode")? {
             "append" => Mode::Append,
             _ => Mode::Fresh,

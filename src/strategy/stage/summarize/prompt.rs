@@ -8,6 +8,7 @@ use crate::model::{Purpose, Request, Task};
 use crate::session::{ContentBlock, Message, Role, Tag, wire};
 use crate::strategy::Situation;
 use crate::strategy::template::{Span, Template, UPDATE, VERIFY};
+use crate::strategy::trigger::Trigger;
 use crate::units::Tokens;
 
 /// How a summary is asked for.
@@ -15,6 +16,8 @@ use crate::units::Tokens;
 pub(super) struct Prompt {
     pub(super) template: &'static Template,
     pub(super) instructions: String,
+    /// When the stage fires: a person who asked for it may have said what to keep.
+    pub(super) when: Trigger,
     pub(super) mode: Mode,
     pub(super) previous: Previous,
     pub(super) input: Input,
@@ -58,6 +61,9 @@ pub(super) struct Less {
 
 /// What stands where a tool result was left out.
 const NO_RESULT: &str = "[left out]";
+
+/// What stands before the hint of a person who asked for the compaction.
+const HINT: &str = "The user asked for this summary, and said:";
 
 /// What stands in front where the request would begin with the model.
 const CUT_OFF: &str = "[The beginning of the conversation was left out.]";
@@ -119,7 +125,7 @@ impl Prompt {
             messages: Vec::new(),
             max_output: self.max_output,
         };
-        let words = self.words(&earlier, span);
+        let words = self.words(&earlier, span, cx);
         match self.mode {
             Mode::Fresh => {
                 let json = self.json(&shown);
@@ -153,9 +159,9 @@ impl Prompt {
         request
     }
 
-    /// The request in words: rule, place of the conversation, template, instructions, earlier
-    /// summary.
-    fn words(&self, earlier: &[Arc<Message>], span: Span) -> String {
+    /// The request in words: rule, place of the conversation, template, instructions, the hint of
+    /// who asked for it, earlier summary.
+    fn words(&self, earlier: &[Arc<Message>], span: Span, cx: &Situation) -> String {
         let place = match self.mode {
             Mode::Fresh => {
                 "Below is the record of a conversation between a user and a coding agent, as JSON."
@@ -165,6 +171,11 @@ impl Prompt {
         let mut text = self.template.opening().trim_end().to_owned();
         add(&mut text, &format!("{place} {}", self.template.body(span)));
         add(&mut text, &self.instructions);
+        if let Some(hint) = &cx.compact_hint
+            && self.when.is_manual(cx)
+        {
+            add(&mut text, &format!("{HINT} {hint}"));
+        }
         if !earlier.is_empty() {
             add(&mut text, UPDATE);
             for message in earlier {
