@@ -10,6 +10,7 @@ use proctor::session::synthetic::{Length, Recipe, generate};
 use proctor::settings::Table;
 use proctor::step::{Answer, Caller, drive};
 use proctor::strategy::situation::Situation;
+use proctor::strategy::stage::STAGES;
 use proctor::strategy::trigger::Trigger;
 use proctor::strategy::{Pipeline, Strategy, StrategySpec};
 use proctor::tokens::{CountedTexts, O200k, Size};
@@ -39,10 +40,11 @@ fn situation(counts: Arc<CountedTexts>) -> Situation {
         appended: Size::default(),
         last_answer: None,
         phase_ended: false,
+        compact_hint: None,
         tool_requests: Vec::new(),
         overflow: None,
         recorded: None,
-        notes: None,
+        notes: Some("notes of an earlier session".into()),
         counts,
     }
 }
@@ -71,29 +73,42 @@ fn pipeline(text: &str) -> Option<Pipeline> {
         .ok()
 }
 
+/// What a stage needs to find work, or to do no more of it than it is for.
+fn knobs(kind: &str) -> &'static str {
+    match kind {
+        "clear_results" => "keep_last = 10",
+        "drop_middle" => "max_messages = 50",
+        "drop_oldest" => "fit_fraction = 0.5",
+        "extract" => "budget_tokens = 20_000",
+        "clear_inputs" => "max_chars = 200",
+        "snip" => "marks = ['read_then_edited']",
+        "truncate_output" => "max_tokens = 500",
+        _ => "",
+    }
+}
+
 fn stages(c: &mut Criterion) {
     let Some((context, counts)) = context() else {
         return;
     };
     let cx = situation(counts);
     let mut group = c.benchmark_group("stages");
-    for (name, text) in [
-        (
-            "clear_results",
-            "[[stage]]\nkind = 'clear_results'\nkeep_last = 10",
-        ),
-        ("drop_oldest", "[[stage]]\nkind = 'drop_oldest'"),
-        (
-            "extract",
-            "[[stage]]\nkind = 'extract'\nbudget_tokens = 20_000",
-        ),
-        ("summarize", "[[stage]]\nkind = 'summarize'"),
-        (
-            "nothing to do",
-            "[[stage]]\nkind = 'summarize'\nwhen = { tokens_over = 900_000 }",
-        ),
-    ] {
-        group.bench_function(name, |b| {
+    let mut kinds: Vec<(&str, String)> = STAGES
+        .iter()
+        .map(|kind| {
+            let knobs = knobs(kind.name);
+            (
+                kind.name,
+                format!("[[stage]]\nkind = '{}'\n{knobs}", kind.name),
+            )
+        })
+        .collect();
+    kinds.push((
+        "nothing to do",
+        "[[stage]]\nkind = 'summarize'\nwhen = { tokens_over = 900_000 }".to_owned(),
+    ));
+    for (name, text) in &kinds {
+        group.bench_function(*name, |b| {
             b.iter_batched(
                 || (context.clone(), pipeline(text)),
                 |(context, pipeline)| {
