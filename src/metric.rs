@@ -14,12 +14,14 @@ pub mod compaction;
 pub mod completion;
 pub mod cost;
 pub mod reference;
+pub mod rereads;
 pub mod strain;
 pub mod summaries;
 pub mod summary;
 pub mod support;
 pub mod survival;
 pub mod tokens;
+pub mod trail;
 pub mod validity;
 
 pub use summary::CellSummary;
@@ -77,6 +79,7 @@ const COUNTER: &str = "the replay, by the scenario's token counter";
 const CACHE: &str =
     "the simulated prompt cache, under the scheme that the note below the comparison names";
 const MATCHING: &str = "string matching (evaluator `survival`)";
+const TRAIL: &str = "tool uses, and rules that read the lines of summaries";
 const READER: &str = "a reader's answers, graded";
 
 /// Every metric, in the order of the comparison's columns.
@@ -315,6 +318,68 @@ pub const METRICS: &[Metric] = &[
               by generation",
         formula: "mean output of the answered calls of purposes compaction and recovery",
         source: COUNTER,
+    },
+    Metric {
+        name: "net_savings",
+        label: "net savings (estimate)",
+        unit: Unit::Share,
+        direction: Direction::Higher,
+        doc: "token savings if the agent read again, once, whatever a call needed and its prompt no \
+              longer held; an estimate, for a replay cannot see an agent read again",
+        formula: "1 − (S + re-reads)/S⁰; a re-read costs the prompt at that call + the missing tool \
+                  result × the calls from there to the next compaction; what no tool ever brought \
+                  costs a call that brings nothing",
+        source: "string matching on tool calls, and the scenario's token counter",
+    },
+    Metric {
+        name: "reread_calls",
+        label: "re-reads (estimate)",
+        unit: Unit::Count,
+        direction: Direction::Lower,
+        doc: "calls by which the agent would have read again what was missing, each thing once",
+        formula: "different tool results, and atoms no tool brought, that a call wanted and its prompt \
+                  did not hold, over the calls both reached",
+        source: "string matching on tool calls",
+    },
+    Metric {
+        name: "trail_f1",
+        label: "artifact trail F1",
+        unit: Unit::Share,
+        direction: Direction::Higher,
+        doc: "how well the prompt still says which files were read, created, modified and deleted; a \
+              table of its own shows it verb by verb",
+        formula: "2·right/(told + touched), over all calls; touched by the full history, calls after a \
+                  death included; told by tool uses in the prompt and by lines of summaries",
+        source: TRAIL,
+    },
+    Metric {
+        name: "trail_precision",
+        label: "artifact trail precision",
+        unit: Unit::Share,
+        direction: Direction::Higher,
+        doc: "of the files of which the prompt says what was done to them, the share of which it is true",
+        formula: "right / told, over all calls",
+        source: TRAIL,
+    },
+    Metric {
+        name: "trail_recall",
+        label: "artifact trail recall",
+        unit: Unit::Share,
+        direction: Direction::Higher,
+        doc: "of the files that something was done to, the share of which the prompt still says so",
+        formula: "right / touched, over all calls",
+        source: TRAIL,
+    },
+    Metric {
+        name: "unsupported_atoms",
+        label: "unsupported atoms",
+        unit: Unit::Share,
+        direction: Direction::Lower,
+        doc: "of the paths, identifiers, ids and numbers in summaries, the share that stands nowhere in \
+              what the summary replaces: the least that was made up",
+        formula: "unsupported / different atoms, summed over summaries; what an earlier summary said \
+                  supports nothing",
+        source: "string matching on the texts that stages write in place of messages",
     },
     Metric {
         name: "rejected",

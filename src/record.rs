@@ -16,9 +16,11 @@ use crate::window::Window;
 
 pub mod cache;
 pub mod journal;
+pub mod trail;
 
-pub use crate::session::ground_truth::Importance;
+pub use crate::session::ground_truth::{ArtifactVerb, Importance};
 pub use cache::{CacheBreaks, CacheRecord, ObservedCache, PriceEntry};
+pub use trail::{ArtifactTrail, Reread, SummaryAtoms, TrailCounts, UnsupportedAtom};
 
 /// Version of the run folder's files.
 ///
@@ -222,6 +224,16 @@ pub struct CellRecord {
     pub output_tokens: Vec<Tokens>,
     /// Texts that stages put aside.
     pub saved_texts: u64,
+    /// What the agent would have had to read again, each once; nothing in older records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rereads: Option<Vec<Reread>>,
+    /// Which files can be told from the prompts, by what was done to them; nothing for the floor,
+    /// and in older records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trail: Option<ArtifactTrail>,
+    /// Names in summaries that nobody said; nothing where no summary was written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summary_atoms: Option<SummaryAtoms>,
 }
 
 impl CellRecord {

@@ -530,6 +530,9 @@ impl<'a> Cell<'a> {
             observed_cache: None,
             output_tokens: Vec::new(),
             saved_texts: self.vault.len() as u64,
+            rereads: None,
+            trail: None,
+            summary_atoms: None,
         };
         for observer in self.observers {
             observer.finish(&mut record);

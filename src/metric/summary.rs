@@ -9,14 +9,16 @@ use crate::metric::calls::ModelCalls;
 use crate::metric::compaction::{self, StageTotal};
 use crate::metric::completion::Completion;
 use crate::metric::cost::SchemeCost;
+use crate::metric::rereads::Rereads;
 use crate::metric::strain::Strain;
 use crate::metric::summaries::Summaries;
 use crate::metric::support::Support;
 use crate::metric::survival::Survival;
 use crate::metric::tokens::{Savings, peak_prompt};
+use crate::metric::trail::Trail;
 use crate::metric::validity::Findings;
 use crate::model::ModelKind;
-use crate::record::{Arm, CellRecord};
+use crate::record::{Arm, CellRecord, SummaryAtoms};
 use crate::units::Tokens;
 
 /// Every metric of one cell.
@@ -52,6 +54,12 @@ pub struct CellSummary {
     pub strain: Strain,
     /// What the agent's tool calls needed.
     pub support: Support,
+    /// What would have to be read again; nothing where nobody looked.
+    pub rereads: Option<Rereads>,
+    /// Which files can be told from the prompts; nothing where nobody looked.
+    pub trail: Option<Trail>,
+    /// Names in summaries that nobody said; nothing where no summary was written.
+    pub summary_atoms: Option<SummaryAtoms>,
     /// Planted values, by string matching.
     pub survival: Survival,
     /// What the reader made of it; nothing where nobody was asked.
@@ -65,16 +73,18 @@ impl CellSummary {
         // A session that died before the first question was still to be asked, if the reference
         // was.
         let asked = was_asked(cell) || reference.is_some_and(was_asked);
+        let savings = match cell.arm {
+            Arm::Reference | Arm::Strategy => reference.map(|full| Savings::of(cell, full)),
+            Arm::Floor => None,
+        };
         Self {
             session: cell.session.clone(),
             strategy: cell.strategy.clone(),
             repeat: cell.repeat,
             arm: cell.arm,
             completion: Completion::of(cell),
-            savings: match cell.arm {
-                Arm::Reference | Arm::Strategy => reference.map(|full| Savings::of(cell, full)),
-                Arm::Floor => None,
-            },
+            rereads: savings.and_then(|savings| Rereads::of(cell, &savings)),
+            savings,
             costs: match (cell.arm, reference) {
                 (Arm::Reference | Arm::Strategy, Some(full)) => SchemeCost::of(cell, full),
                 (Arm::Floor, _) | (_, None) => Vec::new(),
@@ -87,6 +97,8 @@ impl CellSummary {
             findings: Findings::of(cell),
             strain: Strain::of(cell),
             support: Support::of(cell, reference),
+            trail: Trail::of(cell, reference),
+            summary_atoms: cell.summary_atoms.clone(),
             survival: Survival::of(cell),
             answers: asked.then(|| Answers::of(cell, reference, reader)),
         }

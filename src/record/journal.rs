@@ -416,6 +416,9 @@ mod tests {
             observed_cache: None,
             output_tokens: Vec::new(),
             saved_texts: 0,
+            rereads: None,
+            trail: None,
+            summary_atoms: None,
         }
     }
 

@@ -10,7 +10,9 @@ use self::action_support::{ActionAtoms, ActionSupportObserver};
 use self::counter_error::CounterErrors;
 use self::prompt_cache::{CachePlan, PromptCaches};
 use self::survival::{SurvivalObserver, SurvivalPlan};
+use self::trail::{ArtifactTrailObserver, TrailPlan};
 use self::unseen::Unseen;
+use self::unsupported::{SaidNames, UnsupportedAtoms};
 use self::validity::Validity;
 use super::Replayed;
 use crate::context::{Applied, Context, Entry};
@@ -21,7 +23,7 @@ use crate::probe::{Item, Probe};
 use crate::record::CellRecord;
 use crate::session::wire::Provider;
 use crate::session::{Message, Session};
-use crate::tokens::Size;
+use crate::tokens::{CountedTexts, Size};
 use crate::units::Usage;
 
 pub mod action_support;
@@ -29,7 +31,9 @@ pub mod counter_error;
 pub mod look;
 pub mod prompt_cache;
 pub mod survival;
+pub mod trail;
 pub mod unseen;
+pub mod unsupported;
 pub mod validity;
 
 /// Watches one cell.
@@ -102,6 +106,8 @@ pub struct CallView<'a> {
 pub struct Watched {
     plan: Arc<SurvivalPlan>,
     atoms: Arc<ActionAtoms>,
+    trail: Arc<TrailPlan>,
+    said: Arc<SaidNames>,
     rules: Rules,
     pub(super) provider: Provider,
     pub(super) cache: Option<Arc<CachePlan>>,
@@ -109,13 +115,19 @@ pub struct Watched {
 
 impl Watched {
     /// Prepares to watch a session that is asked these probes.
-    pub fn new(session: &Session, probes: Vec<Probe>) -> Result<Self, NeedlesError> {
+    pub fn new(
+        session: &Session,
+        counts: &CountedTexts,
+        probes: Vec<Probe>,
+    ) -> Result<Self, NeedlesError> {
         let rules = Rules::new(&probes);
         let plan = Arc::new(SurvivalPlan::new(session, probes.into())?);
-        let atoms = Arc::new(ActionAtoms::new(session)?);
+        let atoms = Arc::new(ActionAtoms::new(session, counts)?);
         Ok(Self {
             plan,
             atoms,
+            trail: Arc::new(TrailPlan::new(session)),
+            said: Arc::new(SaidNames::new(session)),
             rules,
             provider: Provider::default(),
             cache: None,
@@ -149,11 +161,15 @@ pub fn observers(watched: &Watched, replayed: &Replayed) -> Vec<Box<dyn Observer
         Box::new(SurvivalObserver::new(watched.plan.clone())),
         Box::new(ActionSupportObserver::new(watched.atoms.clone())),
     ];
+    if matches!(replayed, Replayed::Full | Replayed::Strategy(..)) {
+        observers.push(Box::new(ArtifactTrailObserver::new(watched.trail.clone())));
+    }
     match replayed {
         Replayed::Full => observers.push(Box::new(CounterErrors::default())),
         Replayed::Strategy(_, window) => {
             observers.push(Box::new(Validity::new(watched.provider)));
             observers.push(Box::new(Unseen::new(*window)));
+            observers.push(Box::new(UnsupportedAtoms::new(watched.said.clone())));
         }
         // The floor sends no messages: there is nothing to check.
         Replayed::Empty => {}

@@ -54,7 +54,7 @@ impl PreparedSession {
         Ok(Self {
             tools: session.tools().into(),
             compactions,
-            watched: observe::Watched::new(&session, probes)?,
+            watched: observe::Watched::new(&session, &counts, probes)?,
             faults: Arc::default(),
             session,
             counts,

@@ -12,7 +12,9 @@ use crate::metric::cost::SchemeCost;
 use crate::metric::strain::Strain;
 use crate::metric::summaries::Summaries;
 use crate::metric::survival::Score;
+use crate::metric::trail::{self, Trail};
 use crate::probe::ProbeKind;
+use crate::record::TrailCounts;
 use crate::report::cost::ArmCost;
 use crate::stats::Estimate;
 use crate::units::Tokens;
@@ -89,6 +91,27 @@ pub struct ArmSummary {
     pub model_calls: ModelCalls,
     /// Summaries of all cells by generation, from the first.
     pub generations: Vec<Summaries>,
+    /// Token savings after what is missing was read again; its items are calls.
+    pub net_savings: Option<Estimate>,
+    /// Calls by which that would be done, over all cells; nothing where nobody looked.
+    pub reread_calls: Option<usize>,
+    /// Which files can be told from the prompts; its items are files, call by call.
+    pub trail: ArmTrail,
+    /// Atoms of summaries that nobody said; its items are atoms.
+    pub unsupported_atoms: Option<Estimate>,
+}
+
+/// Which files can be told from a strategy's prompts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub struct ArmTrail {
+    /// Of what is told, the share that is true.
+    pub precision: Option<Estimate>,
+    /// Of what is true, the share that is told.
+    pub recall: Option<Estimate>,
+    /// Their harmonic mean, session by session.
+    pub f1: Option<Estimate>,
+    /// All cells together, verb by verb.
+    pub counts: Option<Trail>,
 }
 
 /// What a reader made of a strategy's prompts.
@@ -228,6 +251,20 @@ impl ArmSummary {
                 total.plus(cell.model_calls)
             }),
             generations: generations(cells),
+            net_savings: estimate(cells, |cell| {
+                let savings = cell.savings?;
+                Some((cell.rereads?.net_savings(&savings)?, savings.calls))
+            }),
+            reread_calls: cells
+                .iter()
+                .filter_map(|cell| cell.rereads)
+                .map(|rereads| rereads.calls)
+                .reduce(|sum, calls| sum + calls),
+            trail: arm_trail(cells),
+            unsupported_atoms: estimate(cells, |cell| {
+                let atoms = cell.summary_atoms.as_ref()?;
+                Some((trail::unsupported_share(atoms)?, count(atoms.atoms)))
+            }),
         }
     }
 
@@ -273,6 +310,24 @@ impl Anchors {
             full: accuracy(full),
             empty: accuracy(empty),
         }
+    }
+}
+
+fn arm_trail(cells: &[&CellSummary]) -> ArmTrail {
+    let share = |share: fn(&TrailCounts) -> Option<f64>, of: fn(&TrailCounts) -> u64| {
+        estimate(cells, |cell| {
+            let counts = cell.trail?.total();
+            Some((share(&counts)?, count(of(&counts))))
+        })
+    };
+    ArmTrail {
+        precision: share(trail::precision, |counts| counts.told),
+        recall: share(trail::recall, |counts| counts.touched),
+        f1: share(trail::f1, |counts| counts.touched),
+        counts: cells
+            .iter()
+            .filter_map(|cell| cell.trail)
+            .reduce(Trail::plus),
     }
 }
 

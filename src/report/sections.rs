@@ -11,6 +11,7 @@ pub(super) mod comparison;
 mod cost;
 mod lost;
 mod per_session;
+mod trail;
 
 /// Every section after the comparison; those without a row are left out.
 pub(super) fn details<'a>(
@@ -26,6 +27,8 @@ pub(super) fn details<'a>(
         stages,
         model_calls,
         generations,
+        trail::by_verb,
+        trail::unsupported,
         findings,
         per_session::overflows,
         per_session::ended_early,

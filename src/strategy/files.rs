@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::session::ground_truth::ArtifactVerb;
 use crate::session::{ToolClass, ToolUse};
 
 /// A part of a file that a tool use shows.
@@ -104,6 +105,59 @@ pub(crate) fn written_by(tool: &ToolUse) -> Option<(String, String)> {
     Some((plain(path), content?.to_owned()))
 }
 
+/// The files that the tool use reads or changes, each with what it does to them: a file that is
+/// written as a whole is created, whatever stood there before.
+pub(crate) fn touched_by(tool: &ToolUse) -> Vec<(ArtifactVerb, String)> {
+    if let Some(view) = view_of(tool) {
+        return vec![(ArtifactVerb::Read, view.path)];
+    }
+    if tool.class == ToolClass::Shell {
+        let removed = removed_by(&tool.input.value()).into_iter();
+        return removed.map(|path| (ArtifactVerb::Deleted, path)).collect();
+    }
+    let written = written_by(tool).map(|(path, _)| path);
+    let text = tool.input.as_str();
+    // A patch says of each file what becomes of it; in JSON its line feeds are escapes.
+    let is_marked = |mark: &str, path: &str| text.contains(&format!("{mark}{path}"));
+    let verb = |path: &str| {
+        if written.as_deref() == Some(path) || is_marked("*** Add File: ", path) {
+            ArtifactVerb::Created
+        } else if is_marked("*** Delete File: ", path) {
+            ArtifactVerb::Deleted
+        } else {
+            ArtifactVerb::Modified
+        }
+    };
+    let changed = changed_by(tool).into_iter();
+    changed.map(|path| (verb(&path), path)).collect()
+}
+
+/// The files that a command removes, as far as it names them: the operands of its first `rm`.
+fn removed_by(input: &Value) -> Vec<String> {
+    let keys = ["command", "cmd", "script"];
+    let Some(command) = keys.iter().find_map(|key| input.get(key)?.as_str()) else {
+        return Vec::new();
+    };
+    let mut parts = command.split_whitespace();
+    if !parts.any(|part| part == "rm") {
+        return Vec::new();
+    }
+    let mut removed = Vec::new();
+    for part in parts {
+        let path = part.trim_end_matches(';');
+        if matches!(part, "&&" | "||" | "|") {
+            break;
+        }
+        if !path.is_empty() && !path.starts_with('-') {
+            removed.push(plain(path));
+        }
+        if part.ends_with(';') {
+            break;
+        }
+    }
+    removed
+}
+
 fn is_editor(tool: &ToolUse) -> bool {
     matches!(tool.class, ToolClass::Edit | ToolClass::Write)
 }
@@ -203,6 +257,35 @@ mod tests {
             (ToolClass::Shell, r#"{"path":"a.rs"}"#, &[]),
         ] {
             assert_eq!(changed_by(&tool(class, input)), files, "{input}");
+        }
+    }
+
+    #[test]
+    fn what_is_done_to_a_file_can_be_told() {
+        use ArtifactVerb::{Created, Deleted, Modified, Read};
+        for (class, input, touched) in [
+            (ToolClass::Read, r#"{"path":"./a"}"#, &[(Read, "a")][..]),
+            (
+                ToolClass::Write,
+                r#"{"path":"a","content":"x"}"#,
+                &[(Created, "a")],
+            ),
+            (ToolClass::Edit, r#"{"path":"a"}"#, &[(Modified, "a")]),
+            (
+                ToolClass::Edit,
+                r#"{"patch":"*** Add File: a\n*** Update File: b\n*** Delete File: c\n"}"#,
+                &[(Created, "a"), (Modified, "b"), (Deleted, "c")],
+            ),
+            (
+                ToolClass::Shell,
+                r#"{"command":"cd x && rm -f ./a b; ls c"}"#,
+                &[(Deleted, "a"), (Deleted, "b")],
+            ),
+            (ToolClass::Shell, r#"{"command":"cat a"}"#, &[]),
+        ] {
+            let found = touched_by(&tool(class, input));
+            let found: Vec<_> = found.iter().map(|(verb, path)| (*verb, &**path)).collect();
+            assert_eq!(found, touched, "{input}");
         }
     }
 

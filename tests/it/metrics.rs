@@ -71,6 +71,9 @@ fn cell(session: &str, strategy: &str) -> CellRecord {
         observed_cache: None,
         output_tokens: Vec::new(),
         saved_texts: 0,
+        rereads: None,
+        trail: None,
+        summary_atoms: None,
     }
 }
 

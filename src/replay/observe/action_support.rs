@@ -4,16 +4,18 @@
 //! arguments that stood in an earlier message. The same atoms are wanted of every strategy; what
 //! differs is how many are still in the prompt. No model is asked, and no planted fact needed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::{CallView, Observer};
 use crate::context::{Applied, Entry, Origin};
 use crate::needles::{Needles, NeedlesError, Pattern, PerText};
-use crate::record::{ActionSupport, CellRecord};
+use crate::record::{ActionSupport, Arm, CellRecord, Reread};
 use crate::session::{Session, ToolSchema};
+use crate::tokens::CountedTexts;
+use crate::units::Tokens;
 
-mod atoms;
+pub(super) mod atoms;
 
 /// Which atoms each call of a session needs, and where they stand: made once, shared by all cells.
 #[derive(Debug)]
@@ -27,12 +29,22 @@ pub struct ActionAtoms {
     pinned: Vec<u32>,
     /// By message: the wanted atoms of its texts, each once per text.
     mentions: Vec<Vec<u32>>,
+    /// By atom: the tool results that hold it, in order.
+    results: Vec<Vec<ResultAt>>,
     found: PerText<[u32]>,
+}
+
+/// A tool result of the session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct ResultAt {
+    message: usize,
+    block: usize,
+    tokens: Tokens,
 }
 
 impl ActionAtoms {
     /// Finds the atoms of all tool calls of `session` in all of its messages.
-    pub fn new(session: &Session) -> Result<Self, NeedlesError> {
+    pub fn new(session: &Session, counts: &CountedTexts) -> Result<Self, NeedlesError> {
         let mut ids: BTreeMap<Pattern, u32> = BTreeMap::new();
         let mut by_call = Vec::with_capacity(session.calls().len());
         for &response in session.calls() {
@@ -82,11 +94,24 @@ impl ActionAtoms {
             .collect();
         let found = PerText::default();
         let mut mentions = Vec::with_capacity(texts.len());
-        for (message, texts) in session.messages().iter().zip(texts) {
+        let mut results = vec![Vec::new(); count];
+        for (at, (message, texts)) in session.messages().iter().zip(texts).enumerate() {
             let mut all = Vec::new();
-            for (text, mut atoms) in message.model_text().iter().zip(texts) {
+            let answers: BTreeSet<usize> = message.tool_results().map(|(block, _)| block).collect();
+            let blocks = message.model_text().iter().zip(message.blocks());
+            for (number, ((text, block), mut atoms)) in blocks.zip(texts).enumerate() {
                 atoms.retain(|atom| is_wanted[*atom as usize]);
                 all.extend_from_slice(&atoms);
+                if answers.contains(&number) {
+                    let result = ResultAt {
+                        message: at,
+                        block: number,
+                        tokens: counts.block(&block).tokens,
+                    };
+                    for atom in &atoms {
+                        results[*atom as usize].push(result);
+                    }
+                }
                 found.get_or(text, || atoms.into());
             }
             mentions.push(all);
@@ -97,8 +122,16 @@ impl ActionAtoms {
             wanted: by_call,
             pinned,
             mentions,
+            results,
             found,
         })
+    }
+
+    /// The newest tool result before a message that holds an atom.
+    fn newest_result(&self, atom: u32, before: usize) -> Option<ResultAt> {
+        let results = &self.results[atom as usize];
+        let known = results.partition_point(|result| result.message < before);
+        known.checked_sub(1).map(|last| results[last])
     }
 
     /// The wanted atoms that stand in `text`, each once.
@@ -119,7 +152,15 @@ fn distinct(needles: &Needles, text: &str) -> Vec<u32> {
     atoms
 }
 
-/// Follows the atoms through one cell, and writes [`CellRecord::action_support`].
+/// What a call misses: a tool result that could be read again, or an atom that no tool brought.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Target {
+    Result { message: usize, block: usize },
+    Atom(u32),
+}
+
+/// Follows the atoms through one cell, and writes [`CellRecord::action_support`] and
+/// [`CellRecord::rereads`].
 ///
 /// The system prompt and the tool definitions are part of every prompt, the floor's too. After a
 /// death nothing is recorded: what those calls needed is known from the reference.
@@ -135,6 +176,9 @@ pub struct ActionSupportObserver {
     /// So many messages are in `history`.
     seen: usize,
     support: ActionSupport,
+    /// What was missed so far: each is read again once.
+    missed: BTreeSet<Target>,
+    rereads: Vec<Reread>,
 }
 
 impl ActionSupportObserver {
@@ -151,6 +195,8 @@ impl ActionSupportObserver {
             history: vec![0; count],
             seen: 0,
             support: ActionSupport::default(),
+            missed: BTreeSet::new(),
+            rereads: Vec::new(),
             atoms,
         }
     }
@@ -170,6 +216,27 @@ impl ActionSupportObserver {
 
     fn add(&mut self, entry: &Entry) {
         self.count(entry, |count| *count += 1);
+    }
+
+    /// Notes what the call would have to read again.
+    fn miss(&mut self, wanted: &[u32], view: &CallView<'_>) {
+        for &atom in wanted {
+            if self.present[atom as usize] > 0 {
+                continue;
+            }
+            let result = self.atoms.newest_result(atom, view.before);
+            let target = result.map_or(Target::Atom(atom), |result| Target::Result {
+                message: result.message,
+                block: result.block,
+            });
+            if self.missed.insert(target) {
+                self.rereads.push(Reread {
+                    call: view.call,
+                    message: result.map(|result| result.message),
+                    tokens: result.map_or(Tokens::ZERO, |result| result.tokens),
+                });
+            }
+        }
     }
 
     fn push(&mut self, wanted: &[u32]) {
@@ -214,10 +281,13 @@ impl Observer for ActionSupportObserver {
         }
         let wanted = atoms.wanted.get(view.call).map_or(&[][..], Vec::as_slice);
         self.push(wanted);
+        self.miss(wanted, view);
     }
 
     fn finish(self: Box<Self>, record: &mut CellRecord) {
         record.action_support = self.support;
+        // The floor works on nothing: there is nothing to go on with.
+        record.rereads = (record.arm != Arm::Floor).then_some(self.rereads);
     }
 }
 
@@ -226,7 +296,7 @@ mod tests {
     use super::*;
     use crate::context::{CacheEffect, Context, Edit};
     use crate::session::{ContentBlock, JsonText, Message, Role, SessionParts, ToolClass, ToolUse};
-    use crate::tokens::{CharsPer4, CountedTexts, Size};
+    use crate::tokens::{CharsPer4, Size};
 
     fn session() -> Session {
         let user = |text: &str| Message::text(Role::User, text);
@@ -264,7 +334,7 @@ mod tests {
     fn what_was_cleared_is_missed_by_the_calls_that_need_it() {
         let session = session();
         let counts = CountedTexts::new(Arc::new(CharsPer4));
-        let atoms = Arc::new(ActionAtoms::new(&session).unwrap());
+        let atoms = Arc::new(ActionAtoms::new(&session, &counts).unwrap());
         let mut observer = Box::new(ActionSupportObserver::new(atoms.clone()));
         let mut context = Context::default();
         for (at, message) in session.messages().iter().enumerate() {
@@ -312,5 +382,12 @@ mod tests {
             compacted_present: vec![0, 2, 1],
         };
         assert_eq!(observer.support, support);
+        // No tool ever answered: the third call has to look for `log_level`.
+        let reread = Reread {
+            call: 2,
+            message: None,
+            tokens: Tokens::ZERO,
+        };
+        assert_eq!(observer.rereads, [reread]);
     }
 }

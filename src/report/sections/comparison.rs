@@ -57,6 +57,12 @@ const COLUMNS: &[(&str, u8)] = &[
     ("auto_compact_calls", 25),
     ("warned_calls", 26),
     ("agent_failures", 27),
+    ("net_savings", 28),
+    ("reread_calls", 29),
+    ("trail_f1", 30),
+    ("trail_precision", 31),
+    ("trail_recall", 31),
+    ("unsupported_atoms", 32),
 ];
 
 /// Columns of which the best value is marked. Counts are not: doing nothing makes few calls. The
@@ -294,6 +300,14 @@ fn cell(kind: Arm, arm: &ArmSummary, name: &str) -> Cell {
         "token_savings_of_totals" => Cell::share(arm.token_savings_of_totals),
         "token_savings_without_calls" => Cell::estimate(arm.token_savings_without_calls),
         "retained" => Cell::estimate(arm.retained),
+        "net_savings" => Cell::estimate(arm.net_savings),
+        "reread_calls" => arm
+            .reread_calls
+            .map_or(Cell::exact(Value::NotMeasured), Cell::count),
+        "trail_f1" => Cell::estimate(arm.trail.f1),
+        "trail_precision" => Cell::estimate(arm.trail.precision),
+        "trail_recall" => Cell::estimate(arm.trail.recall),
+        "unsupported_atoms" => Cell::estimate(arm.unsupported_atoms),
         name => match arm.strain.named(name) {
             Some(number) => Cell::count(number),
             None => Cell::exact(Value::NotMeasured),

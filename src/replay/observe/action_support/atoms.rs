@@ -40,11 +40,8 @@ fn lex(text: &str, found: &mut BTreeSet<Pattern>) {
             }
         }
     }
-    let part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | '@');
-    for token in text.split(|c: char| !part(c)) {
-        let token = token.trim_end_matches(['.', '-', '/', '@']);
-        let token = token.trim_start_matches(['-', '@']);
-        let token = token.trim_start_matches("./");
+    for token in text.split(|c: char| !is_part(c)) {
+        let token = trimmed(token);
         if is_path(token) {
             add(token, Boundary::Path, found);
         } else {
@@ -56,6 +53,64 @@ fn lex(text: &str, found: &mut BTreeSet<Pattern>) {
             }
         }
     }
+}
+
+/// Calls `found` with the paths, identifiers, ids and numbers of a text: atoms without the quoted
+/// strings, which a text can be told to hold only by searching it.
+pub(in crate::replay::observe) fn names(text: &str, mut found: impl FnMut(&str)) {
+    let mut add = |name: &str| {
+        if (MIN_CHARS..=MAX_CHARS).contains(&name.chars().count()) {
+            found(name);
+        }
+    };
+    for token in text.split(|c: char| !is_part(c)) {
+        let token = trimmed(token);
+        if is_path(token) {
+            add(token);
+            continue;
+        }
+        for piece in token.split('/') {
+            let piece = piece.trim_matches(['.', '-', '@']);
+            if is_name(piece) {
+                add(piece);
+            }
+        }
+    }
+}
+
+/// Calls `found` with everything that a text supports: its names, and the ends and the parts of
+/// its paths.
+pub(in crate::replay::observe) fn supported(text: &str, mut found: impl FnMut(&str)) {
+    for token in text.split(|c: char| !is_part(c)) {
+        let token = trimmed(token);
+        if !is_path(token) {
+            token
+                .split('/')
+                .for_each(|piece| found(piece.trim_matches(['.', '-', '@'])));
+            continue;
+        }
+        found(token);
+        let token = token.trim_start_matches('/');
+        found(token);
+        for (at, _) in token.match_indices('/') {
+            found(&token[at + 1..]);
+        }
+        for piece in token.split('/') {
+            found(piece.trim_matches(['.', '-', '@']));
+        }
+    }
+}
+
+fn is_part(c: char) -> bool {
+    c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | '@')
+}
+
+/// A token without what ends a sentence or begins an option.
+fn trimmed(token: &str) -> &str {
+    let token = token.trim_end_matches(['.', '-', '/', '@']);
+    token
+        .trim_start_matches(['-', '@'])
+        .trim_start_matches("./")
 }
 
 fn add(text: &str, boundary: Boundary, found: &mut BTreeSet<Pattern>) {

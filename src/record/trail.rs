@@ -1,0 +1,66 @@
+//! What an agent would have to read again, which files can be told from its context, and what
+//! summaries say that nobody said.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::session::ground_truth::ArtifactVerb;
+use crate::units::Tokens;
+
+/// Something that a call needed and its prompt no longer held, and that was not read again before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Reread {
+    /// The call that needed it.
+    pub call: usize,
+    /// The message with the tool result that brought it; nothing where no tool ever did: it would
+    /// have to be looked for, or asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<usize>,
+    /// Size of that result: what reading it again brings.
+    pub tokens: Tokens,
+}
+
+/// Files the agent worked on, and files that can be told from its prompts, by what was done.
+pub type ArtifactTrail = BTreeMap<ArtifactVerb, TrailCounts>;
+
+/// Files, added up over the calls that were sent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TrailCounts {
+    /// Files that this was done to, by the full history.
+    pub touched: u64,
+    /// Files of which the prompt says so.
+    pub told: u64,
+    /// Of these, files of which it is true.
+    pub right: u64,
+}
+
+/// Names, paths and numbers in summaries.
+#[derive(Debug, Clone, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SummaryAtoms {
+    /// Texts that were written in place of messages.
+    pub summaries: u64,
+    /// Different atoms in them, summary by summary.
+    pub atoms: u64,
+    /// Of these, atoms that stand nowhere in what the summary replaces.
+    pub unsupported: u64,
+    /// The first of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub examples: Vec<UnsupportedAtom>,
+}
+
+/// An atom of a summary that stands nowhere in what the summary replaces.
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct UnsupportedAtom {
+    /// Before or after this call.
+    pub call: usize,
+    /// The stage that wrote it.
+    pub stage: String,
+    /// The atom.
+    pub atom: String,
+}

@@ -1,0 +1,341 @@
+//! The artifact trail: which files were read, created, modified and deleted, as far as the next
+//! prompt still says so.
+//!
+//! What was done is told by the tool uses of the full history. What the prompt says is told by the
+//! tool uses that still stand in it, and by the lines of texts that were written in place of
+//! messages: `modified src/a.rs`, or `- src/a.rs` below `Files changed:`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::{CallView, Observer};
+use crate::context::{Applied, Entry, Origin};
+use crate::needles::PerText;
+use crate::record::{Arm, ArtifactTrail, CellRecord};
+use crate::session::Session;
+use crate::session::ground_truth::ArtifactVerb;
+use crate::strategy::files::touched_by;
+
+/// Something done to a file.
+type Touch = (ArtifactVerb, Arc<str>);
+
+/// Words that say what was done to a file.
+const WORDS: [(ArtifactVerb, &[&str]); 4] = [
+    (
+        ArtifactVerb::Read,
+        &["read", "reads", "viewed", "inspected", "examined", "opened"],
+    ),
+    (
+        ArtifactVerb::Created,
+        &["created", "creates", "wrote", "written", "new", "added"],
+    ),
+    (
+        ArtifactVerb::Modified,
+        &[
+            "modified", "modifies", "changed", "edited", "updated", "patched", "rewrote",
+        ],
+    ),
+    (ArtifactVerb::Deleted, &["deleted", "deletes", "removed"]),
+];
+
+/// What was done to the files of a session, message by message: made once, shared by all cells.
+#[derive(Debug)]
+pub struct TrailPlan {
+    by_message: Vec<Vec<Touch>>,
+    /// All paths of the session, to recognise one that is written shorter.
+    paths: BTreeSet<Arc<str>>,
+    told: PerText<[Touch]>,
+}
+
+impl TrailPlan {
+    /// Reads the tool uses of a session.
+    pub fn new(session: &Session) -> Self {
+        let mut paths: BTreeSet<Arc<str>> = BTreeSet::new();
+        let mut by_message = Vec::with_capacity(session.messages().len());
+        for message in session.messages() {
+            let touched = message.tool_uses().flat_map(|(_, tool)| touched_by(tool));
+            let touched: Vec<Touch> = touched
+                .map(|(verb, path)| {
+                    let path: Arc<str> = path.into();
+                    let known = paths.get(&path).cloned().unwrap_or(path);
+                    paths.insert(known.clone());
+                    (verb, known)
+                })
+                .collect();
+            by_message.push(touched);
+        }
+        Self {
+            by_message,
+            paths,
+            told: PerText::default(),
+        }
+    }
+
+    /// What an entry says was done to files. An entry that goes says what it said when it came.
+    fn told_by(&self, entry: &Entry) -> Vec<Touch> {
+        match &entry.origin {
+            Origin::Verbatim(at) => self.by_message.get(*at).cloned().unwrap_or_default(),
+            // Arguments that were cleared no longer name a file.
+            Origin::Edited { .. } | Origin::Restored(_) | Origin::Authored => {
+                let tools = entry.message.tool_uses();
+                let touched = tools.flat_map(|(_, tool)| touched_by(tool));
+                touched.map(|(verb, path)| (verb, path.into())).collect()
+            }
+            Origin::Derived(_) => {
+                let texts = entry.message.model_text().iter();
+                let told = texts.map(|text| self.told.get_or(text, || self.read(text).into()));
+                told.flat_map(|told| told.to_vec()).collect()
+            }
+        }
+    }
+
+    /// The files of which a text says what was done to them.
+    ///
+    /// The verb of a path is the nearest one before it in its line, else the first one behind it,
+    /// else that of the heading the line stands under: a line without a path that names a verb and
+    /// ends with a colon, or begins with `#` or `<`.
+    fn read(&self, text: &str) -> Vec<Touch> {
+        let mut told = Vec::new();
+        let mut heading = None;
+        for line in text.lines() {
+            let mut verbs: Vec<(usize, ArtifactVerb)> = Vec::new();
+            let mut paths: Vec<(usize, Arc<str>)> = Vec::new();
+            for (at, token) in tokens(line) {
+                if let Some(verb) = verb_of(token) {
+                    verbs.push((at, verb));
+                } else if let Some(path) = self.path_of(token) {
+                    paths.push((at, path));
+                }
+            }
+            let words = line.trim();
+            if paths.is_empty() {
+                if words.ends_with(':') || words.starts_with(['#', '<']) {
+                    heading = verbs.first().map(|(_, verb)| *verb);
+                }
+                continue;
+            }
+            for (at, path) in paths {
+                let before = verbs.iter().rev().find(|(verb, _)| *verb < at);
+                let verb = before.or(verbs.first()).map(|(_, verb)| *verb);
+                told.extend(verb.or(heading).map(|verb| (verb, path)));
+            }
+        }
+        told
+    }
+
+    /// The path that a token is: one of the session's, whole or from some folder on, or any other
+    /// name with a folder and an ending.
+    fn path_of(&self, token: &str) -> Option<Arc<str>> {
+        let token = token.split_once(':').map_or(token, |(path, _)| path);
+        let token = token.trim_start_matches("./");
+        if token.is_empty() {
+            return None;
+        }
+        if let Some(known) = self.paths.get(token) {
+            return Some(known.clone());
+        }
+        let (folders, name) = token.rsplit_once('/').unwrap_or(("", token));
+        let (stem, ending) = name.rsplit_once('.')?;
+        let is_file = !stem.is_empty()
+            && (1..=5).contains(&ending.len())
+            && ending.starts_with(|c: char| c.is_ascii_alphabetic());
+        if !is_file {
+            return None;
+        }
+        let mut longer = self.paths.iter().filter(|path| {
+            let rest = path.strip_suffix(token);
+            rest.is_some_and(|rest| rest.ends_with('/'))
+        });
+        match (longer.next(), longer.next()) {
+            (Some(path), None) => Some(path.clone()),
+            // A name alone that stands for no file, or for several, is no path.
+            _ => (!folders.is_empty()).then(|| token.into()),
+        }
+    }
+}
+
+fn verb_of(token: &str) -> Option<ArtifactVerb> {
+    let word = token.to_ascii_lowercase();
+    let mut verbs = WORDS.iter();
+    let found = verbs.find(|(_, words)| words.contains(&word.as_str()));
+    found.map(|(verb, _)| *verb)
+}
+
+/// Runs without white space, quotes and brackets, without the punctuation around them.
+fn tokens(line: &str) -> impl Iterator<Item = (usize, &str)> {
+    let between = |c: char| {
+        c.is_whitespace()
+            || matches!(c, '"' | '\'' | '`' | '(' | ')' | '[' | ']' | '{' | '}')
+            || matches!(c, '<' | '>' | ',' | ';' | '=' | '|' | '*')
+    };
+    line.split(between).filter_map(move |token| {
+        let trimmed = token.trim_matches(['.', ':', '!', '?', '\\']);
+        let start = trimmed.as_ptr().addr() - line.as_ptr().addr();
+        (!trimmed.is_empty()).then_some((start, trimmed))
+    })
+}
+
+/// Follows what the context says of files, and writes [`CellRecord::trail`].
+#[derive(Debug)]
+pub struct ArtifactTrailObserver {
+    plan: Arc<TrailPlan>,
+    /// How often the context says each.
+    told: BTreeMap<Touch, u32>,
+    /// What was done before the messages that were not seen yet.
+    done: BTreeSet<Touch>,
+    seen: usize,
+    /// Now, by verb: files touched, told, and told rightly.
+    now: ArtifactTrail,
+    sums: ArtifactTrail,
+}
+
+impl ArtifactTrailObserver {
+    /// An observer for one cell of the plan's session.
+    pub fn new(plan: Arc<TrailPlan>) -> Self {
+        Self {
+            plan,
+            told: BTreeMap::new(),
+            done: BTreeSet::new(),
+            seen: 0,
+            now: ArtifactTrail::new(),
+            sums: ArtifactTrail::new(),
+        }
+    }
+
+    fn add(&mut self, entry: &Entry) {
+        for touch in self.plan.told_by(entry) {
+            let verb = touch.0;
+            let right = u64::from(self.done.contains(&touch));
+            let times = self.told.entry(touch).or_default();
+            *times += 1;
+            if *times == 1 {
+                let now = self.now.entry(verb).or_default();
+                now.told += 1;
+                now.right += right;
+            }
+        }
+    }
+
+    fn remove(&mut self, entry: &Entry) {
+        for touch in self.plan.told_by(entry) {
+            let Some(times) = self.told.get_mut(&touch) else {
+                continue;
+            };
+            *times -= 1;
+            if *times == 0 {
+                self.told.remove(&touch);
+                let now = self.now.entry(touch.0).or_default();
+                now.told -= 1;
+                now.right -= u64::from(self.done.contains(&touch));
+            }
+        }
+    }
+}
+
+impl Observer for ArtifactTrailObserver {
+    fn appended(&mut self, entry: &Entry) {
+        self.add(entry);
+    }
+
+    fn patched(&mut self, applied: &Applied) {
+        for entry in &applied.change.removed {
+            self.remove(entry);
+        }
+        for entry in applied.change.edits.iter().flat_map(|edit| &edit.with) {
+            self.add(entry);
+        }
+    }
+
+    fn called(&mut self, view: &CallView<'_>) {
+        let plan = self.plan.clone();
+        while self.seen < view.before {
+            for touch in plan.by_message.get(self.seen).into_iter().flatten() {
+                if self.done.insert(touch.clone()) {
+                    let now = self.now.entry(touch.0).or_default();
+                    now.touched += 1;
+                    now.right += u64::from(self.told.contains_key(touch));
+                }
+            }
+            self.seen += 1;
+        }
+        for (verb, now) in &self.now {
+            let sum = self.sums.entry(*verb).or_default();
+            sum.touched += now.touched;
+            sum.told += now.told;
+            sum.right += now.right;
+        }
+    }
+
+    fn finish(self: Box<Self>, record: &mut CellRecord) {
+        record.trail = (record.arm != Arm::Floor).then_some(self.sums);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::session::{ContentBlock, JsonText, Message, Role, SessionParts, ToolClass, ToolUse};
+
+    fn plan() -> TrailPlan {
+        let tool = |id: &str, class, input: &str| {
+            Arc::new(Message::new(
+                Role::Assistant,
+                vec![ContentBlock::ToolUse(ToolUse {
+                    id: id.into(),
+                    name: "tool".into(),
+                    class,
+                    input: JsonText::parse(input).unwrap(),
+                })],
+            ))
+        };
+        let user = || Arc::new(Message::text(Role::User, "go on"));
+        let messages = vec![
+            user(),
+            tool("1", ToolClass::Read, r#"{"path":"/repo/src/a.rs"}"#),
+            user(),
+            tool("2", ToolClass::Edit, r#"{"path":"/repo/src/a.rs"}"#),
+            user(),
+            tool(
+                "3",
+                ToolClass::Write,
+                r#"{"path":"src/b.rs","content":"x"}"#,
+            ),
+        ];
+        let session = Session::new(SessionParts {
+            id: "s".into(),
+            messages,
+            ..SessionParts::default()
+        });
+        TrailPlan::new(&session.unwrap())
+    }
+
+    #[track_caller]
+    fn check(text: &str, expected: &[(ArtifactVerb, &str)]) {
+        let told = plan().read(text);
+        let told: Vec<_> = told.iter().map(|(verb, path)| (*verb, &**path)).collect();
+        assert_eq!(told, expected, "{text}");
+    }
+
+    #[test]
+    fn what_a_summary_says_of_files_is_read_off_its_lines() {
+        use ArtifactVerb::{Created, Deleted, Modified, Read};
+        check("Modified src/a.rs.", &[(Modified, "/repo/src/a.rs")]);
+        check(
+            "I read `a.rs` and changed b.rs:12",
+            &[(Read, "/repo/src/a.rs"), (Modified, "src/b.rs")],
+        );
+        check("src/b.rs was created", &[(Created, "src/b.rs")]);
+        check(
+            "Files changed:\n- a.rs\n\nFiles read:\n- src/b.rs",
+            &[(Modified, "/repo/src/a.rs"), (Read, "src/b.rs")],
+        );
+        // One that the session does not know is told all the same, and wrongly.
+        check("deleted lib/c.rs", &[(Deleted, "lib/c.rs")]);
+        check(
+            "deleted c.rs, and a.rs is there",
+            &[(Deleted, "/repo/src/a.rs")],
+        );
+        check("Files changed:\n\nNotes:\n- a.rs", &[]);
+        check("the file a.rs", &[]);
+    }
+}

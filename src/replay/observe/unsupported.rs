@@ -1,0 +1,239 @@
+//! Names in summaries that nobody said: the cheapest sign that a summary makes things up.
+//!
+//! The *atoms* of a summary are its paths, identifiers, ids and numbers. One is *supported* when it
+//! stands in a message that the summary replaces, or in something else that made way for it. What an
+//! earlier summary said supports nothing: else a second summary would make an invention true.
+
+use std::collections::{BTreeSet, HashMap};
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
+
+use super::Observer;
+use super::action_support::atoms;
+use crate::context::{Applied, Entry, Origin};
+use crate::record::{CellRecord, SummaryAtoms, UnsupportedAtom};
+use crate::session::{ContentBlock, Message, Session};
+
+/// So many examples are kept for reports.
+const EXAMPLES: usize = 5;
+
+/// Which names stand in which messages of a session: made when the first summary is written, and
+/// shared by all cells.
+#[derive(Debug)]
+pub struct SaidNames {
+    messages: Vec<Arc<Message>>,
+    by_name: OnceLock<HashMap<Box<str>, Vec<u32>>>,
+}
+
+impl SaidNames {
+    /// The names of this session.
+    pub fn new(session: &Session) -> Self {
+        Self {
+            messages: session.messages().to_vec(),
+            by_name: OnceLock::new(),
+        }
+    }
+
+    /// Whether the name stands in a message of these ranges.
+    fn stands_in(&self, name: &str, ranges: &[Range<usize>]) -> bool {
+        let by_name = self.by_name.get_or_init(|| self.index());
+        let Some(at) = by_name.get(name) else {
+            return false;
+        };
+        ranges.iter().any(|range| {
+            let first = at.partition_point(|message| (*message as usize) < range.start);
+            at.get(first)
+                .is_some_and(|message| (*message as usize) < range.end)
+        })
+    }
+
+    fn index(&self) -> HashMap<Box<str>, Vec<u32>> {
+        let mut by_name: HashMap<Box<str>, Vec<u32>> = HashMap::new();
+        for (at, message) in (0_u32..).zip(&self.messages) {
+            each_supported(message, |name| match by_name.get_mut(name) {
+                Some(known) if known.last() == Some(&at) => {}
+                Some(known) => known.push(at),
+                None => {
+                    by_name.insert(name.into(), vec![at]);
+                }
+            });
+        }
+        by_name
+    }
+}
+
+/// Everything that the texts of a message support.
+fn each_supported(message: &Message, mut found: impl FnMut(&str)) {
+    for (text, block) in message.model_text().iter().zip(message.content()) {
+        // In the arguments of a tool a line feed is written `\n`, and would stick to a name.
+        if matches!(block, ContentBlock::ToolUse(_)) {
+            let text = text.replace("\\n", "\n").replace("\\t", "\t");
+            atoms::supported(&text, &mut found);
+        } else {
+            atoms::supported(text, &mut found);
+        }
+    }
+}
+
+/// Looks at each summary as it is put in its place, and writes [`CellRecord::summary_atoms`].
+#[derive(Debug)]
+pub struct UnsupportedAtoms {
+    said: Arc<SaidNames>,
+    found: SummaryAtoms,
+}
+
+impl UnsupportedAtoms {
+    /// An observer for one cell of the names' session.
+    pub fn new(said: Arc<SaidNames>) -> Self {
+        Self {
+            said,
+            found: SummaryAtoms::default(),
+        }
+    }
+
+    fn look(&mut self, entry: &Entry, ranges: &[Range<usize>], applied: &Applied) {
+        self.found.summaries += 1;
+        let mut names: BTreeSet<String> = BTreeSet::new();
+        for text in entry.message.model_text() {
+            atoms::names(text, |name| {
+                names.insert(name.to_owned());
+            });
+        }
+        self.found.atoms += names.len() as u64;
+        names.retain(|name| !self.said.stands_in(name, ranges));
+        if names.is_empty() {
+            return;
+        }
+        // What stages wrote themselves, such as the path of a result they put aside, is there to be
+        // said again.
+        for removed in &applied.change.removed {
+            if matches!(removed.origin, Origin::Derived(_)) {
+                continue;
+            }
+            each_supported(&removed.message, |name| {
+                names.remove(name);
+            });
+        }
+        self.found.unsupported += names.len() as u64;
+        let room = EXAMPLES.saturating_sub(self.found.examples.len());
+        self.found
+            .examples
+            .extend(names.into_iter().take(room).map(|atom| UnsupportedAtom {
+                call: applied.call,
+                stage: applied.stage.to_string(),
+                atom,
+            }));
+    }
+}
+
+impl Observer for UnsupportedAtoms {
+    fn patched(&mut self, applied: &Applied) {
+        let derived = |entry: &Entry| match &entry.origin {
+            Origin::Derived(ranges) => Some(ranges.clone()),
+            Origin::Verbatim(_)
+            | Origin::Edited { .. }
+            | Origin::Restored(_)
+            | Origin::Authored => None,
+        };
+        for entry in applied.change.edits.iter().flat_map(|edit| &edit.with) {
+            let Some(ranges) = derived(entry) else {
+                continue;
+            };
+            // A summary that only moved is no new one.
+            let is_old = applied.change.removed.iter().any(|removed| {
+                derived(removed).is_some()
+                    && removed.message.model_text() == entry.message.model_text()
+            });
+            if !is_old {
+                self.look(entry, &ranges, applied);
+            }
+        }
+    }
+
+    fn finish(self: Box<Self>, record: &mut CellRecord) {
+        record.summary_atoms = (self.found.summaries > 0).then_some(self.found);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::context::{Context, Edit};
+    use crate::session::{Role, SessionParts};
+    use crate::tokens::{CharsPer4, CountedTexts};
+
+    fn session() -> Session {
+        let texts = [
+            "look at /repo/src/parser.rs and retry_limit",
+            "the port is 48213, see HttpClient",
+            "later: cache_size is 51001",
+        ];
+        let messages = texts.iter().enumerate().map(|(at, text)| {
+            let role = if at % 2 == 0 {
+                Role::User
+            } else {
+                Role::Assistant
+            };
+            Arc::new(Message::text(role, *text))
+        });
+        Session::new(SessionParts {
+            id: "s".into(),
+            messages: messages.collect(),
+            ..SessionParts::default()
+        })
+        .unwrap()
+    }
+
+    /// Replaces the first entries by summaries, one after the other.
+    #[track_caller]
+    fn check(summaries: &[(usize, &str)], expected: (u64, u64), examples: &[&str]) {
+        let session = session();
+        let counts = CountedTexts::new(Arc::new(CharsPer4));
+        let mut observer = UnsupportedAtoms::new(Arc::new(SaidNames::new(&session)));
+        let mut context = Context::default();
+        for (at, message) in session.messages().iter().enumerate() {
+            context.append(Entry::new(Origin::Verbatim(at), message.clone(), &counts));
+        }
+        for (entries, text) in summaries {
+            let origin = Origin::derived_from(&context.entries()[..*entries]);
+            let message = Arc::new(Message::text(Role::User, *text));
+            let edit = Edit::Replace {
+                entries: 0..*entries,
+                with: vec![Entry::new(origin, message, &counts)],
+            };
+            let change = context.apply(vec![edit], &counts).unwrap();
+            observer.patched(&Applied {
+                call: 3,
+                stage: "summarize".into(),
+                reason: String::new(),
+                change,
+            });
+        }
+        let found = observer.found;
+        assert_eq!((found.atoms, found.unsupported), expected, "{summaries:?}");
+        let named: Vec<&str> = found.examples.iter().map(|it| it.atom.as_str()).collect();
+        assert_eq!(named, examples, "{summaries:?}");
+    }
+
+    #[test]
+    fn a_name_must_stand_in_what_the_summary_replaces() {
+        check(&[(2, "src/parser.rs, parser.rs: port 48213.")], (3, 0), &[]);
+        check(&[(2, "retry_limit HttpClient, plain words")], (2, 0), &[]);
+        check(
+            &[(2, "port 48214 in src/lexer.rs")],
+            (2, 2),
+            &["48214", "src/lexer.rs"],
+        );
+        // It stands in the session, but behind what is replaced.
+        check(&[(2, "cache_size")], (1, 1), &["cache_size"]);
+        check(&[(3, "cache_size")], (1, 0), &[]);
+    }
+
+    #[test]
+    fn a_second_summary_makes_no_invention_true() {
+        let both = [(2, "port 99999"), (2, "port 99999, cache_size")];
+        check(&both, (3, 2), &["99999", "99999"]);
+        // The same text in another place is the same summary.
+        check(&[(2, "port 99999"), (1, "port 99999")], (1, 1), &["99999"]);
+    }
+}
