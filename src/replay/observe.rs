@@ -30,6 +30,8 @@ pub mod action_support;
 pub mod counter_error;
 pub mod look;
 pub mod prompt_cache;
+#[cfg(test)]
+mod recount;
 pub mod survival;
 pub mod trail;
 pub mod unseen;

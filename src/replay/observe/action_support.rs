@@ -201,6 +201,12 @@ impl ActionSupportObserver {
         }
     }
 
+    /// What had to be read again so far.
+    #[cfg(test)]
+    pub(super) fn rereads(&self) -> &[Reread] {
+        &self.rereads
+    }
+
     fn count(&mut self, entry: &Entry, change: impl Fn(&mut u32)) {
         let is_message = matches!(entry.origin, Origin::Verbatim(_) | Origin::Edited { .. });
         for (block, text) in entry.message.model_text().iter().enumerate() {

@@ -202,6 +202,12 @@ impl ArtifactTrailObserver {
         }
     }
 
+    /// Files touched and told at the last call, by verb.
+    #[cfg(test)]
+    pub(super) fn now(&self) -> &ArtifactTrail {
+        &self.now
+    }
+
     fn add(&mut self, entry: &Entry) {
         for touch in self.plan.told_by(entry) {
             let verb = touch.0;

@@ -78,6 +78,17 @@ const MARKED: &[&str] = &[
     "action_support",
 ];
 
+/// Columns of which a terminal does not say that they were not measured: where no summary was
+/// written there is nothing to measure, and older records know none of them.
+const ASIDE: &[&str] = &[
+    "net_savings",
+    "reread_calls",
+    "trail_f1",
+    "trail_precision",
+    "trail_recall",
+    "unsupported_atoms",
+];
+
 /// Knobs that only steer what a model writes.
 const WORDING: &[&str] = &["template", "prompt", "instructions"];
 
@@ -162,6 +173,7 @@ fn unmeasured(material: &Material<'_>, columns: &[Column]) -> Option<String> {
         .iter()
         .filter(|column| column.rank == Column::FILES_ONLY)
         .filter(|column| Strain::default().named(column.id).is_none())
+        .filter(|column| !ASIDE.contains(&column.id))
         .collect();
     let mut labels: Vec<&str> = missing.iter().map(|column| column.label.as_str()).collect();
     if material.has_items() {
@@ -230,7 +242,10 @@ fn row(kind: Arm, arm: &ArmSummary, sessions: usize) -> Row {
 
 fn cell(kind: Arm, arm: &ArmSummary, name: &str) -> Cell {
     let applies = match name {
-        "completion" | "peak_prompt" | "action_support" | "cache_read_share" => kind != Arm::Floor,
+        // Where no summary was written there is nothing to make up.
+        "unsupported_atoms" => kind == Arm::Strategy && arm.unsupported_atoms.is_some(),
+        "completion" | "peak_prompt" | "action_support" | "cache_read_share" | "trail_f1"
+        | "trail_precision" | "trail_recall" => kind != Arm::Floor,
         "survival" | "extract" | "accuracy" | "fidelity" => true,
         _ => kind == Arm::Strategy,
     };
