@@ -22,6 +22,7 @@ mod api_logs;
 mod chat;
 mod codex;
 mod exported;
+mod hostile;
 mod libraries;
 mod native;
 mod openhands;
@@ -453,6 +454,32 @@ fn counts_and_keeps_what_it_does_not_know() {
 }
 
 #[test]
+fn one_odd_record_is_left_out_and_the_others_are_read() {
+    check(
+        &[
+            &user("u", "", "a"),
+            "[1]",
+            "7",
+            r#"{"type":"user"}"#,
+            r#"{"type":"user","message":"not an object"}"#,
+            r#"{"type":["user"],"uuid":"x","message":{"content":"b"}}"#,
+            r#"{"type":"assistant","uuid":7,"isSidechain":"no","message":{"id":7,"content":"c"}}"#,
+        ],
+        &[
+            r#"0 user[typed_user] "a""#,
+            r#"1 model[] "c""#,
+            "unknown: record that is no object: 2",
+            "unknown: record without a message: 2",
+            "unknown: record without type: 1",
+            "warning: the key `id` is of an odd type and is left out: 1",
+            "warning: the key `isSidechain` is of an odd type and is left out: 1",
+            "warning: the key `type` is of an odd type and is left out: 1",
+            "warning: the key `uuid` is of an odd type and is left out: 1",
+        ],
+    );
+}
+
+#[test]
 fn absurd_times_and_usage_are_counted_and_not_believed() {
     check(
         &[
@@ -517,15 +544,8 @@ fn says_where_a_recording_is_broken() {
         &format!(": line 2, column {}: trailing characters", good.len() + 1),
     );
     refuses(b"\0\0\0\0\n", ": line 1, column 1: expected value");
-    refuses(b"[1]\n", ": line 1, column 1: a record is a JSON object");
-    refuses(
-        b"{\"type\":\"user\"}\n",
-        ": line 1, column 1: missing key `message`",
-    );
-    refuses(
-        b"{\"type\":\"user\",\"message\":{\"id\":7}}\n",
-        ": line 1, column 32: invalid type: integer `7`, expected a string",
-    );
+    refuses(b"[1]\n", " holds no conversation");
+    refuses(b"{\"type\":\"user\"}\n", " holds no conversation");
     let bomb = format!(
         "{{\"type\":\"user\",\"toolUseResult\":{}}}\n",
         "[".repeat(100_000) + &"]".repeat(100_000)

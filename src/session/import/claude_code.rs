@@ -27,6 +27,7 @@ use serde_json::Value;
 
 use super::anthropic::blocks::{self, Speaker};
 use super::assemble::{AssistantRecord, UserRecord, add_counts, count};
+use super::lenient;
 use super::lines::{Line, Lines, Strictness, head_lines};
 use super::{ImportError, Importer};
 use crate::session::{ContentBlock, Session, Source, Tag};
@@ -178,12 +179,9 @@ struct Recording {
 
 impl Recording {
     fn read(&mut self, line: &Line<'_>) -> Result<(), ImportError> {
-        if !line.text.trim_start().starts_with('{') {
-            // Whatever else it is, it is no record; bad JSON is reported as such.
-            line.parse::<IgnoredAny>()?;
-            return Err(line.error("a record is a JSON object"));
-        }
-        let record: Record<'_> = line.parse()?;
+        let Some(record) = lenient::line::<Record<'_>>(line, &mut self.source)? else {
+            return Ok(());
+        };
         let kind = record
             .r#type
             .clone()
@@ -208,8 +206,8 @@ impl Recording {
             count(&mut self.source.warnings, "a timestamp cannot be read");
         }
         let said = match &*kind {
-            "user" => self.user(line, &record, timestamp, chain > 0)?,
-            "assistant" => Some(self.assistant(line, &record, timestamp)?),
+            "user" => self.user(&record, timestamp, chain > 0),
+            "assistant" => self.assistant(&record, timestamp),
             "attachment" => self.attachment(line, &record)?,
             "system" => match record.subtype.as_deref() {
                 Some("compact_boundary") => Some(Said::Boundary(self.boundary(line, &record))),
@@ -264,56 +262,53 @@ impl Recording {
         chain
     }
 
+    /// What a record says; none where it says nothing that can be read.
     fn message<'a>(
         &mut self,
-        line: &Line<'a>,
         record: &Record<'a>,
         speaker: Speaker,
-    ) -> Result<(ApiMessage<'a>, Vec<ContentBlock>), ImportError> {
-        let Some(raw) = record.message else {
-            return Err(line.error("missing key `message`"));
+    ) -> Option<(ApiMessage<'a>, Vec<ContentBlock>)> {
+        let raw = record.message.filter(|raw| raw.get().starts_with('{'));
+        let message = raw.and_then(|raw| lenient::object_in(raw.get(), &mut self.source));
+        let Some(message) = message else {
+            count(&mut self.source.unknown, "record without a message");
+            return None;
         };
-        let message: ApiMessage<'_> = line.parse_part(raw.get())?;
+        let message: ApiMessage<'_> = message;
         let blocks = blocks::blocks(message.content, speaker, &mut |what| {
             count(&mut self.source.unknown, what);
         });
-        Ok((message, blocks))
+        Some((message, blocks))
     }
 
     fn user(
         &mut self,
-        line: &Line<'_>,
         record: &Record<'_>,
         timestamp: Option<Timestamp>,
         side: bool,
-    ) -> Result<Option<Said>, ImportError> {
-        let (_, blocks) = self.message(line, record, Speaker::User)?;
+    ) -> Option<Said> {
+        let (_, blocks) = self.message(record, Speaker::User)?;
         if blocks.is_empty() {
             count(&mut self.source.skipped, "user without content");
-            return Ok(None);
+            return None;
         }
         if record.is_compact_summary == Some(true) {
-            return Ok(Some(Said::Summary(blocks)));
+            return Some(Said::Summary(blocks));
         }
         let tags = speaker_of(&blocks, record.is_meta == Some(true), side);
-        Ok(Some(Said::User(UserRecord {
+        Some(Said::User(UserRecord {
             blocks,
             timestamp,
             tags: tags.into_iter().collect(),
-        })))
+        }))
     }
 
-    fn assistant(
-        &mut self,
-        line: &Line<'_>,
-        record: &Record<'_>,
-        timestamp: Option<Timestamp>,
-    ) -> Result<Said, ImportError> {
-        let (message, blocks) = self.message(line, record, Speaker::Assistant)?;
+    fn assistant(&mut self, record: &Record<'_>, timestamp: Option<Timestamp>) -> Option<Said> {
+        let (message, blocks) = self.message(record, Speaker::Assistant)?;
         let synthetic = message.model.as_deref() == Some("<synthetic>")
             || record.is_api_error_message == Some(true);
         if synthetic {
-            return Ok(Said::Assistant(AssistantRecord {
+            return Some(Said::Assistant(AssistantRecord {
                 blocks,
                 timestamp,
                 tags: vec![Tag::Synthetic],
@@ -329,7 +324,7 @@ impl Recording {
             .usage
             .filter(Value::is_object)
             .map(|usage| blocks::usage(&usage, &mut |what| count(&mut self.source.warnings, what)));
-        Ok(Said::Assistant(AssistantRecord {
+        Some(Said::Assistant(AssistantRecord {
             call: call.map(ApiCallId),
             model: message.model,
             blocks,

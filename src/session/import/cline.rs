@@ -23,6 +23,7 @@ use super::assemble::{Assembler, AssistantRecord, UserRecord, add_counts};
 use super::conversations::{Object, keep_unread};
 use super::documents::Documents;
 use super::lines::strip_bom;
+use super::sketch;
 use super::{Folder, ImportError, Importer};
 use crate::session::{ContentBlock, Role, Session, Source, Tag};
 use crate::units::{ApiCallId, Tokens, Usage, to_valid_id};
@@ -70,7 +71,20 @@ impl Importer for Cline {
                 && marks.iter().any(|mark| head.contains(mark));
         }
         let start: String = head.chars().take(1_000).collect();
-        start.starts_with('{') && has(&start, &["\"updated_at\"", "\"agent\"", "\"sessionId\""])
+        if start.starts_with('{') && has(&start, &["\"updated_at\"", "\"agent\"", "\"sessionId\""])
+        {
+            return true;
+        }
+        // The messages may stand first.
+        let first = sketch::values(head.as_bytes()).into_iter().next();
+        let has = |at: &str| first.as_ref().is_some_and(|it| it.pointer(at).is_some());
+        let is_own = |it: usize| {
+            has(&format!("/messages/{it}/ts"))
+                && ["metrics", "modelInfo"]
+                    .iter()
+                    .any(|key| has(&format!("/messages/{it}/{key}")))
+        };
+        is_own(0) || is_own(1)
     }
 
     fn import(&self, path: &Path, input: &mut dyn BufRead) -> Result<Vec<Session>, ImportError> {

@@ -152,7 +152,10 @@ struct Rollout {
 
 impl Rollout {
     fn read(&mut self, line: &Line<'_>) -> Result<(), ImportError> {
-        let record: Record<'_> = lenient::line(line, &mut self.assembler)?;
+        let source = &mut self.assembler.source;
+        let Some(record) = lenient::line::<Record<'_>>(line, source)? else {
+            return Ok(());
+        };
         let time = record.timestamp.as_deref().and_then(|text| {
             let time = text.parse::<jiff::Timestamp>().ok();
             if time.is_none() {
@@ -180,16 +183,15 @@ impl Rollout {
             }
             // The first versions: items without a wrapper, and notes beside them.
             (Some(_), None) => self.item(line.parse()?, time),
-            (None, Some(_)) => {
-                let unknown = &mut self.assembler.source.unknown;
-                count(unknown, "record without type");
-            }
             (None, None) if record.note.is_some() => self.assembler.skip("state"),
             (None, None) if record.id.is_some() => {
                 self.assembler.skip("session_meta");
                 self.assembler.header.system = record.instructions;
             }
-            (None, None) => return Err(line.error("a record without `type`")),
+            (None, Some(_) | None) => {
+                let unknown = &mut self.assembler.source.unknown;
+                count(unknown, "record without type");
+            }
         }
         Ok(())
     }

@@ -121,20 +121,25 @@ pub(super) fn sessions(
 ) -> Result<Vec<Session>, ImportError> {
     let documents = Documents::read(path, input)?;
     let (values, cut) = documents.values()?;
-    let mut found = Vec::new();
-    let mut loose: Vec<&RawValue> = Vec::new();
-    for value in &values {
-        if let Some(message) = find(shape, value, &mut found)? {
-            loose.push(message);
-        } else {
-            close(&mut loose, &mut found);
-        }
-    }
-    close(&mut loose, &mut found);
     let mut first = Source {
         warnings: documents.warnings.clone(),
         ..Source::default()
     };
+    let mut found = Vec::new();
+    let mut loose: Vec<&RawValue> = Vec::new();
+    let mut problem = None;
+    for value in &values {
+        match find(shape, value, &mut found) {
+            Ok(Some(message)) => loose.push(message),
+            Ok(None) => close(&mut loose, &mut found),
+            // One odd line is no reason to refuse the others.
+            Err(error) => {
+                count(&mut first.unknown, "value that is no conversation");
+                problem = problem.or(Some(error));
+            }
+        }
+    }
+    close(&mut loose, &mut found);
     if cut {
         count(&mut first.warnings, "the last line was cut and is left out");
     }
@@ -163,9 +168,8 @@ pub(super) fn sessions(
     }
     name(&mut sessions, &documents.id);
     if sessions.is_empty() {
-        return Err(ImportError::NoConversation {
-            path: documents.path().to_owned(),
-        });
+        let path = documents.path().to_owned();
+        return Err(problem.unwrap_or(ImportError::NoConversation { path }));
     }
     Ok(sessions)
 }

@@ -74,8 +74,9 @@ impl Importer for GeminiCli {
             chat.assembler.warn("the last line was cut and is left out");
         }
         for value in &values {
-            let record = lenient::line(value, &mut chat.assembler)?;
-            chat.collect(record);
+            if let Some(record) = lenient::line(value, &mut chat.assembler.source)? {
+                chat.collect(record);
+            }
         }
         for step in std::mem::take(&mut chat.steps) {
             match step {

@@ -59,9 +59,12 @@ impl Importer for IFlow {
         let mut reading = Reading::default();
         FORMAT.clone_into(&mut reading.assembler.source.format);
         while let Some(line) = lines.next()? {
-            let record = Object::read(line.parse()?);
-            let record = record.ok_or_else(|| line.error("a record is a JSON object"))?;
-            reading.record(record);
+            if let Some(record) = Object::read(line.parse()?) {
+                reading.record(record);
+            } else {
+                let unknown = &mut reading.assembler.source.unknown;
+                count(unknown, "record that is no object");
+            }
         }
         let source = Source {
             warnings: std::mem::take(&mut lines.warnings),

@@ -125,8 +125,10 @@ impl Log {
     }
 
     fn sample(&mut self, line: &Line<'_>, raw: &RawValue) -> Result<(), ImportError> {
-        let sample: Object<'_> =
-            Object::read(raw).ok_or_else(|| line.error("a sample is a JSON object"))?;
+        let Some(sample) = Object::read(raw) else {
+            count(&mut self.source.unknown, "sample that is no object");
+            return Ok(());
+        };
         let mut assembler = Assembler::new([]);
         FORMAT.clone_into(&mut assembler.source.format);
         assembler.header.model.clone_from(&self.model);

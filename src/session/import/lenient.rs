@@ -7,18 +7,26 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde::de::value::MapDeserializer;
 use serde_json::value::RawValue;
 
 use super::ImportError;
-use super::assemble::Assembler;
+use super::assemble::{Assembler, count};
 use super::lines::Line;
+use crate::session::Source;
 
 /// Reads an object whose keys are all optional; none if it is no object.
 pub(super) fn object<'a, T: Deserialize<'a>>(
     text: &'a str,
     assembler: &mut Assembler,
 ) -> Option<T> {
+    object_in(text, &mut assembler.source)
+}
+
+/// Reads an object whose keys are all optional, and counts what is left out in `source`; none if
+/// it is no object.
+pub(super) fn object_in<'a, T: Deserialize<'a>>(text: &'a str, source: &mut Source) -> Option<T> {
     if let Ok(read) = serde_json::from_str(text) {
         return Some(read);
     }
@@ -29,9 +37,8 @@ pub(super) fn object<'a, T: Deserialize<'a>>(
             MapDeserializer::<_, serde_json::Error>::new(std::iter::once((key.clone(), *value)));
         let fits = T::deserialize(alone).is_ok();
         if !fits {
-            assembler.warn(&format!(
-                "the key `{key}` is of an odd type and is left out"
-            ));
+            let what = format!("the key `{key}` is of an odd type and is left out");
+            count(&mut source.warnings, &what);
         }
         fits
     });
@@ -41,16 +48,19 @@ pub(super) fn object<'a, T: Deserialize<'a>>(
     .ok()
 }
 
-/// Reads a line that is an object whose keys are all optional. The error of a line that is none
-/// says where.
+/// Reads a line that is an object whose keys are all optional; one that is other JSON is counted
+/// as unknown. The error of a line that is no JSON says where.
 pub(super) fn line<'a, T: Deserialize<'a>>(
     line: &Line<'a>,
-    assembler: &mut Assembler,
-) -> Result<T, ImportError> {
-    match object(line.text, assembler) {
-        Some(read) => Ok(read),
-        None => line.parse(),
+    source: &mut Source,
+) -> Result<Option<T>, ImportError> {
+    let is_object = line.text.trim_start().starts_with('{');
+    let read = is_object.then(|| object_in(line.text, source)).flatten();
+    if read.is_none() {
+        line.parse::<IgnoredAny>()?;
+        count(&mut source.unknown, "record that is no object");
     }
+    Ok(read)
 }
 
 #[cfg(test)]

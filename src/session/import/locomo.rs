@@ -53,24 +53,33 @@ impl Importer for Locomo {
         let documents = Documents::read(path, input)?;
         let (values, _) = documents.values()?;
         let mut chats = Vec::new();
+        let (mut unread, mut problem) = (0, None);
         for value in &values {
             let raw: &RawValue = value.parse()?;
             let samples = serde_json::from_str(raw.get()).unwrap_or_else(|_| vec![raw]);
             for raw in samples {
                 let sample = Object::read(raw);
                 let Some(chat) = sample.and_then(conversation) else {
-                    return Err(value.error("a sample is an object with `conversation`"));
+                    problem.get_or_insert_with(|| {
+                        value.error("a sample is an object with `conversation`")
+                    });
+                    unread += 1;
+                    continue;
                 };
                 chats.push(chat);
             }
         }
-        recordings(chats, &documents, path)
+        if let (true, Some(problem)) = (chats.is_empty(), problem) {
+            return Err(problem);
+        }
+        recordings(chats, unread, &documents, path)
     }
 }
 
-/// The sessions of a file, each with its ground truth.
+/// The sessions of a file, each with its ground truth; so many values of it could not be read.
 pub(super) fn recordings(
     chats: Vec<Chat>,
+    unread: u64,
     documents: &Documents<'_>,
     path: &Path,
 ) -> Result<Vec<Recording>, ImportError> {
@@ -78,10 +87,14 @@ pub(super) fn recordings(
     let mut recordings = Vec::new();
     for (at, mut chat) in chats.into_iter().enumerate() {
         if at == 0 {
-            let source = Source {
+            let mut source = Source {
                 warnings: documents.warnings.clone(),
                 ..Source::default()
             };
+            if unread > 0 {
+                let what = "value that is no conversation";
+                source.unknown.insert(what.to_owned(), unread);
+            }
             assemble::add_counts(&mut chat.assembler.source, source);
         }
         let placed = chat.places();

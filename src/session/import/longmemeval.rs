@@ -51,17 +51,25 @@ impl Importer for LongMemEval {
         let documents = Documents::read(path, input)?;
         let (values, _) = documents.values()?;
         let mut chats = Vec::new();
+        let (mut unread, mut problem) = (0, None);
         for value in &values {
             let raw: &RawValue = value.parse()?;
             let instances = serde_json::from_str(raw.get()).unwrap_or_else(|_| vec![raw]);
             for raw in instances {
                 let Some(chat) = Object::read(raw).and_then(instance) else {
-                    return Err(value.error("an instance is an object with `haystack_sessions`"));
+                    problem.get_or_insert_with(|| {
+                        value.error("an instance is an object with `haystack_sessions`")
+                    });
+                    unread += 1;
+                    continue;
                 };
                 chats.push(chat);
             }
         }
-        recordings(chats, &documents, path)
+        if let (true, Some(problem)) = (chats.is_empty(), problem) {
+            return Err(problem);
+        }
+        recordings(chats, unread, &documents, path)
     }
 }
 

@@ -17,10 +17,10 @@ use std::sync::Arc;
 
 use serde_json::value::RawValue;
 
-use super::assemble::{Assembler, AssistantRecord, UserRecord, add_counts};
+use super::assemble::{Assembler, AssistantRecord, UserRecord, add_counts, count};
 use super::conversations::{Object, keep_unread};
 use super::documents::Documents;
-use super::lines::strip_bom;
+use super::sketch;
 use super::{ImportError, Importer};
 use crate::session::{ContentBlock, Session, Source, Tag};
 use crate::units::{ApiCallId, Timestamp, Usage};
@@ -44,13 +44,10 @@ impl Importer for Opencode {
     }
 
     fn detect(&self, head: &[u8]) -> bool {
-        let head = String::from_utf8_lossy(strip_bom(head));
-        let start: String = head.trim_start().chars().take(2_000).collect();
-        let rest = start.strip_prefix('{').unwrap_or_default().trim_start();
-        rest.starts_with("\"info\"")
-            && ["\"directory\"", "\"title\""]
-                .iter()
-                .all(|key| rest.contains(key))
+        let values = sketch::values(head);
+        let has = |at: &str| values.first().is_some_and(|it| it.pointer(at).is_some());
+        has("/info/directory") && has("/info/title")
+            || has("/messages/0/parts") && has("/messages/0/info/role")
     }
 
     fn import(&self, path: &Path, input: &mut dyn BufRead) -> Result<Vec<Session>, ImportError> {
@@ -70,7 +67,11 @@ impl Importer for Opencode {
             let export =
                 export.and_then(|mut it| Some((it.take("info")?, it.take_list("messages")?)));
             let Some((info, messages)) = export else {
-                return Err(value.error("a session is an object with `info` and `messages`"));
+                if values.len() == 1 {
+                    return Err(value.error("a session is an object with `info` and `messages`"));
+                }
+                count(&mut source.unknown, "value that is no session");
+                continue;
             };
             let is_child = Object::read(info).is_some_and(|mut it| it.take("parentID").is_some());
             let mut reading = Reading::new(is_child);

@@ -78,11 +78,11 @@ impl Importer for OpenHands {
     fn import(&self, path: &Path, input: &mut dyn BufRead) -> Result<Vec<Session>, ImportError> {
         let documents = Documents::read(path, input)?;
         let (values, cut) = documents.values()?;
-        let rows = rows(&values)?;
         let mut first = Source {
             warnings: documents.warnings.clone(),
             ..Source::default()
         };
+        let rows = rows(&values, &mut first.unknown)?;
         if cut {
             count(&mut first.warnings, "the last line was cut and is left out");
         }
@@ -216,50 +216,67 @@ struct Row<'a> {
     around: Vec<(String, &'a RawValue)>,
 }
 
-/// The sessions of a file: rows with a `history`, lists of events, or one event per line.
-fn rows<'a>(values: &[Line<'a>]) -> Result<Vec<Row<'a>>, ImportError> {
+/// The sessions of a file: rows with a `history`, lists of events, or one event per line. A value
+/// that is none of these is counted, unless it is all there is.
+fn rows<'a>(
+    values: &[Line<'a>],
+    unknown: &mut BTreeMap<String, u64>,
+) -> Result<Vec<Row<'a>>, ImportError> {
     let mut rows = Vec::new();
     let mut loose = Row::default();
+    let mut problem = None;
     for value in values {
-        let raw: &RawValue = value.parse()?;
-        if raw.get().starts_with('[') {
-            let events = value.parse()?;
-            rows.push(Row {
-                events,
-                ..Row::default()
-            });
-            continue;
-        }
-        let mut object: BTreeMap<String, &RawValue> = value.parse()?;
-        let Some(history) = object.remove("history") else {
-            if object.contains_key("instance_id") {
-                return Err(value.error("a row without `history`"));
-            }
-            loose.events.push(raw);
-            continue;
-        };
-        // The oldest rows pair each action with what came of it.
-        let items: Vec<&RawValue> = match history.get() {
-            "null" => Vec::new(),
-            text => value.parse_part(text)?,
-        };
-        let mut events = Vec::new();
-        for item in items {
-            match serde_json::from_str::<Vec<&RawValue>>(item.get()) {
-                Ok(pair) => events.extend(pair),
-                Err(_) => events.push(item),
+        match row(value) {
+            Ok(Some(row)) => rows.push(row),
+            Ok(None) => loose.events.push(value.parse()?),
+            Err(error) => {
+                count(unknown, "value that is no row");
+                problem = problem.or(Some(error));
             }
         }
-        rows.push(Row {
-            events,
-            metrics: object.remove("metrics").and_then(Object::read),
-            around: object.into_iter().collect(),
-        });
     }
     if !loose.events.is_empty() {
         rows.push(loose);
     }
-    Ok(rows)
+    match problem {
+        Some(problem) if rows.is_empty() => Err(problem),
+        _ => Ok(rows),
+    }
+}
+
+/// A row, or none if the value is an event.
+fn row<'a>(value: &Line<'a>) -> Result<Option<Row<'a>>, ImportError> {
+    if value.text.starts_with('[') {
+        let events = value.parse()?;
+        return Ok(Some(Row {
+            events,
+            ..Row::default()
+        }));
+    }
+    let mut object: BTreeMap<String, &RawValue> = value.parse()?;
+    let Some(history) = object.remove("history") else {
+        if object.contains_key("instance_id") {
+            return Err(value.error("a row without `history`"));
+        }
+        return Ok(None);
+    };
+    // The oldest rows pair each action with what came of it.
+    let items: Vec<&RawValue> = match history.get() {
+        "null" => Vec::new(),
+        text => value.parse_part(text)?,
+    };
+    let mut events = Vec::new();
+    for item in items {
+        match serde_json::from_str::<Vec<&RawValue>>(item.get()) {
+            Ok(pair) => events.extend(pair),
+            Err(_) => events.push(item),
+        }
+    }
+    Ok(Some(Row {
+        events,
+        metrics: object.remove("metrics").and_then(Object::read),
+        around: object.into_iter().collect(),
+    }))
 }
 
 /// One session, growing event by event.

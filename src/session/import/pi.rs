@@ -69,7 +69,7 @@ impl Importer for Pi {
         let mut reading = Reading::default();
         let mut entries: Vec<Entry> = Vec::new();
         while let Some(line) = lines.next()? {
-            entries.push(lenient::line(&line, &mut reading.assembler)?);
+            entries.extend(lenient::line(&line, &mut reading.assembler.source)?);
         }
         FORMAT.clone_into(&mut reading.assembler.source.format);
         let source = Source {

@@ -71,8 +71,10 @@ impl Importer for Tau2 {
                 None => vec![value.parse()?],
             };
             for raw in simulations {
-                let run: Object<'_> = Object::read(raw)
-                    .ok_or_else(|| value.error("a simulation is a JSON object"))?;
+                let Some(run) = Object::read(raw) else {
+                    count(&mut first.unknown, "simulation that is no object");
+                    continue;
+                };
                 let mut reading = Reading::default();
                 FORMAT.clone_into(&mut reading.assembler.source.format);
                 reading.info(info.clone());
