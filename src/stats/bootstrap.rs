@@ -1,0 +1,105 @@
+//! The cluster bootstrap: whole sessions are drawn with replacement.
+//!
+//! It is offered from 30 sessions only, and with its percentiles moved outwards. The plain percentile
+//! interval is too short: with few sessions it rejects a true null in 9 to 15 of 100 experiments where
+//! 5 are promised, and with 40 still in 7, which the simulation beside this file shows.
+
+use super::draw::Draws;
+use super::{CONFIDENCE_LEVEL, ConfidenceInterval, quantile};
+
+/// Fewest sessions for which the interval is shown.
+pub const FEWEST_FOR_BOOTSTRAP: usize = 30;
+
+/// Resamples: the ends of the interval then rest on 40 of them each.
+pub const RESAMPLES: usize = 2_000;
+
+/// Which percentiles are the ends of an interval.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Tails {
+    /// `Φ(−√(G/(G − 1)) · t(1 − α/2, G − 1))`: resampled means spread less than means do, by just that
+    /// factor (the expanded percentile interval; Hesterberg, 2015).
+    Expanded,
+    /// `α/2`: refused, and kept to show why.
+    #[cfg(test)]
+    Plain,
+}
+
+impl Tails {
+    fn share(self, sessions: usize) -> Option<f64> {
+        let tail = (1.0 - CONFIDENCE_LEVEL) / 2.0;
+        match self {
+            Self::Expanded => {
+                let groups = sessions as f64;
+                let t = quantile::t(1.0 - tail, sessions - 1)?;
+                let reach = (groups / (groups - 1.0)).sqrt() * t;
+                Some(0.5 * libm::erfc(reach / std::f64::consts::SQRT_2))
+            }
+            #[cfg(test)]
+            Self::Plain => Some(tail),
+        }
+    }
+}
+
+/// Expanded percentile interval of the mean over sessions. Nothing below two sessions.
+pub fn percentile(values: &[f64], seed: u64) -> Option<ConfidenceInterval> {
+    percentile_of(values, RESAMPLES, Tails::Expanded, seed)
+}
+
+pub(super) fn percentile_of(
+    values: &[f64],
+    resamples: usize,
+    tails: Tails,
+    seed: u64,
+) -> Option<ConfidenceInterval> {
+    if values.len() < 2 || values.iter().any(|value| !value.is_finite()) {
+        return None;
+    }
+    let mut draws = Draws::new(seed, "bootstrap");
+    let length = values.len() as u64;
+    // Each half of a draw picks one session; its bias is below G/2³².
+    let at = |half: u64| usize::try_from((half * length) >> 32).unwrap_or(0);
+    let mut means: Vec<f64> = (0..resamples)
+        .map(|_| {
+            let mut sum = 0.0;
+            for _ in 0..values.len() / 2 {
+                let bits = draws.bits();
+                sum += values[at(bits >> 32)] + values[at(bits & 0xffff_ffff)];
+            }
+            if values.len() % 2 == 1 {
+                sum += values[at(draws.bits() >> 32)];
+            }
+            sum / values.len() as f64
+        })
+        .collect();
+    means.sort_by(f64::total_cmp);
+    let tail = tails.share(values.len())?;
+    Some(ConfidenceInterval {
+        confidence_level: CONFIDENCE_LEVEL,
+        lower_bound: quantile::of_sorted(&means, tail)?,
+        upper_bound: quantile::of_sorted(&means, 1.0 - tail)?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn with_many_sessions_it_is_the_t_interval() {
+        let values: Vec<f64> = (0..201).map(|at| f64::from(at % 17)).collect();
+        let interval = percentile(&values, 1).unwrap();
+        let t = super::super::Estimate::of_sessions(&values, 201).unwrap();
+        let t = t.confidence_interval.unwrap();
+        assert!((interval.lower_bound - t.lower_bound).abs() < 0.08);
+        assert!((interval.upper_bound - t.upper_bound).abs() < 0.08);
+        assert_eq!(percentile(&values, 1), Some(interval));
+        assert_eq!(percentile(&[1.0], 1), None);
+    }
+
+    #[test]
+    fn percentiles_move_outwards_with_few_sessions() {
+        let share = |sessions| Tails::Expanded.share(sessions).unwrap();
+        assert!(share(5) < 0.002 && share(30) > 0.018 && share(30) < 0.0205);
+        assert!(share(1_000) > 0.0248);
+    }
+}

@@ -1,0 +1,209 @@
+//! The rule of the gate: is the candidate not worse than the baseline by more than a margin?
+//!
+//! Four verdicts, decided in this order: `improved`, `non-inferior`, `regressed`, `inconclusive`. What
+//! breaks a gate before any number is looked at (a probe of high importance lost, a rule of the
+//! provider broken) is decided where probes are known.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::paired::FEWEST_SESSIONS;
+use super::{Estimate, power, quantile};
+
+/// What is said of one metric.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema, Serialize, Deserialize,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// Better by more than the noise.
+    Improved,
+    /// Not worse by the margin.
+    NonInferior,
+    /// The data allow both.
+    Inconclusive,
+    /// Worse.
+    Regressed,
+}
+
+impl Verdict {
+    /// Its name in files and on the terminal.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Improved => "improved",
+            Self::NonInferior => "non-inferior",
+            Self::Inconclusive => "inconclusive",
+            Self::Regressed => "regressed",
+        }
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// About what a verdict speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Target {
+    /// These very sessions: did anything change on them? Where everything is deterministic there is
+    /// no noise, and each difference is real.
+    Suite,
+    /// Sessions like these: would it hold on others?
+    Population,
+}
+
+impl Target {
+    /// Its name in settings and on the terminal.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Suite => "suite",
+            Self::Population => "population",
+        }
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// Bounds of a difference, candidate − baseline, turned so that higher is better.
+#[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Bounds {
+    /// The difference.
+    pub difference: f64,
+    /// One-sided 95 % lower bound.
+    pub lower: f64,
+    /// One-sided 95 % upper bound.
+    pub upper: f64,
+    /// Lower end of the two-sided 95 % interval.
+    pub interval_lower: f64,
+    /// Its upper end.
+    pub interval_upper: f64,
+    /// Standard deviation of a session's difference; nothing where the difference is exact.
+    pub deviation: Option<f64>,
+    /// Sessions it rests on.
+    pub sessions: usize,
+    /// What it speaks about.
+    pub target: Target,
+}
+
+impl Bounds {
+    /// A difference that is exact on the sessions that were run.
+    pub fn exact(difference: f64, sessions: usize) -> Self {
+        Self {
+            difference,
+            lower: difference,
+            upper: difference,
+            interval_lower: difference,
+            interval_upper: difference,
+            deviation: None,
+            sessions,
+            target: Target::Suite,
+        }
+    }
+
+    /// A difference with an error, of `freedom` degrees of freedom; nothing without either.
+    pub fn estimated(estimate: &Estimate, freedom: usize, target: Target) -> Option<Self> {
+        let error = estimate.standard_error?;
+        let one = quantile::t(0.95, freedom)? * error;
+        let two = quantile::t(0.975, freedom)? * error;
+        let difference = estimate.point_estimate;
+        Some(Self {
+            difference,
+            lower: difference - one,
+            upper: difference + one,
+            interval_lower: difference - two,
+            interval_upper: difference + two,
+            deviation: Some(error * (estimate.n.sessions as f64).sqrt()),
+            sessions: estimate.n.sessions,
+            target,
+        })
+    }
+
+    /// The verdict, for a margin δ ≥ 0 and the noise that is seen between two runs of the same.
+    ///
+    /// `improved` if the whole two-sided interval lies above the noise; `non-inferior` if L ≥ −δ
+    /// (with a margin of 0, no change at all passes); `regressed` if U < 0; else `inconclusive`. About a
+    /// population nothing is said with fewer than 6 sessions.
+    pub fn verdict(&self, margin: f64, noise: f64) -> Verdict {
+        if self.target == Target::Population && self.sessions < FEWEST_SESSIONS {
+            return Verdict::Inconclusive;
+        }
+        if self.interval_lower > noise.max(0.0) {
+            Verdict::Improved
+        } else if self.lower >= -margin {
+            Verdict::NonInferior
+        } else if self.upper < 0.0 {
+            Verdict::Regressed
+        } else {
+            Verdict::Inconclusive
+        }
+    }
+
+    /// How many sessions like these would show `non-inferior` in 8 of 10 experiments if nothing had
+    /// changed; without a margin, how many would show the difference seen. Nothing where none would.
+    pub fn sessions_needed(&self, margin: f64) -> Option<usize> {
+        let distance = if margin > 0.0 {
+            margin
+        } else {
+            self.difference.abs()
+        };
+        power::sessions_needed(self.deviation?, distance)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(bounds: &Bounds, margin: f64, expected: Verdict) {
+        assert_eq!(bounds.verdict(margin, 0.01), expected, "{bounds:?}");
+    }
+
+    fn around(difference: f64, error: f64, sessions: usize) -> Bounds {
+        let values: Vec<f64> = (0..sessions)
+            .map(|at| difference + if at % 2 == 0 { error } else { -error })
+            .collect();
+        let estimate = Estimate::of_sessions(&values, sessions).unwrap();
+        Bounds::estimated(&estimate, sessions - 1, Target::Population).unwrap()
+    }
+
+    #[test]
+    fn the_four_verdicts_come_in_their_order() {
+        check(&around(0.10, 0.02, 20), 0.05, Verdict::Improved);
+        check(&around(0.0, 0.02, 20), 0.05, Verdict::NonInferior);
+        // Significantly below 0, and within the margin: the margin decides.
+        check(&around(-0.02, 0.02, 20), 0.05, Verdict::NonInferior);
+        check(&around(-0.10, 0.02, 20), 0.05, Verdict::Regressed);
+        check(&around(-0.01, 0.3, 20), 0.05, Verdict::Inconclusive);
+        check(&around(0.0, 0.02, 4), 0.05, Verdict::Inconclusive);
+    }
+
+    #[test]
+    fn an_exact_difference_is_never_inconclusive() {
+        check(&Bounds::exact(0.0, 3), 0.0, Verdict::NonInferior);
+        check(&Bounds::exact(-0.001, 3), 0.0, Verdict::Regressed);
+        check(&Bounds::exact(-0.04, 3), 0.05, Verdict::NonInferior);
+        check(&Bounds::exact(-0.06, 3), 0.05, Verdict::Regressed);
+        check(&Bounds::exact(0.02, 3), 0.0, Verdict::Improved);
+        // Above 0, but not above the noise.
+        check(&Bounds::exact(0.005, 3), 0.0, Verdict::NonInferior);
+    }
+
+    #[test]
+    fn an_unclear_result_says_how_many_sessions_it_would_need() {
+        let unclear = around(-0.01, 0.3, 20);
+        let needed = unclear.sessions_needed(0.05).unwrap();
+        assert!(needed > 200, "{needed}");
+        assert_eq!(Bounds::exact(-0.06, 3).sessions_needed(0.05), None);
+    }
+}

@@ -1,0 +1,82 @@
+//! Many comparisons: the more that are made, the surer each must be.
+//!
+//! All pairs are adjusted by Holm's steps, so that one false finding in the whole family stays as rare
+//! as promised; slices that are only explored by Benjamini and Hochberg's, which bound the share of
+//! false ones among those found. Several candidates against one baseline use
+//! [`max_t`](super::signflip::max_t).
+
+/// Share of false findings that is accepted among slices that are explored.
+pub const EXPLORED: f64 = 0.10;
+
+/// Holm's adjusted p values (S. Holm, 1979), in the order of the input.
+pub fn holm(p_values: &[f64]) -> Vec<f64> {
+    let order = ascending(p_values);
+    let mut adjusted = vec![1.0; p_values.len()];
+    let mut highest: f64 = 0.0;
+    for (rank, at) in order.iter().enumerate() {
+        let factor = (p_values.len() - rank) as f64;
+        highest = highest.max(p_values[*at] * factor).min(1.0);
+        adjusted[*at] = highest;
+    }
+    adjusted
+}
+
+/// Benjamini and Hochberg's adjusted p values (1995), in the order of the input: those at or below
+/// [`EXPLORED`] are findings.
+pub fn benjamini_hochberg(p_values: &[f64]) -> Vec<f64> {
+    let order = ascending(p_values);
+    let mut adjusted = vec![1.0; p_values.len()];
+    let mut lowest: f64 = 1.0;
+    for (rank, at) in order.iter().enumerate().rev() {
+        let factor = p_values.len() as f64 / (rank + 1) as f64;
+        lowest = lowest.min(p_values[*at] * factor);
+        adjusted[*at] = lowest;
+    }
+    adjusted
+}
+
+/// Indices by ascending value; what is no number comes last.
+fn ascending(p_values: &[f64]) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..p_values.len()).collect();
+    order.sort_by(|left, right| p_values[*left].total_cmp(&p_values[*right]));
+    order
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const P: [f64; 8] = [0.04, 0.001, 0.03, 0.2, 0.012, 0.03, 0.9, 0.005];
+
+    #[track_caller]
+    fn check(adjusted: &[f64], expected: &[f64]) {
+        assert_eq!(adjusted.len(), expected.len());
+        for (ours, theirs) in adjusted.iter().zip(expected) {
+            assert!(
+                (ours - theirs).abs() < 1e-12,
+                "{adjusted:?} is not {expected:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn both_agree_with_statsmodels() {
+        // statsmodels.stats.multitest.multipletests(P, method="holm"), then "fdr_bh"
+        check(&holm(&P), &HOLM);
+        check(&benjamini_hochberg(&P), &FDR_BH);
+        check(&holm(&[]), &[]);
+        check(&benjamini_hochberg(&[0.5]), &[0.5]);
+    }
+
+    const HOLM: [f64; 8] = [0.15, 0.008, 0.15, 0.4, 0.072, 0.15, 0.9, 0.035];
+    const FDR_BH: [f64; 8] = [
+        0.053_333_333_333_333_3,
+        0.008,
+        0.048,
+        0.228_571_428_571_429,
+        0.032,
+        0.048,
+        0.9,
+        0.02,
+    ];
+}

@@ -1,0 +1,311 @@
+//! Paired differences: the same sessions and the same probes under two strategies.
+//!
+//! A probe's difference is the candidate's score minus the baseline's. Sessions are the
+//! independent units: both estimates, by session and by probe, take their error from the spread
+//! between sessions.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::bootstrap::{self, FEWEST_FOR_BOOTSTRAP};
+use super::signflip::{self, SignFlip};
+use super::{ConfidenceInterval, Estimate, SampleSize, power};
+
+/// Below so many sessions nothing is said about a population.
+pub const FEWEST_SESSIONS: usize = 6;
+
+/// The pairs of one session: score under the baseline, score under the candidate.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct PairedSession {
+    /// Pairs that were scored on both sides, in the order of the probes.
+    pub pairs: Vec<(f64, f64)>,
+    /// Pairs of which at least one side was not scored: in no estimate, but in the bounds.
+    pub unscored: Vec<UnscoredPair>,
+}
+
+/// A pair of which at least one side has no score.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct UnscoredPair {
+    /// The baseline's score.
+    pub baseline: Option<f64>,
+    /// The candidate's score.
+    pub candidate: Option<f64>,
+}
+
+/// What a candidate gains (above 0) or loses (below 0), session by session.
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PairedDifference {
+    /// The headline: the mean over sessions of each session's mean difference.
+    pub by_session: Estimate,
+    /// Every probe weighing the same; its error is clustered by session.
+    pub by_probe: Estimate,
+    /// Whether the two are more than one standard error apart: long sessions differ from short
+    /// ones.
+    pub weights_matter: bool,
+    /// Pairs in which the candidate is better, equal, worse: a description, not a test.
+    pub counts: Counts,
+    /// Sign-flip test over sessions; nothing below two.
+    pub sign_flip: Option<SignFlip>,
+    /// Percentile interval of the cluster bootstrap; from 30 sessions only.
+    pub bootstrap: Option<ConfidenceInterval>,
+    /// The smallest difference that so many sessions would have shown in 8 of 10 experiments.
+    pub detectable: Option<f64>,
+    /// The point estimate if every pair without a score were as bad, and as good, as can be;
+    /// nothing where all were scored.
+    pub bounds: Option<(f64, f64)>,
+    /// Pairs without a score.
+    pub unscored: usize,
+}
+
+/// Wins, ties and losses of the candidate.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Counts {
+    /// The candidate is better.
+    pub wins: usize,
+    /// Both are the same.
+    pub ties: usize,
+    /// The candidate is worse.
+    pub losses: usize,
+}
+
+impl Counts {
+    fn of(pairs: impl Iterator<Item = (f64, f64)>) -> Self {
+        pairs.fold(Self::default(), |mut counts, (old, new)| {
+            match new.partial_cmp(&old) {
+                Some(std::cmp::Ordering::Greater) => counts.wins += 1,
+                Some(std::cmp::Ordering::Less) => counts.losses += 1,
+                Some(std::cmp::Ordering::Equal) | None => counts.ties += 1,
+            }
+            counts
+        })
+    }
+
+    /// All of them.
+    pub fn total(self) -> usize {
+        self.wins + self.ties + self.losses
+    }
+}
+
+/// Sums of one session: its difference `D` and its number of pairs `m`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Cluster {
+    /// `D_s`, the sum of the session's differences.
+    pub difference: f64,
+    /// `m_s`, how many pairs.
+    pub pairs: usize,
+}
+
+impl Cluster {
+    /// `D_s / m_s`.
+    pub fn mean(self) -> f64 {
+        self.difference / self.pairs as f64
+    }
+}
+
+/// Session-weighted difference `Δ_M = mean(D_s/m_s)` with `± t(1 − α/2, G − 1) · sd/√G`. Sessions
+/// without pairs are left out.
+pub fn session_weighted(clusters: &[Cluster]) -> Option<Estimate> {
+    let used = clusters.iter().filter(|cluster| cluster.pairs > 0);
+    let means: Vec<f64> = used.clone().map(|cluster| cluster.mean()).collect();
+    Estimate::of_sessions(&means, used.map(|cluster| cluster.pairs).sum())
+}
+
+/// Probe-weighted difference `Δ = Σ D_s / n`, with the error clustered by session:
+/// `SE² = G/(G − 1) · Σ (D_s − m_s Δ)² / n²` (Liang and Zeger, 1986, with the usual correction for few
+/// clusters) and `t(G − 1)`.
+pub fn probe_weighted(clusters: &[Cluster]) -> Option<Estimate> {
+    let items: usize = clusters.iter().map(|cluster| cluster.pairs).sum();
+    let sessions = clusters.iter().filter(|cluster| cluster.pairs > 0).count();
+    if items == 0 {
+        return None;
+    }
+    let n = items as f64;
+    let delta = clusters.iter().map(|c| c.difference).sum::<f64>() / n;
+    if !delta.is_finite() {
+        return None;
+    }
+    let error = (sessions >= 2).then(|| {
+        let squares: f64 = clusters
+            .iter()
+            .map(|cluster| (cluster.difference - cluster.pairs as f64 * delta).powi(2))
+            .sum();
+        let groups = sessions as f64;
+        (groups / (groups - 1.0) * squares).sqrt() / n
+    });
+    Some(Estimate::with_error(
+        delta,
+        error,
+        SampleSize { sessions, items },
+    ))
+}
+
+impl PairedDifference {
+    /// Compares two strategies on the same sessions. `seed` orders the draws of the resampling
+    /// tests. Nothing where no pair was scored.
+    pub fn of(sessions: &[PairedSession], seed: u64) -> Option<Self> {
+        let clusters: Vec<Cluster> = sessions.iter().map(PairedSession::cluster).collect();
+        let by_session = session_weighted(&clusters)?;
+        let by_probe = probe_weighted(&clusters)?;
+        let means: Vec<f64> = clusters
+            .iter()
+            .filter(|cluster| cluster.pairs > 0)
+            .map(|cluster| cluster.mean())
+            .collect();
+        let apart = (by_session.point_estimate - by_probe.point_estimate).abs();
+        let spread = by_session.standard_error.unwrap_or(0.0);
+        let unscored = sessions.iter().map(|session| session.unscored.len()).sum();
+        Some(Self {
+            weights_matter: spread > 0.0 && apart > spread,
+            counts: Counts::of(sessions.iter().flat_map(|s| s.pairs.iter().copied())),
+            sign_flip: signflip::test(&means, seed),
+            bootstrap: (means.len() >= FEWEST_FOR_BOOTSTRAP)
+                .then(|| bootstrap::percentile(&means, seed))
+                .flatten(),
+            detectable: by_session
+                .standard_error
+                .and_then(|error| power::detectable(error, means.len())),
+            bounds: (unscored > 0).then(|| bounds(sessions)),
+            unscored,
+            by_session,
+            by_probe,
+        })
+    }
+}
+
+impl PairedSession {
+    fn cluster(&self) -> Cluster {
+        Cluster {
+            difference: self.pairs.iter().map(|(old, new)| new - old).sum(),
+            pairs: self.pairs.len(),
+        }
+    }
+}
+
+/// The session-weighted difference with every missing score at its worst and at its best for the
+/// candidate (Horowitz and Manski's bounds; scores lie between 0 and 1).
+fn bounds(sessions: &[PairedSession]) -> (f64, f64) {
+    let mut sums = (0.0, 0.0);
+    let mut used = 0;
+    for session in sessions {
+        let count = session.pairs.len() + session.unscored.len();
+        if count == 0 {
+            continue;
+        }
+        let known: f64 = session.pairs.iter().map(|(old, new)| new - old).sum();
+        let (mut low, mut high) = (known, known);
+        for pair in &session.unscored {
+            low += pair.candidate.unwrap_or(0.0) - pair.baseline.unwrap_or(1.0);
+            high += pair.candidate.unwrap_or(1.0) - pair.baseline.unwrap_or(0.0);
+        }
+        sums.0 += low / count as f64;
+        sums.1 += high / count as f64;
+        used += 1;
+    }
+    let groups = f64::from(used.max(1));
+    (sums.0 / groups, sums.1 / groups)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn close(left: f64, right: f64) {
+        assert!((left - right).abs() < 1e-9, "{left} is not {right}");
+    }
+
+    /// Ten sessions as in `scripts/statistics_reference`.
+    const CLUSTERS: [(f64, usize); 10] = [
+        (-2.0, 8),
+        (1.0, 12),
+        (0.0, 5),
+        (-4.0, 20),
+        (-1.0, 9),
+        (2.0, 11),
+        (-3.0, 7),
+        (0.0, 16),
+        (-1.0, 10),
+        (-2.0, 13),
+    ];
+
+    fn clusters() -> Vec<Cluster> {
+        CLUSTERS
+            .iter()
+            .map(|&(difference, pairs)| Cluster { difference, pairs })
+            .collect()
+    }
+
+    #[test]
+    fn both_weightings_agree_with_scipy_and_statsmodels() {
+        // scipy.stats.ttest_1samp(means, 0).confidence_interval(0.95)
+        let by_session = session_weighted(&clusters()).unwrap();
+        let interval = by_session.confidence_interval.unwrap();
+        close(by_session.point_estimate, SESSION.0);
+        close(by_session.standard_error.unwrap(), SESSION.1);
+        close(interval.lower_bound, SESSION.2);
+        close(interval.upper_bound, SESSION.3);
+        // statsmodels OLS on a constant, cov_type="cluster" with its own correction taken back to
+        // G/(G − 1), use_t=True with G − 1 degrees of freedom.
+        let by_probe = probe_weighted(&clusters()).unwrap();
+        let interval = by_probe.confidence_interval.unwrap();
+        close(by_probe.point_estimate, PROBE.0);
+        close(by_probe.standard_error.unwrap(), PROBE.1);
+        close(interval.lower_bound, PROBE.2);
+        close(interval.upper_bound, PROBE.3);
+    }
+
+    /// Estimate, standard error, lower and upper end.
+    const SESSION: (f64, f64, f64, f64) = (
+        -0.097_837_717_837_837_8,
+        0.055_424_412_272_786_3,
+        -0.223_216_449_054_482,
+        0.027_541_013_379_046_3,
+    );
+    const PROBE: (f64, f64, f64, f64) = (
+        -0.090_090_090_090_090_1,
+        0.050_583_173_963_681_8,
+        -0.204_517_179_389_101,
+        0.024_336_999_208_920_4,
+    );
+
+    #[test]
+    fn pairs_without_a_score_are_dropped_counted_and_bounded() {
+        let scored = PairedSession {
+            pairs: vec![(1.0, 1.0), (1.0, 0.0), (0.0, 1.0)],
+            unscored: vec![UnscoredPair {
+                baseline: Some(1.0),
+                candidate: None,
+            }],
+        };
+        let difference = PairedDifference::of(&[scored.clone(), scored], 1).unwrap();
+        close(difference.by_session.point_estimate, 0.0);
+        assert_eq!(difference.unscored, 2);
+        assert_eq!(difference.by_probe.n.items, 6);
+        // At worst one point of four is lost in each session; at best none.
+        let (low, high) = difference.bounds.unwrap();
+        close(low, -0.25);
+        close(high, 0.0);
+        let counts = difference.counts;
+        assert_eq!((counts.wins, counts.ties, counts.losses), (2, 2, 2));
+        assert_eq!(counts.total(), 6);
+    }
+
+    #[test]
+    fn sessions_that_weigh_differently_are_told() {
+        let long = PairedSession {
+            pairs: vec![(1.0, 0.0); 90],
+            unscored: Vec::new(),
+        };
+        let short = PairedSession {
+            pairs: vec![(1.0, 1.0); 2],
+            unscored: Vec::new(),
+        };
+        let sessions = [long, short.clone(), short.clone(), short];
+        let difference = PairedDifference::of(&sessions, 1).unwrap();
+        close(difference.by_session.point_estimate, -0.25);
+        assert!(difference.by_probe.point_estimate < -0.9);
+        assert!(difference.weights_matter);
+        assert_eq!(PairedDifference::of(&[], 1), None);
+    }
+}

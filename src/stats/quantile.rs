@@ -1,0 +1,46 @@
+//! Quantiles: how far out a share of a distribution lies.
+
+use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
+
+/// The value below which `share` of Student's t with `freedom` degrees of freedom lies; nothing
+/// without freedom, or for a share outside (0, 1).
+pub fn t(share: f64, freedom: usize) -> Option<f64> {
+    if freedom == 0 || !(share > 0.0 && share < 1.0) {
+        return None;
+    }
+    let distribution = StudentsT::new(0.0, 1.0, freedom as f64).ok()?;
+    Some(distribution.inverse_cdf(share))
+}
+
+/// The value below which `share` of the standard normal distribution lies; nothing for a share
+/// outside (0, 1).
+pub fn normal(share: f64) -> Option<f64> {
+    if !(share > 0.0 && share < 1.0) {
+        return None;
+    }
+    Some(Normal::new(0.0, 1.0).ok()?.inverse_cdf(share))
+}
+
+/// Two-sided p value of a t statistic; nothing without freedom or for what is no number.
+pub fn two_sided(statistic: f64, freedom: usize) -> Option<f64> {
+    if freedom == 0 || statistic.is_nan() {
+        return None;
+    }
+    let distribution = StudentsT::new(0.0, 1.0, freedom as f64).ok()?;
+    Some((2.0 * distribution.cdf(-statistic.abs())).min(1.0))
+}
+
+/// The quantile of sorted values, linear between two of them (Hyndman and Fan's type 7, the default
+/// of R and `NumPy`); nothing without values.
+pub fn of_sorted(sorted: &[f64], share: f64) -> Option<f64> {
+    let last = sorted.len().checked_sub(1)?;
+    let place = share.clamp(0.0, 1.0) * last as f64;
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "between 0 and the last index"
+    )]
+    let low = place.floor() as usize;
+    let high = (low + 1).min(last);
+    Some(sorted[low] + (place - low as f64) * (sorted[high] - sorted[low]))
+}

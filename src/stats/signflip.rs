@@ -1,0 +1,305 @@
+//! The sign-flip test: if nothing had changed, each session's difference could as well have had the
+//! other sign.
+//!
+//! It counts the patterns of signs whose sum is at least as far from zero as the one seen. Up to 20
+//! sessions that differ, all `2^G` patterns are counted, exactly: the sums of each half of the
+//! sessions are listed in order, and pairs of them are counted from both ends. Above, patterns are
+//! drawn. The test assumes no shape, only that differences are symmetric under the null.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::draw::Draws;
+
+/// Up to so many sessions that differ, every pattern is counted.
+pub const MOST_EXACT: usize = 20;
+
+/// Patterns that are drawn where there are too many to count. With the pattern seen they make
+/// 10,000, so that a p value has four digits.
+pub const DRAWN_PATTERNS: usize = 9_999;
+
+/// Result of a sign-flip test, two-sided.
+#[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SignFlip {
+    /// Share of patterns at least as far from zero as the one seen.
+    pub p: f64,
+    /// Whether every pattern was counted.
+    pub exact: bool,
+}
+
+/// Tests whether the mean of one difference per session is zero. Nothing below two sessions or for
+/// what is no number.
+pub fn test(differences: &[f64], seed: u64) -> Option<SignFlip> {
+    if differences.len() < 2 || differences.iter().any(|value| !value.is_finite()) {
+        return None;
+    }
+    // A session without a difference is the same under both signs.
+    let moved: Vec<f64> = differences.iter().copied().filter(|d| *d != 0.0).collect();
+    Some(if moved.len() <= MOST_EXACT {
+        SignFlip {
+            p: exact(&moved),
+            exact: true,
+        }
+    } else {
+        SignFlip {
+            p: drawn(&moved, DRAWN_PATTERNS, seed),
+            exact: false,
+        }
+    })
+}
+
+/// How far from a threshold a sum may lie and still count as equal: sums of the same numbers in
+/// another order differ by rounding.
+fn tolerance(differences: &[f64]) -> f64 {
+    1e-11 * differences.iter().map(|value| value.abs()).sum::<f64>()
+}
+
+/// The share of all patterns; 1 where nothing differs.
+pub(super) fn exact(differences: &[f64]) -> f64 {
+    let observed = differences.iter().sum::<f64>().abs() - tolerance(differences);
+    let (left, right) = differences.split_at(differences.len() / 2);
+    let (left, right) = (sums(left), sums(right));
+    // Sums lie symmetrically: as many reach `observed` as reach its negative.
+    let mut extreme = 0_usize;
+    let mut from = right.len();
+    for sum in &left {
+        while from > 0 && sum + right[from - 1] >= observed {
+            from -= 1;
+        }
+        extreme += right.len() - from;
+    }
+    let patterns = left.len() * right.len();
+    if observed <= 0.0 {
+        return 1.0;
+    }
+    (2 * extreme) as f64 / patterns as f64
+}
+
+/// The sums under all patterns of signs, ascending: each number merges two sorted lists.
+fn sums(differences: &[f64]) -> Vec<f64> {
+    let mut sums = vec![0.0];
+    for value in differences {
+        let step = value.abs();
+        let mut merged = Vec::with_capacity(sums.len() * 2);
+        let (mut low, mut high) = (0, 0);
+        while high < sums.len() {
+            if low < sums.len() && sums[low] - step <= sums[high] + step {
+                merged.push(sums[low] - step);
+                low += 1;
+            } else {
+                merged.push(sums[high] + step);
+                high += 1;
+            }
+        }
+        // What is subtracted from is always the smaller; it is used up first.
+        sums = merged;
+    }
+    sums
+}
+
+/// The share of `patterns` drawn patterns, the one seen counted among them (Phipson and Smyth,
+/// 2010: a p value of 0 is impossible).
+pub(super) fn drawn(differences: &[f64], patterns: usize, seed: u64) -> f64 {
+    let observed = differences.iter().sum::<f64>().abs() - tolerance(differences);
+    let tables = Tables::of(differences);
+    let mut draws = Draws::new(seed, "sign-flip");
+    let extreme = (0..patterns)
+        .filter(|_| tables.sum(&mut draws).abs() >= observed)
+        .count();
+    (extreme + 1) as f64 / (patterns + 1) as f64
+}
+
+/// Sums of eight differences at a time under each of their 256 patterns.
+struct Tables(Vec<[f64; 256]>);
+
+impl Tables {
+    fn of(differences: &[f64]) -> Self {
+        let table = |eight: &[f64]| {
+            let mut sums = [0.0; 256];
+            let mut filled = 1;
+            sums[0] = -eight.iter().sum::<f64>();
+            for value in eight {
+                for pattern in 0..filled {
+                    sums[filled + pattern] = sums[pattern] + 2.0 * value;
+                }
+                filled *= 2;
+            }
+            // Where fewer than eight are left, higher bits change nothing.
+            for pattern in filled..256 {
+                sums[pattern] = sums[pattern % filled];
+            }
+            sums
+        };
+        Self(differences.chunks(8).map(table).collect())
+    }
+
+    fn sum(&self, draws: &mut Draws) -> f64 {
+        let mut sum = 0.0;
+        for eight in self.0.chunks(8) {
+            for (table, pattern) in eight.iter().zip(draws.bits().to_le_bytes()) {
+                sum += table[usize::from(pattern)];
+            }
+        }
+        sum
+    }
+}
+
+/// Single-step max-T: for many candidates on the same sessions, the share of joint sign patterns
+/// whose largest statistic reaches each candidate's (Westfall and Young, 1993). One pattern flips a
+/// session in all candidates at once, so that their correlation is kept.
+///
+/// `candidates[c][s]` is the difference of candidate c in session s; all have the same sessions. The
+/// statistic is the session t. Nothing for fewer than two sessions or unequal lengths.
+pub fn max_t(candidates: &[Vec<f64>], patterns: usize, seed: u64) -> Option<Vec<f64>> {
+    let sessions = candidates.first()?.len();
+    let unusable = |c: &Vec<f64>| c.len() != sessions || c.iter().any(|d| !d.is_finite());
+    if sessions < 2 || candidates.iter().any(unusable) {
+        return None;
+    }
+    let statistics: Vec<f64> = candidates
+        .iter()
+        .map(|differences| statistic(differences, |_| false))
+        .collect();
+    let count_all = sessions <= MOST_EXACT.min(14);
+    let rounds = if count_all { 1 << sessions } else { patterns };
+    let mut reached = vec![0_usize; candidates.len()];
+    let mut draws = Draws::new(seed, "max-t");
+    let mut words = vec![0_u64; sessions.div_ceil(64)];
+    for round in 0..rounds {
+        if count_all {
+            words[0] = round as u64;
+        } else {
+            words.fill_with(|| draws.bits());
+        }
+        let flip = |session: usize| words[session / 64] >> (session % 64) & 1 == 1;
+        let largest = candidates
+            .iter()
+            .map(|differences| statistic(differences, flip))
+            .fold(0.0, f64::max);
+        for (reached, seen) in reached.iter_mut().zip(&statistics) {
+            *reached += usize::from(largest >= seen * (1.0 - 1e-11));
+        }
+    }
+    // The pattern seen is one of all; where patterns are drawn it is added.
+    let own = usize::from(!count_all);
+    let share = |count: usize| (count + own) as f64 / (rounds + own) as f64;
+    Some(reached.into_iter().map(share).collect())
+}
+
+/// `|t|` of one pattern; without any spread 0 where the mean is 0, else beyond all bounds.
+fn statistic(differences: &[f64], flip: impl Fn(usize) -> bool) -> f64 {
+    let groups = differences.len() as f64;
+    let squares: f64 = differences.iter().map(|value| value * value).sum();
+    let sum: f64 = differences
+        .iter()
+        .enumerate()
+        .map(|(at, value)| if flip(at) { -value } else { *value })
+        .sum();
+    let mean = (sum / groups).abs();
+    let variance = (squares / groups - mean * mean).max(0.0) / (groups - 1.0);
+    if mean * mean <= 1e-24 * squares {
+        0.0
+    } else if variance <= 1e-15 * squares {
+        f64::MAX
+    } else {
+        mean / variance.sqrt()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Counts every pattern, one after the other.
+    fn brute(differences: &[f64]) -> f64 {
+        let observed = differences.iter().sum::<f64>().abs();
+        let patterns = 1_usize << differences.len();
+        let extreme = (0..patterns).filter(|pattern| {
+            let sum: f64 = differences
+                .iter()
+                .enumerate()
+                .map(|(at, d)| if pattern >> at & 1 == 1 { -d } else { *d })
+                .sum();
+            sum.abs() >= observed - 1e-9
+        });
+        extreme.count() as f64 / patterns as f64
+    }
+
+    #[test]
+    fn counting_from_both_ends_is_counting_every_pattern() {
+        let mut draws = Draws::new(7, "test");
+        for sessions in 2..=12 {
+            for _ in 0..20 {
+                // Few distinct values, so that ties abound.
+                let differences: Vec<f64> = (0..sessions)
+                    .map(|_| (draws.index(9) as f64 - 4.0) / 3.0)
+                    .collect();
+                let p = test(&differences, 1).unwrap();
+                assert!(p.exact);
+                let counted = brute(&differences);
+                assert!(
+                    (p.p - counted).abs() < 1e-12,
+                    "{differences:?}: {p:?} {counted}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn all_sessions_one_way_is_one_pattern_in_all() {
+        let p = test(&[0.1; 6], 1).unwrap().p;
+        assert!((p - 2.0 / 64.0).abs() < 1e-12);
+        let p = test(&[0.1; 20], 1).unwrap().p;
+        assert!((p - 2.0 / 1_048_576.0).abs() < 1e-15);
+        assert!((test(&[0.0; 6], 1).unwrap().p - 1.0).abs() < 1e-12);
+        assert_eq!(test(&[0.1], 1), None);
+        assert_eq!(test(&[0.1, f64::NAN], 1), None);
+    }
+
+    #[test]
+    fn one_and_many_candidates_agree_with_scipy() {
+        // scipy.stats.permutation_test(permutation_type="samples") over all patterns
+        let sums = [-2.0, 1.0, 0.0, -4.0, -1.0, 2.0, -3.0, 0.0, -1.0, -2.0];
+        let sizes = [8.0, 12.0, 5.0, 20.0, 9.0, 11.0, 7.0, 16.0, 10.0, 13.0];
+        let means: Vec<f64> = sums
+            .iter()
+            .zip(sizes)
+            .map(|(sum, size)| sum / size)
+            .collect();
+        assert!((test(&means, 1).unwrap().p - 0.117_187_5).abs() < 1e-12);
+        // Single-step max-T over all patterns, with scipy.stats.ttest_1samp as statistic
+        let candidates = [
+            vec![0.4, -0.1, 0.3, 0.2, 0.5, -0.2, 0.1],
+            vec![0.1, 0.2, -0.3, 0.1, 0.0, 0.1, -0.1],
+            vec![-0.3, -0.1, -0.4, -0.2, -0.6, 0.1, -0.2],
+        ];
+        let adjusted = max_t(&candidates, 999, 1).unwrap();
+        for (ours, theirs) in adjusted.iter().zip([0.3125, 1.0, 0.09375]) {
+            assert!((ours - theirs).abs() < 1e-12, "{adjusted:?}");
+        }
+    }
+
+    #[test]
+    fn drawn_patterns_come_near_all_patterns() {
+        let differences: Vec<f64> = (0..18).map(|at| f64::from(at % 5) - 1.5).collect();
+        let all = exact(&differences);
+        let drawn = drawn(&differences, 9_999, 3);
+        assert!((all - drawn).abs() < 0.015, "{all} {drawn}");
+    }
+
+    #[test]
+    fn a_candidate_alone_and_the_same_one_twice_have_the_p_of_one() {
+        let one = vec![0.4, -0.1, 0.3, 0.2, 0.5, -0.2, 0.1];
+        let alone = max_t(std::slice::from_ref(&one), 999, 1).unwrap();
+        assert!((alone[0] - brute(&one)).abs() < 1e-12);
+        // Fifteen sessions are drawn, not counted.
+        let long: Vec<f64> = (0..15).map(|at| f64::from(at % 5) - 1.5).collect();
+        let drawn = max_t(std::slice::from_ref(&long), 9_999, 1).unwrap();
+        assert!((drawn[0] - brute(&long)).abs() < 0.02);
+        let twice = max_t(&[one.clone(), one], 999, 1).unwrap();
+        assert!((twice[0] - alone[0]).abs() < 1e-12);
+        assert_eq!(max_t(&[vec![0.1, 0.2], vec![0.1]], 99, 1), None);
+        assert_eq!(max_t(&[], 99, 1), None);
+    }
+}

@@ -1,0 +1,230 @@
+//! Whether the tests keep their promise: of experiments in which nothing changed, one in twenty may
+//! be called a change.
+//!
+//! Nothing differs between the two strategies below but chance: their session effects come from the
+//! same distribution. Every method that Proctor uses must stay at or below 7 %, and the methods that it
+//! refuses must be seen to exceed 8 % somewhere, so that this test can fail.
+
+use rayon::prelude::*;
+
+use super::bootstrap::Tails;
+use super::draw::Draws;
+use super::paired::{Cluster, probe_weighted, session_weighted};
+use super::{bootstrap, quantile, signflip};
+
+const RUNS: u64 = 10_000;
+const SESSIONS: [usize; 5] = [6, 8, 12, 20, 40];
+const MOST: f64 = 0.07;
+const TOO_OFTEN: f64 = 0.08;
+
+#[derive(Debug, Clone, Copy)]
+enum Process {
+    /// Sessions differ in difficulty, and each strategy has a normal effect of its own on each.
+    LogitNormal,
+    /// The same, with effects that have Student's t of 2 degrees of freedom: now and then one session
+    /// goes all wrong.
+    HeavyTailed,
+    /// Nine pairs of ten are ties; those that differ go one way within a session.
+    MostlyTies,
+}
+
+const PROCESSES: [Process; 3] = [
+    Process::LogitNormal,
+    Process::HeavyTailed,
+    Process::MostlyTies,
+];
+
+/// Rejections of the null, by method.
+#[derive(Debug, Clone, Copy, Default)]
+struct Rejected {
+    session_t: u32,
+    probe_t: u32,
+    sign_flip: u32,
+    bootstrap: u32,
+    clustered_z: u32,
+    mcnemar: u32,
+    probe_level_t: u32,
+}
+
+impl Rejected {
+    fn plus(self, other: Self) -> Self {
+        Self {
+            session_t: self.session_t + other.session_t,
+            probe_t: self.probe_t + other.probe_t,
+            sign_flip: self.sign_flip + other.sign_flip,
+            bootstrap: self.bootstrap + other.bootstrap,
+            clustered_z: self.clustered_z + other.clustered_z,
+            mcnemar: self.mcnemar + other.mcnemar,
+            probe_level_t: self.probe_level_t + other.probe_level_t,
+        }
+    }
+}
+
+/// Effects at 1,024 evenly spaced shares of their distribution.
+fn effects(quantile: impl Fn(f64) -> f64) -> Vec<f64> {
+    (0..1_024)
+        .map(|at| quantile((f64::from(at) + 0.5) / 1_024.0))
+        .collect()
+}
+
+/// Of 2³² draws, how many are a success at these log odds.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "between 0 and 2³²"
+)]
+fn threshold(log_odds: f64) -> u64 {
+    (4_294_967_296.0 / (1.0 + libm::exp(-log_odds))) as u64
+}
+
+/// One experiment: each session's sum of differences and number of pairs, with wins and losses.
+fn experiment(
+    process: Process,
+    sessions: usize,
+    normal: &[f64],
+    heavy: &[f64],
+    draws: &mut Draws,
+) -> Vec<(u32, u32, usize)> {
+    (0..sessions)
+        .map(|_| {
+            let pairs = 10 + draws.index(21);
+            let effect = |draws: &mut Draws, from: &[f64]| from[draws.index(1_024)];
+            let (mut wins, mut losses) = (0, 0);
+            let (old, new) = match process {
+                Process::LogitNormal => {
+                    let level = 0.8 + effect(draws, normal);
+                    let old = level + 0.8 * effect(draws, normal);
+                    (
+                        threshold(old),
+                        threshold(level + 0.8 * effect(draws, normal)),
+                    )
+                }
+                Process::HeavyTailed => {
+                    let level = 0.8 + effect(draws, normal);
+                    let old = level + 0.6 * effect(draws, heavy);
+                    (
+                        threshold(old),
+                        threshold(level + 0.6 * effect(draws, heavy)),
+                    )
+                }
+                Process::MostlyTies => (429_496_730, threshold(2.0 * effect(draws, normal))),
+            };
+            let ties = matches!(process, Process::MostlyTies);
+            for _ in 0..pairs {
+                let bits = draws.bits();
+                let (low, high) = (bits & 0xffff_ffff, bits >> 32);
+                let (old, new) = (low < old, high < new);
+                if ties {
+                    wins += u32::from(old && new);
+                    losses += u32::from(old && !new);
+                } else {
+                    wins += u32::from(new && !old);
+                    losses += u32::from(old && !new);
+                }
+            }
+            (wins, losses, pairs)
+        })
+        .collect()
+}
+
+fn run(process: Process, sessions: usize) -> Rejected {
+    let normal = effects(|share| quantile::normal(share).unwrap());
+    let heavy = effects(|share| quantile::t(share, 2).unwrap());
+    let t = quantile::t(0.975, sessions - 1).unwrap();
+    let one = |seed: u64| {
+        let mut draws = Draws::new(seed, "type-I error");
+        let seen = experiment(process, sessions, &normal, &heavy, &mut draws);
+        let clusters: Vec<Cluster> = seen
+            .iter()
+            .map(|(wins, losses, pairs)| Cluster {
+                difference: f64::from(*wins) - f64::from(*losses),
+                pairs: *pairs,
+            })
+            .collect();
+        let means: Vec<f64> = clusters.iter().map(|cluster| cluster.mean()).collect();
+        let wins: f64 = seen.iter().map(|(wins, ..)| f64::from(*wins)).sum();
+        let losses: f64 = seen.iter().map(|(_, losses, _)| f64::from(*losses)).sum();
+        let n: f64 = seen.iter().map(|(.., pairs)| *pairs as f64).sum();
+        let by_session = session_weighted(&clusters).unwrap();
+        let by_probe = probe_weighted(&clusters).unwrap();
+        let beyond = |point: f64, error: f64, reach: f64| u32::from(point.abs() > reach * error);
+        let (session_error, probe_error) = (
+            by_session.standard_error.unwrap(),
+            by_probe.standard_error.unwrap(),
+        );
+        let delta = (wins - losses) / n;
+        let naive = ((wins + losses - n * delta * delta) / (n - 1.0) / n).sqrt();
+        // The bootstrap is a default from 30 sessions on; below, its plain form is tried.
+        let tails = if sessions >= bootstrap::FEWEST_FOR_BOOTSTRAP {
+            Some(Tails::Expanded)
+        } else {
+            (sessions == 8).then_some(Tails::Plain)
+        };
+        let interval = tails.and_then(|tails| bootstrap::percentile_of(&means, 199, tails, seed));
+        // A sign-flip test with fewer drawn patterns has the same level; 999 are enough here.
+        let moved: Vec<f64> = means.iter().copied().filter(|mean| *mean != 0.0).collect();
+        let flip = if moved.len() <= signflip::MOST_EXACT {
+            signflip::exact(&moved)
+        } else {
+            signflip::drawn(&moved, 999, seed)
+        };
+        Rejected {
+            session_t: beyond(by_session.point_estimate, session_error, t),
+            probe_t: beyond(by_probe.point_estimate, probe_error, t),
+            sign_flip: u32::from(flip <= 0.05),
+            bootstrap: u32::from(
+                interval.is_some_and(|i| i.lower_bound > 0.0 || i.upper_bound < 0.0),
+            ),
+            clustered_z: beyond(by_probe.point_estimate, probe_error, 1.959_964),
+            mcnemar: u32::from((wins - losses).powi(2) > 3.841_459 * (wins + losses)),
+            probe_level_t: beyond(delta, naive, 1.96),
+        }
+    };
+    (0..RUNS)
+        .into_par_iter()
+        .map(one)
+        .reduce(Rejected::default, Rejected::plus)
+}
+
+#[test]
+fn what_is_shown_by_default_is_wrong_as_rarely_as_it_says_and_what_is_refused_is_not() {
+    let share = |count: u32| f64::from(count) / RUNS as f64;
+    let mut worst = [0.0_f64; 4];
+    for process in PROCESSES {
+        for sessions in SESSIONS {
+            let rejected = run(process, sessions);
+            let mut defaults = vec![
+                ("session-weighted t", rejected.session_t),
+                ("probe-weighted t", rejected.probe_t),
+                ("sign flip", rejected.sign_flip),
+            ];
+            if sessions >= bootstrap::FEWEST_FOR_BOOTSTRAP {
+                defaults.push(("bootstrap", rejected.bootstrap));
+            }
+            for (method, count) in defaults {
+                let share = share(count);
+                assert!(
+                    share <= MOST,
+                    "{method} at {sessions} sessions, {process:?}: {share}"
+                );
+            }
+            if sessions <= 12 {
+                let refused = [
+                    rejected.bootstrap,
+                    rejected.clustered_z,
+                    rejected.mcnemar,
+                    rejected.probe_level_t,
+                ];
+                for (worst, count) in worst.iter_mut().zip(refused) {
+                    *worst = worst.max(share(count));
+                }
+            }
+        }
+    }
+    for (method, worst) in ["bootstrap", "clustered z", "McNemar", "probe-level t"]
+        .iter()
+        .zip(worst)
+    {
+        assert!(worst > TOO_OFTEN, "{method}: {worst} at most");
+    }
+}
