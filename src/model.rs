@@ -57,6 +57,9 @@ pub struct Request {
     pub messages: Vec<Arc<Message>>,
     /// The answer is cut off after this many tokens.
     pub max_output: Tokens,
+    /// The model that is meant, where it is another than the agent's: a name that price files
+    /// know, or [`FAST`](price::FAST). An offline model answers for all.
+    pub model: Option<Arc<str>>,
 }
 
 /// Whose bill a call goes on.

@@ -49,7 +49,7 @@ pub struct Plan {
     manifest: Manifest,
     sessions: Vec<LoadedSession>,
     scenario: Scenario,
-    prices: Prices,
+    prices: Arc<Prices>,
 }
 
 #[derive(Debug)]
@@ -87,7 +87,7 @@ impl Plan {
             manifest,
             sessions,
             scenario,
-            prices,
+            prices: Arc::new(prices),
         })
     }
 
@@ -473,6 +473,10 @@ fn run_cell<'a>(
         .with_cache(
             prices::schemes(&plan.scenario, &plan.prices, &loaded.session),
             plan.scenario.cache.pacing_seconds,
+        )
+        .with_prices(
+            plan.prices.clone(),
+            prices::model(&plan.scenario.cache, &loaded.session).map(str::to_owned),
         );
         Ok((prepared, models_of(&plan.scenario, loaded)))
     });

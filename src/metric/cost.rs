@@ -11,8 +11,9 @@ use serde::Serialize;
 
 use crate::metric::calls::is_on_the_bill;
 use crate::model::Purpose;
+use crate::model::price::PerToken;
 use crate::record::{CacheBreaks, CacheRecord, CellRecord};
-use crate::units::{Tokens, Usage};
+use crate::units::{Tokens, Usage, Usd};
 
 /// What a cell and the reference cost under one cache scheme, over the calls both reached.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -27,6 +28,12 @@ pub struct SchemeCost {
     pub background: Usage,
     /// The strategy's calls after a prompt was refused.
     pub recovery: Usage,
+    /// Those of the strategy's calls, whatever for, that went to another model; in none of the
+    /// above.
+    pub elsewhere: Usage,
+    /// What these cost, in thousandths of an input token of the agent's model; nothing where a
+    /// price is unknown.
+    pub elsewhere_cost: Option<u64>,
     /// The same calls of the agent under full history.
     pub reference: Usage,
     /// Calls of the agent that are compared.
@@ -70,6 +77,8 @@ impl SchemeCost {
             compaction: Usage::default(),
             background: Usage::default(),
             recovery: Usage::default(),
+            elsewhere: Usage::default(),
+            elsewhere_cost: Some(0),
             reference: Usage::default(),
             calls,
             cost: 0,
@@ -82,6 +91,13 @@ impl SchemeCost {
         let mut spent = vec![0_u64; calls + 1];
         for (number, asked) in cell.model_calls.iter().enumerate() {
             if !is_on_the_bill(asked.purpose) || !is_compared(asked.call) {
+                continue;
+            }
+            if let Some(price) = own.elsewhere.get(&number) {
+                let more = price.map(|price| price.cost(&asked.usage));
+                cost.elsewhere += asked.usage;
+                cost.elsewhere_cost = cost.elsewhere_cost.zip(more).map(|(sum, more)| sum + more);
+                spent[asked.call.min(calls)] += more.unwrap_or_default();
                 continue;
             }
             let usage = own.of_strategy(number, &asked.usage);
@@ -110,14 +126,16 @@ impl SchemeCost {
             cost.reference += Usage { output, ..other };
         }
         cost.cost += spent[calls];
-        cost.break_even = ahead.filter(|_| calls > 0 && cost.cost < cost.reference_cost);
+        let is_known = calls > 0 && cost.elsewhere_cost.is_some();
+        cost.break_even = ahead.filter(|_| is_known && cost.cost < cost.reference_cost);
         cost
     }
 
     /// Cost savings. Formula: `1 − C/C⁰`. Higher is better; below 0 the strategy costs more than it
-    /// saves. Nothing where the reference sent nothing.
+    /// saves. Nothing where the reference sent nothing, or a price of another model is unknown.
     pub fn share(&self) -> Option<f64> {
         let whole = self.reference_cost;
+        self.elsewhere_cost?;
         (whole > 0).then(|| 1.0 - self.cost as f64 / whole as f64)
     }
 
@@ -133,14 +151,30 @@ impl SchemeCost {
 
     /// All calls by class.
     pub fn total(&self) -> Usage {
+        self.at_home() + self.elsewhere
+    }
+
+    /// All calls of the agent's model by class.
+    pub fn at_home(&self) -> Usage {
         self.agent + self.compaction + self.background + self.recovery
+    }
+
+    /// What it all costs at the prices of the agent's model; nothing where one is unknown.
+    pub fn dollars(&self, prices: &PerToken) -> Option<Usd> {
+        let own = prices.cost(&self.at_home())?;
+        match self.elsewhere_cost? {
+            0 => Some(own),
+            thousandths => {
+                Some(own + Usd(prices.input?.0.saturating_mul(thousandths).div_ceil(1_000)))
+            }
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::price::Rates;
+    use crate::model::price::{Rates, RelativePrice};
     use crate::record::ModelCall;
 
     /// A cell with these prompts, of which this much was read and written under one scheme.
@@ -169,6 +203,7 @@ mod tests {
             read: tokens(read),
             written: tokens(written),
             strategy_read: Vec::new(),
+            elsewhere: BTreeMap::new(),
             breaks: BTreeMap::new(),
             again: Tokens::ZERO,
         }];
@@ -227,6 +262,37 @@ mod tests {
         // What was spent at the call of the death is on the bill.
         dead.model_calls = vec![asked(2, Purpose::Recovery, 100, 0)];
         check(&dead, &full, 360_000, 260_000, None);
+    }
+
+    #[test]
+    fn what_another_model_was_asked_costs_its_own_price_or_nobody_knows() {
+        let full = cell(&[100, 200, 300], &[0, 100, 200], &[100; 3]);
+        let mut own = cell(&[100, 50, 60], &[0, 0, 50], &[100, 50, 10]);
+        own.model_calls = vec![
+            asked(1, Purpose::Compaction, 200, 10),
+            asked(1, Purpose::Compaction, 7, 0),
+        ];
+        let price = RelativePrice {
+            input: 250,
+            output: 1_000,
+        };
+        own.prompt_cache[0].elsewhere.insert(0, Some(price));
+        // 125,000 + 62,500 + 12,500 + 5,000 for the prompts, 7,000 at home, 60,000 elsewhere.
+        check(&own, &full, 272_000, 405_000, Some(1));
+        let costs = &SchemeCost::of(&own, &full)[0];
+        assert_eq!(costs.elsewhere, Usage::uncached(Tokens(200), Tokens(10)));
+        assert_eq!(costs.compaction, Usage::uncached(Tokens(7), Tokens(0)));
+        let prices = PerToken {
+            input: Some(Usd(1_000)),
+            cache_write_5m: Some(Usd(1_250)),
+            cache_read: Some(Usd(100)),
+            ..PerToken::default()
+        };
+        assert_eq!(costs.dollars(&prices), Some(Usd(272_000)));
+        own.prompt_cache[0].elsewhere.insert(0, None);
+        let costs = &SchemeCost::of(&own, &full)[0];
+        assert_eq!((costs.share(), costs.break_even), (None, None));
+        assert_eq!(costs.dollars(&prices), None);
     }
 
     #[test]

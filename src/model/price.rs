@@ -32,6 +32,28 @@ pub struct Prices {
     lists: Vec<PriceList>,
 }
 
+/// What a strategy calls the small model of the agent's provider.
+pub const FAST: &str = "fast";
+
+/// What a model's tokens cost, in thousandths of an uncached input token of the agent's model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RelativePrice {
+    /// What it reads.
+    pub input: u64,
+    /// What it writes.
+    pub output: u64,
+}
+
+impl RelativePrice {
+    /// What a call of this usage costs, in thousandths of an uncached input token of the agent's
+    /// model. Nothing of it is cached.
+    pub fn cost(&self, usage: &Usage) -> u64 {
+        let read = usage.prompt().0.saturating_mul(self.input);
+        read.saturating_add(usage.output.0.saturating_mul(self.output))
+    }
+}
+
 /// One price file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PriceList {
@@ -43,6 +65,8 @@ pub struct PriceList {
     pub date: String,
     /// Where they stand.
     pub document: String,
+    /// The small model that is meant by [`FAST`], where the file names one.
+    pub fast: Option<String>,
     /// The rules of the provider's cache.
     pub schemes: Vec<CacheScheme>,
     /// The models.
@@ -167,6 +191,23 @@ impl Prices {
         })
     }
 
+    /// What the model that a strategy names costs relative to the agent's; nothing where one of
+    /// the prices is unknown.
+    pub fn relative(&self, agent: Option<&str>, named: &str) -> Option<RelativePrice> {
+        let (list, own) = self.of(agent?)?;
+        let named = match named {
+            FAST => list.fast.as_deref()?,
+            named => named,
+        };
+        let (_, other) = self.of(named)?;
+        let whole = own.per_token.input.filter(|price| price.0 > 0)?.0;
+        let relative = |price: Usd| price.0.saturating_mul(1_000).saturating_add(whole / 2) / whole;
+        Some(RelativePrice {
+            input: relative(other.per_token.input?),
+            output: relative(other.per_token.output?),
+        })
+    }
+
     /// The schemes of all files, each name once, `none` first: for a model whose prices are known,
     /// with the shortest prefix that the provider caches for it.
     pub fn schemes(&self, model: Option<&str>) -> Vec<CacheScheme> {
@@ -228,6 +269,7 @@ impl PriceList {
             return Err(SettingError::new(table.place(), problem));
         }
         let document = required(&mut reader, "document")?;
+        let fast = reader.text("fast")?.map(str::to_owned);
         let mut schemes: Vec<CacheScheme> = Vec::new();
         for table in reader.tables("schemes")? {
             let scheme = CacheScheme::read(Reader::new(table, "schemes"))?;
@@ -246,6 +288,7 @@ impl PriceList {
             provider,
             date,
             document,
+            fast,
             schemes,
             models,
         })
@@ -365,6 +408,23 @@ mod tests {
         check("claude-opus-4-6", usage, Some(whole));
         check("claude-opus-4-5-20251101", usage, Some(whole));
         check("claude-opus-9", usage, None);
+    }
+
+    #[test]
+    fn another_model_costs_a_share_of_the_agents_where_both_are_known() {
+        let prices = Prices::built_in().unwrap();
+        let check = |agent: Option<&str>, named: &str, expected: Option<(u64, u64)>| {
+            let found = prices.relative(agent, named);
+            let found = found.map(|price| (price.input, price.output));
+            assert_eq!(found, expected, "{agent:?} {named}");
+        };
+        // 0.8 and 4 dollars against 3; 0.75 and 4.5 against 1.25.
+        check(Some("claude-sonnet-4-20250514"), FAST, Some((267, 1_333)));
+        check(Some("gpt-5-codex"), FAST, Some((600, 3_600)));
+        check(Some("gpt-5-codex"), "gpt-5.4", Some((2_000, 12_000)));
+        check(Some("gpt-5-codex"), "nobody's", None);
+        check(Some("nobody's"), FAST, None);
+        check(None, FAST, None);
     }
 
     #[test]

@@ -166,6 +166,7 @@ mod tests {
             tools: Arc::default(),
             messages: vec![Arc::new(Message::text(Role::User, text))],
             max_output: Tokens(100),
+            model: None,
         }
     }
 

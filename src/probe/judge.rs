@@ -86,6 +86,7 @@ pub fn question(system: Option<Arc<str>>, messages: &[Arc<Message>], probe: &Pro
         tools: Arc::default(),
         messages: ask(messages, probe),
         max_output: MAX_ANSWER,
+        model: None,
     }
 }
 
@@ -110,6 +111,7 @@ impl Judge {
             tools: Arc::default(),
             messages: vec![Arc::new(Message::text(Role::User, text))],
             max_output: MAX_VERDICT,
+            model: None,
         }
     }
 }

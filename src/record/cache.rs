@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use crate::model::price::{Latency, PerToken, Rates};
+pub use crate::model::price::{Latency, PerToken, Rates, RelativePrice};
 use crate::units::{Tokens, Usage};
 
 /// What one scheme of a prompt cache made of a cell's prompts.
@@ -31,6 +31,10 @@ pub struct CacheRecord {
     /// Tokens that each of the cell's `model_calls` read, in their order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub strategy_read: Vec<Tokens>,
+    /// Those of the cell's `model_calls`, by number, that went to another model than the agent's:
+    /// what that one costs, nothing where a price is unknown.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub elsewhere: BTreeMap<usize, Option<RelativePrice>>,
     /// What broke it: a stage, `expired`, or `look-back` where no breakpoint was near enough.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub breaks: BTreeMap<String, CacheBreaks>,

@@ -6,7 +6,7 @@ use super::observe;
 use super::observe::prompt_cache::CachePlan;
 use crate::context::{Entry, Origin};
 use crate::model::fault::Faults;
-use crate::model::price::CacheScheme;
+use crate::model::price::{CacheScheme, Prices};
 use crate::needles::NeedlesError;
 use crate::probe::Probe;
 use crate::session::wire::Provider;
@@ -77,6 +77,15 @@ impl PreparedSession {
     pub fn with_cache(mut self, schemes: Vec<CacheScheme>, pacing_seconds: u64) -> Self {
         let plan = CachePlan::new(&self.session, &self.entries, &self.counts, schemes);
         self.watched.cache = Some(Arc::new(plan.paced(pacing_seconds)));
+        self
+    }
+
+    /// The same, with what models cost that a strategy names beside the agent's. Acts on what
+    /// [`Self::with_cache`] made.
+    #[must_use]
+    pub fn with_prices(mut self, prices: Arc<Prices>, agent: Option<String>) -> Self {
+        let plan = self.watched.cache.and_then(Arc::into_inner);
+        self.watched.cache = plan.map(|plan| Arc::new(plan.priced(prices, agent)));
         self
     }
 

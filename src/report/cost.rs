@@ -62,7 +62,9 @@ impl ArmCost {
             savings: None,
             read_share: None,
             total: sum(SchemeCost::total),
-            strategy: sum(|cell| cell.compaction + cell.background + cell.recovery),
+            strategy: sum(|cell| {
+                cell.compaction + cell.background + cell.recovery + cell.elsewhere
+            }),
             cost: thousandths(|cell| cell.cost),
             reference_cost: thousandths(|cell| cell.reference_cost),
             breaks,

@@ -187,7 +187,8 @@ fn replayed(session: Session, strategy: Option<&str>) -> CellRecord {
     let schemes = prices.schemes(session.model());
     let prepared = PreparedSession::new(Arc::new(session), counts.clone(), Vec::new())
         .unwrap()
-        .with_cache(schemes, 30);
+        .with_cache(schemes, 30)
+        .with_prices(Arc::new(prices), Some("gpt-5-codex".to_owned()));
     let models = Models {
         summariser: Arc::new(Offline::new(counts)),
         reader: None,
@@ -235,6 +236,30 @@ fn a_summary_asked_for_at_the_end_of_the_agents_prompt_reads_its_cache() {
     };
     check("append", true);
     check("fresh", false);
+}
+
+#[test]
+fn a_summary_that_another_model_writes_reads_no_cache_and_has_its_price() {
+    let check = |model: &str, elsewhere: bool, input: Option<u64>| {
+        let name = format!("compact-directly[summarize.mode=fresh,summarize.model={model}]");
+        let record = replayed(work(), Some(&name));
+        let calls = record.model_calls.len();
+        assert!(calls > 0);
+        for cache in &record.prompt_cache {
+            let expected = if elsewhere { calls } else { 0 };
+            assert_eq!(cache.elsewhere.len(), expected, "{model}");
+            let mut prices = cache.elsewhere.values();
+            assert!(
+                prices.all(|price| price.map(|price| price.input) == input),
+                "{model}"
+            );
+            assert_eq!(cache.strategy_read, [], "{model}");
+        }
+    };
+    check("same", false, None);
+    check("fast", true, Some(600));
+    check("gpt-5.4", true, Some(2_000));
+    check("of-nobody", true, None);
 }
 
 #[test]

@@ -668,6 +668,15 @@ fn knobs_that_contradict_each_other_are_refused() {
             "keep_min_tokens = 9\nkeep_max_tokens = 8",
             "`own.toml`: line 3: `summarize.keep_min_tokens` is more than `keep_max_tokens`",
         ),
+        (
+            "mode = 'append'\nmodel = 'fast'",
+            "`own.toml`: line 4: `summarize.model` must be `same` where `mode` is `append`: another \
+             model has another cache",
+        ),
+        (
+            "model = ''",
+            "`own.toml`: line 3: `summarize.model` must name a model, or be `same` or `fast`",
+        ),
     ] {
         let text = format!("[[stage]]\nkind = 'summarize'\n{knobs}");
         let table = Table::parse("own.toml", &text).unwrap();

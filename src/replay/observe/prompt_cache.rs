@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::{Asked, CallView, Observer};
 use crate::context::{Applied, Entry, Origin};
 use crate::model::Request;
-use crate::model::price::CacheScheme;
+use crate::model::price::{CacheScheme, Prices, RelativePrice};
 use crate::record::{CacheRecord, CellRecord, ObservedCache};
 use crate::replay::prompt_cache::{Edited, Line, Moment, Piece, Pieces, PromptCache, Served};
 use crate::session::{Message, Role, Session};
@@ -27,6 +27,8 @@ pub struct CachePlan {
     messages: Vec<(Arc<Message>, Pieces)>,
     counts: Arc<CountedTexts>,
     pacing: Moment,
+    /// The prices in force, and the agent's model.
+    prices: Option<(Arc<Prices>, Option<String>)>,
 }
 
 impl CachePlan {
@@ -46,7 +48,20 @@ impl CachePlan {
                 .collect(),
             counts: counts.clone(),
             pacing: 0,
+            prices: None,
         }
+    }
+
+    /// The same, with the prices of models that a strategy names beside the agent's.
+    #[must_use]
+    pub fn priced(mut self, prices: Arc<Prices>, agent: Option<String>) -> Self {
+        self.prices = Some((prices, agent));
+        self
+    }
+
+    fn relative(&self, named: &str) -> Option<RelativePrice> {
+        let (prices, agent) = self.prices.as_ref()?;
+        prices.relative(agent.as_deref(), named)
     }
 
     /// The same, with so many seconds from call to call where the session has no times.
@@ -127,6 +142,7 @@ impl PromptCaches {
                 read: Vec::new(),
                 written: Vec::new(),
                 strategy_read: Vec::new(),
+                elsewhere: BTreeMap::new(),
                 breaks: BTreeMap::new(),
                 again: Tokens::ZERO,
             };
@@ -211,6 +227,13 @@ impl Observer for PromptCaches {
     }
 
     fn asked(&mut self, asked: &Asked) {
+        if let Some(named) = &asked.request.model {
+            let price = self.plan.relative(named);
+            for (_, record) in &mut self.caches {
+                record.elsewhere.insert(asked.number, price);
+            }
+            return;
+        }
         let now = self.clock.request(self.plan.pacing);
         // A request that begins otherwise than the agent's prompt is told by its first block.
         let (blocks, ends) = blocks_of(&asked.request, &self.plan);

@@ -260,12 +260,13 @@ impl Priced {
     }
 
     fn add(&mut self, cost: &SchemeCost, summary: &CellSummary, price: Option<&PriceEntry>) {
-        let dollars = price.and_then(|price| price.per_token.cost(&cost.total()));
+        let dollars = price.and_then(|price| cost.dollars(&price.per_token));
         self.cost = self.cost.zip(dollars).map(|(sum, more)| sum + more);
         let latency = price.and_then(|price| price.latency);
         let time = |calls: usize, usage: &Usage| Some(latency?.milliseconds(calls, usage));
         let foreground = cost.agent + cost.compaction + cost.recovery;
         let asked = &summary.model_calls;
+        // Of a call to another model the start alone is known: its pace is not.
         let calls = cost.calls + asked.compaction.calls + asked.recovery.calls;
         let add = |sum: Option<f64>, more: Option<f64>| sum.zip(more).map(|(sum, more)| sum + more);
         self.blocking = add(self.blocking, time(calls, &foreground));

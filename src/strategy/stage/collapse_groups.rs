@@ -220,6 +220,7 @@ impl CollapseGroups {
             tools: Arc::default(),
             messages: vec![Arc::new(Message::text(Role::User, text))],
             max_output: self.max_output,
+            model: None,
         }
     }
 

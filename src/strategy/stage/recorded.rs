@@ -216,6 +216,7 @@ fn request(summaries: &[&Arc<Message>], before: &[Entry], cx: &Situation) -> Opt
         tools: cx.tools.clone(),
         messages,
         max_output: Tokens(u64::MAX),
+        model: None,
     })
 }
 

@@ -299,6 +299,7 @@ impl SessionMemory {
             tools: Arc::default(),
             messages: vec![Arc::new(Message::text(Role::User, text))],
             max_output: self.max_output,
+            model: None,
         }
     }
 }

@@ -34,6 +34,15 @@ pub(super) const KNOBS: &[Knob] = &[
               the agent's own prompt, system prompt and tools included, and so reads its cache",
     },
     Knob {
+        name: "model",
+        kind: KnobKind::Text,
+        default: Default::Text("same"),
+        doc: "who writes the summary: `same` is the agent's model, `fast` its provider's small one \
+              as the price file names it, anything else a model that a price file knows; its \
+              calls are billed at its prices. Only `same` can have `mode = \"append\"`: another \
+              model has another cache",
+    },
+    Knob {
         name: "previous",
         kind: KnobKind::Choice(&["as_message", "ignore", "update", "append"]),
         default: Default::Text("as_message"),
@@ -290,7 +299,18 @@ pub(super) fn build(knobs: &mut KnobReader<'_>) -> Result<Box<dyn Stage>, Settin
             of_result: knobs.count("input_result_chars")?,
         },
         max_output: knobs.tokens("max_output_tokens")?,
+        model: match knobs.text("model")?.as_str() {
+            "same" => None,
+            other => Some(other.into()),
+        },
     };
+    if prompt.model.as_deref() == Some("") {
+        return Err(knobs.wrong("model", "must name a model, or be `same` or `fast`"));
+    }
+    if prompt.mode == Mode::Append && prompt.model.is_some() {
+        let problem = "must be `same` where `mode` is `append`: another model has another cache";
+        return Err(knobs.wrong("model", problem));
+    }
     if prompt.mode == Mode::Append
         && let Some(limit) = prompt.input.limit()
     {

@@ -22,6 +22,8 @@ pub(super) struct Prompt {
     pub(super) previous: Previous,
     pub(super) input: Input,
     pub(super) max_output: Tokens,
+    /// Who is asked, where it is not the agent's model.
+    pub(super) model: Option<Arc<str>>,
 }
 
 /// Where the conversation stands in the request.
@@ -124,6 +126,7 @@ impl Prompt {
             tools: Arc::default(),
             messages: Vec::new(),
             max_output: self.max_output,
+            model: self.model.clone(),
         };
         let words = self.words(&earlier, span, cx);
         match self.mode {
