@@ -199,7 +199,7 @@ pub const METRICS: &[Metric] = &[
         direction: Direction::Higher,
         doc: "planted facts whose value stands in the prompt, bound to its key; no statement \
               about answers",
-        formula: "mean score of recall, constraint and artifact items, corrected for chance by \
+        formula: "mean score of the planted items, corrected for chance by \
                   the decoys: (s − f)/(1 − f); items after a death score 0",
         source: MATCHING,
     },
@@ -230,7 +230,7 @@ pub const METRICS: &[Metric] = &[
         unit: Unit::Share,
         direction: Direction::Higher,
         doc: "items that BM25 line search answers right; no language model, so no accuracy",
-        formula: "right / scored recall, constraint and artifact items; those after a death are \
+        formula: "right / scored planted items; those after a death are \
                   not right",
         source: READER,
     },
@@ -240,7 +240,7 @@ pub const METRICS: &[Metric] = &[
         unit: Unit::Share,
         direction: Direction::Higher,
         doc: "probes a model answers right from the prompt",
-        formula: "mean score of recall, constraint and artifact items; those after a death score \
+        formula: "mean score of the planted items; those after a death score \
                   0, unscored ones are left out and counted",
         source: READER,
     },

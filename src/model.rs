@@ -124,6 +124,16 @@ pub enum AnswerFormat {
     YesNo,
     /// Items of a list, one per line.
     Items,
+    /// An error code, and the file and line it points at.
+    Fault,
+    /// Names in their order, one per line.
+    Sequence,
+    /// What the user said, word for word.
+    Quote,
+    /// The letter of one of two options.
+    Letter,
+    /// One tool call, or that none is made.
+    Call,
 }
 
 /// A model's answer.

@@ -12,12 +12,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::AnswerFormat;
 use crate::session::Session;
-use crate::session::ground_truth::{ArtifactVerb, Fact, GroundTruth, Importance, Revision};
+use crate::session::ground_truth::{GroundTruth, Importance, RuleForm};
 use crate::step::Step;
 
+mod gold;
 pub mod grade;
 pub mod judge;
 pub mod survival;
+
+pub use gold::Gold;
 
 /// A question about the past whose answer is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,13 +62,21 @@ pub enum ProbeKind {
     RejectedPath,
     /// What is left of a plan.
     Continuation,
+    /// The code and the place of a failure.
+    Error,
+    /// One value among others of its type.
+    Binding,
+    /// In which order things happened.
+    Order,
+    /// What the user asked for last.
+    LastRequest,
     /// Something that was never said.
     Decoy,
 }
 
 impl ProbeKind {
     /// All kinds, in the order of tables.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 13] = [
         Self::Recall,
         Self::Constraint,
         Self::Artifact,
@@ -74,6 +85,10 @@ impl ProbeKind {
         Self::Numeric,
         Self::RejectedPath,
         Self::Continuation,
+        Self::Error,
+        Self::Binding,
+        Self::Order,
+        Self::LastRequest,
         Self::Decoy,
     ];
 
@@ -88,113 +103,12 @@ impl ProbeKind {
             Self::Numeric => "numeric",
             Self::RejectedPath => "rejected-path",
             Self::Continuation => "continuation",
+            Self::Error => "error",
+            Self::Binding => "binding",
+            Self::Order => "order",
+            Self::LastRequest => "last-request",
             Self::Decoy => "decoy",
         }
-    }
-}
-
-/// The answer to a probe.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Gold {
-    /// This value, said beside words of this key.
-    Value {
-        /// Words that stand beside the value.
-        key: String,
-        /// The value.
-        value: String,
-    },
-    /// This rule.
-    Statement {
-        /// What it is about.
-        topic: String,
-        /// The rule as the user said it.
-        statement: String,
-    },
-    /// These files, each with the message that first touched it so.
-    Files {
-        /// What was done to them.
-        verb: ArtifactVerb,
-        /// Path and message, ascending by message.
-        files: Vec<(String, usize)>,
-    },
-    /// This option, for this reason.
-    Choice {
-        /// What was to be decided.
-        key: String,
-        /// The option that was taken.
-        choice: String,
-        /// Why, as it was said.
-        reason: String,
-        /// The other options.
-        rejected: Vec<String>,
-    },
-    /// The newest of these values that was said before the question.
-    Versions {
-        /// Words that stand beside each value.
-        key: String,
-        /// What the value counts; nothing where it is no count.
-        unit: Option<String>,
-        /// Each value with the message that says it, oldest first.
-        values: Vec<(String, usize)>,
-    },
-    /// Yes, this was tried, and this is why it failed.
-    Tried {
-        /// What was tried.
-        approach: String,
-        /// The unguessable part of the reason.
-        reason: String,
-    },
-    /// Those of these items that were not ticked off before the question.
-    Plan {
-        /// Name of the plan.
-        plan: String,
-        /// Each item with the message that ticked it off.
-        items: Vec<(String, Option<usize>)>,
-    },
-    /// Nothing: it was never said.
-    Absent {
-        /// A key like the planted ones.
-        key: String,
-        /// A value like the planted ones, which stands nowhere.
-        value: String,
-    },
-}
-
-impl Gold {
-    /// The files that were touched before the message of this index: the gold of an item that is
-    /// asked there. Empty for other kinds.
-    pub fn files_before(&self, message: usize) -> Vec<&str> {
-        let Self::Files { files, .. } = self else {
-            return Vec::new();
-        };
-        let touched = files.iter().filter(|(_, touched)| *touched < message);
-        touched.map(|(path, _)| path.as_str()).collect()
-    }
-
-    /// The values that were said before the message of this index, oldest first: the last is the
-    /// gold of an item that is asked there, the others are stale. Empty for other kinds.
-    pub fn versions_before(&self, message: usize) -> Vec<&str> {
-        let Self::Versions { values, .. } = self else {
-            return Vec::new();
-        };
-        let said = values.iter().filter(|(_, said)| *said < message);
-        said.map(|(value, _)| value.as_str()).collect()
-    }
-
-    /// The newest value before the message of this index.
-    pub fn newest_before(&self, message: usize) -> Option<&str> {
-        self.versions_before(message).pop()
-    }
-
-    /// The items that were not ticked off before the message of this index. Empty for other kinds.
-    pub fn pending_before(&self, message: usize) -> Vec<&str> {
-        let Self::Plan { items, .. } = self else {
-            return Vec::new();
-        };
-        let open = items
-            .iter()
-            .filter(|(_, done)| done.is_none_or(|done| done >= message));
-        open.map(|(item, _)| item.as_str()).collect()
     }
 }
 
@@ -205,7 +119,7 @@ impl Probe {
             .facts
             .iter()
             .map(|fact| {
-                let (kind, gold) = asked(&fact.fact);
+                let (kind, gold) = gold::asked(&fact.fact);
                 Self {
                     id: fact.id.clone(),
                     kind,
@@ -218,16 +132,66 @@ impl Probe {
             .collect()
     }
 
+    /// The questions that are put to a reader, each in a prompt of its own: one, or the same in
+    /// both orders. The answers are kept with [`OTHER_ORDER`] between them, and count as right only
+    /// if both are.
+    pub fn questions(&self) -> Vec<String> {
+        let question = self.question.trim();
+        match &self.gold {
+            Gold::Statement {
+                statement,
+                form: RuleForm::Choice { foil },
+                ..
+            } => [(statement, foil), (foil, statement)]
+                .map(|(a, b)| format!("{question}\nA: {a}\nB: {b}"))
+                .into(),
+            Gold::Statement {
+                form: RuleForm::Call { task, .. },
+                ..
+            } => vec![task.clone()],
+            Gold::Tried { approach, .. } => vec![
+                question.to_owned(),
+                format!("Is the {approach} still untried? If it is not, say how it ended."),
+            ],
+            Gold::Value { .. }
+            | Gold::Statement { .. }
+            | Gold::Files { .. }
+            | Gold::Choice { .. }
+            | Gold::Versions { .. }
+            | Gold::Plan { .. }
+            | Gold::Fault { .. }
+            | Gold::Among { .. }
+            | Gold::Sequence { .. }
+            | Gold::Requests { .. }
+            | Gold::Absent { .. } => vec![question.to_owned()],
+        }
+    }
+
     /// The form in which the answer is wanted.
     pub fn answer_format(&self) -> AnswerFormat {
         match self.kind {
-            ProbeKind::Recall | ProbeKind::Update | ProbeKind::Decoy => AnswerFormat::Value,
-            ProbeKind::Constraint => AnswerFormat::Sentence,
+            ProbeKind::Recall | ProbeKind::Update | ProbeKind::Binding | ProbeKind::Decoy => {
+                AnswerFormat::Value
+            }
+            ProbeKind::Constraint => match &self.gold {
+                Gold::Statement {
+                    form: RuleForm::Choice { .. },
+                    ..
+                } => AnswerFormat::Letter,
+                Gold::Statement {
+                    form: RuleForm::Call { .. },
+                    ..
+                } => AnswerFormat::Call,
+                _ => AnswerFormat::Sentence,
+            },
             ProbeKind::Artifact => AnswerFormat::Paths,
             ProbeKind::Decision => AnswerFormat::Choice,
             ProbeKind::Numeric => AnswerFormat::Number,
             ProbeKind::RejectedPath => AnswerFormat::YesNo,
             ProbeKind::Continuation => AnswerFormat::Items,
+            ProbeKind::Error => AnswerFormat::Fault,
+            ProbeKind::Order => AnswerFormat::Sequence,
+            ProbeKind::LastRequest => AnswerFormat::Quote,
         }
     }
 
@@ -236,7 +200,7 @@ impl Probe {
     pub fn evidence_before(&self, message: usize) -> Vec<usize> {
         let is_before = |at: &usize| *at < message;
         match &self.gold {
-            Gold::Versions { values, .. } => {
+            Gold::Versions { values, .. } | Gold::Requests { requests: values } => {
                 let said = values.iter().rev().map(|(_, said)| *said);
                 said.filter(is_before).take(1).collect()
             }
@@ -250,6 +214,9 @@ impl Probe {
             | Gold::Files { .. }
             | Gold::Choice { .. }
             | Gold::Tried { .. }
+            | Gold::Fault { .. }
+            | Gold::Among { .. }
+            | Gold::Sequence { .. }
             | Gold::Absent { .. } => self.evidence.iter().copied().filter(is_before).collect(),
         }
     }
@@ -257,14 +224,18 @@ impl Probe {
     /// Whether the full history before the message of this index holds the answer.
     ///
     /// A decoy can always be asked; a list of files as soon as there is one; a plan while some of
-    /// it is left.
+    /// it is left; an order from [`LEAST_EVENTS`] events on.
     fn is_answerable(&self, message: usize) -> bool {
         let is_said = self.evidence.first().is_some_and(|first| *first < message);
         match self.kind {
             ProbeKind::Decoy => true,
             ProbeKind::Continuation => is_said && !self.gold.pending_before(message).is_empty(),
+            ProbeKind::Order => self.gold.events_before(message).len() >= LEAST_EVENTS,
             ProbeKind::Recall
             | ProbeKind::Constraint
+            | ProbeKind::Error
+            | ProbeKind::Binding
+            | ProbeKind::LastRequest
             | ProbeKind::Artifact
             | ProbeKind::Decision
             | ProbeKind::Update
@@ -274,79 +245,11 @@ impl Probe {
     }
 }
 
-/// What is asked about a planted fact, and the answer.
-fn asked(fact: &Fact) -> (ProbeKind, Gold) {
-    let versions = |key: &String, unit: Option<&String>, values: &[Revision]| Gold::Versions {
-        key: key.clone(),
-        unit: unit.cloned(),
-        values: values
-            .iter()
-            .map(|revision| (revision.value.clone(), revision.message))
-            .collect(),
-    };
-    match fact {
-        Fact::Recall { key, value } => (
-            ProbeKind::Recall,
-            Gold::Value {
-                key: key.clone(),
-                value: value.clone(),
-            },
-        ),
-        Fact::Constraint { topic, statement } => (
-            ProbeKind::Constraint,
-            Gold::Statement {
-                topic: topic.clone(),
-                statement: statement.clone(),
-            },
-        ),
-        Fact::Artifact { verb, files } => (
-            ProbeKind::Artifact,
-            Gold::Files {
-                verb: *verb,
-                files: files.iter().map(|f| (f.path.clone(), f.message)).collect(),
-            },
-        ),
-        Fact::Decision {
-            key,
-            choice,
-            reason,
-            rejected,
-        } => (
-            ProbeKind::Decision,
-            Gold::Choice {
-                key: key.clone(),
-                choice: choice.clone(),
-                reason: reason.clone(),
-                rejected: rejected.clone(),
-            },
-        ),
-        Fact::Update { key, values } => (ProbeKind::Update, versions(key, None, values)),
-        Fact::Numeric { key, unit, values } => {
-            (ProbeKind::Numeric, versions(key, Some(unit), values))
-        }
-        Fact::RejectedPath { approach, reason } => (
-            ProbeKind::RejectedPath,
-            Gold::Tried {
-                approach: approach.clone(),
-                reason: reason.clone(),
-            },
-        ),
-        Fact::Continuation { plan, items } => (
-            ProbeKind::Continuation,
-            Gold::Plan {
-                plan: plan.clone(),
-                items: items.iter().map(|i| (i.item.clone(), i.done)).collect(),
-            },
-        ),
-        Fact::Decoy { key, value } => (
-            ProbeKind::Decoy,
-            Gold::Absent {
-                key: key.clone(),
-                value: value.clone(),
-            },
-        ),
-    }
-}
+/// What stands between the answers to the same question in both orders.
+pub const OTHER_ORDER: &str = "\n--- in the other order ---\n";
+
+/// Fewer events than this have no order worth asking for: two are right in every other guess.
+pub const LEAST_EVENTS: usize = 3;
 
 /// One probe at one point of the session: the unit that is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -60,7 +60,11 @@ pub fn is_planted(kind: ProbeKind) -> bool {
         | ProbeKind::Update
         | ProbeKind::Numeric
         | ProbeKind::RejectedPath
-        | ProbeKind::Continuation => true,
+        | ProbeKind::Continuation
+        | ProbeKind::Error
+        | ProbeKind::Binding
+        | ProbeKind::Order
+        | ProbeKind::LastRequest => true,
         ProbeKind::Decoy => false,
     }
 }

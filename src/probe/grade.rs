@@ -3,9 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::survival::{PARAPHRASE, canonical_path, content_word_recall, is_flipped};
-use super::{Gold, Grader, Outcome, Probe, Unscored, Verdict};
+use super::{Gold, Grader, OTHER_ORDER, Outcome, Probe, Unscored, Verdict};
+use crate::session::ground_truth::RuleForm;
 use crate::step::Step;
 
+mod exact;
+mod lists;
 mod reasoned;
 
 /// Sentences that share less than [`PARAPHRASE`] of a rule's words, but at least this share, are
@@ -24,6 +27,11 @@ const ABSTENTIONS: &[&str] = &[
     "unknown",
     "n/a",
 ];
+
+/// Rules do not suffice.
+const NEEDS_JUDGE: Verdict = Verdict::Unscored {
+    reason: Unscored::NeedsJudge,
+};
 
 /// Grades by rule, without a model.
 #[derive(Debug)]
@@ -44,10 +52,20 @@ impl Rules {
                 Gold::Value { value, .. } => vec![value],
                 Gold::Versions { values, .. } => values.iter().map(|(v, _)| v.as_str()).collect(),
                 Gold::Tried { reason, .. } => vec![reason],
+                Gold::Among { value, others, .. } => {
+                    // They are nobody's answer, and so another's than anybody's.
+                    for other in others {
+                        values.entry(normalise(other)).or_default();
+                    }
+                    vec![value]
+                }
+                Gold::Fault { code, .. } => vec![code],
                 Gold::Choice { .. }
                 | Gold::Statement { .. }
                 | Gold::Files { .. }
                 | Gold::Plan { .. }
+                | Gold::Sequence { .. }
+                | Gold::Requests { .. }
                 | Gold::Absent { .. } => Vec::new(),
             };
             for value in known {
@@ -77,7 +95,23 @@ impl Rules {
             Gold::Absent { .. } if abstains => (1.0, Outcome::Right),
             Gold::Absent { .. } => (0.0, Outcome::Invented),
             _ if abstains => (0.0, Outcome::Abstained),
-            Gold::Value { value, .. } => self.value(probe, &[value], answer),
+            Gold::Value { value, .. } | Gold::Among { value, .. } => {
+                self.value(probe, &[value], answer)
+            }
+            Gold::Fault { code, place, .. } => match exact::fault(code, place, answer) {
+                Some(graded) => graded,
+                None => match self.value(probe, &[code], answer) {
+                    (_, Outcome::Misbound) => (0.0, Outcome::Misbound),
+                    _ => (0.0, Outcome::Wrong),
+                },
+            },
+            Gold::Sequence { .. } => lists::sequence(&probe.gold.events_before(before), answer),
+            Gold::Requests { .. } => {
+                match exact::request(&probe.gold.versions_before(before), answer) {
+                    Some(graded) => graded,
+                    None => return NEEDS_JUDGE,
+                }
+            }
             Gold::Versions { unit, .. } => {
                 let versions = probe.gold.versions_before(before);
                 match unit {
@@ -85,8 +119,8 @@ impl Rules {
                     None => self.value(probe, &versions, answer),
                 }
             }
-            Gold::Files { .. } => files(&probe.gold.files_before(before), answer),
-            Gold::Plan { .. } => self::items(&probe.gold, before, answer),
+            Gold::Files { .. } => lists::files(&probe.gold.files_before(before), answer),
+            Gold::Plan { .. } => lists::items(&probe.gold, before, answer),
             Gold::Tried { reason, .. } => self.tried(probe, reason, answer),
             Gold::Choice {
                 choice,
@@ -95,20 +129,22 @@ impl Rules {
                 ..
             } => match reasoned::choice(choice, reason, rejected, answer) {
                 Some(graded) => graded,
-                None => {
-                    return Verdict::Unscored {
-                        reason: Unscored::NeedsJudge,
-                    };
-                }
+                None => return NEEDS_JUDGE,
             },
+            Gold::Statement {
+                form: RuleForm::Choice { .. },
+                ..
+            } => exact::letters(answer),
+            Gold::Statement {
+                form: RuleForm::Call { forbidden, .. },
+                ..
+            } => exact::call(forbidden, answer),
             Gold::Statement { statement, .. } => {
                 let recall = content_word_recall(statement, answer);
                 if recall >= PARAPHRASE && !is_flipped(statement, answer) {
                     (1.0, Outcome::Right)
                 } else if (DOUBTFUL..PARAPHRASE).contains(&recall) {
-                    return Verdict::Unscored {
-                        reason: Unscored::NeedsJudge,
-                    };
+                    return NEEDS_JUDGE;
                 } else {
                     (0.0, Outcome::Wrong)
                 }
@@ -176,7 +212,28 @@ impl Rules {
     }
 
     /// Right is a yes, said or meant, with the reason.
+    ///
+    /// Asked in both orders, the second question takes a no: see [`Probe::questions`].
     fn tried(&self, probe: &Probe, reason: &str, answer: &str) -> (f64, Outcome) {
+        if let Some((straight, turned)) = answer.split_once(OTHER_ORDER) {
+            let (first, second) = (normalise(straight), normalise(turned));
+            let second = second.split(|c: char| !c.is_alphanumeric()).next();
+            if normalise(turned).is_empty() || abstains(turned) || first.is_empty() {
+                return (0.0, Outcome::Abstained);
+            }
+            return match self.tried(probe, reason, straight) {
+                (_, Outcome::Right) if second == Some("yes") => (0.0, Outcome::Partial),
+                (_, Outcome::Right) => {
+                    let turned = self.tried(probe, reason, &format!("yes: {turned}"));
+                    if turned.1 == Outcome::Right {
+                        turned
+                    } else {
+                        (0.0, Outcome::Partial)
+                    }
+                }
+                graded => graded,
+            };
+        }
         let first = normalise(answer);
         let first = first.split(|c: char| !c.is_alphanumeric()).next();
         if first == Some("no") {
@@ -267,326 +324,5 @@ fn trim_punctuation(text: &str) -> &str {
         .trim_end_matches(behind)
 }
 
-/// Set F1 on canonical paths: `2·|answered ∩ gold| / (|answered| + |gold|)`.
-fn files(gold: &[&str], answer: &str) -> (f64, Outcome) {
-    let gold: BTreeSet<String> = gold.iter().map(|path| canonical_path(path)).collect();
-    let answered: BTreeSet<String> = listed(answer, &['\n', ','])
-        .map(trim_punctuation)
-        .filter(|path| !path.is_empty())
-        .map(canonical_path)
-        .collect();
-    let common = gold.intersection(&answered).count();
-    (
-        f1(common, gold.len(), answered.len()),
-        shares(common, gold.len(), answered.len()),
-    )
-}
-
-/// Set F1 on items. A list that holds all that is left and something that was done by then is
-/// stale: it is the plan as it was.
-fn items(gold: &Gold, before: usize, answer: &str) -> (f64, Outcome) {
-    let Gold::Plan { items, .. } = gold else {
-        return (0.0, Outcome::Wrong);
-    };
-    let pending = normalised(gold.pending_before(before));
-    let all = normalised(items.iter().map(|(item, _)| item.as_str()));
-    let answered: BTreeSet<String> = normalised(listed(answer, &['\n']));
-    let common = pending.intersection(&answered).count();
-    let done = answered.iter().filter(|item| all.contains(*item)).count() - common;
-    let score = f1(common, pending.len(), answered.len());
-    let outcome = match shares(common, pending.len(), answered.len()) {
-        Outcome::Partial | Outcome::Wrong
-            if done > 0 && (common == pending.len() || common == 0) =>
-        {
-            Outcome::Stale
-        }
-        outcome => outcome,
-    };
-    (score, outcome)
-}
-
-fn normalised<'a>(items: impl IntoIterator<Item = &'a str>) -> BTreeSet<String> {
-    let items = items.into_iter().map(normalise);
-    items.filter(|item| !item.is_empty()).collect()
-}
-
-/// The entries of a list, without bullets, boxes and numbers.
-fn listed<'a>(answer: &'a str, between: &'a [char]) -> impl Iterator<Item = &'a str> {
-    answer.split(between).map(|line| {
-        let line = line.trim().trim_start_matches(['-', '*', '•']).trim();
-        let line = line.strip_prefix("[ ]").unwrap_or(line);
-        match line.split_once(['.', ')']) {
-            Some((number, rest))
-                if !number.is_empty()
-                    && number.bytes().all(|byte| byte.is_ascii_digit())
-                    && rest.starts_with(' ') =>
-            {
-                rest.trim()
-            }
-            _ => line.trim(),
-        }
-    })
-}
-
-fn f1(common: usize, gold: usize, answered: usize) -> f64 {
-    2.0 * common as f64 / (gold + answered).max(1) as f64
-}
-
-fn shares(common: usize, gold: usize, answered: usize) -> Outcome {
-    if common == 0 {
-        Outcome::Wrong
-    } else if common == gold && common == answered {
-        Outcome::Right
-    } else {
-        Outcome::Partial
-    }
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::probe::ProbeKind;
-    use crate::session::ground_truth::{ArtifactVerb, Importance};
-
-    fn probe(id: &str, kind: ProbeKind, gold: Gold) -> Probe {
-        Probe {
-            id: id.to_owned(),
-            kind,
-            question: String::new(),
-            gold,
-            evidence: Vec::new(),
-            importance: Importance::Normal,
-        }
-    }
-
-    fn probes() -> Vec<Probe> {
-        let value = |key: &str, value: &str| Gold::Value {
-            key: key.to_owned(),
-            value: value.to_owned(),
-        };
-        let statement = "Never touch the migrations folder on this branch.".to_owned();
-        vec![
-            probe("a", ProbeKind::Recall, value("staging port", "48213")),
-            probe("b", ProbeKind::Recall, value("billing port", "48214")),
-            probe("c", ProbeKind::Recall, value("log", "D:\\Logs\\Today")),
-            probe(
-                "d",
-                ProbeKind::Constraint,
-                Gold::Statement {
-                    topic: "migrations".to_owned(),
-                    statement,
-                },
-            ),
-            probe(
-                "e",
-                ProbeKind::Artifact,
-                Gold::Files {
-                    verb: ArtifactVerb::Created,
-                    files: vec![("src/a.rs".into(), 1), ("b.rs".into(), 3), ("c".into(), 9)],
-                },
-            ),
-            probe(
-                "g",
-                ProbeKind::Update,
-                Gold::Versions {
-                    key: "signing key".to_owned(),
-                    unit: None,
-                    values: vec![("k-11".into(), 1), ("k-22".into(), 3), ("k-33".into(), 9)],
-                },
-            ),
-            probe(
-                "h",
-                ProbeKind::Numeric,
-                Gold::Versions {
-                    key: "replay suite".to_owned(),
-                    unit: Some("cases".to_owned()),
-                    values: vec![("7340192".into(), 1), ("7351044".into(), 3)],
-                },
-            ),
-            probe(
-                "i",
-                ProbeKind::Numeric,
-                Gold::Versions {
-                    key: "soak run".to_owned(),
-                    unit: Some("seconds".to_owned()),
-                    values: vec![("5512345".into(), 1)],
-                },
-            ),
-            probe(
-                "j",
-                ProbeKind::Decision,
-                Gold::Choice {
-                    key: "wire format".to_owned(),
-                    choice: "velmor-tharin".to_owned(),
-                    reason: "it halves the traffic of the mirror link".to_owned(),
-                    rejected: vec!["zelnim-fyrdos".to_owned(), "lunkep-wixhal".to_owned()],
-                },
-            ),
-            probe(
-                "k",
-                ProbeKind::RejectedPath,
-                Gold::Tried {
-                    approach: "a lock per shard".to_owned(),
-                    reason: "E-4821937".to_owned(),
-                },
-            ),
-            probe(
-                "l",
-                ProbeKind::Continuation,
-                Gold::Plan {
-                    plan: "velmor".to_owned(),
-                    items: vec![
-                        ("Wire the parser.".into(), Some(2)),
-                        ("write the guide".into(), Some(7)),
-                        ("drop the shim".into(), None),
-                    ],
-                },
-            ),
-            probe(
-                "f",
-                ProbeKind::Decoy,
-                Gold::Absent {
-                    key: "cache port".to_owned(),
-                    value: "59999".to_owned(),
-                },
-            ),
-        ]
-    }
-
-    fn check(id: &str, answer: &str, score: f64, outcome: Outcome) {
-        let probes = probes();
-        let probe = probes.iter().find(|probe| probe.id == id).unwrap();
-        let Step::Done(verdict) = Rules::new(&probes).grade(probe, 5, answer) else {
-            panic!("rules ask nobody");
-        };
-        let Verdict::Scored {
-            score: found,
-            outcome: how,
-        } = verdict
-        else {
-            panic!("{id}: {answer}: {verdict:?}");
-        };
-        assert_eq!(how, outcome, "{id}: {answer}");
-        assert!((found - score).abs() < 1e-9, "{id}: {answer}: {found}");
-    }
-
-    #[test]
-    fn answers_are_graded_by_the_kind_of_probe() {
-        use Outcome::{Abstained, Invented, Misbound, Partial, Right, Wrong};
-        check("a", "48213", 1.0, Right);
-        check("a", " “48213”. ", 1.0, Right);
-        check("a", "４８２１３", 1.0, Right);
-        check("a", "The port is `48213`.", 1.0, Right);
-        check("a", "48213 or 48214", 0.0, Partial);
-        check("a", "48214", 0.0, Misbound);
-        check("a", "1", 0.0, Wrong);
-        check("a", "148213", 0.0, Wrong);
-        check("a", "Not in context.", 0.0, Abstained);
-        check("c", "d:/logs/today", 1.0, Right);
-        check("d", "do not touch migrations on this branch", 1.0, Right);
-        check(
-            "d",
-            "touch the migrations folder on this branch",
-            0.0,
-            Wrong,
-        );
-        check("d", "write tests", 0.0, Wrong);
-        check("e", "- ./src/a.rs\n- `b.rs`\n", 1.0, Right);
-        check("e", "src/a.rs", 2.0 / 3.0, Partial);
-        check("e", "src/a.rs, b.rs, x.rs, y.rs", 2.0 / 3.0, Partial);
-        check("e", "x.rs", 0.0, Wrong);
-        check(
-            "f",
-            "This is not mentioned in the conversation.",
-            1.0,
-            Right,
-        );
-        check("f", "unknown", 1.0, Right);
-        check("f", "an unknown port, 59999", 0.0, Invented);
-    }
-
-    #[test]
-    fn what_was_true_earlier_is_stale_and_what_came_later_does_not_count() {
-        use Outcome::{Abstained, Misbound, Partial, Right, Stale, Wrong};
-        check("g", "k-22", 1.0, Right);
-        check("g", "The key is `K-22`.", 1.0, Right);
-        check("g", "k-11", 0.0, Stale);
-        check("g", "it was k-11", 0.0, Stale);
-        check("g", "k-11, later k-22", 0.0, Partial);
-        check("g", "k-33", 0.0, Wrong);
-        check("g", "48213", 0.0, Misbound);
-        check("g", "unknown", 0.0, Abstained);
-        check("h", "7351044 cases", 1.0, Right);
-        check("h", "7,351,044", 1.0, Right);
-        check("h", "7 351 044 cases in 41.2 s", 1.0, Right);
-        check("h", "7340192 cases", 0.0, Stale);
-        check("h", "7351044 seconds", 0.0, Wrong);
-        check("h", "5512345", 0.0, Misbound);
-        check("h", "12 cases", 0.0, Wrong);
-        check("l", "- write the guide\n- drop the shim", 1.0, Right);
-        check("l", "1. write the guide\n2. drop the shim", 1.0, Right);
-        check(
-            "l",
-            "Wire the parser\nwrite the guide\ndrop the shim",
-            0.8,
-            Stale,
-        );
-        check("l", "wire the parser", 0.0, Stale);
-        check("l", "drop the shim", 2.0 / 3.0, Partial);
-        check("l", "go home", 0.0, Wrong);
-    }
-
-    #[test]
-    fn a_choice_needs_its_reason_and_a_yes_its_failure() {
-        use Outcome::{Misbound, Partial, Right, Wrong};
-        check(
-            "j",
-            "velmor-tharin, because it halves the mirror traffic",
-            1.0,
-            Right,
-        );
-        check(
-            "j",
-            "velmor-tharin over zelnim-fyrdos: halves mirror link traffic",
-            1.0,
-            Right,
-        );
-        check("j", "velmor-tharin", 0.5, Partial);
-        check(
-            "j",
-            "lunkep-wixhal halves the traffic of the mirror",
-            0.0,
-            Wrong,
-        );
-        check("j", "something else", 0.0, Wrong);
-        check("k", "Yes, it failed with E-4821937.", 1.0, Right);
-        check("k", "E-4821937", 1.0, Right);
-        check("k", "Yes, it was too slow.", 0.0, Partial);
-        check("k", "No, E-4821937 is unrelated.", 0.0, Wrong);
-        check("k", "Yes: 48213", 0.0, Misbound);
-        let probes = probes();
-        let decision = probes.iter().find(|probe| probe.id == "j").unwrap();
-        let both = "velmor-tharin and zelnim-fyrdos";
-        assert_eq!(
-            Rules::new(&probes).verdict(decision, 5, both),
-            Verdict::Unscored {
-                reason: Unscored::NeedsJudge
-            }
-        );
-    }
-
-    #[test]
-    fn what_rules_cannot_tell_is_not_scored() {
-        let probes = probes();
-        let rules = Rules::new(&probes);
-        let unscored = |reason| Verdict::Unscored { reason };
-        assert_eq!(
-            rules.verdict(&probes[3], 5, "stay out of that branch"),
-            unscored(Unscored::NeedsJudge)
-        );
-        assert_eq!(
-            rules.verdict(&probes[0], 5, " \n"),
-            unscored(Unscored::NoAnswer)
-        );
-    }
-}
+mod tests;

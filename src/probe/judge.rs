@@ -40,6 +40,10 @@ Reply with exactly one line and nothing else: `VERDICT: correct` or `VERDICT: in
 
 /// The question as it is put to a reader.
 pub fn question_prompt(probe: &Probe) -> String {
+    prompt(probe, probe.questions().first().map_or("", String::as_str))
+}
+
+fn prompt(probe: &Probe, question: &str) -> String {
     let form = match probe.answer_format() {
         AnswerFormat::Value => "Answer with the value alone, exactly as it was written.",
         AnswerFormat::Sentence => "Answer with one sentence.",
@@ -48,18 +52,26 @@ pub fn question_prompt(probe: &Probe) -> String {
         AnswerFormat::Choice => "Answer with the choice first, then the reason in one sentence.",
         AnswerFormat::YesNo => "Answer with yes or no first, then the reason in one sentence.",
         AnswerFormat::Items => "Answer with the items alone, one per line, as they were written.",
+        AnswerFormat::Fault => "Answer with the code, then file and line as `file:line`.",
+        AnswerFormat::Sequence => "Answer with the names alone, one per line, the first one first.",
+        AnswerFormat::Quote => "Answer with the user's words alone, exactly as they were written.",
+        AnswerFormat::Letter => "Answer with the letter A or B alone.",
+        AnswerFormat::Call => "Answer with the one tool call alone, or with `ask`.",
     };
     format!(
-        "{QUESTION}{}\n\nUse only what this conversation says so far. {form} \
-         If it does not say, answer `{NOT_IN_CONTEXT}`. Call no tool.",
-        probe.question.trim()
+        "{QUESTION}{question}\n\nUse only what this conversation says so far. {form} \
+         If it does not say, answer `{NOT_IN_CONTEXT}`. Call no tool."
     )
 }
 
 /// The conversation with the probe's question at its end: the last text block of the last user
 /// message, or a user message of its own behind an assistant's.
 pub fn ask(messages: &[Arc<Message>], probe: &Probe) -> Vec<Arc<Message>> {
-    let question = ContentBlock::Text(question_prompt(probe).into());
+    put(messages, question_prompt(probe))
+}
+
+fn put(messages: &[Arc<Message>], question: String) -> Vec<Arc<Message>> {
+    let question = ContentBlock::Text(question.into());
     let mut asked = messages.to_vec();
     match asked.last_mut() {
         Some(last) if last.role() == Role::User => {
@@ -88,6 +100,21 @@ pub fn question(system: Option<Arc<str>>, messages: &[Arc<Message>], probe: &Pro
         max_output: MAX_ANSWER,
         model: None,
     }
+}
+
+/// All requests that put a probe to a reader: one for each of its questions.
+pub fn questions(
+    system: Option<&Arc<str>>,
+    messages: &[Arc<Message>],
+    probe: &Probe,
+) -> Vec<Request> {
+    let questions = probe.questions().into_iter();
+    questions
+        .map(|asked| Request {
+            messages: put(messages, prompt(probe, &asked)),
+            ..question(system.cloned(), &[], probe)
+        })
+        .collect()
 }
 
 /// Asks a model whether an answer is right: strict, binary, one probe at a time.
@@ -156,7 +183,10 @@ impl Grader for Judge {
 
 fn reference(gold: &Gold, before: usize) -> String {
     match gold {
-        Gold::Value { value, .. } => value.clone(),
+        Gold::Value { value, .. } | Gold::Among { value, .. } => value.clone(),
+        Gold::Fault { code, place, .. } => format!("{code} at {place}"),
+        Gold::Sequence { .. } => gold.events_before(before).join("\n"),
+        Gold::Requests { .. } => gold.newest_before(before).unwrap_or_default().to_owned(),
         Gold::Statement { statement, .. } => statement.clone(),
         Gold::Files { .. } => gold.files_before(before).join("\n"),
         Gold::Choice { choice, reason, .. } => format!("{choice}: {reason}"),

@@ -12,6 +12,10 @@
 //! | `decision` | the choice as a value bound by its key, and the reason as a rule |
 //! | `update`, `numeric` | each value that was ever said, bound by the key; which one stands last is a matter of the prompt, not of one text |
 //! | `rejected-path` | the unguessable part of the reason, bound by what was tried |
+//! | `error` | the code, and the file and line, each bound by what failed |
+//! | `binding` | the value bound by its key, as for `recall` |
+//! | `order` | each event bound by what it belongs to; their order is a matter of the prompt |
+//! | `last-request` | each request word for word; which one stands last is a matter of the prompt |
 //! | `continuation` | each item, open or ticked off in its line or JSON object or by the heading above |
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -104,8 +108,8 @@ pub struct Finding {
 pub struct Survival {
     /// For each probe, its slots: see [`Survival::slots`].
     slots: Vec<std::ops::Range<usize>>,
-    /// For each slot, whether it matters which of its probe's slots stands last.
-    ordered: Vec<bool>,
+    /// For each slot, whether and how its place among its probe's slots matters.
+    ordered: Vec<Ordering>,
     needles: Needles,
     /// What each pattern stands for.
     targets: Vec<Target>,
@@ -113,6 +117,17 @@ pub struct Survival {
     /// The slot of each rule.
     rule_slots: Vec<usize>,
     found: PerText<[Finding]>,
+}
+
+/// Whether and how it matters where a slot stands among the slots of its probe.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ordering {
+    /// It does not.
+    Free,
+    /// Which one stands last does; a text that a compaction wrote gives no order of its own.
+    Last,
+    /// The whole order does, that of the lines of a written text as well.
+    Sequence,
 }
 
 #[derive(Debug)]
@@ -123,6 +138,8 @@ enum Target {
     Path { slot: usize },
     /// A rule, word for word.
     Rule { slot: usize },
+    /// A request, word for word.
+    Request { slot: usize },
     /// A value that was revised, with the content words of its key.
     Version {
         slot: usize,
@@ -155,16 +172,43 @@ impl Survival {
                     key,
                     value: planted,
                 }
+                | Gold::Among {
+                    key,
+                    value: planted,
+                    ..
+                }
                 | Gold::Absent {
                     key,
                     value: planted,
                 } => {
                     value(planted, key, first);
-                    ordered.push(false);
+                    ordered.push(Ordering::Free);
                 }
                 Gold::Tried { approach, reason } => {
                     value(reason, approach, first);
-                    ordered.push(false);
+                    ordered.push(Ordering::Free);
+                }
+                Gold::Fault {
+                    attempt,
+                    code,
+                    place,
+                } => {
+                    value(code, attempt, first);
+                    value(place, attempt, first + 1);
+                    ordered.extend([Ordering::Free; 2]);
+                }
+                Gold::Sequence { name, events } => {
+                    for (at, (event, _)) in events.iter().enumerate() {
+                        value(event, name, first + at);
+                        ordered.push(Ordering::Sequence);
+                    }
+                }
+                Gold::Requests { requests } => {
+                    for (at, (request, _)) in requests.iter().enumerate() {
+                        patterns.push(word(sentence(request)));
+                        targets.push(Target::Request { slot: first + at });
+                        ordered.push(Ordering::Sequence);
+                    }
                 }
                 Gold::Choice {
                     key,
@@ -177,14 +221,16 @@ impl Survival {
                     targets.push(Target::Rule { slot: first + 1 });
                     rules.push((reason.as_str(), ""));
                     rule_slots.push(first + 1);
-                    ordered.extend([false, false]);
+                    ordered.extend([Ordering::Free; 2]);
                 }
-                Gold::Statement { topic, statement } => {
+                Gold::Statement {
+                    topic, statement, ..
+                } => {
                     patterns.push(word(sentence(statement)));
                     targets.push(Target::Rule { slot: first });
                     rules.push((statement.as_str(), topic.as_str()));
                     rule_slots.push(first);
-                    ordered.push(false);
+                    ordered.push(Ordering::Free);
                 }
                 Gold::Files { files, .. } => {
                     for (path, _) in files {
@@ -195,7 +241,7 @@ impl Survival {
                         targets.push(Target::Path {
                             slot: ordered.len(),
                         });
-                        ordered.push(false);
+                        ordered.push(Ordering::Free);
                     }
                 }
                 Gold::Versions { key, unit, values } => {
@@ -210,7 +256,7 @@ impl Survival {
                                 key: words::content_words(key),
                             });
                         }
-                        ordered.push(true);
+                        ordered.push(Ordering::Last);
                     }
                 }
                 Gold::Plan { items, .. } => {
@@ -219,7 +265,7 @@ impl Survival {
                         targets.push(Target::Item {
                             slot: ordered.len(),
                         });
-                        ordered.extend([true, true]);
+                        ordered.extend([Ordering::Last; 2]);
                     }
                 }
             }
@@ -237,8 +283,9 @@ impl Survival {
     }
 
     /// The slots of the probe of this index. A list has one per path, in its order; a revised key
-    /// one per value, oldest first; a plan two per item, open and done; a decision one for the
-    /// choice and one for the reason.
+    /// one per value, oldest first, and so have requests and events; a plan two per item, open and
+    /// done; a decision one for the choice and one for the reason; a failure one for its code and
+    /// one for its place.
     pub fn slots(&self, probe: usize) -> std::ops::Range<usize> {
         self.slots.get(probe).cloned().unwrap_or(0..0)
     }
@@ -251,7 +298,14 @@ impl Survival {
     /// Whether it matters where in a prompt the slot stands: an older value behind a newer one is
     /// the last word.
     pub fn is_ordered(&self, slot: usize) -> bool {
-        self.ordered.get(slot).copied().unwrap_or(false)
+        let ordered = self.ordered.get(slot);
+        ordered.is_some_and(|ordered| *ordered != Ordering::Free)
+    }
+
+    /// Whether the order matters in which the lines of one written text name the slots of a probe:
+    /// a list of events tells what came first.
+    pub fn is_sequence(&self, slot: usize) -> bool {
+        self.ordered.get(slot) == Some(&Ordering::Sequence)
     }
 
     /// What stands in `text`, by slot, each slot once with its best match; searched now if the
@@ -276,6 +330,7 @@ impl Survival {
             match &self.targets[pattern] {
                 Target::Path { slot } => add(*slot, Match::Bound, hit.start),
                 Target::Rule { slot } => add(*slot, Match::Stated, 0),
+                Target::Request { slot } => add(*slot, Match::Stated, hit.start),
                 Target::Value { slot, key } => {
                     if seen[pattern] > OCCURRENCES {
                         continue;
@@ -430,112 +485,4 @@ fn object_around(text: &str, value: &std::ops::Range<usize>) -> Option<std::ops:
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::probe::ProbeKind;
-    use crate::session::ground_truth::{ArtifactVerb, Importance};
-
-    fn probe(kind: ProbeKind, gold: Gold) -> Probe {
-        Probe {
-            id: "p".into(),
-            kind,
-            question: String::new(),
-            gold,
-            evidence: Vec::new(),
-            importance: Importance::Normal,
-        }
-    }
-
-    fn value(key: &str, value: &str) -> Probe {
-        let (key, value) = (key.to_owned(), value.to_owned());
-        probe(ProbeKind::Recall, Gold::Value { key, value })
-    }
-
-    fn check(probes: &[Probe], text: &str, expected: &[(usize, Match)]) {
-        let survival = Survival::new(probes).unwrap();
-        let found = survival.find(&Arc::from(text));
-        let found: Vec<_> = found.iter().map(|f| (f.slot, f.found)).collect();
-        assert_eq!(found, expected, "{text}");
-    }
-
-    #[test]
-    fn a_value_is_bound_by_half_of_its_key() {
-        use Match::{Bound, Unbound};
-        let far = "and so on ".repeat(20);
-        let probes = [value("staging gateway port", "48213")];
-        for (text, expected) in [
-            (
-                "the staging gateway listens on 48213".to_owned(),
-                &[(0, Bound)][..],
-            ),
-            ("48213".to_owned(), &[(0, Unbound)]),
-            (format!("staging gateway\n{far}\n48213"), &[(0, Unbound)]),
-            (format!("staging gateway {far} 48213"), &[(0, Bound)]),
-            (format!("staging {far}\n48213"), &[(0, Unbound)]),
-            ("gateway:\n  staging:\n    48213".to_owned(), &[(0, Bound)]),
-            (
-                format!(r#"{{"gateway": "staging", "x": ["{far}",{{}}],"n": 48213}}"#),
-                &[(0, Bound)],
-            ),
-            (
-                r#"{"text":"staging gateway:\n48213"}"#.to_owned(),
-                &[(0, Bound)],
-            ),
-            ("staging gateway port 482134".to_owned(), &[]),
-            (
-                format!("48213 {far}{far}\nstaging port 48213"),
-                &[(0, Bound)],
-            ),
-        ] {
-            check(&probes, &text, expected);
-        }
-    }
-
-    #[test]
-    fn each_path_of_a_list_is_looked_for() {
-        let files = vec![("./src/a.rs".to_owned(), 1), ("src\\b.rs".to_owned(), 3)];
-        let verb = ArtifactVerb::Created;
-        let probes = [
-            value("x", "1234567"),
-            probe(ProbeKind::Artifact, Gold::Files { verb, files }),
-        ];
-        check(&probes, "wrote src/b.rs", &[(2, Match::Bound)]);
-        let survival = Survival::new(&probes).unwrap();
-        assert_eq!(survival.slots(1), 1..3);
-        assert_eq!(survival.slot_count(), 3);
-    }
-
-    #[test]
-    fn a_rule_stands_where_it_was_said() {
-        let rule = |statement: &str| {
-            let (topic, statement) = ("deploys".to_owned(), statement.to_owned());
-            probe(ProbeKind::Constraint, Gold::Statement { topic, statement })
-        };
-        let probes = [rule("No deploys on Friday, whatever happens.")];
-        check(
-            &probes,
-            "One thing: No deploys on Friday, whatever happens. Go on.",
-            &[(0, Match::Stated)],
-        );
-        let paraphrased = Match::Paraphrased;
-        check(&probes, "- no Friday deploys", &[(0, paraphrased)]);
-        assert_eq!(paraphrased.strength(WrittenBy::Session), None);
-        assert_eq!(
-            paraphrased.strength(WrittenBy::Compaction),
-            Some(Strength::Strong)
-        );
-    }
-
-    #[test]
-    fn paths_are_compared_in_one_form() {
-        for (path, canonical) in [
-            ("./src/a.rs", "src/a.rs"),
-            ("src//a.rs", "src/a.rs"),
-            ("src\\a.rs", "src/a.rs"),
-            ("/work/./a/", "/work/a"),
-            (" a ", "a"),
-        ] {
-            assert_eq!(canonical_path(path), canonical);
-        }
-    }
-}
+mod tests;

@@ -5,7 +5,7 @@ use super::observe::CallView;
 use crate::model::Model;
 use crate::probe::grade::Rules;
 use crate::probe::judge::{self, Judge};
-use crate::probe::{Grader, Probe, Unscored, Verdict};
+use crate::probe::{Grader, OTHER_ORDER, Probe, Unscored, Verdict};
 use crate::record::AnswerRecord;
 use crate::step::{Caller, drive};
 
@@ -20,9 +20,16 @@ pub(super) fn ask(
 ) -> AnswerRecord {
     let entries = view.context.entries().iter();
     let messages: Vec<_> = entries.map(|entry| entry.message.clone()).collect();
-    let request = judge::question(view.session.system().cloned(), &messages, probe);
-    let answer = meter.call(vec![request]).pop();
-    let Some(Ok(response)) = answer else {
+    let requests = judge::questions(view.session.system(), &messages, probe);
+    // One question per prompt, both orders of a choice included.
+    let mut texts = Vec::with_capacity(requests.len());
+    for request in requests {
+        match meter.call(vec![request]).pop() {
+            Some(Ok(response)) => texts.push(response.text),
+            Some(Err(_)) | None => break,
+        }
+    }
+    if texts.len() < probe.questions().len() {
         let reason = Unscored::NoAnswer;
         return AnswerRecord {
             text: None,
@@ -30,8 +37,8 @@ pub(super) fn ask(
             judged: None,
             usage: meter.take_aside(),
         };
-    };
-    let text = &*response.text;
+    }
+    let text = &*texts.join(OTHER_ORDER);
     let typed = drive(rules.grade(probe, view.before, text), meter);
     let is_open = matches!(
         typed,

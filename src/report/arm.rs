@@ -65,7 +65,7 @@ pub struct ArmSummary {
     pub token_savings_without_calls: Option<Estimate>,
     /// The largest prompt that was sent.
     pub peak_prompt: Option<Tokens>,
-    /// Recall, constraint and artifact items, corrected for chance.
+    /// All planted items, corrected for chance.
     pub survival: Option<Estimate>,
     /// The same before the correction.
     pub survival_uncorrected: Option<Estimate>,

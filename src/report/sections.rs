@@ -93,7 +93,14 @@ fn kinds(material: &Material<'_>) -> Section {
     let mut columns = vec![Column::new("strategy", "strategy", 0)];
     columns.extend(asked.iter().map(|kind| match kind {
         ProbeKind::Decoy => Column::new("decoy", "decoy (f)", 0),
-        kind => Column::new(kind.name(), kind.name(), 0),
+        kind => {
+            let is_frequent = matches!(
+                kind,
+                ProbeKind::Recall | ProbeKind::Constraint | ProbeKind::Artifact
+            );
+            // On a narrow terminal the others step back, the newest kinds first.
+            Column::new(kind.name(), kind.name(), u8::from(!is_frequent))
+        }
     }));
     columns.push(Column::new("uncorrected", "all planted", 1));
     columns.push(Column::new("corrected", "corrected", 2));

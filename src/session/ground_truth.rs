@@ -68,6 +68,9 @@ pub enum Fact {
         topic: String,
         /// The rule as the user said it.
         statement: String,
+        /// How it is asked for.
+        #[serde(default, skip_serializing_if = "RuleForm::is_open")]
+        form: RuleForm,
     },
     /// Files the agent touched in one way.
     Artifact {
@@ -117,6 +120,36 @@ pub enum Fact {
         /// Its items in order.
         items: Vec<PlanItem>,
     },
+    /// A failure with a code and a place, both of them unguessable.
+    Error {
+        /// What failed, in words that stand beside code and place.
+        attempt: String,
+        /// The error code.
+        code: String,
+        /// File and line: `src/a.rs:12`.
+        place: String,
+    },
+    /// The value of one key, said among others of its type.
+    Binding {
+        /// Words that stand beside the value.
+        key: String,
+        /// The value.
+        value: String,
+        /// The other keys and values: at least three.
+        others: Vec<KeyValue>,
+    },
+    /// Events that came one after the other.
+    Order {
+        /// What they belong to, in words that stand beside each.
+        sequence: String,
+        /// The events in their order, each said in a message of its own.
+        events: Vec<Revision>,
+    },
+    /// What the user asked for last, word for word.
+    LastRequest {
+        /// All requests, oldest first.
+        requests: Vec<Revision>,
+    },
     /// Never planted: any concrete answer is a hallucination.
     Decoy {
         /// A key of the same class as the planted ones.
@@ -124,6 +157,43 @@ pub enum Fact {
         /// A value of the same class, which stands nowhere in the session.
         value: String,
     },
+}
+
+/// How a rule is asked for.
+#[derive(Debug, Clone, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[serde(tag = "form", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum RuleForm {
+    /// What did the user say about it?
+    #[default]
+    Open,
+    /// Which of the two did the user say? Asked in both orders.
+    Choice {
+        /// A rule that the user did not set, like the one that was.
+        foil: String,
+    },
+    /// What would you do now? A call that names what must not be touched breaks the rule.
+    Call {
+        /// The work that would break the rule, if it were done.
+        task: String,
+        /// What stands in every call that breaks it.
+        forbidden: String,
+    },
+}
+
+impl RuleForm {
+    fn is_open(&self) -> bool {
+        *self == Self::Open
+    }
+}
+
+/// A key and its value.
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct KeyValue {
+    /// Words that stand beside the value.
+    pub key: String,
+    /// The value.
+    pub value: String,
 }
 
 /// A file and when it was first touched.

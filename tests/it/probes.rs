@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 
 use proctor::model::offline::Offline;
@@ -13,8 +13,8 @@ use proctor::probe::survival::{PARAPHRASE, content_word_recall};
 use proctor::probe::{Gold, Outcome, Probe, ProbeKind, Verdict};
 use proctor::record::{CellRecord, Fate};
 use proctor::replay::{Models, NoClock, PreparedSession, Replayed, replay};
-use proctor::session::ground_truth::Importance;
-use proctor::session::synthetic::{Generated, Length, Recipe, generate};
+use proctor::session::ground_truth::{Importance, RuleForm};
+use proctor::session::synthetic::{FAMILIES, Generated, Length, Recipe, generate};
 use proctor::session::{Message, Role};
 use proctor::settings::Table;
 use proctor::strategy::StrategySpec;
@@ -141,6 +141,7 @@ fn the_offline_reader_answers_what_the_context_says_and_abstains_otherwise() {
             Gold::Statement {
                 topic: "migrations folder".to_owned(),
                 statement: "Never touch the migrations folder on this branch.".to_owned(),
+                form: RuleForm::Open,
             },
         ),
         probe(
@@ -207,25 +208,22 @@ fn offline(prepared: &PreparedSession) -> Models {
 /// Under the full history everything planted survives, under an empty one nothing does.
 #[test]
 fn full_keeps_every_kind_and_empty_none() {
-    let families = [
-        ("code-review", 5),
-        ("feature-phases", 5),
-        ("ci-agent", 2),
-        ("teaching", 2),
-        ("pause-return", 2),
-        ("huge-outputs", 2),
-    ];
-    let seeded = families
-        .iter()
-        .flat_map(|(f, n)| (1..=*n).map(move |s| (f, s)));
+    let seeded = FAMILIES.iter().flat_map(|family| {
+        let seeds = match family.name() {
+            "code-review" => 1..=12,
+            "feature-phases" | "debugging" | "policy-support" => 1..=6,
+            _ => 1..=3,
+        };
+        seeds.map(move |seed| (family.name(), seed))
+    });
+    let mut kinds: BTreeMap<&str, BTreeSet<ProbeKind>> = BTreeMap::new();
     for (family, seed) in seeded {
         let prepared = prepared(family, seed, |probes| probes);
         let models = offline(&prepared);
         let full = replay(&prepared, cell("full"), Replayed::Full, &models, &NoClock).record;
         let empty = replay(&prepared, cell("empty"), Replayed::Empty, &models, &NoClock).record;
-        let mut asked: BTreeMap<ProbeKind, usize> = BTreeMap::new();
         for (kept, gone) in full.probes.iter().zip(&empty.probes) {
-            *asked.entry(kept.kind).or_default() += 1;
+            kinds.entry(family).or_default().insert(kept.kind);
             let (fate, score) = match kept.kind {
                 ProbeKind::Decoy => (Fate::Lost, 0.0),
                 _ => (Fate::Survived, 1.0),
@@ -243,8 +241,15 @@ fn full_keeps_every_kind_and_empty_none() {
             );
             assert_eq!(kept.survival.compacted_score, None, "{name}");
         }
-        let kinds = if *family == "feature-phases" { 9 } else { 4 };
-        assert_eq!(asked.len(), kinds, "{family} {seed}: {asked:?}");
+    }
+    for (family, kinds) in kinds {
+        let expected = match family {
+            "feature-phases" | "debugging" | "small-talk-start" | "marathon" => 13,
+            // No files, so none that was touched and none that a failure points at.
+            "policy-support" => 11,
+            _ => 8,
+        };
+        assert_eq!(kinds.len(), expected, "{family}: {kinds:?}");
     }
 }
 

@@ -15,6 +15,7 @@ use crate::model::AnswerFormat;
 use crate::needles::PerText;
 use crate::session::{ContentBlock, Message, ToolClass};
 
+mod forms;
 mod index;
 
 /// Saturation of a word's repetitions in a line: the usual value.
@@ -150,9 +151,14 @@ impl Reader {
                     value_in(&text[index.lines[ranked.line].clone()], &terms.words)
                 })
             }
-            AnswerFormat::Sentence | AnswerFormat::Choice => best_line(&question, &texts),
-            // What is found was said, and only what happened is said with its reason.
-            AnswerFormat::YesNo => best_line(&question, &texts).map(|line| format!("Yes. {line}")),
+            AnswerFormat::Sentence | AnswerFormat::Choice | AnswerFormat::Fault => {
+                best_line(&question, &texts)
+            }
+            AnswerFormat::YesNo => forms::yes_or_no(&question, &texts),
+            AnswerFormat::Sequence => forms::in_order(&question, &texts),
+            AnswerFormat::Letter => forms::letter(&question, &texts),
+            AnswerFormat::Call => Some(forms::call(&question, &texts)),
+            AnswerFormat::Quote => forms::last_said(messages),
             AnswerFormat::Items => open_items(&question, &texts),
         };
         found.unwrap_or_else(|| NOT_IN_CONTEXT.to_owned())

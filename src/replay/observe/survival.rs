@@ -229,7 +229,7 @@ impl SurvivalObserver {
         let is_compacted = self.is_compacted(probe, before);
         // What has an order is judged by what stands last.
         let last = |ranks: &Ranks| match &probe.gold {
-            Gold::Versions { .. } => {
+            Gold::Versions { .. } | Gold::Requests { .. } => {
                 let said = probe.gold.versions_before(before).len();
                 Some(ranks.newest(slots.start..slots.start + said))
             }
@@ -239,11 +239,17 @@ impl SurvivalObserver {
                     .map(|(_, done)| done.is_some_and(|at| at < before));
                 Some(ranks.pending(slots.start, done))
             }
+            Gold::Sequence { .. } => {
+                let said = probe.gold.events_before(before).len();
+                Some(ranks.sequence(slots.start..slots.start + said))
+            }
             Gold::Value { .. }
             | Gold::Statement { .. }
             | Gold::Files { .. }
             | Gold::Choice { .. }
             | Gold::Tried { .. }
+            | Gold::Fault { .. }
+            | Gold::Among { .. }
             | Gold::Absent { .. } => None,
         };
         // A list grows: only what was touched so far is asked for. Of what has an order only the
@@ -255,7 +261,11 @@ impl SurvivalObserver {
                 .filter(|(_, (_, touched))| *touched < before)
                 .map(|(slot, _)| slot)
                 .collect(),
-            Gold::Versions { .. } => {
+            Gold::Sequence { .. } => {
+                let said = probe.gold.events_before(before).len();
+                (slots.start..slots.start + said).collect()
+            }
+            Gold::Versions { .. } | Gold::Requests { .. } => {
                 let said = probe.gold.versions_before(before).len();
                 (slots.start + said.saturating_sub(1)..slots.start + said).collect()
             }
@@ -270,6 +280,8 @@ impl SurvivalObserver {
             | Gold::Statement { .. }
             | Gold::Choice { .. }
             | Gold::Tried { .. }
+            | Gold::Fault { .. }
+            | Gold::Among { .. }
             | Gold::Absent { .. } => slots.clone().collect(),
         };
         let standing: Vec<&Standing> = asked.iter().map(|slot| &self.standing[*slot]).collect();
@@ -390,7 +402,8 @@ fn each_finding(survival: &Survival, entry: &Entry, mut each: impl FnMut(Found))
         };
         for finding in survival.find(text).iter() {
             if let Some(strength) = finding.found.strength(written_by) {
-                let within = match (is_recorded, is_written) {
+                let is_sequence = survival.is_sequence(finding.slot);
+                let within = match (is_recorded || is_sequence, is_written) {
                     (true, _) => (block, finding.at),
                     (false, true) => (0, 0),
                     (false, false) => (block, 0),

@@ -109,7 +109,10 @@ fn named(fact: &PlantedFact) -> Vec<usize> {
     let mut named = fact.evidence.clone();
     match &fact.fact {
         Fact::Artifact { files, .. } => named.extend(files.iter().map(|file| file.message)),
-        Fact::Update { values, .. } | Fact::Numeric { values, .. } => {
+        Fact::Update { values, .. }
+        | Fact::Numeric { values, .. }
+        | Fact::Order { events: values, .. }
+        | Fact::LastRequest { requests: values } => {
             named.extend(values.iter().map(|value| value.message));
         }
         Fact::Continuation { items, .. } => named.extend(items.iter().filter_map(|it| it.done)),
@@ -117,6 +120,8 @@ fn named(fact: &PlantedFact) -> Vec<usize> {
         | Fact::Constraint { .. }
         | Fact::Decision { .. }
         | Fact::RejectedPath { .. }
+        | Fact::Error { .. }
+        | Fact::Binding { .. }
         | Fact::Decoy { .. } => {}
     }
     named

@@ -2,7 +2,7 @@
 //!
 //! Other families are the same work in another shape: see [`Profile`].
 
-use super::facts::{self, Bank, Channel, Numbers, Pending, Planned};
+use super::facts::{self, Bank, Channel, Numbers, Pending, Planned, Requests};
 use super::grammar::prose;
 use super::random::Quantiles;
 use super::tools::{self, Tool};
@@ -78,6 +78,7 @@ struct Author<'a> {
     memory: Memory,
     artifacts: Artifacts,
     pending: Pending,
+    requests: Requests,
     facts: Vec<PlantedFact>,
     /// The number of calls from which on the agent compacts.
     compact_at: u64,
@@ -102,6 +103,7 @@ impl<'a> Author<'a> {
             memory,
             artifacts: Artifacts::default(),
             pending,
+            requests: Requests::new(recipe.seed, numbers),
             facts: decoys,
             compact_at,
         }
@@ -132,7 +134,8 @@ impl<'a> Author<'a> {
             }
         }
         self.report();
-        let mut facts = self.facts;
+        let mut facts = facts::gathered(self.facts);
+        facts.extend(self.requests.fact());
         facts.extend(self.artifacts.facts());
         facts.sort_by(|a, b| a.id.cmp(&b.id));
         let session = self.out.finish(recipe)?;
@@ -162,7 +165,9 @@ impl<'a> Author<'a> {
             let topic = self.memory.turn(&mut self.workspace, random);
             prose::request(random, &topic)
         };
-        let mut parts = vec![text];
+        let message = self.out.next();
+        let random = &mut self.out.random;
+        let mut parts = vec![self.requests.ask(text, message)];
         for fact in &said {
             let part = facts::typed(random, fact);
             if random.percent(35) {
@@ -171,9 +176,8 @@ impl<'a> Author<'a> {
                 parts.push(part);
             }
         }
-        let message = self.out.next();
         self.facts
-            .extend(said.into_iter().map(|fact| fact.planted(message)));
+            .extend(said.into_iter().flat_map(|fact| fact.planted(message)));
         self.out.pass(self.profile.away);
         self.out.typed(parts.join("\n\n"), &[]);
     }
@@ -220,7 +224,7 @@ impl<'a> Author<'a> {
         for fact in self.pending.take(progress, 2, is_shown) {
             let action = self.memory.reveal(workspace, random, &fact, now, limits);
             actions.push(action);
-            self.facts.push(fact.planted(asking + 1));
+            self.facts.extend(fact.planted(asking + 1));
         }
         let mut blocks = Vec::new();
         if let Some(thought) = round.thought {

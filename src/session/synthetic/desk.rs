@@ -411,10 +411,16 @@ impl Desk {
         let pairs = facts::shuffled(random, fact);
         let size = random.count(150, 700);
         let (mut shown, is_prose) = match fact.channel {
-            Channel::Config | Channel::Log => (self.history(random, size, now), false),
+            Channel::Config | Channel::Log | Channel::Failure => {
+                (self.history(random, size, now), false)
+            }
             Channel::Comment => (self.look(random, size, now), false),
             Channel::User | Channel::Runbook => (self.policy(random, size), true),
         };
+        if let Some(line) = fact.statement() {
+            shown.output.push('\n');
+            shown.output.push_str(line);
+        }
         for pair in &pairs {
             let said = if is_prose {
                 facts::said(random, pair)

@@ -8,13 +8,17 @@ use super::random::Random;
 use crate::session::ground_truth::{Fact, Importance, PlantedFact};
 
 mod bank;
+mod more;
 mod phrasing;
+mod requests;
 mod rules;
 
 use rules::Rules;
 
 pub(crate) use bank::Bank;
+pub(crate) use more::gathered;
 pub(crate) use phrasing::{configuration, logged, said, shuffled, typed};
+pub(crate) use requests::Requests;
 
 /// What kind of value a key has; distractors share it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,6 +91,8 @@ pub(crate) enum Channel {
     Comment,
     /// A page of working instructions that is read once.
     Runbook,
+    /// The output of a command that fails.
+    Failure,
 }
 
 /// A fact that waits for its moment.
@@ -99,10 +105,22 @@ pub(crate) struct Planned {
     pub(crate) pair: Option<Pair>,
     /// Same attribute, other keys: said nearby, so that the binding matters.
     pub(crate) distractors: Vec<Pair>,
+    /// What is said as it stands, where it is no key and value.
+    pub(crate) line: Option<String>,
     fact: Fact,
+    /// A second question about the same text.
+    beside: Option<Beside>,
     id: String,
     question: String,
     importance: Importance,
+}
+
+/// A question about a key that stands beside the planted one.
+#[derive(Debug, Clone)]
+struct Beside {
+    id: String,
+    question: String,
+    fact: Fact,
 }
 
 /// A key and its value.
@@ -132,30 +150,42 @@ impl Ways {
 }
 
 impl Planned {
-    /// The rule, if it is one.
+    /// What is said as it stands: a rule, an event.
     pub(crate) fn statement(&self) -> Option<&str> {
-        match &self.fact {
-            Fact::Constraint { statement, .. } => Some(statement),
-            Fact::Recall { .. }
-            | Fact::Artifact { .. }
-            | Fact::Decision { .. }
-            | Fact::Update { .. }
-            | Fact::Numeric { .. }
-            | Fact::RejectedPath { .. }
-            | Fact::Continuation { .. }
-            | Fact::Decoy { .. } => None,
-        }
+        self.line.as_deref()
     }
 
-    /// The fact, said in the message of that index.
-    pub(crate) fn planted(self, message: usize) -> PlantedFact {
-        PlantedFact {
-            id: self.id,
-            fact: self.fact,
-            question: self.question,
-            evidence: vec![message],
-            importance: self.importance,
+    /// The fact, said in the message of that index, and what else the same text answers.
+    pub(crate) fn planted(self, message: usize) -> Vec<PlantedFact> {
+        let Self {
+            id,
+            mut fact,
+            question,
+            importance,
+            beside,
+            ..
+        } = self;
+        if let Fact::Order { events, .. } = &mut fact {
+            for event in events {
+                event.message = message;
+            }
         }
+        let evidence = vec![message];
+        let beside = beside.map(|beside| PlantedFact {
+            id: beside.id,
+            fact: beside.fact,
+            question: beside.question,
+            evidence: evidence.clone(),
+            importance: Importance::Normal,
+        });
+        let planted = PlantedFact {
+            id,
+            fact,
+            question,
+            evidence,
+            importance,
+        };
+        [planted].into_iter().chain(beside).collect()
     }
 }
 
@@ -164,6 +194,12 @@ impl Planned {
 pub(crate) struct Numbers {
     pub(crate) recalls: usize,
     pub(crate) constraints: usize,
+    /// Failures with a code and a place.
+    pub(crate) errors: usize,
+    /// Series of events.
+    pub(crate) orders: usize,
+    /// Whether requests carry a reference, and the last one is asked for.
+    pub(crate) requests: bool,
     pub(crate) decoys: usize,
     pub(crate) bank: Bank,
     /// Other keys of its kind beside each planted one; nothing for as many as it comes.
@@ -189,6 +225,13 @@ impl Numbers {
             recalls: scaled(recalls),
             // The bank of rules has 42 topics.
             constraints: scaled(constraints).min(42),
+            // A help desk has no files that could be pointed at.
+            errors: match bank {
+                Bank::Repository => scaled((18, 8)),
+                Bank::Desk => 0,
+            },
+            orders: scaled((30, 4)),
+            requests: recipe.fact_percent > 0,
             decoys: scaled((1, 6)).max(1),
             bank,
             distractors: recipe
@@ -237,16 +280,23 @@ impl Pending {
         let mut at = self.0.len();
         while at > first && taken.len() < limit {
             at -= 1;
-            if fits(&self.0[at]) {
+            // Two events of one series never stand in one message: they would have no order.
+            let is_new = |taken: &[Planned]| taken.iter().all(|fact| fact.id != self.0[at].id);
+            if fits(&self.0[at]) && is_new(&taken) {
                 taken.push(self.0.remove(at));
             }
         }
         taken
     }
 
-    /// All that was not told yet.
+    /// All that was not told yet; of a series of events the next one.
     pub(crate) fn rest(&mut self) -> Vec<Planned> {
-        std::mem::take(&mut self.0)
+        let mut known = BTreeSet::new();
+        let mut rest = std::mem::take(&mut self.0);
+        rest.reverse();
+        rest.retain(|fact| known.insert(fact.id.clone()));
+        rest.reverse();
+        rest
     }
 }
 
@@ -261,7 +311,7 @@ struct Names {
 
 impl Names {
     /// Gives up on a fresh key only when the bank is exhausted, which the caps exclude.
-    fn pair(&mut self, random: &mut Random, class: Class, attribute: &str) -> Pair {
+    fn key(&mut self, random: &mut Random, attribute: &str) -> String {
         let mut key = String::new();
         for _ in 0..200 {
             let place = random.pick(self.bank.places());
@@ -270,6 +320,11 @@ impl Names {
                 break;
             }
         }
+        key
+    }
+
+    fn pair(&mut self, random: &mut Random, class: Class, attribute: &str) -> Pair {
+        let key = self.key(random, attribute);
         let mut value = class.value(random);
         while !self.values.insert(value.clone()) {
             value = class.value(random);
@@ -296,6 +351,11 @@ pub(crate) fn plan(seed: u64, numbers: Numbers) -> (Pending, Vec<PlantedFact>) {
         .collect();
     let mut planned = recalls(&mut random, &mut names, numbers);
     planned.extend(constraints(&mut random, numbers));
+    // Drawn apart, so that what was there before stays as it is.
+    let mut random = Random::new(seed, "more facts");
+    more::beside(&mut random, &mut planned);
+    planned.extend(more::errors(&mut random, &mut names, numbers));
+    planned.extend(more::orders(&mut random, &mut names, numbers));
     planned.sort_by(|a, b| (b.due, &b.id).cmp(&(a.due, &a.id)));
     (Pending(planned), decoys)
 }
@@ -354,9 +414,11 @@ fn recalls(random: &mut Random, names: &mut Names, numbers: Numbers) -> Vec<Plan
             let pair = names.pair(random, class, attribute);
             let around = numbers.distractors.unwrap_or_else(|| match channel {
                 Channel::User => random.count(0, 2),
-                Channel::Config | Channel::Log | Channel::Comment | Channel::Runbook => {
-                    random.count(3, 6)
-                }
+                Channel::Config
+                | Channel::Log
+                | Channel::Comment
+                | Channel::Runbook
+                | Channel::Failure => random.count(3, 6),
             });
             let distractors = (0..around)
                 .map(|_| names.pair(random, class, attribute))
@@ -365,6 +427,8 @@ fn recalls(random: &mut Random, names: &mut Names, numbers: Numbers) -> Vec<Plan
                 due: position(random, at, count),
                 channel,
                 distractors,
+                line: None,
+                beside: None,
                 id: format!("recall-{:02}", at + 1),
                 question: ask(random, &pair.key),
                 importance: if channel == Channel::User || random.percent(20) {
@@ -387,16 +451,22 @@ fn constraints(random: &mut Random, numbers: Numbers) -> Vec<Planned> {
     let mut rules = Rules::new(random, numbers.bank, numbers.ways);
     (0..count)
         .map(|at| {
-            let (topic, statement) = rules.next(random);
+            let (topic, statement, form) = rules.next(random);
             Planned {
                 due: position(random, at, count),
                 channel: Channel::User,
                 pair: None,
                 distractors: Vec::new(),
+                line: Some(statement.clone()),
+                beside: None,
                 id: format!("constraint-{:02}", at + 1),
                 question: format!("Which rule did the user set about: {topic}?"),
                 importance: Importance::High,
-                fact: Fact::Constraint { topic, statement },
+                fact: Fact::Constraint {
+                    topic,
+                    statement,
+                    form,
+                },
             }
         })
         .collect()
@@ -409,6 +479,9 @@ mod tests {
     const NUMBERS: Numbers = Numbers {
         recalls: 24,
         constraints: 12,
+        errors: 6,
+        orders: 3,
+        requests: true,
         decoys: 6,
         bank: Bank::Repository,
         distractors: None,
@@ -420,7 +493,10 @@ mod tests {
         for seed in 0..50 {
             let bank = [Bank::Repository, Bank::Desk][usize::from(seed % 2 == 1)];
             let (Pending(planned), decoys) = plan(seed, Numbers { bank, ..NUMBERS });
-            assert_eq!((planned.len(), decoys.len()), (36, 6));
+            let of = |kind: &str| planned.iter().filter(|p| p.id.starts_with(kind)).count();
+            assert_eq!((of("recall"), of("constraint"), of("error")), (24, 12, 6));
+            assert!((12..=18).contains(&of("order")), "{}", of("order"));
+            assert_eq!(decoys.len(), 6);
             for planned in &planned {
                 match &planned.fact {
                     Fact::Recall { key, value } => {
@@ -428,7 +504,22 @@ mod tests {
                         assert!(!planned.question.contains(value));
                         assert!((2..=4).contains(&key.split(' ').count()), "{key}");
                     }
-                    Fact::Constraint { topic, statement } => {
+                    Fact::Error {
+                        attempt,
+                        code,
+                        place,
+                    } => {
+                        assert!(planned.question.contains(attempt));
+                        assert!(!planned.question.contains(code));
+                        assert!(!planned.question.contains(place));
+                    }
+                    Fact::Order { sequence, events } => {
+                        assert!(planned.question.contains(sequence));
+                        assert!(!planned.question.contains(&events[0].value));
+                    }
+                    Fact::Constraint {
+                        topic, statement, ..
+                    } => {
                         assert!(!planned.question.contains(statement.as_str()));
                         for word in topic.split([' ', '/']) {
                             assert!(statement.contains(word), "{topic}: {statement}");
@@ -445,7 +536,10 @@ mod tests {
         let (Pending(planned), _) = plan(5, NUMBERS);
         for third in 0..3 {
             let range = third * 307..(third + 1) * 307;
-            let count = planned.iter().filter(|p| range.contains(&p.due)).count();
+            let said =
+                |p: &&Planned| matches!(&p.fact, Fact::Recall { .. } | Fact::Constraint { .. });
+            let due = planned.iter().filter(|p| range.contains(&p.due));
+            let count = due.filter(said).count();
             assert!((11..=13).contains(&count), "{third}: {count}");
         }
     }

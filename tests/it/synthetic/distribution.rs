@@ -55,7 +55,7 @@ fn half_a_megabyte_comes_in_one_result_where_that_is_the_point_or_the_session_is
     let largest = |made: &[Generated]| sizes(made).pop().unwrap_or(0);
     let huge = largest(&sessions("huge-outputs"));
     assert!((400_000..=520_000).contains(&huge), "{huge}");
-    let long = largest(&[made_in("marathon", 1, Length::Rounds(2_500))]);
+    let long = largest(&[made_in("marathon", 2, Length::Rounds(2_500))]);
     assert!((100_000..=520_000).contains(&long), "{long}");
     let short = largest(&sessions("policy-support"));
     assert!(short < 30_000, "{short}");

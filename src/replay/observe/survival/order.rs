@@ -4,6 +4,7 @@
 //! patch moves these notes as it moves the entries, so that no text is looked at again; only when
 //! probes are asked is the last place of each value gathered.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -14,7 +15,7 @@ use crate::record::Fate;
 pub(super) struct Mention {
     pub(super) slot: usize,
     pub(super) place: usize,
-    /// Block and byte; the same for all that one compaction wrote in one go.
+    /// Block and byte; the same for all that one compaction wrote in one go, but for sequences.
     pub(super) within: (usize, usize),
 }
 
@@ -102,6 +103,35 @@ impl Ranks {
             (None, None) => (Fate::Lost, None),
         };
         let score = if fate == Fate::Survived { 1.0 } else { 0.0 };
+        Last { fate, score, place }
+    }
+
+    /// What became of these events, given in their order. The score is Kendall's
+    /// `max(0, (C − D) / (n(n − 1)/2))`, C and D counted over the pairs of which both stand there:
+    /// a pair that lost one of its events counts for nothing.
+    pub(super) fn sequence(&self, events: Range<usize>) -> Last {
+        let ranks: Vec<Option<Rank>> = events.map(|slot| self.of(slot)).collect();
+        let present: Vec<Rank> = ranks.iter().copied().flatten().collect();
+        let mut balance = 0_i64;
+        for (at, earlier) in present.iter().enumerate() {
+            for later in &present[at + 1..] {
+                balance += match (earlier.0, earlier.1).cmp(&(later.0, later.1)) {
+                    Ordering::Less => 1,
+                    Ordering::Equal => 0,
+                    Ordering::Greater => -1,
+                };
+            }
+        }
+        let pairs = ranks.len() * ranks.len().saturating_sub(1) / 2;
+        let score = balance.max(0) as f64 / pairs.max(1) as f64;
+        let fate = match present.len() {
+            0 => Fate::Lost,
+            whole if whole == ranks.len() && score >= 1.0 => Fate::Survived,
+            1 => Fate::Partial,
+            _ if balance <= 0 => Fate::Distorted,
+            _ => Fate::Partial,
+        };
+        let place = present.iter().map(|rank| rank.2).min();
         Last { fate, score, place }
     }
 

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::context::{CacheEffect, Context, Edit};
-use crate::session::ground_truth::{ArtifactVerb, Importance};
+use crate::session::ground_truth::{ArtifactVerb, Importance, RuleForm};
 use crate::session::{Message, Role, SessionParts};
 use crate::tokens::{CharsPer4, CountedTexts, Size};
 use crate::units::Tokens;
@@ -37,6 +37,7 @@ fn probes() -> Arc<[Probe]> {
             Gold::Statement {
                 topic: owned("migrations folder"),
                 statement: owned(RULE),
+                form: RuleForm::Open,
             },
             &[0],
         ),
@@ -69,6 +70,27 @@ fn probes() -> Arc<[Probe]> {
             &[2, 4],
         ),
         probe(
+            "order",
+            ProbeKind::Order,
+            Gold::Sequence {
+                name: owned("writing"),
+                events: vec![
+                    (owned("src/a.rs"), 1),
+                    (owned("k-222"), 3),
+                    (owned("looks good"), 5),
+                ],
+            },
+            &[1, 3, 5],
+        ),
+        probe(
+            "ask",
+            ProbeKind::LastRequest,
+            Gold::Requests {
+                requests: vec![(owned("go on"), 6)],
+            },
+            &[6],
+        ),
+        probe(
             "decoy",
             ProbeKind::Decoy,
             Gold::Absent {
@@ -88,7 +110,7 @@ fn session() -> Session {
         "- [ ] wire it\n- [ ] ship it".to_owned(),
         "writing src/b.rs, signing key: k-222".to_owned(),
         "- [x] wire it\n- [ ] ship it".to_owned(),
-        "looks good".to_owned(),
+        "writing: looks good".to_owned(),
         "go on".to_owned(),
         "finished".to_owned(),
     ];
@@ -292,6 +314,55 @@ fn the_newest_value_has_survived_where_no_older_one_stands_after_it() {
 }
 
 #[test]
+fn the_lines_of_a_summary_tell_an_order_and_the_last_request() {
+    use Fate::{Distorted, Lost, Partial, Survived};
+    let third = 1.0 / 3.0;
+    for (text, order, ask) in [
+        (
+            "writing: src/a.rs, k-222, looks good",
+            (Survived, 1.0),
+            Lost,
+        ),
+        (
+            "writing:\nlooks good\nk-222\nsrc/a.rs",
+            (Distorted, 0.0),
+            Lost,
+        ),
+        (
+            "writing: src/a.rs, looks good, k-222",
+            (Partial, third),
+            Lost,
+        ),
+        (
+            "writing: src/a.rs, looks good. Then: go on",
+            (Partial, third),
+            Survived,
+        ),
+        ("writing: k-222", (Partial, 0.0), Lost),
+        ("src/a.rs", (Fate::Unbound, 0.0), Lost),
+        ("nothing", (Lost, 0.0), Lost),
+    ] {
+        let mut cell = Cell::new();
+        cell.call(2);
+        cell.append();
+        cell.append();
+        let edit = cell.summary(0..7, text);
+        cell.patch(3, vec![edit]);
+        cell.call(3);
+        let results = cell.results(3);
+        let found = &results[5];
+        assert_eq!(found.fate, order.0, "{text}");
+        assert!(
+            (found.score - order.1).abs() < 1e-9,
+            "{text}: {}",
+            found.score
+        );
+        assert_eq!(found.compacted_score, Some(found.score), "{text}");
+        assert_eq!(results[6].fate, ask, "{text}");
+    }
+}
+
+#[test]
 fn only_revisions_before_the_question_count() {
     let mut cell = Cell::new();
     for (call, newest) in [(0, "k-111"), (1, "k-111"), (2, "k-222")] {
@@ -324,7 +395,7 @@ fn what_is_due_after_a_death_is_lost() {
     );
 }
 
-const WRITTEN: [&str; 10] = [
+const WRITTEN: [&str; 12] = [
     "signing key k-111",
     "the signing key became k-222, and wire it is finished",
     "signing key k-111 or signing key k-222",
@@ -335,6 +406,8 @@ const WRITTEN: [&str; 10] = [
     "the migrations folder must not be touched",
     "touch the migrations folder; wrote src/a.rs and src/b.rs",
     "billing port 59999",
+    "writing: looks good, then src/a.rs",
+    "go on",
 ];
 
 #[derive(Debug, Clone)]

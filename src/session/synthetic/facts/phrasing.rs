@@ -1,6 +1,7 @@
 //! How a planted fact is said: by the user, in a log, in a configuration file.
 
 use super::{Pair, Planned};
+use crate::session::ground_truth::Fact;
 use crate::session::synthetic::grammar::fill;
 use crate::session::synthetic::random::Random;
 
@@ -22,6 +23,9 @@ pub(crate) fn said(random: &mut Random, pair: &Pair) -> String {
 
 /// What the user types to say a fact: a rule as it stands, or a key among others.
 pub(crate) fn typed(random: &mut Random, fact: &Planned) -> String {
+    if let (Fact::Order { .. }, Some(line)) = (&fact.fact, fact.statement()) {
+        return line.to_owned();
+    }
     if let Some(statement) = fact.statement() {
         let lead = random.pick(&[
             "",

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{Bank, Ways};
+use crate::session::ground_truth::RuleForm;
 use crate::session::synthetic::grammar::fill;
 use crate::session::synthetic::random::Random;
 
@@ -18,7 +19,12 @@ struct Kind {
     templates: &'static [&'static str],
     /// How it is named, in words that stand in each template.
     topic: &'static str,
+    /// Work that breaks it, at a `{place}`; only where a place must be left alone.
+    task: &'static str,
 }
+
+/// The kind of rule that says what must be left alone.
+const UNTOUCHED: usize = 5;
 
 impl Bank {
     fn rules(self) -> &'static [Kind; 7] {
@@ -37,6 +43,10 @@ pub(crate) struct Rules {
     decks: Vec<Vec<&'static str>>,
     names: BTreeSet<String>,
     ways: Ways,
+    /// How many rules were made.
+    said: usize,
+    /// Draws what was not said, apart from what was.
+    aside: Random,
 }
 
 impl Rules {
@@ -56,7 +66,17 @@ impl Rules {
             decks,
             names: BTreeSet::new(),
             ways,
+            said: 0,
+            aside: Random::new(random.clone().below(u64::MAX), "foils"),
         }
+    }
+
+    /// A name that no rule has.
+    fn other_name(&mut self) -> String {
+        let mut aside = self.aside.clone();
+        let name = self.name(&mut aside);
+        self.aside = aside;
+        name
     }
 
     /// A made-up name of three syllables.
@@ -73,8 +93,8 @@ impl Rules {
         }
     }
 
-    /// What the rule is about, and the rule.
-    pub(crate) fn next(&mut self, random: &mut Random) -> (String, String) {
+    /// What the rule is about, the rule, and how it is asked for.
+    pub(crate) fn next(&mut self, random: &mut Random) -> (String, String, RuleForm) {
         if self.kinds.is_empty() {
             self.kinds = (0..self.bank.len()).collect();
             random.shuffle(&mut self.kinds);
@@ -91,7 +111,30 @@ impl Rules {
         let Kind {
             templates, topic, ..
         } = self.bank[kind];
-        let said = fill(self.ways.pick(random, templates), &slots);
-        (fill(topic, &slots), said)
+        let template = self.ways.pick(random, templates);
+        let said = fill(template, &slots);
+        self.said += 1;
+        let form = if kind == UNTOUCHED && self.said.is_multiple_of(2) {
+            let place = fill(topic, &slots);
+            RuleForm::Call {
+                task: fill(self.bank[kind].task, &[("place", place.as_str())]),
+                forbidden: place,
+            }
+        } else if self.said.is_multiple_of(3) {
+            // Another name, and another number: nothing but the conversation tells them apart.
+            let name = self.other_name();
+            let number = if number == "7" { "4" } else { "7" };
+            let slots = [
+                ("name", name.as_str()),
+                ("about", about),
+                ("number", number),
+            ];
+            RuleForm::Choice {
+                foil: fill(template, &slots),
+            }
+        } else {
+            RuleForm::Open
+        };
+        (fill(topic, &slots), said, form)
     }
 }

@@ -12,7 +12,7 @@ use crate::session::synthetic::code_review::act::Action;
 use crate::session::synthetic::code_review::artifacts::Artifacts;
 use crate::session::synthetic::code_review::profile::Limits;
 use crate::session::synthetic::facts::{
-    self, Bank, Channel, Numbers, Pair, Pending, Planned, Ways,
+    self, Bank, Channel, Numbers, Pair, Pending, Planned, Requests, Ways,
 };
 use crate::session::synthetic::grammar::fill;
 use crate::session::synthetic::grammar::names::FAULTS;
@@ -53,6 +53,7 @@ pub(super) struct Author<'a> {
     pub(super) artifacts: Artifacts,
     /// Keys, rules and decoys, as in every family.
     pending: Pending,
+    requests: Requests,
     ways: Ways,
     schedule: Schedule<'a>,
     facts: Vec<PlantedFact>,
@@ -93,6 +94,7 @@ impl<'a> Author<'a> {
             scene,
             artifacts: Artifacts::default(),
             pending,
+            requests: Requests::new(recipe.seed, numbers),
             ways: numbers.ways,
             schedule: Schedule::new(story, recipe.seed, chapters, per_chapter, percent),
             facts: decoys,
@@ -146,7 +148,8 @@ impl<'a> Author<'a> {
             }
         }
         self.report();
-        let mut facts = self.facts;
+        let mut facts = facts::gathered(self.facts);
+        facts.extend(self.requests.fact());
         facts.extend(self.artifacts.facts());
         facts.extend(self.schedule.facts());
         facts.sort_by(|a, b| a.id.cmp(&b.id));
@@ -216,8 +219,15 @@ impl<'a> Author<'a> {
     /// with it, there may be a hint for who compacts then.
     fn request(&mut self, bank: &[&'static str], phase_end: Option<&str>) {
         self.scene.turn(&mut self.out.random);
-        let mut parts = vec![self.say(bank)];
         let message = self.out.next();
+        let said = self.say(bank);
+        // A remark asks for nothing.
+        let is_request = !std::ptr::eq(bank, self.story.words.remarks);
+        let mut parts = vec![if is_request {
+            self.requests.ask(said, message)
+        } else {
+            said
+        }];
         for what in self.take_events(usize::MAX, true) {
             if let What::Revise(at) = what
                 && let Some(series) = self.schedule.series.get_mut(at)
@@ -237,7 +247,8 @@ impl<'a> Author<'a> {
 
     /// The person ends the session, and says what was not said yet.
     fn close(&mut self) {
-        let parts = vec![self.say(self.story.words.farewells)];
+        let said = self.say(self.story.words.farewells);
+        let parts = vec![self.requests.ask(said, self.out.next())];
         let planned = self.pending.rest();
         self.type_in(parts, planned, Some(self.story.words.hints[3]));
     }
@@ -246,7 +257,7 @@ impl<'a> Author<'a> {
         let message = self.out.next();
         for fact in planned {
             parts.push(facts::typed(&mut self.out.random, &fact));
-            self.facts.push(fact.planted(message));
+            self.facts.extend(fact.planted(message));
         }
         self.out.pass(self.story.away);
         let text = parts.join("\n\n");
@@ -306,7 +317,7 @@ impl<'a> Author<'a> {
         for fact in self.pending.take(progress, 1, is_shown) {
             let random = &mut self.out.random;
             actions.push(self.scene.reveal(random, &fact, now, limits));
-            self.facts.push(fact.planted(asking + 1));
+            self.facts.extend(fact.planted(asking + 1));
             is_spent = false;
         }
         for what in self.take_events(2, false) {

@@ -32,7 +32,11 @@ impl Memory {
             .min(limits.aside);
         let unread = match fact.channel {
             Channel::Comment => self.next_unread(workspace, random),
-            Channel::User | Channel::Config | Channel::Log | Channel::Runbook => None,
+            Channel::User
+            | Channel::Config
+            | Channel::Log
+            | Channel::Runbook
+            | Channel::Failure => None,
         };
         if let Some(at) = unread {
             let comments: Vec<String> = pairs
@@ -61,15 +65,31 @@ impl Memory {
             Channel::Log => {
                 let mut log = output::log(random, &place, now, size);
                 let mut slot = random.index(log.lines.len());
-                for pair in &pairs {
+                let line = fact.statement().map(str::to_owned).into_iter();
+                let logged = pairs.iter().map(|pair| facts::logged(random, pair));
+                let said: Vec<String> = line.chain(logged).collect();
+                for text in said {
                     let stamp = log.lines[slot].split(' ').next().unwrap_or("").to_owned();
-                    let text = facts::logged(random, pair);
                     log.lines
                         .insert(slot, format!("{stamp} INFO  {}: {text}", place.noun));
                     slot = (slot + random.count(1, 4)).min(log.lines.len() - 1);
                 }
                 let command = format!("tail -n {} logs/{}.log", log.lines.len(), place.noun);
                 self.shell(&command, "read the log of the service", &log)
+            }
+            Channel::Failure => {
+                let mut log = output::log(random, &place, now, size.min(900));
+                log.lines.extend(fact.statement().map(str::to_owned));
+                let number = random.between(10, 99_999);
+                Action {
+                    tool: Tool::Bash,
+                    input: json!({
+                        "command": format!("scripts/exercise {} --run {number}", place.noun),
+                        "description": "run the exercise that is due",
+                    }),
+                    output: log.lines.join("\n"),
+                    failed: true,
+                }
             }
             Channel::User | Channel::Comment | Channel::Runbook => {
                 let mut page = output::page(random, &place, size);

@@ -1,0 +1,71 @@
+//! Answers in forms that take more than one line, or none: orders, letters, calls, quotations.
+
+use std::sync::Arc;
+
+use super::{BEST_LINES, Indexed, Terms, best_line, value_in};
+use crate::session::{ContentBlock, Message, Role};
+
+/// What is found was said, and only what happened is said with its reason: a yes, or a no where it
+/// is asked whether it is still to come.
+pub(super) fn yes_or_no(question: &str, texts: &[Indexed]) -> Option<String> {
+    let is_turned = question.contains("untried");
+    let word = if is_turned { "No" } else { "Yes" };
+    best_line(question, texts).map(|line| format!("{word}. {line}"))
+}
+
+/// The values of all lines that fit, in the order in which they stand.
+pub(super) fn in_order(question: &str, texts: &[Indexed]) -> Option<String> {
+    let terms = Terms::new(question, texts);
+    let mut lines = terms.rank(texts);
+    lines.sort_by_key(|ranked| (ranked.text, ranked.line));
+    let mut values: Vec<String> = Vec::with_capacity(BEST_LINES);
+    for ranked in lines {
+        let (text, index) = &texts[ranked.text];
+        let line = &text[index.lines[ranked.line].clone()];
+        if let Some(value) = value_in(line, &terms.words)
+            && !values.contains(&value)
+        {
+            values.push(value);
+        }
+    }
+    (!values.is_empty()).then(|| values.join("\n"))
+}
+
+/// The option that some line fits better; nothing where none fits either.
+pub(super) fn letter(question: &str, texts: &[Indexed]) -> Option<String> {
+    let fits = |letter: &str| {
+        let mut lines = question.lines();
+        let option = lines.find_map(|line| line.strip_prefix(letter))?;
+        let best = Terms::new(option, texts).rank(texts).into_iter().next();
+        best.map(|ranked| ranked.score)
+    };
+    let (a, b) = (fits("A: "), fits("B: "));
+    match (a, b) {
+        (None, None) => None,
+        (a, b) if a.unwrap_or(0.0) >= b.unwrap_or(0.0) => Some("A".to_owned()),
+        (_, _) => Some("B".to_owned()),
+    }
+}
+
+/// Asks first where anything was said about what the question quotes first, and else acts on it.
+pub(super) fn call(question: &str, texts: &[Indexed]) -> String {
+    let quoted = question.split('`').nth(1).unwrap_or(question);
+    match best_line(quoted, texts) {
+        Some(_) => "ask".to_owned(),
+        None => format!("do({quoted})"),
+    }
+}
+
+/// The newest text of the user before the question.
+pub(super) fn last_said(messages: &[Arc<Message>]) -> Option<String> {
+    let blocks = messages.iter().rev().flat_map(|message| {
+        let blocks = message.content().iter().zip(message.model_text()).rev();
+        blocks.map(|(block, text)| (message.role(), block, text))
+    });
+    let mut said = blocks.filter_map(|(role, block, text)| {
+        let is_said = role == Role::User && matches!(block, ContentBlock::Text(_));
+        is_said.then(|| text.to_string())
+    });
+    // The first one from behind is the question itself.
+    said.nth(1)
+}

@@ -1,0 +1,265 @@
+//! The known answers of probes, and what of them is known before a question is asked.
+
+use super::ProbeKind;
+use crate::session::ground_truth::{ArtifactVerb, Fact, Revision, RuleForm};
+
+/// The answer to a probe.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Gold {
+    /// This value, said beside words of this key.
+    Value {
+        /// Words that stand beside the value.
+        key: String,
+        /// The value.
+        value: String,
+    },
+    /// This rule.
+    Statement {
+        /// What it is about.
+        topic: String,
+        /// The rule as the user said it.
+        statement: String,
+        /// How a reader is asked for it.
+        form: RuleForm,
+    },
+    /// These files, each with the message that first touched it so.
+    Files {
+        /// What was done to them.
+        verb: ArtifactVerb,
+        /// Path and message, ascending by message.
+        files: Vec<(String, usize)>,
+    },
+    /// This option, for this reason.
+    Choice {
+        /// What was to be decided.
+        key: String,
+        /// The option that was taken.
+        choice: String,
+        /// Why, as it was said.
+        reason: String,
+        /// The other options.
+        rejected: Vec<String>,
+    },
+    /// The newest of these values that was said before the question.
+    Versions {
+        /// Words that stand beside each value.
+        key: String,
+        /// What the value counts; nothing where it is no count.
+        unit: Option<String>,
+        /// Each value with the message that says it, oldest first.
+        values: Vec<(String, usize)>,
+    },
+    /// Yes, this was tried, and this is why it failed.
+    Tried {
+        /// What was tried.
+        approach: String,
+        /// The unguessable part of the reason.
+        reason: String,
+    },
+    /// Those of these items that were not ticked off before the question.
+    Plan {
+        /// Name of the plan.
+        plan: String,
+        /// Each item with the message that ticked it off.
+        items: Vec<(String, Option<usize>)>,
+    },
+    /// This code, at this place.
+    Fault {
+        /// What failed.
+        attempt: String,
+        /// The error code.
+        code: String,
+        /// File and line.
+        place: String,
+    },
+    /// This value, and not that of another key beside it.
+    Among {
+        /// Words that stand beside the value.
+        key: String,
+        /// The value.
+        value: String,
+        /// The values of the other keys.
+        others: Vec<String>,
+    },
+    /// Those of these events that happened before the question, in this order.
+    Sequence {
+        /// What they belong to.
+        name: String,
+        /// Each event with the message that says it.
+        events: Vec<(String, usize)>,
+    },
+    /// The newest of these requests that was made before the question.
+    Requests {
+        /// Each request with the message that makes it, oldest first.
+        requests: Vec<(String, usize)>,
+    },
+    /// Nothing: it was never said.
+    Absent {
+        /// A key like the planted ones.
+        key: String,
+        /// A value like the planted ones, which stands nowhere.
+        value: String,
+    },
+}
+
+impl Gold {
+    /// The files that were touched before the message of this index: the gold of an item that is
+    /// asked there. Empty for other kinds.
+    pub fn files_before(&self, message: usize) -> Vec<&str> {
+        let Self::Files { files, .. } = self else {
+            return Vec::new();
+        };
+        let touched = files.iter().filter(|(_, touched)| *touched < message);
+        touched.map(|(path, _)| path.as_str()).collect()
+    }
+
+    /// The values (or requests) that were said before the message of this index, oldest first: the
+    /// last is the gold of an item that is asked there, the others are stale. Empty for other kinds.
+    pub fn versions_before(&self, message: usize) -> Vec<&str> {
+        let (Self::Versions { values, .. } | Self::Requests { requests: values }) = self else {
+            return Vec::new();
+        };
+        let said = values.iter().filter(|(_, said)| *said < message);
+        said.map(|(value, _)| value.as_str()).collect()
+    }
+
+    /// The newest value before the message of this index.
+    pub fn newest_before(&self, message: usize) -> Option<&str> {
+        self.versions_before(message).pop()
+    }
+
+    /// The events that happened before the message of this index, in their order. Empty for other
+    /// kinds.
+    pub fn events_before(&self, message: usize) -> Vec<&str> {
+        let Self::Sequence { events, .. } = self else {
+            return Vec::new();
+        };
+        let happened = events.iter().filter(|(_, said)| *said < message);
+        happened.map(|(event, _)| event.as_str()).collect()
+    }
+
+    /// The items that were not ticked off before the message of this index. Empty for other kinds.
+    pub fn pending_before(&self, message: usize) -> Vec<&str> {
+        let Self::Plan { items, .. } = self else {
+            return Vec::new();
+        };
+        let open = items
+            .iter()
+            .filter(|(_, done)| done.is_none_or(|done| done >= message));
+        open.map(|(item, _)| item.as_str()).collect()
+    }
+}
+
+/// What is asked about a planted fact, and the answer.
+pub(super) fn asked(fact: &Fact) -> (ProbeKind, Gold) {
+    let said = |revisions: &[Revision]| -> Vec<(String, usize)> {
+        let said = revisions.iter();
+        said.map(|revision| (revision.value.clone(), revision.message))
+            .collect()
+    };
+    let versions = |key: &String, unit: Option<&String>, values: &[Revision]| Gold::Versions {
+        key: key.clone(),
+        unit: unit.cloned(),
+        values: said(values),
+    };
+    match fact {
+        Fact::Recall { key, value } => (
+            ProbeKind::Recall,
+            Gold::Value {
+                key: key.clone(),
+                value: value.clone(),
+            },
+        ),
+        Fact::Constraint {
+            topic,
+            statement,
+            form,
+        } => (
+            ProbeKind::Constraint,
+            Gold::Statement {
+                topic: topic.clone(),
+                statement: statement.clone(),
+                form: form.clone(),
+            },
+        ),
+        Fact::Artifact { verb, files } => (
+            ProbeKind::Artifact,
+            Gold::Files {
+                verb: *verb,
+                files: files.iter().map(|f| (f.path.clone(), f.message)).collect(),
+            },
+        ),
+        Fact::Decision {
+            key,
+            choice,
+            reason,
+            rejected,
+        } => (
+            ProbeKind::Decision,
+            Gold::Choice {
+                key: key.clone(),
+                choice: choice.clone(),
+                reason: reason.clone(),
+                rejected: rejected.clone(),
+            },
+        ),
+        Fact::Update { key, values } => (ProbeKind::Update, versions(key, None, values)),
+        Fact::Numeric { key, unit, values } => {
+            (ProbeKind::Numeric, versions(key, Some(unit), values))
+        }
+        Fact::RejectedPath { approach, reason } => (
+            ProbeKind::RejectedPath,
+            Gold::Tried {
+                approach: approach.clone(),
+                reason: reason.clone(),
+            },
+        ),
+        Fact::Continuation { plan, items } => (
+            ProbeKind::Continuation,
+            Gold::Plan {
+                plan: plan.clone(),
+                items: items.iter().map(|i| (i.item.clone(), i.done)).collect(),
+            },
+        ),
+        Fact::Error {
+            attempt,
+            code,
+            place,
+        } => (
+            ProbeKind::Error,
+            Gold::Fault {
+                attempt: attempt.clone(),
+                code: code.clone(),
+                place: place.clone(),
+            },
+        ),
+        Fact::Binding { key, value, others } => (
+            ProbeKind::Binding,
+            Gold::Among {
+                key: key.clone(),
+                value: value.clone(),
+                others: others.iter().map(|other| other.value.clone()).collect(),
+            },
+        ),
+        Fact::Order { sequence, events } => (
+            ProbeKind::Order,
+            Gold::Sequence {
+                name: sequence.clone(),
+                events: said(events),
+            },
+        ),
+        Fact::LastRequest { requests } => (
+            ProbeKind::LastRequest,
+            Gold::Requests {
+                requests: said(requests),
+            },
+        ),
+        Fact::Decoy { key, value } => (
+            ProbeKind::Decoy,
+            Gold::Absent {
+                key: key.clone(),
+                value: value.clone(),
+            },
+        ),
+    }
+}

@@ -1,0 +1,382 @@
+//! One line per answer: what it scores, and in what way it is right or wrong.
+
+use super::*;
+use crate::probe::ProbeKind;
+use crate::session::ground_truth::{ArtifactVerb, Importance, RuleForm};
+
+fn probe(id: &str, kind: ProbeKind, gold: Gold) -> Probe {
+    Probe {
+        id: id.to_owned(),
+        kind,
+        question: String::new(),
+        gold,
+        evidence: Vec::new(),
+        importance: Importance::Normal,
+    }
+}
+
+fn probes() -> Vec<Probe> {
+    let value = |key: &str, value: &str| Gold::Value {
+        key: key.to_owned(),
+        value: value.to_owned(),
+    };
+    let statement = "Never touch the migrations folder on this branch.".to_owned();
+    vec![
+        probe("a", ProbeKind::Recall, value("staging port", "48213")),
+        probe("b", ProbeKind::Recall, value("billing port", "48214")),
+        probe("c", ProbeKind::Recall, value("log", "D:\\Logs\\Today")),
+        probe(
+            "d",
+            ProbeKind::Constraint,
+            Gold::Statement {
+                topic: "migrations".to_owned(),
+                statement,
+                form: RuleForm::Open,
+            },
+        ),
+        probe(
+            "e",
+            ProbeKind::Artifact,
+            Gold::Files {
+                verb: ArtifactVerb::Created,
+                files: vec![("src/a.rs".into(), 1), ("b.rs".into(), 3), ("c".into(), 9)],
+            },
+        ),
+        probe(
+            "g",
+            ProbeKind::Update,
+            Gold::Versions {
+                key: "signing key".to_owned(),
+                unit: None,
+                values: vec![("k-11".into(), 1), ("k-22".into(), 3), ("k-33".into(), 9)],
+            },
+        ),
+        probe(
+            "h",
+            ProbeKind::Numeric,
+            Gold::Versions {
+                key: "replay suite".to_owned(),
+                unit: Some("cases".to_owned()),
+                values: vec![("7340192".into(), 1), ("7351044".into(), 3)],
+            },
+        ),
+        probe(
+            "i",
+            ProbeKind::Numeric,
+            Gold::Versions {
+                key: "soak run".to_owned(),
+                unit: Some("seconds".to_owned()),
+                values: vec![("5512345".into(), 1)],
+            },
+        ),
+        probe(
+            "j",
+            ProbeKind::Decision,
+            Gold::Choice {
+                key: "wire format".to_owned(),
+                choice: "velmor-tharin".to_owned(),
+                reason: "it halves the traffic of the mirror link".to_owned(),
+                rejected: vec!["zelnim-fyrdos".to_owned(), "lunkep-wixhal".to_owned()],
+            },
+        ),
+        probe(
+            "k",
+            ProbeKind::RejectedPath,
+            Gold::Tried {
+                approach: "a lock per shard".to_owned(),
+                reason: "E-4821937".to_owned(),
+            },
+        ),
+        probe(
+            "l",
+            ProbeKind::Continuation,
+            Gold::Plan {
+                plan: "velmor".to_owned(),
+                items: vec![
+                    ("Wire the parser.".into(), Some(2)),
+                    ("write the guide".into(), Some(7)),
+                    ("drop the shim".into(), None),
+                ],
+            },
+        ),
+        probe(
+            "m",
+            ProbeKind::Error,
+            Gold::Fault {
+                attempt: "staging drill".to_owned(),
+                code: "F4821937".to_owned(),
+                place: "src/glue/a.rs:117".to_owned(),
+            },
+        ),
+        probe(
+            "n",
+            ProbeKind::Binding,
+            Gold::Among {
+                key: "canary port".to_owned(),
+                value: "n1a2b:3001".to_owned(),
+                others: vec!["n9f8e:3002".to_owned(), "n7d6c:3003".to_owned()],
+            },
+        ),
+        probe(
+            "o",
+            ProbeKind::Order,
+            Gold::Sequence {
+                name: "rollout".to_owned(),
+                events: vec![
+                    ("abcle1".into(), 1),
+                    ("dunesk2".into(), 2),
+                    ("frogar3".into(), 3),
+                    ("later4".into(), 9),
+                ],
+            },
+        ),
+        probe(
+            "q",
+            ProbeKind::LastRequest,
+            Gold::Requests {
+                requests: vec![
+                    ("Mend the `parser`. File this under WO-1.".into(), 1),
+                    ("Read the parcel ledger. File this under WO-2.".into(), 4),
+                    ("Stop here.".into(), 9),
+                ],
+            },
+        ),
+        probe(
+            "r",
+            ProbeKind::Constraint,
+            Gold::Statement {
+                topic: "velmor".to_owned(),
+                statement: "Leave velmor alone.".to_owned(),
+                form: RuleForm::Choice {
+                    foil: "Leave tharin alone.".to_owned(),
+                },
+            },
+        ),
+        probe(
+            "s",
+            ProbeKind::Constraint,
+            Gold::Statement {
+                topic: "attic/velmor".to_owned(),
+                statement: "No edits under attic/velmor.".to_owned(),
+                form: RuleForm::Call {
+                    task: "Mend attic/velmor/a.md.".to_owned(),
+                    forbidden: "attic/velmor".to_owned(),
+                },
+            },
+        ),
+        probe(
+            "f",
+            ProbeKind::Decoy,
+            Gold::Absent {
+                key: "cache port".to_owned(),
+                value: "59999".to_owned(),
+            },
+        ),
+    ]
+}
+
+fn check(id: &str, answer: &str, score: f64, outcome: Outcome) {
+    let probes = probes();
+    let probe = probes.iter().find(|probe| probe.id == id).unwrap();
+    let Step::Done(verdict) = Rules::new(&probes).grade(probe, 5, answer) else {
+        panic!("rules ask nobody");
+    };
+    let Verdict::Scored {
+        score: found,
+        outcome: how,
+    } = verdict
+    else {
+        panic!("{id}: {answer}: {verdict:?}");
+    };
+    assert_eq!(how, outcome, "{id}: {answer}");
+    assert!((found - score).abs() < 1e-9, "{id}: {answer}: {found}");
+}
+
+#[test]
+fn answers_are_graded_by_the_kind_of_probe() {
+    use Outcome::{Abstained, Invented, Misbound, Partial, Right, Wrong};
+    check("a", "48213", 1.0, Right);
+    check("a", " “48213”. ", 1.0, Right);
+    check("a", "４８２１３", 1.0, Right);
+    check("a", "The port is `48213`.", 1.0, Right);
+    check("a", "48213 or 48214", 0.0, Partial);
+    check("a", "48214", 0.0, Misbound);
+    check("a", "1", 0.0, Wrong);
+    check("a", "148213", 0.0, Wrong);
+    check("a", "Not in context.", 0.0, Abstained);
+    check("c", "d:/logs/today", 1.0, Right);
+    check("d", "do not touch migrations on this branch", 1.0, Right);
+    check(
+        "d",
+        "touch the migrations folder on this branch",
+        0.0,
+        Wrong,
+    );
+    check("d", "write tests", 0.0, Wrong);
+    check("e", "- ./src/a.rs\n- `b.rs`\n", 1.0, Right);
+    check("e", "src/a.rs", 2.0 / 3.0, Partial);
+    check("e", "src/a.rs, b.rs, x.rs, y.rs", 2.0 / 3.0, Partial);
+    check("e", "x.rs", 0.0, Wrong);
+    check(
+        "f",
+        "This is not mentioned in the conversation.",
+        1.0,
+        Right,
+    );
+    check("f", "unknown", 1.0, Right);
+    check("f", "an unknown port, 59999", 0.0, Invented);
+}
+
+#[test]
+fn what_was_true_earlier_is_stale_and_what_came_later_does_not_count() {
+    use Outcome::{Abstained, Misbound, Partial, Right, Stale, Wrong};
+    check("g", "k-22", 1.0, Right);
+    check("g", "The key is `K-22`.", 1.0, Right);
+    check("g", "k-11", 0.0, Stale);
+    check("g", "it was k-11", 0.0, Stale);
+    check("g", "k-11, later k-22", 0.0, Partial);
+    check("g", "k-33", 0.0, Wrong);
+    check("g", "48213", 0.0, Misbound);
+    check("g", "unknown", 0.0, Abstained);
+    check("h", "7351044 cases", 1.0, Right);
+    check("h", "7,351,044", 1.0, Right);
+    check("h", "7 351 044 cases in 41.2 s", 1.0, Right);
+    check("h", "7340192 cases", 0.0, Stale);
+    check("h", "7351044 seconds", 0.0, Wrong);
+    check("h", "5512345", 0.0, Misbound);
+    check("h", "12 cases", 0.0, Wrong);
+    check("l", "- write the guide\n- drop the shim", 1.0, Right);
+    check("l", "1. write the guide\n2. drop the shim", 1.0, Right);
+    check(
+        "l",
+        "Wire the parser\nwrite the guide\ndrop the shim",
+        0.8,
+        Stale,
+    );
+    check("l", "wire the parser", 0.0, Stale);
+    check("l", "drop the shim", 2.0 / 3.0, Partial);
+    check("l", "go home", 0.0, Wrong);
+}
+
+#[test]
+fn a_choice_needs_its_reason_and_a_yes_its_failure() {
+    use Outcome::{Misbound, Partial, Right, Wrong};
+    check(
+        "j",
+        "velmor-tharin, because it halves the mirror traffic",
+        1.0,
+        Right,
+    );
+    check(
+        "j",
+        "velmor-tharin over zelnim-fyrdos: halves mirror link traffic",
+        1.0,
+        Right,
+    );
+    check("j", "velmor-tharin", 0.5, Partial);
+    check(
+        "j",
+        "lunkep-wixhal halves the traffic of the mirror",
+        0.0,
+        Wrong,
+    );
+    check("j", "something else", 0.0, Wrong);
+    check("k", "Yes, it failed with E-4821937.", 1.0, Right);
+    check("k", "E-4821937", 1.0, Right);
+    check("k", "Yes, it was too slow.", 0.0, Partial);
+    check("k", "No, E-4821937 is unrelated.", 0.0, Wrong);
+    check("k", "Yes: 48213", 0.0, Misbound);
+    let probes = probes();
+    let decision = probes.iter().find(|probe| probe.id == "j").unwrap();
+    let both = "velmor-tharin and zelnim-fyrdos";
+    assert_eq!(
+        Rules::new(&probes).verdict(decision, 5, both),
+        Verdict::Unscored {
+            reason: Unscored::NeedsJudge
+        }
+    );
+}
+
+#[test]
+fn what_rules_cannot_tell_is_not_scored() {
+    let probes = probes();
+    let rules = Rules::new(&probes);
+    let unscored = |reason| Verdict::Unscored { reason };
+    assert_eq!(
+        rules.verdict(&probes[3], 5, "stay out of that branch"),
+        unscored(Unscored::NeedsJudge)
+    );
+    assert_eq!(
+        rules.verdict(&probes[0], 5, " \n"),
+        unscored(Unscored::NoAnswer)
+    );
+}
+
+#[test]
+fn a_failure_has_two_parts_and_an_order_is_counted_in_pairs() {
+    use Outcome::{Abstained, Misbound, Partial, Right, Stale, Wrong};
+    check("m", "F4821937 at src/glue/a.rs:117", 1.0, Right);
+    check("m", "`src/glue/a.rs`, line 117: F4821937.", 1.0, Right);
+    check("m", "F4821937", 0.5, Partial);
+    check("m", "src/glue/a.rs:118, F4821937", 0.5, Partial);
+    check("m", "F4821938 at src/glue/a.rs:118", 0.0, Wrong);
+    check("m", "unknown", 0.0, Abstained);
+    check("n", "n1a2b:3001", 1.0, Right);
+    check("n", "n9f8e:3002", 0.0, Misbound);
+    check("n", "n0000:1", 0.0, Wrong);
+    // Three pairs: C − D is 3, 1, −1, −3; of two events one pair is left.
+    check("o", "abcle1\ndunesk2\nfrogar3", 1.0, Right);
+    check("o", "1. abcle1\n2. dunesk2\n3. frogar3", 1.0, Right);
+    check("o", "abcle1 -> dunesk2 -> frogar3", 1.0, Right);
+    check("o", "abcle1, frogar3, dunesk2", 1.0 / 3.0, Partial);
+    check("o", "frogar3\nabcle1\ndunesk2", 0.0, Wrong);
+    check("o", "frogar3\ndunesk2\nabcle1", 0.0, Wrong);
+    check("o", "abcle1\nfrogar3", 1.0 / 3.0, Partial);
+    check("o", "abcle1\ndunesk2\nfrogar3\nlater4", 0.5, Partial);
+    check("o", "nobmur9", 0.0, Wrong);
+    check(
+        "q",
+        "\"Read the parcel ledger. File this under WO-2.\"",
+        1.0,
+        Right,
+    );
+    check("q", "Mend the parser. File this under WO-1.", 0.0, Stale);
+    check("q", "Go home", 0.0, Wrong);
+}
+
+#[test]
+fn a_choice_of_two_counts_only_in_both_orders() {
+    use Outcome::{Abstained, Partial, Right, Wrong};
+    let both = |straight: &str, turned: &str| format!("{straight}{OTHER_ORDER}{turned}");
+    check("r", &both("A", "B"), 1.0, Right);
+    check("r", &both("A.", "Answer: b"), 1.0, Right);
+    check("r", &both("A", "A"), 0.0, Partial);
+    check("r", &both("B", "B"), 0.0, Partial);
+    check("r", &both("B", "A"), 0.0, Wrong);
+    check("r", &both("not in context", "B"), 0.0, Abstained);
+    check("r", "A", 0.0, Wrong);
+    check("s", "edit(attic/velmor/a.md)", 0.0, Wrong);
+    check("s", "ask", 1.0, Right);
+    check("s", "read(src/a.rs)", 1.0, Right);
+    let yes = "Yes, it failed with E-4821937.";
+    check("k", &both(yes, "No, E-4821937."), 1.0, Right);
+    check("k", &both(yes, "Yes, E-4821937."), 0.0, Partial);
+    check("k", &both(yes, "No."), 0.0, Partial);
+    check("k", &both("No.", "Yes."), 0.0, Wrong);
+}
+
+#[test]
+fn both_orders_are_asked_one_question_a_prompt() {
+    let probes = probes();
+    let of = |id: &str| {
+        let probe = probes.iter().find(|probe| probe.id == id).unwrap();
+        probe.questions()
+    };
+    let (straight, turned) = ("A: Leave velmor alone.", "B: Leave velmor alone.");
+    let asked = of("r");
+    assert_eq!(asked.len(), 2);
+    assert!(asked[0].contains(straight) && asked[1].contains(turned));
+    assert_eq!(of("k").len(), 2);
+    assert_eq!(of("a").len(), 1);
+    assert!(of("s")[0].contains("attic/velmor"));
+}

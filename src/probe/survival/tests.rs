@@ -1,0 +1,117 @@
+//! One line per text: what stands in it, and how.
+
+use super::*;
+use crate::probe::ProbeKind;
+use crate::session::ground_truth::{ArtifactVerb, Importance, RuleForm};
+
+fn probe(kind: ProbeKind, gold: Gold) -> Probe {
+    Probe {
+        id: "p".into(),
+        kind,
+        question: String::new(),
+        gold,
+        evidence: Vec::new(),
+        importance: Importance::Normal,
+    }
+}
+
+fn value(key: &str, value: &str) -> Probe {
+    let (key, value) = (key.to_owned(), value.to_owned());
+    probe(ProbeKind::Recall, Gold::Value { key, value })
+}
+
+fn check(probes: &[Probe], text: &str, expected: &[(usize, Match)]) {
+    let survival = Survival::new(probes).unwrap();
+    let found = survival.find(&Arc::from(text));
+    let found: Vec<_> = found.iter().map(|f| (f.slot, f.found)).collect();
+    assert_eq!(found, expected, "{text}");
+}
+
+#[test]
+fn a_value_is_bound_by_half_of_its_key() {
+    use Match::{Bound, Unbound};
+    let far = "and so on ".repeat(20);
+    let probes = [value("staging gateway port", "48213")];
+    for (text, expected) in [
+        (
+            "the staging gateway listens on 48213".to_owned(),
+            &[(0, Bound)][..],
+        ),
+        ("48213".to_owned(), &[(0, Unbound)]),
+        (format!("staging gateway\n{far}\n48213"), &[(0, Unbound)]),
+        (format!("staging gateway {far} 48213"), &[(0, Bound)]),
+        (format!("staging {far}\n48213"), &[(0, Unbound)]),
+        ("gateway:\n  staging:\n    48213".to_owned(), &[(0, Bound)]),
+        (
+            format!(r#"{{"gateway": "staging", "x": ["{far}",{{}}],"n": 48213}}"#),
+            &[(0, Bound)],
+        ),
+        (
+            r#"{"text":"staging gateway:\n48213"}"#.to_owned(),
+            &[(0, Bound)],
+        ),
+        ("staging gateway port 482134".to_owned(), &[]),
+        (
+            format!("48213 {far}{far}\nstaging port 48213"),
+            &[(0, Bound)],
+        ),
+    ] {
+        check(&probes, &text, expected);
+    }
+}
+
+#[test]
+fn each_path_of_a_list_is_looked_for() {
+    let files = vec![("./src/a.rs".to_owned(), 1), ("src\\b.rs".to_owned(), 3)];
+    let verb = ArtifactVerb::Created;
+    let probes = [
+        value("x", "1234567"),
+        probe(ProbeKind::Artifact, Gold::Files { verb, files }),
+    ];
+    check(&probes, "wrote src/b.rs", &[(2, Match::Bound)]);
+    let survival = Survival::new(&probes).unwrap();
+    assert_eq!(survival.slots(1), 1..3);
+    assert_eq!(survival.slot_count(), 3);
+}
+
+#[test]
+fn a_rule_stands_where_it_was_said() {
+    let rule = |statement: &str| {
+        let (topic, statement) = ("deploys".to_owned(), statement.to_owned());
+        let form = RuleForm::Open;
+        probe(
+            ProbeKind::Constraint,
+            Gold::Statement {
+                topic,
+                statement,
+                form,
+            },
+        )
+    };
+    let probes = [rule("No deploys on Friday, whatever happens.")];
+    check(
+        &probes,
+        "One thing: No deploys on Friday, whatever happens. Go on.",
+        &[(0, Match::Stated)],
+    );
+    let paraphrased = Match::Paraphrased;
+    check(&probes, "- no Friday deploys", &[(0, paraphrased)]);
+    assert_eq!(paraphrased.strength(WrittenBy::Session), None);
+    assert_eq!(
+        paraphrased.strength(WrittenBy::Compaction),
+        Some(Strength::Strong)
+    );
+}
+
+#[test]
+fn paths_are_compared_in_one_form() {
+    for (path, canonical) in [
+        ("./src/a.rs", "src/a.rs"),
+        ("src//a.rs", "src/a.rs"),
+        ("src\\a.rs", "src/a.rs"),
+        ("/work/./a/", "/work/a"),
+        (" a ", "a"),
+    ] {
+        assert_eq!(canonical_path(path), canonical);
+    }
+}

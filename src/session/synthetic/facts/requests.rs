@@ -1,0 +1,66 @@
+//! What the user asks for: each request carries a reference of its own, so that the last one can be
+//! told from all others, and cannot be guessed.
+
+use super::{Numbers, Ways};
+use crate::session::ground_truth::{Fact, Importance, PlantedFact, Revision};
+use crate::session::synthetic::grammar::fill;
+use crate::session::synthetic::random::Random;
+
+/// How a request is filed.
+const FILED: &[&str] = &[
+    "File this under {reference}.",
+    "This one runs as {reference}.",
+    "Book the time on {reference}.",
+    "({reference} on our board.)",
+];
+
+/// The requests of a session.
+#[derive(Debug)]
+pub(crate) struct Requests {
+    random: Random,
+    ways: Ways,
+    is_planted: bool,
+    said: Vec<Revision>,
+}
+
+impl Requests {
+    pub(crate) fn new(seed: u64, numbers: Numbers) -> Self {
+        Self {
+            random: Random::new(seed, "requests"),
+            ways: numbers.ways,
+            is_planted: numbers.requests,
+            said: Vec::new(),
+        }
+    }
+
+    /// The request as it is typed in the message of that index.
+    pub(crate) fn ask(&mut self, text: String, message: usize) -> String {
+        if !self.is_planted {
+            return text;
+        }
+        let reference = format!("WO-{}", self.random.digits(7));
+        let filed = self.ways.pick(&mut self.random, FILED);
+        let value = format!("{text} {}", fill(filed, &[("reference", &reference)]));
+        self.said.push(Revision {
+            value: value.clone(),
+            message,
+        });
+        value
+    }
+
+    /// The fact, if anything was asked for.
+    pub(crate) fn fact(self) -> Option<PlantedFact> {
+        let evidence: Vec<usize> = self.said.iter().map(|said| said.message).collect();
+        (!evidence.is_empty()).then(|| PlantedFact {
+            id: "last-request-01".to_owned(),
+            question: "What did the user ask for last? Quote the whole request, with the words it \
+                       was filed with."
+                .to_owned(),
+            fact: Fact::LastRequest {
+                requests: self.said,
+            },
+            evidence,
+            importance: Importance::High,
+        })
+    }
+}
