@@ -11,11 +11,15 @@ use serde::{Deserialize, Serialize};
 use crate::session::{Message, ToolSchema};
 use crate::units::{Tokens, Usage};
 
+pub mod api;
 pub mod fault;
+#[cfg(feature = "http")]
+pub mod http;
 pub mod offline;
 pub mod overflow;
 pub mod price;
 pub mod scripted;
+pub mod secret;
 
 /// Answers requests.
 pub trait Model: Debug + Send + Sync {
@@ -161,6 +165,8 @@ pub enum Stop {
     ToolUse,
     /// It declined.
     Refusal,
+    /// The provider held the answer back.
+    ContentFilter,
 }
 
 /// Why a call brought no answer.
@@ -183,6 +189,21 @@ pub enum CallFailure {
     /// The model cannot do this kind of task.
     #[error("this model does not do that")]
     Unsupported,
+    /// The provider refuses the request for good; what it says of it.
+    #[error("the provider refused the request ({0})")]
+    Rejected(String),
+    /// The provider cannot be reached, or the connection broke before an answer began.
+    #[error("no connection to the provider")]
+    Network,
+    /// The answer began and broke off.
+    #[error("the answer broke off")]
+    Cut,
+    /// The answer is not what the API's documentation says.
+    #[error("the answer cannot be read")]
+    Unreadable,
+    /// A recorded answer was wanted, and there is none.
+    #[error("no answer to this request is recorded")]
+    NotRecorded,
     /// A scripted model has no answer left.
     #[error("no answer was written for this request")]
     NoAnswer,

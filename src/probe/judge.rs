@@ -158,7 +158,9 @@ impl Grader for Judge {
             let verdict = match reply {
                 Err(_) => Err(Unscored::JudgeFailed),
                 Ok(reply) => match reply.stop {
-                    Stop::Refusal | Stop::ToolUse => Err(Unscored::JudgeFailed),
+                    Stop::Refusal | Stop::ContentFilter | Stop::ToolUse => {
+                        Err(Unscored::JudgeFailed)
+                    }
                     Stop::End | Stop::Length => parse(&reply.text).ok_or(Unscored::Unparsable),
                 },
             };

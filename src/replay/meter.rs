@@ -156,13 +156,19 @@ impl<'a> Meter<'a> {
                 Usage::uncached(self.input(request), self.counts.size(text).tokens)
             }
             Ok(Response { usage, .. }) => *usage,
-            Err(CallFailure::Timeout | CallFailure::Server) => {
-                Usage::uncached(self.input(request), Tokens::ZERO)
-            }
+            Err(
+                CallFailure::Timeout
+                | CallFailure::Server
+                | CallFailure::Cut
+                | CallFailure::Unreadable,
+            ) => Usage::uncached(self.input(request), Tokens::ZERO),
             Err(
                 CallFailure::Overflow
                 | CallFailure::RateLimited
                 | CallFailure::Unsupported
+                | CallFailure::Rejected(_)
+                | CallFailure::Network
+                | CallFailure::NotRecorded
                 | CallFailure::NoAnswer,
             ) => Usage::default(),
         }

@@ -53,7 +53,7 @@ pub fn export(session: &Session, provider: Provider) -> Exported {
         let repeats = last == Some(message.role()) && message.role() == Role::User;
         left_out.add("border between two user messages", usize::from(repeats));
         last = Some(message.role());
-        let message = rewritten(message, provider);
+        let message = for_provider(message, provider);
         match provider {
             Provider::Anthropic => messages.push(anthropic_json(&message)),
             Provider::OpenAi => messages.extend(openai_json(&message)),
@@ -139,7 +139,7 @@ impl Counts {
 }
 
 /// The message with image sources as the provider takes them.
-fn rewritten(message: &Arc<Message>, provider: Provider) -> Arc<Message> {
+pub fn for_provider(message: &Arc<Message>, provider: Provider) -> Arc<Message> {
     if message.content().iter().all(|block| block.images() == 0) {
         return message.clone();
     }
@@ -194,7 +194,7 @@ fn image_source(source: &JsonText, provider: Provider) -> JsonText {
 }
 
 /// The definition of a tool as the provider takes it; unchanged where it does already.
-fn definition(tool: &ToolSchema, provider: Provider) -> String {
+pub fn definition(tool: &ToolSchema, provider: Provider) -> String {
     let value = tool.definition.value();
     let theirs = match provider {
         Provider::OpenAi => value.get("input_schema").map(|parameters| {

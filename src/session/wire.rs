@@ -49,6 +49,13 @@ pub fn anthropic_json(message: &Message) -> String {
     out
 }
 
+/// One block as compact JSON.
+pub fn anthropic_block(block: &ContentBlock) -> String {
+    let mut out = String::new();
+    blocks(std::slice::from_ref(block), &mut out);
+    out
+}
+
 fn blocks(content: &[ContentBlock], out: &mut String) {
     for (at, block) in content.iter().enumerate() {
         if at > 0 {

@@ -11,7 +11,7 @@ pub(crate) fn text_of(answer: Answer) -> Result<Arc<str>, StageError> {
     let Response { text, stop, .. } = answer?;
     match stop {
         Stop::ToolUse => Err(StageError::ToolCall),
-        Stop::Refusal => Err(StageError::Refused),
+        Stop::Refusal | Stop::ContentFilter => Err(StageError::Refused),
         Stop::End | Stop::Length if text.trim().is_empty() => Err(StageError::EmptySummary),
         Stop::End | Stop::Length => Ok(text),
     }

@@ -17,6 +17,8 @@ mod import;
 mod inspect;
 mod laws;
 mod manual;
+#[cfg(feature = "http")]
+mod live;
 mod metrics;
 mod outputs;
 mod pipeline;

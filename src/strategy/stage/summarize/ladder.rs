@@ -114,7 +114,11 @@ impl<'a> Attempt<'a> {
         let insist = match error {
             StageError::Call(CallFailure::Overflow) => return self.can_reduce(),
             StageError::Call(
-                CallFailure::Server | CallFailure::Timeout | CallFailure::RateLimited,
+                CallFailure::Server
+                | CallFailure::Timeout
+                | CallFailure::RateLimited
+                | CallFailure::Network
+                | CallFailure::Cut,
             ) => {
                 self.repeated += 1;
                 return self.repeated <= self.stage.ladder.stream_retries;

@@ -1,0 +1,155 @@
+//! What goes over the wire to a model's API, and what comes back: bytes only, no network.
+//!
+//! A [`Dialect`] writes a request as one provider takes it, and an [`Incoming`] reads the answer as
+//! it comes, streamed or whole. The body that is written is also what a recorded answer is found
+//! by, so that it is the same bytes for the same request.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::{CallFailure, Request, Response, Task};
+use crate::session::export;
+use crate::session::wire::Provider;
+use crate::session::{ContentBlock, Message, ToolSchema};
+
+mod anthropic;
+mod events;
+mod openai;
+
+pub use events::Incoming;
+
+/// How one model is spoken to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Dialect {
+    /// Whose API.
+    pub provider: Provider,
+    /// The model's id.
+    pub model: String,
+    /// Sent where it is set: many models refuse it.
+    pub temperature: Option<f64>,
+    /// The name of the limit of the output, for OpenAI's API.
+    pub limit: LimitName,
+    /// Whether verdicts are asked for with a JSON schema, for OpenAI's API.
+    pub structured: bool,
+}
+
+/// What OpenAI's API calls the limit of the output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LimitName {
+    /// `max_tokens`: what servers other than OpenAI's own understand.
+    MaxTokens,
+    /// `max_completion_tokens`: what OpenAI's reasoning models want.
+    MaxCompletionTokens,
+}
+
+impl Dialect {
+    /// A model by its id, with the provider's own habits.
+    pub fn new(provider: Provider, model: impl Into<String>) -> Self {
+        Self {
+            provider,
+            model: model.into(),
+            temperature: None,
+            limit: LimitName::MaxTokens,
+            structured: false,
+        }
+    }
+
+    /// The path behind the base URL.
+    pub fn path(&self) -> &'static str {
+        match self.provider {
+            Provider::Anthropic => "/v1/messages",
+            Provider::OpenAi => "/chat/completions",
+        }
+    }
+
+    /// The request as the API takes it. The same request gives the same bytes.
+    pub fn body(&self, request: &Request) -> String {
+        match self.provider {
+            Provider::Anthropic => anthropic::body(self, request),
+            Provider::OpenAi => openai::body(self, request),
+        }
+    }
+}
+
+/// The messages as they can be sent to any model.
+///
+/// Left out is what the API would refuse: thinking, which is signed for the model that thought,
+/// empty texts, and messages that have nothing else. A block of unknown kind becomes its text.
+fn sendable(messages: &[Arc<Message>], provider: Provider) -> Vec<Arc<Message>> {
+    let mut sent = Vec::with_capacity(messages.len());
+    for message in messages {
+        let message = export::for_provider(message, provider);
+        let plain = |block: &ContentBlock| match block {
+            ContentBlock::Text(text) => !text.is_empty(),
+            ContentBlock::ToolUse(_) | ContentBlock::ToolResult(_) | ContentBlock::Image(_) => true,
+            ContentBlock::Thinking(_) | ContentBlock::Opaque(_) => false,
+        };
+        if message.content().iter().all(plain) {
+            sent.push(message);
+            continue;
+        }
+        let texts = message.model_text();
+        let content: Vec<ContentBlock> = message
+            .content()
+            .iter()
+            .zip(texts)
+            .filter_map(|(block, text)| match block {
+                ContentBlock::Thinking(_) => None,
+                ContentBlock::Text(_) | ContentBlock::Opaque(_) if text.is_empty() => None,
+                ContentBlock::Opaque(_) => Some(ContentBlock::Text(text.clone())),
+                ContentBlock::Text(_)
+                | ContentBlock::ToolUse(_)
+                | ContentBlock::ToolResult(_)
+                | ContentBlock::Image(_) => Some(block.clone()),
+            })
+            .collect();
+        if !content.is_empty() {
+            sent.push(Arc::new(Message::new(message.role(), content)));
+        }
+    }
+    sent
+}
+
+/// Definitions of the tools, as the provider takes them. Anthropic refuses a conversation in which
+/// tools are used that nobody defined: where none were recorded, their names are.
+fn definitions(request: &Request, provider: Provider) -> Vec<String> {
+    let tools: &[ToolSchema] = &request.tools;
+    if !tools.is_empty() {
+        let defined = tools.iter();
+        return defined
+            .map(|tool| export::definition(tool, provider))
+            .collect();
+    }
+    let messages = request.messages.iter();
+    let used: BTreeSet<&str> = messages
+        .flat_map(|message| message.tool_uses())
+        .map(|(_, tool)| &*tool.name)
+        .collect();
+    match provider {
+        Provider::OpenAi => Vec::new(),
+        Provider::Anthropic => used
+            .into_iter()
+            .map(|name| {
+                let name = Value::from(name);
+                format!(r#"{{"name":{name},"input_schema":{{"type":"object"}}}}"#)
+            })
+            .collect(),
+    }
+}
+
+/// Whether the model must write and not call a tool. A summary is asked for exactly as its product
+/// asks: a word on tools would break the prompt's cache.
+fn forbids_tools(request: &Request) -> bool {
+    match request.task {
+        Task::Answer { .. } | Task::Judge => true,
+        Task::Agent | Task::Summarise { .. } | Task::Recorded { .. } => false,
+    }
+}
+
+/// An answer, or why there is none.
+pub(super) type Read = Result<Response, CallFailure>;
+
+#[cfg(test)]
+mod tests;

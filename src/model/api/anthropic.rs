@@ -1,0 +1,201 @@
+//! Anthropic's messages API.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::{Dialect, definitions, forbids_tools, sendable};
+use crate::model::{CallFailure, Request, Response, Stop};
+use crate::session::wire::{Provider, anthropic_block};
+use crate::session::{Message, Role};
+use crate::units::{Tokens, Usage};
+
+const CACHED: &str = r#","cache_control":{"type":"ephemeral"}}"#;
+
+/// The request as the API takes it.
+///
+/// Breakpoints of the prompt cache: after the system prompt (after the tools where there is none),
+/// at the end of the last user message but one, and in the last user message before its last block:
+/// many questions are asked of one prompt.
+pub(super) fn body(dialect: &Dialect, request: &Request) -> String {
+    let mut out = String::from("{\"model\":");
+    let _ = write!(out, "{}", Value::from(dialect.model.as_str()));
+    let _ = write!(out, ",\"max_tokens\":{}", request.max_output);
+    if let Some(temperature) = dialect.temperature {
+        let _ = write!(out, ",\"temperature\":{}", Value::from(temperature));
+    }
+    let mut tools = definitions(request, Provider::Anthropic);
+    if let Some(system) = request.system.as_ref().filter(|text| !text.is_empty()) {
+        let text = Value::from(&**system);
+        let _ = write!(
+            out,
+            ",\"system\":[{{\"type\":\"text\",\"text\":{text}{CACHED}]"
+        );
+    } else if let Some(last) = tools.last_mut() {
+        cache(last);
+    }
+    if !tools.is_empty() {
+        let _ = write!(out, ",\"tools\":[{}]", tools.join(","));
+        if forbids_tools(request) {
+            out.push_str(",\"tool_choice\":{\"type\":\"none\"}");
+        }
+    }
+    let messages = sendable(&request.messages, Provider::Anthropic);
+    let mut users = messages.iter().enumerate().rev();
+    let mut users = users
+        .by_ref()
+        .filter(|(_, message)| message.role() == Role::User)
+        .map(|(at, _)| at);
+    let (last, before) = (users.next(), users.next());
+    out.push_str(",\"messages\":[");
+    for (at, message) in messages.iter().enumerate() {
+        if at > 0 {
+            out.push(',');
+        }
+        let blocks = message.content().len();
+        let marked = if Some(at) == last {
+            Some(blocks.saturating_sub(2))
+        } else if Some(at) == before {
+            blocks.checked_sub(1)
+        } else {
+            None
+        };
+        write_message(message, marked, &mut out);
+    }
+    out.push_str("],\"stream\":true}");
+    out
+}
+
+fn write_message(message: &Message, marked: Option<usize>, out: &mut String) {
+    out.push_str(match message.role() {
+        Role::User => r#"{"role":"user","content":["#,
+        Role::Assistant => r#"{"role":"assistant","content":["#,
+    });
+    for (at, block) in message.content().iter().enumerate() {
+        if at > 0 {
+            out.push(',');
+        }
+        let mut json = anthropic_block(block);
+        if Some(at) == marked {
+            cache(&mut json);
+        }
+        out.push_str(&json);
+    }
+    out.push_str("]}");
+}
+
+/// Puts a breakpoint of the cache on a JSON object.
+fn cache(object: &mut String) {
+    if object.ends_with('}') {
+        object.pop();
+        object.push_str(CACHED);
+    }
+}
+
+/// Puts the answer together from its events, or from one whole message.
+#[derive(Debug, Default)]
+pub(super) struct Answer {
+    text: String,
+    usage: Usage,
+    model: String,
+    stop: Option<String>,
+    is_complete: bool,
+    has_tool_use: bool,
+}
+
+impl Answer {
+    /// Takes one event; says whether it brought something that was written.
+    pub(super) fn event(&mut self, event: &Value) -> bool {
+        match event["type"].as_str().unwrap_or_default() {
+            "message_start" => {
+                self.begin(&event["message"]);
+                false
+            }
+            "content_block_start" => {
+                self.has_tool_use |= event["content_block"]["type"] == "tool_use";
+                self.write(&event["content_block"]["text"])
+            }
+            "content_block_delta" => {
+                let delta = &event["delta"];
+                let hidden = ["thinking", "partial_json"].iter().any(|key| {
+                    let text = delta[*key].as_str();
+                    text.is_some_and(|text| !text.is_empty())
+                });
+                self.write(&delta["text"]) || hidden
+            }
+            "message_delta" => {
+                // Counters of the end are totals so far: each replaces the one of the start.
+                self.usage = self.usage.max(usage(&event["usage"]));
+                if let Some(stop) = event["delta"]["stop_reason"].as_str() {
+                    self.stop = Some(stop.to_owned());
+                }
+                false
+            }
+            "message_stop" => {
+                self.is_complete = true;
+                false
+            }
+            _ => false,
+        }
+    }
+
+    /// Takes an answer that came whole.
+    pub(super) fn whole(&mut self, message: &Value) {
+        self.begin(message);
+        for block in message["content"].as_array().into_iter().flatten() {
+            self.has_tool_use |= block["type"] == "tool_use";
+            self.write(&block["text"]);
+        }
+        self.is_complete = message["stop_reason"].is_string();
+    }
+
+    fn begin(&mut self, message: &Value) {
+        self.usage = usage(&message["usage"]);
+        message["model"]
+            .as_str()
+            .unwrap_or_default()
+            .clone_into(&mut self.model);
+        self.stop = message["stop_reason"].as_str().map(str::to_owned);
+    }
+
+    fn write(&mut self, text: &Value) -> bool {
+        let text = text.as_str().unwrap_or_default();
+        self.text.push_str(text);
+        !text.is_empty()
+    }
+
+    pub(super) fn finish(self) -> super::Read {
+        if !self.is_complete {
+            return Err(CallFailure::Cut);
+        }
+        let stop = match self.stop.as_deref() {
+            Some("max_tokens" | "model_context_window_exceeded") => Stop::Length,
+            Some("refusal") => Stop::Refusal,
+            Some("tool_use") => Stop::ToolUse,
+            _ if self.has_tool_use && self.text.trim().is_empty() => Stop::ToolUse,
+            _ => Stop::End,
+        };
+        Ok(Response {
+            text: self.text.into(),
+            stop,
+            usage: self.usage,
+            model: Arc::from(self.model),
+        })
+    }
+}
+
+/// The five disjoint counters. `input_tokens` leaves out what was read from or written to the
+/// cache; where the two lifetimes are not told apart, what was written is of five minutes.
+fn usage(usage: &Value) -> Usage {
+    let number = |value: &Value| Tokens(value.as_u64().unwrap_or(0));
+    let written = number(&usage["cache_creation_input_tokens"]);
+    let hour = number(&usage["cache_creation"]["ephemeral_1h_input_tokens"]);
+    Usage {
+        input_uncached: number(&usage["input_tokens"]),
+        cache_write_5m: written - hour,
+        cache_write_1h: hour,
+        cache_read: number(&usage["cache_read_input_tokens"]),
+        output: number(&usage["output_tokens"]),
+    }
+}

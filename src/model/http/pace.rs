@@ -1,0 +1,367 @@
+//! How fast a provider is asked: so many at once, so many tokens a minute, and when again.
+//!
+//! The number of requests under way grows by one for each full round of answers and shrinks by a
+//! third when the provider says that it is too much: the scheme by which TCP shares a line. What is
+//! refused is sent again later, with a pause that doubles and is spread by a seeded draw, so that
+//! workers that were refused together do not come back together.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+use crate::units::{ContentHash, Tokens};
+
+/// How fast a provider may be asked.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PaceSetting {
+    /// Requests under way at most.
+    pub at_once: usize,
+    /// Tokens a minute, prompt and answer; nothing for no limit.
+    pub tokens_per_minute: Option<Tokens>,
+    /// How often a request is sent again at most.
+    pub retries: u32,
+    /// The first pause before it is; doubled each time.
+    pub pause: Duration,
+    /// No pause is longer than this; a provider that asks for a longer one is given up.
+    pub longest_pause: Duration,
+    /// Spreads the pauses.
+    pub seed: u64,
+}
+
+impl Default for PaceSetting {
+    /// Sixteen at once, and eight retries from half a second on: about two minutes of refusals.
+    fn default() -> Self {
+        Self {
+            at_once: 16,
+            tokens_per_minute: None,
+            retries: 8,
+            pause: Duration::from_millis(500),
+            longest_pause: Duration::from_mins(1),
+            seed: 1,
+        }
+    }
+}
+
+/// Whether a failed request is worth sending again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Retry {
+    /// It would fail again.
+    Never,
+    /// The failure passes.
+    Soon,
+    /// The provider wants to be asked less, perhaps not before this time has passed.
+    Limited(Option<Duration>),
+}
+
+/// What to do after a failure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum After {
+    /// Send it again after this time.
+    Wait(Duration),
+    /// It stays failed.
+    GiveUp,
+}
+
+/// Lets requests to one provider through.
+#[derive(Debug)]
+pub struct Pacer {
+    setting: PaceSetting,
+    state: Mutex<State>,
+    changed: Notify,
+}
+
+#[derive(Debug)]
+struct State {
+    /// How many may be under way; a fraction has grown.
+    limit: f64,
+    under_way: usize,
+    /// Refusals of requests that began before the last shrinking say nothing new.
+    round: u64,
+    /// Nobody is let through before this time.
+    closed_until: Option<Instant>,
+    bucket: Option<Bucket>,
+}
+
+/// Tokens that may still be sent; below zero where more was billed than expected.
+#[derive(Debug)]
+struct Bucket {
+    tokens: f64,
+    filled: Instant,
+}
+
+/// A request that was let through; it counts until it is dropped.
+#[derive(Debug)]
+pub(super) struct Pass {
+    pacer: Arc<Pacer>,
+    round: u64,
+    expected: Tokens,
+}
+
+impl Pacer {
+    /// Begins with as many at once as are allowed.
+    pub fn new(setting: PaceSetting) -> Self {
+        let at_once = setting.at_once.max(1);
+        Self {
+            setting,
+            state: Mutex::new(State {
+                limit: at_once as f64,
+                under_way: 0,
+                round: 0,
+                closed_until: None,
+                bucket: None,
+            }),
+            changed: Notify::new(),
+        }
+    }
+
+    /// How many may be under way now.
+    pub fn limit(&self) -> f64 {
+        self.state().limit
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until one more may be under way, and its tokens are there.
+    pub(super) async fn enter(self: &Arc<Self>, expected: Tokens) -> Pass {
+        loop {
+            let changed = self.changed.notified();
+            let wait = match self.try_enter(expected) {
+                Ok(round) => {
+                    return Pass {
+                        pacer: self.clone(),
+                        round,
+                        expected,
+                    };
+                }
+                Err(wait) => wait,
+            };
+            match wait {
+                Some(wait) => {
+                    tokio::select! {
+                        () = changed => {}
+                        () = tokio::time::sleep(wait) => {}
+                    }
+                }
+                None => changed.await,
+            }
+        }
+    }
+
+    /// The round in which one more begins; or how long to wait, if that is known.
+    fn try_enter(&self, expected: Tokens) -> Result<u64, Option<Duration>> {
+        let now = Instant::now();
+        let mut state = self.state();
+        if let Some(until) = state.closed_until {
+            if until > now {
+                return Err(Some(until - now));
+            }
+            state.closed_until = None;
+        }
+        if state.under_way as f64 + 1.0 > state.limit.max(1.0) {
+            return Err(None);
+        }
+        if let Some(a_minute) = self.setting.tokens_per_minute {
+            let capacity = a_minute.0 as f64;
+            let bucket = state.bucket.get_or_insert(Bucket {
+                tokens: capacity,
+                filled: now,
+            });
+            let gone = now.duration_since(bucket.filled).as_secs_f64();
+            bucket.tokens = (bucket.tokens + capacity * gone / 60.0).min(capacity);
+            bucket.filled = now;
+            // A request larger than a minute's tokens goes when the bucket is full.
+            let needed = (expected.0 as f64).min(capacity);
+            if bucket.tokens < needed {
+                let wait = (needed - bucket.tokens) / capacity.max(1.0) * 60.0;
+                return Err(Some(Duration::from_secs_f64(wait.min(60.0))));
+            }
+            bucket.tokens -= expected.0 as f64;
+        }
+        state.under_way += 1;
+        Ok(state.round)
+    }
+}
+
+impl Pass {
+    /// It was answered; `billed` replaces what was expected of it.
+    pub(super) fn answered(self, billed: Tokens) {
+        let mut state = self.pacer.state();
+        let most = self.pacer.setting.at_once.max(1) as f64;
+        // One more for each full round of answers.
+        state.limit = (state.limit + 1.0 / state.limit.max(1.0)).min(most);
+        if let Some(bucket) = &mut state.bucket
+            && billed > Tokens::ZERO
+        {
+            bucket.tokens += self.expected.0 as f64 - billed.0 as f64;
+        }
+    }
+
+    /// It failed for the `attempts`th time; `place` tells its request from others.
+    pub(super) fn failed(self, retry: Retry, attempts: u32, place: ContentHash) -> After {
+        let setting = self.pacer.setting;
+        let mut state = self.pacer.state();
+        if let Some(bucket) = &mut state.bucket {
+            bucket.tokens += self.expected.0 as f64;
+        }
+        let asked_for = match retry {
+            Retry::Never => return After::GiveUp,
+            Retry::Soon => None,
+            Retry::Limited(asked_for) => {
+                if self.round == state.round {
+                    state.limit = (state.limit * 2.0 / 3.0).max(1.0);
+                    state.round += 1;
+                }
+                asked_for
+            }
+        };
+        if attempts > setting.retries {
+            return After::GiveUp;
+        }
+        let spread = drawn(setting.seed, place, attempts);
+        let Some(asked_for) = asked_for else {
+            return After::Wait(pause(&setting, attempts, spread));
+        };
+        if asked_for > setting.longest_pause {
+            return After::GiveUp;
+        }
+        state.closed_until = Some(Instant::now() + asked_for);
+        // Not all of them at the first moment that is allowed.
+        After::Wait(asked_for + setting.pause.mul_f64(spread))
+    }
+}
+
+impl Drop for Pass {
+    fn drop(&mut self) {
+        let mut state = self.pacer.state();
+        state.under_way = state.under_way.saturating_sub(1);
+        drop(state);
+        self.pacer.changed.notify_waiters();
+    }
+}
+
+/// The pause before the next attempt: doubled each time up to the longest, half of it at random.
+fn pause(setting: &PaceSetting, attempts: u32, spread: f64) -> Duration {
+    let doubled = 1_u32
+        .checked_shl(attempts.saturating_sub(1))
+        .unwrap_or(u32::MAX);
+    let whole = setting
+        .pause
+        .saturating_mul(doubled)
+        .min(setting.longest_pause);
+    whole.mul_f64(0.5 + spread / 2.0)
+}
+
+/// A number from 0 to 1 that is the same for the same request, attempt and seed.
+fn drawn(seed: u64, place: ContentHash, attempts: u32) -> f64 {
+    let place = place.to_string();
+    let parts = [
+        &seed.to_le_bytes()[..],
+        place.as_bytes(),
+        &attempts.to_le_bytes(),
+    ];
+    let hash = ContentHash::of_parts(parts);
+    let bits = u64::from_str_radix(&hash.hex(13), 16).unwrap_or(0);
+    bits as f64 / (1_u64 << 52) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pacer(at_once: usize) -> Arc<Pacer> {
+        Arc::new(Pacer::new(PaceSetting {
+            at_once,
+            ..PaceSetting::default()
+        }))
+    }
+
+    /// Lets one through that must be let through.
+    fn enter(pacer: &Arc<Pacer>) -> Pass {
+        let round = pacer.try_enter(Tokens(10)).unwrap();
+        Pass {
+            pacer: pacer.clone(),
+            round,
+            expected: Tokens(10),
+        }
+    }
+
+    #[test]
+    fn refusals_of_one_round_shrink_it_once_and_answers_grow_it_back() {
+        let pacer = pacer(9);
+        let mut under_way: Vec<Pass> = (0..9).map(|_| enter(&pacer)).collect();
+        assert_eq!(pacer.try_enter(Tokens(10)), Err(None));
+        for (at, pass) in under_way.drain(..).enumerate() {
+            let place = ContentHash::of([u8::try_from(at).unwrap()]);
+            let after = pass.failed(Retry::Limited(None), 1, place);
+            assert!(matches!(after, After::Wait(_)));
+        }
+        assert!((pacer.limit() - 6.0).abs() < 1e-9, "{}", pacer.limit());
+        for _ in 0..6 {
+            enter(&pacer).answered(Tokens(10));
+        }
+        assert!(
+            pacer.limit() > 6.9 && pacer.limit() < 7.0,
+            "{}",
+            pacer.limit()
+        );
+        for _ in 0..100 {
+            enter(&pacer).answered(Tokens(10));
+        }
+        assert!((pacer.limit() - 9.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn pauses_double_are_spread_and_end() {
+        let setting = PaceSetting::default();
+        let place = ContentHash::of("a");
+        let drawn_twice = (drawn(1, place, 1), drawn(1, place, 1));
+        assert!((drawn_twice.0 - drawn_twice.1).abs() < 1e-12);
+        assert!((drawn(1, place, 1) - drawn(2, place, 1)).abs() > 1e-9);
+        assert_eq!(pause(&setting, 1, 1.0), Duration::from_millis(500));
+        assert_eq!(pause(&setting, 3, 0.0), Duration::from_secs(1));
+        assert_eq!(pause(&setting, 40, 1.0), setting.longest_pause);
+        let pacer = pacer(2);
+        assert_eq!(enter(&pacer).failed(Retry::Soon, 9, place), After::GiveUp);
+        assert_eq!(enter(&pacer).failed(Retry::Never, 1, place), After::GiveUp);
+        let hours = Retry::Limited(Some(Duration::from_hours(2)));
+        assert_eq!(enter(&pacer).failed(hours, 1, place), After::GiveUp);
+    }
+
+    #[test]
+    fn a_provider_that_names_a_time_is_left_alone_until_then() {
+        let pacer = pacer(4);
+        let asked_for = Duration::from_secs(5);
+        let pass = enter(&pacer);
+        match pass.failed(Retry::Limited(Some(asked_for)), 1, ContentHash::of("a")) {
+            After::Wait(wait) => assert!(wait >= asked_for),
+            After::GiveUp => panic!("it gave up"),
+        }
+        let wait = pacer.try_enter(Tokens(1)).unwrap_err().unwrap();
+        assert!(wait > Duration::from_secs(4));
+    }
+
+    #[test]
+    fn tokens_of_a_minute_run_out_and_what_was_not_used_comes_back() {
+        let pacer = Arc::new(Pacer::new(PaceSetting {
+            tokens_per_minute: Some(Tokens(1_000)),
+            ..PaceSetting::default()
+        }));
+        let pass = |expected| {
+            let round = pacer.try_enter(Tokens(expected))?;
+            Ok::<_, Option<Duration>>(Pass {
+                pacer: pacer.clone(),
+                round,
+                expected: Tokens(expected),
+            })
+        };
+        let first = pass(900).unwrap();
+        let wait = pass(500).unwrap_err().unwrap();
+        assert!(wait > Duration::from_secs(20), "{wait:?}");
+        first.answered(Tokens(100));
+        assert!(pass(500).is_ok());
+    }
+}

@@ -1,0 +1,232 @@
+//! Live models against a scripted server on loopback: what real ones do wrong, byte by byte.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use proctor::model::api::Dialect;
+use proctor::model::http::pace::PaceSetting;
+use proctor::model::http::{Connection, Engine, Live, pacer};
+use proctor::model::secret::Secret;
+use proctor::model::{AnswerFormat, CallFailure, Model, Purpose, Request, Response, Stop, Task};
+use proctor::session::wire::Provider;
+use proctor::session::{Message, Role};
+use proctor::units::{Tokens, Usage};
+
+use server::{Reply, Server};
+
+pub(crate) mod server;
+
+/// A key as providers give them out; it must turn up nowhere.
+pub(crate) const KEY: &str = "sk-live-0123456789abcdefghijklmnop";
+
+pub(crate) fn question(text: &str) -> Request {
+    Request {
+        purpose: Purpose::Probe,
+        task: Task::Answer {
+            format: AnswerFormat::Value,
+        },
+        system: Some("You are a test.".into()),
+        tools: Arc::default(),
+        messages: vec![Arc::new(Message::text(Role::User, text))],
+        max_output: Tokens(64),
+        model: None,
+    }
+}
+
+/// Retries at once: tests do not wait.
+fn quick() -> PaceSetting {
+    PaceSetting {
+        at_once: 64,
+        retries: 4,
+        pause: Duration::from_millis(1),
+        ..PaceSetting::default()
+    }
+}
+
+fn live(server: &Server, provider: Provider, pace: PaceSetting) -> Live {
+    let mut connection = Connection::to(server.base_url());
+    connection.key = Some(Secret::new(KEY));
+    connection.first_byte = Duration::from_millis(500);
+    connection.between = Duration::from_millis(500);
+    let dialect = Dialect::new(provider, "test-model");
+    Live::new(dialect, connection, Engine::start().unwrap(), pacer(pace)).unwrap()
+}
+
+/// What an OpenAI-compatible server that plays `replies` in turn makes of one request, and how
+/// often it was asked.
+#[track_caller]
+fn check(replies: Vec<Reply>, expected: &Result<&str, CallFailure>, asked: usize) {
+    let server = Server::playing(replies);
+    let model = live(&server, Provider::OpenAi, quick());
+    let answer = model.respond(&question("Which port?"));
+    let text = answer.as_ref().map(|response| &*response.text);
+    assert_eq!(text.map_err(Clone::clone), *expected);
+    assert_eq!(server.requests().len(), asked);
+}
+
+#[test]
+fn passing_failures_are_sent_again_and_lasting_ones_are_not() {
+    let good = || Reply::openai("48213", 100, 5);
+    check(vec![good()], &Ok("48213"), 1);
+    check(vec![Reply::status(500, "{}"), good()], &Ok("48213"), 2);
+    check(vec![Reply::status(529, "{}"), good()], &Ok("48213"), 2);
+    let limited = Reply::status(429, r#"{"error":{"message":"slow down"}}"#);
+    check(
+        vec![limited.clone(), limited.clone(), good()],
+        &Ok("48213"),
+        3,
+    );
+    let named = limited.clone().with_header("Retry-After", "0");
+    check(vec![named, good()], &Ok("48213"), 2);
+    let in_hours = limited.clone().with_header("Retry-After", "7200");
+    check(vec![in_hours], &Err(CallFailure::RateLimited), 1);
+    check(vec![limited], &Err(CallFailure::RateLimited), 5);
+    check(vec![good().cut_after(220), good()], &Ok("48213"), 2);
+    check(vec![good().cut_after(0), good()], &Ok("48213"), 2);
+    check(vec![good().stalled_after(220), good()], &Ok("48213"), 2);
+    check(vec![good().stalled_after(0), good()], &Ok("48213"), 2);
+    let broken = Reply::stream("data: {\"choices\":[{\"delta\":\n\n");
+    check(vec![broken.clone(), good()], &Ok("48213"), 2);
+    check(vec![broken], &Err(CallFailure::Unreadable), 5);
+    let quota = r#"{"error":{"code":"insufficient_quota","type":"insufficient_quota","message":"no money"}}"#;
+    let spent = "HTTP 429: insufficient_quota: no money".to_owned();
+    check(
+        vec![Reply::status(429, quota)],
+        &Err(CallFailure::Rejected(spent)),
+        1,
+    );
+    let too_long = r#"{"error":{"code":400,"message":"request (1618 tokens) exceeds the available context size (512 tokens), try increasing it","type":"exceed_context_size_error","n_prompt_tokens":1618,"n_ctx":512}}"#;
+    check(
+        vec![Reply::status(400, too_long)],
+        &Err(CallFailure::Overflow),
+        1,
+    );
+}
+
+#[test]
+fn a_redirect_is_not_followed_for_the_key_would_go_with_it() {
+    let elsewhere = Server::playing(vec![Reply::openai("stolen", 1, 1)]);
+    let server = Server::playing(vec![
+        Reply::status(307, "").with_header("Location", &elsewhere.base_url()),
+    ]);
+    let failure = live(&server, Provider::OpenAi, quick()).respond(&question("x"));
+    let said = failure.unwrap_err().to_string();
+    assert!(
+        said.contains("HTTP 307") && said.contains("base URL"),
+        "{said}"
+    );
+    assert_eq!(elsewhere.requests().len(), 0);
+}
+
+#[test]
+fn a_key_is_sent_in_its_header_and_stands_in_no_error_and_no_debug_output() {
+    let repeated =
+        format!(r#"{{"error":{{"message":"bad key {KEY} (sk-live-***mnop)","type":"x"}}}}"#);
+    for (provider, header) in [
+        (Provider::OpenAi, format!("authorization: bearer {KEY}")),
+        (Provider::Anthropic, format!("x-api-key: {KEY}")),
+    ] {
+        for status in [400, 401, 403, 404] {
+            let server = Server::playing(vec![Reply::status(status, &repeated)]);
+            let model = live(&server, provider, quick());
+            let error = model.respond(&question("x")).unwrap_err();
+            for shown in [format!("{error} {error:?}"), format!("{model:?}")] {
+                assert!(
+                    !shown.contains("sk-live") && !shown.contains("ijklmnop"),
+                    "{shown}"
+                );
+            }
+            let sent = &server.requests()[0];
+            assert!(sent.head.to_lowercase().contains(&header), "{}", sent.head);
+            assert!(!sent.body.contains(KEY));
+        }
+    }
+}
+
+#[test]
+fn anthropic_is_spoken_to_in_its_own_words() {
+    let server = Server::playing(vec![Reply::anthropic("48213", [3, 10, 500, 7])]);
+    let model = live(&server, Provider::Anthropic, quick());
+    let answer = model.respond(&question("Which port?")).unwrap();
+    let usage = Usage {
+        input_uncached: Tokens(3),
+        cache_write_5m: Tokens(10),
+        cache_write_1h: Tokens(0),
+        cache_read: Tokens(500),
+        output: Tokens(7),
+    };
+    let expected = Response {
+        text: "48213".into(),
+        stop: Stop::End,
+        usage,
+        model: "test-model-1".into(),
+    };
+    assert_eq!(answer, expected);
+    let sent = &server.requests()[0];
+    assert!(
+        sent.head.starts_with("POST /v1/messages HTTP/1.1"),
+        "{}",
+        sent.head
+    );
+    assert!(
+        sent.head
+            .to_lowercase()
+            .contains("anthropic-version: 2023-06-01")
+    );
+    let times = model.take_times();
+    assert_eq!(times.len(), 1);
+    assert!(times[0].first_token.is_some() && times[0].is_answered);
+}
+
+#[test]
+fn a_storm_of_refusals_loses_no_answer_and_takes_none_twice() {
+    // Every request is refused until the server has refused 200 times.
+    let server = Server::storming(200, Duration::ZERO);
+    let pace = PaceSetting {
+        at_once: 32,
+        retries: 60,
+        pause: Duration::from_millis(1),
+        longest_pause: Duration::from_millis(20),
+        ..PaceSetting::default()
+    };
+    let model = live(&server, Provider::OpenAi, pace);
+    let answers: Vec<Response> = std::thread::scope(|scope| {
+        let asking: Vec<_> = (0..48)
+            .map(|at| {
+                let model = &model;
+                scope.spawn(move || model.respond(&question(&format!("number {at}?"))).unwrap())
+            })
+            .collect();
+        asking
+            .into_iter()
+            .map(|thread| thread.join().unwrap())
+            .collect()
+    });
+    let billed: Tokens = answers.iter().map(|answer| answer.usage.total()).sum();
+    let requests = server.requests();
+    let successes = requests
+        .iter()
+        .filter(|request| request.was_answered)
+        .count();
+    assert_eq!(successes, 48, "each is answered once");
+    assert_eq!(billed, Tokens(48 * 105));
+    assert_eq!(requests.len(), 248);
+    let attempts: u32 = model.take_times().iter().map(|time| time.attempts).sum();
+    assert_eq!(attempts, 248);
+}
+
+#[test]
+fn a_base_url_with_a_key_in_it_is_refused_and_not_repeated() {
+    for url in [
+        "https://user:sk-secret@host/v1",
+        "https://host/v1?key=sk-secret",
+        "ftp://sk-secret",
+        "sk-secret",
+    ] {
+        let dialect = Dialect::new(Provider::OpenAi, "m");
+        let engine = Engine::start().unwrap();
+        let made = Live::new(dialect, Connection::to(url), engine, pacer(quick()));
+        let said = made.unwrap_err().to_string();
+        assert!(!said.contains("sk-secret"), "{said}");
+    }
+}

@@ -1,0 +1,226 @@
+//! A server that plays what it was told to, down to the byte, and remembers what it was asked.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// What is sent back.
+#[derive(Clone)]
+pub(crate) struct Reply {
+    head: String,
+    body: String,
+    /// After so many bytes the connection is closed.
+    cut: Option<usize>,
+    /// After so many bytes nothing more comes, until the client has gone.
+    stall: Option<usize>,
+}
+
+impl Reply {
+    /// A status and a JSON body.
+    pub(crate) fn status(status: u16, body: &str) -> Self {
+        Self {
+            head: format!("HTTP/1.1 {status} X\r\nContent-Type: application/json\r\n"),
+            body: body.to_owned(),
+            cut: None,
+            stall: None,
+        }
+    }
+
+    /// A stream of events.
+    pub(crate) fn stream(events: &str) -> Self {
+        Self {
+            head: "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n".to_owned(),
+            ..Self::status(200, events)
+        }
+    }
+
+    /// A streamed answer of an OpenAI-compatible server.
+    pub(crate) fn openai(text: &str, prompt: u64, output: u64) -> Self {
+        let text = serde_json::Value::from(text);
+        let first = r#"{"model":"test-model-1","choices":[{"index":0,"delta":{"role":"assistant","content":""},"finish_reason":null}]}"#;
+        Self::stream(&format!(
+            "data: {first}\n\n\
+             data: {{\"model\":\"test-model-1\",\"choices\":[{{\"index\":0,\"delta\":{{\"content\":{text}}},\"finish_reason\":null}}]}}\n\n\
+             data: {{\"model\":\"test-model-1\",\"choices\":[{{\"index\":0,\"delta\":{{}},\"finish_reason\":\"stop\"}}]}}\n\n\
+             data: {{\"model\":\"test-model-1\",\"choices\":[],\"usage\":{{\"prompt_tokens\":{prompt},\"completion_tokens\":{output}}}}}\n\n\
+             data: [DONE]\n\n"
+        ))
+    }
+
+    /// A streamed answer of Anthropic's API; uncached, written, read and output tokens.
+    pub(crate) fn anthropic(text: &str, usage: [u64; 4]) -> Self {
+        let text = serde_json::Value::from(text);
+        let [input, written, read, output] = usage;
+        Self::stream(&format!(
+            "event: message_start\ndata: {{\"type\":\"message_start\",\"message\":{{\"model\":\"test-model-1\",\"usage\":{{\"input_tokens\":{input},\"cache_creation_input_tokens\":{written},\"cache_read_input_tokens\":{read},\"output_tokens\":1}}}}}}\n\n\
+             event: content_block_delta\ndata: {{\"type\":\"content_block_delta\",\"index\":0,\"delta\":{{\"type\":\"text_delta\",\"text\":{text}}}}}\n\n\
+             event: message_delta\ndata: {{\"type\":\"message_delta\",\"delta\":{{\"stop_reason\":\"end_turn\"}},\"usage\":{{\"output_tokens\":{output}}}}}\n\n\
+             event: message_stop\ndata: {{\"type\":\"message_stop\"}}\n\n"
+        ))
+    }
+
+    pub(crate) fn with_header(mut self, name: &str, value: &str) -> Self {
+        self.head = format!("{}{name}: {value}\r\n", self.head);
+        self
+    }
+
+    pub(crate) fn cut_after(mut self, bytes: usize) -> Self {
+        self.cut = Some(bytes);
+        self
+    }
+
+    pub(crate) fn stalled_after(mut self, bytes: usize) -> Self {
+        self.stall = Some(bytes);
+        self
+    }
+
+    fn send(&self, mut stream: TcpStream) -> std::io::Result<()> {
+        let head = format!(
+            "{}Content-Length: {}\r\nConnection: close\r\n\r\n",
+            self.head,
+            self.body.len()
+        );
+        let bytes = [head.as_bytes(), self.body.as_bytes()].concat();
+        match (self.cut, self.stall) {
+            (Some(at), _) => stream.write_all(&bytes[..at.min(bytes.len())])?,
+            (None, Some(at)) => {
+                stream.write_all(&bytes[..at.min(bytes.len())])?;
+                // Ends when the client gives up.
+                stream.set_read_timeout(Some(Duration::from_secs(20)))?;
+                drop(stream.read(&mut [0]));
+            }
+            (None, None) => stream.write_all(&bytes)?,
+        }
+        stream.flush()?;
+        stream.shutdown(Shutdown::Both)
+    }
+}
+
+/// A request as it came.
+#[derive(Clone)]
+pub(crate) struct Asked {
+    pub(crate) head: String,
+    pub(crate) body: String,
+    /// Whether it got a success.
+    pub(crate) was_answered: bool,
+}
+
+type Play = Box<dyn Fn(usize, &str) -> Reply + Send + Sync>;
+
+/// Stops listening when it is dropped.
+pub(crate) struct Server {
+    address: SocketAddr,
+    asked: Arc<Mutex<Vec<Asked>>>,
+    stop: Arc<AtomicBool>,
+    thread: Option<std::thread::JoinHandle<()>>,
+}
+
+impl Server {
+    /// Plays these replies in turn; the last one for ever.
+    pub(crate) fn playing(replies: Vec<Reply>) -> Self {
+        Self::start(
+            Duration::ZERO,
+            Box::new(move |at, _| replies[at.min(replies.len() - 1)].clone()),
+        )
+    }
+
+    /// Refuses so many requests, whichever they are, and answers all others after `latency`.
+    pub(crate) fn storming(refusals: usize, latency: Duration) -> Self {
+        Self::start(
+            latency,
+            Box::new(move |at, _| {
+                if at < refusals {
+                    Reply::status(429, r#"{"error":{"type":"rate_limit_error"}}"#)
+                } else {
+                    Reply::openai("an answer", 100, 5)
+                }
+            }),
+        )
+    }
+
+    fn start(latency: Duration, play: Play) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let stop = Arc::new(AtomicBool::new(false));
+        let (kept, stopped, play) = (asked.clone(), stop.clone(), Arc::new(play));
+        let thread = std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                if stopped.load(Ordering::SeqCst) {
+                    break;
+                }
+                let (Ok(stream), kept, play) = (stream, kept.clone(), play.clone()) else {
+                    continue;
+                };
+                std::thread::spawn(move || {
+                    // A client that goes away is its own business.
+                    drop(serve(stream, latency, &kept, &**play));
+                });
+            }
+        });
+        Self {
+            address,
+            asked,
+            stop,
+            thread: Some(thread),
+        }
+    }
+
+    pub(crate) fn base_url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    pub(crate) fn requests(&self) -> Vec<Asked> {
+        self.asked.lock().unwrap().clone()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::SeqCst);
+        drop(TcpStream::connect(self.address));
+        if let Some(thread) = self.thread.take() {
+            drop(thread.join());
+        }
+    }
+}
+
+fn serve(
+    stream: TcpStream,
+    latency: Duration,
+    kept: &Mutex<Vec<Asked>>,
+    play: &(dyn Fn(usize, &str) -> Reply + Send + Sync),
+) -> std::io::Result<()> {
+    let mut reader = BufReader::new(stream.try_clone()?);
+    let mut head = String::new();
+    while !head.ends_with("\r\n\r\n") {
+        if reader.read_line(&mut head)? == 0 {
+            return Ok(());
+        }
+    }
+    let length = head
+        .lines()
+        .filter_map(|line| line.split_once(':'))
+        .find(|(name, _)| name.eq_ignore_ascii_case("content-length"))
+        .and_then(|(_, length)| length.trim().parse().ok())
+        .unwrap_or(0);
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body)?;
+    let body = String::from_utf8_lossy(&body).into_owned();
+    let reply = {
+        let mut kept = kept.lock().unwrap();
+        let reply = play(kept.len(), &body);
+        kept.push(Asked {
+            head,
+            body,
+            was_answered: reply.head.starts_with("HTTP/1.1 200"),
+        });
+        reply
+    };
+    if latency > Duration::ZERO {
+        std::thread::sleep(latency);
+    }
+    reply.send(stream)
+}
