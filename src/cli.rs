@@ -15,10 +15,13 @@ use crate::runner::PlanError;
 use crate::session::import::ImportError;
 use crate::settings::SettingError;
 
+mod baseline;
 mod budget;
+mod compare;
 mod completions;
 mod doctor;
 mod exit;
+mod gate;
 mod generate;
 mod import;
 mod init;
@@ -33,6 +36,7 @@ mod run;
 mod schema;
 mod strategies;
 mod validate;
+mod versus;
 
 pub use exit::Exit;
 
@@ -49,9 +53,15 @@ struct Cli {
 enum Command {
     /// Replay sessions through strategies and report; without a scenario, a built-in quick start
     #[command(visible_alias = "eval")]
-    Run(run::Args),
+    Run(Box<run::Args>),
     /// Render a finished or unfinished run again
     Report(report::Args),
+    /// Compare runs or baselines, session by session, with statistics
+    Compare(compare::Args),
+    /// Say whether a run is no worse than a baseline
+    Gate(gate::Args),
+    /// Keep what a run scored, as a file for git
+    Baseline(baseline::Args),
     /// Write synthetic sessions and what was planted in them
     Generate(generate::Args),
     /// Write recordings in the native format, or in that of a provider's API
@@ -102,6 +112,9 @@ fn dispatch(command: Command) -> Exit {
     let result = match command {
         Command::Run(args) => run::run(&args),
         Command::Report(args) => report::run(&args),
+        Command::Compare(args) => compare::run(&args),
+        Command::Gate(args) => gate::run(&args),
+        Command::Baseline(args) => baseline::run(&args),
         Command::Generate(args) => generate::run(&args),
         Command::Import(args) => import::run(&args),
         Command::Record(args) => record::run(&args),

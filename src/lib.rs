@@ -64,6 +64,7 @@ pub mod metric;
 pub mod replay;
 pub mod runner;
 pub mod stats;
+pub mod compare;
 pub mod report;
 #[cfg(feature = "http")]
 pub mod proxy;

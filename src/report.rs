@@ -25,6 +25,7 @@ mod layout;
 pub mod markdown;
 mod sections;
 pub mod terminal;
+pub mod versus;
 
 pub use controls::{Controls, InvalidRun};
 

@@ -91,6 +91,11 @@ impl Plan {
         })
     }
 
+    /// The scenario it was made of.
+    pub fn scenario(&self) -> &Scenario {
+        &self.scenario
+    }
+
     /// What will be run.
     pub fn manifest(&self) -> &Manifest {
         &self.manifest

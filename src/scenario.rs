@@ -19,9 +19,11 @@ use crate::window::Window;
 mod cache;
 mod faults;
 mod follow;
+mod gate;
 mod recipe;
 
 pub use cache::CacheSetting;
+pub use gate::{GateSetting, read_gate};
 
 /// The scenario that runs when none is named.
 pub const QUICK_START: &str = include_str!("../scenarios/quick-start.toml");
@@ -55,6 +57,8 @@ pub struct Scenario {
     pub faults: Faults,
     /// What is said of the provider's prompt cache and prices.
     pub cache: CacheSetting,
+    /// What a change must not make worse.
+    pub gate: GateSetting,
 }
 
 /// How large the window is.
@@ -155,6 +159,7 @@ impl Scenario {
         let reader_setting = read_models(reader.table("models")?)?;
         let faults = faults::read(reader.table("faults")?)?;
         let cache = cache::read(reader.table("cache")?, folder)?;
+        let gate = gate::read(reader.table("gate")?)?;
         let mut sessions = Vec::new();
         for table in reader.tables("sessions")? {
             read_sessions(table, folder, &mut sessions)?;
@@ -199,6 +204,7 @@ impl Scenario {
             reader: reader_setting,
             faults,
             cache,
+            gate,
         })
     }
 }

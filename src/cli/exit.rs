@@ -15,10 +15,16 @@ pub enum Exit {
     Invalid,
     /// 4: the selection is empty.
     NothingSelected,
+    /// 100: the gate failed: something got worse.
+    GateFailed,
     /// 102: controls failed: the run says nothing.
     ControlsFailed,
+    /// 103: the gate is inconclusive, and that was to fail.
+    GateInconclusive,
     /// 104: more cells failed than `--max-error-rate` allows.
     TooManyFailures,
+    /// 106: a baseline is missing, or was measured by something else.
+    Baseline,
     /// 110: a report could not be written.
     NotWritten,
     /// 130: interrupted; what was done is kept, and the same command goes on.
@@ -33,8 +39,11 @@ impl Exit {
     2  wrong use of the command line
     3  scenario, session or settings invalid
     4  nothing selected
+  100  the gate failed
   102  controls failed: the run is invalid
+  103  the gate is inconclusive, with --fail-on inconclusive
   104  failed cells above --max-error-rate
+  106  baseline missing or incompatible
   110  a report could not be written
   130  interrupted; the same command goes on";
 
@@ -46,8 +55,11 @@ impl Exit {
             Self::Usage => 2,
             Self::Invalid => 3,
             Self::NothingSelected => 4,
+            Self::GateFailed => 100,
             Self::ControlsFailed => 102,
+            Self::GateInconclusive => 103,
             Self::TooManyFailures => 104,
+            Self::Baseline => 106,
             Self::NotWritten => 110,
             Self::Interrupted => 130,
         }

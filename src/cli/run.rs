@@ -8,11 +8,13 @@ use anyhow::Context as _;
 use super::inputs::Inputs;
 use super::messages::{self, Lines, MessageFormat, Summary};
 use super::progress::Shown;
-use super::{Exit, Stop, report, say};
+use super::versus::{self, Files, How, Side};
+use super::{Exit, Stop, gate, report, say};
 use crate::record::End;
 use crate::record::journal::{Journal, Run};
 use crate::report::Report;
 use crate::runner::{self, Outcome, Plan, Workers};
+use crate::scenario::GateSetting;
 
 /// Arguments of `proctor run`.
 #[derive(Debug, clap::Args)]
@@ -36,6 +38,102 @@ pub(super) struct Args {
     message_format: MessageFormat,
     #[command(flatten)]
     output: report::Output,
+    #[command(flatten)]
+    gate: AgainstBaseline,
+}
+
+/// Comparing with a baseline, and keeping one.
+#[derive(Debug, clap::Args)]
+struct AgainstBaseline {
+    /// Fail if anything got worse than the baseline
+    #[arg(long)]
+    gate: bool,
+    /// Compare with this baseline, a name or a file; it must be there
+    #[arg(long, value_name = "NAME", conflicts_with = "baseline_lenient")]
+    baseline: Option<String>,
+    /// Compare with this baseline if it is there
+    #[arg(long, value_name = "NAME")]
+    baseline_lenient: Option<String>,
+    /// Keep what the run scored under this name, after it was compared
+    #[arg(long, value_name = "NAME")]
+    save_baseline: Option<String>,
+    #[command(flatten)]
+    asked: gate::Asked,
+    #[command(flatten)]
+    how: How,
+    #[command(flatten)]
+    files: Files,
+}
+
+impl AgainstBaseline {
+    /// The baselines that are asked for and there, the newest first.
+    fn names<'a>(&'a self, setting: &'a GateSetting) -> anyhow::Result<Vec<&'a str>> {
+        let lenient = self.baseline_lenient.as_deref().filter(|name| {
+            let is_there = versus::baseline_path(name, &self.how.baselines).exists();
+            if !is_there {
+                say(&format!(
+                    "note: there is no baseline `{name}` yet: nothing is compared"
+                ));
+            }
+            is_there
+        });
+        let named = match (&self.baseline, &self.baseline_lenient) {
+            (Some(name), _) => Some(name.as_str()),
+            (None, Some(_)) => lenient,
+            (None, None) if self.gate => setting.baseline.as_deref(),
+            (None, None) => None,
+        };
+        if self.gate && named.is_none() && self.baseline_lenient.is_none() {
+            return Err(
+                Stop::new(Exit::Usage, "`--gate` has no baseline to compare with")
+                    .with_hint("name one with `--baseline NAME`, or with `baseline` in `[gate]`")
+                    .into(),
+            );
+        }
+        let anchor = self.asked.anchor.as_deref().or(setting.anchor.as_deref());
+        let anchor = anchor.filter(|_| self.gate || self.asked.anchor.is_some());
+        Ok(named
+            .into_iter()
+            .chain(anchor.filter(|anchor| named != Some(anchor)))
+            .collect())
+    }
+
+    /// Compares, gates and keeps. `exit` is how the run itself ended, which goes before the gate.
+    fn apply(
+        &self,
+        plan: &Plan,
+        run: &Run,
+        folder: &str,
+        exit: Exit,
+        human: bool,
+    ) -> anyhow::Result<Exit> {
+        let setting = &plan.scenario().gate;
+        let names = self.names(setting)?;
+        let candidate =
+            (!names.is_empty() || self.save_baseline.is_some()).then(|| Side::of_run(folder, run));
+        let mut gated = Exit::Done;
+        if let Some(candidate) = candidate.as_ref().filter(|_| !names.is_empty()) {
+            let rules = gate::rules(setting, &self.asked)?;
+            let names: Vec<Option<&str>> = names.into_iter().map(Some).collect();
+            let seed = run.manifest.seed;
+            gated = gate::against(
+                candidate,
+                &names,
+                &self.how,
+                &rules,
+                seed,
+                &self.files,
+                human,
+            )?;
+        }
+        if let (Some(name), Some(candidate)) = (&self.save_baseline, &candidate) {
+            super::baseline::save(&candidate.source, None, name, &self.how.baselines)?;
+        }
+        Ok(match (exit, self.gate) {
+            (Exit::Done, true) => gated,
+            (exit, _) => exit,
+        })
+    }
 }
 
 fn share(typed: &str) -> Result<f64, String> {
@@ -52,6 +150,12 @@ static STOP: AtomicBool = AtomicBool::new(false);
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let scenario = args.inputs.read()?;
     args.output.check()?;
+    args.gate.files.check()?;
+    // What is wrong with the rules, or missing, is said before any work is done.
+    gate::rules(&scenario.gate, &args.gate.asked)?;
+    for name in args.gate.names(&scenario.gate)? {
+        Side::find(name, &args.gate.how.baselines)?;
+    }
     let plan = Plan::new(scenario)?;
     let folder = args
         .out
@@ -136,6 +240,7 @@ fn replay(
         report::show(&made)?;
     }
     let exit = args.output.write(&made)?;
+    let human = args.message_format == MessageFormat::Human;
     say(&in_words(&outcome, summary.planned, &shown.to_string()));
     if !outcome.broken.is_empty() {
         let broken = outcome.broken.iter();
@@ -148,9 +253,11 @@ fn replay(
             "error: {failed} of {} cells failed",
             run.cells.len()
         ));
-        return Ok(Exit::TooManyFailures);
+        return args
+            .gate
+            .apply(plan, &run, &shown.to_string(), Exit::TooManyFailures, human);
     }
-    Ok(exit)
+    args.gate.apply(plan, &run, &shown.to_string(), exit, human)
 }
 
 fn in_words(outcome: &Outcome, cells: usize, folder: &str) -> String {

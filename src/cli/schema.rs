@@ -3,7 +3,7 @@
 
 use super::{Exit, print};
 use crate::session::native;
-use crate::{record, report};
+use crate::{compare, record, report};
 
 mod scenario;
 
@@ -27,6 +27,10 @@ enum What {
     Record,
     /// The JSON report
     Report,
+    /// A baseline
+    Baseline,
+    /// A comparison as JSON
+    Comparison,
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
@@ -35,6 +39,8 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         What::Session => native::schema(),
         What::Record => record::schema(),
         What::Report => report::json::schema(),
+        What::Baseline => compare::baseline::schema(),
+        What::Comparison => report::versus::schema(),
     };
     print(&format!("{schema:#}\n"))?;
     Ok(Exit::Done)

@@ -15,6 +15,7 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let scenario = args.inputs.read()?;
+    super::gate::rules(&scenario.gate, &super::gate::Asked::default())?;
     let mut text = String::new();
     writeln!(text, "scenario `{}` is valid", scenario.name)?;
     writeln!(

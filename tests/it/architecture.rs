@@ -70,9 +70,13 @@ const EDGES: &[(&str, &[&str])] = &[
     ),
     ("stats", &["units"]),
     (
+        "compare",
+        &["units", "model", "probe", "record", "metric", "stats"],
+    ),
+    (
         "report",
         &[
-            "units", "window", "model", "probe", "record", "metric", "stats",
+            "units", "window", "model", "probe", "record", "metric", "stats", "compare",
         ],
     ),
     ("proxy", &["units"]),
@@ -81,7 +85,7 @@ const EDGES: &[(&str, &[&str])] = &[
         &[
             "units", "settings", "window", "tokens", "session", "needles", "context", "model",
             "step", "strategy", "probe", "scenario", "record", "metric", "replay", "runner",
-            "stats", "report", "proxy",
+            "stats", "compare", "report", "proxy",
         ],
     ),
 ];

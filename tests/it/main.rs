@@ -9,6 +9,7 @@
 
 mod architecture;
 mod cli;
+mod compare;
 mod contexts;
 mod describe;
 mod docs;

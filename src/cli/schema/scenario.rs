@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::compare::COMPARED;
 use crate::model::fault::Fault;
 use crate::session::synthetic::{FAMILIES, MOST_DISTRACTORS, MOST_FACTS, OBSERVATIONS};
 use crate::session::wire::Provider;
@@ -47,6 +48,7 @@ pub(super) fn schema() -> Value {
             "models": models(),
             "faults": faults(),
             "cache": cache(),
+            "gate": gate(),
             "sessions": { "type": "array", "minItems": 1, "items": session() },
             "strategies": { "type": "array", "minItems": 1, "items": strategy() },
         },
@@ -119,6 +121,50 @@ fn window() -> Value {
                 "$ref": "#/$defs/when",
                 "default": { "window_fraction": 0.8 },
             },
+        }),
+        &[],
+    )
+}
+
+fn gate() -> Value {
+    let margins: Map<String, Value> = COMPARED
+        .iter()
+        .map(|metric| {
+            let mut schema = json!({
+                "description": "how much worse it may be; an amount's margin is a share",
+                "type": "number",
+                "minimum": 0,
+            });
+            if let Some(margin) = metric.margin {
+                schema["default"] = json!(margin);
+            }
+            (metric.name.to_owned(), schema)
+        })
+        .collect();
+    object(
+        &json!({
+            "margins": object(&Value::Object(margins), &[]),
+            "only": {
+                "description": "whether only the metrics of `margins` are gated",
+                "type": "boolean",
+                "default": false,
+            },
+            "target": {
+                "description": "what verdicts are about; by default `suite` where nothing depends on chance",
+                "enum": ["suite", "population"],
+            },
+            "hard_break": {
+                "description": "whether a lost probe of high importance fails the gate",
+                "type": "boolean",
+                "default": true,
+            },
+            "coverage": fraction("share of what the baseline scored that must be scored again"),
+            "fail_on": {
+                "description": "what fails besides `regressed`",
+                "enum": ["inconclusive"],
+            },
+            "baseline": text("the baseline of `run --gate`"),
+            "anchor": text("an older baseline that must hold as well"),
         }),
         &[],
     )

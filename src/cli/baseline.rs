@@ -1,0 +1,197 @@
+//! `proctor baseline`: what a run scored, kept as a file for git.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use super::versus::{FOLDER, Side, baseline_path, read_baseline};
+use super::{Exit, Stop, print, say};
+use crate::compare::Source;
+use crate::compare::baseline::Baseline;
+use crate::record::journal::write_whole;
+use crate::report::escape::plain;
+
+/// Arguments of `proctor baseline`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Action {
+    /// Keep what a run scored under a name; an older one of that name is written over
+    Save {
+        /// Folder of the run
+        run: String,
+        /// Name of the baseline, or its file
+        name: String,
+        /// A second run of the same, from which the noise between two runs is taken
+        #[arg(long, value_name = "RUN")]
+        again: Option<String>,
+        /// Folder that baselines are named in
+        #[arg(long, value_name = "DIR", default_value = FOLDER)]
+        baselines: PathBuf,
+    },
+    /// List the baselines of the folder
+    List {
+        /// Folder that baselines are named in
+        #[arg(long, value_name = "DIR", default_value = FOLDER)]
+        baselines: PathBuf,
+    },
+    /// Say what a baseline holds
+    Show {
+        /// Name of the baseline, or its file
+        name: String,
+        /// Folder that baselines are named in
+        #[arg(long, value_name = "DIR", default_value = FOLDER)]
+        baselines: PathBuf,
+    },
+    /// Delete a baseline
+    Rm {
+        /// Name of the baseline, or its file
+        name: String,
+        /// Folder that baselines are named in
+        #[arg(long, value_name = "DIR", default_value = FOLDER)]
+        baselines: PathBuf,
+    },
+}
+
+pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
+    match &args.action {
+        Action::Save {
+            run,
+            name,
+            again,
+            baselines,
+        } => {
+            let side = Side::find(run, baselines)?;
+            let again = again
+                .as_deref()
+                .map(|run| Side::find(run, baselines))
+                .transpose()?;
+            save(
+                &side.source,
+                again.as_ref().map(|side| &side.source),
+                name,
+                baselines,
+            )?;
+        }
+        Action::List { baselines } => list(baselines)?,
+        Action::Show { name, baselines } => show(name, baselines)?,
+        Action::Rm { name, baselines } => {
+            let path = baseline_path(name, baselines);
+            // Only what is a baseline is deleted: a name may be a path to anything.
+            read_baseline(name, baselines)?;
+            std::fs::remove_file(&path).map_err(|error| {
+                let problem = format!("cannot delete `{}`: {error}", path.display());
+                Stop::new(Exit::NotWritten, problem)
+            })?;
+            say(&format!("deleted `{}`", path.display()));
+        }
+    }
+    Ok(Exit::Done)
+}
+
+/// Writes a baseline.
+pub(super) fn save(
+    source: &Source,
+    again: Option<&Source>,
+    name: &str,
+    baselines: &Path,
+) -> anyhow::Result<()> {
+    let path = baseline_path(name, baselines);
+    let text = Baseline::of(source, again).to_text()?;
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder).map_err(|error| {
+            let problem = format!("cannot make folder `{}`: {error}", folder.display());
+            Stop::new(Exit::NotWritten, problem)
+        })?;
+    }
+    write_whole(&path, text.as_bytes())?;
+    say(&format!("saved baseline `{}`", path.display()));
+    Ok(())
+}
+
+fn list(baselines: &Path) -> anyhow::Result<()> {
+    let entries = match std::fs::read_dir(baselines) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            say(&format!(
+                "there is no folder `{}`: no baseline was saved",
+                baselines.display()
+            ));
+            return Ok(());
+        }
+        Err(error) => {
+            let problem = format!("cannot read folder `{}`: {error}", baselines.display());
+            return Err(Stop::new(Exit::Invalid, problem).into());
+        }
+    };
+    let mut names: Vec<String> = entries
+        .filter_map(|entry| {
+            let path = entry.ok()?.path();
+            let is_json = path.extension()? == "json";
+            is_json.then(|| {
+                path.file_stem()
+                    .map(|stem| stem.to_string_lossy().into_owned())
+            })?
+        })
+        .collect();
+    names.sort();
+    for name in names {
+        let line = match read_baseline(&name, baselines) {
+            Ok(baseline) => format!("{name}: {}\n", summary(&baseline)),
+            Err(error) => format!("{name}: {}\n", super::chain(&error)),
+        };
+        print(&line)?;
+    }
+    Ok(())
+}
+
+fn summary(baseline: &Baseline) -> String {
+    plain(&format!(
+        "scenario {}, {} sessions, {} strategies, proctor {}",
+        baseline.conditions.scenario,
+        baseline.sessions.len(),
+        baseline.order.len(),
+        baseline.conditions.proctor
+    ))
+}
+
+fn show(name: &str, baselines: &Path) -> anyhow::Result<()> {
+    let baseline = read_baseline(name, baselines)?;
+    let conditions = &baseline.conditions;
+    let mut text = format!(
+        "{}\ncounter {}, window {}, summariser {}, reader {}, {} repeats\n",
+        summary(&baseline),
+        conditions.counter,
+        conditions.window,
+        conditions.summariser.name,
+        conditions.reader.name,
+        conditions.repeats
+    );
+    for name in &baseline.order {
+        let Some(stored) = baseline.strategies.get(name) else {
+            continue;
+        };
+        let probes: usize = stored
+            .sessions
+            .values()
+            .map(|session| session.probes.len())
+            .sum();
+        let lost = stored
+            .sessions
+            .values()
+            .flat_map(|session| session.probes.values())
+            .filter(|probe| probe.survival.iter().all(|score| *score < 0.5))
+            .count();
+        text.push_str(&plain(&format!(
+            "{name}: {probes} probe items, {lost} lost"
+        )));
+        text.push('\n');
+        for (metric, noise) in baseline.noise.get(name).into_iter().flatten() {
+            let _ = writeln!(text, "  noise of {metric}: {noise:.4}");
+        }
+    }
+    print(&text)
+}

@@ -1,0 +1,162 @@
+//! `proctor gate`: may this change go in? Non-inferiority against a baseline.
+
+use std::path::PathBuf;
+
+use anyhow::Context as _;
+
+use super::versus::{self, Compared, Files, How, Side};
+use super::{Exit, Stop, say};
+use crate::compare::gate::Rules;
+use crate::record::journal::Run;
+use crate::report::versus::Versus;
+use crate::scenario::{GateSetting, read_gate};
+use crate::settings::{SettingError, Table, with_suggestion};
+use crate::stats::gate::Target;
+
+/// Arguments of `proctor gate`.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Each metric is improved, non-inferior, regressed or inconclusive. Exit codes: 0 passed, \
+100 regressed, 102 the run is invalid, 103 inconclusive with `--fail-on inconclusive`, 106 no such \
+baseline, or one measured by something else."
+)]
+pub(super) struct Args {
+    /// Folder of the run that is the candidate; `RUN::STRATEGY` for one strategy of it
+    run: String,
+    /// The baseline: a name, a file, or another run
+    #[arg(long, value_name = "NAME")]
+    baseline: String,
+    /// Read the scenario's `[gate]` from this file
+    #[arg(long, value_name = "SCENARIO")]
+    rules: Option<PathBuf>,
+    #[command(flatten)]
+    asked: Asked,
+    /// Seed of the resampling tests
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    #[command(flatten)]
+    how: How,
+    /// Also write the comparison to this file: .md, .json, .txt, .junit.xml or .bmf.json (repeatable)
+    #[arg(short, long, value_name = "FILE")]
+    output: Vec<PathBuf>,
+}
+
+/// What is asked of a change, on the command line.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub(super) struct Asked {
+    /// How much worse a metric may be, as in `survival=0.03`; an amount's margin is a share (repeatable)
+    #[arg(long, value_name = "METRIC=MARGIN")]
+    pub(super) margin: Vec<String>,
+    /// What fails besides `regressed`
+    #[arg(long, value_name = "inconclusive", value_parser = ["inconclusive"])]
+    pub(super) fail_on: Option<String>,
+    /// An older baseline, such as the last release, that must hold as well
+    #[arg(long, value_name = "NAME")]
+    pub(super) anchor: Option<String>,
+}
+
+pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
+    let files = Files {
+        comparison_output: args.output.clone(),
+    };
+    files.check()?;
+    let setting = match &args.rules {
+        Some(path) => {
+            let text = std::fs::read_to_string(path).map_err(|error| {
+                let problem = format!("cannot read scenario `{}`: {error}", path.display());
+                Stop::new(Exit::Invalid, problem)
+            })?;
+            let table = Table::parse(&path.display().to_string(), &text)?;
+            read_gate(&table).context("cannot read the scenario")?
+        }
+        None => GateSetting::default(),
+    };
+    let rules = rules(&setting, &args.asked)?;
+    let place = args.run.split("::").next().unwrap_or(&args.run);
+    let run = Run::read(std::path::Path::new(place))
+        .with_context(|| format!("cannot read the run in `{place}`"))?;
+    let candidate = Side::find(&args.run, &args.how.baselines)?;
+    let valid = versus::controls_hold(&run);
+    let anchor = args.asked.anchor.as_deref().or(setting.anchor.as_deref());
+    let exit = against(
+        &candidate,
+        &[Some(args.baseline.as_str()), anchor],
+        &args.how,
+        &rules,
+        args.seed,
+        &files,
+        true,
+    )?;
+    Ok(if valid { exit } else { Exit::ControlsFailed })
+}
+
+/// Gates a candidate against each baseline that is named.
+pub(super) fn against(
+    candidate: &Side,
+    baselines: &[Option<&str>],
+    how: &How,
+    rules: &Rules,
+    seed: u64,
+    files: &Files,
+    to_stdout: bool,
+) -> anyhow::Result<Exit> {
+    let (mut versed, mut mismatches) = (Vec::new(), Vec::new());
+    for name in baselines.iter().flatten() {
+        let baseline = Side::find(name, &how.baselines)?;
+        let Compared {
+            versed: found,
+            mismatches: differ,
+        } = versus::compare(&baseline, candidate, how, Some(rules), seed)?;
+        versed.extend(found);
+        mismatches.extend(differ);
+    }
+    let ending = rules.ending(versed.iter().filter_map(|one| one.gated.as_ref()));
+    let versus = Versus::new(versed, mismatches, Some(ending));
+    let exit = versus::show(&versus, Some(rules), Some(ending), files, to_stdout)?;
+    match exit {
+        Exit::GateFailed => say("the gate failed"),
+        Exit::GateInconclusive => say("the gate is inconclusive, and that was to fail"),
+        _ => say("the gate passed"),
+    }
+    Ok(exit)
+}
+
+/// The rules of a scenario with the command line over them.
+pub(super) fn rules(setting: &GateSetting, asked: &Asked) -> anyhow::Result<Rules> {
+    let mut rules = Rules {
+        hard_break: setting.hard_break,
+        coverage: setting.coverage,
+        fail_on_inconclusive: setting.fail_on_inconclusive || asked.fail_on.is_some(),
+        ..Rules::default()
+    };
+    rules.target = match setting.target.as_deref() {
+        Some("suite") => Some(Target::Suite),
+        Some(_) => Some(Target::Population),
+        None => None,
+    };
+    if setting.replaces_margins {
+        rules.margins.clear();
+    }
+    for (metric, margin, place) in &setting.margins {
+        rules.set_margin(metric, *margin).map_err(|problem| {
+            let known = crate::compare::COMPARED.iter().map(|metric| metric.name);
+            with_suggestion(SettingError::new(place, problem), metric, known)
+        })?;
+    }
+    for typed in &asked.margin {
+        let parsed = typed.split_once('=').and_then(|(metric, margin)| {
+            let margin: f64 = margin.parse().ok()?;
+            (margin >= 0.0 && margin.is_finite()).then_some((metric, margin))
+        });
+        let Some((metric, margin)) = parsed else {
+            let problem = format!("`--margin {typed}` names no margin");
+            return Err(Stop::new(Exit::Usage, problem)
+                .with_hint("write `--margin METRIC=MARGIN`, as in `--margin survival=0.03`")
+                .into());
+        };
+        rules
+            .set_margin(metric, margin)
+            .map_err(|problem| Stop::new(Exit::Usage, format!("`--margin {typed}`: {problem}")))?;
+    }
+    Ok(rules)
+}

@@ -1,0 +1,356 @@
+//! What `compare`, `gate` and `run --gate` share: finding the sides, pairing strategies, writing what
+//! came out.
+
+use std::fmt::Write as _;
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+
+use super::{Exit, Stop, environment, print, say};
+use crate::compare::baseline::Baseline;
+use crate::compare::family::{self, Family};
+use crate::compare::gate::{Ending, Rules, judge};
+use crate::compare::{Comparison, Mismatch, Settings, Source};
+use crate::record::journal::{Run, write_whole};
+use crate::report::Report;
+use crate::report::versus::{Versed, Versus, bmf, github, junit, markdown, text};
+use crate::stats::gate::Target;
+
+/// Where baselines are kept, for git.
+pub(super) const FOLDER: &str = "baselines";
+
+/// How sides are compared.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub(super) struct How {
+    /// What verdicts are about: these very sessions, or sessions like these; by default `suite` where
+    /// nothing depends on chance
+    #[arg(long, value_name = "suite|population", value_parser = target)]
+    pub(super) target: Option<Target>,
+    /// Compare although sessions, counter, window, models or prices differ; only sessions with the same
+    /// content are used
+    #[arg(long)]
+    pub(super) allow_different: bool,
+    /// Folder that baselines are named in
+    #[arg(long, value_name = "DIR", default_value = FOLDER)]
+    pub(super) baselines: PathBuf,
+}
+
+fn target(typed: &str) -> Result<Target, String> {
+    match typed {
+        "suite" => Ok(Target::Suite),
+        "population" => Ok(Target::Population),
+        _ => Err("it must be `suite` or `population`".to_owned()),
+    }
+}
+
+/// Where a comparison goes.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub(super) struct Files {
+    /// Also write the comparison to this file; the ending says how: .md, .json, .txt, .junit.xml or
+    /// .bmf.json (repeatable)
+    #[arg(long, value_name = "FILE")]
+    pub(super) comparison_output: Vec<PathBuf>,
+}
+
+/// One side: a run, or a baseline.
+#[derive(Debug, Clone)]
+pub(super) struct Side {
+    /// As it was typed.
+    pub(super) name: String,
+    pub(super) source: Source,
+    /// The baseline's file, where it is one.
+    pub(super) baseline: Option<Baseline>,
+}
+
+impl Side {
+    /// Finds `PATH` or `NAME`, or one strategy of it: `PATH::STRATEGY`.
+    pub(super) fn find(typed: &str, baselines: &Path) -> anyhow::Result<Self> {
+        let (place, strategy) = match typed.split_once("::") {
+            Some((place, strategy)) => (place, Some(strategy)),
+            None => (typed, None),
+        };
+        let path = Path::new(place);
+        let mut side = if path.is_dir() {
+            let run =
+                Run::read(path).with_context(|| format!("cannot read the run in `{place}`"))?;
+            Self::of_run(typed, &run)
+        } else {
+            let baseline = read_baseline(place, baselines)?;
+            Self {
+                name: typed.to_owned(),
+                source: baseline.source(),
+                baseline: Some(baseline),
+            }
+        };
+        if let Some(strategy) = strategy {
+            let all = side.source.strategies.clone();
+            if !side.source.keep(strategy) {
+                let names: Vec<String> = all.iter().map(|s| format!("`{}`", s.strategy)).collect();
+                let problem = format!("`{place}` has no strategy `{strategy}`");
+                let hint = format!("it has {}", names.join(", "));
+                return Err(Stop::new(Exit::Baseline, problem).with_hint(hint).into());
+            }
+        }
+        Ok(side)
+    }
+
+    pub(super) fn of_run(name: &str, run: &Run) -> Self {
+        Self {
+            name: name.to_owned(),
+            source: Source::of(&run.manifest, &run.cells),
+            baseline: None,
+        }
+    }
+}
+
+/// The file of a baseline: a path, or a name in the folder.
+pub(super) fn baseline_path(name: &str, baselines: &Path) -> PathBuf {
+    let path = Path::new(name);
+    let is_file = path
+        .extension()
+        .is_some_and(|ending| ending.eq_ignore_ascii_case("json"));
+    if is_file || path.components().count() > 1 {
+        path.to_owned()
+    } else {
+        baselines.join(format!("{name}.json"))
+    }
+}
+
+pub(super) fn read_baseline(name: &str, baselines: &Path) -> anyhow::Result<Baseline> {
+    let path = baseline_path(name, baselines);
+    let shown = path.display().to_string();
+    let text = std::fs::read_to_string(&path).map_err(|error| {
+        Stop::new(
+            Exit::Baseline,
+            format!("cannot read baseline `{shown}`: {error}"),
+        )
+        .with_hint(format!("`proctor baseline save RUN {name}` writes one"))
+    })?;
+    Baseline::parse(&text).map_err(|error| {
+        let source = std::error::Error::source(&error).map(|cause| format!(": {cause}"));
+        let problem = format!("baseline `{shown}`: {error}{}", source.unwrap_or_default());
+        Stop::new(Exit::Baseline, problem).into()
+    })
+}
+
+/// All strategies of `baseline`, each with its counterpart in `candidate`, compared and gated.
+pub(super) struct Compared {
+    pub(super) versed: Vec<Versed>,
+    pub(super) mismatches: Vec<Mismatch>,
+}
+
+/// Compares two sides. A strategy of the baseline without a counterpart is refused under a gate, and
+/// told otherwise.
+pub(super) fn compare(
+    baseline: &Side,
+    candidate: &Side,
+    how: &How,
+    rules: Option<&Rules>,
+    seed: u64,
+) -> anyhow::Result<Compared> {
+    let mismatches = baseline.source.mismatches(&candidate.source);
+    if !mismatches.is_empty() && !how.allow_different {
+        return Err(refused(baseline, candidate, &mismatches));
+    }
+    let (mut old, mut new) = (baseline.source.clone(), candidate.source.clone());
+    if !mismatches.is_empty() {
+        old.keep_sessions_of(&candidate.source);
+        new.keep_sessions_of(&baseline.source);
+        if old.sessions.is_empty() {
+            let problem = format!(
+                "`{}` and `{}` have no session in common",
+                baseline.name, candidate.name
+            );
+            return Err(Stop::new(Exit::Baseline, problem).into());
+        }
+    }
+    let deterministic = old.is_deterministic() && new.is_deterministic();
+    let chosen = how.target.or_else(|| rules.and_then(|rules| rules.target));
+    let settings = Settings {
+        target: chosen.unwrap_or(if deterministic {
+            Target::Suite
+        } else {
+            Target::Population
+        }),
+        deterministic,
+        seed,
+    };
+    let mut versed = Vec::new();
+    for sample in &old.strategies {
+        let Some(other) = new.counterpart(&sample.strategy) else {
+            let problem = format!(
+                "`{}` has no strategy that stands where `{}` stands in `{}`",
+                candidate.name, sample.strategy, baseline.name
+            );
+            if rules.is_some() {
+                let hint = "name both sides, as in `RUN::STRATEGY`, or save the baseline again";
+                return Err(Stop::new(Exit::Baseline, problem).with_hint(hint).into());
+            }
+            say(&format!("note: {problem}"));
+            continue;
+        };
+        let comparison = Comparison::of(sample, other, settings);
+        let stored = baseline.baseline.as_ref();
+        let noise =
+            |metric: &str| stored.map_or(0.0, |stored| stored.noise_of(&sample.strategy, metric));
+        versed.push(Versed {
+            baseline_source: baseline.name.clone(),
+            candidate_source: candidate.name.clone(),
+            gated: rules.map(|rules| judge(&comparison, rules, &noise)),
+            comparison,
+        });
+    }
+    if versed.is_empty() {
+        let problem = format!(
+            "`{}` and `{}` have no strategy to compare",
+            baseline.name, candidate.name
+        );
+        return Err(Stop::new(Exit::Baseline, problem)
+            .with_hint("name both, as in `RUN::STRATEGY`")
+            .into());
+    }
+    Ok(Compared { versed, mismatches })
+}
+
+fn refused(baseline: &Side, candidate: &Side, mismatches: &[Mismatch]) -> anyhow::Error {
+    let lines = mismatches.iter().take(12).map(|mismatch| {
+        format!(
+            "\n  {}: {} in the baseline, {} in the candidate",
+            mismatch.what, mismatch.baseline, mismatch.candidate
+        )
+    });
+    let mut problem = format!(
+        "`{}` and `{}` cannot be compared:",
+        baseline.name, candidate.name
+    );
+    problem.extend(lines);
+    if mismatches.len() > 12 {
+        let _ = write!(problem, "\n  … and {} more", mismatches.len() - 12);
+    }
+    say(&format!("error: {problem}"));
+    Stop::new(Exit::Baseline, "they were not measured by the same")
+        .with_hint("`--allow-different` compares all the same, on sessions of the same content")
+        .into()
+}
+
+/// Adjusts p values over comparisons of the same strategy.
+pub(super) fn adjust(versed: &mut [Versed], family: Family, seed: u64) {
+    let mut names: Vec<String> = versed
+        .iter()
+        .map(|one| one.comparison.baseline.clone())
+        .collect();
+    names.sort();
+    names.dedup();
+    for name in names {
+        let mut group: Vec<&mut Comparison> = versed
+            .iter_mut()
+            .map(|one| &mut one.comparison)
+            .filter(|comparison| comparison.baseline == name)
+            .collect();
+        family::adjust(&mut group, family, seed);
+    }
+}
+
+/// Prints and writes a comparison; the exit code says how the gate ended.
+pub(super) fn show(
+    versus: &Versus,
+    rules: Option<&Rules>,
+    ending: Option<Ending>,
+    files: &Files,
+    to_stdout: bool,
+) -> anyhow::Result<Exit> {
+    if to_stdout {
+        print(&text::render(versus))?;
+    }
+    let inconclusive_fails = rules.is_some_and(|rules| rules.fail_on_inconclusive);
+    for path in &files.comparison_output {
+        let text = rendered(versus, path, inconclusive_fails)?;
+        write_whole(path, text.as_bytes())?;
+        say(&format!("wrote `{}`", path.display()));
+    }
+    if environment("GITHUB_ACTIONS").is_some() {
+        tell_github(versus)?;
+    }
+    Ok(match ending {
+        None | Some(Ending::Passed) => Exit::Done,
+        Some(Ending::Failed) => Exit::GateFailed,
+        Some(Ending::Inconclusive) => Exit::GateInconclusive,
+    })
+}
+
+impl Files {
+    /// Refuses an ending that nothing writes, before any work is done.
+    pub(super) fn check(&self) -> anyhow::Result<()> {
+        self.comparison_output
+            .iter()
+            .try_for_each(|path| ending(path).map(|_| ()))
+    }
+}
+
+const ENDINGS: [&str; 5] = [".junit.xml", ".bmf.json", ".json", ".md", ".txt"];
+
+fn ending(path: &Path) -> anyhow::Result<&'static str> {
+    let name = path.to_string_lossy().to_ascii_lowercase();
+    ENDINGS
+        .into_iter()
+        .find(|ending| name.ends_with(ending))
+        .ok_or_else(|| {
+            let problem = format!("nothing writes a comparison to `{}`", path.display());
+            Stop::new(Exit::Usage, problem)
+                .with_hint(format!(
+                    "the file's ending must be one of {}",
+                    ENDINGS.join(", ")
+                ))
+                .into()
+        })
+}
+
+fn rendered(versus: &Versus, path: &Path, inconclusive_fails: bool) -> anyhow::Result<String> {
+    Ok(match ending(path)? {
+        ".junit.xml" => junit::render(versus, inconclusive_fails),
+        ".bmf.json" => bmf::render(versus),
+        ".json" => versus.to_json()?,
+        ".md" => markdown::render(versus),
+        _ => text::render(versus),
+    })
+}
+
+/// Summary, outputs and annotations, where a workflow asks for them.
+fn tell_github(versus: &Versus) -> anyhow::Result<()> {
+    for (variable, text) in [
+        ("GITHUB_STEP_SUMMARY", markdown::render(versus)),
+        ("GITHUB_OUTPUT", github::outputs(versus)),
+    ] {
+        if let Some(path) = environment(variable) {
+            OpenOptions::new()
+                .create(true)
+                .append(true)
+                .open(&path)
+                .and_then(|mut file| file.write_all(text.as_bytes()))
+                .map_err(|error| {
+                    Stop::new(
+                        Exit::NotWritten,
+                        format!("cannot write `{path}` ({variable}): {error}"),
+                    )
+                })?;
+        }
+    }
+    // The runner obeys such lines on either stream; standard output stays for results.
+    for line in github::annotations(versus).lines() {
+        say(line);
+    }
+    Ok(())
+}
+
+/// Whether the controls of a run held: a run that says nothing passes no gate.
+pub(super) fn controls_hold(run: &Run) -> bool {
+    match Report::of(&run.manifest, &run.cells).controls() {
+        Ok(()) => true,
+        Err(invalid) => {
+            say(&format!("error: {invalid}"));
+            false
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! Families of comparisons: the more are made, the surer each must be.
+
+use super::difference::by_id;
+use super::{COMPARED, Comparison};
+use crate::stats::multiple::holm;
+use crate::stats::signflip::{DRAWN_PATTERNS, max_t};
+
+/// How comparisons belong together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Family {
+    /// Several candidates against one baseline: single-step max-T by joint sign flips.
+    OneBaseline,
+    /// Every pair of several runs: Holm's steps.
+    AllPairs,
+}
+
+/// Adjusts the p values of each metric over all comparisons. With a single one nothing changes.
+pub fn adjust(comparisons: &mut [&mut Comparison], family: Family, seed: u64) {
+    if comparisons.len() < 2 {
+        return;
+    }
+    for metric in COMPARED {
+        let have: Vec<usize> = (0..comparisons.len())
+            .filter(|at| comparisons[*at].metric(metric.name).is_some())
+            .collect();
+        let adjusted = match family {
+            Family::OneBaseline => joint(comparisons, &have, metric.name, seed),
+            Family::AllPairs => None,
+        }
+        // Where candidates do not share their sessions, signs cannot be flipped together.
+        .unwrap_or_else(|| {
+            let p = |at: &usize| comparisons[*at].metric(metric.name)?.paired.sign_flip;
+            holm(
+                &have
+                    .iter()
+                    .map(|at| p(at).map_or(1.0, |test| test.p))
+                    .collect::<Vec<_>>(),
+            )
+        });
+        for (at, adjusted) in have.into_iter().zip(adjusted) {
+            let metrics = &mut comparisons[at].metrics;
+            if let Some(found) = metrics.iter_mut().find(|found| found.metric == metric.name) {
+                found.adjusted_p = found.paired.sign_flip.map(|_| adjusted);
+            }
+        }
+    }
+}
+
+fn joint(
+    comparisons: &[&mut Comparison],
+    have: &[usize],
+    metric: &str,
+    seed: u64,
+) -> Option<Vec<f64>> {
+    let differences = |at: &usize| comparisons[*at].metric(metric).map(by_id);
+    let all: Vec<_> = have.iter().map(differences).collect::<Option<_>>()?;
+    let first = all.first()?;
+    if all.iter().any(|other| !other.keys().eq(first.keys())) {
+        return None;
+    }
+    let candidates: Vec<Vec<f64>> = all.iter().map(|m| m.values().copied().collect()).collect();
+    max_t(&candidates, DRAWN_PATTERNS, seed)
+}

@@ -1,0 +1,180 @@
+//! What one run left of one strategy, as far as comparisons need it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::metric::CellSummary;
+use crate::metric::survival::is_planted;
+use crate::model::ModelKind;
+use crate::probe::{Outcome, Verdict};
+use crate::record::{CellRecord, Importance, Level, LostAt};
+
+/// One strategy: its sessions, with every value once per repeat.
+#[derive(Debug, Clone, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Sample {
+    /// The strategy's name, overrides in brackets.
+    pub strategy: String,
+    /// Hash of the whole strategy as TOML.
+    pub definition: String,
+    /// Its sessions, by id.
+    pub sessions: BTreeMap<String, SessionSample>,
+}
+
+/// One session under one strategy.
+#[derive(Debug, Clone, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SessionSample {
+    /// Metrics with one value per session, one entry per repeat.
+    pub metrics: BTreeMap<String, Vec<f64>>,
+    /// Probe items: `fact-3@50` is probe `fact-3`, asked at 50 % of the session.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub probes: BTreeMap<String, ProbeSample>,
+    /// Rules of level `rejected` that a prompt broke.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub rejected: BTreeSet<String>,
+    /// Repeats in which the session died or the strategy failed.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub dead: usize,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
+fn is_zero(count: &usize) -> bool {
+    *count == 0
+}
+
+/// One probe item under one strategy; one score per repeat in which it was scored.
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProbeSample {
+    /// What it asks about.
+    pub kind: String,
+    /// How much its loss matters.
+    pub importance: Importance,
+    /// Scores of string matching.
+    pub survival: Vec<f64>,
+    /// Scores of BM25 line search, where it was asked.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub extract: Vec<f64>,
+    /// Scores of a model's answers, where one was asked.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub accuracy: Vec<f64>,
+    /// Where it was lost, in the first repeat that lost it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lost_at: Option<String>,
+}
+
+impl ProbeSample {
+    /// The scores of a metric.
+    pub fn scores(&self, metric: &str) -> &[f64] {
+        match metric {
+            "survival" => &self.survival,
+            "extract" => &self.extract,
+            "accuracy" => &self.accuracy,
+            _ => &[],
+        }
+    }
+}
+
+impl Sample {
+    /// Reduces the cells of one strategy. `references` are the cells of `full`, by session.
+    pub(super) fn of(
+        strategy: &str,
+        definition: String,
+        cells: &[&CellRecord],
+        references: &BTreeMap<&str, &CellRecord>,
+        reader: ModelKind,
+    ) -> Self {
+        let mut sessions: BTreeMap<String, SessionSample> = BTreeMap::new();
+        for cell in cells {
+            let reference = references.get(cell.session.as_str()).copied();
+            let summary = CellSummary::of(cell, reference, reader);
+            let session = sessions.entry(cell.session.clone()).or_default();
+            session.add(cell, &summary, reader);
+        }
+        Self {
+            strategy: strategy.to_owned(),
+            definition,
+            sessions,
+        }
+    }
+}
+
+impl SessionSample {
+    fn add(&mut self, cell: &CellRecord, summary: &CellSummary, reader: ModelKind) {
+        let cost = summary.costs.first();
+        let spent = summary.savings.map(|s| (s.prompts + s.strategy).0 as f64);
+        let values = [
+            ("completion", summary.completion.share()),
+            ("rejected", Some(summary.findings.rejected as f64)),
+            ("action_support", summary.support.share()),
+            ("token_savings", summary.savings.and_then(|s| s.share())),
+            (
+                "cost_savings",
+                cost.and_then(crate::metric::cost::SchemeCost::share),
+            ),
+            ("tokens", spent),
+            ("cost", cost.map(|cost| cost.cost as f64)),
+        ];
+        for (name, value) in values {
+            if let Some(value) = value.filter(|value| value.is_finite()) {
+                self.metrics.entry(name.to_owned()).or_default().push(value);
+            }
+        }
+        for violation in &cell.violations {
+            if violation.level == Level::Rejected {
+                self.rejected.insert(violation.rule.clone());
+            }
+        }
+        let is_dead =
+            summary.completion.died_at.is_some() || summary.completion.failed_at.is_some();
+        self.dead += usize::from(is_dead);
+        for probe in cell.probes.iter().filter(|probe| is_planted(probe.kind)) {
+            let item = self
+                .probes
+                .entry(format!("{}@{}", probe.probe, probe.percent))
+                .or_insert_with(|| ProbeSample {
+                    kind: probe.kind.name().to_owned(),
+                    importance: probe.importance,
+                    survival: Vec::new(),
+                    extract: Vec::new(),
+                    accuracy: Vec::new(),
+                    lost_at: None,
+                });
+            item.survival.push(probe.survival.score);
+            if item.lost_at.is_none() {
+                item.lost_at = probe.survival.lost_at.as_ref().map(place);
+            }
+            let answered = match &probe.answer {
+                Some(answer) => match (answer.verdict(), reader) {
+                    // As the report counts it: a part of an answer is no right line.
+                    (Verdict::Scored { outcome, .. }, ModelKind::Deterministic) => {
+                        Some(f64::from(u8::from(outcome == Outcome::Right)))
+                    }
+                    (Verdict::Scored { score, .. }, _) => Some(score),
+                    (Verdict::Unscored { .. }, _) => None,
+                },
+                // The session died before the question; where nobody is asked, nobody scores.
+                None if is_dead
+                    && probe.call >= cell.reached_calls
+                    && summary.answers.is_some() =>
+                {
+                    Some(0.0)
+                }
+                None => None,
+            };
+            if let Some(score) = answered {
+                match reader {
+                    ModelKind::Deterministic => item.extract.push(score),
+                    ModelKind::Scripted | ModelKind::Live => item.accuracy.push(score),
+                }
+            }
+        }
+    }
+}
+
+fn place(lost: &LostAt) -> String {
+    format!("call {} by {}", lost.call, lost.stage)
+}

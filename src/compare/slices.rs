@@ -1,0 +1,64 @@
+//! Slices: survival by kind of probe, looked at without having been asked for.
+
+use std::collections::BTreeSet;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::difference::{Pair, paired_probes};
+use crate::stats::Estimate;
+use crate::stats::multiple::{EXPLORED, benjamini_hochberg};
+use crate::stats::paired::{Counts, PairedDifference, PairedSession};
+
+/// The difference among probes of one kind: exploratory.
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
+pub struct Slice {
+    /// The kind.
+    pub kind: String,
+    /// Difference in survival, each session weighing the same.
+    pub difference: Estimate,
+    /// Wins, ties and losses.
+    pub counts: Counts,
+    /// p value of the sign-flip test, adjusted over all slices (Benjamini and Hochberg); nothing below
+    /// two sessions.
+    pub adjusted_p: Option<f64>,
+    /// Whether it is a finding at a false discovery rate of 0.10.
+    pub is_finding: bool,
+}
+
+/// Survival by kind, the kinds in alphabetical order.
+pub(super) fn by_kind(pairs: &[Pair<'_>], seed: u64) -> Vec<Slice> {
+    let kinds: BTreeSet<&str> = pairs
+        .iter()
+        .flat_map(|(_, old, _)| old.probes.values())
+        .map(|probe| probe.kind.as_str())
+        .collect();
+    let found: Vec<(&str, PairedDifference)> = kinds
+        .into_iter()
+        .filter_map(|kind| {
+            let sessions: Vec<PairedSession> = pairs
+                .iter()
+                .map(|pair| paired_probes(pair, "survival", |probe| probe.kind == kind))
+                .collect();
+            Some((kind, PairedDifference::of(&sessions, seed)?))
+        })
+        .collect();
+    let tested: Vec<f64> = found
+        .iter()
+        .filter_map(|(_, difference)| Some(difference.sign_flip?.p))
+        .collect();
+    let mut adjusted = benjamini_hochberg(&tested).into_iter();
+    found
+        .into_iter()
+        .map(|(kind, difference)| {
+            let adjusted_p = difference.sign_flip.and_then(|_| adjusted.next());
+            Slice {
+                kind: kind.to_owned(),
+                difference: difference.by_session,
+                counts: difference.counts,
+                adjusted_p,
+                is_finding: adjusted_p.is_some_and(|p| p <= EXPLORED),
+            }
+        })
+        .collect()
+}

@@ -1,0 +1,94 @@
+//! `[gate]`: what a change must not make worse.
+
+use crate::settings::{Place, Reader, Setting, SettingError, Table, Value};
+
+/// What is asked of a change. Names of metrics are checked where they are known.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GateSetting {
+    /// Margins by metric, with where each was written.
+    pub margins: Vec<(String, f64, Place)>,
+    /// Whether only the metrics named here are gated.
+    pub replaces_margins: bool,
+    /// `suite` or `population`.
+    pub target: Option<String>,
+    /// Whether a lost probe of high importance breaks the gate.
+    pub hard_break: bool,
+    /// Share of what the baseline scored that must be scored again.
+    pub coverage: f64,
+    /// Whether `inconclusive` fails too.
+    pub fail_on_inconclusive: bool,
+    /// The baseline of `run --gate`.
+    pub baseline: Option<String>,
+    /// An older baseline that must hold as well.
+    pub anchor: Option<String>,
+}
+
+impl Default for GateSetting {
+    fn default() -> Self {
+        Self {
+            margins: Vec::new(),
+            replaces_margins: false,
+            target: None,
+            hard_break: true,
+            coverage: 0.98,
+            fail_on_inconclusive: false,
+            baseline: None,
+            anchor: None,
+        }
+    }
+}
+
+/// Reads `[gate]`; the defaults where there is none.
+pub(super) fn read(reader: Option<Reader<'_>>) -> Result<GateSetting, SettingError> {
+    let mut gate = GateSetting::default();
+    let Some(mut reader) = reader else {
+        return Ok(gate);
+    };
+    gate.target = reader
+        .choice("target", &["suite", "population"])?
+        .map(str::to_owned);
+    if let Some(flag) = reader.flag("hard_break")? {
+        gate.hard_break = flag;
+    }
+    if let Some(share) = reader.fraction("coverage")? {
+        gate.coverage = share;
+    }
+    gate.fail_on_inconclusive = reader.choice("fail_on", &["inconclusive"])?.is_some();
+    gate.baseline = reader.text("baseline")?.map(str::to_owned);
+    gate.anchor = reader.text("anchor")?.map(str::to_owned);
+    gate.replaces_margins = reader.flag("only")?.unwrap_or(false);
+    if let Some(setting) = reader.setting("margins") {
+        gate.margins = margins(setting)?;
+    }
+    reader.finish()?;
+    Ok(gate)
+}
+
+/// Reads the `[gate]` of a scenario file, and nothing else of it.
+pub fn read_gate(table: &Table) -> Result<GateSetting, SettingError> {
+    read(Reader::new(table, "").table("gate")?)
+}
+
+fn margins(setting: &Setting) -> Result<Vec<(String, f64, Place)>, SettingError> {
+    let Value::Table(table) = &setting.value else {
+        return Err(
+            SettingError::new(&setting.place, "`gate.margins` must be a table")
+                .with_hint("as in `margins = { survival = 0.03 }`"),
+        );
+    };
+    let margin = |(metric, setting): &(String, Setting)| {
+        let number = match &setting.value {
+            Value::Real(number) => Some(*number),
+            // No margin is so large that it were not exact.
+            Value::Whole(number) => u32::try_from(*number).ok().map(f64::from),
+            _ => None,
+        };
+        let number = number.filter(|number| number.is_finite() && *number >= 0.0);
+        let number = number.ok_or_else(|| {
+            let problem = format!("`gate.margins.{metric}` must be a number from 0");
+            SettingError::new(&setting.place, problem)
+        })?;
+        Ok((metric.clone(), number, setting.place.clone()))
+    };
+    table.entries().iter().map(margin).collect()
+}

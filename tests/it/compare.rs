@@ -1,0 +1,518 @@
+//! Comparisons, baselines and the gate, by the real program on real replays.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use tempfile::TempDir;
+
+/// Ten sessions with some forty facts in all, each asked several times.
+fn scenario(keep_last: u32, seed: u32, sessions: u32) -> String {
+    format!(
+        "name = 'ci'\ncounter = 'chars/4'\n[window]\ntokens = 60_000\n\
+         [[sessions]]\nsynthetic = {{ family = 'code-review', seed = {seed}, rounds = 24 }}\ncount = {sessions}\n\
+         [[strategies]]\npreset = 'observation-masking'\nname = 'ours'\n\
+         set = {{ clear_results.keep_last = {keep_last} }}\n"
+    )
+}
+
+struct Bench(TempDir);
+
+impl Bench {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        fs::write(self.path().join(name), text).unwrap();
+    }
+
+    fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.path().join(name)).unwrap()
+    }
+
+    fn run(&self, arguments: &[&str]) -> Output {
+        self.with(arguments, &[])
+    }
+
+    fn with(&self, arguments: &[&str], environment: &[(&str, &str)]) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_proctor"));
+        for name in [
+            "GITHUB_ACTIONS",
+            "GITHUB_OUTPUT",
+            "GITHUB_STEP_SUMMARY",
+            "COLUMNS",
+        ] {
+            command.env_remove(name);
+        }
+        for (name, value) in environment {
+            command.env(name, value);
+        }
+        command
+            .current_dir(self.path())
+            .args(arguments)
+            .output()
+            .unwrap()
+    }
+
+    #[track_caller]
+    fn check(&self, arguments: &[&str], code: i32, says: &[&str]) -> String {
+        let output = self.run(arguments);
+        let said = text(&output);
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}\n{said}");
+        for part in says {
+            assert!(said.contains(part), "{said}\n\ndoes not say\n\n{part}");
+        }
+        said
+    }
+}
+
+fn text(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
+}
+
+fn baselined(keep_last: u32) -> Bench {
+    baselined_on(keep_last, 8)
+}
+
+fn baselined_on(keep_last: u32, sessions: u32) -> Bench {
+    let bench = Bench::new();
+    bench.write("ci.toml", &scenario(keep_last, 1, sessions));
+    bench.check(
+        &["run", "ci.toml", "--save-baseline", "main", "--out", "old"],
+        0,
+        &["saved baseline"],
+    );
+    bench
+}
+
+#[test]
+fn a_change_of_nothing_passes_and_a_change_for_the_worse_fails_with_the_probe_named() {
+    let bench = baselined(10);
+    bench.check(
+        &[
+            "run",
+            "ci.toml",
+            "--gate",
+            "--baseline",
+            "main",
+            "--out",
+            "same",
+        ],
+        0,
+        &["no change in any metric", "the gate passed", "exact"],
+    );
+    bench.write("ci.toml", &scenario(1, 1, 8));
+    let said = bench.check(
+        &[
+            "run",
+            "ci.toml",
+            "--gate",
+            "--baseline",
+            "main",
+            "--out",
+            "worse",
+            "--comparison-output",
+            "c.md",
+            "--comparison-output",
+            "c.json",
+            "--comparison-output",
+            "c.junit.xml",
+            "--comparison-output",
+            "c.bmf.json",
+        ],
+        100,
+        &[
+            "hard break: lost",
+            "by clear_results",
+            "verdict: regressed",
+            "the gate failed",
+        ],
+    );
+    // The probe that was lost is one of the record, and it was lost where the record says.
+    let line = said
+        .lines()
+        .find(|line| line.contains("hard break: lost"))
+        .unwrap();
+    let probe = line
+        .split(" probe ")
+        .nth(1)
+        .unwrap()
+        .split(' ')
+        .next()
+        .unwrap();
+    let (id, percent) = probe.split_once('@').unwrap();
+    let call = line
+        .split("lost at call ")
+        .nth(1)
+        .unwrap()
+        .split(' ')
+        .next()
+        .unwrap();
+    let records = bench.read("worse/cells.jsonl");
+    assert!(records.lines().any(|record| {
+        let record: serde_json::Value = serde_json::from_str(record).unwrap();
+        record["strategy"] == "ours[clear_results.keep_last=1]"
+            && record["probes"].as_array().unwrap().iter().any(|item| {
+                item["probe"] == id
+                    && item["percent"].as_u64() == percent.parse().ok()
+                    && item["importance"] == "high"
+                    && item["survival"]["lost_at"]["call"].as_u64() == call.parse().ok()
+            })
+    }));
+    let comment = bench.read("c.md");
+    let first = comment.lines().next().unwrap();
+    assert!(
+        first.contains("Proctor: regressed") && first.contains(probe.split('@').next().unwrap()),
+        "{first}"
+    );
+    assert!(comment.chars().count() < 65_000);
+    let json: serde_json::Value = serde_json::from_str(&bench.read("c.json")).unwrap();
+    assert_eq!(json["ending"], "failed");
+    let schema: serde_json::Value =
+        serde_json::from_str(&text(&bench.run(&["schema", "comparison"]))).unwrap();
+    assert!(jsonschema::validator_for(&schema).unwrap().is_valid(&json));
+    let junit = bench.read("c.junit.xml");
+    assert!(junit.contains("name=\"hard breaks\">"), "{junit}");
+    assert!(junit.contains("<failure message=\"lost "), "{junit}");
+    let metrics: serde_json::Value = serde_json::from_str(&bench.read("c.bmf.json")).unwrap();
+    assert!(
+        metrics["ours[clear_results.keep_last=1]"]["survival"]["value"]
+            .as_f64()
+            .unwrap()
+            < 1.0,
+        "{metrics}"
+    );
+}
+
+#[test]
+fn one_probe_of_high_importance_in_four_hundred_fails_the_gate_though_the_mean_would_pass() {
+    let bench = baselined_on(13, 10);
+    bench.write("ci.toml", &scenario(12, 1, 10));
+    let said = bench.check(
+        &[
+            "run",
+            "ci.toml",
+            "--gate",
+            "--baseline",
+            "main",
+            "--out",
+            "new",
+        ],
+        100,
+        &[
+            "· margin 5 pts → non-inferior",
+            "hard break: lost ",
+            "(survival): 1 under the baseline, 0 now; lost at call ",
+            "verdict: regressed",
+        ],
+    );
+    let paired = said
+        .split(" probes paired")
+        .next()
+        .unwrap()
+        .rsplit(' ')
+        .next()
+        .unwrap();
+    assert!(paired.parse::<u32>().unwrap() > 350, "{said}");
+    assert_eq!(said.matches("hard break").count(), 1, "{said}");
+    // Who accepts the loss says so, and the mean decides.
+    bench.write(
+        "ci.toml",
+        &(scenario(12, 1, 10) + "[gate]\nhard_break = false\n"),
+    );
+    bench.check(
+        &["gate", "new", "--baseline", "main", "--rules", "ci.toml"],
+        0,
+        &["the gate passed"],
+    );
+}
+
+#[test]
+fn an_underpowered_change_is_inconclusive_and_says_how_many_sessions_it_needs() {
+    let bench = baselined(11);
+    bench.write(
+        "ci.toml",
+        &(scenario(10, 1, 8)
+            + "[gate]\ntarget = 'population'\nhard_break = false\nonly = true\n\
+            margins = { extract = 0.005 }\nbaseline = 'main'\n"),
+    );
+    let said = bench.check(
+        &[
+            "run",
+            "ci.toml",
+            "--gate",
+            "--out",
+            "new",
+            "--fail-on",
+            "inconclusive",
+        ],
+        103,
+        &[
+            "verdict: inconclusive",
+            "8 sessions are too few: about",
+            "t(7), clustered by session",
+        ],
+    );
+    assert!(said.contains(" are needed"), "{said}");
+    // Without `--fail-on`, what is unclear passes.
+    bench.check(
+        &["gate", "new", "--baseline", "main", "--rules", "ci.toml"],
+        0,
+        &["inconclusive"],
+    );
+}
+
+#[test]
+fn what_was_measured_by_something_else_is_refused_with_what_differs() {
+    let bench = baselined(10);
+    bench.check(
+        &["run", "ci.toml", "--counter", "bytes/4", "--out", "other"],
+        0,
+        &[],
+    );
+    bench.check(
+        &["compare", "old", "other"],
+        106,
+        &[
+            "counter: chars/4 in the baseline, bytes/4 in the candidate",
+            "--allow-different",
+        ],
+    );
+    bench.check(
+        &["compare", "old", "other", "--allow-different"],
+        0,
+        &[
+            "differs: counter: chars/4 in the baseline, bytes/4 in the candidate",
+            "survival",
+        ],
+    );
+    bench.check(
+        &["gate", "old", "--baseline", "nobody"],
+        106,
+        &["cannot read baseline"],
+    );
+    bench.check(
+        &["run", "ci.toml", "--gate", "--out", "x"],
+        2,
+        &["has no baseline"],
+    );
+    bench.check(
+        &[
+            "run",
+            "ci.toml",
+            "--gate",
+            "--baseline-lenient",
+            "nobody",
+            "--out",
+            "old",
+        ],
+        0,
+        &["there is no baseline `nobody` yet"],
+    );
+    bench.check(
+        &[
+            "gate",
+            "old",
+            "--baseline",
+            "main",
+            "--margin",
+            "suvival=0.1",
+        ],
+        2,
+        &["no metric `suvival`"],
+    );
+    bench.check(
+        &["compare", "old::nothing", "old"],
+        106,
+        &["has no strategy `nothing`"],
+    );
+    bench.write(
+        "bad.toml",
+        &(scenario(1, 1, 2) + "[gate]\nmargins = { suvival = 0.1 }\n"),
+    );
+    bench.check(
+        &["validate", "bad.toml"],
+        3,
+        &["line 13", "did you mean `survival`"],
+    );
+}
+
+#[test]
+fn a_baseline_is_the_same_bytes_each_time_and_a_changed_probe_is_one_line() {
+    let bench = baselined(10);
+    let first = bench.read("baselines/main.json");
+    bench.check(
+        &[
+            "run",
+            "ci.toml",
+            "--save-baseline",
+            "again",
+            "--out",
+            "again",
+            "-j",
+            "3",
+        ],
+        0,
+        &[],
+    );
+    assert_eq!(first, bench.read("baselines/again.json"));
+    let schema: serde_json::Value =
+        serde_json::from_str(&text(&bench.run(&["schema", "baseline"]))).unwrap();
+    let value: serde_json::Value = serde_json::from_str(&first).unwrap();
+    assert!(jsonschema::validator_for(&schema).unwrap().is_valid(&value));
+    // One probe is lost by hand: one line of the file changes, and the gate names it.
+    let line = first
+        .lines()
+        .find(|line| {
+            line.contains("\"survival\": [1]") && line.contains("\"importance\": \"high\"")
+        })
+        .unwrap();
+    let probe = line.trim_start().split('"').nth(1).unwrap();
+    bench.write(
+        "changed.json",
+        &first.replacen(
+            line,
+            &line.replace("\"survival\": [1]", "\"survival\": [0]"),
+            1,
+        ),
+    );
+    let changed = bench.read("changed.json");
+    assert_eq!(
+        first
+            .lines()
+            .zip(changed.lines())
+            .filter(|(old, new)| old != new)
+            .count(),
+        1
+    );
+    let said = bench.check(
+        &["compare", "main", "changed.json"],
+        0,
+        &[probe, "survival 1 → 0"],
+    );
+    assert!(said.contains("wins/ties/losses 0/"), "{said}");
+    bench.check(
+        &["baseline", "list"],
+        0,
+        &["again: scenario ci, 8 sessions", "main: scenario ci"],
+    );
+    bench.check(
+        &["baseline", "show", "main"],
+        0,
+        &["ours[clear_results.keep_last=10]: ", " probe items, "],
+    );
+    bench.check(&["baseline", "rm", "again"], 0, &["deleted"]);
+    bench.check(&["baseline", "rm", "ci.toml"], 106, &[]);
+    assert!(bench.path().join("ci.toml").exists());
+}
+
+#[test]
+fn several_candidates_and_single_strategies_are_compared() {
+    let bench = baselined(10);
+    bench.write(
+        "two.toml",
+        &scenario(3, 1, 8).replace(
+            "[[strategies]]",
+            "[[strategies]]\npreset = 'tail@6000'\n[[strategies]]",
+        ),
+    );
+    bench.check(&["run", "two.toml", "--out", "two"], 0, &[]);
+    bench.check(
+        &[
+            "compare",
+            "two::tail@6000",
+            "two::ours",
+            "main",
+            "--target",
+            "population",
+        ],
+        0,
+        &[
+            "ours[clear_results.keep_last=3] against tail@6000: two::tail@6000 → two::ours (population)",
+            "sign flip p",
+        ],
+    );
+    bench.check(
+        &[
+            "compare",
+            "old",
+            "two",
+            "main",
+            "--all-pairs",
+            "-o",
+            "all.txt",
+        ],
+        0,
+        &["old → two", "two → main"],
+    );
+    assert!(bench.read("all.txt").contains("evaluator survival v1"));
+    bench.check(
+        &["compare", "old", "two", "-o", "x.pdf"],
+        2,
+        &["nothing writes a comparison"],
+    );
+}
+
+#[test]
+fn an_anchor_holds_where_small_steps_would_drift_away() {
+    let bench = baselined(10);
+    bench.check(&["baseline", "save", "old", "v1"], 0, &[]);
+    bench.write("ci.toml", &scenario(1, 1, 8));
+    bench.check(
+        &["run", "ci.toml", "--save-baseline", "main", "--out", "step"],
+        0,
+        &[],
+    );
+    bench.check(
+        &["gate", "step", "--baseline", "main"],
+        0,
+        &["the gate passed"],
+    );
+    bench.check(
+        &["gate", "step", "--baseline", "main", "--anchor", "v1"],
+        100,
+        &["v1 → step", "regressed"],
+    );
+}
+
+#[test]
+fn a_workflow_is_told_in_its_own_words() {
+    let bench = baselined(10);
+    bench.write("ci.toml", &scenario(1, 1, 8));
+    bench.check(&["run", "ci.toml", "--out", "worse"], 0, &[]);
+    let (summary, outputs) = (bench.path().join("summary"), bench.path().join("outputs"));
+    let output = bench.with(
+        &["gate", "worse", "--baseline", "main"],
+        &[
+            ("GITHUB_ACTIONS", "true"),
+            ("GITHUB_STEP_SUMMARY", summary.to_str().unwrap()),
+            ("GITHUB_OUTPUT", outputs.to_str().unwrap()),
+        ],
+    );
+    assert_eq!(output.status.code(), Some(100));
+    assert!(
+        bench
+            .read("summary")
+            .starts_with("**❌ Proctor: regressed**")
+    );
+    let outputs = bench.read("outputs");
+    assert!(
+        outputs.starts_with("verdict=regressed\nmetric="),
+        "{outputs}"
+    );
+    assert!(
+        outputs.contains("\ndelta=-") && outputs.contains("\nci_low=-"),
+        "{outputs}"
+    );
+    let said = text(&output);
+    assert!(
+        said.lines()
+            .any(|line| line.starts_with("::error title=ours[clear_results.keep_last=1] against ")),
+        "{said}"
+    );
+}
