@@ -35,6 +35,7 @@ mod report;
 mod run;
 mod schema;
 mod strategies;
+mod sweep;
 mod validate;
 mod versus;
 
@@ -60,6 +61,8 @@ enum Command {
     Compare(compare::Args),
     /// Say whether a run is no worse than a baseline
     Gate(gate::Args),
+    /// Try many settings of one strategy, and recommend one
+    Sweep(Box<sweep::Args>),
     /// Keep what a run scored, as a file for git
     Baseline(baseline::Args),
     /// Write synthetic sessions and what was planted in them
@@ -114,6 +117,7 @@ fn dispatch(command: Command) -> Exit {
         Command::Report(args) => report::run(&args),
         Command::Compare(args) => compare::run(&args),
         Command::Gate(args) => gate::run(&args),
+        Command::Sweep(args) => sweep::run(&args),
         Command::Baseline(args) => baseline::run(&args),
         Command::Generate(args) => generate::run(&args),
         Command::Import(args) => import::run(&args),

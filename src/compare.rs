@@ -20,6 +20,7 @@ pub mod gate;
 pub mod sample;
 mod slices;
 pub mod source;
+pub mod sweep;
 
 pub use sample::{ProbeSample, Sample, SessionSample};
 pub use slices::Slice;

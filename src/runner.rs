@@ -38,6 +38,7 @@ mod error;
 mod followed;
 pub mod prices;
 mod queue;
+mod variant;
 
 pub use error::PlanError;
 use followed::Followed;
@@ -52,7 +53,7 @@ pub struct Plan {
     prices: Arc<Prices>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct LoadedSession {
     session: Arc<Session>,
     counts: Arc<CountedTexts>,

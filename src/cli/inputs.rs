@@ -18,7 +18,7 @@ pub(super) struct Inputs {
     #[arg(long, value_name = "FILE")]
     pub(super) session: Vec<PathBuf>,
     /// Compare this strategy instead of the scenario's (repeatable), as in
-    /// `observation-masking[clear_results.keep_last=5]`
+    /// `observation-masking[clear_results.keep_last=5]`; or a preset's file, `tuned.toml`
     #[arg(long, value_name = "NAME")]
     pub(super) strategy: Vec<String>,
     /// Set one value: a scenario key (`window.max_output=8000`), or a knob of a strategy
@@ -62,7 +62,7 @@ impl Inputs {
     pub(super) fn laid_over(&self) -> anyhow::Result<(Table, PathBuf)> {
         let (mut table, folder) = self.table()?;
         self.sessions(&mut table);
-        self.strategies(&mut table);
+        self.strategies(&mut table)?;
         for (name, path) in ENVIRONMENT {
             if let Some(value) = environment(name) {
                 let place = Place::Environment(name.into());
@@ -171,26 +171,30 @@ impl Inputs {
         }
     }
 
-    fn strategies(&self, table: &mut Table) {
+    /// Strategies named on the command line; one that ends in `.toml` is the file of a preset.
+    fn strategies(&self, table: &mut Table) -> anyhow::Result<()> {
         if self.strategy.is_empty() {
-            return;
+            return Ok(());
         }
-        let items = self.strategy.iter().map(|name| {
+        let item = |name: &String| -> anyhow::Result<Setting> {
             let place = Place::Flag(format!("--strategy {name}").into());
-            let mut entry = Table::new(place.clone());
-            entry.set(
-                "preset",
-                Setting {
-                    value: Value::Text(name.clone()),
-                    place: place.clone(),
-                },
-            );
-            Setting {
-                value: Value::Table(entry),
-                place,
-            }
-        });
-        let value = Value::List(items.collect());
+            let is_file = Path::new(name)
+                .extension()
+                .is_some_and(|ending| ending.eq_ignore_ascii_case("toml"));
+            let entry = if is_file {
+                preset_of(Path::new(name), &place)?
+            } else {
+                let mut entry = Table::new(place.clone());
+                let value = Value::Text(name.clone());
+                let place = place.clone();
+                entry.set("preset", Setting { value, place });
+                entry
+            };
+            let value = Value::Table(entry);
+            Ok(Setting { value, place })
+        };
+        let items = self.strategy.iter().map(item).collect::<Result<_, _>>()?;
+        let value = Value::List(items);
         table.set(
             "strategies",
             Setting {
@@ -198,7 +202,30 @@ impl Inputs {
                 place: Place::Flag("--strategy".into()),
             },
         );
+        Ok(())
     }
+}
+
+/// A preset from a file, named after it.
+fn preset_of(path: &Path, place: &Place) -> anyhow::Result<Table> {
+    let shown = path.display().to_string();
+    let text = std::fs::read_to_string(path).map_err(|error| {
+        Stop::new(
+            Exit::Invalid,
+            format!("cannot read preset `{shown}`: {error}"),
+        )
+        .with_hint("`--strategy` takes the name of a preset, or a file that ends in `.toml`")
+    })?;
+    let mut table = Table::parse(&shown, &text).context("cannot read the preset")?;
+    let name = path
+        .file_stem()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned();
+    let value = Value::Text(name);
+    let place = place.clone();
+    table.set("name", Setting { value, place });
+    Ok(table)
 }
 
 /// `--window`: a number, `native`, `fit:F`, or `matched`.

@@ -516,3 +516,171 @@ fn a_workflow_is_told_in_its_own_words() {
         "{said}"
     );
 }
+
+/// Eighteen sessions of which nine are chosen on.
+fn swept() -> Bench {
+    let bench = Bench::new();
+    bench.write(
+        "ci.toml",
+        &scenario(10, 1, 18).replace("rounds = 24", "rounds = 16"),
+    );
+    bench
+}
+
+#[test]
+fn a_sweep_recommends_a_preset_that_runs_and_says_whether_it_holds() {
+    let bench = swept();
+    let said = bench.check(
+        &[
+            "sweep",
+            "ci.toml",
+            "-P",
+            "clear_results.keep_last=1,4,12",
+            "-P",
+            "window.tokens=50000,60000",
+            "--saves",
+            "token_savings",
+            "--out",
+            "s",
+            "-o",
+            "s.json",
+        ],
+        0,
+        &[
+            "7 settings; chosen on 9 sessions, tried on 9",
+            "recommended: ",
+            "clear_results.keep_last moves",
+        ],
+    );
+    assert!(
+        said.contains("beats the default on 9 sessions it was not chosen on")
+            || said.contains("does not beat the default on 9 sessions")
+            || said.contains("there is nothing to confirm"),
+        "{said}"
+    );
+    let sweep: serde_json::Value = serde_json::from_str(&bench.read("s.json")).unwrap();
+    let points = sweep["points"].as_array().unwrap();
+    assert_eq!(points.len(), 7);
+    let chosen: Vec<_> = points
+        .iter()
+        .filter(|point| point["recommended"] == true)
+        .collect();
+    assert_eq!(chosen.len(), 1);
+    assert_eq!(chosen[0]["on_front"], true);
+    // Nothing was measured twice: full history stands in every folder with the same numbers.
+    let tune: Vec<_> = sweep["tune"].as_array().unwrap().iter().collect();
+    let confirm = sweep["confirm"].as_array().unwrap();
+    assert!(tune.iter().all(|id| !confirm.contains(id)));
+    // The preset says what it was chosen on, and runs.
+    let preset = bench.read("s/recommended.toml");
+    assert!(
+        preset.starts_with("# Recommended by a sweep of scenario `ci`"),
+        "{preset}"
+    );
+    assert!(
+        preset.contains("# Chosen on: ") && preset.contains("[[stage]]"),
+        "{preset}"
+    );
+    bench.check(
+        &[
+            "run",
+            "ci.toml",
+            "--strategy",
+            "s/recommended.toml",
+            "--out",
+            "r",
+        ],
+        0,
+        &["recommended"],
+    );
+    // The same command finds everything done.
+    bench.check(
+        &[
+            "sweep",
+            "ci.toml",
+            "-P",
+            "clear_results.keep_last=1,4,12",
+            "-P",
+            "window.tokens=50000,60000",
+            "--saves",
+            "token_savings",
+            "--out",
+            "s",
+            "-o",
+            "again.json",
+        ],
+        0,
+        &[],
+    );
+    assert_eq!(bench.read("s.json"), bench.read("again.json"));
+}
+
+#[test]
+fn halving_and_drawing_try_less_and_mistakes_are_told() {
+    let bench = swept();
+    let said = bench.check(
+        &[
+            "sweep",
+            "ci.toml",
+            "-P",
+            "clear_results.keep_last=1..8:1",
+            "--halving",
+            "--out",
+            "h",
+            "-o",
+            "h.json",
+        ],
+        0,
+        &["9 settings", "recommended: "],
+    );
+    let sweep: serde_json::Value = serde_json::from_str(&bench.read("h.json")).unwrap();
+    assert!(sweep["points"].as_array().unwrap().len() <= 5, "{said}");
+    bench.check(
+        &[
+            "sweep",
+            "ci.toml",
+            "-P",
+            "clear_results.keep_last=1..8:1",
+            "--random",
+            "2",
+            "--out",
+            "d",
+        ],
+        0,
+        &["3 settings"],
+    );
+    bench.check(
+        &[
+            "sweep",
+            "ci.toml",
+            "-P",
+            "clear_results.keep_lost=1",
+            "--out",
+            "x",
+        ],
+        3,
+        &["did you mean `keep_last`"],
+    );
+    bench.check(
+        &[
+            "sweep",
+            "ci.toml",
+            "-P",
+            "clear_results.keep_last",
+            "--out",
+            "x",
+        ],
+        2,
+        &["no values"],
+    );
+    bench.check(
+        &["sweep", "-P", "clear_results.keep_last=1", "--out", "x"],
+        2,
+        &["turns the knobs of one strategy"],
+    );
+    bench.check(
+        &["run", "ci.toml", "--strategy", "nowhere.toml"],
+        3,
+        &["cannot read preset `nowhere.toml`"],
+    );
+}

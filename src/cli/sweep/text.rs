@@ -1,0 +1,157 @@
+//! A sweep on a terminal, and the preset it recommends.
+
+use std::fmt::Write as _;
+
+use super::Point;
+use crate::compare::sweep::{Sweep, SweepPoint};
+use crate::report::escape::plain;
+use crate::stats::Estimate;
+
+/// So many settings off the front are listed.
+const MOST_OFF_FRONT: usize = 12;
+
+pub(super) fn render(sweep: &Sweep) -> String {
+    let mut out = String::new();
+    let labels = sweep
+        .points
+        .iter()
+        .map(|point| point.label().chars().count());
+    let width = labels.max().unwrap_or(0).min(60);
+    let _ = writeln!(
+        out,
+        "{:<width$}  {:>20}  {:>20}  front  (95 % intervals over {} sessions)",
+        "setting",
+        sweep.cost,
+        sweep.quality,
+        sweep.tune.len()
+    );
+    let (front, off): (Vec<&SweepPoint>, Vec<&SweepPoint>) =
+        sweep.points.iter().partition(|point| point.on_front);
+    for point in &front {
+        line(&mut out, point, width);
+    }
+    if !off.is_empty() {
+        out.push_str("off the front:\n");
+    }
+    for point in off.iter().take(MOST_OFF_FRONT) {
+        line(&mut out, point, width);
+    }
+    if off.len() > MOST_OFF_FRONT {
+        let _ = writeln!(out, "… and {} more", off.len() - MOST_OFF_FRONT);
+    }
+    for knob in &sweep.sensitivity {
+        let _ = writeln!(
+            out,
+            "{} moves {} by {:.1} pts and {} by {:.1} pts",
+            plain(&knob.knob),
+            sweep.cost,
+            knob.cost_range * 100.0,
+            sweep.quality,
+            knob.quality_range * 100.0
+        );
+    }
+    out.push_str(&recommendation(sweep));
+    out
+}
+
+fn line(out: &mut String, point: &SweepPoint, width: usize) {
+    let figure = |estimate: Option<Estimate>| {
+        estimate.map_or_else(
+            || "not measured".to_owned(),
+            |estimate| {
+                let half = estimate.confidence_interval.map(|i| i.half_width() * 100.0);
+                let half = half.map_or_else(String::new, |half| format!(" ± {half:.1}"));
+                format!("{:.1} %{half}", estimate.point_estimate * 100.0)
+            },
+        )
+    };
+    let share = point
+        .front_share
+        .map_or_else(String::new, |share| format!("{:.0} %", share * 100.0));
+    let mark = match (&point.broken, point.recommended) {
+        (Some(why), _) => format!("  broken: {why}"),
+        (None, true) => "  recommended".to_owned(),
+        (None, false) => String::new(),
+    };
+    let _ = writeln!(
+        out,
+        "{:<width$}  {:>20}  {:>20}  {share:>5}{mark}",
+        plain(&point.label()),
+        figure(point.cost),
+        figure(point.quality),
+    );
+}
+
+fn recommendation(sweep: &Sweep) -> String {
+    let Some(chosen) = sweep.points.iter().find(|point| point.recommended) else {
+        return String::new();
+    };
+    let mut out = format!(
+        "recommended: {}, the knee of the front on {} sessions\n",
+        plain(&chosen.label()),
+        sweep.tune.len()
+    );
+    match &sweep.confirmation {
+        Some(found) => {
+            let change = |estimate: Option<Estimate>| {
+                estimate.map_or_else(
+                    || "not measured".to_owned(),
+                    |estimate| {
+                        let interval = estimate.confidence_interval.map_or_else(String::new, |i| {
+                            format!(
+                                " [{:+.1}, {:+.1}]",
+                                i.lower_bound * 100.0,
+                                i.upper_bound * 100.0
+                            )
+                        });
+                        format!("{:+.1} pts{interval}", estimate.point_estimate * 100.0)
+                    },
+                )
+            };
+            let _ = writeln!(
+                out,
+                "{}: {} {}, {} {}",
+                found.says,
+                sweep.cost,
+                change(found.cost),
+                sweep.quality,
+                change(found.quality)
+            );
+        }
+        None if chosen.values.is_empty() => {
+            out.push_str("the default is the best of those tried: there is nothing to confirm\n");
+        }
+        None => out.push_str("no session was left to confirm it on\n"),
+    }
+    out
+}
+
+/// The recommended preset: a file that `run --strategy` takes, with what it was chosen on.
+pub(super) fn preset(sweep: &Sweep, winner: &Point, scenario: &str, seed: u64) -> String {
+    let mut out = format!(
+        "# Recommended by a sweep of scenario `{scenario}`, seed {seed}: the knee of the front of {} and {}.\n",
+        sweep.cost, sweep.quality
+    );
+    for line in recommendation(sweep).lines() {
+        let _ = writeln!(out, "# {line}");
+    }
+    let _ = writeln!(out, "# Chosen on: {}.", plain(&sweep.tune.join(", ")));
+    if !sweep.confirm.is_empty() {
+        let _ = writeln!(
+            out,
+            "# Not chosen on: {}.",
+            plain(&sweep.confirm.join(", "))
+        );
+    }
+    for (path, setting) in &winner.values {
+        if path.starts_with("window.") {
+            let _ = writeln!(
+                out,
+                "# It was chosen with `--set {path}={}`.",
+                setting.value
+            );
+        }
+    }
+    out.push('\n');
+    out + &winner.spec.to_toml()
+}
