@@ -29,6 +29,7 @@ mod inputs;
 mod inspect;
 mod man;
 mod messages;
+mod probes;
 mod progress;
 mod record;
 mod report;
@@ -73,6 +74,8 @@ enum Command {
     Record(record::Args),
     /// List strategies, or show one with its knobs
     Strategies(strategies::Args),
+    /// Find facts of a recording that can be asked for, and check a file of them
+    Probes(probes::Args),
     /// Check a scenario file, and say what it would run
     Validate(validate::Args),
     /// Write a starter scenario that runs offline
@@ -123,6 +126,7 @@ fn dispatch(command: Command) -> Exit {
         Command::Import(args) => import::run(&args),
         Command::Record(args) => record::run(&args),
         Command::Strategies(args) => strategies::run(&args),
+        Command::Probes(args) => probes::run(&args),
         Command::Validate(args) => validate::run(&args),
         Command::Init(args) => init::run(&args),
         Command::Inspect(args) => inspect::run(&args),

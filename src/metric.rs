@@ -13,6 +13,7 @@ pub mod calls;
 pub mod compaction;
 pub mod completion;
 pub mod cost;
+pub mod fidelity;
 pub mod reference;
 pub mod rereads;
 pub mod strain;

@@ -15,6 +15,8 @@ use crate::session::Session;
 use crate::session::ground_truth::{GroundTruth, Importance, RuleForm};
 use crate::step::Step;
 
+pub mod check;
+pub mod derive;
 mod gold;
 pub mod grade;
 pub mod judge;

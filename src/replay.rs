@@ -36,6 +36,7 @@ pub mod observe;
 mod prepared;
 pub mod prompt_cache;
 mod reader;
+pub mod verify;
 
 use faults::Weather;
 use meter::Meter;

@@ -37,6 +37,7 @@ use crate::units::{ContentHash, Tokens};
 mod error;
 mod followed;
 pub mod prices;
+mod probes;
 mod queue;
 mod variant;
 
@@ -69,7 +70,8 @@ impl Plan {
             .par_iter()
             .map(|source| load(source, &scenario.counter))
             .collect::<Result<_, _>>()?;
-        let sessions: Vec<LoadedSession> = loaded.into_iter().flatten().collect();
+        let mut sessions: Vec<LoadedSession> = loaded.into_iter().flatten().collect();
+        probes::put_in_place(&scenario.probes, &mut sessions)?;
         let mut seen = BTreeSet::new();
         for loaded in &sessions {
             if !seen.insert(loaded.session.id().to_owned()) {

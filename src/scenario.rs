@@ -20,10 +20,12 @@ mod cache;
 mod faults;
 mod follow;
 mod gate;
+mod probes;
 mod recipe;
 
 pub use cache::CacheSetting;
 pub use gate::{GateSetting, read_gate};
+pub use probes::ProbeFile;
 
 /// The scenario that runs when none is named.
 pub const QUICK_START: &str = include_str!("../scenarios/quick-start.toml");
@@ -51,6 +53,8 @@ pub struct Scenario {
     pub sessions: Vec<SessionSource>,
     /// What is compared, in order.
     pub strategies: Vec<StrategySpec>,
+    /// Files of facts that are asked for, beside what is known of the sessions already.
+    pub probes: Vec<ProbeFile>,
     /// Whether probes are asked of a reader; survival is measured all the same.
     pub reader: ReaderSetting,
     /// What goes wrong on purpose.
@@ -157,6 +161,7 @@ impl Scenario {
         let repeats = small(reader.whole("repeats", 1, 1_000)?.unwrap_or(1));
         let (window, trigger) = read_window(reader.table("window")?)?;
         let reader_setting = read_models(reader.table("models")?)?;
+        let probes = probes::read(reader.table("probes")?, folder)?;
         let faults = faults::read(reader.table("faults")?)?;
         let cache = cache::read(reader.table("cache")?, folder)?;
         let gate = gate::read(reader.table("gate")?)?;
@@ -202,6 +207,7 @@ impl Scenario {
             sessions,
             strategies,
             reader: reader_setting,
+            probes,
             faults,
             cache,
             gate,

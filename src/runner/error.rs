@@ -22,6 +22,27 @@ pub enum PlanError {
         #[source]
         cause: std::io::Error,
     },
+    /// A file of facts cannot be read.
+    #[error("cannot read facts `{file}`, named by {place}")]
+    Probes {
+        /// The file.
+        file: String,
+        /// What named it.
+        place: Place,
+        /// Why not.
+        #[source]
+        cause: std::io::Error,
+    },
+    /// A file of facts says something wrong.
+    #[error("`{file}`: line {line}: {problem}")]
+    Fact {
+        /// The file.
+        file: String,
+        /// The line.
+        line: usize,
+        /// What is wrong.
+        problem: String,
+    },
     /// A price file says something wrong.
     #[error(transparent)]
     Setting(#[from] SettingError),

@@ -13,6 +13,7 @@ mod compare;
 mod contexts;
 mod describe;
 mod docs;
+mod facts;
 mod faults;
 mod import;
 mod inspect;

@@ -46,6 +46,7 @@ pub(super) fn schema() -> Value {
             "repeats": whole(1, 1_000, "repeats of each cell", Some(1)),
             "window": window(),
             "models": models(),
+            "probes": probes(),
             "faults": faults(),
             "cache": cache(),
             "gate": gate(),
@@ -182,6 +183,21 @@ fn models() -> Value {
                 "description": "who answers probes; survival is measured all the same",
                 "enum": ["offline", "none"],
                 "default": "offline",
+            },
+        }),
+        &[],
+    )
+}
+
+fn probes() -> Value {
+    object(
+        &json!({
+            "files": {
+                "description": "files of facts (`ID.truth.json`), relative to the scenario: each takes \
+                    the place of what is known about its session",
+                "type": "array",
+                "items": { "type": "string" },
+                "default": [],
             },
         }),
         &[],

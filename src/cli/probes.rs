@@ -1,0 +1,211 @@
+//! `proctor probes`: finds facts of a recording that can be asked for, and checks a file of them.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::Context as _;
+
+use super::{Exit, Stop, print, say, write_new};
+use crate::probe::check::{self, Mistake, TruthFile};
+use crate::probe::{self, Probe, derive};
+use crate::replay::PreparedSession;
+use crate::replay::verify::unsound;
+use crate::session::ground_truth::GroundTruth;
+use crate::session::{Session, import};
+use crate::strategy::files::touched_by;
+use crate::tokens::{CharsPer4, CountedTexts};
+
+/// Arguments of `proctor probes`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Action {
+    /// Find facts of a recording that can be asked for, and write them to a file to edit
+    Derive(DeriveArgs),
+    /// Hold a file of facts against its recording, mistake by mistake with its line
+    Check(CheckArgs),
+    /// Print the questions of a file, and what is known of their answers
+    Show(ShowArgs),
+}
+
+#[derive(Debug, clap::Args)]
+struct DeriveArgs {
+    /// The recording, in any format that `proctor import` reads
+    session: PathBuf,
+    /// Where to write; without it, to standard output. Beside `ID.session.jsonl`, a file called
+    /// `ID.truth.json` is found by itself
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Write over a file that is there
+    #[arg(long)]
+    force: bool,
+}
+
+#[derive(Debug, clap::Args)]
+struct CheckArgs {
+    /// The file of facts
+    file: PathBuf,
+    /// The recording it is about; without it, `ID.session.jsonl` beside `ID.truth.json`
+    #[arg(long, value_name = "FILE")]
+    session: Option<PathBuf>,
+}
+
+#[derive(Debug, clap::Args)]
+struct ShowArgs {
+    /// The file of facts
+    file: PathBuf,
+}
+
+pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
+    match &args.action {
+        Action::Derive(args) => derive_facts(args),
+        Action::Check(args) => check_file(args),
+        Action::Show(args) => show(args),
+    }
+}
+
+fn derive_facts(args: &DeriveArgs) -> anyhow::Result<Exit> {
+    let sessions = import::load(&args.session)?;
+    let [session] = &sessions[..] else {
+        let problem = format!(
+            "`{}` holds {} sessions, and facts are found for one",
+            args.session.display(),
+            sessions.len()
+        );
+        let hint = "`proctor import` writes each into a file of its own";
+        return Err(Stop::new(Exit::Invalid, problem).with_hint(hint).into());
+    };
+    let (truth, dropped) = sound(session)?;
+    let json = serde_json::to_string_pretty(&truth)? + "\n";
+    match &args.output {
+        Some(path) => write_new(path, json.as_bytes(), args.force)?,
+        None => print(&json)?,
+    }
+    let kinds: BTreeSet<&str> = Probe::planted(&truth)
+        .iter()
+        .map(|p| p.kind.name())
+        .collect();
+    let kinds: Vec<&str> = kinds.into_iter().collect();
+    say(&format!(
+        "{} facts of {} kinds ({}); {dropped} more do not stand in the history as they should",
+        truth.facts.len(),
+        kinds.len(),
+        kinds.join(", ")
+    ));
+    Ok(Exit::Done)
+}
+
+/// What can be asked for and is answered by the full history, and how many proposals were not.
+fn sound(session: &Session) -> anyhow::Result<(GroundTruth, usize)> {
+    let proposed = derive::derive(session, &touched_by);
+    let unsound: BTreeSet<String> = unsound_in(session, &proposed)?
+        .into_iter()
+        .map(|unsound| unsound.0)
+        .collect();
+    let before = proposed.facts.len();
+    let facts = proposed.facts.into_iter();
+    let facts: Vec<_> = facts.filter(|fact| !unsound.contains(&fact.id)).collect();
+    let dropped = before - facts.len();
+    Ok((GroundTruth::new(session.id(), facts), dropped))
+}
+
+/// Probes that do not hold what they promise: id and problem.
+fn unsound_in(session: &Session, truth: &GroundTruth) -> anyhow::Result<Vec<(String, String)>> {
+    let counts = Arc::new(CountedTexts::new(Arc::new(CharsPer4)));
+    let session = Arc::new(session.clone());
+    let prepared = PreparedSession::new(session, counts, Probe::planted(truth))?;
+    let unsound = unsound(&prepared).into_iter();
+    Ok(unsound.map(|it| (it.probe, it.problem)).collect())
+}
+
+fn read(path: &Path) -> anyhow::Result<TruthFile> {
+    let text = std::fs::read_to_string(path).map_err(|error| {
+        Stop::new(
+            Exit::Invalid,
+            format!("cannot read `{}`: {error}", path.display()),
+        )
+        .with_hint("`proctor probes derive SESSION -o FILE` writes one")
+    })?;
+    TruthFile::read(&text).map_err(|mistake| Stop::new(Exit::Invalid, said(path, &mistake)).into())
+}
+
+fn said(path: &Path, mistake: &Mistake) -> String {
+    let fact = if mistake.fact.is_empty() {
+        String::new()
+    } else {
+        format!("`{}`: ", mistake.fact)
+    };
+    format!(
+        "{}: line {}: {fact}{}",
+        path.display(),
+        mistake.line,
+        mistake.problem
+    )
+}
+
+fn check_file(args: &CheckArgs) -> anyhow::Result<Exit> {
+    let file = read(&args.file)?;
+    let beside = || {
+        let name = args.file.file_name()?.to_str()?;
+        let stem = name.strip_suffix(".truth.json")?;
+        Some(args.file.with_file_name(format!("{stem}.session.jsonl")))
+    };
+    let path = args.session.clone().or_else(beside).ok_or_else(|| {
+        Stop::new(
+            Exit::Usage,
+            format!("no session is named for `{}`", args.file.display()),
+        )
+        .with_hint("add `--session FILE`")
+    })?;
+    let sessions = import::load(&path).context("cannot read the session")?;
+    let wanted = sessions
+        .iter()
+        .find(|session| session.id() == file.truth.session)
+        .or_else(|| sessions.first());
+    let Some(session) = wanted else {
+        let problem = format!("`{}` holds no session", path.display());
+        return Err(Stop::new(Exit::Invalid, problem).into());
+    };
+    let mut mistakes = file.mistakes(session);
+    // What cannot be read is not replayed.
+    if mistakes.is_empty() {
+        for (fact, problem) in unsound_in(session, &file.truth)? {
+            let line = file.line_of(&fact);
+            mistakes.push(Mistake {
+                line,
+                fact,
+                problem,
+            });
+        }
+        mistakes.sort();
+    }
+    for mistake in &mistakes {
+        let line = crate::report::escape::plain(&said(&args.file, mistake));
+        print(&(line + "\n"))?;
+    }
+    let probes = Probe::planted(&file.truth);
+    let items = probe::items(session, &probes).len();
+    if mistakes.is_empty() {
+        print(&format!(
+            "{}: {} facts hold, asked {items} times\n",
+            args.file.display(),
+            probes.len()
+        ))?;
+        return Ok(Exit::Done);
+    }
+    let problem = format!("{} mistakes in `{}`", mistakes.len(), args.file.display());
+    Err(Stop::new(Exit::Invalid, problem).into())
+}
+
+fn show(args: &ShowArgs) -> anyhow::Result<Exit> {
+    let file = read(&args.file)?;
+    for line in check::shown(&file.truth).lines() {
+        print(&(crate::report::escape::plain(line) + "\n"))?;
+    }
+    Ok(Exit::Done)
+}

@@ -1,0 +1,435 @@
+//! Fidelity: what of a reader's ability a compaction leaves, and in which ways the rest goes wrong.
+//!
+//! Everything here is counted on the recorded answers of a *model*, and graded. Two anchors stand on
+//! either side: the same reader under full history, and under an empty context. Where the reader is
+//! hardly able to do the task, or hardly needs the context, there is nothing to be measured, and
+//! [`Fidelity`] says which.
+//!
+//! Survival is another matter. It is read here for two things only: whether the value of an item was
+//! in the prompt at all (overclaims), and whether a rule was (compliance). No number of survival ever
+//! becomes a score.
+
+use serde::Serialize;
+
+use super::survival::{Score, is_planted};
+use crate::model::ModelKind;
+use crate::probe::{Outcome, ProbeKind};
+use crate::record::Fate;
+
+/// Below this accuracy under full history, fidelity is refused: the reader cannot do the task.
+pub const LOWEST_CEILING: f64 = 0.6;
+
+/// Below this distance between full history and empty context, fidelity is refused: the reader
+/// does not need the context.
+pub const LOWEST_SPAN: f64 = 0.2;
+
+/// An item with its graded answer, and what string matching found of it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Answered {
+    /// What was asked about.
+    pub kind: ProbeKind,
+    /// What survival found in the prompt.
+    pub fate: Fate,
+    /// The verdict; nothing where the session had died before, which scores 0.
+    pub graded: Option<(f64, Outcome)>,
+    /// The score under full history, if it was scored there.
+    pub full: Option<f64>,
+    /// Whether the item qualified; nothing without a qualification pass.
+    pub qualified: Option<bool>,
+}
+
+/// The ways in which answers are right and wrong, over items that were scored.
+///
+/// Each is a [`Score`] of noughts and ones: a rate with the number of its items.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub struct Failings {
+    /// Planted items of which the reader said that they are not in the context, and those that were
+    /// never answered because the session had died. Lower is better.
+    pub omitted: Score,
+    /// Planted items answered with something that is not so: wrong, stale or misbound. Lower is
+    /// better.
+    pub distorted: Score,
+    /// Of all planted items, those answered with a value that was true earlier.
+    pub stale: Score,
+    /// Of all planted items, those answered with another key's value.
+    pub misbound: Score,
+    /// Decoys answered with a concrete value. Lower is better.
+    pub hallucinated: Score,
+    /// Planted items whose value does not stand in the prompt, answered with a concrete value all
+    /// the same. Lower is better.
+    pub overclaimed: Score,
+    /// Rules that stand in the prompt, and are kept.
+    pub compliance_kept: Score,
+    /// Rules that do not stand in the prompt any more, and are kept all the same.
+    pub compliance_dropped: Score,
+}
+
+/// What a model made of the items of one cell.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub struct Reading {
+    /// All planted items that were scored; those after a death score 0.
+    pub score: Score,
+    /// The same for items that qualified; without a qualification pass, all of them.
+    pub qualified: Score,
+    /// Qualified items that were scored here and under full history.
+    pub paired: Score,
+    /// Full history on the same items.
+    pub paired_full: Score,
+    /// In which ways answers are wrong.
+    pub failings: Failings,
+    /// Items that did not qualify.
+    pub unqualified: usize,
+}
+
+impl Reading {
+    /// Adds up answered items.
+    pub fn of(items: impl IntoIterator<Item = Answered>) -> Self {
+        let mut reading = Self::default();
+        for item in items {
+            reading.add(&item);
+        }
+        reading
+    }
+
+    fn add(&mut self, item: &Answered) {
+        if !is_planted(item.kind) {
+            // A dead session invents nothing; counting it would look like care.
+            if let Some((_, outcome)) = item.graded {
+                rate(
+                    &mut self.failings.hallucinated,
+                    outcome == Outcome::Invented,
+                );
+            }
+            return;
+        }
+        let score = item.graded.map_or(0.0, |(score, _)| score);
+        self.score.add(score);
+        if item.qualified == Some(false) {
+            self.unqualified += 1;
+        } else {
+            self.qualified.add(score);
+            if let Some(full) = item.full {
+                self.paired.add(score);
+                self.paired_full.add(full);
+            }
+        }
+        let failings = &mut self.failings;
+        let outcome = item.graded.map(|(_, outcome)| outcome);
+        let is = |wanted: Outcome| outcome == Some(wanted);
+        let is_wrong = is(Outcome::Wrong) || is(Outcome::Invented);
+        rate(
+            &mut failings.omitted,
+            outcome.is_none() || is(Outcome::Abstained),
+        );
+        rate(
+            &mut failings.distorted,
+            is_wrong || is(Outcome::Stale) || is(Outcome::Misbound),
+        );
+        rate(&mut failings.stale, is(Outcome::Stale));
+        rate(&mut failings.misbound, is(Outcome::Misbound));
+        let Some(outcome) = outcome else {
+            return;
+        };
+        let is_gone = matches!(item.fate, Fate::Lost | Fate::Reachable);
+        if is_gone {
+            rate(&mut failings.overclaimed, outcome != Outcome::Abstained);
+        }
+        if item.kind == ProbeKind::Constraint {
+            let kept = match item.fate {
+                Fate::Survived => &mut failings.compliance_kept,
+                _ => &mut failings.compliance_dropped,
+            };
+            rate(kept, outcome == Outcome::Right);
+        }
+    }
+}
+
+fn rate(rate: &mut Score, happened: bool) {
+    rate.add(if happened { 1.0 } else { 0.0 });
+}
+
+/// What fidelity is measured between, over all probes, qualified or not.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub struct Anchors {
+    /// `acc_full`: accuracy under full history.
+    pub full: Option<f64>,
+    /// `acc_empty`: accuracy without any context.
+    pub empty: Option<f64>,
+}
+
+/// Why there is no fidelity.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Refusal {
+    /// No item was scored under both.
+    Unpaired,
+    /// Full history is answered right too rarely: [`LOWEST_CEILING`].
+    CeilingTooLow,
+    /// An empty context is answered right nearly as often: [`LOWEST_SPAN`].
+    SpanTooSmall,
+}
+
+impl Refusal {
+    /// In words, as cells of tables say it.
+    pub fn in_words(self) -> &'static str {
+        match self {
+            Self::Unpaired => "not measured: no item scored under full as well",
+            Self::CeilingTooLow => "refused: the reader is right too rarely under full history",
+            Self::SpanTooSmall => "refused: the reader hardly needs the context",
+        }
+    }
+}
+
+impl Anchors {
+    /// Whether there is anything to be measured between them.
+    ///
+    /// Refused where `acc_full < 0.6` or `acc_full − acc_empty < 0.2`; without an empty arm only the
+    /// first is known.
+    pub fn check(self) -> Result<f64, Refusal> {
+        let full = self.full.ok_or(Refusal::Unpaired)?;
+        if full < LOWEST_CEILING {
+            return Err(Refusal::CeilingTooLow);
+        }
+        // A span of exactly 0.2 is enough, whatever its last bit is.
+        let span = |empty: f64| full - empty + f64::EPSILON;
+        if self.empty.is_some_and(|empty| span(empty) < LOWEST_SPAN) {
+            return Err(Refusal::SpanTooSmall);
+        }
+        Ok(full)
+    }
+
+    /// `F = acc/acc_full` over the items scored under both.
+    pub fn fidelity(self, paired: Option<f64>, paired_full: Option<f64>) -> Result<f64, Refusal> {
+        self.check()?;
+        match (paired, paired_full) {
+            (Some(paired), Some(full)) if full > 0.0 => Ok(paired / full),
+            (Some(_), Some(_)) => Err(Refusal::CeilingTooLow),
+            (_, _) => Err(Refusal::Unpaired),
+        }
+    }
+
+    /// `F* = (acc − acc_empty)/(acc_full − acc_empty)`: 0 is no context at all, 1 is all of it. It
+    /// may be below 0 and above 1. Needs both anchors.
+    pub fn normalised(self, accuracy: Option<f64>) -> Result<f64, Refusal> {
+        let full = self.check()?;
+        let (Some(accuracy), Some(empty)) = (accuracy, self.empty) else {
+            return Err(Refusal::Unpaired);
+        };
+        Ok((accuracy - empty) / (full - empty))
+    }
+}
+
+/// Whether a probe qualifies: the reader gets it right from the ceiling and not from nothing; of a
+/// decoy, the reader abstains without a context. Judged on answers that are never scored.
+pub fn qualifies(kind: ProbeKind, full: Option<Outcome>, empty: Option<Outcome>) -> bool {
+    if is_planted(kind) {
+        full == Some(Outcome::Right) && empty.is_some_and(|empty| empty != Outcome::Right)
+    } else {
+        empty == Some(Outcome::Right)
+    }
+}
+
+/// Who read: numbers of two readers can only be compared if it is one and the same.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReaderId {
+    /// What its answers may be taken for.
+    pub kind: ModelKind,
+    /// The model that answered.
+    pub model: String,
+}
+
+/// Two numbers that must not be compared.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Mixed {
+    /// One of them comes from line search, the other from a model.
+    #[error(
+        "`{left}` and `{right}` are not the same kind of reader: line search says nothing about \
+         what a model answers"
+    )]
+    Kind {
+        /// One reader.
+        left: String,
+        /// The other.
+        right: String,
+    },
+    /// They come from two models.
+    #[error("`{left}` and `{right}` are two readers: their answers say nothing about each other")]
+    Model {
+        /// One reader.
+        left: String,
+        /// The other.
+        right: String,
+    },
+}
+
+impl ReaderId {
+    /// Refuses a comparison of answers of another reader with this one's.
+    pub fn compare_with(&self, other: &Self) -> Result<(), Mixed> {
+        let (left, right) = (self.model.clone(), other.model.clone());
+        if self.kind != other.kind {
+            Err(Mixed::Kind { left, right })
+        } else if left != right {
+            Err(Mixed::Model { left, right })
+        } else {
+            Ok(())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn item(kind: ProbeKind, fate: Fate, graded: Option<(f64, Outcome)>) -> Answered {
+        Answered {
+            kind,
+            fate,
+            graded,
+            full: Some(1.0),
+            qualified: None,
+        }
+    }
+
+    fn close(found: Option<f64>, expected: f64) {
+        let found = found.unwrap();
+        assert!((found - expected).abs() < 1e-12, "{found}, not {expected}");
+    }
+
+    /// Ten planted items and two decoys, by hand.
+    fn reading() -> Reading {
+        use Outcome::{Abstained, Invented, Misbound, Partial, Right, Stale, Wrong};
+        let recall = |fate, score, outcome| item(ProbeKind::Recall, fate, Some((score, outcome)));
+        let rule = |fate, score, outcome| item(ProbeKind::Constraint, fate, Some((score, outcome)));
+        Reading::of([
+            recall(Fate::Survived, 1.0, Right),
+            recall(Fate::Survived, 1.0, Right),
+            recall(Fate::Survived, 0.5, Partial),
+            recall(Fate::Unbound, 0.0, Misbound),
+            recall(Fate::Stale, 0.0, Stale),
+            recall(Fate::Lost, 0.0, Wrong),
+            recall(Fate::Reachable, 0.0, Abstained),
+            rule(Fate::Survived, 1.0, Right),
+            rule(Fate::Lost, 0.0, Wrong),
+            item(ProbeKind::Recall, Fate::Lost, None),
+            item(ProbeKind::Decoy, Fate::Lost, Some((0.0, Invented))),
+            item(ProbeKind::Decoy, Fate::Lost, Some((1.0, Right))),
+            item(ProbeKind::Decoy, Fate::Lost, None),
+        ])
+    }
+
+    #[test]
+    fn rates_are_counted_over_their_own_items() {
+        let reading = reading();
+        close(reading.score.mean(), 3.5 / 10.0);
+        let failings = reading.failings;
+        close(failings.omitted.mean(), 2.0 / 10.0);
+        close(failings.distorted.mean(), 4.0 / 10.0);
+        close(failings.stale.mean(), 1.0 / 10.0);
+        close(failings.misbound.mean(), 1.0 / 10.0);
+        // The dead session's decoy is in no rate.
+        close(failings.hallucinated.mean(), 1.0 / 2.0);
+        // Gone and answered: two wrong, one abstained; the one after the death is not asked.
+        assert_eq!(failings.overclaimed.items, 3);
+        close(failings.overclaimed.mean(), 2.0 / 3.0);
+        close(failings.compliance_kept.mean(), 1.0);
+        close(failings.compliance_dropped.mean(), 0.0);
+        assert_eq!(reading.unqualified, 0);
+        assert_eq!(reading.qualified, reading.score);
+    }
+
+    #[test]
+    fn fidelity_is_relative_to_the_same_items_under_full_history() {
+        let right = Some((1.0, Outcome::Right));
+        let of = |full: f64, graded, qualified| Answered {
+            full: Some(full),
+            qualified: Some(qualified),
+            ..item(ProbeKind::Recall, Fate::Survived, graded)
+        };
+        let wrong = Some((0.0, Outcome::Wrong));
+        let reading = Reading::of([
+            of(1.0, right, true),
+            of(1.0, wrong, true),
+            of(1.0, right, true),
+            of(0.0, right, true),
+            of(1.0, wrong, false),
+        ]);
+        assert_eq!((reading.unqualified, reading.qualified.items), (1, 4));
+        let anchors = Anchors {
+            full: Some(0.8),
+            empty: Some(0.1),
+        };
+        let (paired, full) = (reading.paired.mean(), reading.paired_full.mean());
+        // 3 of 4 against 3 of 4.
+        close(anchors.fidelity(paired, full).ok(), 1.0);
+        // (0.6 − 0.1)/(0.8 − 0.1): all five items, the unqualified one included.
+        close(anchors.normalised(reading.score.mean()).ok(), 0.5 / 0.7);
+        close(anchors.normalised(Some(0.1)).ok(), 0.0);
+        close(anchors.normalised(Some(0.8)).ok(), 1.0);
+        close(anchors.normalised(Some(0.05)).ok(), -0.05 / 0.7);
+    }
+
+    #[test]
+    fn a_reader_that_cannot_do_the_task_measures_nothing() {
+        let check = |full: f64, empty: f64, expected| {
+            let anchors = Anchors {
+                full: Some(full),
+                empty: Some(empty),
+            };
+            assert_eq!(anchors.check().err(), expected, "{full} {empty}");
+            let found = anchors.fidelity(Some(0.5), Some(0.5)).err();
+            assert_eq!(found, expected, "{full} {empty}");
+            assert_eq!(anchors.normalised(Some(0.5)).err(), expected);
+        };
+        check(0.6, 0.4, None);
+        check(0.59, 0.0, Some(Refusal::CeilingTooLow));
+        check(0.9, 0.75, Some(Refusal::SpanTooSmall));
+        check(1.0, 0.0, None);
+        let nothing = Anchors::default();
+        assert_eq!(nothing.check(), Err(Refusal::Unpaired));
+        let no_floor = Anchors {
+            full: Some(0.9),
+            empty: None,
+        };
+        close(no_floor.fidelity(Some(0.45), Some(0.9)).ok(), 0.5);
+        assert_eq!(no_floor.normalised(Some(0.5)), Err(Refusal::Unpaired));
+    }
+
+    #[test]
+    fn a_probe_qualifies_that_the_context_answers_and_nothing_else_does() {
+        use Outcome::{Abstained, Invented, Partial, Right, Wrong};
+        let check = |kind, full, empty, expected| {
+            assert_eq!(qualifies(kind, full, empty), expected, "{full:?} {empty:?}");
+        };
+        let recall = ProbeKind::Recall;
+        check(recall, Some(Right), Some(Abstained), true);
+        check(recall, Some(Right), Some(Wrong), true);
+        check(recall, Some(Right), Some(Right), false);
+        check(recall, Some(Partial), Some(Abstained), false);
+        check(recall, Some(Wrong), Some(Abstained), false);
+        check(recall, None, Some(Abstained), false);
+        check(recall, Some(Right), None, false);
+        check(ProbeKind::Decoy, Some(Invented), Some(Right), true);
+        check(ProbeKind::Decoy, Some(Right), Some(Invented), false);
+    }
+
+    #[test]
+    fn answers_of_two_readers_are_not_compared() {
+        let reader = |kind, model: &str| ReaderId {
+            kind,
+            model: model.to_owned(),
+        };
+        let offline = reader(ModelKind::Deterministic, "bm25-extract");
+        let live = reader(ModelKind::Live, "m-1");
+        assert_eq!(live.compare_with(&live.clone()), Ok(()));
+        assert!(matches!(
+            live.compare_with(&offline),
+            Err(Mixed::Kind { .. })
+        ));
+        let other = reader(ModelKind::Live, "m-2");
+        assert!(matches!(
+            live.compare_with(&other),
+            Err(Mixed::Model { .. })
+        ));
+    }
+}

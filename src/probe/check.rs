@@ -1,0 +1,220 @@
+//! Holds a file of facts against its session, and says of each mistake on which line it stands.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use crate::probe::Probe;
+use crate::session::Session;
+use crate::session::ground_truth::{Fact, GroundTruth, PlantedFact};
+use crate::units::is_valid_id;
+
+/// A mistake in a file of facts.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Mistake {
+    /// The line, from 1.
+    pub line: usize,
+    /// The fact's id; empty where the whole file is meant.
+    pub fact: String,
+    /// What is wrong, in words.
+    pub problem: String,
+}
+
+/// A file of facts as it was read, with the line of each fact.
+#[derive(Debug)]
+pub struct TruthFile {
+    /// The facts.
+    pub truth: GroundTruth,
+    lines: Vec<usize>,
+}
+
+impl TruthFile {
+    /// Reads the text of a file.
+    pub fn read(text: &str) -> Result<Self, Mistake> {
+        let truth: GroundTruth = serde_json::from_str(text).map_err(|error| Mistake {
+            line: error.line().max(1),
+            fact: String::new(),
+            problem: error.to_string(),
+        })?;
+        // Ids are found where they stand, in the order of the facts.
+        let mut lines = Vec::with_capacity(truth.facts.len());
+        let mut from = 0;
+        for fact in &truth.facts {
+            let quoted = serde_json::Value::String(fact.id.clone()).to_string();
+            let at = text[from..].find(&quoted).map_or(from, |at| from + at);
+            lines.push(1 + text[..at].matches('\n').count());
+            from = (at + quoted.len()).min(text.len());
+            from = text.floor_char_boundary(from);
+        }
+        Ok(Self { truth, lines })
+    }
+
+    /// The line of the fact of this id; 1 where there is none.
+    pub fn line_of(&self, id: &str) -> usize {
+        let at = self.truth.facts.iter().position(|fact| fact.id == id);
+        at.and_then(|at| self.lines.get(at)).copied().unwrap_or(1)
+    }
+
+    /// All mistakes that can be seen without a replay, by line.
+    pub fn mistakes(&self, session: &Session) -> Vec<Mistake> {
+        let mut mistakes = Vec::new();
+        let mut whole = |problem: String| {
+            mistakes.push(Mistake {
+                line: 1,
+                fact: String::new(),
+                problem,
+            });
+        };
+        if self.truth.format != GroundTruth::FORMAT {
+            whole(format!("`format` must be `{}`", GroundTruth::FORMAT));
+        }
+        if self.truth.version > GroundTruth::VERSION {
+            whole(format!(
+                "version {} is newer than this build, which reads up to {}",
+                self.truth.version,
+                GroundTruth::VERSION
+            ));
+        }
+        if self.truth.session != session.id() {
+            whole(format!(
+                "it is about session `{}`, and this one is `{}`",
+                self.truth.session,
+                session.id()
+            ));
+            return mistakes;
+        }
+        let mut ids = BTreeSet::new();
+        for (fact, line) in self.truth.facts.iter().zip(&self.lines) {
+            let mut problems = of_fact(fact, session);
+            if !ids.insert(&fact.id) {
+                problems.push("another fact has the same id".to_owned());
+            }
+            mistakes.extend(problems.into_iter().map(|problem| Mistake {
+                line: *line,
+                fact: fact.id.clone(),
+                problem,
+            }));
+        }
+        mistakes.sort();
+        mistakes
+    }
+}
+
+fn of_fact(fact: &PlantedFact, session: &Session) -> Vec<String> {
+    let mut problems = Vec::new();
+    if !is_valid_id(&fact.id) {
+        problems.push("an id is made of `[a-z0-9][a-z0-9._@-]*`".to_owned());
+    }
+    if fact.question.trim().is_empty() {
+        problems.push("the question is empty".to_owned());
+    }
+    let messages = session.messages().len();
+    if !fact.evidence.is_sorted_by(|a, b| a < b) {
+        problems.push("`evidence` is not in ascending order".to_owned());
+    }
+    let said = said(&fact.fact);
+    let named = fact
+        .evidence
+        .iter()
+        .chain(said.iter().filter_map(|(_, at)| at.as_ref()));
+    if let Some(outside) = named.clone().find(|at| **at >= messages) {
+        problems.push(format!(
+            "message {outside} is named, and the session has {messages} (counted from 0)"
+        ));
+        return problems;
+    }
+    let is_decoy = matches!(fact.fact, Fact::Decoy { .. });
+    if is_decoy != fact.evidence.is_empty() {
+        problems.push(if is_decoy {
+            "a decoy has no evidence: it was never said".to_owned()
+        } else {
+            "`evidence` names no message".to_owned()
+        });
+    }
+    let holds = |at: usize, value: &str| {
+        let texts = session.message(at).model_text();
+        texts.iter().any(|text| text.contains(value))
+    };
+    for (value, at) in &said {
+        if value.trim().is_empty() {
+            problems.push("a value is empty".to_owned());
+            continue;
+        }
+        if fact.question.contains(value.as_str()) {
+            problems.push(format!("the question gives away `{value}`"));
+        }
+        let anywhere = || (0..messages).any(|at| holds(at, value));
+        match at {
+            _ if is_decoy => {
+                if anywhere() {
+                    problems.push(format!("`{value}` stands in the session: no decoy"));
+                }
+            }
+            Some(at) if !holds(*at, value) => {
+                problems.push(format!("message {at} does not hold `{value}`"));
+            }
+            None if !fact.evidence.iter().any(|at| holds(*at, value)) => {
+                problems.push(format!("no message of `evidence` holds `{value}`"));
+            }
+            Some(_) | None => {}
+        }
+    }
+    problems
+}
+
+/// What answers, each with the message that says it, if it names one of its own. Paths are not
+/// among it: tools write them in ways of their own.
+fn said(fact: &Fact) -> Vec<(String, Option<usize>)> {
+    let one = |value: &String| vec![(value.clone(), None)];
+    match fact {
+        Fact::Recall { value, .. } | Fact::Binding { value, .. } | Fact::Decoy { value, .. } => {
+            one(value)
+        }
+        Fact::Constraint { statement, .. } => one(statement),
+        Fact::Artifact { .. } => Vec::new(),
+        Fact::Decision { choice, .. } => one(choice),
+        Fact::RejectedPath { reason, .. } => one(reason),
+        Fact::Error { code, place, .. } => vec![(code.clone(), None), (place.clone(), None)],
+        Fact::Update { values, .. }
+        | Fact::Numeric { values, .. }
+        | Fact::Order { events: values, .. }
+        | Fact::LastRequest { requests: values } => {
+            let values = values.iter();
+            values
+                .map(|said| (said.value.clone(), Some(said.message)))
+                .collect()
+        }
+        Fact::Continuation { items, .. } => {
+            items.iter().map(|item| (item.item.clone(), None)).collect()
+        }
+    }
+}
+
+/// The questions of a file with what is known of their answers, for people to read: one block of
+/// lines per fact.
+pub fn shown(truth: &GroundTruth) -> String {
+    let mut out = String::new();
+    for (probe, fact) in Probe::planted(truth).iter().zip(&truth.facts) {
+        let messages: Vec<String> = fact.evidence.iter().map(ToString::to_string).collect();
+        let _ = writeln!(out, "{} ({})", probe.id, probe.kind.name());
+        for question in probe.questions() {
+            for line in question.lines() {
+                let _ = writeln!(out, "  asked: {line}");
+            }
+        }
+        let answers: Vec<String> = match &fact.fact {
+            Fact::Decoy { .. } => vec!["nothing: it was never said".to_owned()],
+            Fact::Artifact { files, .. } => files.iter().map(|file| file.path.clone()).collect(),
+            fact => said(fact).into_iter().map(|(value, _)| value).collect(),
+        };
+        for answer in answers {
+            let _ = writeln!(out, "  known: {}", answer.replace('\n', " "));
+        }
+        if !messages.is_empty() {
+            let _ = writeln!(out, "  said in message {}", messages.join(", "));
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests;

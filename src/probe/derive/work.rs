@@ -1,0 +1,349 @@
+//! What the agent did: files, their order, plans, failures, counts.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use super::entities::class_of;
+use super::{Proposal, Texts, Touched, key_words, tokens};
+use crate::session::ground_truth::{
+    ArtifactVerb, Fact, Importance, PlanItem, Revision, TouchedFile,
+};
+use crate::session::{ContentBlock, Session, ToolClass};
+
+/// An order is asked of at least and at most so many files.
+const EVENTS: std::ops::RangeInclusive<usize> = 4..=6;
+
+/// The first so many lines of a failing result are looked at.
+const FIRST_LINES: usize = 12;
+
+/// A result: its message, whether it failed, the class of the tool and its command, the text.
+type Answered<'a> = (usize, bool, Option<(ToolClass, String)>, &'a str);
+
+fn results(session: &Session) -> Vec<Answered<'_>> {
+    let mut asked: BTreeMap<&str, (ToolClass, String)> = BTreeMap::new();
+    let mut results = Vec::new();
+    for (at, message) in session.messages().iter().enumerate() {
+        for (_, tool) in message.tool_uses() {
+            let input = tool.input.value();
+            let command = ["command", "cmd", "script"].iter();
+            let command = command.clone().find_map(|key| input.get(key)?.as_str());
+            let command = command.unwrap_or_default().to_owned();
+            asked.insert(&tool.id, (tool.class, command));
+        }
+        for (block, result) in message.tool_results() {
+            let text = &*message.model_text()[block];
+            let tool = asked.get(&*result.tool_use_id).cloned();
+            results.push((at, result.is_error, tool, text));
+        }
+    }
+    results
+}
+
+/// `file:line`, as compilers and traces write it.
+fn is_place(token: &str) -> bool {
+    let mut parts = token.split(':');
+    let (Some(file), Some(line)) = (parts.next(), parts.next()) else {
+        return false;
+    };
+    let suffix = file.rsplit_once('.').map(|(_, suffix)| suffix);
+    suffix.is_some_and(|suffix| (1..=4).contains(&suffix.len()) && !suffix.contains('/'))
+        && (1..=6).contains(&line.len())
+        && line.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// `E0308`, `TS2345`, `ValueError`, `NullPointerException`.
+fn is_code(token: &str) -> bool {
+    let letters = token.bytes().take_while(u8::is_ascii_uppercase).count();
+    let rest = &token[letters..];
+    let is_number = (1..=6).contains(&letters)
+        && (2..=8).contains(&rest.len())
+        && rest.bytes().all(|byte| byte.is_ascii_digit());
+    let is_named = token.len() > 7
+        && (token.ends_with("Error") || token.ends_with("Exception"))
+        && token.chars().all(char::is_alphanumeric);
+    is_number || is_named
+}
+
+/// Failing results whose first lines hold a code and a place that stands nowhere else.
+pub(super) fn errors(session: &Session, texts: &Texts) -> Vec<Proposal> {
+    let mut proposals = Vec::new();
+    for (at, failed, _, text) in results(session) {
+        if !failed {
+            continue;
+        }
+        let found = text.lines().take(FIRST_LINES).find_map(|line| {
+            let code = tokens(line).find(|token| is_code(token))?;
+            let place = tokens(line).find(|token| is_place(token))?;
+            Some((line, code, place))
+        });
+        let Some((line, code, place)) = found else {
+            continue;
+        };
+        let words = texts.rarest(&key_words(&line.replace(place, " "), code), 4);
+        if words.len() < 2 || !texts.is_unique(place) || !texts.is_unique(code) {
+            continue;
+        }
+        let attempt = words.join(" ");
+        proposals.push(Proposal {
+            kind: "error",
+            question: format!("With which code, at which file and line did it fail: {attempt}?"),
+            evidence: vec![at],
+            importance: Importance::Normal,
+            fact: Fact::Error {
+                attempt,
+                code: code.to_owned(),
+                place: place.to_owned(),
+            },
+        });
+    }
+    proposals
+}
+
+/// Counts that test runners print, run after run.
+pub(super) fn numbers(session: &Session) -> Vec<Proposal> {
+    let mut series: BTreeMap<&str, Vec<Revision>> = BTreeMap::new();
+    for (message, _, tool, text) in results(session) {
+        if tool.is_none_or(|(class, _)| class != ToolClass::Shell) {
+            continue;
+        }
+        for unit in ["passed", "failed", "tests"] {
+            let counted = text.lines().rev().find_map(|line| {
+                let words: Vec<&str> = tokens(line).collect();
+                let at = words.iter().position(|word| *word == unit)?;
+                let number = words.get(at.checked_sub(1)?)?;
+                let is_count = number.len() > 1 && number.bytes().all(|byte| byte.is_ascii_digit());
+                is_count.then(|| (*number).to_owned())
+            });
+            let known = series.entry(unit).or_default();
+            if let Some(value) = counted
+                && known.last().is_none_or(|last| last.value != value)
+            {
+                known.push(Revision { value, message });
+            }
+        }
+    }
+    let mut proposals = Vec::new();
+    for (unit, values) in series {
+        let distinct: BTreeSet<&str> = values.iter().map(|said| said.value.as_str()).collect();
+        // A count that comes back has no single place.
+        if values.len() < 2 || distinct.len() != values.len() {
+            continue;
+        }
+        proposals.push(Proposal {
+            kind: "numeric",
+            question: format!("What did the last test run report, as a number of: {unit}?"),
+            evidence: values.iter().map(|said| said.message).collect(),
+            importance: Importance::Normal,
+            fact: Fact::Numeric {
+                key: unit.to_owned(),
+                unit: unit.to_owned(),
+                values,
+            },
+        });
+    }
+    proposals
+}
+
+/// A command that failed, and a later one of the same program that did not.
+pub(super) fn rejected(session: &Session, texts: &Texts) -> Vec<Proposal> {
+    let results = results(session);
+    let program = |command: &str| command.split_whitespace().next().map(str::to_owned);
+    let mut proposals = Vec::new();
+    for (index, (at, failed, tool, text)) in results.iter().enumerate() {
+        let Some((ToolClass::Shell, command)) = tool else {
+            continue;
+        };
+        let replaced = results[index + 1..].iter().any(|(_, failed, tool, _)| {
+            let later = tool.as_ref().map_or("", |(_, command)| command);
+            !failed && later != command && program(later) == program(command)
+        });
+        if !failed || !replaced {
+            continue;
+        }
+        let reason = text.lines().take(FIRST_LINES).find_map(|line| {
+            let reason = tokens(line).find(|token| class_of(token).is_some())?;
+            texts.is_unique(reason).then_some((line, reason))
+        });
+        let Some((line, reason)) = reason else {
+            continue;
+        };
+        let words = texts.rarest(&key_words(line, reason), 4);
+        if words.len() < 2 {
+            continue;
+        }
+        let approach = words.join(" ");
+        proposals.push(Proposal {
+            kind: "rejected-path",
+            question: format!("Was this tried, and how did it end: {approach}?"),
+            evidence: vec![*at],
+            importance: Importance::Normal,
+            fact: Fact::RejectedPath {
+                approach,
+                reason: reason.to_owned(),
+            },
+        });
+    }
+    proposals
+}
+
+/// What was done to which files: of each file the strongest, at the call that did it first.
+pub(super) fn artifacts(session: &Session, touched: Touched<'_>) -> Vec<Proposal> {
+    let mut known: BTreeMap<String, (ArtifactVerb, usize)> = BTreeMap::new();
+    for (at, message) in session.messages().iter().enumerate() {
+        for (verb, path) in message.tool_uses().flat_map(|(_, tool)| touched(tool)) {
+            let entry = known.entry(path).or_insert((verb, at));
+            let is_stronger = verb == ArtifactVerb::Deleted
+                || (entry.0 == ArtifactVerb::Read && verb != ArtifactVerb::Read);
+            if is_stronger {
+                // What was read before and is written as a whole was there already.
+                let was_there = entry.0 == ArtifactVerb::Read && verb == ArtifactVerb::Created;
+                let verb = if was_there {
+                    ArtifactVerb::Modified
+                } else {
+                    verb
+                };
+                *entry = (verb, at);
+            }
+        }
+    }
+    let asked = [
+        (
+            ArtifactVerb::Read,
+            "Which files did the agent look at without changing them?",
+        ),
+        (
+            ArtifactVerb::Created,
+            "Which files are new, made by the agent?",
+        ),
+        (
+            ArtifactVerb::Modified,
+            "Which files that were there did the agent modify?",
+        ),
+        (ArtifactVerb::Deleted, "Which files did the agent remove?"),
+    ];
+    let mut proposals = Vec::new();
+    for (verb, question) in asked {
+        let of = known.iter().filter(|(_, (done, _))| *done == verb);
+        let mut files: Vec<TouchedFile> = of
+            .map(|(path, (_, message))| TouchedFile {
+                path: path.clone(),
+                message: *message,
+            })
+            .collect();
+        files.sort_by(|a, b| (a.message, &a.path).cmp(&(b.message, &b.path)));
+        if files.is_empty() {
+            continue;
+        }
+        let mut evidence: Vec<usize> = files.iter().map(|file| file.message).collect();
+        evidence.dedup();
+        proposals.push(Proposal {
+            kind: "artifact",
+            question: question.to_owned(),
+            evidence,
+            importance: Importance::Normal,
+            fact: Fact::Artifact { verb, files },
+        });
+    }
+    proposals
+}
+
+/// The order in which files were touched that nobody names at any other time.
+pub(super) fn order(session: &Session, texts: &Texts, touched: Touched<'_>) -> Vec<Proposal> {
+    let mut events: Vec<Revision> = Vec::new();
+    for (message, said) in session.messages().iter().enumerate() {
+        let paths: Vec<String> = said
+            .tool_uses()
+            .flat_map(|(_, tool)| touched(tool))
+            .map(|(_, path)| path)
+            .collect();
+        // Several at once have no order.
+        let [value] = &paths[..] else {
+            continue;
+        };
+        if texts.frequency(value) == 1 {
+            let value = value.clone();
+            events.push(Revision { value, message });
+        }
+    }
+    let events = super::spread(events, *EVENTS.end());
+    if events.len() < *EVENTS.start() {
+        return Vec::new();
+    }
+    vec![Proposal {
+        kind: "order",
+        question: "Some files came up once only. In which order?".to_owned(),
+        evidence: events.iter().map(|event| event.message).collect(),
+        importance: Importance::Normal,
+        fact: Fact::Order {
+            sequence: String::new(),
+            events,
+        },
+    }]
+}
+
+/// The items of a task list: each with its text, and whether it is done.
+fn items(input: &Value) -> Vec<(String, bool)> {
+    let lists = ["todos", "tasks", "items", "plan"].iter();
+    let list = lists.clone().find_map(|name| input.get(name)?.as_array());
+    let texts = ["content", "task", "text", "step", "title"];
+    let item = |entry: &Value| {
+        let text = texts.iter().find_map(|name| entry.get(name)?.as_str())?;
+        let state = entry.get("status").and_then(Value::as_str).unwrap_or("");
+        Some((text.to_owned(), matches!(state, "completed" | "done")))
+    };
+    list.into_iter().flatten().filter_map(item).collect()
+}
+
+/// The task list as the agent kept it: what stood on the last version, and when it was ticked off.
+pub(super) fn plan(session: &Session) -> Vec<Proposal> {
+    let mut versions: Vec<(usize, Vec<(String, bool)>)> = Vec::new();
+    for (at, message) in session.messages().iter().enumerate() {
+        for block in message.content() {
+            if let ContentBlock::ToolUse(tool) = block
+                && tool.class == ToolClass::Todo
+            {
+                let items = items(&tool.input.value());
+                if !items.is_empty() {
+                    versions.push((at, items));
+                }
+            }
+        }
+    }
+    let Some((_, last)) = versions.last().cloned() else {
+        return Vec::new();
+    };
+    // Only the lists that hold the same items are versions of this plan.
+    versions.retain(|(_, items)| {
+        let has = |text: &String| items.iter().any(|(other, _)| other == text);
+        last.iter().all(|(text, _)| has(text)) && items.len() == last.len()
+    });
+    let done_at = |text: &str| {
+        let done = |(_, items): &&(usize, Vec<(String, bool)>)| {
+            items.iter().any(|(other, done)| other == text && *done)
+        };
+        versions.iter().find(done).map(|(at, _)| *at)
+    };
+    let items: Vec<PlanItem> = last
+        .iter()
+        .map(|(text, _)| PlanItem {
+            item: text.clone(),
+            done: done_at(text),
+        })
+        .collect();
+    if items.len() < 2 || items.iter().all(|item| item.done.is_some()) {
+        return Vec::new();
+    }
+    let mut evidence: Vec<usize> = versions.iter().map(|(at, _)| *at).collect();
+    evidence.dedup();
+    vec![Proposal {
+        kind: "continuation",
+        question: "Which items of the task list are not done yet?".to_owned(),
+        evidence,
+        importance: Importance::High,
+        fact: Fact::Continuation {
+            plan: "the task list".to_owned(),
+            items,
+        },
+    }]
+}

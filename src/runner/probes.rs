@@ -1,0 +1,41 @@
+//! Files of facts that a scenario names: read, checked against their session, put in place.
+
+use super::{LoadedSession, PlanError};
+use crate::probe::Probe;
+use crate::probe::check::{Mistake, TruthFile};
+use crate::scenario::ProbeFile;
+
+/// Takes the facts of these files in place of what was known about their sessions.
+pub(super) fn put_in_place(
+    files: &[ProbeFile],
+    sessions: &mut [LoadedSession],
+) -> Result<(), PlanError> {
+    for file in files {
+        let name = file.path.display().to_string();
+        let text = std::fs::read_to_string(&file.path).map_err(|cause| PlanError::Probes {
+            file: name.clone(),
+            place: file.place.clone(),
+            cause,
+        })?;
+        let wrong = |mistake: Mistake| PlanError::Fact {
+            file: name.clone(),
+            line: mistake.line,
+            problem: mistake.problem,
+        };
+        let truth = TruthFile::read(&text).map_err(wrong)?;
+        let about = &truth.truth.session;
+        let mut loaded = sessions.iter_mut();
+        let Some(loaded) = loaded.find(|loaded| loaded.session.id() == about) else {
+            return Err(wrong(Mistake {
+                line: 1,
+                fact: String::new(),
+                problem: format!("it is about session `{about}`, which the scenario does not have"),
+            }));
+        };
+        if let Some(mistake) = truth.mistakes(&loaded.session).into_iter().next() {
+            return Err(wrong(mistake));
+        }
+        loaded.probes = Probe::planted(&truth.truth);
+    }
+    Ok(())
+}
