@@ -29,7 +29,7 @@ use grid::Axis;
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Settings are chosen on one half of the sessions and tried on the other. A knob is \
-`stage.knob`, `stage.when.…`, `guards.…`, `overflow.…` or `window.…`; its values are a list (`1,3,10`) or a range \
+`stage.knob`, `stage.when.CONDITION` (which takes the place of the stage's own condition), `guards.…`, `overflow.…` or `window.…`; its values are a list (`1,3,10`) or a range \
 (`0.5..0.9:0.1`)."
 )]
 pub(super) struct Args {
@@ -274,7 +274,8 @@ fn points(
                 .strip_prefix(&format!("{}.", spec.base_name()))
                 .unwrap_or(path)
                 .to_owned();
-            spec = spec.with(&knob, setting.clone())?;
+            let (knob, setting) = grid::trigger(&knob, setting);
+            spec = spec.with(&knob, setting)?;
         }
         points.push(Point {
             values,

@@ -616,6 +616,49 @@ fn a_sweep_recommends_a_preset_that_runs_and_says_whether_it_holds() {
 }
 
 #[test]
+fn a_trigger_is_swept_though_the_preset_has_another_condition() {
+    let bench = Bench::new();
+    let text = scenario(10, 1, 4).replace("rounds = 24", "rounds = 16");
+    bench.write("ci.toml", &text);
+    let said = bench.check(
+        &[
+            "sweep",
+            "ci.toml",
+            "--strategy",
+            "learn-claude-code-s06",
+            "-P",
+            "clear_results.keep_last=2,8",
+            "-P",
+            "summarize.when.window_fraction=0.1,0.9",
+            "--out",
+            "s",
+            "-o",
+            "s.json",
+        ],
+        0,
+        &[
+            "5 settings; chosen on 2 sessions, tried on 2",
+            "summarize.when.window_fraction moves",
+        ],
+    );
+    assert!(
+        said.contains("6 are needed") || said.contains("nothing to confirm"),
+        "{said}"
+    );
+    let sweep: serde_json::Value = serde_json::from_str(&bench.read("s.json")).unwrap();
+    // An early summary saves more than a late one: the condition is in force.
+    let knob = sweep["sensitivity"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|knob| knob["knob"] == "summarize.when.window_fraction");
+    assert!(
+        knob.unwrap()["cost_range"].as_f64().unwrap() > 0.0,
+        "{said}"
+    );
+}
+
+#[test]
 fn halving_and_drawing_try_less_and_mistakes_are_told() {
     let bench = swept();
     let said = bench.check(

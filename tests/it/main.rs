@@ -8,6 +8,7 @@
 )]
 
 mod architecture;
+mod ci;
 mod cli;
 mod compare;
 mod contexts;

@@ -1,7 +1,8 @@
 //! The grid: knobs with the values they take.
 
 use crate::cli::{Exit, Stop};
-use crate::settings::{Place, Setting, Value, parse_value};
+use crate::settings::{Place, Setting, Table, Value, parse_value};
+use crate::strategy::trigger::CONDITIONS;
 use crate::units::ContentHash;
 
 /// More settings than this are refused: nobody means them.
@@ -91,6 +92,21 @@ fn range(low: &str, high: &str, step: &str) -> Option<Vec<Value>> {
         values.push(Value::Real(format!("{value:.digits$}").parse().ok()?));
     }
     Some(values)
+}
+
+/// `stage.when.window_fraction = 0.7` as a trigger of its own: a stage fires on one condition, and the
+/// preset's would stand beside it. Other keys of a trigger, such as its counter, are set as they are.
+pub(super) fn trigger(path: &str, setting: &Setting) -> (String, Setting) {
+    if let Some((stage, condition)) = path.split_once(".when.")
+        && CONDITIONS.iter().any(|kind| kind.name == condition)
+    {
+        let mut when = Table::new(setting.place.clone());
+        when.set(condition, setting.clone());
+        let place = setting.place.clone();
+        let value = Value::Table(when);
+        return (format!("{stage}.when"), Setting { value, place });
+    }
+    (path.to_owned(), setting.clone())
 }
 
 /// All combinations, the last knob turning fastest.

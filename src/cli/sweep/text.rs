@@ -27,8 +27,22 @@ pub(super) fn render(sweep: &Sweep) -> String {
     );
     let (front, off): (Vec<&SweepPoint>, Vec<&SweepPoint>) =
         sweep.points.iter().partition(|point| point.on_front);
+    let mut shown: Vec<&SweepPoint> = Vec::new();
     for point in &front {
-        line(&mut out, point, width);
+        // What does nothing gives the same point many times: it is listed once.
+        let same =
+            |other: &&&SweepPoint| (other.cost, other.quality) == (point.cost, point.quality);
+        if point.recommended || !shown.iter().any(|other| same(&other)) {
+            line(&mut out, point, width);
+            shown.push(point);
+        }
+    }
+    if front.len() > shown.len() {
+        let more = front.len() - shown.len();
+        let _ = writeln!(
+            out,
+            "… and {more} on the front that came out the same as one above"
+        );
     }
     if !off.is_empty() {
         out.push_str("off the front:\n");

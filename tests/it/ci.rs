@@ -1,0 +1,275 @@
+//! The examples for build servers, executed step by step as a runner would.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use tempfile::TempDir;
+
+use crate::support;
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn example(name: &str) -> String {
+    fs::read_to_string(root().join("examples/ci").join(name)).unwrap()
+}
+
+/// A step of a workflow: its keys, and its script.
+#[derive(Debug, Default)]
+struct Step {
+    keys: BTreeMap<String, String>,
+    environment: BTreeMap<String, String>,
+}
+
+/// Reads the steps of the small part of YAML that the examples are written in: `- key: value`, blocks
+/// behind `|`, and `env:` with a table below.
+fn steps(text: &str) -> Vec<Step> {
+    let mut lines = text
+        .lines()
+        .skip_while(|line| line.trim() != "steps:")
+        .skip(1)
+        .peekable();
+    let mut steps: Vec<Step> = Vec::new();
+    let indent = |line: &str| line.len() - line.trim_start().len();
+    while let Some(line) = lines.next() {
+        let depth = indent(line);
+        let mut content = line.trim_start();
+        if let Some(rest) = content.strip_prefix("- ") {
+            steps.push(Step::default());
+            content = rest;
+        }
+        let Some(step) = steps.last_mut() else {
+            continue;
+        };
+        let (key, value) = content.split_once(':').unwrap();
+        let mut block = Vec::new();
+        while let Some(next) = lines.peek() {
+            let deeper = indent(next) > depth && !next.trim_start().starts_with("- ");
+            let nested = value.trim().is_empty() || value.trim() == "|";
+            if !(nested && deeper) {
+                break;
+            }
+            block.push(lines.next().unwrap().trim_start().to_owned());
+        }
+        if key == "env" {
+            for line in block {
+                let (name, value) = line.split_once(':').unwrap();
+                step.environment
+                    .insert(name.to_owned(), value.trim().to_owned());
+            }
+        } else if value.trim() == "|" {
+            step.keys.insert(key.to_owned(), block.join("\n"));
+        } else {
+            step.keys.insert(key.to_owned(), value.trim().to_owned());
+        }
+    }
+    steps
+}
+
+/// A repository as `docs/ci.md` lays it out, with a baseline of main.
+struct Repository(TempDir);
+
+impl Repository {
+    fn new() -> Self {
+        let repository = Self(tempfile::tempdir().unwrap());
+        repository.write("compaction/suite.toml", &example("suite.toml"));
+        repository.write("compaction/ours.toml", &example("ours.toml"));
+        // What the page says to do once, on main.
+        let page = fs::read_to_string(root().join("docs/ci.md")).unwrap();
+        let command = page
+            .lines()
+            .find(|line| line.contains("--save-baseline"))
+            .unwrap();
+        let (code, said, _) = repository.sh(&format!("{command} --out main-run"), &BTreeMap::new());
+        assert_eq!(code, 0, "{said}");
+        // Stands in for GitHub's program: keeps the comment that it is given.
+        repository.write("bin/gh", "#!/bin/sh\necho \"$@\" > gh-arguments\n");
+        let (code, said, _) = repository.sh("chmod +x bin/gh", &BTreeMap::new());
+        assert_eq!(code, 0, "{said}");
+        repository
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        fs::create_dir_all(self.path(name).parent().unwrap()).unwrap();
+        fs::write(self.path(name), text).unwrap();
+    }
+
+    fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).unwrap()
+    }
+
+    /// Runs a script as a runner does; the exit code, what it said, and the outputs it set.
+    fn sh(&self, script: &str, environment: &BTreeMap<String, String>) -> (i32, String, String) {
+        let program = Path::new(env!("CARGO_BIN_EXE_proctor")).parent().unwrap();
+        let path = std::env::var("PATH").unwrap();
+        let path = format!(
+            "{}:{}:{path}",
+            self.path("bin").display(),
+            program.display()
+        );
+        let output = Command::new("bash")
+            .args(["-e", "-o", "pipefail", "-c", script])
+            .current_dir(self.0.path())
+            .envs(environment)
+            .env("PATH", path)
+            .env("GITHUB_ACTIONS", "true")
+            .env("GITHUB_OUTPUT", self.path("outputs"))
+            .env("GITHUB_STEP_SUMMARY", self.path("summary"))
+            .env("PR_NUMBER", "7")
+            .env_remove("COLUMNS")
+            .output()
+            .unwrap();
+        let said =
+            String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+        let outputs = fs::read_to_string(self.path("outputs")).unwrap_or_default();
+        (output.status.code().unwrap(), said.into_owned(), outputs)
+    }
+
+    /// Runs the steps of the workflow: after a failure only those that always run. The first failure.
+    fn workflow(&self, text: &str) -> i32 {
+        let mut failed = 0;
+        let steps = steps(text);
+        assert!(
+            steps
+                .iter()
+                .filter(|step| step.keys.contains_key("run"))
+                .count()
+                >= 3,
+            "{steps:?}"
+        );
+        for step in steps {
+            let Some(script) = step.keys.get("run") else {
+                assert!(
+                    step.keys["uses"].starts_with("actions/checkout@"),
+                    "{step:?}"
+                );
+                continue;
+            };
+            let always = step.keys.get("if").is_some_and(|when| when == "always()");
+            if failed == 0 || always {
+                let (code, said, _) = self.sh(script, &step.environment);
+                assert!(matches!(code, 0 | 100), "{script}\n{said}");
+                failed = if failed == 0 { code } else { failed };
+            }
+        }
+        failed
+    }
+}
+
+fn regressing() -> String {
+    example("ours.toml").replace("keep_last = 10", "keep_last = 1")
+}
+
+#[test]
+fn the_example_workflow_passes_a_change_of_nothing_and_fails_one_for_the_worse() {
+    let repository = Repository::new();
+    assert_eq!(repository.workflow(&example("workflow.yml")), 0);
+    assert!(
+        repository
+            .read("comment.md")
+            .starts_with("**✅ Proctor: non-inferior**")
+    );
+    repository.write("compaction/ours.toml", &regressing());
+    fs::remove_dir_all(repository.path("proctor-run")).unwrap();
+    assert_eq!(repository.workflow(&example("workflow.yml")), 100);
+    let comment = repository.read("comment.md");
+    assert!(
+        comment.starts_with("**❌ Proctor: regressed**"),
+        "{comment}"
+    );
+    assert!(comment.chars().count() < 65_000);
+    assert_eq!(
+        repository.read("gh-arguments").trim(),
+        "pr comment 7 --body-file comment.md --edit-last --create-if-none"
+    );
+    assert!(repository.read("gate.junit.xml").contains("<failure "));
+    // The page shows this very comment.
+    let page = fs::read_to_string(root().join("docs/ci.md")).unwrap();
+    let (before, rest) = page
+        .split_once("<!-- comment: made by a test -->\n")
+        .unwrap();
+    let (_, after) = rest.split_once("<!-- end -->").unwrap();
+    let shown: Vec<String> = comment
+        .lines()
+        .take_while(|line| !line.starts_with("<details>"))
+        .map(|line| format!("> {line}").trim_end().to_owned())
+        .collect();
+    let made = format!(
+        "{before}<!-- comment: made by a test -->\n{}\n>\n> … and, folded, what each number rests on and every \
+         probe that changed.\n<!-- end -->{after}",
+        shown.join("\n").trim_end_matches("\n>")
+    );
+    support::golden("docs/ci.md", &made);
+}
+
+#[test]
+fn the_gitlab_example_writes_the_results_it_names() {
+    let text = example("gitlab-ci.yml");
+    let script = text
+        .lines()
+        .find_map(|line| line.trim().strip_prefix("- proctor run"))
+        .unwrap();
+    let repository = Repository::new();
+    repository.write("compaction/ours.toml", &regressing());
+    let (code, said, _) = repository.sh(&format!("proctor run{script}"), &BTreeMap::new());
+    assert_eq!(code, 100, "{said}");
+    let junit = text
+        .lines()
+        .find_map(|line| line.trim().strip_prefix("junit: "))
+        .unwrap();
+    assert!(
+        repository
+            .read(junit)
+            .contains("<testsuites name=\"proctor gate\"")
+    );
+}
+
+#[test]
+fn the_action_gates_and_sets_its_outputs() {
+    let text = fs::read_to_string(root().join("action.yml")).unwrap();
+    let steps = steps(&text);
+    let [step] = steps.as_slice() else {
+        panic!("{steps:?}")
+    };
+    let repository = Repository::new();
+    repository.write("compaction/ours.toml", &regressing());
+    let given = [
+        ("scenario", "compaction/suite.toml"),
+        ("baseline", "main"),
+        ("baselines", "compaction/baselines"),
+        ("strategy", "compaction/ours.toml"),
+        ("fail-on", ""),
+        ("comment", "c.md"),
+        ("junit", "c.junit.xml"),
+        ("proctor", "proctor"),
+    ];
+    let environment: BTreeMap<String, String> = step
+        .environment
+        .iter()
+        .map(|(name, value)| {
+            let input = value
+                .trim_start_matches("${{ inputs.")
+                .trim_end_matches(" }}");
+            let (_, value) = given.iter().find(|(known, _)| *known == input).unwrap();
+            (name.clone(), (*value).to_owned())
+        })
+        .collect();
+    assert_eq!(environment.len(), given.len());
+    let (code, said, outputs) = repository.sh(&step.keys["run"], &environment);
+    assert_eq!(code, 100, "{said}");
+    for name in ["verdict", "delta", "ci_low"] {
+        assert!(
+            text.contains(&format!("steps.gate.outputs.{name} ")),
+            "{name}"
+        );
+        assert!(outputs.contains(&format!("{name}=")), "{outputs}");
+    }
+    assert!(repository.read("c.md").starts_with("**❌"));
+}
