@@ -518,6 +518,17 @@ pub const METRICS: &[Metric] = &[
         source: RECORD,
     },
     Metric {
+        name: "unseen_gone",
+        label: "unseen, gone",
+        unit: Unit::Count,
+        direction: Direction::Lower,
+        doc: "of the unseen, results that were put aside nowhere: neither the model nor the disk has \
+              them as they were",
+        formula: "altered results less those that a stage had put aside by then, even where the path \
+                  was cleared since",
+        source: RECORD,
+    },
+    Metric {
         name: "agent_failures",
         label: "agent retries",
         unit: Unit::Count,

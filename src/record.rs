@@ -387,6 +387,9 @@ pub struct UnseenResults {
     pub altered: u64,
     /// Of the altered, those in whose place stands a path to exactly their content.
     pub reachable: u64,
+    /// Of the altered, those that were put aside before that call, whatever became of the path.
+    #[serde(default)]
+    pub saved: u64,
 }
 
 impl UnseenResults {

@@ -44,6 +44,8 @@ pub struct Strain {
     /// Of these, results that can be read again: a path to exactly their content stands in their
     /// place.
     pub unseen_reachable: usize,
+    /// Of the altered, those that were put aside nowhere.
+    pub unseen_gone: usize,
     /// Attempts at the agent's own calls that failed.
     pub agent_failures: usize,
 }
@@ -96,6 +98,7 @@ impl Strain {
                 .count(),
             unseen_altered: whole(cell.unseen.altered),
             unseen_reachable: whole(cell.unseen.reachable),
+            unseen_gone: whole(cell.unseen.altered.saturating_sub(cell.unseen.saved)),
             agent_failures: cell
                 .model_calls
                 .iter()
@@ -118,6 +121,7 @@ impl Strain {
             futile: self.futile + other.futile,
             unseen_altered: self.unseen_altered + other.unseen_altered,
             unseen_reachable: self.unseen_reachable + other.unseen_reachable,
+            unseen_gone: self.unseen_gone + other.unseen_gone,
             agent_failures: self.agent_failures + other.agent_failures,
         }
     }
@@ -135,6 +139,7 @@ impl Strain {
             "futile" => self.futile,
             "unseen_altered" => self.unseen_altered,
             "unseen_reachable" => self.unseen_reachable,
+            "unseen_gone" => self.unseen_gone,
             "agent_failures" => self.agent_failures,
             _ => return None,
         })

@@ -9,6 +9,7 @@ use super::{
     Appended, Compacted, Recovery, Stage, StageError, StageFailure, Strategy, StrategyError,
 };
 use crate::context::{Applied, Context, Entry, Patch, PatchError};
+use crate::session::Tag;
 use crate::step::Step;
 
 /// Stages in order.
@@ -20,7 +21,28 @@ use crate::step::Step;
 #[derive(Debug)]
 pub struct Pipeline {
     slots: Vec<Slot>,
-    max_retries: u32,
+    retries: Retries,
+    /// Recoveries since a person last typed something.
+    in_turn: u32,
+}
+
+/// How often a refused prompt is recovered.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Retries {
+    /// At most so often,
+    pub most: u32,
+    /// counted over this.
+    pub per: RetriesPer,
+}
+
+/// What recoveries are counted over.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum RetriesPer {
+    /// One call.
+    #[default]
+    Call,
+    /// All calls that answer what a person typed: one run of an agent's loop.
+    Turn,
 }
 
 /// One stage in its place.
@@ -71,9 +93,13 @@ impl Slot {
 }
 
 impl Pipeline {
-    /// A strategy of these stages. A refused prompt is recovered at most `max_retries` times.
-    pub fn new(slots: Vec<Slot>, max_retries: u32) -> Self {
-        Self { slots, max_retries }
+    /// A strategy of these stages. A refused prompt is recovered as often as `retries` says.
+    pub fn new(slots: Vec<Slot>, retries: Retries) -> Self {
+        Self {
+            slots,
+            retries,
+            in_turn: 0,
+        }
     }
 
     /// The stages' names and circuit breakers, in order.
@@ -84,6 +110,9 @@ impl Pipeline {
 
 impl Strategy for Pipeline {
     fn on_append(&mut self, entry: Entry, cx: &Situation) -> Appended {
+        if entry.message.has_tag(Tag::TypedUser) {
+            self.in_turn = 0;
+        }
         let original = entry.clone();
         let mut single = Context::default();
         single.append(entry);
@@ -135,10 +164,14 @@ impl Strategy for Pipeline {
     }
 
     fn on_overflow<'a>(&'a mut self, context: Context, cx: &'a Situation) -> Step<'a, Recovery> {
-        let attempt = cx.overflow.map_or(0, |overflow| overflow.attempt);
-        if attempt >= self.max_retries {
+        let attempt = match self.retries.per {
+            RetriesPer::Call => cx.overflow.map_or(0, |overflow| overflow.attempt),
+            RetriesPer::Turn => self.in_turn,
+        };
+        if attempt >= self.retries.most {
             return Step::Done(Recovery::GiveUp(Compacted::unchanged(context)));
         }
+        self.in_turn += 1;
         let state = Compacted::unchanged(context);
         run(&mut self.slots, Moment::Overflow, state, cx).map(|compacted| {
             if compacted.applied.is_empty() {

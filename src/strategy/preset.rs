@@ -405,8 +405,8 @@ impl StrategySpec {
 
     /// Makes the strategy: one value per cell.
     pub fn build(&self) -> Result<Pipeline, SettingError> {
-        let (slots, max_retries) = self.slots()?;
-        Ok(Pipeline::new(slots, max_retries))
+        let (slots, retries) = self.slots()?;
+        Ok(Pipeline::new(slots, retries))
     }
 }
 

@@ -936,6 +936,7 @@ fn strain_counts_zones_and_restless_compactions() {
         results: 9,
         altered: 5,
         reachable: 2,
+        saved: 3,
     };
     let strain = Strain::of(&strained);
     let expected = Strain {
@@ -950,6 +951,7 @@ fn strain_counts_zones_and_restless_compactions() {
         futile: 1,
         unseen_altered: 5,
         unseen_reachable: 2,
+        unseen_gone: 2,
         agent_failures: 1,
     };
     assert_eq!(strain, expected);
@@ -958,7 +960,7 @@ fn strain_counts_zones_and_restless_compactions() {
     let listed = METRICS
         .iter()
         .filter(|metric| strain.named(metric.name).is_some());
-    assert_eq!(listed.count(), 11);
+    assert_eq!(listed.count(), 12);
     strained.window = None;
     assert_eq!(Strain::of(&strained).blocking_calls, 0);
 }

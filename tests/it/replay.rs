@@ -14,7 +14,7 @@ use proctor::session::{CompactedTo, Message, Recorded, RecordedCompaction, Resum
 use proctor::settings::Table;
 use proctor::step::Step;
 use proctor::strategy::guard::Guards;
-use proctor::strategy::pipeline::{Pipeline, Slot};
+use proctor::strategy::pipeline::{Pipeline, Retries, Slot};
 use proctor::strategy::trigger::Trigger;
 use proctor::strategy::{Situation, Stage, StageError, StrategySpec};
 use proctor::tokens::{CharsPer4, CountedTexts, TokenCounter};
@@ -95,7 +95,7 @@ fn a_recorded_compaction_reaches_the_strategy_at_its_call() {
         Guards::default(),
         Box::new(Recordings),
     );
-    let pipeline = Pipeline::new(vec![slot], 1);
+    let pipeline = Pipeline::new(vec![slot], Retries::default());
     let seen = Arc::new(Mutex::new(Vec::new()));
     let replay = replay_observed(
         &prepared,
@@ -302,8 +302,7 @@ fn a_refused_prompt_is_recovered_as_often_as_allowed_and_no_oftener() {
 #[test]
 fn a_summariser_that_fails_costs_nothing_but_its_attempts() {
     let prepared = prepared(reading_session(20, 4_000));
-    let name =
-        "learn-claude-code-s06[clear_results.keep_last=99,summarize.when={ tokens_over = 3000 }]";
+    let name = "learn-claude-code-s06[clear_results.keep_last=99,summarize.when={ tokens_over = 3000 },guards.max_consecutive_failures=3]";
     let failing = || Scripted::new().reply(When::always(), |_| Err(CallFailure::Server));
     let record = run(&prepared, name, 200_000, &models(failing())).record;
     // The breaker opens after three attempts, and the history is never destroyed.
@@ -314,13 +313,17 @@ fn a_summariser_that_fails_costs_nothing_but_its_attempts() {
     assert_eq!(record.end, End::Completed);
     let none = run(&prepared, "none", 200_000, &models(failing())).record;
     assert_eq!(record.prompt_tokens, none.prompt_tokens);
+    // The lesson itself has no breaker: it tries before every call.
+    let bare =
+        "learn-claude-code-s06[clear_results.keep_last=99,summarize.when={ tokens_over = 3000 }]";
+    let record = run(&prepared, bare, 200_000, &models(failing())).record;
+    assert_eq!(record.failures.len(), 18);
 }
 
 #[test]
 fn an_empty_summary_a_tool_call_and_a_refusal_leave_the_history() {
     let prepared = prepared(reading_session(6, 4_000));
-    let name =
-        "learn-claude-code-s06[clear_results.keep_last=99,summarize.when={ tokens_over = 3000 }]";
+    let name = "learn-claude-code-s06[clear_results.keep_last=99,summarize.when={ tokens_over = 3000 },guards.max_consecutive_failures=3]";
     for stop in [proctor::model::Stop::ToolUse, proctor::model::Stop::Refusal] {
         let model = Scripted::new().reply(When::always(), move |_| {
             Ok(proctor::model::Response {

@@ -303,9 +303,30 @@ fn learn_claude_code_s08_does_what_its_lesson_says() {
 fn a_refused_prompt_is_summarised_once_and_its_end_repeated() {
     // Each prompt stays below the threshold, and the sixth above the window.
     let name = "learn-claude-code-s08[clear_results.keep_last=99]";
+    let record = s08(6, 4_000, name, 4_500);
+    assert_eq!(record.end, End::Completed);
+    assert_eq!(record.overflows, [5]);
+    assert_eq!(fired(&record), ["5 overflow"]);
+    assert_eq!(rejected(&record), []);
+    // The lesson counts over one run of its loop: a second refusal before anybody typed is the end.
+    let record = s08(8, 4_000, name, 4_500);
+    let died = matches!(record.end, End::Died { call: 7, .. });
+    assert!(died, "{:?}", record.end);
+    assert_eq!(fired(&record), ["5 overflow"]);
+    let mut messages: Vec<Message> = reading_session(8, 4_000)
+        .messages()
+        .iter()
+        .map(|message| (**message).clone())
+        .collect();
+    messages.splice(13..13, [said("Half of them."), typed("Go on.")]);
+    let model = Scripted::new().texts(When::always(), ["THE SUMMARY"; 50]);
+    let record = run(&prepared(session(messages)), name, 4_500, &models(model)).record;
+    assert_eq!(record.end, End::Completed);
+    assert_eq!(fired(&record), ["5 overflow", "8 overflow"]);
+    // Counted call by call it goes on.
+    let name = "learn-claude-code-s08[clear_results.keep_last=99,overflow.max_retries_per=call]";
     let record = s08(8, 4_000, name, 4_500);
     assert_eq!(record.end, End::Completed);
-    assert_eq!(record.overflows, [5, 7]);
     assert_eq!(fired(&record), ["5 overflow", "7 overflow"]);
     assert_eq!(rejected(&record), []);
     // One attempt: what is still too long kills the session.

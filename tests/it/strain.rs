@@ -15,8 +15,8 @@ use crate::support::{
     typed,
 };
 
-/// Results, altered, reachable.
-fn unseen(session: Session, stages: &str) -> (u64, u64, u64) {
+/// Results, altered, reachable, put aside.
+fn unseen(session: Session, stages: &str) -> (u64, u64, u64, u64) {
     let prepared = prepared(session);
     let table = Table::parse("own", stages).unwrap();
     let spec = StrategySpec::of("own", table, &Trigger::always()).unwrap();
@@ -35,8 +35,9 @@ fn unseen(session: Session, stages: &str) -> (u64, u64, u64) {
         results,
         altered,
         reachable,
+        saved,
     } = record.unseen;
-    (results, altered, reachable)
+    (results, altered, reachable, saved)
 }
 
 /// Five files read in one go, then two by themselves.
@@ -63,15 +64,23 @@ fn a_result_altered_before_its_first_call_is_unseen() {
          max_total_chars = 1_000\npreview_chars = 100\n";
     let truncate = "[[stage]]\nkind = 'truncate_output'\nmax_chars = 400\n";
     // Seven results. Clearing takes old ones, but two of the five that came at once.
-    assert_eq!(unseen(at_once(), ""), (7, 0, 0));
-    assert_eq!(unseen(at_once(), clear), (7, 2, 0));
+    assert_eq!(unseen(at_once(), ""), (7, 0, 0, 0));
+    assert_eq!(unseen(at_once(), clear), (7, 2, 0, 0));
     // What is put aside can be read again, until the path itself is cleared.
-    assert_eq!(unseen(at_once(), offload), (7, 7, 7));
-    assert_eq!(unseen(at_once(), &format!("{offload}{clear}")), (7, 7, 5));
+    assert_eq!(unseen(at_once(), offload), (7, 7, 7, 7));
+    assert_eq!(
+        unseen(at_once(), &format!("{offload}{clear}")),
+        (7, 7, 5, 7)
+    );
+    // In the other order what is cleared is nowhere.
+    assert_eq!(
+        unseen(at_once(), &format!("{clear}{offload}")),
+        (7, 7, 5, 5)
+    );
     // Cut as it comes in, before anybody has seen it.
-    assert_eq!(unseen(at_once(), truncate), (7, 7, 0));
+    assert_eq!(unseen(at_once(), truncate), (7, 7, 0, 0));
     // One at a time: each was seen before it is cleared.
-    assert_eq!(unseen(reading_session(9, 4_000), clear), (9, 0, 0));
+    assert_eq!(unseen(reading_session(9, 4_000), clear), (9, 0, 0, 0));
 }
 
 #[test]

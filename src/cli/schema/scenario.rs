@@ -345,7 +345,13 @@ fn strategy() -> Value {
                 "required": ["stage"],
                 "properties": {
                     "stage": text("a stage of this strategy, or a kind of stage"),
-                    "max_retries": whole(0, 100, "how often it is asked per call", Some(1)),
+                    "max_retries": whole(0, 100, "how often it is asked", Some(1)),
+                    "max_retries_per": {
+                        "description": "what that is counted over: one call, or all calls that \
+                            answer what a person typed",
+                        "enum": ["call", "turn"],
+                        "default": "call",
+                    },
                 },
             },
         }),

@@ -19,7 +19,7 @@ const AGENTS_BLOCKED_AT: f64 = 0.95;
 pub struct Unseen {
     window: Window,
     /// Messages appended since the last call, by index: what stands for each now, if anything.
-    waiting: BTreeMap<usize, Option<Arc<Message>>>,
+    waiting: BTreeMap<usize, Waiting>,
     /// Size of all messages, so far.
     messages: Tokens,
     /// The largest size of the messages at which something was typed since the last call.
@@ -27,6 +27,15 @@ pub struct Unseen {
     found: UnseenResults,
     blocked: Vec<usize>,
     blocked_agents: Vec<usize>,
+}
+
+/// A message that no call has shown yet.
+#[derive(Debug)]
+struct Waiting {
+    /// What stands for it now, if anything.
+    now: Option<Arc<Message>>,
+    /// All that stood for it, what it was first included.
+    versions: Vec<Arc<Message>>,
 }
 
 impl Unseen {
@@ -44,7 +53,8 @@ impl Unseen {
     }
 
     /// Compares what stands for a message with what it was.
-    fn compare(&mut self, original: &Message, now: Option<&Message>) {
+    fn compare(&mut self, original: &Message, waiting: &Waiting) {
+        let now = waiting.now.as_deref();
         for (block, content) in original.content().iter().enumerate() {
             if !matches!(content, ContentBlock::ToolResult(_)) {
                 continue;
@@ -60,6 +70,16 @@ impl Unseen {
             let path = format!("{}.txt", ContentHash::of(was.as_bytes()).hex(12));
             if is.is_some_and(|is| is.contains(&path)) {
                 self.found.reachable += 1;
+            }
+            let mut versions = waiting.versions.iter();
+            let tells = |version: &Arc<Message>| {
+                version
+                    .model_text()
+                    .get(block)
+                    .is_some_and(|text| text.contains(&path))
+            };
+            if versions.any(tells) {
+                self.found.saved += 1;
             }
         }
     }
@@ -82,7 +102,11 @@ impl Observer for Unseen {
         }
         self.messages += entry.size.tokens;
         if let Some(at) = shows(entry) {
-            self.waiting.insert(at, Some(entry.message.clone()));
+            let waiting = Waiting {
+                now: Some(entry.message.clone()),
+                versions: vec![entry.message.clone()],
+            };
+            self.waiting.insert(at, waiting);
         }
     }
 
@@ -90,14 +114,15 @@ impl Observer for Unseen {
         self.messages = applied.change.after.tokens;
         let gone = applied.change.removed.iter().filter_map(shows);
         for at in gone {
-            if let Some(now) = self.waiting.get_mut(&at) {
-                *now = None;
+            if let Some(waiting) = self.waiting.get_mut(&at) {
+                waiting.now = None;
             }
         }
         let edits = applied.change.edits.iter();
         for entry in edits.flat_map(|edit| &edit.with) {
-            if let Some(now) = shows(entry).and_then(|at| self.waiting.get_mut(&at)) {
-                *now = Some(entry.message.clone());
+            if let Some(waiting) = shows(entry).and_then(|at| self.waiting.get_mut(&at)) {
+                waiting.now = Some(entry.message.clone());
+                waiting.versions.push(entry.message.clone());
             }
         }
     }
@@ -106,8 +131,8 @@ impl Observer for Unseen {
         // What a resumed session was loaded with had been shown before.
         let waiting = self.waiting.split_off(&view.session.loaded());
         self.waiting.clear();
-        for (at, now) in waiting {
-            self.compare(view.session.message(at), now.as_deref());
+        for (at, waiting) in waiting {
+            self.compare(view.session.message(at), &waiting);
         }
         let blocking = self.window.lines(WarningFrom::AutoCompact).blocking;
         if let Some(messages) = self.typed_at.take()

@@ -53,6 +53,7 @@ const COLUMNS: &[(&str, u8)] = &[
     ("retriggered", 21),
     ("unseen_altered", 22),
     ("unseen_reachable", 23),
+    ("unseen_gone", 23),
     ("blocking_calls", 24),
     ("auto_compact_calls", 25),
     ("warned_calls", 26),

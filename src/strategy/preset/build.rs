@@ -4,7 +4,7 @@ use super::StrategySpec;
 use crate::settings::{Reader, Setting, SettingError, Table, Value, with_suggestion};
 use crate::strategy::guard::Guards;
 use crate::strategy::knob::KnobReader;
-use crate::strategy::pipeline::Slot;
+use crate::strategy::pipeline::{Retries, RetriesPer, Slot};
 use crate::strategy::stage::extract::{self, Method};
 use crate::strategy::stage::{self, STAGES};
 use crate::strategy::trigger::{Condition, Trigger};
@@ -15,7 +15,7 @@ const OVERFLOW: &str = "overflow";
 const RESERVED_STAGES: [&str; 3] = ["guards", OVERFLOW, "window"];
 
 impl StrategySpec {
-    pub(super) fn slots(&self) -> Result<(Vec<Slot>, u32), SettingError> {
+    pub(super) fn slots(&self) -> Result<(Vec<Slot>, Retries), SettingError> {
         let mut reader = Reader::new(&self.table, "");
         reader.text("description")?;
         reader.text("source")?;
@@ -27,7 +27,7 @@ impl StrategySpec {
             reader.finish()?;
             let stage = extract::to_sizes(method, self.sizes.clone());
             let slot = Slot::new("extract".into(), Trigger::always(), guards, stage);
-            return Ok((vec![slot], 0));
+            return Ok((vec![slot], Retries::default()));
         }
         let mut slots: Vec<Slot> = Vec::new();
         let tables = reader.tables("stage")?;
@@ -43,12 +43,15 @@ impl StrategySpec {
             slots.push(slot);
         }
         self.check_order(&slots, &tables)?;
-        let max_retries = match reader.table("overflow")? {
+        let retries = match reader.table("overflow")? {
             Some(overflow) => self.overflow(overflow, &tables, guards, &mut slots)?,
-            None => 1,
+            None => Retries {
+                most: 1,
+                per: RetriesPer::Call,
+            },
         };
         reader.finish()?;
-        Ok((slots, max_retries))
+        Ok((slots, retries))
     }
 
     /// Whether stages wait only for what was asked before them.
@@ -122,9 +125,13 @@ impl StrategySpec {
         stages: &[&Table],
         guards: Guards,
         slots: &mut Vec<Slot>,
-    ) -> Result<u32, SettingError> {
+    ) -> Result<Retries, SettingError> {
         let place = reader.place().clone();
-        let max_retries = reader.whole("max_retries", 0, 100)?.unwrap_or(1);
+        let most = reader.whole("max_retries", 0, 100)?.unwrap_or(1);
+        let per = match reader.choice("max_retries_per", &["call", "turn"])? {
+            Some("turn") => RetriesPer::Turn,
+            _ => RetriesPer::Call,
+        };
         let Some(wanted) = reader.text("stage")? else {
             return Err(SettingError::new(&place, "`overflow` names no `stage`"));
         };
@@ -148,10 +155,10 @@ impl StrategySpec {
             ..
         }) = self.table.get("overflow")
         else {
-            return Ok(0);
+            return Ok(Retries::default());
         };
         for (key, setting) in overrides.entries() {
-            if !matches!(key.as_str(), "stage" | "max_retries") {
+            if !matches!(key.as_str(), "stage" | "max_retries" | "max_retries_per") {
                 table.set(key, setting.clone());
             }
         }
@@ -164,7 +171,8 @@ impl StrategySpec {
         let waiting = |slot: &Slot| slot.when.stages().contains(&OVERFLOW);
         let at = slots.iter().position(waiting).unwrap_or(slots.len());
         slots.insert(at, slot);
-        Ok(u32::try_from(max_retries).unwrap_or(u32::MAX))
+        let most = u32::try_from(most).unwrap_or(u32::MAX);
+        Ok(Retries { most, per })
     }
 }
 

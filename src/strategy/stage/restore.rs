@@ -1,4 +1,5 @@
-//! After a compaction, what the agent still works with is put back: files, the task list, skills.
+//! After a compaction, what the agent still works with is put back: files, the plan, the task list,
+//! skills.
 //!
 //! What comes back is what the session last said: a file as it was read or written last, the task
 //! list as it was set last, a skill as it was loaded. Budgets keep the context from filling up
@@ -19,8 +20,8 @@ use crate::units::Tokens;
 /// `kind = "restore"`.
 pub const KIND: StageKind = StageKind {
     name: "restore",
-    description: "what a compaction took away is put back within budgets: files, the task list, \
-                  skills",
+    description: "what a compaction took away is put back within budgets: files, the plan, the task \
+                  list, skills",
     knobs: KNOBS,
     breaks: &[Law::NeverLarger],
     build,
@@ -32,7 +33,8 @@ const KNOBS: &[Knob] = &[
         kind: KnobKind::Texts,
         default: Default::Empty,
         doc: "what is put back: `files` (of the tool classes read, edit and write), `todo` (of the \
-              class todo), `skills` (of the `skill_tools`); empty for all of them",
+              class todo), `plans` (of the `plan_tools`), `skills` (of the `skill_tools`); empty \
+              for all of them",
     },
     Knob {
         name: "max_files",
@@ -44,7 +46,7 @@ const KNOBS: &[Knob] = &[
         name: "max_tokens_per_file",
         kind: KnobKind::Whole(0, u64::MAX),
         default: Default::Whole(5_000),
-        doc: "of each file, and of the task list, so much of the beginning",
+        doc: "of each file, of the plan and of the task list, so much of the beginning",
     },
     Knob {
         name: "total_tokens",
@@ -72,6 +74,13 @@ const KNOBS: &[Knob] = &[
               empty for none",
     },
     Knob {
+        name: "plan_tools",
+        kind: KnobKind::Texts,
+        default: Default::Empty,
+        doc: "the tools with which the agent presents its plan, case does not matter: the newest \
+              comes back; empty for `exitplanmode`, `exit_plan_mode` and `exit_plan`",
+    },
+    Knob {
         name: "skill_tools",
         kind: KnobKind::Texts,
         default: Default::Empty,
@@ -81,7 +90,9 @@ const KNOBS: &[Knob] = &[
 ];
 
 /// The words of `sources`.
-const SOURCES: [&str; 3] = ["files", "todo", "skills"];
+const SOURCES: [&str; 4] = ["files", "plans", "todo", "skills"];
+
+const PLAN_TOOLS: [&str; 3] = ["exitplanmode", "exit_plan_mode", "exit_plan"];
 
 const SKILL_TOOLS: [&str; 3] = ["skill", "load_skill", "activate_skill"];
 
@@ -94,10 +105,16 @@ fn build(knobs: &mut KnobReader<'_>) -> Result<Box<dyn Stage>, SettingError> {
         );
         return Err(knobs.wrong("sources", &problem));
     }
-    let mut skill_tools = knobs.texts("skill_tools")?;
-    if skill_tools.is_empty() {
-        skill_tools = SKILL_TOOLS.map(str::to_owned).to_vec();
-    }
+    let mut tools = |knob, usual: [&str; 3]| {
+        let named = knobs.texts(knob)?;
+        Ok::<_, SettingError>(if named.is_empty() {
+            usual.map(str::to_owned).to_vec()
+        } else {
+            named
+        })
+    };
+    let plan_tools = tools("plan_tools", PLAN_TOOLS)?;
+    let skill_tools = tools("skill_tools", SKILL_TOOLS)?;
     let has = |source: &str| sources.is_empty() || sources.iter().any(|it| it == source);
     let max_per_file = knobs.tokens("max_tokens_per_file")?;
     Ok(Box::new(Restore {
@@ -110,6 +127,11 @@ fn build(knobs: &mut KnobReader<'_>) -> Result<Box<dyn Stage>, SettingError> {
             max_each: max_per_file,
             total: knobs.tokens("total_tokens")?,
         },
+        plan: Budget {
+            max_items: usize::from(has("plans")),
+            max_each: max_per_file,
+            total: max_per_file,
+        },
         todo: Budget {
             max_items: usize::from(has("todo")),
             max_each: max_per_file,
@@ -120,6 +142,7 @@ fn build(knobs: &mut KnobReader<'_>) -> Result<Box<dyn Stage>, SettingError> {
             max_each: knobs.tokens("max_tokens_per_skill")?,
             total: knobs.tokens("skills_total_tokens")?,
         },
+        plan_tools,
         skill_tools,
         hook_results: knobs.text("hook_results")?,
         asked: BTreeMap::new(),
@@ -132,8 +155,10 @@ fn build(knobs: &mut KnobReader<'_>) -> Result<Box<dyn Stage>, SettingError> {
 #[derive(Debug)]
 struct Restore {
     files: Budget,
+    plan: Budget,
     todo: Budget,
     skills: Budget,
+    plan_tools: Vec<String>,
     skill_tools: Vec<String>,
     hook_results: String,
     /// Tool uses that nobody has answered yet, and where they are.
@@ -158,6 +183,7 @@ struct Budget {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum What {
     File(String),
+    Plan,
     Todo,
     /// By the tool's arguments.
     Skill(String),
@@ -194,9 +220,11 @@ impl Stage for Restore {
         self.replacements = context.replacements();
         let there = There::new(context);
         let is_file = |what: &What| matches!(what, What::File(_));
+        let is_plan = |what: &What| matches!(what, What::Plan);
         let is_todo = |what: &What| matches!(what, What::Todo);
         let is_skill = |what: &What| matches!(what, What::Skill(_));
         let mut with = self.restored(&self.files, is_file, &there, cx);
+        with.extend(self.restored(&self.plan, is_plan, &there, cx));
         with.extend(self.restored(&self.todo, is_todo, &there, cx));
         with.extend(self.restored(&self.skills, is_skill, &there, cx));
         let mut reason = format!("{} things put back", with.len());
@@ -234,7 +262,9 @@ impl Stage for Restore {
         for (block, tool) in entry.message.tool_uses() {
             let place = Place { message, block };
             // What is read, written or loaded has to succeed first; a list is as it is set.
-            if tool.class == ToolClass::Todo && sets_list(tool) {
+            if is_named(tool, &self.plan_tools) {
+                self.note(What::Plan, tool.input.as_str().into(), place);
+            } else if tool.class == ToolClass::Todo && sets_list(tool) {
                 self.note(What::Todo, tool.input.as_str().into(), place);
             }
             self.asked.insert(tool.id.clone(), (tool.clone(), place));
@@ -253,7 +283,6 @@ impl Stage for Restore {
 impl Restore {
     fn answered(&mut self, tool: &ToolUse, asked: Place, answer: &Entry, place: Place) {
         let text = &answer.message.model_text()[place.block];
-        let is_skill = |name: &String| tool.name.eq_ignore_ascii_case(name);
         if let Some((path, content)) = files::written_by(tool) {
             self.note(What::File(path), content.into(), asked);
         } else if let Some(view) = files::view_of(tool) {
@@ -266,9 +295,11 @@ impl Restore {
                 }
                 _ => self.note(what, text.clone(), place),
             }
+        } else if is_named(tool, &self.plan_tools) {
+            // What is said to it is no plan.
         } else if tool.class == ToolClass::Todo && !sets_list(tool) {
             self.note(What::Todo, text.clone(), place);
-        } else if self.skill_tools.iter().any(is_skill) {
+        } else if is_named(tool, &self.skill_tools) {
             let what = What::Skill(tool.input.as_str().to_owned());
             self.note(what, text.clone(), place);
         } else {
@@ -328,6 +359,12 @@ impl Restore {
     }
 }
 
+fn is_named(tool: &ToolUse, names: &[String]) -> bool {
+    names
+        .iter()
+        .any(|name| tool.name.eq_ignore_ascii_case(name))
+}
+
 /// Whether a task-list tool sets the list; one without arguments asks for it.
 fn sets_list(tool: &ToolUse) -> bool {
     !matches!(tool.input.as_str(), "{}" | "null" | "\"\"")
@@ -338,6 +375,7 @@ impl What {
     fn heading(&self) -> String {
         match self {
             Self::File(path) => format!("[Put back: file {path}]"),
+            Self::Plan => "[Put back: plan]".to_owned(),
             Self::Todo => "[Put back: task list]".to_owned(),
             Self::Skill(input) => format!("[Put back: skill {input}]"),
         }
@@ -556,6 +594,23 @@ mod tests {
     }
 
     #[test]
+    fn the_newest_plan_comes_back_and_lists_of_skills_do_not() {
+        let rounds = [
+            round("1", "ExitPlanMode", r#"{"plan":"first"}"#, "No."),
+            round("2", "ExitPlanMode", r#"{"plan":"second"}"#, "Approved."),
+            // A listing is no skill that was loaded.
+            round("3", "list_skills", "{}", "release, review"),
+            read("4", "a", "AAA"),
+        ];
+        let file = "[Put back: file a]\nAAA";
+        let plan = "[Put back: plan]\n{\"plan\":\"second\"}";
+        check("", &rounds, &[file, plan]);
+        check("sources = ['plans']", &rounds, &[plan]);
+        check("sources = ['files']", &rounds, &[file]);
+        check("sources = ['plans']\nplan_tools = ['decide']", &rounds, &[]);
+    }
+
+    #[test]
     fn what_is_still_there_is_not_put_back() {
         let mut trial = Trial::new(&KIND, "");
         trial.append([typed("go")]);
@@ -577,10 +632,10 @@ mod tests {
 
     #[test]
     fn an_unknown_source_is_refused() {
-        let error = build(&KIND, "sources = ['plans']").unwrap_err();
+        let error = build(&KIND, "sources = ['memory']").unwrap_err();
         assert_eq!(
             error.to_string(),
-            "`own.toml`: line 1: `restore.sources` names `plans`: it must be of `files`, `todo`, \
+            "`own.toml`: line 1: `restore.sources` names `memory`: it must be of `files`, `plans`, `todo`, \
              `skills`"
         );
     }

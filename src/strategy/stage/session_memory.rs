@@ -14,6 +14,8 @@ use crate::settings::SettingError;
 use crate::step::Step;
 use crate::strategy::cut::Cut;
 use crate::strategy::knob::{Default, Knob, KnobKind, KnobReader};
+use crate::strategy::stage::summarize::place::boundary;
+use crate::strategy::trigger::Trigger;
 use crate::strategy::{Situation, Stage, StageError, StageKind, written};
 use crate::units::Tokens;
 
@@ -73,6 +75,13 @@ const KNOBS: &[Knob] = &[
         doc: "the notes are cut off after so many tokens",
     },
     Knob {
+        name: "boundary",
+        kind: KnobKind::Flag,
+        default: Default::Flag(false),
+        doc: "a message in front of the notes says what made the stage fire, how large the prompt \
+              was, how many messages the notes stand for, and which message came last before it",
+    },
+    Knob {
         name: "prefix",
         kind: KnobKind::Text,
         default: Default::Text("Notes on the conversation so far:\n\n"),
@@ -101,6 +110,7 @@ fn build(knobs: &mut KnobReader<'_>) -> Result<Box<dyn Stage>, SettingError> {
         reserve: knobs.tokens("reserve_tokens")?,
         max_output: knobs.tokens("max_output_tokens")?,
         prefix: knobs.text("prefix")?,
+        boundary: knobs.flag("boundary")?.then(|| knobs.when.clone()),
         notes: None,
         appended: Tokens::ZERO,
         planned: None,
@@ -117,6 +127,8 @@ struct SessionMemory {
     reserve: Tokens,
     max_output: Tokens,
     prefix: String,
+    /// A message marks where the notes begin; the trigger tells it what to say.
+    boundary: Option<Trigger>,
     notes: Option<Notes>,
     /// Tokens of messages that came in since the notes were written.
     appended: Tokens,
@@ -154,7 +166,7 @@ impl Stage for SessionMemory {
         let entries = context.entries();
         let start = self.kept_from(entries, notes.covers);
         let (replaced, kept) = entries.split_at(start);
-        if replaced.is_empty() || matches!(replaced, [only] if is_boundary(only)) {
+        if replaced.is_empty() || replaced.iter().all(is_boundary) {
             return Step::Done(Ok(Patch::default()));
         }
         let text = format!("{}{}", self.prefix, notes.text);
@@ -163,7 +175,14 @@ impl Stage for SessionMemory {
         let origin = Origin::derived_from(replaced);
         let entry = Entry::new(origin, message.clone(), &cx.counts);
         let size_of_kept = kept.iter().map(|entry| entry.size.tokens).sum();
-        let after = cx.fixed.tokens + entry.size.tokens + size_of_kept;
+        let mut with: Vec<Entry> = self
+            .boundary
+            .iter()
+            .map(|trigger| boundary(trigger, context, replaced, cx))
+            .collect();
+        with.push(entry);
+        let size_of_notes: Tokens = with.iter().map(|entry| entry.size.tokens).sum();
+        let after = cx.fixed.tokens + size_of_notes + size_of_kept;
         // Not worth it, or not enough: whatever comes next compacts instead.
         if after >= cx.window.effective() - self.reserve || after >= cx.prompt(context).tokens {
             return Step::Done(Ok(Patch::default()));
@@ -173,7 +192,7 @@ impl Stage for SessionMemory {
             reason: format!("notes in place of {start} messages"),
             edits: vec![Edit::Replace {
                 entries: 0..start,
-                with: vec![entry],
+                with,
             }],
             saved: Vec::new(),
         }))
@@ -229,9 +248,10 @@ impl SessionMemory {
     /// Once notes have stood in for messages, it is not known any more what they cover: Claude
     /// Code forgets the boundary at each compaction, until the notes are written again.
     fn take_note_of_use(&mut self, context: &Context) {
-        let first = context.entries().first();
+        // Behind a boundary, if it has one.
         let is_used = |planned: &Arc<Message>| {
-            first.is_some_and(|entry| Arc::ptr_eq(&entry.message, planned))
+            let mut first = context.entries().iter().take(2);
+            first.any(|entry| Arc::ptr_eq(&entry.message, planned))
         };
         if self.planned.take_if(|planned| is_used(planned)).is_some()
             && let Some(notes) = &mut self.notes

@@ -11,7 +11,7 @@ use crate::strategy::{Situation, Stage, StageError, StageKind};
 
 mod knobs;
 mod ladder;
-mod place;
+pub(super) mod place;
 mod prompt;
 mod select;
 

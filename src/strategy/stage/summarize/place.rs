@@ -54,10 +54,7 @@ impl Placement {
         }
         let mut before = Vec::new();
         if let Some(trigger) = &self.boundary {
-            let text = boundary(trigger, context, replaced, cx);
-            let tags = [Tag::CompactBoundary, Tag::Meta];
-            let message = Message::text(Role::User, text).with_tags(tags);
-            before.push(Entry::new(Origin::Authored, Arc::new(message), &cx.counts));
+            before.push(boundary(trigger, context, replaced, cx));
         }
         before.extend(selected.user_messages);
         let mut after = Vec::new();
@@ -107,9 +104,14 @@ fn transcript(folder: &str, context: &Context) -> (String, Arc<str>) {
     (format!("{folder}/transcript_{name}.jsonl"), text)
 }
 
-/// What made the stage fire, how large the prompt was, how many messages are summarised, and which
+/// A message that says what made the stage fire, how large the prompt was, how many messages are summarised, and which
 /// message of the session came last before it.
-fn boundary(trigger: &Trigger, context: &Context, replaced: &[Entry], cx: &Situation) -> String {
+pub(in crate::strategy::stage) fn boundary(
+    trigger: &Trigger,
+    context: &Context,
+    replaced: &[Entry],
+    cx: &Situation,
+) -> Entry {
     let cause = if cx.overflow.is_some() {
         "overflow"
     } else if trigger.is_manual(cx) {
@@ -130,5 +132,10 @@ fn boundary(trigger: &Trigger, context: &Context, replaced: &[Entry], cx: &Situa
         });
     let link = last.map_or_else(String::new, |last| format!("; after message {last}"));
     let (tokens, messages) = (cx.prompt(context).tokens, replaced.len());
-    format!("[Conversation compacted: {cause}; {tokens} tokens before; {messages} messages{link}]")
+    let text = format!(
+        "[Conversation compacted: {cause}; {tokens} tokens before; {messages} messages{link}]"
+    );
+    let tags = [Tag::CompactBoundary, Tag::Meta];
+    let message = Message::text(Role::User, text).with_tags(tags);
+    Entry::new(Origin::Authored, Arc::new(message), &cx.counts)
 }
