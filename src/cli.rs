@@ -19,6 +19,7 @@ mod baseline;
 mod budget;
 mod compare;
 mod completions;
+mod confirm;
 mod doctor;
 mod exit;
 mod gate;
@@ -29,6 +30,7 @@ mod inputs;
 mod inspect;
 mod man;
 mod messages;
+mod plan;
 mod probes;
 mod progress;
 mod record;
@@ -56,6 +58,8 @@ enum Command {
     /// Replay sessions through strategies and report; without a scenario, a built-in quick start
     #[command(visible_alias = "eval")]
     Run(Box<run::Args>),
+    /// Say what a run would send and cost, without running it
+    Plan(plan::Args),
     /// Render a finished or unfinished run again
     Report(report::Args),
     /// Compare runs or baselines, session by session, with statistics
@@ -117,6 +121,7 @@ pub fn main() -> ExitCode {
 fn dispatch(command: Command) -> Exit {
     let result = match command {
         Command::Run(args) => run::run(&args),
+        Command::Plan(args) => plan::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Compare(args) => compare::run(&args),
         Command::Gate(args) => gate::run(&args),

@@ -14,6 +14,7 @@ pub mod compaction;
 pub mod completion;
 pub mod cost;
 pub mod fidelity;
+pub mod forecast;
 pub mod reference;
 pub mod rereads;
 pub mod strain;

@@ -15,11 +15,13 @@ use crate::units::{Tokens, Usage};
 use crate::window::Window;
 
 pub mod cache;
+pub mod forecast;
 pub mod journal;
 pub mod trail;
 
 pub use crate::session::ground_truth::{ArtifactVerb, Importance};
 pub use cache::{CacheBreaks, CacheRecord, ObservedCache, PriceEntry};
+pub use forecast::{Asks, ForecastCell};
 pub use trail::{ArtifactTrail, Reread, SummaryAtoms, TrailCounts, UnsupportedAtom};
 
 /// Version of the run folder's files.

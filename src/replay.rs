@@ -128,7 +128,20 @@ pub fn replay(
     models: &Models,
     clock: &dyn CpuClock,
 ) -> Replay {
-    let observers = observe::observers(&prepared.watched, &replayed);
+    replay_watched(prepared, name, replayed, models, clock, Vec::new())
+}
+
+/// Replays one cell with observers beside the usual ones.
+pub fn replay_watched(
+    prepared: &PreparedSession,
+    name: CellName,
+    replayed: Replayed,
+    models: &Models,
+    clock: &dyn CpuClock,
+    more: Vec<Box<dyn Observer>>,
+) -> Replay {
+    let mut observers = observe::observers(&prepared.watched, &replayed);
+    observers.extend(more);
     replay_observed(prepared, name, replayed, models, clock, observers)
 }
 

@@ -333,6 +333,11 @@ pub enum RenderError {
     Csv(#[source] ::csv::Error),
 }
 
+/// A number of tokens as people read it: `812`, `12.3k`, `1.2M`.
+pub fn tokens_in_words(tokens: u64) -> String {
+    figure::tokens(tokens)
+}
+
 /// Makes a renderer.
 type Make = fn() -> Box<dyn Renderer>;
 

@@ -36,6 +36,7 @@ use crate::units::{ContentHash, Tokens};
 
 mod error;
 mod followed;
+pub mod forecast;
 pub mod prices;
 mod probes;
 mod queue;
@@ -102,6 +103,11 @@ impl Plan {
     /// What will be run.
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
+    }
+
+    /// The prices in force.
+    pub fn prices(&self) -> &Prices {
+        &self.prices
     }
 
     /// The folder this run is found in again: `<scenario>-<8 hex digits of the fingerprint>`.
@@ -471,21 +477,7 @@ fn run_cell<'a>(
 ) -> Result<Replay, Unrun<'a>> {
     let loaded = &plan.sessions[shared.session];
     let made = shared.prepared.get_or_init(|| {
-        let prepared = PreparedSession::new(
-            loaded.session.clone(),
-            loaded.counts.clone(),
-            loaded.probes.clone(),
-        )?
-        .sent_to(plan.scenario.provider)
-        .with_faults(Arc::new(plan.scenario.faults.clone()))
-        .with_cache(
-            prices::schemes(&plan.scenario, &plan.prices, &loaded.session),
-            plan.scenario.cache.pacing_seconds,
-        )
-        .with_prices(
-            plan.prices.clone(),
-            prices::model(&plan.scenario.cache, &loaded.session).map(str::to_owned),
-        );
+        let prepared = prepare(plan, loaded, loaded.probes.clone())?;
         Ok((prepared, models_of(&plan.scenario, loaded)))
     });
     let (prepared, models) = made.as_ref().map_err(Unrun::Needles)?;
@@ -509,6 +501,26 @@ fn run_cell<'a>(
         Ok(replayed) => replay(prepared, name, replayed, models, &ThreadClock),
         Err(error) => Replay::failed(prepared, name, models, &error),
     })
+}
+
+/// A session as its cells share it, asked these probes.
+fn prepare(
+    plan: &Plan,
+    loaded: &LoadedSession,
+    probes: Vec<Probe>,
+) -> Result<PreparedSession, NeedlesError> {
+    let prepared = PreparedSession::new(loaded.session.clone(), loaded.counts.clone(), probes)?;
+    Ok(prepared
+        .sent_to(plan.scenario.provider)
+        .with_faults(Arc::new(plan.scenario.faults.clone()))
+        .with_cache(
+            prices::schemes(&plan.scenario, &plan.prices, &loaded.session),
+            plan.scenario.cache.pacing_seconds,
+        )
+        .with_prices(
+            plan.prices.clone(),
+            prices::model(&plan.scenario.cache, &loaded.session).map(str::to_owned),
+        ))
 }
 
 /// Why a cell was not run: a mistake in Proctor, or the consequence of one.

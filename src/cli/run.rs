@@ -9,7 +9,7 @@ use super::inputs::Inputs;
 use super::messages::{self, Lines, MessageFormat, Summary};
 use super::progress::Shown;
 use super::versus::{self, Files, How, Side};
-use super::{Exit, Stop, gate, report, say};
+use super::{Exit, Stop, confirm, gate, plan as forecast, report, say};
 use crate::record::End;
 use crate::record::journal::{Journal, Run};
 use crate::report::Report;
@@ -33,6 +33,12 @@ pub(super) struct Args {
     /// Share of cells that may fail before the exit code says so
     #[arg(long, value_name = "SHARE", default_value_t = 0.0, value_parser = share)]
     max_error_rate: f64,
+    /// Dollars that calls of live models may cost unasked
+    #[arg(long, value_name = "USD", default_value_t = confirm::DEFAULT_LIMIT, value_parser = confirm::dollars)]
+    cost_limit: f64,
+    /// Agree to what the run costs
+    #[arg(long)]
+    yes: bool,
     /// What standard output holds: the report, or one JSON object per line
     #[arg(long, value_name = "FORMAT", value_enum, default_value = "human")]
     message_format: MessageFormat,
@@ -162,6 +168,11 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         .clone()
         .unwrap_or_else(|| plan.folder(&args.reports));
     let mut journal = Journal::open(&folder, plan.manifest())?;
+    if forecast::asks_live_models(plan.manifest()) && !args.yes {
+        let spend = forecast::forecast(&plan, journal.done())?.spend;
+        say(&forecast::spend_in_words(plan.manifest(), &spend));
+        confirm::confirm(&spend, args.cost_limit, args.yes)?;
+    }
     stop_on_interrupt();
     let cells = plan.cells();
     let already = cells

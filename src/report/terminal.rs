@@ -51,6 +51,13 @@ impl Terminal {
         self.color
     }
 
+    /// One section alone, a blank line before it.
+    pub fn section(self, section: &Section) -> String {
+        let mut out = String::new();
+        self.write_section(&mut out, section);
+        out
+    }
+
     fn paint(self, style: Style, text: &str) -> String {
         if self.color && !text.trim().is_empty() {
             format!("\u{1b}[{}m{text}\u{1b}[0m", style.code())

@@ -25,6 +25,7 @@ mod live;
 mod metrics;
 mod outputs;
 mod pipeline;
+mod plan;
 mod presets;
 #[cfg(feature = "http")]
 mod proxy;

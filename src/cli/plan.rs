@@ -1,0 +1,213 @@
+//! `proctor plan`: what a run would send and cost, found out by an offline replay.
+
+use std::collections::BTreeSet;
+
+use super::inputs::Inputs;
+use super::{Exit, print, terminal};
+use crate::metric::forecast::{ArmForecast, Forecast, Span, Spend};
+use crate::model::ModelKind;
+use crate::probe::judge::MAX_ANSWER;
+use crate::record::{CellKey, Manifest};
+use crate::report::{Audience, Cell, Column, Role, Row, Section, Table, Value, tokens_in_words};
+use crate::runner::Plan;
+use crate::units::{Tokens, Usd};
+
+/// Arguments of `proctor plan`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    #[command(flatten)]
+    inputs: Inputs,
+    /// Print the plan as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
+    let plan = Plan::new(args.inputs.read()?)?;
+    let forecast = forecast(&plan, &BTreeSet::new())?;
+    let manifest = plan.manifest();
+    if args.json {
+        let json = serde_json::json!({
+            "format": "proctor-plan",
+            "version": 1,
+            "scenario": manifest.scenario,
+            "fingerprint": manifest.fingerprint,
+            "counter": manifest.counter,
+            "sessions": manifest.sessions.len(),
+            "cells": plan.cells().len(),
+            "strategies": forecast.arms,
+            "spend": forecast.spend,
+        });
+        print(&format!("{}\n", serde_json::to_string_pretty(&json)?))?;
+        return Ok(Exit::Done);
+    }
+    let sessions = manifest.sessions.len();
+    let head = format!(
+        "Plan: {}, {sessions} sessions, {} cells, counter {}",
+        manifest.scenario,
+        plan.cells().len(),
+        manifest.counter
+    );
+    print(&(crate::report::escape::plain(&head) + "\n"))?;
+    let terminal = terminal();
+    for section in [calls(&forecast), costs(&forecast)] {
+        print(&terminal.section(&section))?;
+    }
+    print(&format!(
+        "\n{}\n",
+        spend_in_words(manifest, &forecast.spend)
+    ))?;
+    Ok(Exit::Done)
+}
+
+/// Forecasts the cells of a plan that are not done.
+pub(super) fn forecast(plan: &Plan, done: &BTreeSet<CellKey>) -> anyhow::Result<Forecast> {
+    let mut cells = plan.forecast()?;
+    cells.retain(|cell| !done.contains(&cell.record.key()));
+    let price = |model: &str| plan.prices().of(model).map(|(_, price)| price.per_token);
+    Ok(Forecast::of(plan.manifest(), &cells, price, MAX_ANSWER))
+}
+
+/// Whether a run of this plan asks a live model.
+pub(super) fn asks_live_models(manifest: &Manifest) -> bool {
+    let judge = manifest.judge.as_ref();
+    [&manifest.summariser, &manifest.reader]
+        .into_iter()
+        .chain(judge)
+        .any(|model| model.kind == ModelKind::Live)
+}
+
+fn row(arm: &ArmForecast, cells: Vec<Cell>) -> Row {
+    let mut marks = Vec::new();
+    if arm.broken > 0 {
+        marks.push(format!("ends early in {} of {}", arm.broken, arm.cells));
+    }
+    Row {
+        name: arm.strategy.clone(),
+        role: Role::Other,
+        marks,
+        ranked: false,
+        cells,
+    }
+}
+
+/// What each strategy sends.
+fn calls(forecast: &Forecast) -> Section {
+    let tokens = |tokens: Tokens| Cell::exact(Value::Tokens(tokens.0));
+    let rows = forecast.arms.iter().map(|arm| {
+        let cost = arm.costs.first();
+        let known = |of: Option<Tokens>| of.map_or(Cell::exact(Value::NotMeasured), tokens);
+        let cells = vec![
+            Cell::count(arm.agent_calls),
+            Cell::count(arm.strategy_calls),
+            tokens(arm.input_tokens),
+            known(cost.map(|cost| cost.cache_read)),
+            known(cost.map(|cost| cost.cache_written)),
+            Cell::text(range(arm.strategy_output, |tokens| {
+                tokens_in_words(tokens.0)
+            })),
+        ];
+        row(arm, cells)
+    });
+    let scheme = forecast.arms.iter().find_map(|arm| arm.costs.first());
+    let scheme = scheme.map_or("no scheme", |cost| cost.scheme.as_str());
+    Section {
+        id: "plan_calls",
+        title: "Calls and tokens".to_owned(),
+        about: format!(
+            "What each strategy sends over all cells: exact, as `run` records it; cache reads and \
+             writes under `{scheme}`. Where a live model writes, the output is a range."
+        ),
+        audience: Audience::Everyone,
+        table: Table {
+            columns: vec![
+                Column::new("strategy", "strategy", 0),
+                Column::new("agent_calls", "agent's calls", 1),
+                Column::new("strategy_calls", "own calls", 0),
+                Column::new("input", "input", 0),
+                Column::new("read", "cache read", 0),
+                Column::new("written", "cache written", 0),
+                Column::new("output", "own output", 2),
+            ],
+            rows: rows.collect(),
+        },
+        notes: Vec::new(),
+    }
+}
+
+/// What each strategy costs under each scheme.
+fn costs(forecast: &Forecast) -> Section {
+    let rows = forecast.arms.iter().flat_map(|arm| {
+        arm.costs.iter().map(move |cost| {
+            let dollars = cost
+                .dollars
+                .map_or(Cell::exact(Value::NotMeasured), |dollars| {
+                    Cell::text(range(dollars, |dollars| dollars.to_string()))
+                });
+            let cells = vec![
+                Cell::text(cost.scheme.as_str()),
+                Cell::text(range(cost.input_equivalents, |tokens| {
+                    tokens_in_words(tokens.0)
+                })),
+                dollars,
+            ];
+            row(arm, cells)
+        })
+    });
+    Section {
+        id: "plan_costs",
+        title: "Cost under every cache scheme".to_owned(),
+        about: "In input tokens: what as many uncached ones would cost, without what the agent writes; \
+                in dollars with it, where a price file knows the sessions' models. Least, expected and \
+                most where a live model writes."
+            .to_owned(),
+        audience: Audience::Everyone,
+        table: Table {
+            columns: vec![
+                Column::new("strategy", "strategy", 0),
+                Column::new("scheme", "scheme", 0),
+                Column::new("cost", "input equivalents", 0),
+                Column::new("dollars", "dollars", 1),
+            ],
+            rows: rows.collect(),
+        },
+        notes: Vec::new(),
+    }
+}
+
+/// `1.2k`, or `0 to 3.4k, expected 1.2k`.
+fn range<T: Copy + PartialEq>(span: Span<T>, words: impl Fn(T) -> String) -> String {
+    if span.low == span.high {
+        return words(span.expected);
+    }
+    format!(
+        "{} to {}, expected {}",
+        words(span.low),
+        words(span.high),
+        words(span.expected)
+    )
+}
+
+/// What the run itself spends, in a sentence or two.
+pub(super) fn spend_in_words(manifest: &Manifest, spend: &Spend) -> String {
+    if !asks_live_models(manifest) {
+        return "The run itself spends nothing: no live model is asked.".to_owned();
+    }
+    let money = match spend.dollars {
+        Some(dollars) => range(dollars, |dollars: Usd| dollars.to_string()),
+        None => "an unknown price".to_owned(),
+    };
+    let judged = if spend.judged_at_most > 0 {
+        format!(
+            " The judge is asked at most {} times, not priced here.",
+            spend.judged_at_most
+        )
+    } else {
+        String::new()
+    };
+    format!(
+        "The run itself asks live models {} times, with {} tokens of prompts, for {money}.{judged}",
+        spend.calls,
+        tokens_in_words(spend.input_tokens.0)
+    )
+}

@@ -1,0 +1,210 @@
+//! A plan says what a run then records, and spends nothing to find out.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+use std::sync::atomic::AtomicBool;
+
+use proctor::record::journal::{Journal, Run};
+use proctor::record::{CellRecord, ForecastCell};
+use proctor::runner::{self, Plan, Progress, Workers};
+use proctor::scenario::Scenario;
+use proctor::settings::Table;
+use proctor::strategy::preset::PRESETS;
+use serde_json::Value;
+
+struct Silent;
+
+impl Progress for Silent {
+    fn cell(&self, _: &CellRecord) {}
+    fn session(&self, _: &str, _: usize) {}
+}
+
+/// What a plan and a run of the same scenario say of each cell that is in both.
+fn both(text: &str, folder: &Path) -> Vec<(ForecastCell, CellRecord)> {
+    let table = Table::parse("plan", text).unwrap();
+    let scenario = Scenario::read(&table, folder).unwrap_or_else(|error| panic!("{error}"));
+    let plan = Plan::new(scenario).unwrap();
+    let forecast = plan.forecast().unwrap();
+    let out = tempfile::tempdir().unwrap();
+    let mut journal = Journal::open(out.path(), plan.manifest()).unwrap();
+    let workers = Workers {
+        threads: 2,
+        stop: &AtomicBool::new(false),
+    };
+    runner::run(&plan, &mut journal, &workers, &Silent).unwrap();
+    drop(journal);
+    let cells = Run::read(out.path()).unwrap().cells;
+    let recorded: Vec<CellRecord> = cells
+        .into_iter()
+        .filter(|cell| cell.strategy != "empty")
+        .collect();
+    assert_eq!(forecast.len(), recorded.len(), "a cell is missing");
+    let found = |cell: &ForecastCell| {
+        let key = cell.record.key();
+        let same = recorded.iter().find(|other| other.key() == key);
+        same.unwrap_or_else(|| panic!("{key} was not run")).clone()
+    };
+    forecast
+        .into_iter()
+        .map(|cell| {
+            let record = found(&cell);
+            (cell, record)
+        })
+        .collect()
+}
+
+/// Holds the forecast equal to what is recorded, probes left out: a plan asks none.
+fn check(text: &str, folder: &Path) -> usize {
+    let pairs = both(text, folder);
+    for (forecast, recorded) in &pairs {
+        let mut recorded = recorded.clone();
+        let due: u64 = forecast.probes.values().sum();
+        assert_eq!(due, recorded.probes.len() as u64, "{}", recorded.key());
+        recorded.probes.clear();
+        assert_eq!(forecast.record, recorded);
+        // Whatever was asked of a model may be that long, and no longer.
+        for (number, longest) in &forecast.asks {
+            let call = &recorded.model_calls[*number];
+            assert!(
+                call.usage.output <= *longest,
+                "{}: {call:?}",
+                recorded.key()
+            );
+        }
+    }
+    pairs.len()
+}
+
+#[test]
+fn a_plan_says_of_every_preset_what_a_run_records() {
+    let mut text =
+        "name = 'all'\ncounter = 'chars/4'\nrepeats = 2\n[window]\nmode = 'fit'\nfraction = 0.6\n\
+         [[sessions]]\nsynthetic = { family = 'debugging', seed = 3, rounds = 30 }\n\
+         [[sessions]]\nsynthetic = { family = 'code-review', seed = 1, rounds = 20 }\n"
+            .to_owned();
+    for (name, _) in PRESETS {
+        text.push_str(&format!("[[strategies]]\npreset = '{name}'\n"));
+    }
+    // One that follows another has to wait for its sizes in a plan, too.
+    text.push_str("[[strategies]]\npreset = 'tail@observation-masking'\n");
+    let cells = check(&text, Path::new("."));
+    assert_eq!(cells, 2 * (1 + 2 * (PRESETS.len() + 1)));
+}
+
+#[test]
+fn a_plan_knows_what_will_go_wrong_on_purpose() {
+    let text = "name = 'faulty'\ncounter = 'chars/4'\n[window]\nmode = 'fit'\nfraction = 0.5\n\
+         [[sessions]]\nsynthetic = { family = 'code-review', seed = 2, rounds = 20 }\n\
+         [faults]\nsummary_error = 0.5\n\
+         [[strategies]]\npreset = 'claude-code'\n[[strategies]]\npreset = 'none'\n";
+    assert_eq!(check(text, Path::new(".")), 3);
+}
+
+fn proctor(folder: &Path, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_proctor"))
+        .current_dir(folder)
+        .env_remove("PROCTOR_WINDOW")
+        .env_remove("PROCTOR_SEED")
+        .env("PROCTOR_COUNTER", "chars/4")
+        .args(arguments)
+        .output()
+        .unwrap()
+}
+
+const SMALL: &str = "name = 'small'\n[window]\ntokens = 12_000\n[cache]\nmodel = 'claude-opus-4-5'\n\
+    [[sessions]]\nsynthetic = { family = 'code-review', seed = 1, rounds = 12 }\ncount = 2\n\
+    [[strategies]]\npreset = 'observation-masking'\nset = { clear_results.keep_last = 2 }\n\
+    [[strategies]]\npreset = 'none'\n";
+
+#[test]
+fn the_figures_of_a_plan_are_those_of_the_report() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("small.toml"), SMALL).unwrap();
+    let json = proctor(folder.path(), &["plan", "small.toml", "--json"]);
+    assert!(json.status.success(), "{json:?}");
+    let plan: Value = serde_json::from_slice(&json.stdout).unwrap();
+    assert_eq!(
+        fs::read_dir(folder.path()).unwrap().count(),
+        1,
+        "a plan writes nothing"
+    );
+    let run = proctor(
+        folder.path(),
+        &["run", "small.toml", "--out", "run", "-o", "r.json"],
+    );
+    assert!(run.status.success(), "{run:?}");
+    let report: Value =
+        serde_json::from_slice(&fs::read(folder.path().join("r.json")).unwrap()).unwrap();
+    let sections = report["report"]["sections"].as_array();
+    let sections = sections.or(report["sections"].as_array()).unwrap();
+    let costs = sections
+        .iter()
+        .find(|it| it["id"] == "cost_by_scheme")
+        .unwrap();
+    let columns: Vec<&str> = costs["table"]["columns"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|column| column["id"].as_str().unwrap())
+        .collect();
+    let value = |row: &Value, column: &str| {
+        let at = columns.iter().position(|it| *it == column).unwrap();
+        row["cells"][at - 1]["value"].clone()
+    };
+    let mut compared = 0;
+    for arm in plan["strategies"].as_array().unwrap() {
+        for cost in arm["costs"].as_array().unwrap() {
+            let rows = costs["table"]["rows"].as_array().unwrap();
+            let row = rows
+                .iter()
+                .find(|row| {
+                    row["name"] == arm["strategy"] && value(row, "scheme")["text"] == cost["scheme"]
+                })
+                .unwrap();
+            for (column, figure) in [
+                ("read", &cost["cache_read"]),
+                ("written", &cost["cache_written"]),
+                ("cost", &cost["input_equivalents"]["expected"]),
+            ] {
+                assert_eq!(&value(row, column)["tokens"], figure, "{arm:?} {column}");
+            }
+            assert_eq!(
+                cost["input_equivalents"]["low"],
+                cost["input_equivalents"]["high"]
+            );
+            let dollars = cost["dollars"]["expected"].as_u64().unwrap();
+            let words = format!(
+                "${}.{:04}",
+                dollars / 1_000_000_000,
+                dollars / 100_000 % 10_000
+            );
+            assert_eq!(value(row, "dollars")["text"], words.as_str());
+            compared += 1;
+        }
+    }
+    assert_eq!(compared, 3 * 4, "three arms under four schemes");
+    assert_eq!(plan["spend"]["calls"], 0);
+}
+
+#[test]
+fn a_plan_is_readable_and_says_that_nothing_is_spent() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("small.toml"), SMALL).unwrap();
+    let shown = proctor(folder.path(), &["plan", "small.toml"]);
+    assert!(shown.status.success(), "{shown:?}");
+    let text = String::from_utf8(shown.stdout).unwrap();
+    for part in [
+        "Plan: small, 2 sessions, 8 cells, counter chars/4",
+        "observation-masking",
+        "anthropic-1h",
+        "The run itself spends nothing: no live model is asked.",
+    ] {
+        assert!(text.contains(part), "{part}\n{text}");
+    }
+    // A limit that nobody could agree to is no obstacle for a run that spends nothing.
+    let run = proctor(folder.path(), &["run", "small.toml", "--cost-limit", "0"]);
+    assert!(run.status.success(), "{run:?}");
+    let wrong = proctor(folder.path(), &["run", "small.toml", "--cost-limit=-1"]);
+    assert_eq!(wrong.status.code(), Some(2));
+}
