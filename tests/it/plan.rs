@@ -84,7 +84,7 @@ fn a_plan_says_of_every_preset_what_a_run_records() {
          [[sessions]]\nsynthetic = { family = 'code-review', seed = 1, rounds = 20 }\n"
             .to_owned();
     for (name, _) in PRESETS {
-        text.push_str(&format!("[[strategies]]\npreset = '{name}'\n"));
+        text = text + "[[strategies]]\npreset = '" + name + "'\n";
     }
     // One that follows another has to wait for its sizes in a plan, too.
     text.push_str("[[strategies]]\npreset = 'tail@observation-masking'\n");
