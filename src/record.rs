@@ -17,11 +17,13 @@ use crate::window::Window;
 pub mod cache;
 pub mod forecast;
 pub mod journal;
+pub mod probe_text;
 pub mod trail;
 
 pub use crate::session::ground_truth::{ArtifactVerb, Importance};
 pub use cache::{CacheBreaks, CacheRecord, ObservedCache, PriceEntry};
 pub use forecast::{Asks, ForecastCell};
+pub use probe_text::ProbeText;
 pub use trail::{ArtifactTrail, Reread, SummaryAtoms, TrailCounts, UnsupportedAtom};
 
 /// Version of the run folder's files.
@@ -236,6 +238,9 @@ pub struct CellRecord {
     /// Names in summaries that nobody said; nothing where no summary was written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary_atoms: Option<SummaryAtoms>,
+    /// What was asked, and the answer at that point; only on the reference, and not in older records.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub probe_texts: Vec<ProbeText>,
 }
 
 impl CellRecord {

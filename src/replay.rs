@@ -547,11 +547,15 @@ impl<'a> Cell<'a> {
             rereads: None,
             trail: None,
             summary_atoms: None,
+            probe_texts: Vec::new(),
         };
         for observer in self.observers {
             observer.finish(&mut record);
         }
         attach_answers(&mut record.probes, prepared.watched.probes(), self.answers);
+        if arm == Arm::Reference {
+            record.probe_texts = prepared.watched.texts(&prepared.session);
+        }
         Replay {
             record,
             strategy_cpu: self.strategy_cpu,

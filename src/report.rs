@@ -5,6 +5,8 @@
 //! a report are as they were recorded: they come from sessions, so each renderer escapes them
 //! (see [`escape`]).
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -19,10 +21,12 @@ pub mod cost;
 pub mod csv;
 pub mod escape;
 mod figure;
+pub mod html;
 pub mod json;
 pub mod jsonl;
 mod layout;
 pub mod markdown;
+pub mod plot;
 mod sections;
 pub mod terminal;
 pub mod versus;
@@ -56,6 +60,12 @@ pub struct Report {
     /// Every probe item of each cell, in the same order.
     #[serde(skip)]
     pub items: Vec<ItemOutcome>,
+    /// What was sent at each call, for plots.
+    #[serde(skip)]
+    pub(crate) series: Vec<plot::series::CellSeries>,
+    /// What was asked and what the answer is, by session, probe and how far the session was.
+    #[serde(skip)]
+    pub(crate) questions: BTreeMap<(String, String, u8), (String, String)>,
 }
 
 /// One probe item of one cell.
@@ -331,6 +341,9 @@ pub enum RenderError {
     /// The report could not be written as CSV.
     #[error("cannot write the report as CSV")]
     Csv(#[source] ::csv::Error),
+    /// A plot could not be drawn.
+    #[error("cannot draw the plot: {0}")]
+    Plot(String),
 }
 
 /// A number of tokens as people read it: `812`, `12.3k`, `1.2M`.
@@ -344,6 +357,7 @@ type Make = fn() -> Box<dyn Renderer>;
 /// Formats that can be written to a file, by extension.
 const RENDERERS: &[(&str, Make)] = &[
     ("csv", || Box::new(csv::Csv)),
+    ("html", || Box::new(html::Html)),
     ("json", || Box::new(json::Json)),
     ("jsonl", || Box::new(jsonl::JsonLines)),
     ("md", || Box::new(markdown::Markdown)),
@@ -352,17 +366,28 @@ const RENDERERS: &[(&str, Make)] = &[
     }),
 ];
 
-/// The renderer for files with this extension; the comparison ignores case.
-pub fn renderer(extension: &str) -> Option<Box<dyn Renderer>> {
+/// The renderer for a file of this name, told by its ending; the comparison ignores case.
+///
+/// Pictures say which in front of it: `report.tokens.svg`, `report.savings.png`.
+pub fn renderer(file: &str) -> Option<Box<dyn Renderer>> {
+    if let Some(plot) = plot::PlotRenderer::for_file(file) {
+        return Some(Box::new(plot));
+    }
+    let (_, extension) = file.rsplit_once('.')?;
     RENDERERS
         .iter()
         .find(|(known, _)| known.eq_ignore_ascii_case(extension))
         .map(|(_, make)| make())
 }
 
-/// The extensions [`renderer`] knows, in the order of help texts.
-pub fn extensions() -> impl Iterator<Item = &'static str> {
-    RENDERERS.iter().map(|(extension, _)| *extension)
+/// The endings [`renderer`] knows, without the dot, in the order of help texts. Each picture can be
+/// had as `.png` as well.
+pub fn endings() -> impl Iterator<Item = String> {
+    let texts = RENDERERS
+        .iter()
+        .map(|(extension, _)| (*extension).to_owned());
+    let plots = plot::Plot::ALL.into_iter();
+    texts.chain(plots.map(|plot| format!("{}.svg", plot.name())))
 }
 
 impl Column {
@@ -378,6 +403,14 @@ impl Column {
             measure: None,
             rank,
         }
+    }
+}
+
+impl Table {
+    /// The cell of a row in the column of this name; nothing in the first column, the rows' names.
+    pub(crate) fn cell<'a>(&self, row: &'a Row, column: &str) -> Option<&'a Cell> {
+        let at = self.columns.iter().position(|it| it.id == column)?;
+        row.cells.get(at.checked_sub(1)?)
     }
 }
 

@@ -6,7 +6,7 @@ use anyhow::Context as _;
 
 use super::{Exit, Stop, print, say, terminal};
 use crate::record::journal::{Run, write_whole};
-use crate::report::{Renderer, Report, extensions, renderer};
+use crate::report::{Renderer, Report, endings, renderer};
 
 /// Arguments of `proctor report`.
 #[derive(Debug, clap::Args)]
@@ -20,7 +20,8 @@ pub(super) struct Args {
 /// Where a report goes.
 #[derive(Debug, clap::Args)]
 pub(super) struct Output {
-    /// Also write the report to this file; the ending says how: .csv, .json, .jsonl, .md or .txt
+    /// Also write the report to this file; the ending says how: .html, .md, .json, .jsonl, .csv, .txt,
+    /// or a picture: .tokens.svg, .cache.svg, .savings.svg, .pareto.svg, .retention.svg, or .png
     /// (repeatable)
     #[arg(short, long, value_name = "FILE")]
     output: Vec<PathBuf>,
@@ -82,18 +83,15 @@ fn beside(path: &Path, name: &str) -> PathBuf {
 }
 
 fn renderer_of(path: &Path) -> anyhow::Result<Box<dyn Renderer>> {
-    let extension = path
-        .extension()
-        .map(|ending| ending.to_string_lossy())
-        .unwrap_or_default();
-    renderer(&extension).ok_or_else(|| {
-        let endings: Vec<String> = extensions().map(|ending| format!("`.{ending}`")).collect();
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    renderer(&name).ok_or_else(|| {
+        let endings: Vec<String> = endings().map(|ending| format!("`.{ending}`")).collect();
         Stop::new(
             Exit::Usage,
             format!("nothing writes a report to `{}`", path.display()),
         )
         .with_hint(format!(
-            "the file's ending must be one of {}",
+            "the file's ending must be one of {}; a picture may be a `.png`, too",
             endings.join(", ")
         ))
         .into()

@@ -128,7 +128,7 @@ impl Judge {
             "<question>\n{}\n</question>\n\n<reference>\n{}\n</reference>\n\n\
              <answer>\n{}\n</answer>",
             neutralised(&probe.question),
-            neutralised(&reference(&probe.gold, before)),
+            neutralised(&gold_in_words(&probe.gold, before)),
             neutralised(answer),
         );
         Request {
@@ -183,7 +183,9 @@ impl Grader for Judge {
     }
 }
 
-fn reference(gold: &Gold, before: usize) -> String {
+/// The answer as it is before the message of this index, in words for a judge or a reader of
+/// reports.
+pub fn gold_in_words(gold: &Gold, before: usize) -> String {
     match gold {
         Gold::Value { value, .. } | Gold::Among { value, .. } => value.clone(),
         Gold::Fault { code, place, .. } => format!("{code} at {place}"),

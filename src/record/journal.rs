@@ -419,6 +419,7 @@ mod tests {
             rereads: None,
             trail: None,
             summary_atoms: None,
+            probe_texts: Vec::new(),
         }
     }
 

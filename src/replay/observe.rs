@@ -19,8 +19,8 @@ use crate::context::{Applied, Context, Entry};
 use crate::model::Request;
 use crate::needles::NeedlesError;
 use crate::probe::grade::Rules;
-use crate::probe::{Item, Probe};
-use crate::record::CellRecord;
+use crate::probe::{Item, Probe, judge};
+use crate::record::{CellRecord, ProbeText};
 use crate::session::wire::Provider;
 use crate::session::{Message, Session};
 use crate::tokens::{CountedTexts, Size};
@@ -144,6 +144,20 @@ impl Watched {
     /// All items, by call, then by probe.
     pub fn items(&self) -> &[Item] {
         self.plan.items()
+    }
+
+    /// Every item's question, and its answer at the call at which it is asked.
+    pub fn texts(&self, session: &Session) -> Vec<ProbeText> {
+        let text = |item: &Item| {
+            let probe = &self.probes()[item.probe];
+            ProbeText {
+                probe: probe.id.clone(),
+                percent: item.percent,
+                question: probe.question.clone(),
+                gold: judge::gold_in_words(&probe.gold, session.calls()[item.call]),
+            }
+        };
+        self.items().iter().map(text).collect()
     }
 
     /// The items that are due at a call.

@@ -7,6 +7,7 @@ use crate::metric::answers::was_asked;
 use crate::model::ModelKind;
 use crate::record::{Arm, CellKey, CellRecord, End, Manifest, ProbeRecord};
 use crate::report::arm::{Anchors, ArmSummary};
+use crate::report::plot::series::CellSeries;
 use crate::report::{
     Banner, BannerLevel, Controls, Coverage, ItemOutcome, Report, Run, Section,
     controls::ControlFailure, sections,
@@ -82,8 +83,27 @@ pub(super) fn report(manifest: &Manifest, cells: &[CellRecord]) -> Report {
         banners,
         sections,
         items: items(&material),
+        series: material
+            .cells
+            .iter()
+            .filter_map(|cell| CellSeries::of(cell))
+            .collect(),
+        questions: questions(&material),
         cells: material.summaries,
     }
+}
+
+/// Questions and answers, as the reference was asked them.
+fn questions(material: &Material<'_>) -> BTreeMap<(String, String, u8), (String, String)> {
+    let of_cell = |cell: &&CellRecord| {
+        let session = cell.session.clone();
+        let texts = cell.probe_texts.clone().into_iter();
+        texts.map(move |text| {
+            let key = (session.clone(), text.probe, text.percent);
+            (key, (text.question, text.gold))
+        })
+    };
+    material.cells.iter().flat_map(of_cell).collect()
 }
 
 fn items(material: &Material<'_>) -> Vec<ItemOutcome> {

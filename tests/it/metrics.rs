@@ -74,6 +74,7 @@ fn cell(session: &str, strategy: &str) -> CellRecord {
         rereads: None,
         trail: None,
         summary_atoms: None,
+        probe_texts: Vec::new(),
     }
 }
 
@@ -884,14 +885,15 @@ fn files_hold_everything() {
     let report = Report::of(&manifest, &cells);
     insta::assert_snapshot!("markdown", text(&Markdown, &report));
     insta::assert_snapshot!("json", text(&Json, &report));
-    for extension in report::extensions() {
-        let renderer = report::renderer(extension).unwrap();
-        assert_eq!(renderer.format(), extension);
+    for ending in report::endings() {
+        let renderer = report::renderer(&format!("out.{ending}")).unwrap();
+        assert!(ending.ends_with(renderer.format()));
         let artifacts = renderer.render(&report).unwrap();
-        assert_eq!(artifacts[0].name, format!("report.{extension}"));
+        assert_eq!(artifacts[0].name, format!("report.{ending}"));
     }
-    assert!(report::renderer("MD").is_some());
-    assert!(report::renderer("docx").is_none());
+    assert!(report::renderer("out.MD").is_some());
+    assert!(report::renderer("out.docx").is_none());
+    assert!(report::renderer("md").is_none());
 }
 
 #[test]

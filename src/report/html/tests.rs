@@ -1,0 +1,122 @@
+//! The page of a run whose names, reasons and answers were written by somebody hostile.
+
+use super::*;
+use crate::record::{CellRecord, Manifest};
+
+const HOSTILE: &str = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&\u{202e}";
+
+fn page() -> String {
+    let model = serde_json::json!({ "name": HOSTILE, "kind": "deterministic" });
+    let manifest = serde_json::json!({
+        "format": "proctor-run", "version": 1, "proctor": "0", "fingerprint": HOSTILE,
+        "scenario": HOSTILE, "counter": HOSTILE, "seed": 1, "window": HOSTILE,
+        "summariser": model, "reader": model, "judge": null,
+        "sessions": [{
+            "id": HOSTILE, "hash": "", "format": "native", "messages": 4, "calls": 2, "tokens": 300,
+            "items": 1, "compactions": 0,
+        }],
+        "strategies": [{ "name": HOSTILE, "description": HOSTILE, "toml": "" }], "repeats": 1,
+    });
+    let manifest: Manifest = serde_json::from_value(manifest).unwrap();
+    let none: [u32; 0] = [];
+    let cell = |strategy: &str| -> CellRecord {
+        let probe = serde_json::json!({
+            "probe": HOSTILE, "kind": "recall", "importance": "normal", "percent": 100, "call": 1,
+            "survival": {
+                "fate": "lost", "score": 0.0, "place": null,
+                "lost_at": { "call": 1, "stage": HOSTILE, "reason": HOSTILE },
+            },
+            "answer": {
+                "text": HOSTILE, "typed": { "verdict": "scored", "score": 0.0, "outcome": "wrong" },
+                "usage": {
+                    "input_uncached": 1, "cache_write_5m": 0, "cache_write_1h": 0, "cache_read": 0,
+                    "output": 1,
+                },
+            },
+        });
+        let event = serde_json::json!({
+            "call": 1, "stage": HOSTILE, "reason": HOSTILE, "before": 200, "after": 10,
+        });
+        let violation = serde_json::json!({
+            "call": 1, "calls": 1, "rule": HOSTILE, "level": "rejected", "subject": HOSTILE,
+        });
+        let text = serde_json::json!({
+            "probe": HOSTILE, "percent": 100, "question": HOSTILE, "gold": HOSTILE,
+        });
+        let is_full = strategy == "full";
+        let cell = serde_json::json!({
+            "session": HOSTILE, "strategy": strategy, "repeat": 0,
+            "arm": if is_full { "reference" } else { "strategy" },
+            "end": { "end": "completed" }, "planned_calls": 2, "reached_calls": 2, "window": null,
+            "fixed_tokens": 10, "prompt_tokens": [100, 200], "saved_texts": 0,
+            "action_support": {
+                "wanted": none, "present": none,
+                "compacted_wanted": none, "compacted_present": none,
+            },
+            "probes": [probe], "probe_texts": if is_full { vec![text] } else { vec![] },
+            "compactions": [event], "violations": if is_full { vec![] } else { vec![violation] },
+        });
+        serde_json::from_value(cell).unwrap()
+    };
+    let report = Report::of(&manifest, &[cell("full"), cell(HOSTILE)]);
+    let artifacts = Html.render(&report).unwrap();
+    String::from_utf8(artifacts[0].bytes.clone()).unwrap()
+}
+
+#[test]
+fn nothing_that_was_recorded_becomes_markup() {
+    let page = page();
+    assert!(!page.contains("<img"), "an element was made");
+    assert!(!page.contains("<script>alert"), "a script was made");
+    assert!(
+        !page.contains('\u{202e}'),
+        "the direction of text was turned round"
+    );
+    // The data of the items, and the one script; both are closed once.
+    assert_eq!(page.matches("<script").count(), 2);
+    assert_eq!(page.matches("</script>").count(), 2);
+    // Every text is there, escaped: in the table, the evidence, the violations.
+    assert!(page.matches("&lt;/script&gt;").count() > 10);
+    assert!(page.contains("\\u003c/script>"));
+}
+
+#[test]
+fn the_page_loads_nothing_and_allows_only_its_own_script_and_style() {
+    let page = page();
+    for loads in ["src=\"", "@import", "url(", "http://", "https://", "fetch("] {
+        let own = page.replace("http://www.w3.org/2000/svg", "");
+        assert!(!own.contains(loads), "{loads}");
+    }
+    assert!(page.contains("default-src 'none'; style-src 'sha256-"));
+    assert!(page.contains("script-src 'sha256-"));
+    for handler in ["onclick=", "onload=", " style=\"", "javascript:"] {
+        assert!(!page.contains(handler), "{handler}");
+    }
+}
+
+#[test]
+fn every_part_has_its_place_and_its_heading() {
+    let page = page();
+    for id in [
+        "comparison",
+        "pictures",
+        "timelines",
+        "retention",
+        "evidence",
+        "violations",
+        "tables",
+        "method",
+    ] {
+        assert_eq!(page.matches(&format!("id=\"{id}\"")).count(), 1, "{id}");
+        assert!(page.contains(&format!("href=\"#{id}\"")), "{id}");
+    }
+    for part in [
+        "lang=\"en\"",
+        "role=\"img\"",
+        "aria-label=",
+        "scope=\"col\"",
+        "scope=\"row\"",
+    ] {
+        assert!(page.contains(part), "{part}");
+    }
+}

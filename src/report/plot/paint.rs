@@ -1,0 +1,187 @@
+//! From a scene to SVG or PNG, with a font that is built in.
+
+use std::sync::OnceLock;
+
+use plotters::backend::{BitMapBackend, DrawingBackend, SVGBackend};
+use plotters::coord::Shift;
+use plotters::drawing::{DrawingArea, DrawingAreaErrorKind, IntoDrawingArea};
+use plotters::element::{Circle, PathElement, Polygon, Rectangle, Text};
+use plotters::style::text_anchor::{HPos, Pos, VPos};
+use plotters::style::{
+    Color as _, FontStyle, FontTransform, IntoFont, RGBAColor, RGBColor, ShapeStyle, TextStyle,
+    register_font,
+};
+
+use super::scene::{Anchor, Color, PAPER, Scene, Shape};
+use crate::report::RenderError;
+
+/// A part of DejaVu Sans; its licence stands beside it.
+static FONT: &[u8] = include_bytes!("DejaVuSans-subset.ttf");
+
+/// The family that browsers and viewers know; the built-in font goes by this name.
+const FAMILY: &str = "sans-serif";
+
+/// Pixels of a PNG for each one of the scene.
+const FINE: u32 = 2;
+
+/// Hands the font to the plotting library, once in a process.
+fn with_font() {
+    static REGISTERED: OnceLock<bool> = OnceLock::new();
+    REGISTERED.get_or_init(|| register_font(FAMILY, FontStyle::Normal, FONT).is_ok());
+}
+
+/// How wide a text is, in pixels.
+pub(super) fn text_width(text: &str, size: f64) -> f64 {
+    with_font();
+    let measured = (FAMILY, size).into_font().box_size(text);
+    // The font is built in: where it says nothing, half its height for each letter is near enough.
+    measured.map_or_else(
+        |_| text.chars().count() as f64 * size / 2.0,
+        |(width, _)| f64::from(width),
+    )
+}
+
+/// The scene as a document of its own.
+pub(crate) fn svg(scene: &Scene) -> Result<String, RenderError> {
+    with_font();
+    let mut text = String::new();
+    {
+        let backend = SVGBackend::with_string(&mut text, (scene.width, scene.height));
+        paint(scene, backend, 1).map_err(failed)?;
+    }
+    Ok(text)
+}
+
+/// The scene as a picture of twice as many pixels.
+pub(super) fn png(scene: &Scene) -> Result<Vec<u8>, RenderError> {
+    with_font();
+    let (width, height) = (scene.width * FINE, scene.height * FINE);
+    let mut pixels = vec![255; width as usize * height as usize * 3];
+    {
+        let backend = BitMapBackend::with_buffer(&mut pixels, (width, height));
+        paint(scene, backend, FINE).map_err(failed)?;
+    }
+    let mut bytes = Vec::new();
+    let mut encoder = png::Encoder::new(&mut bytes, width, height);
+    encoder.set_color(png::ColorType::Rgb);
+    encoder.set_depth(png::BitDepth::Eight);
+    let mut writer = encoder.write_header().map_err(|error| failed(&error))?;
+    writer
+        .write_image_data(&pixels)
+        .and_then(|()| writer.finish())
+        .map_err(|error| failed(&error))?;
+    Ok(bytes)
+}
+
+fn failed(error: impl std::fmt::Display) -> RenderError {
+    RenderError::Plot(error.to_string())
+}
+
+fn paint<DB: DrawingBackend>(
+    scene: &Scene,
+    backend: DB,
+    fine: u32,
+) -> Result<(), DrawingAreaErrorKind<DB::ErrorType>> {
+    let area = backend.into_drawing_area();
+    area.fill(&rgb(PAPER))?;
+    for shape in &scene.shapes {
+        draw(&area, shape, fine)?;
+    }
+    area.present()
+}
+
+fn draw<DB: DrawingBackend>(
+    area: &DrawingArea<DB, Shift>,
+    shape: &Shape,
+    fine: u32,
+) -> Result<(), DrawingAreaErrorKind<DB::ErrorType>> {
+    let at = |(x, y): (f64, f64)| (pixel(x, fine), pixel(y, fine));
+    match shape {
+        Shape::Rect {
+            edges: [left, upper, right, lower],
+            color,
+            opacity,
+        } => {
+            let corners = [at((*left, *upper)), at((*right, *lower))];
+            area.draw(&Rectangle::new(corners, rgba(*color, *opacity).filled()))
+        }
+        Shape::Line {
+            points,
+            color,
+            opacity,
+            width,
+        } => {
+            let points: Vec<_> = points.iter().map(|point| at(*point)).collect();
+            let style = ShapeStyle::from(rgba(*color, *opacity)).stroke_width(width * fine);
+            area.draw(&PathElement::new(points, style))
+        }
+        Shape::Area { points, color } => {
+            let points: Vec<_> = points.iter().map(|point| at(*point)).collect();
+            area.draw(&Polygon::new(points, rgb(*color).filled()))
+        }
+        Shape::Dot {
+            at: middle,
+            radius,
+            color,
+            hollow,
+        } => {
+            let radius = pixel(*radius, fine);
+            if *hollow {
+                area.draw(&Circle::new(at(*middle), radius, rgb(PAPER).filled()))?;
+                let style = ShapeStyle::from(rgb(*color)).stroke_width(2 * fine);
+                area.draw(&Circle::new(at(*middle), radius, style))
+            } else {
+                area.draw(&Circle::new(at(*middle), radius, rgb(*color).filled()))
+            }
+        }
+        Shape::Text {
+            at: position,
+            text,
+            size,
+            color,
+            anchor,
+            upwards,
+        } => {
+            let horizontal = match anchor {
+                Anchor::Start => HPos::Left,
+                Anchor::Middle => HPos::Center,
+                Anchor::End => HPos::Right,
+            };
+            let font = (FAMILY, size * f64::from(fine)).into_font();
+            let font = if *upwards {
+                font.transform(FontTransform::Rotate270)
+            } else {
+                font
+            };
+            let ink = rgb(*color);
+            let style = TextStyle::from(font)
+                .color(&ink)
+                .pos(Pos::new(horizontal, VPos::Center));
+            // The library centres the line, whose lower part only a few letters reach.
+            let down = if fine == FINE { size * 0.15 } else { 0.0 };
+            let (x, y) = *position;
+            let position = if *upwards {
+                (x + down, y)
+            } else {
+                (x, y + down)
+            };
+            area.draw(&Text::new(text.as_str(), at(position), style))
+        }
+    }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "a float that is too large becomes the largest pixel, which lies outside of the picture"
+)]
+fn pixel(value: f64, fine: u32) -> i32 {
+    (value * f64::from(fine)).round() as i32
+}
+
+fn rgb((red, green, blue): Color) -> RGBColor {
+    RGBColor(red, green, blue)
+}
+
+fn rgba(color: Color, opacity: f64) -> RGBAColor {
+    rgb(color).mix(opacity)
+}

@@ -1,0 +1,232 @@
+//! Pictures of made-up runs: that nothing overlaps, sticks out, or is obeyed.
+
+use super::scene::{Anchor, Shape, text_width};
+use super::*;
+use crate::record::{CellRecord, Manifest};
+
+/// A run of so many sessions and strategies, all of a different kind.
+fn report(sessions: usize, strategies: &[&str]) -> Report {
+    let model = |name: &str| serde_json::json!({ "name": name, "kind": "deterministic" });
+    let strategy = |name: &&str| serde_json::json!({ "name": name, "description": "", "toml": "" });
+    let entry = |at: usize| {
+        serde_json::json!({
+            "id": format!("session-{at}"), "hash": "", "format": "native", "messages": 80,
+            "calls": 40, "tokens": 40_000, "items": 4, "compactions": 0,
+        })
+    };
+    let manifest = serde_json::json!({
+        "format": "proctor-run", "version": 1, "proctor": "0", "fingerprint": "0123456789abcdef",
+        "scenario": "s", "counter": "chars/4", "seed": 1, "window": "native",
+        "summariser": model("offline"), "reader": model("none"), "judge": null,
+        "sessions": (0..sessions).map(entry).collect::<Vec<_>>(),
+        "strategies": strategies.iter().map(strategy).collect::<Vec<_>>(), "repeats": 1,
+    });
+    let manifest: Manifest = serde_json::from_value(manifest).unwrap();
+    let mut cells = Vec::new();
+    for session in 0..sessions {
+        cells.push(cell(session, "full", 0));
+        for (at, strategy) in strategies.iter().enumerate() {
+            cells.push(cell(session, strategy, at + 1));
+        }
+    }
+    Report::of(&manifest, &cells)
+}
+
+/// A cell that saves the more tokens and the less money, the higher its number.
+fn cell(session: usize, strategy: &str, number: usize) -> CellRecord {
+    let none: [u32; 0] = [];
+    let prompts: Vec<u64> = (1..=40_u64)
+        .map(|call| match number as u64 {
+            0 => call * 1_000,
+            number => (call * 1_000) % (5_000 + 37_000 / number) + 1_000 + session as u64 * 100,
+        })
+        .collect();
+    let read: Vec<u64> = prompts
+        .iter()
+        .map(|prompt| prompt / (number as u64 + 1))
+        .collect();
+    let written: Vec<u64> = prompts
+        .iter()
+        .zip(&read)
+        .map(|(all, read)| (all - read) / 2)
+        .collect();
+    let probe = |percent: u64| {
+        serde_json::json!({
+            "probe": "recall-1", "kind": "recall", "importance": "normal", "percent": percent,
+            "call": percent * 39 / 100,
+            "survival": {
+                "fate": "survived", "place": null,
+                "score": 1.0 / (1.0 + number as f64 * percent as f64 / 400.0),
+            },
+        })
+    };
+    let probes = [25, 50, 75, 100].map(probe);
+    let event = serde_json::json!({
+        "call": 20, "stage": "clear", "reason": "", "before": 20_000, "after": 5_000,
+    });
+    let is_reference = number == 0;
+    let cell = serde_json::json!({
+        "session": format!("session-{session}"), "strategy": strategy, "repeat": 0,
+        "arm": if is_reference { "reference" } else { "strategy" },
+        "end": { "end": "completed" }, "planned_calls": 40, "reached_calls": 40,
+        "window": if is_reference {
+            serde_json::Value::Null
+        } else {
+            serde_json::json!({ "tokens": 42_000, "max_output": 1_000, "overflow_reserve": 0 })
+        },
+        "fixed_tokens": 500, "prompt_tokens": prompts, "saved_texts": 0,
+        "compactions": if is_reference { vec![] } else { vec![event] },
+        "action_support": {
+            "wanted": none, "present": none,
+            "compacted_wanted": none, "compacted_present": none,
+        },
+        "probes": probes,
+        "prompt_cache": [{
+            "scheme": "anthropic-5m", "rates": { "write": 1_250, "read": 100, "output": 5_000 },
+            "read": read, "written": written,
+        }],
+    });
+    serde_json::from_value(cell).unwrap()
+}
+
+const LONG: &str = "observation-masking[clear_results.keep_last=5,clear_results.every=10]";
+
+const MANY: [&str; 9] = [
+    "observation-masking",
+    LONG,
+    "claude-code",
+    "codex",
+    "aloop-sliding-window",
+    "none",
+    "tail@20000",
+    "snip-then-compact",
+    "learn-claude-code-s08-unguarded",
+];
+
+/// The box that a text takes up.
+fn edges(shape: &Shape) -> Option<([f64; 4], &str)> {
+    let Shape::Text {
+        at: (x, y),
+        text,
+        size,
+        anchor,
+        upwards,
+        ..
+    } = shape
+    else {
+        return None;
+    };
+    let width = text_width(text, *size);
+    let from = match anchor {
+        Anchor::Start => 0.0,
+        Anchor::Middle => width / 2.0,
+        Anchor::End => width,
+    };
+    let half = size * 0.5;
+    let edges = if *upwards {
+        [x - half, y - width + from, x + half, y + from]
+    } else {
+        [x - from, y - half, x - from + width, y + half]
+    };
+    (!text.is_empty()).then_some((edges, text))
+}
+
+#[track_caller]
+fn check(plot: Plot, sessions: usize, strategies: &[&str]) {
+    let scene = plot.scene(&report(sessions, strategies));
+    let texts: Vec<([f64; 4], &str)> = scene.shapes.iter().filter_map(edges).collect();
+    assert!(!texts.is_empty());
+    let (width, height) = (f64::from(scene.width), f64::from(scene.height));
+    for (at, (one, text)) in texts.iter().enumerate() {
+        let inside = one[0] >= 0.0 && one[1] >= 0.0 && one[2] <= width && one[3] <= height;
+        assert!(
+            inside,
+            "{plot:?}: `{text}` sticks out: {one:?} of {width} × {height}"
+        );
+        for (other, more) in &texts[at + 1..] {
+            let apart = one[2] <= other[0]
+                || other[2] <= one[0]
+                || one[3] <= other[1]
+                || other[3] <= one[1];
+            assert!(
+                apart,
+                "{plot:?}: `{text}` and `{more}` overlap: {one:?} {other:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn no_label_overlaps_another_or_sticks_out() {
+    for plot in Plot::ALL {
+        for sessions in [0, 1, 3, 20] {
+            for strategies in [0, 1, 2, MANY.len()] {
+                check(plot, sessions, &MANY[..strategies]);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_picture_of_nothing_is_one_all_the_same() {
+    let empty = report(0, &[]);
+    for plot in Plot::ALL {
+        for format in [ImageFormat::Svg, ImageFormat::Png] {
+            let made = PlotRenderer { plot, format }.render(&empty).unwrap();
+            assert!(made[0].bytes.len() > 200, "{plot:?} {format:?}");
+        }
+    }
+}
+
+#[test]
+fn names_are_written_and_not_obeyed() {
+    let hostile = "<script>alert(1)</script>&\"'";
+    let report = report(2, &[hostile, "codex"]);
+    for plot in Plot::ALL {
+        let text = svg(&plot.scene(&report)).unwrap();
+        assert!(!text.contains("<script"), "{plot:?}");
+        assert!(text.starts_with("<svg") && text.trim_end().ends_with("</svg>"));
+        assert!(!text.contains("font-family=\"DejaVu"), "{plot:?}");
+        // An ampersand begins an entity, everywhere.
+        for (at, _) in text.match_indices('&') {
+            let rest = &text[at..];
+            let known = ["&amp;", "&lt;", "&gt;", "&quot;", "&apos;", "&#39;"];
+            assert!(
+                known.iter().any(|entity| rest.starts_with(entity)),
+                "{plot:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_png_has_two_pixels_for_one_of_the_scene_and_is_the_same_each_time() {
+    let report = report(2, &MANY[..3]);
+    for plot in Plot::ALL {
+        let scene = plot.scene(&report);
+        let bytes = paint::png(&scene).unwrap();
+        assert_eq!(&bytes[..8], b"\x89PNG\r\n\x1a\n");
+        let number = |at: usize| u32::from_be_bytes(bytes[at..at + 4].try_into().unwrap());
+        assert_eq!(
+            (number(16), number(20)),
+            (scene.width * 2, scene.height * 2)
+        );
+        assert_eq!(bytes, paint::png(&scene).unwrap());
+    }
+}
+
+#[test]
+fn the_name_of_a_file_says_which_picture_it_is() {
+    for (name, expected) in [
+        ("out.tokens.svg", Some((Plot::Tokens, ImageFormat::Svg))),
+        ("a.b.SAVINGS.PNG", Some((Plot::Savings, ImageFormat::Png))),
+        ("out.svg", None),
+        ("tokens.svg", None),
+        ("out.bars.svg", None),
+        ("out.tokens.gif", None),
+        ("svg", None),
+    ] {
+        let found = PlotRenderer::for_file(name).map(|it| (it.plot, it.format));
+        assert_eq!(found, expected, "{name}");
+    }
+}

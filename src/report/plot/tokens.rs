@@ -1,0 +1,248 @@
+//! Prompt tokens per call: one panel per session, one line per strategy.
+
+use super::axes::{Axis, Panel};
+use super::scene::{
+    Anchor, INK, Key, Mark, ORANGE, SIZE, Scene, VERMILLION, YELLOW, fitted, line_of,
+};
+use super::series::CellSeries;
+use crate::record::Arm;
+use crate::report::{Report, figure};
+use crate::units::Tokens;
+use crate::window::{WarningFrom, Window};
+
+/// Sessions that one picture shows: the longest ones.
+pub(super) const MOST_PANELS: usize = 6;
+
+const WIDTH: u32 = 800;
+const LEFT: f64 = 88.0;
+const RIGHT: f64 = 780.0;
+const PANEL: f64 = 190.0;
+
+/// A compaction is marked where it freed at least this share of the messages.
+const MARKED_FROM: f64 = 0.1;
+
+/// One panel for each of the longest sessions.
+pub(super) fn scene(report: &Report, most: usize) -> Scene {
+    let mut sessions: Vec<(&str, usize)> = Vec::new();
+    for series in &report.series {
+        if series.arm == Arm::Reference {
+            sessions.push((&series.session, series.prompts.len()));
+        }
+    }
+    let all = sessions.len();
+    sessions.sort_by_key(|(_, calls)| std::cmp::Reverse(*calls));
+    sessions.truncate(most);
+    let named: Vec<&str> = sessions.into_iter().map(|(session, _)| session).collect();
+    draw(report, &named, all)
+}
+
+/// One session alone; nothing where it was not replayed.
+pub(super) fn of_session(report: &Report, session: &str) -> Option<Scene> {
+    let is_there = report.series.iter().any(|series| series.session == session);
+    is_there.then(|| draw(report, &[session], 1))
+}
+
+fn draw(report: &Report, sessions: &[&str], all: usize) -> Scene {
+    let mut scene = Scene::new(WIDTH, "Prompt tokens at each call");
+    let names = strategies(report);
+    let mut keys: Vec<Key<'_>> = vec![Key {
+        mark: Mark::Line { dashed: false },
+        color: INK,
+        opacity: 0.35,
+        text: "full history",
+    }];
+    keys.extend(names.iter().enumerate().map(|(at, name)| {
+        let (color, dashed) = line_of(at);
+        Key {
+            mark: Mark::Line { dashed },
+            color,
+            opacity: 1.0,
+            text: name,
+        }
+    }));
+    keys.push(Key {
+        mark: Mark::Dot { hollow: true },
+        color: INK,
+        opacity: 1.0,
+        text: "compaction that freed a tenth or more",
+    });
+    if sessions.iter().any(|session| has_zones(report, session)) {
+        keys.extend(ZONES.map(|(color, text)| Key {
+            mark: Mark::Band,
+            color,
+            opacity: BAND,
+            text,
+        }));
+    }
+    let mut y = scene.legend((16.0, 46.0), f64::from(WIDTH) - 32.0, &keys);
+    if all > sessions.len() {
+        let words = format!("the longest {} of {all} sessions", sessions.len());
+        scene.label((16.0, y), &words, Anchor::Start);
+        y += 18.0;
+    }
+    for session in sessions {
+        y = panel(&mut scene, report, session, &names, y + 10.0);
+    }
+    if sessions.is_empty() {
+        scene.label((16.0, y + 10.0), "no session was replayed", Anchor::Start);
+        y += 30.0;
+    }
+    scene.ends_at(y);
+    scene
+}
+
+/// Bands of the window, from below.
+const ZONES: [(super::scene::Color, &str); 3] = [
+    (YELLOW, "warning"),
+    (ORANGE, "automatic compaction"),
+    (VERMILLION, "blocking"),
+];
+
+const BAND: f64 = 0.22;
+
+fn strategies(report: &Report) -> Vec<&str> {
+    let mut names: Vec<&str> = Vec::new();
+    let rows = report.section("comparison").into_iter();
+    for row in rows.flat_map(|section| &section.table.rows) {
+        let has_series = report.series.iter().any(|series| {
+            series.strategy == row.name && series.arm == Arm::Strategy && !series.prompts.is_empty()
+        });
+        if has_series {
+            names.push(&row.name);
+        }
+    }
+    names
+}
+
+fn of<'a>(report: &'a Report, session: &'a str) -> impl Iterator<Item = &'a CellSeries> {
+    let series = report.series.iter();
+    series.filter(move |series| series.session == session)
+}
+
+/// The lines of a session's window, where it is larger than its buffers.
+fn has_zones(report: &Report, session: &str) -> bool {
+    of(report, session)
+        .filter_map(|series| series.window)
+        .any(|window| zones(window).is_some() && is_in_sight(report, session, window))
+}
+
+fn zones(window: Window) -> Option<[f64; 4]> {
+    let lines = window.lines(WarningFrom::AutoCompact);
+    let edges = [
+        lines.warning,
+        lines.auto_compact,
+        lines.blocking,
+        lines.effective,
+    ];
+    (lines.warning > Tokens::ZERO).then(|| edges.map(|tokens| tokens.0 as f64))
+}
+
+fn highest(report: &Report, session: &str) -> f64 {
+    let prompts = of(report, session).flat_map(|series| &series.prompts);
+    prompts.map(|prompt| prompt.0).max().unwrap_or(1) as f64
+}
+
+/// A window far above all prompts would press them to the ground.
+fn is_in_sight(report: &Report, session: &str, window: Window) -> bool {
+    window.tokens.0 as f64 <= 1.6 * highest(report, session)
+}
+
+fn panel(scene: &mut Scene, report: &Report, session: &str, names: &[&str], top: f64) -> f64 {
+    let room = RIGHT - 16.0;
+    scene.label(
+        (16.0, top),
+        &fitted(session, SIZE, room - 200.0),
+        Anchor::Start,
+    );
+    let window = of(report, session).find_map(|series| series.window);
+    let in_sight = window.filter(|window| is_in_sight(report, session, *window));
+    if let Some(window) = window {
+        let text = format!("window {}", figure::tokens(window.tokens.0));
+        let text = if in_sight.is_some() {
+            text
+        } else {
+            format!("{text}, far above")
+        };
+        scene.label((RIGHT, top), &text, Anchor::End);
+    }
+    let calls = of(report, session).map(|series| series.prompts.len()).max();
+    let most = in_sight.map_or(0.0, |window| window.tokens.0 as f64);
+    let panel = Panel {
+        edges: [LEFT, top + 14.0, RIGHT, top + 14.0 + PANEL],
+        x: (1.0, calls.unwrap_or(1).max(2) as f64),
+        y: (0.0, 1.06 * highest(report, session).max(most)),
+    };
+    if let Some(window) = in_sight {
+        if let Some(edges) = zones(window) {
+            for (band, (color, _)) in edges.windows(2).zip(ZONES) {
+                let (_, upper) = panel.at(1.0, band[1]);
+                let (_, lower) = panel.at(1.0, band[0]);
+                scene.rect([LEFT, upper, RIGHT, lower], color, BAND);
+            }
+        }
+        let (_, y) = panel.at(1.0, window.tokens.0 as f64);
+        scene.dashes(&[(LEFT, y), (RIGHT, y)], INK, 1, 0.8);
+    }
+    let whole = |value: f64| format!("{value:.0}");
+    let tokens = |value: f64| figure::tokens(super::count(value));
+    panel.axes(
+        scene,
+        &Axis {
+            label: "call",
+            figure: &whole,
+            ticks: 10,
+        },
+        &Axis {
+            label: "prompt tokens",
+            figure: &tokens,
+            ticks: 4,
+        },
+    );
+    for series in of(report, session) {
+        let at = names.iter().position(|name| *name == series.strategy);
+        line(scene, &panel, series, at);
+    }
+    top + 14.0 + PANEL + 46.0
+}
+
+fn line(scene: &mut Scene, panel: &Panel, series: &CellSeries, at: Option<usize>) {
+    let points: Vec<(f64, f64)> = series
+        .prompts
+        .iter()
+        .enumerate()
+        .map(|(call, prompt)| panel.at(call as f64 + 1.0, prompt.0 as f64))
+        .collect();
+    let Some(at) = at.filter(|_| series.arm == Arm::Strategy) else {
+        scene.line(points, INK, 3, 0.35);
+        return;
+    };
+    let (color, dashed) = line_of(at);
+    if dashed {
+        scene.dashes(&points, color, 2, 1.0);
+    } else {
+        scene.line(points.clone(), color, 2, 1.0);
+    }
+    for event in &series.compactions {
+        let freed = (event.before - event.after).share_of(event.before);
+        let Some(point) = points.get(event.call) else {
+            continue;
+        };
+        if freed.is_some_and(|freed| freed >= MARKED_FROM) {
+            scene.dot(*point, 3.0, color, true);
+        }
+    }
+    if let (Some(call), Some((x, y))) = (series.ended_at, points.last()) {
+        // The cross of a session that died.
+        for sign in [-1.0, 1.0] {
+            let cross = vec![(x - 5.0, y - 5.0 * sign), (x + 5.0, y + 5.0 * sign)];
+            scene.line(cross, color, 3, 1.0);
+        }
+        let text = format!("ended at {}", call + 1);
+        let anchor = if x + 50.0 > RIGHT {
+            Anchor::End
+        } else {
+            Anchor::Middle
+        };
+        scene.write((*x, y - 14.0), &text, SIZE, color, anchor);
+    }
+}
