@@ -420,7 +420,7 @@ fn violations(page: &mut Page, report: &Report) {
             notes(page, section);
         }
         None => {
-            page.paragraph("No prompt broke a rule that full history at the same call does not.")
+            page.paragraph("No prompt broke a rule that full history at the same call does not.");
         }
     }
     page.raw("</section>\n");

@@ -84,7 +84,8 @@ impl Panel {
 
 /// Round values between two others, at most about `count` of them: steps of 1, 2 or 5.
 pub(super) fn ticks((from, to): (f64, f64), count: usize) -> Vec<f64> {
-    if !(to > from) || !from.is_finite() || !to.is_finite() {
+    let span = to - from;
+    if !span.is_finite() || span <= 0.0 {
         return vec![from];
     }
     let rough = (to - from) / count.max(1) as f64;

@@ -12,6 +12,9 @@ const LEFT: f64 = 80.0;
 const RIGHT: f64 = 780.0;
 const HEIGHT: f64 = 280.0;
 
+/// Mean survival by how far the session is, in percent.
+type Curve = Vec<(f64, f64)>;
+
 /// Survival at each asking point, for every strategy: all planted items together.
 pub(super) fn scene(report: &Report) -> Scene {
     let mut scene = Scene::new(WIDTH, "What survives, as the session goes on");
@@ -21,7 +24,7 @@ pub(super) fn scene(report: &Report) -> Scene {
         .filter(|row| row.role == Role::Strategy)
         .map(|row| row.name.as_str())
         .collect();
-    let curves: Vec<(usize, &str, Vec<(f64, f64)>)> = names
+    let curves: Vec<(usize, &str, Curve)> = names
         .iter()
         .enumerate()
         .map(|(at, name)| (at, *name, curve(report, name)))
@@ -89,7 +92,7 @@ pub(super) fn scene(report: &Report) -> Scene {
 }
 
 /// The mean score of planted items at each asking point, in percent of the session's calls.
-fn curve(report: &Report, strategy: &str) -> Vec<(f64, f64)> {
+fn curve(report: &Report, strategy: &str) -> Curve {
     let mut sums: BTreeMap<u8, (f64, usize)> = BTreeMap::new();
     for item in &report.items {
         if item.strategy == strategy && is_planted(item.probe.kind) {

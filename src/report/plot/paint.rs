@@ -15,7 +15,7 @@ use plotters::style::{
 use super::scene::{Anchor, Color, PAPER, Scene, Shape};
 use crate::report::RenderError;
 
-/// A part of DejaVu Sans; its licence stands beside it.
+/// A part of `DejaVu` Sans; its licence stands beside it.
 static FONT: &[u8] = include_bytes!("DejaVuSans-subset.ttf");
 
 /// The family that browsers and viewers know; the built-in font goes by this name.
