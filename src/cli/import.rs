@@ -1,21 +1,30 @@
 //! `proctor import`: reads recordings of any known format, and writes them in one.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
+use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use clap::ValueEnum;
 use clap::builder::PossibleValuesParser;
 
 use super::{Exit, Stop, chain, explain, print, say, write_new};
+use crate::record::journal::write_piecewise;
 use crate::report::escape::plain;
 use crate::session::export::export;
+use crate::session::ground_truth::GroundTruth;
+use crate::session::import::outline::{self, Cut, Outline, Rests};
 use crate::session::import::{self, IMPORTERS, ImportError, Importer, Recording};
+use crate::session::native::{Of, Whole};
 use crate::session::redact::{Class, Redactor};
 use crate::session::wire::Provider;
-use crate::session::{JsonText, Session, Tag, native};
-use crate::tokens::{COUNTERS, CountedTexts, counter};
+use crate::session::{JsonText, Message, Session, Tag, ToolSchema, native};
+use crate::tokens::{COUNTERS, CountedTexts, TokenCounter, counter};
 use crate::units::Tokens;
+
+mod list;
 
 /// Arguments of `proctor import`.
 #[derive(Debug, clap::Args)]
@@ -49,6 +58,10 @@ pub(super) struct Args {
     /// Write over files that are there already
     #[arg(long)]
     force: bool,
+    /// Only list the recordings, by a look at the beginning and the end of each: format, size,
+    /// first and last time
+    #[arg(long)]
+    list: bool,
 }
 
 /// What is written.
@@ -78,6 +91,9 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         return Err(stop
             .with_hint(format!("there are {}", names.join(", ")))
             .into());
+    }
+    if args.list {
+        return list::list(inputs(&args.files));
     }
     let format = args.format.as_deref().and_then(import::importer);
     std::fs::create_dir_all(&args.output).map_err(|error| {
@@ -177,6 +193,9 @@ impl Run<'_> {
     /// Reads one file and writes its sessions; says what it held, or nothing if it is no recording.
     fn one(&mut self, input: &Input) -> anyhow::Result<Option<String>> {
         let path = &input.path;
+        if let Some(outline) = self.outline(path)? {
+            return self.piecewise(path, outline).map(Some);
+        }
         let mut recordings = match import::load_with_truth(path, self.format) {
             Ok(recordings) => recordings,
             Err(
@@ -202,33 +221,22 @@ impl Run<'_> {
         for recording in &recordings {
             let session = &recording.session;
             let (name, bytes) = file(session, self.args.to, &mut left_out)?;
-            let target = self.args.output.join(name);
-            if self.written.contains(&target) {
-                let problem = format!(
-                    "`{}` holds session `{}` again, which another file held",
-                    path.display(),
-                    session.id()
-                );
-                return Err(Stop::new(Exit::Invalid, problem).into());
-            }
-            if target.exists() && !self.args.force {
-                let problem = format!("`{}` is there already", target.display());
-                let stop = Stop::new(Exit::NotWritten, problem);
-                return Err(stop.with_hint("`--force` writes over it").into());
-            }
+            let target = self.target(path, session, &name)?;
             files.push((target, bytes));
             if let (To::Native, Some(truth)) = (self.args.to, &recording.truth) {
-                let mut bytes = serde_json::to_vec_pretty(truth)?;
-                bytes.push(b'\n');
-                let name = format!("{}.truth.json", session.id());
-                files.push((self.args.output.join(name), bytes));
+                files.push(truth_file(&self.args.output, truth)?);
             }
         }
         for (target, bytes) in files {
             write_new(&target, &bytes, self.args.force)?;
             self.written.insert(target);
         }
-        let mut line = line(path, &recordings, &self.args.counter, &left_out);
+        let counted = counter(&self.args.counter).map(CountedTexts::new);
+        let texts = recordings.iter().flat_map(|it| it.session.texts());
+        let tokens = counted.map_or(Tokens::ZERO, |counted| {
+            texts.map(|text| counted.size(text).tokens).sum()
+        });
+        let mut line = line(path, &recordings, tokens, &left_out);
         let facts = recordings.iter().filter_map(|it| it.truth.as_ref());
         let facts: usize = facts.map(|truth| truth.facts.len()).sum();
         let not_asked: usize = recordings.iter().map(|it| it.left_out).sum();
@@ -240,6 +248,108 @@ impl Run<'_> {
         }
         Ok(Some(plain(&line) + "\n"))
     }
+
+    /// Where a session is written, unless something stands there.
+    fn target(&self, path: &Path, session: &Session, name: &str) -> anyhow::Result<PathBuf> {
+        let target = self.args.output.join(name);
+        if self.written.contains(&target) {
+            let problem = format!(
+                "`{}` holds session `{}` again, which another file held",
+                path.display(),
+                session.id()
+            );
+            return Err(Stop::new(Exit::Invalid, problem).into());
+        }
+        if target.exists() && !self.args.force {
+            let problem = format!("`{}` is there already", target.display());
+            let stop = Stop::new(Exit::NotWritten, problem);
+            return Err(stop.with_hint("`--force` writes over it").into());
+        }
+        Ok(target)
+    }
+
+    /// The outline of a file that is too long to be held, where that says all that is needed.
+    fn outline(&self, path: &Path) -> anyhow::Result<Option<Outline>> {
+        let is_long = path.metadata().is_ok_and(|it| it.len() >= LONG);
+        if !is_long || self.redactor.is_some() || !matches!(self.args.to, To::Native) {
+            return Ok(None);
+        }
+        Ok(outline::outline(path, self.format, Cut::default())?)
+    }
+
+    /// Writes the sessions of a long file message by message.
+    fn piecewise(&mut self, path: &Path, outline: Outline) -> anyhow::Result<String> {
+        let Outline { recordings, rests } = outline;
+        let mut counting = Counting {
+            rests,
+            counter: counter(&self.args.counter),
+            tokens: Tokens::ZERO,
+        };
+        for recording in &recordings {
+            let session = &recording.session;
+            let target = self.target(path, session, &format!("{}.session.jsonl", session.id()))?;
+            counting.count_header(session);
+            write_piecewise(&target, &mut |out| {
+                native::write_whole(session, &mut counting, out)
+            })?;
+            self.written.insert(target);
+            if let Some(truth) = &recording.truth {
+                let (target, bytes) = truth_file(&self.args.output, truth)?;
+                write_new(&target, &bytes, self.args.force)?;
+            }
+        }
+        let line = line(path, &recordings, counting.tokens, &BTreeMap::new());
+        Ok(plain(&line) + "\n")
+    }
+}
+
+/// A file of so many bytes is read without holding its long texts.
+const LONG: u64 = 16 << 20;
+
+/// Counts the tokens of messages as they are written.
+struct Counting {
+    rests: Rests,
+    counter: Option<Arc<dyn TokenCounter>>,
+    tokens: Tokens,
+}
+
+impl Counting {
+    fn count(&mut self, text: &str) {
+        if let Some(counter) = &self.counter {
+            self.tokens += counter.count(text);
+        }
+    }
+
+    fn count_header(&mut self, session: &Session) {
+        let tools = session.tools().iter().map(ToolSchema::text);
+        for text in session.system().into_iter().chain(tools) {
+            self.count(text);
+        }
+    }
+}
+
+impl Whole for Counting {
+    fn message<'a>(&mut self, message: &'a Message, of: Of) -> io::Result<Cow<'a, Message>> {
+        let whole = self.rests.message(message, of)?;
+        if of == Of::History {
+            for text in whole.model_text() {
+                self.count(text);
+            }
+        }
+        Ok(whole)
+    }
+
+    fn text(&mut self, text: &Arc<str>) -> io::Result<Arc<str>> {
+        self.rests.text(text)
+    }
+}
+
+/// The name and bytes of the file of what is known about a session.
+fn truth_file(folder: &Path, truth: &GroundTruth) -> anyhow::Result<(PathBuf, Vec<u8>)> {
+    let mut bytes = serde_json::to_vec_pretty(truth)?;
+    bytes.push(b'\n');
+    let name = format!("{}.truth.json", truth.session);
+    Ok((folder.join(name), bytes))
 }
 
 /// Takes the secrets out of a session and of what is known about it.
@@ -292,14 +402,12 @@ fn file(
 fn line(
     path: &Path,
     recordings: &[Recording],
-    counter_name: &str,
+    tokens: Tokens,
     left_out: &BTreeMap<String, u64>,
 ) -> String {
     let mut counts = [0_usize; 6];
-    let mut tokens = Tokens::ZERO;
     let (mut skipped, mut unknown, mut warnings) =
         (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-    let counted = counter(counter_name).map(CountedTexts::new);
     for Recording { session, .. } in recordings {
         for message in session.messages() {
             counts[2] += message.tool_uses().count();
@@ -309,9 +417,6 @@ fn line(
         counts[0] += session.messages().len();
         counts[1] += session.calls().len();
         counts[5] += session.compactions().len();
-        if let Some(counted) = &counted {
-            tokens += session.texts().map(|text| counted.size(text).tokens).sum();
-        }
         let source = session.source();
         for (all, some) in [
             (&mut skipped, &source.skipped),

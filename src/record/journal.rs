@@ -256,6 +256,14 @@ fn to_json(manifest: &Manifest) -> Result<Vec<u8>, JournalError> {
 
 /// Writes a whole file at once: beside its place first, then renamed.
 pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), JournalError> {
+    write_piecewise(path, &mut |out| out.write_all(bytes))
+}
+
+/// Writes a file piece by piece: beside its place first, and renamed when it is whole.
+pub fn write_piecewise(
+    path: &Path,
+    write: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>,
+) -> Result<(), JournalError> {
     let at = |source| JournalError::Io {
         path: path.to_owned(),
         source,
@@ -263,11 +271,13 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), JournalError> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".part");
     let part = path.with_file_name(name);
-    let mut file = private(OpenOptions::new().create(true).truncate(true).write(true))
+    let file = private(OpenOptions::new().create(true).truncate(true).write(true))
         .open(&part)
         .map_err(at)?;
-    file.write_all(bytes)
-        .and_then(|()| file.sync_data())
+    let mut out = io::BufWriter::new(file);
+    write(&mut out)
+        .and_then(|()| out.flush())
+        .and_then(|()| out.get_ref().sync_data())
         .map_err(at)?;
     fs::rename(&part, path).map_err(at)
 }

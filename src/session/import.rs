@@ -52,6 +52,7 @@ mod copilot_cli;
 mod documents;
 mod folders;
 mod gemini_cli;
+pub mod glance;
 mod goose;
 mod images;
 mod iflow;
@@ -67,6 +68,7 @@ mod openai_chat;
 mod openai_responses;
 mod openhands;
 mod opencode;
+pub mod outline;
 mod pi;
 mod request_log;
 mod requests;
@@ -198,11 +200,7 @@ pub fn load_with_truth(
     if sqlite::is_database(&head) {
         return sqlite::load(path).map(known);
     }
-    let told = || {
-        let mut importers = IMPORTERS.iter().copied();
-        importers.find(|importer| importer.detect(&head))
-    };
-    let Some(importer) = importer.or_else(told) else {
+    let Some(importer) = importer.or_else(|| claimant(&head)) else {
         return Err(unknown_format(path, &head));
     };
     let mut recordings = importer.import_with_truth(path, &mut input)?;
@@ -212,6 +210,12 @@ pub fn load_with_truth(
         truth::beside(path, recording)?;
     }
     Ok(recordings)
+}
+
+/// The importer that claims a file with these first bytes.
+fn claimant(head: &[u8]) -> Option<&'static dyn Importer> {
+    let mut importers = IMPORTERS.iter().copied();
+    importers.find(|importer| importer.detect(head))
 }
 
 /// Opens a file and returns its first bytes, and a reader that starts with them again.

@@ -334,7 +334,7 @@ impl Object<'_> {
 }
 
 /// An RFC 3339 time, or seconds or milliseconds since 1970.
-fn time(raw: &RawValue) -> Option<Timestamp> {
+pub(super) fn time(raw: &RawValue) -> Option<Timestamp> {
     // Seconds reach this in the year 5138, milliseconds did in 1973.
     const SECONDS_BELOW: f64 = 1e11;
     match serde_json::from_str(raw.get()).ok()? {

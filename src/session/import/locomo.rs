@@ -32,7 +32,7 @@ impl Importer for Locomo {
     }
 
     fn detect(&self, head: &[u8]) -> bool {
-        let head = String::from_utf8_lossy(strip_bom(head));
+        let head = String::from_utf8_lossy(strip_bom(&head[..head.len().min(1 << 15)]));
         let start: String = head.trim_start().chars().take(8_000).collect();
         let has = |keys: &[&str]| keys.iter().all(|key| start.contains(key));
         start.starts_with(['[', '{'])

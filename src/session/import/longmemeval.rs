@@ -30,7 +30,7 @@ impl Importer for LongMemEval {
     }
 
     fn detect(&self, head: &[u8]) -> bool {
-        let head = String::from_utf8_lossy(strip_bom(head));
+        let head = String::from_utf8_lossy(strip_bom(&head[..head.len().min(1 << 15)]));
         let start: String = head.trim_start().chars().take(8_000).collect();
         start.starts_with(['[', '{'])
             && ["\"question_id\"", "\"question_type\"", "\"haystack_"]

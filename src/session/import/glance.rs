@@ -1,0 +1,149 @@
+//! What a file is at a glance: its format, its size and when it was written, from its ends alone.
+
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::Path;
+
+use serde_json::value::RawValue;
+
+use super::conversations::time;
+use super::{
+    Folder, HEAD, ImportError, claimant, importer_of_folder, open, sqlite, unknown_format,
+};
+use crate::units::Timestamp;
+
+/// What is known of a recording that was not read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Glance {
+    /// Its format; `sqlite` for a database, whosever it is.
+    pub format: &'static str,
+    /// Its size; of a folder that is a session, that of all files in it.
+    pub bytes: u64,
+    /// The first time that stands in the first 64 KiB.
+    pub first: Option<Timestamp>,
+    /// The last time that stands in the last 64 KiB.
+    pub last: Option<Timestamp>,
+}
+
+/// Keys of times, as the products name them.
+const KEYS: &[&str] = &[
+    "timestamp",
+    "ts",
+    "created",
+    "created_at",
+    "createdAt",
+    "startTime",
+    "start_time",
+    "time_created",
+];
+
+/// How many bytes of either end are searched first.
+const NEAR: usize = 4_096;
+
+/// Looks at the file at `path`, or at a folder that is a session.
+pub fn glance(path: &Path) -> Result<Glance, ImportError> {
+    if path.is_dir() {
+        let folder = Folder::open(path)?;
+        let Some(importer) = importer_of_folder(&folder) else {
+            return Err(ImportError::Directory {
+                path: path.to_owned(),
+            });
+        };
+        return Ok(Glance {
+            format: importer.format(),
+            bytes: size_of(&folder),
+            first: None,
+            last: None,
+        });
+    }
+    let (head, _) = open(path)?;
+    let io = |source| ImportError::Io {
+        path: path.to_owned(),
+        source,
+    };
+    let mut file = File::open(path).map_err(io)?;
+    let bytes = file.metadata().map_err(io)?.len();
+    let format = if sqlite::is_database(&head) {
+        "sqlite"
+    } else {
+        let importer = claimant(&head).ok_or_else(|| unknown_format(path, &head))?;
+        importer.format()
+    };
+    let mut tail = Vec::new();
+    if bytes > HEAD {
+        file.seek(SeekFrom::Start(bytes - HEAD)).map_err(io)?;
+        file.take(HEAD).read_to_end(&mut tail).map_err(io)?;
+    }
+    let end = if tail.is_empty() { &head } else { &tail };
+    // Nearly always a time stands near either end.
+    let near = &head[..head.len().min(NEAR)];
+    let first = times(near).next().or_else(|| times(&head).next());
+    let near = &end[end.len().saturating_sub(NEAR)..];
+    let last = times(near).last().or_else(|| times(end).last());
+    Ok(Glance {
+        format,
+        bytes,
+        first,
+        last,
+    })
+}
+
+fn size_of(folder: &Folder) -> u64 {
+    let size = |name: &String| {
+        let path = folder.child(name);
+        match folder.folder(name) {
+            Some(inner) => size_of(&inner),
+            None => path.symlink_metadata().map_or(0, |it| it.len()),
+        }
+    };
+    folder.names().iter().map(size).sum()
+}
+
+/// The times in a part of a file that may be cut anywhere, in order.
+fn times(bytes: &[u8]) -> impl Iterator<Item = Timestamp> {
+    let text = String::from_utf8_lossy(bytes).into_owned();
+    let mut found: Vec<(usize, Timestamp)> = Vec::new();
+    for key in KEYS {
+        let key = format!("\"{key}\"");
+        for (at, _) in text.match_indices(&key) {
+            found.extend(value_after(&text[at + key.len()..]).map(|time| (at, time)));
+        }
+    }
+    found.sort_unstable_by_key(|(at, _)| *at);
+    found.into_iter().map(|(_, time)| time)
+}
+
+/// The time that follows a key.
+fn value_after(text: &str) -> Option<Timestamp> {
+    let value = text.trim_start().strip_prefix(':')?.trim_start();
+    let end = match value.strip_prefix('"') {
+        Some(inside) => inside.find('"')? + 2,
+        None => value.find([',', '}', ']', '\n'])?,
+    };
+    let raw: &RawValue = serde_json::from_str(value.get(..end)?).ok()?;
+    time(raw)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expected: &[i64]) {
+        let found: Vec<i64> = times(text.as_bytes()).map(|time| time.0).collect();
+        assert_eq!(found, expected, "{text}");
+    }
+
+    #[test]
+    fn times_are_found_in_a_text_that_is_cut_anywhere() {
+        check(
+            r#"0Z"}{"timestamp": "1970-01-01T00:00:01Z","ts":2000000000000,"a":{"timestamp":null}} {"created":3}"#,
+            &[1_000, 2_000_000_000_000, 3_000],
+        );
+        check(
+            r#"{"timestamp":"yesterday","ts":{},"timestamp":"1970-"#,
+            &[],
+        );
+        check(r#"the key "timestamp" is a word here"#, &[]);
+    }
+}

@@ -1,0 +1,124 @@
+//! `proctor import` of many files and of long ones.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use super::{fixture, model, read_use, result, text, user, written};
+
+fn run(folder: &Path, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_proctor"))
+        .current_dir(folder)
+        .env_remove("PROCTOR_COUNTER")
+        .args(arguments)
+        .output()
+        .unwrap()
+}
+
+fn said(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+#[test]
+fn recordings_are_listed_without_being_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let deep = folder.path().join("many/deep");
+    fs::create_dir_all(&deep).unwrap();
+    fs::copy(
+        fixture("claude-code/split-calls.jsonl"),
+        deep.join("b.jsonl"),
+    )
+    .unwrap();
+    fs::copy(fixture("goose/session.jsonl"), deep.join("c.jsonl")).unwrap();
+    fs::write(folder.path().join("many/notes.txt"), "milk").unwrap();
+    // A line in its middle is no JSON: nobody looks there.
+    let head = user("u", "", "a").replacen('{', r#"{"timestamp":"2026-03-01T09:00:00Z","#, 1);
+    let tail = user("v", "u", "b").replacen('{', r#"{"timestamp":"2026-03-02T10:00:00Z","#, 1);
+    let middle = "{]\n".repeat(60_000);
+    let long = format!("{head}\n{middle}{tail}\n");
+    fs::write(folder.path().join("many/a.jsonl"), &long).unwrap();
+    let task = folder.path().join("many/task");
+    fs::create_dir(&task).unwrap();
+    let history = "cline/task/api_conversation_history.json";
+    fs::copy(fixture(history), task.join("api_conversation_history.json")).unwrap();
+
+    let output = run(folder.path(), &["import", "--list", "many"]);
+    assert!(output.status.success(), "{output:?}");
+    let size = |name: &str| fs::metadata(fixture(name)).unwrap().len();
+    let expected = format!(
+        "many/a.jsonl: claude-code, {} bytes, 2026-03-01T09:00:00Z to 2026-03-02T10:00:00Z\n\
+         many/deep/b.jsonl: claude-code, {} bytes, 2026-03-01T09:00:00Z to 2026-03-01T09:00:15Z\n",
+        long.len(),
+        size("claude-code/split-calls.jsonl"),
+    );
+    let listed = said(&output.stdout);
+    assert!(listed.starts_with(&expected), "{listed}\n{expected}");
+    let rest: Vec<&str> = listed[expected.len()..].lines().collect();
+    assert_eq!(rest.len(), 2, "{listed}");
+    assert!(
+        rest[0].starts_with("many/deep/c.jsonl: goose, "),
+        "{listed}"
+    );
+    assert!(rest[1].starts_with("many/task: cline, "), "{listed}");
+    assert_eq!(
+        said(&output.stderr),
+        "passed over: 1 files of no known format\n"
+    );
+    assert!(!folder.path().join("b.jsonl").exists());
+
+    let missing = run(
+        folder.path(),
+        &["import", "--list", "none.jsonl", "many/a.jsonl"],
+    );
+    assert_eq!(missing.status.code(), Some(3));
+    assert!(said(&missing.stdout).starts_with("many/a.jsonl: "));
+    assert!(said(&missing.stderr).contains("there is no file `none.jsonl`"));
+}
+
+#[test]
+fn a_long_file_is_imported_piece_by_piece_as_it_is_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let big = "ab\\n\u{e9}\\u00e9".repeat(40_000);
+    let mut lines = user("u0", "", "Look.");
+    let mut parent = "u0".to_owned();
+    for at in 0..40 {
+        let (call, answer) = (format!("a{at}"), format!("r{at}"));
+        let id = format!("t{at}");
+        let blocks = [text(&format!("Reading {at}.")), read_use(&id)].join(",");
+        let _ = write!(
+            lines,
+            "\n{}",
+            model(&call, &parent, &at.to_string(), &blocks)
+        );
+        let _ = write!(
+            lines,
+            "\n{}",
+            result(&answer, &call, &id, &format!("{at}{big}"))
+        );
+        parent = answer;
+    }
+    let path = folder.path().join("long.jsonl");
+    fs::write(&path, &lines).unwrap();
+    assert!(lines.len() > 16 << 20, "{}", lines.len());
+
+    let arguments = ["import", "long.jsonl", "-o", "out", "--counter", "chars/4"];
+    let output = run(folder.path(), &arguments);
+    assert!(output.status.success(), "{output:?}");
+    let sessions = proctor::session::import::load(&path).unwrap();
+    let name = format!("{}.session.jsonl", sessions[0].id());
+    let bytes = fs::read(folder.path().join("out").join(name)).unwrap();
+    assert!(bytes == written(&sessions[0]), "written as another session");
+    let line = said(&output.stdout);
+    let chars: usize = sessions[0]
+        .texts()
+        .map(|text| text.chars().count().div_ceil(4))
+        .sum();
+    let shown =
+        format!("81 messages, 40 calls, 40 tool uses, 40 results, 0 orphans, {chars} tokens");
+    assert!(line.contains(&shown), "{line}\n{shown}");
+
+    let again = run(folder.path(), &arguments);
+    assert_eq!(again.status.code(), Some(110), "{again:?}");
+    assert!(said(&again.stderr).contains("is there already"));
+}
