@@ -15,6 +15,7 @@ use crate::record::{CellRecord, Manifest, ModelEntry, ProbeRecord};
 use crate::stats::{ConfidenceInterval, SampleSize};
 
 pub mod arm;
+pub mod bmf;
 mod build;
 pub mod controls;
 pub mod cost;
@@ -24,6 +25,7 @@ mod figure;
 pub mod html;
 pub mod json;
 pub mod jsonl;
+pub mod junit;
 mod layout;
 pub mod markdown;
 pub mod plot;
@@ -356,10 +358,12 @@ type Make = fn() -> Box<dyn Renderer>;
 
 /// Formats that can be written to a file, by extension.
 const RENDERERS: &[(&str, Make)] = &[
+    ("bmf.json", || Box::new(bmf::Bmf)),
     ("csv", || Box::new(csv::Csv)),
     ("html", || Box::new(html::Html)),
     ("json", || Box::new(json::Json)),
     ("jsonl", || Box::new(jsonl::JsonLines)),
+    ("junit.xml", || Box::new(junit::Junit)),
     ("md", || Box::new(markdown::Markdown)),
     ("txt", || {
         Box::new(terminal::Terminal::plain(terminal::FILE_WIDTH))
@@ -373,10 +377,12 @@ pub fn renderer(file: &str) -> Option<Box<dyn Renderer>> {
     if let Some(plot) = plot::PlotRenderer::for_file(file) {
         return Some(Box::new(plot));
     }
-    let (_, extension) = file.rsplit_once('.')?;
+    let name = file.to_ascii_lowercase();
+    // Of `.bmf.json` and `.json` the longer one is meant.
     RENDERERS
         .iter()
-        .find(|(known, _)| known.eq_ignore_ascii_case(extension))
+        .filter(|(known, _)| name.ends_with(&format!(".{known}")))
+        .max_by_key(|(known, _)| known.len())
         .map(|(_, make)| make())
 }
 

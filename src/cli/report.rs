@@ -21,7 +21,7 @@ pub(super) struct Args {
 #[derive(Debug, clap::Args)]
 pub(super) struct Output {
     /// Also write the report to this file; the ending says how: .html, .md, .json, .jsonl, .csv, .txt,
-    /// or a picture: .tokens.svg, .cache.svg, .savings.svg, .pareto.svg, .retention.svg, or .png
+    /// .junit.xml, .bmf.json, or a picture: .tokens.svg, .cache.svg, .savings.svg, .pareto.svg, .retention.svg, or .png
     /// (repeatable)
     #[arg(short, long, value_name = "FILE")]
     output: Vec<PathBuf>,

@@ -72,17 +72,16 @@ struct AgainstBaseline {
 }
 
 impl AgainstBaseline {
+    fn is_there(&self, name: &str) -> bool {
+        versus::baseline_path(name, &self.how.baselines).exists()
+    }
+
     /// The baselines that are asked for and there, the newest first.
     fn names<'a>(&'a self, setting: &'a GateSetting) -> anyhow::Result<Vec<&'a str>> {
-        let lenient = self.baseline_lenient.as_deref().filter(|name| {
-            let is_there = versus::baseline_path(name, &self.how.baselines).exists();
-            if !is_there {
-                say(&format!(
-                    "note: there is no baseline `{name}` yet: nothing is compared"
-                ));
-            }
-            is_there
-        });
+        let lenient = self
+            .baseline_lenient
+            .as_deref()
+            .filter(|name| self.is_there(name));
         let named = match (&self.baseline, &self.baseline_lenient) {
             (Some(name), _) => Some(name.as_str()),
             (None, Some(_)) => lenient,
@@ -159,6 +158,13 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     args.gate.files.check()?;
     // What is wrong with the rules, or missing, is said before any work is done.
     gate::rules(&scenario.gate, &args.gate.asked)?;
+    if let Some(name) = &args.gate.baseline_lenient
+        && !args.gate.is_there(name)
+    {
+        say(&format!(
+            "note: there is no baseline `{name}` yet: nothing is compared"
+        ));
+    }
     for name in args.gate.names(&scenario.gate)? {
         Side::find(name, &args.gate.how.baselines)?;
     }
@@ -252,6 +258,9 @@ fn replay(
     }
     let exit = args.output.write(&made)?;
     let human = args.message_format == MessageFormat::Human;
+    if args.gate.names(&plan.scenario().gate)?.is_empty() {
+        versus::summarise(&made)?;
+    }
     say(&in_words(&outcome, summary.planned, &shown.to_string()));
     if !outcome.broken.is_empty() {
         let broken = outcome.broken.iter();

@@ -14,8 +14,8 @@ use crate::compare::family::{self, Family};
 use crate::compare::gate::{Ending, Rules, judge};
 use crate::compare::{Comparison, Mismatch, Settings, Source};
 use crate::record::journal::{Run, write_whole};
-use crate::report::Report;
 use crate::report::versus::{Versed, Versus, bmf, github, junit, markdown, text};
+use crate::report::{Renderer as _, Report};
 use crate::stats::gate::Target;
 
 /// Where baselines are kept, for git.
@@ -165,6 +165,13 @@ pub(super) fn compare(
             );
             return Err(Stop::new(Exit::Baseline, problem).into());
         }
+    }
+    let versions = (&old.conditions.proctor, &new.conditions.proctor);
+    if versions.0 != versions.1 {
+        say(&format!(
+            "note: `{}` was measured by proctor {}, `{}` by {}: what an evaluator sees may have changed",
+            baseline.name, versions.0, candidate.name, versions.1
+        ));
     }
     let deterministic = old.is_deterministic() && new.is_deterministic();
     let chosen = how.target.or_else(|| rules.and_then(|rules| rules.target));
@@ -317,6 +324,27 @@ fn rendered(versus: &Versus, path: &Path, inconclusive_fails: bool) -> anyhow::R
     })
 }
 
+/// The report of a run that is compared with nothing, as the summary of its step.
+pub(super) fn summarise(report: &Report) -> anyhow::Result<()> {
+    let path = environment("GITHUB_ACTIONS").and_then(|_| environment("GITHUB_STEP_SUMMARY"));
+    let Some(path) = path else { return Ok(()) };
+    let mut text = String::new();
+    for artifact in crate::report::markdown::Markdown.render(report)? {
+        text.push_str(&String::from_utf8_lossy(&artifact.bytes));
+    }
+    append(&path, "GITHUB_STEP_SUMMARY", &markdown::cut(text))
+}
+
+fn append(path: &str, variable: &str, text: &str) -> anyhow::Result<()> {
+    let mut options = OpenOptions::new();
+    let file = options.create(true).append(true).open(path);
+    file.and_then(|mut file| file.write_all(text.as_bytes()))
+        .map_err(|error| {
+            let problem = format!("cannot write `{path}` ({variable}): {error}");
+            Stop::new(Exit::NotWritten, problem).into()
+        })
+}
+
 /// Summary, outputs and annotations, where a workflow asks for them.
 fn tell_github(versus: &Versus) -> anyhow::Result<()> {
     for (variable, text) in [
@@ -324,17 +352,7 @@ fn tell_github(versus: &Versus) -> anyhow::Result<()> {
         ("GITHUB_OUTPUT", github::outputs(versus)),
     ] {
         if let Some(path) = environment(variable) {
-            OpenOptions::new()
-                .create(true)
-                .append(true)
-                .open(&path)
-                .and_then(|mut file| file.write_all(text.as_bytes()))
-                .map_err(|error| {
-                    Stop::new(
-                        Exit::NotWritten,
-                        format!("cannot write `{path}` ({variable}): {error}"),
-                    )
-                })?;
+            append(&path, variable, &text)?;
         }
     }
     // The runner obeys such lines on either stream; standard output stays for results.

@@ -53,6 +53,22 @@ pub fn markdown(text: &str) -> String {
     out
 }
 
+/// [`plain`], with everything escaped that XML would take for markup.
+pub fn xml(text: &str) -> String {
+    let mut out = String::new();
+    for c in plain(text).chars() {
+        match c {
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '&' => out.push_str("&amp;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&apos;"),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
 /// JSON text with everything escaped that a terminal would obey, should somebody print it.
 ///
 /// Such characters stand in strings only, where `\u001b` means the same.

@@ -727,3 +727,68 @@ fn halving_and_drawing_try_less_and_mistakes_are_told() {
         &["cannot read preset `nowhere.toml`"],
     );
 }
+
+#[test]
+fn a_run_alone_is_written_for_build_servers_too() {
+    let bench = baselined(10);
+    bench.check(
+        &[
+            "report",
+            "old",
+            "-o",
+            "r.bmf.json",
+            "-o",
+            "r.junit.xml",
+            "-o",
+            "r.json",
+        ],
+        0,
+        &[],
+    );
+    let metrics: serde_json::Value = serde_json::from_str(&bench.read("r.bmf.json")).unwrap();
+    let survival = &metrics["ours[clear_results.keep_last=10]"]["survival"];
+    assert!(
+        survival["lower_value"].as_f64() < survival["value"].as_f64(),
+        "{metrics}"
+    );
+    let junit = bench.read("r.junit.xml");
+    assert!(
+        junit.contains("tests=\"2\" failures=\"0\"") && junit.contains("name=\"controls\"/>"),
+        "{junit}"
+    );
+    assert!(bench.read("r.json").contains("proctor-report"));
+    // Under GitHub the summary of a step is the report, where nothing is compared.
+    let summary = bench.path().join("summary");
+    let told = [
+        ("GITHUB_ACTIONS", "true"),
+        ("GITHUB_STEP_SUMMARY", summary.to_str().unwrap()),
+    ];
+    assert!(
+        bench
+            .with(&["run", "ci.toml", "--out", "old"], &told)
+            .status
+            .success()
+    );
+    assert!(bench.read("summary").starts_with("# Compaction report: ci"));
+    // A strategy that lets sessions die fails.
+    bench.write("none.toml", &scenario(10, 1, 2).replace("60_000", "9_000"));
+    bench.check(
+        &[
+            "run",
+            "none.toml",
+            "--strategy",
+            "none",
+            "--out",
+            "dead",
+            "-o",
+            "d.junit.xml",
+        ],
+        0,
+        &[],
+    );
+    assert!(
+        bench
+            .read("d.junit.xml")
+            .contains("<failure message=\"broken (died at ")
+    );
+}

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::{Versus, breaks, change, interval, margin, rests_on};
-use crate::report::escape::plain;
+use crate::report::escape::xml;
 use crate::stats::gate::Verdict;
 
 /// The gate as `JUnit` XML. `regressed` is a failure, `inconclusive` is skipped, and a failure where
@@ -93,20 +93,4 @@ pub fn render(versus: &Versus, inconclusive_fails: bool) -> String {
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"proctor gate\" tests=\"{tests}\" \
          failures=\"{failures}\" errors=\"0\" skipped=\"{skipped}\">\n{suites}</testsuites>\n"
     )
-}
-
-/// Text with nothing in it that XML takes for markup or refuses.
-fn xml(text: &str) -> String {
-    let mut out = String::new();
-    for c in plain(text).chars() {
-        match c {
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '&' => out.push_str("&amp;"),
-            '"' => out.push_str("&quot;"),
-            '\'' => out.push_str("&apos;"),
-            c => out.push(c),
-        }
-    }
-    out
 }

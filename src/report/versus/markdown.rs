@@ -157,7 +157,7 @@ fn section(one: &Versed, out: &mut String) {
 }
 
 /// Cuts at the end of a line, and closes what was open.
-fn cut(text: String) -> String {
+pub(crate) fn cut(text: String) -> String {
     if text.chars().count() <= MOST_CHARACTERS {
         return text;
     }
