@@ -18,12 +18,14 @@ pub mod cache;
 pub mod forecast;
 pub mod journal;
 pub mod probe_text;
+pub mod timing;
 pub mod trail;
 
 pub use crate::session::ground_truth::{ArtifactVerb, Importance};
 pub use cache::{CacheBreaks, CacheRecord, ObservedCache, PriceEntry};
 pub use forecast::{Asks, ForecastCell};
 pub use probe_text::ProbeText;
+pub use timing::Timing;
 pub use trail::{ArtifactTrail, Reread, SummaryAtoms, TrailCounts, UnsupportedAtom};
 
 /// Version of the run folder's files.

@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::metric::{CellSummary, Direction, Unit};
-use crate::record::{CellRecord, Manifest, ModelEntry, ProbeRecord};
+use crate::record::{CellRecord, Manifest, ModelEntry, ProbeRecord, Timing};
 use crate::stats::{ConfidenceInterval, SampleSize};
 
 pub mod arm;
@@ -277,6 +277,18 @@ impl Report {
     /// Computes the report of a run. Pure: the same records give the same report.
     pub fn of(manifest: &Manifest, cells: &[CellRecord]) -> Self {
         build::report(manifest, cells)
+    }
+
+    /// The same, with a section of measured times: they belong to a machine, so a report holds them
+    /// only where somebody asks.
+    #[must_use]
+    pub fn with_timings(mut self, timings: &[Timing]) -> Self {
+        let section = sections::timings::section(&self, timings);
+        let before_last = self.sections.len().saturating_sub(1);
+        if let Some(section) = section {
+            self.sections.insert(before_last, section);
+        }
+        self
     }
 
     /// Whether the run is valid: an error says which control is off.

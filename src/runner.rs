@@ -22,7 +22,7 @@ use crate::needles::NeedlesError;
 use crate::probe::{self, Probe};
 use crate::record::journal::{self, Journal, JournalError, Run};
 use crate::record::{
-    CellKey, CellRecord, FORMAT_VERSION, Manifest, ModelEntry, SessionEntry, StrategyEntry,
+    CellKey, CellRecord, FORMAT_VERSION, Manifest, ModelEntry, SessionEntry, StrategyEntry, Timing,
 };
 use crate::replay::{CellName, CpuClock, Models, PreparedSession, Replay, Replayed, replay};
 use crate::scenario::{ReaderSetting, Scenario, SessionSource};
@@ -578,7 +578,7 @@ fn now() -> Instant {
 }
 
 /// Measured times of one cell, in nanoseconds of processor time.
-fn timing(replay: &Replay) -> serde_json::Value {
+fn timing(replay: &Replay) -> Timing {
     let mut times: Vec<u128> = replay.strategy_cpu.iter().map(Duration::as_nanos).collect();
     let total: u128 = times.iter().sum();
     times.sort_unstable();
@@ -587,13 +587,13 @@ fn timing(replay: &Replay) -> serde_json::Value {
         times.get(rank - 1).copied().unwrap_or(0)
     };
     let short = |time: u128| u64::try_from(time).unwrap_or(u64::MAX);
-    serde_json::json!({
-        "session": replay.record.session,
-        "strategy": replay.record.strategy,
-        "repeat": replay.record.repeat,
-        "cell_cpu_ns": short(replay.cell_cpu.as_nanos()),
-        "strategy_cpu_ns": short(total),
-        "p50_ns": short(at(50)),
-        "p95_ns": short(at(95)),
-    })
+    Timing {
+        session: replay.record.session.clone(),
+        strategy: replay.record.strategy.clone(),
+        repeat: replay.record.repeat,
+        cell_cpu_ns: short(replay.cell_cpu.as_nanos()),
+        strategy_cpu_ns: short(total),
+        p50_ns: short(at(50)),
+        p95_ns: short(at(95)),
+    }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 
 use super::{Exit, Stop, print, say, terminal};
-use crate::record::journal::{Run, write_whole};
+use crate::record::journal::{Run, timings, write_whole};
 use crate::report::{Renderer, Report, endings, renderer};
 
 /// Arguments of `proctor report`.
@@ -13,6 +13,9 @@ use crate::report::{Renderer, Report, endings, renderer};
 pub(super) struct Args {
     /// Folder of the run
     run: PathBuf,
+    /// Also show the processor time that the strategies' own code took, as it was measured
+    #[arg(long)]
+    timings: bool,
     #[command(flatten)]
     output: Output,
 }
@@ -31,7 +34,10 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     args.output.check()?;
     let run = Run::read(&args.run)
         .with_context(|| format!("cannot read the run in `{}`", args.run.display()))?;
-    let report = Report::of(&run.manifest, &run.cells);
+    let mut report = Report::of(&run.manifest, &run.cells);
+    if args.timings {
+        report = report.with_timings(&timings(&args.run)?);
+    }
     show(&report)?;
     args.output.write(&report)
 }

@@ -8,7 +8,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use super::{CellKey, CellRecord, FORMAT_VERSION, Manifest};
+use super::{CellKey, CellRecord, FORMAT_VERSION, Manifest, Timing};
 
 /// Name of the manifest in its folder.
 pub const MANIFEST: &str = "run.json";
@@ -137,11 +137,18 @@ impl Journal {
     }
 
     /// Writes one line of measured times. They are the only bytes that may differ between runs.
-    pub fn time(&mut self, line: &serde_json::Value) -> Result<(), JournalError> {
-        writeln!(self.timings, "{line}").map_err(|source| JournalError::Io {
-            path: self.folder.join(TIMINGS),
+    pub fn time(&mut self, timing: &Timing) -> Result<(), JournalError> {
+        let mut line = serde_json::to_vec(timing).map_err(|source| JournalError::Unwritable {
+            cell: TIMINGS.to_owned(),
             source,
-        })
+        })?;
+        line.push(b'\n');
+        self.timings
+            .write_all(&line)
+            .map_err(|source| JournalError::Io {
+                path: self.folder.join(TIMINGS),
+                source,
+            })
     }
 
     /// Waits until all that was written is on disk.
@@ -170,6 +177,28 @@ impl Run {
             cells: sorted.into_values().collect(),
         })
     }
+}
+
+/// Reads the measured times of a run folder; a torn last line is left out, and a folder without
+/// times has none.
+pub fn timings(folder: &Path) -> Result<Vec<Timing>, JournalError> {
+    let path = folder.join(TIMINGS);
+    let text = match fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(source) => return Err(JournalError::Unreadable { path, source }),
+    };
+    let whole = text.rfind('\n').map_or("", |end| &text[..end]);
+    let lines = whole.lines().enumerate();
+    lines
+        .map(|(at, line)| {
+            serde_json::from_str(line).map_err(|source| JournalError::BadLine {
+                path: path.clone(),
+                line: at + 1,
+                source,
+            })
+        })
+        .collect()
 }
 
 fn refuse_another_run(folder: &Path, path: &Path, manifest: &Manifest) -> Result<(), JournalError> {

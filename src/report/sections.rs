@@ -11,6 +11,7 @@ pub(super) mod comparison;
 mod cost;
 mod lost;
 mod per_session;
+pub(super) mod timings;
 mod trail;
 
 /// Every section after the comparison; those without a row are left out.
