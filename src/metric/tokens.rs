@@ -65,3 +65,48 @@ pub fn peak_prompt(cell: &CellRecord) -> Option<Tokens> {
 fn reached(cell: &CellRecord) -> usize {
     cell.reached_calls.min(cell.prompt_tokens.len())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Purpose;
+    use crate::record::ModelCall;
+    use crate::units::Usage;
+
+    /// A cell of one prompt.
+    fn cell(prompt: u64) -> CellRecord {
+        let none: [u32; 0] = [];
+        let record = serde_json::json!({
+            "session": "", "strategy": "", "repeat": 0, "arm": "strategy",
+            "end": { "end": "completed" }, "planned_calls": 1, "reached_calls": 1,
+            "window": null, "fixed_tokens": 0, "prompt_tokens": [prompt], "saved_texts": 0,
+            "action_support": {
+                "wanted": none, "present": none,
+                "compacted_wanted": none, "compacted_present": none,
+            },
+        });
+        serde_json::from_value(record).unwrap()
+    }
+
+    /// Anthropic's cookbook on automatic compaction, five tickets, threshold 5,000: 204,416 + 4,422
+    /// tokens become 82,171 + 4,275, published as 58.6 %. Its two summary calls, of about 5.0k in and
+    /// 0.75k out each, are on nobody's bill there; with them it is 53 %.
+    #[test]
+    fn a_published_saving_shrinks_when_its_summaries_are_billed() {
+        let full = cell(204_416 + 4_422);
+        let mut compacted = cell(82_171 + 4_275);
+        let in_percent = |share: Option<f64>| format!("{:.1}", 100.0 * share.unwrap());
+        let savings = Savings::of(&compacted, &full);
+        assert_eq!(in_percent(savings.share()), "58.6");
+        let summary = ModelCall {
+            call: 0,
+            purpose: Purpose::Compaction,
+            usage: Usage::uncached(Tokens(5_000), Tokens(750)),
+            failure: None,
+        };
+        compacted.model_calls = vec![summary.clone(), summary];
+        let savings = Savings::of(&compacted, &full);
+        assert_eq!(in_percent(savings.share()), "53.1");
+        assert_eq!(in_percent(savings.share_without_calls()), "58.6");
+    }
+}

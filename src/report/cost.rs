@@ -75,6 +75,12 @@ impl ArmCost {
         }
     }
 
+    /// Cost savings over all sessions together, so that long sessions weigh more. Formula:
+    /// `1 − ΣC/ΣC⁰`; nothing where the reference cost nothing.
+    pub fn savings_of_totals(&self) -> Option<f64> {
+        Some(1.0 - self.cost.share_of(self.reference_cost)?)
+    }
+
     /// Tokens that were cached at the call before and not read.
     pub fn broken(&self) -> Tokens {
         self.breaks.values().map(|breaks| breaks.tokens).sum()

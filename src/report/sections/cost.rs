@@ -126,6 +126,11 @@ pub(super) fn schemes(material: &Material<'_>) -> Section {
                 vec![
                     Cell::text(cost.scheme.as_str()),
                     savings,
+                    if is_strategy {
+                        Cell::share(cost.savings_of_totals())
+                    } else {
+                        Cell::exact(Value::NotApplicable)
+                    },
                     Cell::estimate(cost.read_share),
                     Cell::exact(Value::Tokens(cost.cost.0)),
                     of_strategy(Value::Of(cost.broke_even as u64, cost.cells as u64)),
@@ -167,6 +172,7 @@ fn columns() -> Vec<Column> {
         Column::new("strategy", "strategy", 0),
         Column::new("scheme", "scheme", 0),
         share("cost_savings", "cost savings", 0),
+        share("cost_savings_of_totals", "savings of totals", 1),
         share("cache_read_share", "cache read", 0),
         Column::new("cost", "input equivalents", 0),
         Column::new("broke_even", "broke even", 1),
