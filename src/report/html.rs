@@ -175,9 +175,9 @@ fn body_row(page: &mut Page, row: &Row, shown: &[usize]) {
     });
     page.raw("<th scope=\"row\">");
     page.text(&row.name);
-    for mark in &row.marks {
+    if !row.marks.is_empty() {
         page.raw(" <small>");
-        page.text(mark);
+        page.text(&row.marks.join("; "));
         page.raw("</small>");
     }
     page.raw("</th>");

@@ -80,7 +80,11 @@ pub(super) fn scene(report: &Report) -> Scene {
     let left_out = left_out(report, &points);
     let mut end = y + 4.0 + HEIGHT + 56.0;
     if !left_out.is_empty() {
-        let words = format!("no point: {}", left_out.join(", "));
+        let names: Vec<String> = left_out.iter().map(|name| format!("`{name}`")).collect();
+        let words = format!(
+            "not drawn, for it is broken, never fired or was not measured: {}",
+            names.join(", ")
+        );
         end = scene.paragraph((16.0, end), &words, f64::from(WIDTH) - 32.0);
     }
     scene.ends_at(end);
