@@ -46,8 +46,8 @@ const STRATEGIES: [Option<&str>; 4] = [
 const TIMES: usize = 3;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let asked = std::env::args().filter_map(|argument| argument.parse().ok());
-    let tokens = Tokens(asked.last().unwrap_or(5_000_000));
+    let mut asked = std::env::args().filter_map(|argument| argument.parse().ok());
+    let tokens = Tokens(asked.next().unwrap_or(5_000_000));
     let recipe = Recipe {
         family: "code-review".to_owned(),
         seed: 1,

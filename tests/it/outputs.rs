@@ -349,3 +349,42 @@ fn prices_of_ones_own_make_dollars_and_seconds_and_doctor_names_them() {
         "{said}"
     );
 }
+
+#[test]
+fn measured_times_are_shown_where_somebody_asks_and_nowhere_else() {
+    let folder = small();
+    let run = proctor(
+        folder.path(),
+        &["run", "small.toml", "--out", "run", "-o", "one.md"],
+    );
+    assert!(run.status.success(), "{run:?}");
+    let report = |arguments: &[&str]| {
+        let all: Vec<&str> = ["report", "run"].iter().chain(arguments).copied().collect();
+        let output = proctor(folder.path(), &all);
+        assert!(output.status.success(), "{output:?}");
+        stdout(&output)
+    };
+    let title = "Measured time of the strategies' own code";
+    assert!(!report(&[]).contains(title));
+    let timed = report(&["--timings", "-o", "two.md"]);
+    for part in [
+        title,
+        "CPU p50",
+        "CPU p95",
+        "CPU total",
+        "observation-masking",
+    ] {
+        assert!(timed.contains(part), "{part}\n{timed}");
+    }
+    let read = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
+    assert!(read("two.md").contains(title) && !read("one.md").contains(title));
+    // A line that was cut off is left out; a damaged one is named.
+    let path = folder.path().join("run/timings.jsonl");
+    let whole = fs::read_to_string(&path).unwrap();
+    fs::write(&path, format!("{whole}{{\"session\":")).unwrap();
+    assert!(report(&["--timings"]).contains(title));
+    fs::write(&path, format!("{{}}\n{whole}")).unwrap();
+    let damaged = proctor(folder.path(), &["report", "run", "--timings"]);
+    let said = String::from_utf8_lossy(&damaged.stderr).into_owned();
+    assert!(said.contains("line 1 is damaged"), "{said}");
+}
