@@ -1,7 +1,7 @@
 //! Is it better? Two strategies on the same sessions, paired probe by probe.
 //!
 //! A [`Sample`] is what one run left of one strategy, as far as a comparison needs it; it comes from a
-//! run's records or from a [baseline](baseline). [`Comparison::of`] pairs two samples and says, metric by
+//! run's records or from a [`baseline`]. [`Comparison::of`] pairs two samples and says, metric by
 //! metric, what changed and how sure that is; [`gate`] turns it into a verdict.
 
 use schemars::JsonSchema;
