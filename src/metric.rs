@@ -17,6 +17,7 @@ pub mod fidelity;
 pub mod forecast;
 pub mod reference;
 pub mod rereads;
+pub mod retention;
 pub mod strain;
 pub mod summaries;
 pub mod summary;

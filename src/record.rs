@@ -16,6 +16,7 @@ use crate::window::Window;
 
 pub mod cache;
 pub mod forecast;
+pub mod health;
 pub mod journal;
 pub mod probe_text;
 pub mod timing;
@@ -24,6 +25,7 @@ pub mod trail;
 pub use crate::session::ground_truth::{ArtifactVerb, Importance};
 pub use cache::{CacheBreaks, CacheRecord, ObservedCache, PriceEntry};
 pub use forecast::{Asks, ForecastCell};
+pub use health::{Ailment, SummaryHealth, UnhealthySummary};
 pub use probe_text::ProbeText;
 pub use timing::Timing;
 pub use trail::{ArtifactTrail, Reread, SummaryAtoms, TrailCounts, UnsupportedAtom};
@@ -228,6 +230,9 @@ pub struct CellRecord {
     /// Size of each recorded answer of the agent; only on the reference, for all arms have the same.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub output_tokens: Vec<Tokens>,
+    /// What models wrote for compactions, and what is wrong with it; nothing where none was asked.
+    #[serde(default, skip_serializing_if = "SummaryHealth::is_empty")]
+    pub summary_health: SummaryHealth,
     /// Texts that stages put aside.
     pub saved_texts: u64,
     /// What the agent would have had to read again, each once; nothing in older records.
@@ -438,6 +443,9 @@ pub struct ProbeRecord {
     pub percent: u8,
     /// The call at which it was asked, or would have been.
     pub call: usize,
+    /// The first call whose prompt could hold the answer; nothing for decoys, and in older records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub said_at: Option<usize>,
     /// What the evaluator `survival` found.
     pub survival: SurvivalRecord,
     /// What the reader answered; nothing after a death.

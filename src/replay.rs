@@ -20,7 +20,7 @@ use crate::model::Model;
 use crate::probe::Item;
 use crate::record::{
     ActionSupport, AnswerRecord, Arm, CellRecord, CompactionEvent, DeathCause, End, FailureEvent,
-    UnseenResults,
+    SummaryHealth, UnseenResults,
 };
 use crate::session::{Message, Tag};
 use crate::step::drive;
@@ -543,6 +543,7 @@ impl<'a> Cell<'a> {
             prompt_cache: Vec::new(),
             observed_cache: None,
             output_tokens: Vec::new(),
+            summary_health: SummaryHealth::default(),
             saved_texts: self.vault.len() as u64,
             rereads: None,
             trail: None,

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use crate::metric::fidelity::{Answered, Failings, Reading};
 use crate::metric::survival::{Score, is_planted};
 use crate::model::ModelKind;
 use crate::probe::{Outcome, Verdict};
@@ -61,6 +62,8 @@ pub struct Accuracy {
     pub paired_full: Score,
     /// Decoys answered with a concrete value.
     pub invented: Score,
+    /// In which ways answers are wrong.
+    pub failings: Failings,
     /// Items, decoys included, that were not graded; in no share.
     pub unscored: usize,
 }
@@ -168,24 +171,34 @@ impl Accuracy {
                 })
             })
             .collect();
-        let mut accuracy = Self::default();
+        let mut unscored = 0;
+        let mut items = Vec::with_capacity(cell.probes.len());
         for item in &cell.probes {
-            let graded = graded(cell, item);
-            if matches!(graded, Graded::Unscored) {
-                accuracy.unscored += 1;
-            } else if is_planted(item.kind) {
-                let score = score_of(&graded).unwrap_or(0.0);
-                accuracy.score.add(score);
-                if let Some(ceiling) = full.get(&(item.probe.as_str(), item.percent)) {
-                    accuracy.paired.add(score);
-                    accuracy.paired_full.add(*ceiling);
+            let graded = match graded(cell, item) {
+                Graded::Scored(score, outcome) => Some((score, outcome)),
+                Graded::Unanswered => None,
+                Graded::Unscored => {
+                    unscored += 1;
+                    continue;
                 }
-            } else if let Graded::Scored(_, outcome) = graded {
-                let invented = outcome == Outcome::Invented;
-                accuracy.invented.add(if invented { 1.0 } else { 0.0 });
-            }
+            };
+            items.push(Answered {
+                kind: item.kind,
+                fate: item.survival.fate,
+                graded,
+                full: full.get(&(item.probe.as_str(), item.percent)).copied(),
+                qualified: None,
+            });
         }
-        accuracy
+        let reading = Reading::of(items);
+        Self {
+            score: reading.score,
+            paired: reading.paired,
+            paired_full: reading.paired_full,
+            invented: reading.failings.hallucinated,
+            failings: reading.failings,
+            unscored,
+        }
     }
 }
 

@@ -10,6 +10,7 @@ use crate::metric::compaction::{self, StageTotal};
 use crate::metric::completion::Completion;
 use crate::metric::cost::SchemeCost;
 use crate::metric::rereads::Rereads;
+use crate::metric::retention::Retention;
 use crate::metric::strain::Strain;
 use crate::metric::summaries::Summaries;
 use crate::metric::support::Support;
@@ -62,6 +63,9 @@ pub struct CellSummary {
     pub summary_atoms: Option<SummaryAtoms>,
     /// Planted values, by string matching.
     pub survival: Survival,
+    /// Planted items with their ages.
+    #[serde(skip)]
+    pub retention: Retention,
     /// What the reader made of it; nothing where nobody was asked.
     pub answers: Option<Answers>,
 }
@@ -100,6 +104,7 @@ impl CellSummary {
             trail: Trail::of(cell, reference),
             summary_atoms: cell.summary_atoms.clone(),
             survival: Survival::of(cell),
+            retention: Retention::of(cell, reference),
             answers: asked.then(|| Answers::of(cell, reference, reader)),
         }
     }

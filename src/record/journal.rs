@@ -454,6 +454,7 @@ mod tests {
             prompt_cache: Vec::new(),
             observed_cache: None,
             output_tokens: Vec::new(),
+            summary_health: crate::record::SummaryHealth::default(),
             saved_texts: 0,
             rereads: None,
             trail: None,

@@ -191,14 +191,17 @@ impl Caller for Meter<'_> {
         let mut answers = Vec::with_capacity(requests.len());
         for request in requests {
             let number = self.log.len();
-            answers.push(self.send(&request));
+            let answer = self.send(&request);
             if let Some(logged) = self.log.get(number) {
                 self.asked.push(Asked {
                     number,
                     usage: logged.usage,
                     request,
+                    call: self.call,
+                    answer: answer.as_ref().ok().cloned(),
                 });
             }
+            answers.push(answer);
         }
         self.time += self.clock.now().saturating_sub(started);
         answers

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use self::action_support::{ActionAtoms, ActionSupportObserver};
 use self::counter_error::CounterErrors;
+use self::health::Health;
 use self::prompt_cache::{CachePlan, PromptCaches};
 use self::survival::{SurvivalObserver, SurvivalPlan};
 use self::trail::{ArtifactTrailObserver, TrailPlan};
@@ -16,7 +17,7 @@ use self::unsupported::{SaidNames, UnsupportedAtoms};
 use self::validity::Validity;
 use super::Replayed;
 use crate::context::{Applied, Context, Entry};
-use crate::model::Request;
+use crate::model::{Request, Response};
 use crate::needles::NeedlesError;
 use crate::probe::grade::Rules;
 use crate::probe::{Item, Probe, judge};
@@ -28,6 +29,7 @@ use crate::units::Usage;
 
 pub mod action_support;
 pub mod counter_error;
+pub mod health;
 pub mod look;
 pub mod prompt_cache;
 #[cfg(test)]
@@ -84,6 +86,10 @@ pub struct Asked {
     pub usage: Usage,
     /// What was asked.
     pub request: Request,
+    /// Before or after this call of the agent.
+    pub call: usize,
+    /// What was answered; nothing where the call failed.
+    pub answer: Option<Response>,
 }
 
 /// A prompt as it was sent.
@@ -185,6 +191,7 @@ pub fn observers(watched: &Watched, replayed: &Replayed) -> Vec<Box<dyn Observer
         Replayed::Strategy(_, window) => {
             observers.push(Box::new(Validity::new(watched.provider)));
             observers.push(Box::new(Unseen::new(*window)));
+            observers.push(Box::new(Health::default()));
             observers.push(Box::new(UnsupportedAtoms::new(watched.said.clone())));
         }
         // The floor sends no messages: there is nothing to check.

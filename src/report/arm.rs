@@ -9,6 +9,8 @@ use crate::metric::answers::{Accuracy, Answers, Extract};
 use crate::metric::calls::ModelCalls;
 use crate::metric::compaction::StageTotal;
 use crate::metric::cost::SchemeCost;
+use crate::metric::fidelity::{self, Failings, Refusal};
+pub use crate::metric::fidelity::{LOWEST_CEILING, LOWEST_SPAN};
 use crate::metric::strain::Strain;
 use crate::metric::summaries::Summaries;
 use crate::metric::survival::Score;
@@ -18,13 +20,6 @@ use crate::record::TrailCounts;
 use crate::report::cost::ArmCost;
 use crate::stats::Estimate;
 use crate::units::Tokens;
-
-/// Below this accuracy under full history, fidelity is refused: the reader cannot do the task.
-pub const LOWEST_CEILING: f64 = 0.6;
-
-/// Below this distance between full history and empty context, fidelity is refused: the reader
-/// does not need the context.
-pub const LOWEST_SPAN: f64 = 0.2;
 
 /// Every metric of one strategy over all its sessions.
 ///
@@ -131,6 +126,11 @@ pub enum ArmAnswers {
         accuracy: Option<Estimate>,
         /// Relative to full history.
         fidelity: Fidelity,
+        /// `F* = (acc − acc_empty)/(acc_full − acc_empty)`; nothing where fidelity is refused, and
+        /// without an empty arm.
+        normalised: Option<f64>,
+        /// In which ways answers are wrong, by name.
+        failings: BTreeMap<&'static str, Estimate>,
         /// Share of decoys answered with a concrete value.
         invented: Option<Estimate>,
         /// Items that were not graded.
@@ -298,6 +298,11 @@ impl ArmSummary {
 }
 
 impl Anchors {
+    fn bare(self) -> fidelity::Anchors {
+        let Self { full, empty } = self;
+        fidelity::Anchors { full, empty }
+    }
+
     /// The anchors, from the cells of `full` and of `empty`.
     pub fn of(full: &[&CellSummary], empty: &[&CellSummary]) -> Self {
         let accuracy = |cells: &[&CellSummary]| {
@@ -397,6 +402,19 @@ fn answers(cells: &[&CellSummary], anchors: Anchors) -> Option<ArmAnswers> {
                     part(|accuracy| accuracy.paired_full),
                     anchors,
                 ),
+                normalised: {
+                    let accuracy = part(|accuracy| accuracy.score);
+                    let accuracy = accuracy.map(|estimate| estimate.point_estimate);
+                    anchors.bare().normalised(accuracy).ok()
+                },
+                failings: FAILINGS
+                    .into_iter()
+                    .filter_map(|(name, of)| {
+                        let rate = |cell: &CellSummary| model(cell).map(|it| of(&it.failings));
+                        let estimate = score(cells, |cell| rate(cell).unwrap_or_default())?;
+                        Some((name, estimate))
+                    })
+                    .collect(),
                 invented: part(|accuracy| accuracy.invented),
                 unscored: cells
                     .iter()
@@ -409,24 +427,33 @@ fn answers(cells: &[&CellSummary], anchors: Anchors) -> Option<ArmAnswers> {
 }
 
 fn fidelity(paired: Option<Estimate>, full: Option<Estimate>, anchors: Anchors) -> Fidelity {
-    let (Some(paired), Some(full), Some(ceiling)) = (paired, full, anchors.full) else {
-        return Fidelity::Unpaired;
-    };
-    if ceiling < LOWEST_CEILING || full.point_estimate <= 0.0 {
-        return Fidelity::CeilingTooLow;
-    }
-    if anchors
-        .empty
-        .is_some_and(|empty| ceiling - empty < LOWEST_SPAN)
-    {
-        return Fidelity::SpanTooSmall;
-    }
-    Fidelity::Measured {
-        value: paired.point_estimate / full.point_estimate,
-        sessions: paired.n.sessions,
-        items: paired.n.items,
+    let point = |estimate: Option<Estimate>| estimate.map(|estimate| estimate.point_estimate);
+    match (anchors.bare().fidelity(point(paired), point(full)), paired) {
+        (Ok(value), Some(paired)) => Fidelity::Measured {
+            value,
+            sessions: paired.n.sessions,
+            items: paired.n.items,
+        },
+        (Ok(_), None) | (Err(Refusal::Unpaired), _) => Fidelity::Unpaired,
+        (Err(Refusal::CeilingTooLow), _) => Fidelity::CeilingTooLow,
+        (Err(Refusal::SpanTooSmall), _) => Fidelity::SpanTooSmall,
     }
 }
+
+/// A failing: its name in tables, and its rate.
+pub(super) type Failing = (&'static str, fn(&Failings) -> Score);
+
+/// The failings of a reader, each with its name in tables.
+pub(super) const FAILINGS: [Failing; 8] = [
+    ("omitted", |failings| failings.omitted),
+    ("distorted", |failings| failings.distorted),
+    ("stale", |failings| failings.stale),
+    ("misbound", |failings| failings.misbound),
+    ("hallucinated", |failings| failings.hallucinated),
+    ("overclaimed", |failings| failings.overclaimed),
+    ("compliance_kept", |failings| failings.compliance_kept),
+    ("compliance_dropped", |failings| failings.compliance_dropped),
+];
 
 fn model(cell: &CellSummary) -> Option<&Accuracy> {
     match &cell.answers {

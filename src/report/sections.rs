@@ -2,7 +2,7 @@
 
 use crate::probe::ProbeKind;
 use crate::record::{Arm, Level};
-use crate::report::arm::{ArmAnswers, ArmSummary, Fidelity};
+use crate::report::arm::{ArmAnswers, ArmSummary, FAILINGS, Fidelity};
 use crate::report::build::Material;
 use crate::report::{Audience, Cell, Column, Role, Row, Section, Table, Value};
 use crate::stats::SampleSize;
@@ -11,6 +11,7 @@ pub(super) mod comparison;
 mod cost;
 mod lost;
 mod per_session;
+mod retention;
 pub(super) mod timings;
 mod trail;
 
@@ -24,10 +25,14 @@ pub(super) fn details<'a>(
         cost::breaks,
         lost::section,
         kinds,
+        retention::by_age,
+        retention::grid,
         answers,
         stages,
         model_calls,
         generations,
+        retention::health,
+        retention::unhealthy,
         trail::by_verb,
         trail::unsupported,
         findings,
@@ -149,14 +154,21 @@ fn answers(material: &Material<'_>) -> Section {
                 ArmAnswers::Accuracy {
                     accuracy,
                     fidelity,
-                    invented,
+                    normalised,
+                    failings,
                     unscored,
-                } => vec![
-                    Cell::estimate(*accuracy),
-                    Cell::text(fidelity_in_words(*fidelity)),
-                    Cell::estimate(*invented),
-                    Cell::count(*unscored),
-                ],
+                    ..
+                } => {
+                    let mut cells = vec![
+                        Cell::estimate(*accuracy),
+                        Cell::text(fidelity_in_words(*fidelity)),
+                        Cell::share(*normalised),
+                    ];
+                    let rates = FAILINGS.iter().map(|(name, _)| failings.get(name).copied());
+                    cells.extend(rates.map(Cell::estimate));
+                    cells.push(Cell::count(*unscored));
+                    cells
+                }
             };
             Some(row(&arm.strategy, role(*kind), cells))
         })
@@ -182,11 +194,22 @@ fn answers(material: &Material<'_>) -> Section {
         columns.extend([
             Column::new("accuracy", "accuracy", 0),
             Column::new("fidelity", "fidelity", 0),
-            Column::new("invented", "invented", 0),
+            Column::new("normalised", "F*", 0),
+            Column::new("omitted", "omitted", 0),
+            Column::new("distorted", "distorted", 0),
+            Column::new("stale", "stale", 1),
+            Column::new("misbound", "misbound", 1),
+            Column::new("hallucinated", "hallucinated", 0),
+            Column::new("overclaimed", "overclaimed", 1),
+            Column::new("compliance_kept", "kept rules", 1),
+            Column::new("compliance_dropped", "dropped rules", 1),
             Column::new("unscored", "unscored", 0),
         ]);
-        "What the reader made of the prompts. Invented is the share of decoys answered with a \
-         value; unscored items are in no share."
+        "What the reader made of the prompts. F* is accuracy between empty context (0) and full \
+         history (1). Distorted is wrong, stale or misbound; hallucinated is the share of decoys \
+         answered with a value; overclaimed are concrete answers whose value is not in the prompt; \
+         kept and dropped rules say how often rules are kept that stand in the prompt, and that do \
+         not. Unscored items are in no share."
     };
     Section {
         id: "answers",

@@ -5,7 +5,6 @@
 //! context, they cut to the size that it had afterwards. What such a control keeps is what the
 //! same budget buys without any thought.
 
-use super::stage::extract::Method;
 use crate::settings::{Place, SettingError, Table, Value};
 use crate::units::is_valid_id;
 
@@ -27,7 +26,32 @@ pub static CONTROLS: &[(&str, &str)] = &[
         "random@STRATEGY",
         "the newest API round and others by lot; else as `tail@STRATEGY`",
     ),
+    (
+        "METHOD@STRATEGY",
+        "the rounds that another method of `extract` chooses (`lead`, `textrank`, `tfidf`, \
+         `bm25_last_user`, `atoms`); else as `tail@STRATEGY`. `METHOD@N` is there, too",
+    ),
+    (
+        "digest@STRATEGY",
+        "a `digest`, made without a model, in the size STRATEGY has, and the newest messages in up \
+         to half of it: what a model's summary of that size has to beat",
+    ),
 ];
+
+/// What can follow a strategy: a digest, or any method of `extract`.
+pub(super) const FOLLOWING: &[&str] = &[
+    DIGEST,
+    "tail",
+    "random",
+    "lead",
+    "textrank",
+    "tfidf",
+    "bm25_last_user",
+    "atoms",
+];
+
+/// The one that is no method of `extract`.
+pub(super) const DIGEST: &str = "digest";
 
 /// What the name of a control says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,11 +66,11 @@ impl<'a> Control<'a> {
     /// Reads a name; nothing if it is not that of a control.
     pub(super) fn of(name: &'a str) -> Option<Self> {
         let (method, rest) = name.split_once('@')?;
-        let method = Method::WORDS.iter().find(|word| **word == method)?;
+        let method = FOLLOWING.iter().find(|word| **word == method)?;
         let digits = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
         let (number, behind) = rest.split_at(digits);
         match number.parse() {
-            Ok(budget) if behind.is_empty() || behind.starts_with('[') => {
+            Ok(budget) if *method != DIGEST && (behind.is_empty() || behind.starts_with('[')) => {
                 Some(Self::Budget(method, budget, behind))
             }
             _ => Some(Self::Follow(method, rest)),
@@ -93,6 +117,9 @@ pub(super) fn may_be_followed(
 fn what(method: &str) -> &'static str {
     match method {
         "random" => "the newest round and others by lot",
+        "lead" => "the newest round and the oldest",
+        "textrank" | "tfidf" | "bm25_last_user" | "atoms" => "the newest round and others by score",
+        DIGEST => "a digest and the newest messages",
         _ => "the newest rounds",
     }
 }

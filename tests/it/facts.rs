@@ -2,22 +2,28 @@
 //! ones, strategy by strategy.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::Arc;
 
+use proctor::metric::retention::Retention;
+use proctor::model::fault::{Fault, Faults, Strike};
 use proctor::model::offline::Offline;
 use proctor::probe::derive::derive;
 use proctor::probe::survival::{Survival, WrittenBy, content_word_recall};
 use proctor::probe::{Gold, Probe, ProbeKind};
-use proctor::record::{CellRecord, Fate};
+use proctor::record::journal::Run;
+use proctor::record::{Ailment, CellRecord, Fate};
 use proctor::replay::verify::unsound;
 use proctor::replay::{Models, NoClock, PreparedSession, Replayed, replay};
 use proctor::session::ground_truth::{ArtifactVerb, GroundTruth};
 use proctor::session::synthetic::{Length, Recipe, generate};
 use proctor::session::{Session, ToolClass, ToolUse, import};
+use proctor::settings::Table;
 use proctor::strategy::StrategySpec;
 use proctor::strategy::preset::PRESETS;
+use proctor::strategy::trigger::Trigger;
 use proctor::tokens::{CharsPer4, CountedTexts};
 use proctor::units::Tokens;
 use proctor::window::Window;
@@ -363,4 +369,122 @@ fn every_preset_keeps_within_ceiling_and_floor() {
         }
     }
     assert!(compacted.len() * 2 > PRESETS.len(), "{compacted:?}");
+}
+
+/// A strategy whose summaries all come out wrong in one way.
+fn ailing(fault: Fault) -> CellRecord {
+    let prepared = made(&Recipe {
+        seed: 2,
+        length: Length::Rounds(32),
+        ..Recipe::default()
+    });
+    let calls = (0..64).collect();
+    let strikes = [(fault, Strike::Calls { calls, attempts: 1 })].into();
+    let prepared = prepared.with_faults(Arc::new(Faults {
+        strikes,
+        ..Faults::default()
+    }));
+    let toml = "breaks = ['keeps_last_user_message']\n[[stage]]\nkind = 'summarize'\n\
+                when = { tokens_over = 8_000 }";
+    let table = Table::parse("own", toml).unwrap();
+    let spec = StrategySpec::of("own", table, &Trigger::always()).unwrap();
+    run(&prepared, &spec, 60_000)
+}
+
+#[test]
+fn summaries_that_are_none_are_counted_and_kept() {
+    for (fault, ailment) in [
+        (Fault::SummaryEmpty, Ailment::Empty),
+        (Fault::SummaryIsToolCall, Ailment::ToolCall),
+        (Fault::SummaryIsChat, Ailment::Chat),
+        (Fault::SummaryTruncated, Ailment::CutOff),
+        (Fault::SummaryInflates, Ailment::LargerThanSource),
+    ] {
+        let health = ailing(fault).summary_health;
+        let found = health
+            .unhealthy
+            .first()
+            .unwrap_or_else(|| panic!("{fault:?}: {health:?}"));
+        assert!(found.ailments.contains(&ailment), "{fault:?}: {found:?}");
+        assert_eq!(
+            found.text.is_empty(),
+            fault == Fault::SummaryEmpty,
+            "{fault:?}"
+        );
+        assert!(health.summaries >= health.unhealthy.len());
+    }
+    let well = ailing(Fault::RateLimited).summary_health;
+    assert!(well.summaries > 0 && well.unhealthy.is_empty(), "{well:?}");
+}
+
+/// What a digest, and each method of `extract`, keeps in the size that a summary has.
+#[test]
+fn baselines_without_a_model_come_to_the_size_of_what_they_follow() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut scenario = String::from(
+        "name = \"equal\"\ncounter = \"chars/4\"\n[window]\ntokens = 24_000\n[[sessions]]\n\
+         synthetic = { family = \"code-review\", seed = 3, rounds = 40 }\n",
+    );
+    let names = [
+        "compact-directly",
+        "digest@compact-directly",
+        "atoms@compact-directly",
+    ];
+    for name in names {
+        let _ = writeln!(scenario, "[[strategies]]\npreset = \"{name}\"");
+    }
+    std::fs::write(folder.path().join("equal.toml"), scenario).unwrap();
+    let out = proctor(folder.path(), &["run", "equal.toml", "--out", "run"]);
+    assert!(out.status.success(), "{}", text(&out.stderr));
+    let cells = Run::read(&folder.path().join("run")).unwrap().cells;
+    let of = |name: &str| cells.iter().find(|cell| cell.strategy == name).unwrap();
+    let [leader, digest, atoms] = names.map(of);
+    assert!(!leader.compactions.is_empty());
+    for follower in [digest, atoms] {
+        assert!(follower.model_calls.is_empty(), "{}", follower.strategy);
+        assert!(!follower.compactions.is_empty(), "{}", follower.strategy);
+        for event in &leader.compactions {
+            let size = |cell: &CellRecord| cell.prompt_tokens[event.call].0;
+            // A digest may not find enough to say; nobody gets more than the leader and a message.
+            let (own, led) = (size(follower), size(leader));
+            assert!(
+                own <= led + led / 20,
+                "{}: {own} against {led}",
+                follower.strategy
+            );
+        }
+    }
+}
+
+#[test]
+fn ages_are_counted_in_compactions_and_tokens() {
+    let prepared = made(&Recipe {
+        family: "feature-phases".to_owned(),
+        seed: 1,
+        length: Length::Rounds(48),
+        ..Recipe::default()
+    });
+    let models = offline(&prepared);
+    let full = replay(&prepared, cell("full"), Replayed::Full, &models, &NoClock).record;
+    let record = run(&prepared, &strategy("compact-directly"), 20_000);
+    let kept = Retention::of(&full, Some(&full));
+    assert!(
+        kept.0
+            .iter()
+            .all(|item| item.compactions == 0 && item.score > 0.99)
+    );
+    let aged = Retention::of(&record, Some(&full));
+    let planted = record
+        .probes
+        .iter()
+        .filter(|item| item.kind != ProbeKind::Decoy);
+    assert_eq!(
+        aged.0.len(),
+        planted.count(),
+        "every planted item has an age"
+    );
+    assert!(aged.0.iter().any(|item| item.compactions > 1));
+    let young = aged.share(|item| item.compactions == 0).mean().unwrap();
+    let old = aged.share(|item| item.compactions > 0).mean().unwrap();
+    assert!(young > 0.99 && old < young, "{young} {old}");
 }

@@ -70,6 +70,7 @@ fn cell(session: &str, strategy: &str) -> CellRecord {
         prompt_cache: Vec::new(),
         observed_cache: None,
         output_tokens: Vec::new(),
+        summary_health: proctor::record::SummaryHealth::default(),
         saved_texts: 0,
         rereads: None,
         trail: None,
@@ -126,6 +127,7 @@ fn probe(id: &str, kind: ProbeKind, call: usize, score: f64, outcome: Outcome) -
         importance: Importance::High,
         percent: if call < CALLS / 2 { 50 } else { 100 },
         call,
+        said_at: None,
         survival: survival(score),
         answer: Some(AnswerRecord {
             text: Some("8443".to_owned()),

@@ -34,7 +34,8 @@ pub(crate) fn reads_as_summary<'t>(
     missed.len() < ENOUGH_IDENTIFIERS
 }
 
-fn is_question(texts: &[Arc<str>]) -> bool {
+/// Whether the texts are a single question; a heading in brackets apart.
+pub(crate) fn is_question(texts: &[Arc<str>]) -> bool {
     let mut lines = texts
         .iter()
         .flat_map(|text| text.lines())

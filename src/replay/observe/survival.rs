@@ -46,6 +46,8 @@ pub struct SurvivalPlan {
     items: Vec<Item>,
     /// For each item, the message before which it is asked.
     before: Vec<usize>,
+    /// For each item, the first call whose prompt could hold the answer.
+    said_at: Vec<Option<usize>>,
     /// What stands in the system prompt and the tool definitions.
     pinned: Vec<(usize, Strength)>,
     messages: usize,
@@ -59,10 +61,17 @@ impl SurvivalPlan {
     pub fn new(session: &Session, probes: Arc<[Probe]>) -> Result<Self, NeedlesError> {
         let survival = Survival::new(&probes)?;
         let items = items(session, &probes);
-        let before = items
+        let before: Vec<usize> = items
             .iter()
             .map(|item| session.calls()[item.call])
             .collect();
+        let said_at = |(item, before): (&Item, &usize)| {
+            let evidence = probes[item.probe].evidence_before(*before);
+            // Of what was said bit by bit, the oldest bit has the longest way.
+            let said = evidence.first()?;
+            Some(session.calls().partition_point(|answer| answer <= said))
+        };
+        let said_at: Vec<Option<usize>> = items.iter().zip(&before).map(said_at).collect();
         let tools = session.tools().iter().map(crate::session::ToolSchema::text);
         let mut pinned = Vec::new();
         for text in session.system().into_iter().chain(tools) {
@@ -78,6 +87,7 @@ impl SurvivalPlan {
             survival,
             probes,
             items,
+            said_at,
             before,
             pinned,
             messages: session.messages().len(),
@@ -486,8 +496,9 @@ impl Observer for SurvivalObserver {
         record.probes = plan
             .items
             .iter()
+            .zip(&plan.said_at)
             .zip(self.results)
-            .map(|(item, survival)| {
+            .map(|((item, said_at), survival)| {
                 let probe = &plan.probes[item.probe];
                 ProbeRecord {
                     probe: probe.id.clone(),
@@ -496,6 +507,7 @@ impl Observer for SurvivalObserver {
                     percent: item.percent,
                     call: item.call,
                     survival: survival.unwrap_or_else(|| after_death.clone()),
+                    said_at: *said_at,
                     answer: None,
                 }
             })

@@ -2,9 +2,11 @@
 
 use super::StrategySpec;
 use crate::settings::{Reader, Setting, SettingError, Table, Value, with_suggestion};
+use crate::strategy::control::{DIGEST, FOLLOWING};
 use crate::strategy::guard::Guards;
 use crate::strategy::knob::KnobReader;
 use crate::strategy::pipeline::{Retries, RetriesPer, Slot};
+use crate::strategy::stage::digest;
 use crate::strategy::stage::extract::{self, Method};
 use crate::strategy::stage::{self, STAGES};
 use crate::strategy::trigger::{Condition, Trigger};
@@ -22,11 +24,16 @@ impl StrategySpec {
         reader.texts("breaks")?;
         let guards = Guards::default().read(reader.table("guards")?)?;
         if reader.text("follows")?.is_some() {
-            let word = reader.choice("method", Method::WORDS)?.unwrap_or("tail");
+            let word = reader.choice("method", FOLLOWING)?.unwrap_or("tail");
             let method = Method::named(word, reader.whole("seed", 0, u64::MAX)?.unwrap_or(1));
             reader.finish()?;
-            let stage = extract::to_sizes(method, self.sizes.clone());
-            let slot = Slot::new("extract".into(), Trigger::always(), guards, stage);
+            let sizes = self.sizes.clone();
+            let (name, stage) = if word == DIGEST {
+                (DIGEST, digest::to_sizes(sizes)?)
+            } else {
+                ("extract", extract::to_sizes(method, sizes))
+            };
+            let slot = Slot::new(name.into(), Trigger::always(), guards, stage);
             return Ok((vec![slot], Retries::default()));
         }
         let mut slots: Vec<Slot> = Vec::new();

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::context::{Context, Edit, Entry, Origin, Patch};
 use crate::session::{ContentBlock, Message, Role, Tag, ToolClass, ToolUse};
-use crate::settings::SettingError;
+use crate::settings::{SettingError, Table};
 use crate::step::Step;
 use crate::strategy::cut::Cut;
 use crate::strategy::knob::{Default, Knob, KnobKind, KnobReader};
@@ -81,7 +81,11 @@ const KNOBS: &[Knob] = &[
 ];
 
 fn build(knobs: &mut KnobReader<'_>) -> Result<Box<dyn Stage>, SettingError> {
-    Ok(Box::new(Digest {
+    Ok(Box::new(of_knobs(knobs)?))
+}
+
+fn of_knobs(knobs: &mut KnobReader<'_>) -> Result<Digest, SettingError> {
+    Ok(Digest {
         keep_last_messages: knobs.count("keep_last_messages")?,
         cut: Cut::named(knobs.choice("cut")?),
         target: knobs.tokens("target_tokens")?,
@@ -90,9 +94,21 @@ fn build(knobs: &mut KnobReader<'_>) -> Result<Box<dyn Stage>, SettingError> {
         max_files: knobs.count("max_files")?,
         max_commands: knobs.count("max_commands")?,
         max_command_chars: knobs.count("max_command_chars")?,
+        sizes: None,
         facts: Vec::new(),
         asked: BTreeMap::new(),
         said: None,
+    })
+}
+
+/// The stage that comes to these sizes of all messages, each at its call: the newest messages in up
+/// to half of it, and a digest of the others.
+pub(crate) fn to_sizes(sizes: BTreeMap<usize, Tokens>) -> Result<Box<dyn Stage>, SettingError> {
+    let table = Table::parse("digest", "")?;
+    let mut knobs = KnobReader::new(&table, KIND.name, KNOBS);
+    Ok(Box::new(Digest {
+        sizes: Some(sizes),
+        ..of_knobs(&mut knobs)?
     }))
 }
 
@@ -106,6 +122,8 @@ struct Digest {
     max_files: usize,
     max_commands: usize,
     max_command_chars: usize,
+    /// Instead of the target and the number of messages that stay: sizes to come to, by call.
+    sizes: Option<BTreeMap<usize, Tokens>>,
     /// What there is to say, in order.
     facts: Vec<Fact>,
     /// Tool uses that nobody has answered yet.
@@ -159,14 +177,46 @@ impl Stage for Digest {
         cx: &'a Situation,
     ) -> Step<'a, Result<Patch, StageError>> {
         let entries = context.entries();
-        let kept = entries.len().saturating_sub(self.keep_last_messages);
-        let end = self.cut.snap_back(entries, kept);
+        let budget = match &self.sizes {
+            None => None,
+            Some(sizes) => match sizes.get(&cx.call) {
+                Some(budget) if context.size().tokens > *budget => Some(*budget),
+                Some(_) | None => return Step::Done(Ok(Patch::default())),
+            },
+        };
+        let kept = match budget {
+            None => entries.len().saturating_sub(self.keep_last_messages),
+            Some(budget) => {
+                let mut room = Tokens(budget.0 / 2);
+                let fits = |entry: &&Entry| {
+                    let fits = entry.size.tokens <= room;
+                    room = room - entry.size.tokens;
+                    fits
+                };
+                let kept = entries.iter().rev().take_while(fits).count().max(1);
+                entries.len() - kept
+            }
+        };
+        let end = match budget {
+            None => self.cut.snap_back(entries, kept),
+            // Cut a little later, where that is legal, rather than above the size.
+            Some(_) => (kept..entries.len())
+                .find(|at| self.cut.snap_back(entries, *at) == *at)
+                .unwrap_or_else(|| self.cut.snap_back(entries, kept)),
+        };
         let replaced = &entries[..end];
         if replaced.is_empty() || matches!(replaced, [only] if is_digest(only)) {
             return Step::Done(Ok(Patch::default()));
         }
         let origin = Origin::derived_from(replaced);
-        let text = self.text(&origin, cx);
+        let target = match budget {
+            None => self.target,
+            Some(budget) => {
+                let stays: Tokens = entries[end..].iter().map(|entry| entry.size.tokens).sum();
+                (budget - stays).max(Tokens(1))
+            }
+        };
+        let text = self.text(&origin, target, cx);
         let message = Message::text(Role::User, text).with_tags([Tag::CompactSummary]);
         let entry = Entry::new(origin, Arc::new(message), &cx.counts);
         let before: Tokens = replaced.iter().map(|entry| entry.size.tokens).sum();
@@ -249,19 +299,19 @@ impl Digest {
     }
 
     /// The digest of the messages of an origin, within the target.
-    fn text(&self, origin: &Origin, cx: &Situation) -> String {
+    fn text(&self, origin: &Origin, target: Tokens, cx: &Situation) -> String {
         let counter = cx.counts.counter();
         let of = self.facts_of(origin);
         let mut kinds = &Kind::ALL[..];
         loop {
             let text = self.written(&of, kinds);
-            if self.target == Tokens::ZERO || counter.count(&text) <= self.target {
+            if target == Tokens::ZERO || counter.count(&text) <= target {
                 return text;
             }
             match kinds.split_last() {
                 // What the user said and what was changed goes last, from the end.
                 Some((_, fewer)) if fewer.len() > 1 => kinds = fewer,
-                _ => return fit::head(&text, self.target, &**counter).to_owned(),
+                _ => return fit::head(&text, target, &**counter).to_owned(),
             }
         }
     }

@@ -1,0 +1,90 @@
+//! Summaries that are none: counted, and kept with their beginnings.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What models wrote for compactions, and what is wrong with it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SummaryHealth {
+    /// Answers to requests for a summary, applied or not.
+    pub summaries: usize,
+    /// Those that something is wrong with, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unhealthy: Vec<UnhealthySummary>,
+}
+
+impl SummaryHealth {
+    /// Whether no summary was written.
+    pub(super) fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// A summary that something is wrong with.
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct UnhealthySummary {
+    /// Before or after this call of the agent.
+    pub call: usize,
+    /// What is wrong, each once.
+    pub ailments: Vec<Ailment>,
+    /// The beginning of the text, as it was written.
+    pub text: String,
+}
+
+/// What may be wrong with a summary.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize, Deserialize,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Ailment {
+    /// Nothing was written.
+    Empty,
+    /// It is a tool call.
+    ToolCall,
+    /// It is a question.
+    Question,
+    /// It goes on with the conversation.
+    Chat,
+    /// It breaks off: the model reached its limit.
+    CutOff,
+    /// It is longer than all that it was made from.
+    LargerThanSource,
+}
+
+impl Ailment {
+    /// All of them, in the order of tables.
+    pub const ALL: [Self; 6] = [
+        Self::Empty,
+        Self::ToolCall,
+        Self::Question,
+        Self::Chat,
+        Self::CutOff,
+        Self::LargerThanSource,
+    ];
+
+    /// The name in files.
+    pub fn id(self) -> &'static str {
+        match self {
+            Self::Empty => "empty",
+            Self::ToolCall => "tool_call",
+            Self::Question => "question",
+            Self::Chat => "chat",
+            Self::CutOff => "cut_off",
+            Self::LargerThanSource => "larger_than_source",
+        }
+    }
+
+    /// The name for people.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Empty => "empty",
+            Self::ToolCall => "tool call",
+            Self::Question => "question",
+            Self::Chat => "chat",
+            Self::CutOff => "cut off",
+            Self::LargerThanSource => "larger",
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! Retention by age, kind and place; and summaries that are none.
+
+use std::collections::BTreeMap;
+
+use super::{role, row};
+use crate::metric::retention::{COMPACTIONS, Retention, TOKENS, cliff, drift, half_life};
+use crate::metric::survival::Score;
+use crate::probe::ProbeKind;
+use crate::record::{Ailment, Arm, PlaceInPrompt};
+use crate::report::build::Material;
+use crate::report::{Audience, Cell, Column, Section, Table};
+use crate::stats::SampleSize;
+
+/// Unhealthy summaries shown with their text.
+const SHOWN: usize = 12;
+
+fn share(score: Score, sessions: usize) -> Cell {
+    Cell {
+        n: score.mean().map(|_| SampleSize {
+            sessions,
+            items: score.items,
+        }),
+        ..Cell::share(score.mean())
+    }
+}
+
+/// The items of a strategy with their ages, over all cells.
+fn of(material: &Material<'_>, strategy: &str) -> Retention {
+    let cells = material.summaries.iter();
+    let own = cells.filter(|cell| cell.strategy == strategy);
+    Retention(
+        own.flat_map(|cell| cell.retention.0.iter().copied())
+            .collect(),
+    )
+}
+
+/// By compactions survived, with half-life, cliff and drift.
+pub(super) fn by_age(material: &Material<'_>) -> Section {
+    let mut rows = Vec::new();
+    for (kind, arm) in material
+        .arms
+        .iter()
+        .filter(|(kind, _)| *kind == Arm::Strategy)
+    {
+        let items = of(material, &arm.strategy);
+        if items.0.is_empty() {
+            continue;
+        }
+        let (compactions, tokens) = (items.by_compactions(|_| true), items.by_tokens(|_| true));
+        let mut cells: Vec<Cell> = compactions
+            .iter()
+            .map(|age| share(*age, arm.sessions))
+            .collect();
+        let word = |at: Option<usize>| at.map_or("–", |at| TOKENS[at].0);
+        cells.push(Cell::text(word(half_life(&tokens))));
+        cells.push(Cell::text(match cliff(&tokens) {
+            Some((at, fall)) => format!("{}: −{:.0} points", TOKENS[at].0, 100.0 * fall),
+            None => "–".to_owned(),
+        }));
+        cells.push(Cell::text(match drift(&items.0) {
+            Some(slope) => format!("{:+.1} points", 100.0 * slope).replace('-', "−"),
+            None => "–".to_owned(),
+        }));
+        rows.push(row(&arm.strategy, role(*kind), cells));
+    }
+    let mut columns = vec![Column::new("strategy", "strategy", 0)];
+    let ids = ["age_0", "age_1", "age_2", "age_3_5", "age_6_15", "age_16"];
+    for (id, (label, _)) in ids.iter().zip(COMPACTIONS) {
+        columns.push(Column::new(id, label, 0));
+    }
+    columns.push(Column::new("half_life", "half-life", 0));
+    columns.push(Column::new("cliff", "cliff", 1));
+    columns.push(Column::new("drift", "drift", 1));
+    Section {
+        id: "retention",
+        title: "Retention by age".to_owned(),
+        about: "Share of planted items that survive, by how many calls changed the context since the \
+                value was said. Half-life is the age, in tokens of full history, from which on no more \
+                than half is left; a cliff is the deepest fall from one such age to the next; drift is \
+                what each further compaction adds or takes."
+            .to_owned(),
+        audience: Audience::Everyone,
+        table: Table { columns, rows },
+        notes: Vec::new(),
+    }
+}
+
+/// The whole grid: kind × age × place.
+pub(super) fn grid(material: &Material<'_>) -> Section {
+    let mut rows = Vec::new();
+    for (arm_kind, arm) in material
+        .arms
+        .iter()
+        .filter(|(kind, _)| *kind == Arm::Strategy)
+    {
+        let items = of(material, &arm.strategy);
+        for kind in ProbeKind::ALL {
+            for (at, (age, _)) in TOKENS.iter().enumerate() {
+                let own = |place: Option<PlaceInPrompt>, any: bool| {
+                    items.by_tokens(|item| item.kind == kind && (any || item.place == place))[at]
+                };
+                let all = own(None, true);
+                if all.items == 0 {
+                    continue;
+                }
+                let mut cells = vec![Cell::text(kind.name()), Cell::text(*age)];
+                cells.push(share(all, arm.sessions));
+                // Where what is left stands: of all items of that kind and age, the share there.
+                for place in [
+                    PlaceInPrompt::Pinned,
+                    PlaceInPrompt::Verbatim,
+                    PlaceInPrompt::Edited,
+                    PlaceInPrompt::Derived,
+                    PlaceInPrompt::Restored,
+                    PlaceInPrompt::Authored,
+                ] {
+                    let there = own(Some(place), false);
+                    cells.push(Cell::share(Some(there.sum / all.items as f64)));
+                }
+                rows.push(row(&arm.strategy, role(*arm_kind), cells));
+            }
+        }
+    }
+    Section {
+        id: "retention_grid",
+        title: "Retention by kind, age and place".to_owned(),
+        about:
+            "Share of planted items that survive, by kind and by tokens of full history since the \
+                value was said; and the parts of it that stand in the system prompt or the tools \
+                (pinned), in a message as it was (kept), in one that was edited, in a summary, in \
+                something put back, and in something the strategy wrote."
+                .to_owned(),
+        audience: Audience::Files,
+        table: Table {
+            columns: vec![
+                Column::new("strategy", "strategy", 0),
+                Column::new("kind", "kind", 0),
+                Column::new("age", "tokens since", 0),
+                Column::new("survived", "survived", 0),
+                Column::new("pinned", "pinned", 0),
+                Column::new("kept", "kept", 0),
+                Column::new("edited", "edited", 0),
+                Column::new("summary", "summary", 0),
+                Column::new("restored", "restored", 0),
+                Column::new("authored", "authored", 0),
+            ],
+            rows,
+        },
+        notes: Vec::new(),
+    }
+}
+
+/// Summaries that are none, by what is wrong with them.
+pub(super) fn health(material: &Material<'_>) -> Section {
+    let mut rows = Vec::new();
+    for (kind, arm) in &material.arms {
+        let own = material
+            .cells
+            .iter()
+            .filter(|cell| cell.strategy == arm.strategy);
+        let own: Vec<_> = own.collect();
+        let summaries: usize = own.iter().map(|cell| cell.summary_health.summaries).sum();
+        let mut counts: BTreeMap<Ailment, usize> = BTreeMap::new();
+        let unhealthy = || own.iter().flat_map(|cell| &cell.summary_health.unhealthy);
+        for ailment in unhealthy().flat_map(|summary| &summary.ailments) {
+            *counts.entry(*ailment).or_default() += 1;
+        }
+        if counts.is_empty() {
+            continue;
+        }
+        let mut cells = vec![Cell::count(summaries), Cell::count(unhealthy().count())];
+        cells.extend(
+            Ailment::ALL.map(|ailment| Cell::count(counts.get(&ailment).copied().unwrap_or(0))),
+        );
+        rows.push(row(&arm.strategy, role(*kind), cells));
+    }
+    let mut columns = vec![
+        Column::new("strategy", "strategy", 0),
+        Column::new("summaries", "summaries", 0),
+        Column::new("unhealthy", "none", 0),
+    ];
+    columns.extend(Ailment::ALL.map(|ailment| Column::new(ailment.id(), ailment.name(), 0)));
+    Section {
+        id: "summary_health",
+        title: "Summaries that are none".to_owned(),
+        about: "What models wrote for compactions, applied or not, and what is wrong with it: \
+                one text can have several ailments."
+            .to_owned(),
+        audience: Audience::Everyone,
+        table: Table { columns, rows },
+        notes: Vec::new(),
+    }
+}
+
+/// The first of these summaries, with their text.
+pub(super) fn unhealthy(material: &Material<'_>) -> Section {
+    let mut rows = Vec::new();
+    let mut rest = 0;
+    for (kind, arm) in &material.arms {
+        for cell in material
+            .cells
+            .iter()
+            .filter(|cell| cell.strategy == arm.strategy)
+        {
+            for summary in &cell.summary_health.unhealthy {
+                if rows.len() >= SHOWN {
+                    rest += 1;
+                    continue;
+                }
+                let names: Vec<&str> = summary.ailments.iter().map(|it| it.name()).collect();
+                rows.push(row(
+                    &arm.strategy,
+                    role(*kind),
+                    vec![
+                        Cell::text(format!("{}, call {}", cell.session, summary.call)),
+                        Cell::text(names.join(", ")),
+                        Cell::text(summary.text.as_str()),
+                    ],
+                ));
+            }
+        }
+    }
+    let notes = (rest > 0).then(|| format!("and {rest} more, in the run folder's cells"));
+    Section {
+        id: "unhealthy_summaries",
+        title: "Their texts".to_owned(),
+        about: "The beginning of each such text, as the model wrote it.".to_owned(),
+        audience: Audience::Everyone,
+        table: Table {
+            columns: vec![
+                Column::new("strategy", "strategy", 0),
+                Column::new("where", "where", 0),
+                Column::new("ailments", "what is wrong", 0),
+                Column::new("text", "text", 0),
+            ],
+            rows,
+        },
+        notes: notes.into_iter().collect(),
+    }
+}
