@@ -48,7 +48,7 @@ fn recordings_are_listed_without_being_read() {
     let size = |name: &str| fs::metadata(fixture(name)).unwrap().len();
     let expected = format!(
         "many/a.jsonl: claude-code, {} bytes, 2026-03-01T09:00:00Z to 2026-03-02T10:00:00Z\n\
-         many/deep/b.jsonl: claude-code, {} bytes, 2026-03-01T09:00:00Z to 2026-03-01T09:00:15Z\n",
+         many/deep/b.jsonl: claude-code, {} bytes, 2026-03-01T09:00:01Z to 2026-03-01T09:00:16Z\n",
         long.len(),
         size("claude-code/split-calls.jsonl"),
     );
