@@ -1,0 +1,151 @@
+//! All fuzz targets in one binary: `PROCTOR_FUZZ` names the one that runs.
+//!
+//! One binary is linked once, and building it is most of the cost of a short run. `list` as the
+//! target prints the names. A target reads any bytes; what comes out must be an error that names the
+//! file, or sessions that can be written and read again.
+#![no_main]
+
+use std::io::Write as _;
+use std::path::Path;
+use std::sync::OnceLock;
+
+use libfuzzer_sys::fuzz_target;
+use proctor::session::export::export;
+use proctor::session::import::{IMPORTERS, ImportError, Importer, importer};
+use proctor::session::redact::Redactor;
+use proctor::session::wire::Provider;
+use proctor::session::{Session, native};
+
+/// How the file is called in errors.
+const NAME: &str = "some/file.jsonl";
+
+/// What runs on the bytes.
+enum Target {
+    /// All importers look at the first bytes.
+    Detect,
+    /// The importer that claims the bytes reads them.
+    Any,
+    /// One importer reads whatever it is given.
+    One(&'static dyn Importer),
+    /// Sessions that were read are written as somebody's API has them, and read again.
+    Export,
+    /// Sessions that were read are rid of secrets: twice is as once.
+    Redact,
+}
+
+/// Names of the targets that are no importers.
+const OTHERS: &[&str] = &["detect", "any", "export", "redact"];
+
+static TARGET: OnceLock<Target> = OnceLock::new();
+
+fn chosen() -> Target {
+    let name = std::env::var("PROCTOR_FUZZ").unwrap_or_else(|_| "any".to_owned());
+    match name.as_str() {
+        "detect" => Target::Detect,
+        "any" => Target::Any,
+        "export" => Target::Export,
+        "redact" => Target::Redact,
+        "list" => {
+            let mut out = std::io::stdout().lock();
+            for name in OTHERS.iter().copied().chain(IMPORTERS.iter().map(|it| it.format())) {
+                let _ = writeln!(out, "{name}");
+            }
+            std::process::exit(0);
+        }
+        format => match importer(format) {
+            Some(importer) => Target::One(importer),
+            None => panic!("there is no target `{format}`"),
+        },
+    }
+}
+
+fuzz_target!(
+    init: {
+        let _ = TARGET.set(chosen());
+    },
+    |bytes: &[u8]| {
+        match TARGET.get_or_init(chosen) {
+            Target::Detect => {
+                for importer in IMPORTERS {
+                    let _ = importer.detect(bytes);
+                }
+            }
+            Target::Any => drop(read(claimed(bytes), bytes)),
+            Target::One(importer) => drop(read(Some(*importer), bytes)),
+            Target::Export => {
+                for session in read(claimed(bytes), bytes) {
+                    for provider in [Provider::Anthropic, Provider::OpenAi] {
+                        exported(&session, provider);
+                    }
+                }
+            }
+            Target::Redact => {
+                for session in read(claimed(bytes), bytes) {
+                    redacted(&session);
+                }
+            }
+        }
+    }
+);
+
+fn claimed(bytes: &[u8]) -> Option<&'static dyn Importer> {
+    let head = &bytes[..bytes.len().min(1 << 16)];
+    IMPORTERS.iter().copied().find(|importer| importer.detect(head))
+}
+
+/// The sessions in the bytes, each of which can be written and read again.
+fn read(importer: Option<&dyn Importer>, bytes: &[u8]) -> Vec<Session> {
+    let Some(importer) = importer else {
+        return Vec::new();
+    };
+    let recordings = importer.import_with_truth(Path::new(NAME), &mut &bytes[..]);
+    let recordings = match recordings {
+        Ok(recordings) => recordings,
+        Err(error) => {
+            assert!(error.to_string().contains(NAME), "{error}");
+            return Vec::new();
+        }
+    };
+    assert!(!recordings.is_empty(), "neither a session nor an error");
+    let sessions: Vec<Session> = recordings.into_iter().map(|it| it.session).collect();
+    for session in &sessions {
+        assert!(!session.source().format.is_empty());
+        again(session);
+    }
+    sessions
+}
+
+fn again(session: &Session) {
+    let mut written = Vec::new();
+    native::write(session, &mut written).expect("a vector takes everything");
+    let read = native_file(&written).expect("what was written can be read");
+    let mut second = Vec::new();
+    native::write(&read[0], &mut second).expect("a vector takes everything");
+    assert!(written == second, "written, read and written again is another file");
+}
+
+fn native_file(bytes: &[u8]) -> Result<Vec<Session>, ImportError> {
+    let native = importer("native").expect("the native format has an importer");
+    native.import(Path::new(NAME), &mut &bytes[..])
+}
+
+fn exported(session: &Session, provider: Provider) {
+    let format = match provider {
+        Provider::Anthropic => "anthropic",
+        Provider::OpenAi => "openai-chat",
+    };
+    let exported = export(session, provider);
+    let importer = importer(format).expect("both APIs have importers");
+    let read = importer.import(Path::new(NAME), &mut exported.json.as_bytes());
+    // A session may hold nothing that the API can carry.
+    if let Err(error) = read {
+        assert!(matches!(error, ImportError::NoConversation { .. }), "{error}");
+    }
+}
+
+fn redacted(session: &Session) {
+    let once = Redactor::new().session(session).expect("a session stays one");
+    let twice = Redactor::new().session(&once).expect("a session stays one");
+    assert_eq!(once.messages().len(), session.messages().len());
+    assert!(once.messages() == twice.messages(), "what was redacted is redacted again");
+}
