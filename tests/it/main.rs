@@ -12,6 +12,8 @@ mod ci;
 mod cli;
 mod compare;
 mod contexts;
+#[cfg(feature = "sqlite")]
+mod databases;
 mod describe;
 mod docs;
 mod facts;

@@ -1,0 +1,195 @@
+//! Databases of opencode and goose: read by the library and through the program.
+//!
+//! `.ci/run databases` runs these with the feature `sqlite`.
+
+use std::path::Path;
+use std::process::Command;
+
+use proctor::session::{Tag, import};
+use rusqlite::Connection;
+
+fn make(path: &Path, statements: &str) {
+    let connection = Connection::open(path).unwrap();
+    connection.execute_batch(statements).unwrap();
+}
+
+/// The sessions of a database made by these statements, as one line per message.
+#[track_caller]
+fn check(statements: &str, expected: Result<&[&str], &str>) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("50% of it?#.db");
+    make(&path, statements);
+    let before = std::fs::read(&path).unwrap();
+    let shown = import::load(&path).map(|sessions| {
+        let lines = sessions.iter().flat_map(|session| {
+            let messages = session.messages().iter();
+            let said = messages.map(|message| {
+                let side = if message.has_tag(Tag::Sidechain) {
+                    " side"
+                } else {
+                    ""
+                };
+                let usage = message
+                    .usage
+                    .map(|it| format!(" {}+{}", it.prompt(), it.output));
+                let usage = usage.unwrap_or_default();
+                format!("{}{side}{usage}", message.model_text().join("|"))
+            });
+            let id = session.id().rsplit_once('-').unwrap().0.to_owned();
+            let counts = session.compactions().len();
+            let unknown = session.source().unknown.len();
+            std::iter::once(format!("{id} {counts} {unknown}")).chain(said)
+        });
+        lines.collect::<Vec<String>>()
+    });
+    match (shown, expected) {
+        (Ok(shown), Ok(expected)) => assert_eq!(shown, expected),
+        (Err(error), Err(expected)) => assert!(error.to_string().contains(expected), "{error}"),
+        (shown, expected) => panic!("got {shown:?}, expected {expected:?}"),
+    }
+    assert_eq!(std::fs::read(&path).unwrap(), before, "nothing is written");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
+const OPENCODE: &str = "
+    CREATE TABLE session (id TEXT, parent_id TEXT, time_created INTEGER);
+    CREATE TABLE message (id TEXT, session_id TEXT, time_created INTEGER, data TEXT);
+    CREATE TABLE part (id TEXT, message_id TEXT, session_id TEXT, time_created INTEGER, data TEXT);";
+
+const GOOSE: &str = "
+    CREATE TABLE sessions (id TEXT, created_at TEXT, session_type TEXT);
+    CREATE TABLE messages (id INTEGER PRIMARY KEY, session_id TEXT, role TEXT, content_json TEXT,
+        created_timestamp INTEGER, metadata_json TEXT);
+    CREATE TABLE usage_ledger (session_id TEXT, created_timestamp INTEGER, input_tokens INTEGER,
+        output_tokens INTEGER, cache_read_tokens INTEGER, is_compaction INTEGER);";
+
+#[test]
+fn opencodes_sessions_are_read_with_those_that_tools_started() {
+    let rows = r#"
+        INSERT INTO session VALUES ('ses_B', 'ses_A', 2), ('ses_A', NULL, 1), ('ses_C', NULL, 3);
+        INSERT INTO message VALUES
+            ('m2', 'ses_A', 2, '{"role":"assistant","modelID":"m","finish":"stop","time":{"created":1767258001000}}'),
+            ('m1', 'ses_A', 1, '{"role":"user","time":{"created":1767258000000}}'),
+            ('m3', 'ses_A', 3, 'not json'),
+            ('m4', 'ses_B', 1, '{"role":"user"}');
+        INSERT INTO part VALUES
+            ('p3', 'm2', 'ses_A', 1, '{"type":"step-finish","tokens":{"input":7,"output":2,"cache":{"read":5,"write":0}}}'),
+            ('p2', 'm2', 'ses_A', 2, '{"type":"tool","callID":"t","tool":"read","state":{"status":"completed","input":{},"output":"dry","time":{"compacted":1767258009000}}}'),
+            ('p1', 'm1', 'ses_A', 1, '{"type":"text","text":"Look."}'),
+            ('p4', 'm4', 'ses_B', 1, '{"type":"text","text":"Sub."}'),
+            ('p5', 'm4', 'ses_B', 1, x'ff7b');"#;
+    check(
+        &format!("{OPENCODE}{rows}"),
+        Ok(&[
+            "ses_a 1 1",
+            "Look.",
+            "read {} 12+2",
+            "dry",
+            "ses_b 0 1",
+            "Sub. side",
+        ]),
+    );
+    check(OPENCODE, Err("holds no conversation"));
+}
+
+#[test]
+fn gooses_calls_are_billed_by_its_ledger() {
+    let rows = r#"
+        INSERT INTO sessions VALUES ('20260301_1', '2026', 'user'), ('20260301_2', '2027', 'sub_agent');
+        INSERT INTO messages VALUES
+            (1, '20260301_1', 'user', '[{"type":"text","text":"Look."}]', 10, '{"agentVisible":false}'),
+            (2, '20260301_1', 'assistant', '[{"type":"text","text":"Dry."}]', 11, '{"agentVisible":false}'),
+            (3, '20260301_1', 'user', '[{"type":"text","text":"It is dry."}]', 12, '{"userVisible":false}'),
+            (4, '20260301_1', 'assistant', '[{"type":"text","text":"On."}]', 13, NULL),
+            (5, '20260301_2', 'user', '[{"type":"text","text":"Sub."}]', 10, 'x'),
+            (6, '20260301_2', 'assistant', '7', 10, NULL),
+            (7, '20260301_2', 'assistant', '[', 10, NULL);
+        INSERT INTO usage_ledger VALUES
+            ('20260301_1', 12, 100, 5, 40, 0),
+            ('20260301_1', 12, 900, 50, 0, 1),
+            ('20260301_1', 14, 30, 2, 0, 0);"#;
+    check(
+        &format!("{GOOSE}{rows}"),
+        Ok(&[
+            "20260301_1 1 0",
+            "Look.",
+            "Dry. 100+5",
+            "On. 30+2",
+            "20260301_2 0 2",
+            "Sub. side",
+            "7 side",
+        ]),
+    );
+}
+
+#[test]
+fn what_is_no_database_of_theirs_is_refused() {
+    check("CREATE TABLE a (b)", Err("cannot tell the format"));
+    let views = "CREATE TABLE x (y); CREATE VIEW session AS SELECT 1 AS id;
+        CREATE VIEW message AS SELECT 1; CREATE VIEW part AS SELECT 1;";
+    check(views, Err("cannot tell the format"));
+    let other = "CREATE TABLE sessions (a); CREATE TABLE messages (b);";
+    check(other, Err("no such column"));
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.db");
+    std::fs::write(&path, b"SQLite format 3\0 and no more").unwrap();
+    let error = import::load(&path).unwrap_err().to_string();
+    assert!(
+        error.contains("cannot be read as an SQLite database"),
+        "{error}"
+    );
+}
+
+/// What `proctor import` says of a database with these rows, and the bytes of what it wrote.
+fn imported(statements: &str) -> (String, Vec<String>) {
+    let folder = tempfile::tempdir().unwrap();
+    make(&folder.path().join("kept.db"), statements);
+    let output = Command::new(env!("CARGO_BIN_EXE_proctor"))
+        .current_dir(folder.path())
+        .args(["import", "kept.db", "-o", "out", "--counter", "chars/4"])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let mut names: Vec<String> = std::fs::read_dir(folder.path().join("out"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    // What was written is a session that any command takes.
+    for name in &names {
+        import::load(&folder.path().join("out").join(name)).unwrap();
+    }
+    (String::from_utf8(output.stdout).unwrap(), names)
+}
+
+#[test]
+fn the_program_imports_databases() {
+    let rows = r#"
+        INSERT INTO session VALUES ('ses_A', NULL, 1);
+        INSERT INTO message VALUES
+            ('m1', 'ses_A', 1, '{"role":"user","time":{"created":1767258000000}}'),
+            ('m2', 'ses_A', 2, '{"role":"assistant","modelID":"m","finish":"stop","time":{"created":1767258001000}}');
+        INSERT INTO part VALUES
+            ('p1', 'm1', 'ses_A', 1, '{"type":"text","text":"Look."}'),
+            ('p2', 'm2', 'ses_A', 2, '{"type":"tool","callID":"t","tool":"read","state":{"status":"completed","input":{},"output":"dry"}}');"#;
+    let (line, names) = imported(&format!("{OPENCODE}{rows}"));
+    assert!(
+        line.starts_with(
+            "kept.db: opencode, 1 sessions, 3 messages, 1 calls, 1 tool uses, 1 results"
+        ),
+        "{line}"
+    );
+    assert_eq!(names.len(), 1, "{names:?}");
+    let rows = r#"
+        INSERT INTO sessions VALUES ('20260301_1', '2026', 'user'), ('20260301_2', '2027', 'user');
+        INSERT INTO messages VALUES
+            (1, '20260301_1', 'user', '[{"type":"text","text":"Look."}]', 10, NULL),
+            (2, '20260301_1', 'assistant', '[{"type":"text","text":"Dry."}]', 11, NULL),
+            (3, '20260301_2', 'user', '[{"type":"text","text":"Go."}]', 12, NULL);"#;
+    let (line, names) = imported(&format!("{GOOSE}{rows}"));
+    assert!(
+        line.starts_with("kept.db: goose, 2 sessions, 3 messages"),
+        "{line}"
+    );
+    assert_eq!(names.len(), 2, "{names:?}");
+}
