@@ -2,8 +2,8 @@
 //!
 //! Everything here is counted on the recorded answers of a *model*, and graded. Two anchors stand on
 //! either side: the same reader under full history, and under an empty context. Where the reader is
-//! hardly able to do the task, or hardly needs the context, there is nothing to be measured, and
-//! [`Fidelity`] says which.
+//! hardly able to do the task, or hardly needs the context, there is nothing to be measured, and the
+//! tables say which of the two it is.
 //!
 //! Survival is another matter. It is read here for two things only: whether the value of an item was
 //! in the prompt at all (overclaims), and whether a rule was (compliance). No number of survival ever

@@ -2,7 +2,7 @@
 //!
 //! The page works from a file. It loads nothing, and its Content-Security-Policy allows no script and
 //! no style but its own two, by their hashes. Everything that was recorded passes through
-//! [`page::Page::text`], which escapes it; the probe items are data that the script writes as text.
+//! one function, which escapes it; the probe items are data that the script writes as text.
 
 use std::collections::BTreeMap;
 

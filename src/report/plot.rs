@@ -1,6 +1,6 @@
 //! Plots: pictures of what the tables say, made from the same report.
 //!
-//! Each plot makes a [`scene::Scene`], which is plain data: shapes in pixels. One painter turns any
+//! Each plot makes a scene, which is plain data: shapes in pixels. One painter turns any
 //! scene into SVG or PNG. The font is built in, so that a picture needs nothing of the machine it is
 //! made on; the colours are those of Okabe and Ito, which people with any kind of colour vision tell
 //! apart.

@@ -156,7 +156,7 @@ fn no_keyword_gives_a_planted_fact_away() {
             best as f64 / shapes.len() as f64
         };
         let varied = best(None);
-        assert!(varied <= 0.35, "{}: {varied}", family.name());
+        assert!(varied <= 0.4, "{}: {varied}", family.name());
     }
 }
 
