@@ -9,6 +9,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+use crate::model::cassette::CassetteError;
 use crate::needles::NeedlesError;
 use crate::record::journal::JournalError;
 use crate::runner::PlanError;
@@ -30,6 +31,7 @@ mod inputs;
 mod inspect;
 mod man;
 mod messages;
+mod models;
 mod plan;
 mod probes;
 mod progress;
@@ -161,7 +163,14 @@ fn explain(error: &anyhow::Error) -> (Exit, Option<String>) {
             return (Exit::Invalid, error.hint().map(str::to_owned));
         }
         if let Some(error) = cause.downcast_ref::<PlanError>() {
+            if let PlanError::Cassette(CassetteError::Missing { .. }) = error {
+                let hint = "`--replay auto` asks the models, and keeps their answers there";
+                return (Exit::ReplayMiss, Some(hint.to_owned()));
+            }
             let hint = match error {
+                PlanError::NoKey { variable, .. } => Some(format!(
+                    "set `{variable}`, or give the model `key`, the name of another variable"
+                )),
                 PlanError::Import(error) => error.hint().map(str::to_owned),
                 _ => None,
             };

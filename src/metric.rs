@@ -15,6 +15,7 @@ pub mod completion;
 pub mod cost;
 pub mod fidelity;
 pub mod forecast;
+pub mod kept;
 pub mod reference;
 pub mod rereads;
 pub mod retention;

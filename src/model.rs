@@ -9,9 +9,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::session::{Message, ToolSchema};
-use crate::units::{Tokens, Usage};
+use crate::units::{ContentHash, Tokens, Usage};
 
 pub mod api;
+pub mod cassette;
 pub mod fault;
 #[cfg(feature = "http")]
 pub mod http;
@@ -20,6 +21,7 @@ pub mod overflow;
 pub mod price;
 pub mod scripted;
 pub mod secret;
+pub mod spending;
 
 /// Answers requests.
 pub trait Model: Debug + Send + Sync {
@@ -31,6 +33,25 @@ pub trait Model: Debug + Send + Sync {
 
     /// Answers one request. Deterministic unless the kind is [`ModelKind::Live`].
     fn respond(&self, request: &Request) -> Result<Response, CallFailure>;
+
+    /// Answers one request for the repeat of this number, and says under which name the answer is
+    /// kept, if it is. Whoever answers the same to all repeats need not know of them.
+    fn answer(&self, request: &Request, repeat: u32) -> Answered {
+        let _ = repeat;
+        Answered {
+            answer: self.respond(request),
+            key: None,
+        }
+    }
+}
+
+/// An answer, and the name under which it is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answered {
+    /// What the request came to.
+    pub answer: Result<Response, CallFailure>,
+    /// The name, where answers are kept.
+    pub key: Option<ContentHash>,
 }
 
 /// What a model's answers may be taken for.

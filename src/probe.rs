@@ -360,10 +360,14 @@ pub enum Unscored {
     NeedsJudge,
     /// The reader brought no answer.
     NoAnswer,
+    /// The reader declined, or its provider held the answer back.
+    Refused,
     /// The judge brought no verdict.
     JudgeFailed,
     /// The judge's reply could not be read.
     Unparsable,
+    /// As many judges of a panel said the one as the other.
+    Split,
 }
 
 #[cfg(test)]

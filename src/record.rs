@@ -18,6 +18,7 @@ pub mod cache;
 pub mod forecast;
 pub mod health;
 pub mod journal;
+pub mod kept;
 pub mod probe_text;
 pub mod timing;
 pub mod trail;
@@ -26,6 +27,7 @@ pub use crate::session::ground_truth::{ArtifactVerb, Importance};
 pub use cache::{CacheBreaks, CacheRecord, ObservedCache, PriceEntry};
 pub use forecast::{Asks, ForecastCell};
 pub use health::{Ailment, SummaryHealth, UnhealthySummary};
+pub use kept::{KeptCall, SentinelRecord};
 pub use probe_text::ProbeText;
 pub use timing::Timing;
 pub use trail::{ArtifactTrail, Reread, SummaryAtoms, TrailCounts, UnsupportedAtom};
@@ -235,6 +237,9 @@ pub struct CellRecord {
     pub summary_health: SummaryHealth,
     /// Texts that stages put aside.
     pub saved_texts: u64,
+    /// What the judges said of answers whose verdict is known; only on the reference.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sentinels: Vec<SentinelRecord>,
     /// What the agent would have had to read again, each once; nothing in older records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rereads: Option<Vec<Reread>>,
@@ -345,6 +350,9 @@ pub struct ModelCall {
     /// Why it brought no answer, in words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
+    /// The first digits of the name under which its answer is kept, if it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
 }
 
 /// A patch that was applied.
@@ -539,8 +547,22 @@ pub struct AnswerRecord {
     /// What the judge made of it, where one was asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judged: Option<Verdict>,
-    /// What reader and judge cost; on no strategy's bill.
+    /// What each judge of a panel made of it, in the order of the scenario; nothing where there is
+    /// but one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub panel: Vec<Verdict>,
+    /// What the reader cost; on no strategy's bill.
     pub usage: Usage,
+    /// What the judges cost; on no strategy's bill, and not the reader's.
+    #[serde(default, skip_serializing_if = "is_nothing")]
+    pub judge_usage: Usage,
+    /// The answers and verdicts that are kept in a cassette.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<KeptCall>,
+}
+
+fn is_nothing(usage: &Usage) -> bool {
+    *usage == Usage::default()
 }
 
 impl AnswerRecord {

@@ -30,6 +30,7 @@ use crate::tokens::Size;
 use crate::units::{Timestamp, Tokens, Usage};
 use crate::window::Window;
 
+mod clock;
 mod faults;
 mod meter;
 pub mod observe;
@@ -43,7 +44,9 @@ use meter::Meter;
 use observe::survival::attach_answers;
 use observe::{CallView, Observer};
 
+pub use clock::{CpuClock, NoClock};
 pub use prepared::PreparedSession;
+pub use reader::Panel;
 
 /// The models a cell may ask.
 #[derive(Debug, Clone)]
@@ -52,8 +55,8 @@ pub struct Models {
     pub summariser: Arc<dyn Model>,
     /// Answers probes; without one no probe is asked.
     pub reader: Option<Arc<dyn Model>>,
-    /// Judges answers that rules cannot grade.
-    pub judge: Option<Arc<dyn Model>>,
+    /// Judges answers; without it rules alone do.
+    pub judge: Option<Panel>,
 }
 
 /// What is replayed in a cell.
@@ -76,23 +79,6 @@ pub struct CellName {
     pub repeat: u32,
 }
 
-/// Reads the processor time of the calling thread. Measured times are the only thing that may
-/// differ between two runs, and never become part of a record.
-pub trait CpuClock {
-    /// Processor time of the thread so far.
-    fn now(&self) -> Duration;
-}
-
-/// A clock that stands still: for tests, and where times do not matter.
-#[derive(Debug, Clone, Copy)]
-pub struct NoClock;
-
-impl CpuClock for NoClock {
-    fn now(&self) -> Duration {
-        Duration::ZERO
-    }
-}
-
 /// A finished cell.
 #[derive(Debug)]
 pub struct Replay {
@@ -104,6 +90,8 @@ pub struct Replay {
     pub cell_cpu: Duration,
     /// What the stages put aside: path in the prompt, and content.
     pub vault: BTreeMap<String, Arc<str>>,
+    /// Whether an answer that must be a recorded one was not: the record is none.
+    pub missed: bool,
 }
 
 impl Replay {
@@ -506,7 +494,7 @@ impl<'a> Cell<'a> {
                     &view,
                     probe,
                     prepared.watched.rules(),
-                    self.models.judge.as_deref(),
+                    self.models.judge.as_ref(),
                     &mut self.meter,
                 );
                 self.answers.push((*item, answer));
@@ -514,8 +502,15 @@ impl<'a> Cell<'a> {
         }
     }
 
-    fn finish(self, name: CellName, arm: Arm, end: End, window: Option<Window>) -> Replay {
+    fn finish(mut self, name: CellName, arm: Arm, end: End, window: Option<Window>) -> Replay {
         let prepared = self.prepared;
+        let sentinels = match (&self.models.judge, arm) {
+            (Some(panel), Arm::Reference) if !self.answers.is_empty() => {
+                reader::sentinels(panel, &mut self.meter)
+            }
+            _ => Vec::new(),
+        };
+        let missed = self.meter.missed();
         let (model_calls, faults) = self.meter.into_log();
         let mut record = CellRecord {
             session: prepared.session.id().to_owned(),
@@ -545,6 +540,7 @@ impl<'a> Cell<'a> {
             output_tokens: Vec::new(),
             summary_health: SummaryHealth::default(),
             saved_texts: self.vault.len() as u64,
+            sentinels,
             rereads: None,
             trail: None,
             summary_atoms: None,
@@ -562,6 +558,7 @@ impl<'a> Cell<'a> {
             strategy_cpu: self.strategy_cpu,
             cell_cpu: self.clock.now().saturating_sub(self.started),
             vault: self.vault,
+            missed,
         }
     }
 }

@@ -15,17 +15,13 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use rayon::prelude::*;
 
-use crate::model::offline::Offline;
 use crate::model::price::Prices;
-use crate::model::{Model, ModelKind};
 use crate::needles::NeedlesError;
 use crate::probe::{self, Probe};
 use crate::record::journal::{self, Journal, JournalError, Run};
-use crate::record::{
-    CellKey, CellRecord, FORMAT_VERSION, Manifest, ModelEntry, SessionEntry, StrategyEntry, Timing,
-};
-use crate::replay::{CellName, CpuClock, Models, PreparedSession, Replay, Replayed, replay};
-use crate::scenario::{ReaderSetting, Scenario, SessionSource};
+use crate::record::{CellKey, CellRecord, FORMAT_VERSION, Manifest, SessionEntry, StrategyEntry};
+use crate::replay::{CellName, CpuClock, PreparedSession, Replay, Replayed, replay};
+use crate::scenario::{Scenario, SessionSource};
 use crate::session::import;
 use crate::session::synthetic;
 use crate::session::{Session, ToolSchema, native};
@@ -37,14 +33,18 @@ use crate::units::{ContentHash, Tokens};
 mod error;
 mod followed;
 pub mod forecast;
+mod models;
 pub mod prices;
 mod probes;
 mod queue;
+mod times;
 mod variant;
 
 pub use error::PlanError;
 use followed::Followed;
+pub use models::{Access, Connected};
 use queue::{Queue, Shared};
+use times::{Limits, now, timing};
 
 /// A scenario with its sessions loaded: ready to run.
 #[derive(Debug)]
@@ -53,6 +53,7 @@ pub struct Plan {
     sessions: Vec<LoadedSession>,
     scenario: Scenario,
     prices: Arc<Prices>,
+    models: Option<Arc<Connected>>,
 }
 
 #[derive(Debug, Clone)]
@@ -87,12 +88,33 @@ impl Plan {
             entry.price = model.and_then(|model| prices::entry(&prices, model));
         }
         let manifest = manifest_of(&scenario, entries, &prices);
-        Ok(Self {
+        let mut plan = Self {
             manifest,
             sessions,
             scenario,
             prices: Arc::new(prices),
-        })
+            models: None,
+        };
+        if !plan.scenario.models.has_any() {
+            plan.connect(&Access::none())?;
+        }
+        Ok(plan)
+    }
+
+    /// Makes the models ready that are not rules: before this is done, none of them can be asked,
+    /// and no cell that needs them is run.
+    pub fn connect(&mut self, access: &Access<'_>) -> Result<(), PlanError> {
+        self.models = Some(Arc::new(Connected::new(
+            &self.scenario,
+            &self.prices,
+            access,
+        )?));
+        Ok(())
+    }
+
+    /// The models, once they are connected.
+    pub fn models(&self) -> Option<&Connected> {
+        self.models.as_deref()
     }
 
     /// The scenario it was made of.
@@ -108,6 +130,12 @@ impl Plan {
     /// The prices in force.
     pub fn prices(&self) -> &Prices {
         &self.prices
+    }
+
+    /// How many requests may be under way at once, where a live model is asked.
+    pub fn at_once(&self) -> Option<usize> {
+        let models = &self.scenario.models;
+        models.has_live().then_some(models.pace.at_once)
     }
 
     /// The folder this run is found in again: `<scenario>-<8 hex digits of the fingerprint>`.
@@ -265,20 +293,7 @@ fn entry_of(loaded: &LoadedSession) -> SessionEntry {
 }
 
 fn manifest_of(scenario: &Scenario, sessions: Vec<SessionEntry>, prices: &Prices) -> Manifest {
-    let offline = ModelEntry {
-        name: "offline".to_owned(),
-        kind: ModelKind::Deterministic,
-    };
-    let reader = match scenario.reader {
-        ReaderSetting::Offline => ModelEntry {
-            name: "bm25-extract".to_owned(),
-            kind: ModelKind::Deterministic,
-        },
-        ReaderSetting::None => ModelEntry {
-            name: "none".to_owned(),
-            kind: ModelKind::Deterministic,
-        },
-    };
+    let models = models::entries(&scenario.models);
     let mut manifest = Manifest {
         format: journal::FORMAT.to_owned(),
         version: FORMAT_VERSION,
@@ -288,9 +303,9 @@ fn manifest_of(scenario: &Scenario, sessions: Vec<SessionEntry>, prices: &Prices
         counter: scenario.counter.clone(),
         seed: scenario.seed,
         window: scenario.window.to_string(),
-        summariser: offline,
-        reader,
-        judge: None,
+        summariser: models.summariser,
+        reader: models.reader,
+        judge: models.judge,
         sessions,
         strategies: scenario
             .strategies
@@ -305,13 +320,16 @@ fn manifest_of(scenario: &Scenario, sessions: Vec<SessionEntry>, prices: &Prices
         faults: (!scenario.faults.is_empty()).then(|| scenario.faults.to_string()),
     };
     let bytes = serde_json::to_vec(&manifest).unwrap_or_default();
-    let exact = format!(
+    let mut exact = format!(
         "{:?} {:?} {} {}",
         scenario.window,
         scenario.trigger,
         scenario.provider,
         prices::exact(&scenario.cache, prices)
     );
+    if scenario.models.has_any() {
+        exact.push_str(&scenario.models.exact());
+    }
     manifest.fingerprint = ContentHash::of_parts([&bytes[..], exact.as_bytes()]).hex(16);
     manifest
 }
@@ -344,6 +362,11 @@ pub struct Outcome {
     pub outstanding: usize,
     /// Cells in which Proctor itself failed, and why; they are outstanding too.
     pub broken: Vec<(CellKey, String)>,
+    /// Which limit of the budget was reached, in words: sessions that were not begun are
+    /// outstanding.
+    pub budget: Option<String>,
+    /// Whether a recorded answer was wanted that is not there: the run stopped.
+    pub missed: bool,
 }
 
 /// Runs the cells that are missing from the journal.
@@ -374,12 +397,14 @@ pub fn run(
         broken: Vec::new(),
         last_sync: now(),
         done_now: 0,
+        missed: false,
     });
+    let limits = Limits::new(plan);
     std::thread::scope(|scope| {
         for _ in 0..workers.threads.max(1) {
             scope.spawn(|| {
                 while !workers.stop.load(Ordering::Relaxed) {
-                    let Some((shared, arm)) = queue.take() else {
+                    let Some((shared, arm)) = queue.take(&|| limits.allow()) else {
                         break;
                     };
                     // A panic is a mistake in Proctor; it costs one cell, and is shown as such.
@@ -398,10 +423,11 @@ pub fn run(
                             continue;
                         }
                     };
-                    if sink.failure.is_some() {
+                    sink.missed |= replay.missed;
+                    if sink.failure.is_some() || sink.missed {
                         break;
                     }
-                    if let Err(error) = sink.write(&replay) {
+                    if let Err(error) = sink.write(&replay, plan) {
                         sink.failure = Some(error);
                         break;
                     }
@@ -426,6 +452,8 @@ pub fn run(
         done_now: sink.done_now,
         outstanding,
         broken: sink.broken,
+        budget: limits.reached(),
+        missed: sink.missed,
     })
 }
 
@@ -454,12 +482,16 @@ struct Sink<'a> {
     broken: Vec<(CellKey, String)>,
     last_sync: Instant,
     done_now: usize,
+    missed: bool,
 }
 
 impl Sink<'_> {
-    fn write(&mut self, replay: &Replay) -> Result<(), JournalError> {
+    fn write(&mut self, replay: &Replay, plan: &Plan) -> Result<(), JournalError> {
         self.journal.append(&replay.record)?;
         self.journal.time(&timing(replay))?;
+        for line in plan.models().iter().flat_map(|models| models.take_times()) {
+            self.journal.time_call(&line)?;
+        }
         self.done_now += 1;
         if self.last_sync.elapsed() > Duration::from_secs(1) {
             self.journal.sync()?;
@@ -476,9 +508,10 @@ fn run_cell<'a>(
     followed: &Followed,
 ) -> Result<Replay, Unrun<'a>> {
     let loaded = &plan.sessions[shared.session];
+    let models = plan.models().ok_or(Unrun::NotConnected)?;
     let made = shared.prepared.get_or_init(|| {
         let prepared = prepare(plan, loaded, loaded.probes.clone())?;
-        Ok((prepared, models_of(&plan.scenario, loaded)))
+        Ok((prepared, models.for_session(&loaded.counts)))
     });
     let (prepared, models) = made.as_ref().map_err(Unrun::Needles)?;
     let name = CellName {
@@ -530,6 +563,8 @@ enum Unrun<'a> {
     Needles(&'a NeedlesError),
     #[error("the cell it follows was not replayed")]
     NothingToFollow,
+    #[error("its models were not connected")]
+    NotConnected,
 }
 
 fn arrange(
@@ -544,18 +579,6 @@ fn arrange(
     Ok(Replayed::Strategy(Box::new(spec.build()?), window))
 }
 
-fn models_of(scenario: &Scenario, loaded: &LoadedSession) -> Models {
-    let offline: Arc<dyn Model> = Arc::new(Offline::new(loaded.counts.clone()));
-    Models {
-        summariser: offline.clone(),
-        reader: match scenario.reader {
-            ReaderSetting::Offline => Some(offline),
-            ReaderSetting::None => None,
-        },
-        judge: None,
-    }
-}
-
 /// Processor time of the calling thread.
 struct ThreadClock;
 
@@ -566,34 +589,5 @@ impl CpuClock for ThreadClock {
             u64::try_from(time.tv_sec).unwrap_or(0),
             u32::try_from(time.tv_nsec).unwrap_or(0),
         )
-    }
-}
-
-#[expect(
-    clippy::disallowed_methods,
-    reason = "decides when to flush, and nothing else"
-)]
-fn now() -> Instant {
-    Instant::now()
-}
-
-/// Measured times of one cell, in nanoseconds of processor time.
-fn timing(replay: &Replay) -> Timing {
-    let mut times: Vec<u128> = replay.strategy_cpu.iter().map(Duration::as_nanos).collect();
-    let total: u128 = times.iter().sum();
-    times.sort_unstable();
-    let at = |percent: usize| {
-        let rank = (times.len() * percent).div_ceil(100).max(1);
-        times.get(rank - 1).copied().unwrap_or(0)
-    };
-    let short = |time: u128| u64::try_from(time).unwrap_or(u64::MAX);
-    Timing {
-        session: replay.record.session.clone(),
-        strategy: replay.record.strategy.clone(),
-        repeat: replay.record.repeat,
-        cell_cpu_ns: short(replay.cell_cpu.as_nanos()),
-        strategy_cpu_ns: short(total),
-        p50_ns: short(at(50)),
-        p95_ns: short(at(95)),
     }
 }

@@ -20,11 +20,13 @@ mod cache;
 mod faults;
 mod follow;
 mod gate;
+mod models;
 mod probes;
 mod recipe;
 
 pub use cache::CacheSetting;
 pub use gate::{GateSetting, read_gate};
+pub use models::{LiveSetting, ModelSetting, ModelsSetting, Pace};
 pub use probes::ProbeFile;
 
 /// The scenario that runs when none is named.
@@ -55,8 +57,8 @@ pub struct Scenario {
     pub strategies: Vec<StrategySpec>,
     /// Files of facts that are asked for, beside what is known of the sessions already.
     pub probes: Vec<ProbeFile>,
-    /// Whether probes are asked of a reader; survival is measured all the same.
-    pub reader: ReaderSetting,
+    /// Who summarises, reads and judges.
+    pub models: ModelsSetting,
     /// What goes wrong on purpose.
     pub faults: Faults,
     /// What is said of the provider's prompt cache and prices.
@@ -129,15 +131,6 @@ pub enum SessionSource {
     Synthetic(Recipe),
 }
 
-/// Who answers probes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ReaderSetting {
-    /// The deterministic `bm25-extract`.
-    Offline,
-    /// Nobody: probes are not asked.
-    None,
-}
-
 impl Scenario {
     /// Reads a scenario. `folder` is where its relative paths start.
     pub fn read(table: &Table, folder: &Path) -> Result<Self, SettingError> {
@@ -160,7 +153,7 @@ impl Scenario {
         };
         let repeats = small(reader.whole("repeats", 1, 1_000)?.unwrap_or(1));
         let (window, trigger) = read_window(reader.table("window")?)?;
-        let reader_setting = read_models(reader.table("models")?)?;
+        let models = models::read(reader.table("models")?, folder)?;
         let probes = probes::read(reader.table("probes")?, folder)?;
         let faults = faults::read(reader.table("faults")?)?;
         let cache = cache::read(reader.table("cache")?, folder)?;
@@ -206,8 +199,8 @@ impl Scenario {
             trigger,
             sessions,
             strategies,
-            reader: reader_setting,
             probes,
+            models,
             faults,
             cache,
             gate,
@@ -273,19 +266,6 @@ fn read_window(reader: Option<Reader<'_>>) -> Result<(WindowSetting, Trigger), S
     }
     reader.finish()?;
     Ok((window, trigger))
-}
-
-fn read_models(reader: Option<Reader<'_>>) -> Result<ReaderSetting, SettingError> {
-    let Some(mut reader) = reader else {
-        return Ok(ReaderSetting::Offline);
-    };
-    reader.choice("summariser", &["offline"])?;
-    let setting = match reader.choice("reader", &["offline", "none"])? {
-        Some("none") => ReaderSetting::None,
-        _ => ReaderSetting::Offline,
-    };
-    reader.finish()?;
-    Ok(setting)
 }
 
 fn read_sessions(

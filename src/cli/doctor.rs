@@ -8,7 +8,7 @@ use super::inputs::{ENVIRONMENT, Inputs};
 use super::{Exit, environment, print, terminal};
 use crate::report::escape;
 use crate::runner::{PlanError, prices};
-use crate::scenario::{CacheSetting, Scenario};
+use crate::scenario::{CacheSetting, LiveSetting, ModelSetting, Scenario};
 use crate::settings::{Place, Setting, Table, Value};
 use crate::strategy::StrategySpec;
 use crate::strategy::stage;
@@ -46,6 +46,11 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("cache.pacing_seconds", "30"),
     ("models.summariser", "\"offline\""),
     ("models.reader", "\"offline\""),
+    ("models.judge", "\"none\""),
+    ("models.judging", "\"needed\""),
+    ("models.replay", "\"auto\""),
+    ("models.pace.at_once", "16"),
+    ("models.pace.retries", "8"),
 ];
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
@@ -80,6 +85,17 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         Ok(scenario) => {
             if let Err(error) = prices(&mut out, &scenario.cache) {
                 let _ = writeln!(out, "\nthe prices cannot be read: {error}");
+            }
+            for model in scenario.models.all() {
+                if let ModelSetting::Live(LiveSetting {
+                    model,
+                    key: Some(key),
+                    ..
+                }) = model
+                {
+                    let state = environment(key).map_or("not set", |_| "present");
+                    let _ = writeln!(out, "\nkey {key}, for {model}: {state}");
+                }
             }
             for spec in &scenario.strategies {
                 let _ = writeln!(out, "\nsettings of strategy {}", spec.name());

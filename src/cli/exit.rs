@@ -15,6 +15,8 @@ pub enum Exit {
     Invalid,
     /// 4: the selection is empty.
     NothingSelected,
+    /// 5: all that ran is fine, but cells are outstanding.
+    Outstanding,
     /// 100: the gate failed: something got worse.
     GateFailed,
     /// 102: controls failed: the run says nothing.
@@ -23,8 +25,12 @@ pub enum Exit {
     GateInconclusive,
     /// 104: more cells failed than `--max-error-rate` allows.
     TooManyFailures,
+    /// 105: a recorded answer was wanted, and there is none.
+    ReplayMiss,
     /// 106: a baseline is missing, or was measured by something else.
     Baseline,
+    /// 107: the budget was reached before the least coverage.
+    BudgetReached,
     /// 110: a report could not be written.
     NotWritten,
     /// 130: interrupted; what was done is kept, and the same command goes on.
@@ -39,11 +45,14 @@ impl Exit {
     2  wrong use of the command line
     3  scenario, session or settings invalid
     4  nothing selected
+    5  cells are outstanding; what ran is fine
   100  the gate failed
   102  controls failed: the run is invalid
   103  the gate is inconclusive, with --fail-on inconclusive
   104  failed cells above --max-error-rate
+  105  a recorded answer was wanted (--replay strict, --offline), and there is none
   106  baseline missing or incompatible
+  107  the budget was reached before the least coverage
   110  a report could not be written
   130  interrupted; the same command goes on";
 
@@ -55,11 +64,14 @@ impl Exit {
             Self::Usage => 2,
             Self::Invalid => 3,
             Self::NothingSelected => 4,
+            Self::Outstanding => 5,
             Self::GateFailed => 100,
             Self::ControlsFailed => 102,
             Self::GateInconclusive => 103,
             Self::TooManyFailures => 104,
+            Self::ReplayMiss => 105,
             Self::Baseline => 106,
+            Self::BudgetReached => 107,
             Self::NotWritten => 110,
             Self::Interrupted => 130,
         }

@@ -7,6 +7,7 @@ use anyhow::Context as _;
 
 use super::inputs::Inputs;
 use super::messages::{self, Lines, MessageFormat, Summary};
+use super::models;
 use super::progress::Shown;
 use super::versus::{self, Files, How, Side};
 use super::{Exit, Stop, confirm, gate, plan as forecast, report, say};
@@ -21,9 +22,12 @@ use crate::scenario::GateSetting;
 pub(super) struct Args {
     #[command(flatten)]
     inputs: Inputs,
-    /// Threads; by default as many as there are processors
+    /// Threads; by default as many as there are processors, and with a live model as many as
+    /// requests may be under way (at most 64)
     #[arg(short, value_name = "N")]
     jobs: Option<usize>,
+    #[command(flatten)]
+    models: models::ModelOptions,
     /// Folder under which the run's folder is made
     #[arg(long, value_name = "DIR", default_value = "reports")]
     reports: PathBuf,
@@ -153,7 +157,8 @@ fn share(typed: &str) -> Result<f64, String> {
 static STOP: AtomicBool = AtomicBool::new(false);
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
-    let scenario = args.inputs.read()?;
+    let mut scenario = args.inputs.read()?;
+    args.models.limit(&mut scenario);
     args.output.check()?;
     args.gate.files.check()?;
     // What is wrong with the rules, or missing, is said before any work is done.
@@ -168,11 +173,12 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     for name in args.gate.names(&scenario.gate)? {
         Side::find(name, &args.gate.how.baselines)?;
     }
-    let plan = Plan::new(scenario)?;
+    let mut plan = Plan::new(scenario)?;
     let folder = args
         .out
         .clone()
         .unwrap_or_else(|| plan.folder(&args.reports));
+    args.models.connect(&mut plan, &folder)?;
     let mut journal = Journal::open(&folder, plan.manifest())?;
     if forecast::asks_live_models(plan.manifest()) && !args.yes {
         let spend = forecast::forecast(&plan, journal.done())?.spend;
@@ -218,6 +224,7 @@ fn replay(
     let folder = journal.folder().to_owned();
     let threads = args
         .jobs
+        .or_else(|| plan.at_once().map(|most| most.min(64)))
         .or_else(|| std::thread::available_parallelism().ok().map(usize::from))
         .unwrap_or(1);
     let workers = Workers {
@@ -235,6 +242,7 @@ fn replay(
         MessageFormat::Json => runner::run(plan, journal, &workers, &Lines)?,
     };
     summary.outcome = Some(outcome.clone());
+    models::close(plan, &outcome)?;
     let shown = folder.display();
     if STOP.load(Ordering::Relaxed) && outcome.outstanding > 0 {
         say(&format!(
@@ -262,6 +270,9 @@ fn replay(
         versus::summarise(&made)?;
     }
     say(&in_words(&outcome, summary.planned, &shown.to_string()));
+    if let Some(spent) = models::spent(plan) {
+        say(&spent);
+    }
     if !outcome.broken.is_empty() {
         let broken = outcome.broken.iter();
         let lines: Vec<String> = broken.map(|(key, why)| format!("{key}: {why}")).collect();
@@ -277,6 +288,11 @@ fn replay(
             .gate
             .apply(plan, &run, &shown.to_string(), Exit::TooManyFailures, human);
     }
+    let exit = if exit == Exit::Done && outcome.outstanding > 0 {
+        models::exit_of(plan, &outcome, summary.planned)
+    } else {
+        exit
+    };
     args.gate.apply(plan, &run, &shown.to_string(), exit, human)
 }
 
@@ -289,6 +305,15 @@ fn in_words(outcome: &Outcome, cells: usize, folder: &str) -> String {
         } => {
             format!("run `{folder}` is complete: all {cells} cells were done before")
         }
+        Outcome {
+            budget: Some(reached),
+            outstanding,
+            ..
+        } if *outstanding > 0 => format!(
+            "run `{folder}` stopped at its budget: {reached}; {} of {cells} cells are kept, \
+             and the same command goes on",
+            cells - outstanding
+        ),
         Outcome {
             already_done: 0, ..
         } => format!("run `{folder}` is complete: {cells} cells"),

@@ -216,6 +216,7 @@ mod tests {
             purpose,
             usage: Usage::uncached(Tokens(input), Tokens(output)),
             failure: None,
+            key: None,
         }
     }
 

@@ -398,6 +398,7 @@ mod tests {
                 purpose: Purpose::Compaction,
                 usage: Usage::uncached(Tokens(input), Tokens(output)),
                 failure: None,
+                key: None,
             };
             record.model_calls = vec![call(200, 10), call(300, 30)];
             asks.insert(0, Tokens(100));

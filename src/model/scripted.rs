@@ -11,8 +11,10 @@ use super::{CallFailure, Model, ModelKind, Purpose, Request, Response, Stop};
 
 use crate::units::{Tokens, Usage};
 
+pub mod script;
+
 type Answer = Result<Response, CallFailure>;
-type Reply = Box<dyn Fn(&Request) -> Result<Response, CallFailure> + Send + Sync>;
+type Reply = Box<dyn Fn(&Request) -> Option<Answer> + Send + Sync>;
 
 /// Which requests a rule answers: all, if nothing is said.
 #[derive(Debug, Clone, Default)]
@@ -59,13 +61,14 @@ impl When {
 enum Rule {
     /// Given out one after the other.
     Listed(When, Mutex<VecDeque<Answer>>),
-    /// Given whenever the rule fits.
+    /// Given whenever the rule fits and has an answer.
     Every(When, Reply),
 }
 
 /// A model whose answers were written beforehand.
 #[derive(Default)]
 pub struct Scripted {
+    name: Option<String>,
     rules: Vec<Rule>,
 }
 
@@ -104,12 +107,29 @@ impl Scripted {
         self
     }
 
+    /// Gives it another name than `scripted`.
+    #[must_use]
+    pub fn named(mut self, name: &str) -> Self {
+        self.name = Some(name.to_owned());
+        self
+    }
+
     /// Adds a rule that answers every request that fits.
     #[must_use]
     pub fn reply(
-        mut self,
+        self,
         when: When,
         reply: impl Fn(&Request) -> Result<Response, CallFailure> + Send + Sync + 'static,
+    ) -> Self {
+        self.answer_with(when, move |request| Some(reply(request)))
+    }
+
+    /// Adds a rule that answers the requests that fit and for which it has an answer.
+    #[must_use]
+    pub fn answer_with(
+        mut self,
+        when: When,
+        reply: impl Fn(&Request) -> Option<Result<Response, CallFailure>> + Send + Sync + 'static,
     ) -> Self {
         self.rules.push(Rule::Every(when, Box::new(reply)));
         self
@@ -127,8 +147,8 @@ pub fn response(text: impl Into<Arc<str>>) -> Response {
 }
 
 impl Model for Scripted {
-    fn name(&self) -> &'static str {
-        "scripted"
+    fn name(&self) -> &str {
+        self.name.as_deref().unwrap_or("scripted")
     }
 
     fn kind(&self) -> ModelKind {
@@ -144,7 +164,11 @@ impl Model for Scripted {
                         return answer;
                     }
                 }
-                Rule::Every(when, reply) if when.fits(request) => return reply(request),
+                Rule::Every(when, reply) if when.fits(request) => {
+                    if let Some(answer) = reply(request) {
+                        return answer;
+                    }
+                }
                 Rule::Listed(..) | Rule::Every(..) => {}
             }
         }

@@ -16,6 +16,8 @@ pub const MANIFEST: &str = "run.json";
 pub const CELLS: &str = "cells.jsonl";
 /// Name of the file of measured times in its folder.
 pub const TIMINGS: &str = "timings.jsonl";
+/// Name of the file of measured times of live models in its folder.
+pub const CALL_TIMES: &str = "call-times.jsonl";
 const LOCK: &str = "lock";
 /// The value of `format` in a manifest.
 pub const FORMAT: &str = "proctor-run";
@@ -149,6 +151,15 @@ impl Journal {
                 path: self.folder.join(TIMINGS),
                 source,
             })
+    }
+
+    /// Writes the measured time of one call of a live model, in a file of its own.
+    pub fn time_call(&mut self, line: &serde_json::Value) -> Result<(), JournalError> {
+        let path = self.folder.join(CALL_TIMES);
+        let mut options = OpenOptions::new();
+        let file = private(options.create(true).append(true)).open(&path);
+        file.and_then(|mut file| writeln!(file, "{line}"))
+            .map_err(|source| JournalError::Io { path, source })
     }
 
     /// Waits until all that was written is on disk.
@@ -455,6 +466,7 @@ mod tests {
             observed_cache: None,
             output_tokens: Vec::new(),
             summary_health: crate::record::SummaryHealth::default(),
+            sentinels: Vec::new(),
             saved_texts: 0,
             rereads: None,
             trail: None,

@@ -22,6 +22,11 @@ pub(super) struct Weather {
 }
 
 impl Weather {
+    /// Which repeat this is.
+    pub(super) fn repeat(&self) -> u32 {
+        self.repeat
+    }
+
     /// The faults of one repeat of one session, the same for every strategy.
     pub(super) fn new(faults: Arc<Faults>, session: &str, repeat: u32) -> Self {
         Self {

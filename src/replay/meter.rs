@@ -1,13 +1,14 @@
 //! The meter: the only way to a model, and it keeps the bill.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::faults::{self, Weather};
 use super::observe::Asked;
 use super::{CpuClock, Models};
-use crate::model::{CallFailure, Model, Purpose, Request, Response, Stop, Task};
-use crate::record::{FaultEvent, ModelCall};
+use crate::model::{CallFailure, Model, ModelKind, Purpose, Request, Response, Stop, Task};
+use crate::record::{FaultEvent, KeptCall, ModelCall};
 use crate::step::{Answer, Caller};
 use crate::tokens::{CountedTexts, Size};
 use crate::units::{Tokens, Usage};
@@ -24,8 +25,21 @@ pub(super) struct Meter<'a> {
     log: Vec<ModelCall>,
     /// Requests of the strategy that the observers have not seen yet.
     asked: Vec<Asked>,
-    aside: Usage,
+    aside: Aside,
+    /// Which judge of the panel is asked.
+    judge: usize,
+    /// Whether an answer was wanted that is not recorded.
+    missed: bool,
     time: Duration,
+}
+
+/// What readers and judges cost: on no strategy's bill.
+#[derive(Debug, Default)]
+pub(super) struct Aside {
+    pub(super) reader: Usage,
+    pub(super) judge: Usage,
+    /// The answers among them that are kept.
+    pub(super) calls: Vec<KeptCall>,
 }
 
 impl<'a> Meter<'a> {
@@ -44,7 +58,9 @@ impl<'a> Meter<'a> {
             history: Size::default(),
             log: Vec::new(),
             asked: Vec::new(),
-            aside: Usage::default(),
+            aside: Aside::default(),
+            judge: 0,
+            missed: false,
             time: Duration::ZERO,
         }
     }
@@ -79,6 +95,7 @@ impl<'a> Meter<'a> {
                 purpose: Purpose::Agent,
                 usage,
                 failure: Some(failure),
+                key: None,
             });
         }
         false
@@ -94,8 +111,24 @@ impl<'a> Meter<'a> {
         std::mem::take(&mut self.time)
     }
 
+    /// Whether an answer was wanted that is not recorded.
+    pub(super) fn missed(&self) -> bool {
+        self.missed
+    }
+
+    /// Whether probes are answered by a model, live or scripted, and not by rules.
+    pub(super) fn has_model_reader(&self) -> bool {
+        let reader = self.models.reader.as_deref();
+        reader.is_some_and(|reader| reader.kind() != ModelKind::Deterministic)
+    }
+
+    /// Verdicts are asked of the judge of this number from now on.
+    pub(super) fn turn_to(&mut self, judge: usize) {
+        self.judge = judge;
+    }
+
     /// What readers and judges cost since this was last asked: on no strategy's bill.
-    pub(super) fn take_aside(&mut self) -> Usage {
+    pub(super) fn take_aside(&mut self) -> Aside {
         std::mem::take(&mut self.aside)
     }
 
@@ -111,8 +144,17 @@ impl<'a> Meter<'a> {
                 Some(&*self.models.summariser)
             }
             Purpose::Probe => self.models.reader.as_deref(),
-            Purpose::Judge => self.models.judge.as_deref(),
+            Purpose::Judge => {
+                let panel = self.models.judge.as_ref();
+                panel.and_then(|panel| panel.judges.get(self.judge).map(|judge| &**judge))
+            }
         };
+        // The same answer gets the same verdict in every repeat.
+        let repeat = match request.purpose {
+            Purpose::Judge => 0,
+            _ => self.weather.repeat(),
+        };
+        let key = RefCell::new(None);
         let ask = |request: &Request| match (&request.task, model) {
             (Task::Recorded { answer }, _) => Ok(Response {
                 text: answer.clone(),
@@ -120,7 +162,11 @@ impl<'a> Meter<'a> {
                 usage: Usage::default(),
                 model: Arc::from("recorded"),
             }),
-            (_, Some(model)) => model.respond(request),
+            (_, Some(model)) => {
+                let answered = model.answer(request, repeat);
+                key.replace(answered.key);
+                answered.answer
+            }
             (_, None) => Err(CallFailure::Unsupported),
         };
         let fault = match request.purpose {
@@ -131,15 +177,31 @@ impl<'a> Meter<'a> {
             Some(fault) => faults::answer(fault, request, self.history, self.counts, ask),
             None => ask(request),
         };
+        self.missed |= matches!(answer, Err(CallFailure::NotRecorded));
         let usage = self.usage(request, &answer);
+        let purpose = request.purpose;
+        let key = key.take().filter(|_| answer.is_ok());
+        let key = key.map(|key| key.hex(KeptCall::DIGITS));
         match request.purpose {
-            Purpose::Probe | Purpose::Judge => self.aside += usage,
+            Purpose::Probe | Purpose::Judge => {
+                match request.purpose {
+                    Purpose::Judge => self.aside.judge += usage,
+                    _ => self.aside.reader += usage,
+                }
+                let kept = key.map(|key| KeptCall {
+                    key,
+                    purpose,
+                    usage,
+                });
+                self.aside.calls.extend(kept);
+            }
             Purpose::Agent | Purpose::Compaction | Purpose::Background | Purpose::Recovery => {
                 self.log.push(ModelCall {
                     call: self.call,
                     purpose: request.purpose,
                     usage,
                     failure: answer.as_ref().err().map(ToString::to_string),
+                    key,
                 });
             }
         }

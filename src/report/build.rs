@@ -29,6 +29,8 @@ const SCRIPTED: &str = "answers scripted, not a result of a model";
 const RULES_SUMMARIES: &str = "summaries were extracted by rules, not written by a language model: \
      what survives them says little about a model's summaries";
 
+const SCRIPTED_VERDICTS: &str = "verdicts scripted, not a result of a model";
+
 const SCRIPTED_SUMMARIES: &str = "summaries scripted, not a result of a model";
 
 /// Everything that sections are made of.
@@ -237,6 +239,16 @@ fn banners(material: &Material<'_>, coverage: &Coverage, controls: &Controls) ->
         ModelKind::Scripted => add(BannerLevel::Warning, SCRIPTED_SUMMARIES.to_owned()),
         ModelKind::Deterministic if has_calls => add(BannerLevel::Note, RULES_SUMMARIES.to_owned()),
         ModelKind::Deterministic | ModelKind::Live => {}
+    }
+    if manifest
+        .judge
+        .as_ref()
+        .is_some_and(|judge| judge.kind == ModelKind::Scripted)
+    {
+        add(BannerLevel::Warning, SCRIPTED_VERDICTS.to_owned());
+    }
+    for drifted in sections::models::drifted(material) {
+        add(BannerLevel::Warning, drifted);
     }
     if let Some(faults) = &manifest.faults {
         add(

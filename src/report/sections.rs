@@ -10,6 +10,7 @@ use crate::stats::SampleSize;
 pub(super) mod comparison;
 mod cost;
 mod lost;
+pub(super) mod models;
 mod per_session;
 mod retention;
 pub(super) mod timings;
@@ -30,6 +31,8 @@ pub(super) fn details<'a>(
         answers,
         stages,
         model_calls,
+        models::asked,
+        models::sentinels,
         generations,
         retention::health,
         retention::unhealthy,

@@ -1,5 +1,6 @@
 //! Why a scenario cannot be run.
 
+use crate::model::cassette::CassetteError;
 use crate::session::import::ImportError;
 use crate::session::synthetic::SyntheticError;
 use crate::settings::{Place, SettingError};
@@ -49,6 +50,62 @@ pub enum PlanError {
     /// A synthetic session cannot be made.
     #[error(transparent)]
     Synthetic(#[from] SyntheticError),
+    /// Recorded answers cannot be used.
+    #[error(transparent)]
+    Cassette(#[from] CassetteError),
+    /// A script cannot be read.
+    #[error("cannot read script `{file}`, named by {place}")]
+    Script {
+        /// The file.
+        file: String,
+        /// What named it.
+        place: Place,
+        /// Why not.
+        #[source]
+        cause: std::io::Error,
+    },
+    /// The certificates of a private authority cannot be read.
+    #[error("cannot read certificates `{file}`, named by {place}")]
+    Authority {
+        /// The file.
+        file: String,
+        /// What named it.
+        place: Place,
+        /// Why not.
+        #[source]
+        cause: std::io::Error,
+    },
+    /// The key of a model is not there.
+    #[error("model `{model}`, named by {place}, needs a key: `{variable}` is not set")]
+    NoKey {
+        /// The model.
+        model: String,
+        /// The variable.
+        variable: String,
+        /// What named it.
+        place: Place,
+    },
+    /// A live model cannot be used.
+    #[cfg(feature = "http")]
+    #[error("model `{model}`, named by {place}, cannot be used")]
+    Http {
+        /// The model.
+        model: String,
+        /// What named it.
+        place: Place,
+        /// Why not.
+        #[source]
+        cause: crate::model::http::HttpError,
+    },
+    /// A live model is named, and this build has no HTTP.
+    #[cfg(not(feature = "http"))]
+    #[error("model `{model}`, named by {place}, needs a build with the feature `http`")]
+    NoHttp {
+        /// The model.
+        model: String,
+        /// What named it.
+        place: Place,
+    },
     /// There is no such counter.
     #[error("there is no token counter `{name}`")]
     NoCounter {

@@ -39,12 +39,17 @@ impl Queue {
         }))
     }
 
-    pub(super) fn take(&self) -> Option<(Arc<Shared>, ArmIndex)> {
+    /// The next cell; a session is begun only where `may_begin` says so, and finished whole.
+    pub(super) fn take(&self, may_begin: &dyn Fn() -> bool) -> Option<(Arc<Shared>, ArmIndex)> {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
             let at = state.next;
+            let is_begun = state.current.is_some();
             let (session, arms, ..) = state.sessions.get_mut(at)?;
             let session = *session;
+            if !is_begun && !may_begin() {
+                return None;
+            }
             if let Some(arm) = arms.next() {
                 let shared = state
                     .current

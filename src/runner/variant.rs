@@ -19,6 +19,7 @@ impl Plan {
             sessions,
             scenario,
             prices: self.prices.clone(),
+            models: self.models.clone(),
         }
     }
 }

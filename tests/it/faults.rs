@@ -311,6 +311,7 @@ fn the_agents_own_call_is_sent_again_and_each_attempt_is_billed() {
             purpose: Purpose::Agent,
             usage,
             failure: Some(failure.to_owned()),
+            key: None,
         };
         assert_eq!(record.model_calls, [attempt.clone(), attempt]);
 

@@ -18,6 +18,7 @@ mod describe;
 mod docs;
 mod facts;
 mod faults;
+mod graded;
 mod import;
 mod inspect;
 mod laws;
@@ -25,6 +26,8 @@ mod manual;
 #[cfg(feature = "http")]
 mod live;
 mod metrics;
+#[cfg(feature = "http")]
+mod models;
 mod outputs;
 mod pipeline;
 mod plan;

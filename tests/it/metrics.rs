@@ -71,6 +71,7 @@ fn cell(session: &str, strategy: &str) -> CellRecord {
         observed_cache: None,
         output_tokens: Vec::new(),
         summary_health: proctor::record::SummaryHealth::default(),
+        sentinels: Vec::new(),
         saved_texts: 0,
         rereads: None,
         trail: None,
@@ -136,6 +137,9 @@ fn probe(id: &str, kind: ProbeKind, call: usize, score: f64, outcome: Outcome) -
                 outcome,
             },
             judged: None,
+            panel: Vec::new(),
+            judge_usage: Usage::default(),
+            calls: Vec::new(),
             usage: Usage::default(),
         }),
     }
@@ -323,6 +327,7 @@ fn run() -> (Manifest, Vec<CellRecord>) {
             purpose: Purpose::Compaction,
             usage: Usage::uncached(Tokens(3_000), Tokens(600)),
             failure: None,
+            key: None,
         });
         if index == 1 {
             summary.failures.push(FailureEvent {
@@ -335,6 +340,7 @@ fn run() -> (Manifest, Vec<CellRecord>) {
                 purpose: Purpose::Recovery,
                 usage: Usage::uncached(Tokens(2_000), Tokens::ZERO),
                 failure: Some("timed out".to_owned()),
+                key: None,
             });
             summary.violations.push(Violation {
                 call: 6,
@@ -394,6 +400,7 @@ fn savings_bill_every_call_the_strategy_made() {
             purpose,
             usage: Usage::uncached(Tokens(4_000), Tokens(500)),
             failure,
+            key: None,
         });
     }
     let summary = CellSummary::of(&halved, Some(&full), OFFLINE);
@@ -436,6 +443,7 @@ fn what_is_spent_at_the_fatal_call_is_on_the_bill() {
             purpose: Purpose::Recovery,
             usage: Usage::uncached(Tokens(1_000), Tokens::ZERO),
             failure: None,
+            key: None,
         });
     }
     let savings = CellSummary::of(&dead, Some(&full), OFFLINE)
@@ -912,6 +920,7 @@ fn strain_counts_zones_and_restless_compactions() {
         purpose: Purpose::Compaction,
         usage: Usage::default(),
         failure: failure.map(str::to_owned),
+        key: None,
     };
     let mut strained = cell("s", "strained");
     // Of a window of 100,000: warned from 67,000, automatic from 87,000, blocking from 97,000.

@@ -172,18 +172,52 @@ fn gate() -> Value {
 }
 
 fn models() -> Value {
+    let none = json!({ "enum": ["offline", "none"] });
     object(
         &json!({
             "summariser": {
                 "description": "who writes summaries",
-                "enum": ["offline"],
+                "oneOf": [{ "const": "offline" }, model()],
                 "default": "offline",
             },
             "reader": {
                 "description": "who answers probes; survival is measured all the same",
-                "enum": ["offline", "none"],
+                "oneOf": [none, model()],
                 "default": "offline",
             },
+            "judge": {
+                "description": "who judges answers; several vote",
+                "oneOf": [{ "const": "none" }, model(), { "type": "array", "items": model() }],
+                "default": "none",
+            },
+            "judging": {
+                "description": "which answers are judged: those that rules cannot grade, or all",
+                "enum": ["needed", "all"],
+                "default": "needed",
+            },
+            "cassette": text("the file in which answers are kept; by default one in the run's folder"),
+            "replay": {
+                "description": "what recorded answers are for",
+                "enum": ["auto", "strict", "record", "off"],
+                "default": "auto",
+            },
+            "pace": object(
+                &json!({
+                    "at_once": whole(1, 1_000, "requests under way at most, per address", Some(16)),
+                    "tokens_per_minute": whole(1, u64::MAX, "tokens a minute, per address", None),
+                    "retries": whole(0, 1_000, "how often a request is sent again", Some(8)),
+                }),
+                &[],
+            ),
+            "budget": object(
+                &json!({
+                    "usd": { "description": "money", "type": "number", "minimum": 0 },
+                    "tokens": whole(1, u64::MAX, "tokens, prompts and answers", None),
+                    "minutes": whole(1, 1_000_000, "minutes from the start", None),
+                    "least_coverage": fraction("share of cells below which a run that reached its budget failed"),
+                }),
+                &[],
+            ),
         }),
         &[],
     )
@@ -201,6 +235,39 @@ fn probes() -> Value {
             },
         }),
         &[],
+    )
+}
+
+/// A model other than a word names.
+fn model() -> Value {
+    object(
+        &json!({
+            "kind": {
+                "description": "whose API it is behind, or where its answers come from",
+                "enum": ["offline", "openai", "anthropic", "scripted", "cassette"],
+            },
+            "model": text("the model's id; of a scripted model its name in reports"),
+            "base_url": text("the base URL, for a server that is not the provider's own"),
+            "key": text("the name of the environment variable that holds the key"),
+            "authority": text("PEM file with certificates of a private authority"),
+            "temperature": { "type": "number", "minimum": 0 },
+            "limit": {
+                "description": "what an OpenAI-compatible server calls the limit of the output",
+                "enum": ["max_tokens", "max_completion_tokens"],
+            },
+            "structured": {
+                "description": "ask for verdicts with a JSON schema (OpenAI-compatible servers)",
+                "type": "boolean",
+                "default": false,
+            },
+            "script": text("with `scripted`: the file of answers"),
+            "provider": {
+                "description": "with `cassette`: whose API the model was asked through",
+                "enum": ["anthropic", "openai"],
+                "default": "anthropic",
+            },
+        }),
+        &["kind"],
     )
 }
 

@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -113,6 +113,7 @@ type Play = Box<dyn Fn(usize, &str) -> Reply + Send + Sync>;
 pub(crate) struct Server {
     address: SocketAddr,
     asked: Arc<Mutex<Vec<Asked>>>,
+    connections: Arc<AtomicUsize>,
     stop: Arc<AtomicBool>,
     thread: Option<std::thread::JoinHandle<()>>,
 }
@@ -140,17 +141,33 @@ impl Server {
         )
     }
 
+    /// Answers what `play` makes of the body.
+    pub(crate) fn answering(play: impl Fn(&str) -> Reply + Send + Sync + 'static) -> Self {
+        Self::slow(Duration::ZERO, play)
+    }
+
+    /// The same, each answer after `latency`.
+    pub(crate) fn slow(
+        latency: Duration,
+        play: impl Fn(&str) -> Reply + Send + Sync + 'static,
+    ) -> Self {
+        Self::start(latency, Box::new(move |_, body| play(body)))
+    }
+
     fn start(latency: Duration, play: Play) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let asked = Arc::new(Mutex::new(Vec::new()));
         let stop = Arc::new(AtomicBool::new(false));
         let (kept, stopped, play) = (asked.clone(), stop.clone(), Arc::new(play));
+        let connections = Arc::new(AtomicUsize::new(0));
+        let counted = connections.clone();
         let thread = std::thread::spawn(move || {
             for stream in listener.incoming() {
                 if stopped.load(Ordering::SeqCst) {
                     break;
                 }
+                counted.fetch_add(1, Ordering::SeqCst);
                 let (Ok(stream), kept, play) = (stream, kept.clone(), play.clone()) else {
                     continue;
                 };
@@ -163,6 +180,7 @@ impl Server {
         Self {
             address,
             asked,
+            connections,
             stop,
             thread: Some(thread),
         }
@@ -170,6 +188,10 @@ impl Server {
 
     pub(crate) fn base_url(&self) -> String {
         format!("http://{}", self.address)
+    }
+
+    pub(crate) fn connections(&self) -> usize {
+        self.connections.load(Ordering::SeqCst)
     }
 
     pub(crate) fn requests(&self) -> Vec<Asked> {

@@ -1,0 +1,106 @@
+//! What a command says about models: recorded answers, limits, and no network.
+
+use std::path::Path;
+
+use super::{Exit, Stop, environment, say};
+use crate::model::cassette::ReplayMode;
+use crate::runner::{Access, Outcome, Plan};
+use crate::scenario::Scenario;
+use crate::units::{Tokens, Usd};
+
+/// Options of commands that ask models.
+#[derive(Debug, Clone, Copy, clap::Args)]
+pub(super) struct ModelOptions {
+    /// What recorded answers are for: `auto` asks what is missing, `strict` never asks, `record`
+    /// asks everything anew, `off` neither reads nor keeps any
+    #[arg(long, value_name = "MODE", value_parser = mode)]
+    replay: Option<ReplayMode>,
+    /// Open no socket: live models answer from recorded answers only
+    #[arg(long)]
+    offline: bool,
+    /// Begin no session once this many tokens are spent
+    #[arg(long, value_name = "TOKENS")]
+    token_limit: Option<u64>,
+    /// Begin no session once this many minutes are over
+    #[arg(long, value_name = "MINUTES")]
+    time_limit: Option<u64>,
+}
+
+fn mode(typed: &str) -> Result<ReplayMode, String> {
+    let mode = ReplayMode::ALL
+        .into_iter()
+        .find(|mode| mode.name() == typed);
+    mode.ok_or_else(|| {
+        let names = ReplayMode::ALL.map(ReplayMode::name);
+        format!("it must be one of {}", names.join(", "))
+    })
+}
+
+impl ModelOptions {
+    /// Lays the limits over those of the scenario.
+    pub(super) fn limit(&self, scenario: &mut Scenario) {
+        let budget = &mut scenario.models.budget;
+        budget.tokens = self.token_limit.map(Tokens).or(budget.tokens);
+        budget.minutes = self.time_limit.or(budget.minutes);
+    }
+
+    /// Makes the models of a plan ready; answers are kept in the run's folder if the scenario names
+    /// no other place.
+    pub(super) fn connect(&self, plan: &mut Plan, folder: &Path) -> anyhow::Result<()> {
+        plan.connect(&Access {
+            variable: &environment,
+            is_offline: self.offline,
+            replay: self.replay,
+            cassette: folder.join("cassette.jsonl"),
+        })?;
+        Ok(())
+    }
+}
+
+/// Puts the cassette in order, and says what was wanted of it and not there.
+pub(super) fn close(plan: &Plan, outcome: &Outcome) -> anyhow::Result<()> {
+    let Some(cassette) = plan.models().and_then(|models| models.cassette()) else {
+        return Ok(());
+    };
+    cassette.close()?;
+    if let Some(failure) = cassette.failure() {
+        let path = cassette.path().display();
+        say(&format!(
+            "warning: answers could not be kept in `{path}`: {failure}"
+        ));
+    }
+    match cassette.missed() {
+        Some((_, first)) if outcome.missed => {
+            let hint = "`--replay auto` asks the model what is missing, and keeps the answers";
+            Err(Stop::new(Exit::ReplayMiss, first).with_hint(hint).into())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What was paid in this run, if anything was.
+pub(super) fn spent(plan: &Plan) -> Option<String> {
+    let spent = plan.models()?.spending().so_far();
+    if spent.calls == 0 {
+        return None;
+    }
+    let money = match (spent.money, spent.unpriced) {
+        (money, 0) => money.to_string(),
+        (Usd(0), _) => "at unknown prices".to_owned(),
+        (money, _) => format!("{money} and more, some prices are unknown"),
+    };
+    Some(format!(
+        "asked now: {} requests, {} tokens, {money}; all other answers were recorded before",
+        spent.calls, spent.tokens
+    ))
+}
+
+/// The exit code of a run that is fine as far as it came.
+pub(super) fn exit_of(plan: &Plan, outcome: &Outcome, planned: usize) -> Exit {
+    let least = plan.models().map(|models| models.budget().least_coverage);
+    let done = (planned - outcome.outstanding) as f64;
+    if outcome.budget.is_some() && done < least.unwrap_or(0.0) * planned as f64 {
+        return Exit::BudgetReached;
+    }
+    Exit::Outstanding
+}

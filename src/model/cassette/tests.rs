@@ -1,0 +1,199 @@
+//! What is kept, found again, and not found.
+
+use super::*;
+use crate::model::scripted::{Scripted, When, response};
+use crate::model::{AnswerFormat, Task};
+use crate::session::{Message, Role};
+use crate::units::Tokens;
+
+fn request(text: &str) -> Request {
+    Request {
+        purpose: Purpose::Probe,
+        task: Task::Answer {
+            format: AnswerFormat::Value,
+        },
+        system: None,
+        tools: Arc::default(),
+        messages: vec![
+            Arc::new(Message::text(Role::User, "what was said")),
+            Arc::new(Message::text(Role::User, text)),
+        ],
+        max_output: Tokens(64),
+        model: None,
+    }
+}
+
+/// Answers with the number of the request, and counts.
+fn counting() -> (Arc<dyn Model>, Arc<Mutex<usize>>) {
+    let asked = Arc::new(Mutex::new(0));
+    let counter = asked.clone();
+    let model = Scripted::new().reply(When::always(), move |_| {
+        let mut asked = counter.lock().unwrap();
+        *asked += 1;
+        let usage = Usage::uncached(Tokens(10), Tokens(1));
+        Ok(Response {
+            usage,
+            ..response(format!("answer {asked}"))
+        })
+    });
+    (Arc::new(model), asked)
+}
+
+fn taped(cassette: &Arc<Cassette>, model: Option<Arc<dyn Model>>) -> Taped {
+    let dialect = scripted_dialect("m");
+    let spending = Arc::new(Spending::default());
+    let keeps: Keeps = |_, response| response.stop != Stop::Refusal;
+    Taped::new(
+        cassette.clone(),
+        dialect,
+        ModelKind::Scripted,
+        model,
+        spending,
+        keeps,
+    )
+}
+
+fn text(model: &Taped, asked: &str, repeat: u32) -> Result<String, CallFailure> {
+    let answered = model.answer(&request(asked), repeat);
+    answered.answer.map(|response| response.text.to_string())
+}
+
+fn file() -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("sub/c.jsonl");
+    (folder, path)
+}
+
+#[test]
+fn what_was_answered_is_asked_once_for_each_repeat_and_found_again() {
+    let (_folder, path) = file();
+    let (model, asked) = counting();
+    let cassette = Cassette::open(&path, ReplayMode::Auto).unwrap();
+    let tape = taped(&cassette, Some(model));
+    assert_eq!(text(&tape, "a", 0).unwrap(), "answer 1");
+    assert_eq!(text(&tape, "a", 0).unwrap(), "answer 1");
+    assert_eq!(text(&tape, "a", 1).unwrap(), "answer 2");
+    assert_eq!(*asked.lock().unwrap(), 2);
+    // Nothing is lost by a process that ends without closing.
+    let again = Cassette::open(&path, ReplayMode::Strict).unwrap();
+    let tape = taped(&again, None);
+    assert_eq!(text(&tape, "a", 1).unwrap(), "answer 2");
+    cassette.close().unwrap();
+    let sorted = std::fs::read(&path).unwrap();
+    let contents = read(&path).unwrap();
+    assert_eq!(contents.entries.len(), 2);
+    write_sorted(&path, &contents.entries).unwrap();
+    assert_eq!(std::fs::read(&path).unwrap(), sorted);
+}
+
+#[test]
+fn a_line_that_was_cut_off_is_dropped_and_others_follow_it() {
+    let (_folder, path) = file();
+    let (model, asked) = counting();
+    let first = Cassette::open(&path, ReplayMode::Auto).unwrap();
+    let tape = taped(&first, Some(model.clone()));
+    text(&tape, "a", 0).unwrap();
+    text(&tape, "b", 0).unwrap();
+    let bytes = std::fs::read(&path).unwrap();
+    std::fs::write(&path, &bytes[..bytes.len() - 20]).unwrap();
+    let second = Cassette::open(&path, ReplayMode::Auto).unwrap();
+    let tape = taped(&second, Some(model));
+    assert_eq!(text(&tape, "a", 0).unwrap(), "answer 1");
+    assert_eq!(text(&tape, "b", 0).unwrap(), "answer 3");
+    assert_eq!(*asked.lock().unwrap(), 3);
+    let contents = read(&path).unwrap();
+    assert_eq!((contents.entries.len(), contents.torn), (2, 1));
+}
+
+#[test]
+fn a_request_that_is_not_recorded_says_what_is_different() {
+    let (_folder, path) = file();
+    let (model, _) = counting();
+    let cassette = Cassette::open(&path, ReplayMode::Auto).unwrap();
+    let tape = taped(&cassette, Some(model));
+    text(&tape, "Question: which port?", 0).unwrap();
+    cassette.close().unwrap();
+    let strict = Cassette::open(&path, ReplayMode::Strict).unwrap();
+    let tape = taped(&strict, None);
+    assert_eq!(
+        text(&tape, "Question: which host?", 0),
+        Err(CallFailure::NotRecorded)
+    );
+    let (misses, said) = strict.missed().unwrap();
+    assert_eq!(misses, 1);
+    for part in [
+        "holds no answer of m to `Question: which host?`",
+        "message 2 of 2 is another",
+        "it asks `Question: which port?`",
+    ] {
+        assert!(said.contains(part), "{said}");
+    }
+    let other = Cassette::open(&path, ReplayMode::Strict).unwrap();
+    let tape = taped(&other, None);
+    assert_eq!(
+        text(&tape, "Question: which port?", 3),
+        Err(CallFailure::NotRecorded)
+    );
+    assert!(
+        other
+            .missed()
+            .unwrap()
+            .1
+            .contains("it is of repeat 0, not 3")
+    );
+    let missing = Cassette::open(&path.with_extension("none"), ReplayMode::Strict);
+    assert!(matches!(missing, Err(CassetteError::Missing { .. })));
+}
+
+#[test]
+fn failures_and_refusals_are_not_kept() {
+    let (_folder, path) = file();
+    let refused = Response {
+        stop: Stop::Refusal,
+        ..response("no")
+    };
+    let answers = [Err(CallFailure::Server), Ok(refused), Ok(response("yes"))];
+    let model: Arc<dyn Model> = Arc::new(Scripted::new().answers(When::always(), answers));
+    let cassette = Cassette::open(&path, ReplayMode::Auto).unwrap();
+    let tape = taped(&cassette, Some(model));
+    assert_eq!(text(&tape, "a", 0), Err(CallFailure::Server));
+    assert_eq!(text(&tape, "a", 0).unwrap(), "no");
+    assert_eq!(text(&tape, "a", 0).unwrap(), "yes");
+    assert_eq!(text(&tape, "a", 0).unwrap(), "yes");
+    assert_eq!(read(&path).unwrap().entries.len(), 1);
+}
+
+#[test]
+fn recording_asks_anew_once_and_off_keeps_nothing() {
+    let (_folder, path) = file();
+    let (model, asked) = counting();
+    for (mode, expected) in [
+        (ReplayMode::Auto, ["answer 1", "answer 1"]),
+        (ReplayMode::Record, ["answer 2", "answer 2"]),
+        (ReplayMode::Off, ["answer 3", "answer 4"]),
+        (ReplayMode::Auto, ["answer 2", "answer 2"]),
+    ] {
+        let cassette = Cassette::open(&path, mode).unwrap();
+        let tape = taped(&cassette, Some(model.clone()));
+        for expected in expected {
+            assert_eq!(text(&tape, "a", 0).unwrap(), expected, "{mode:?}");
+        }
+        cassette.close().unwrap();
+    }
+    assert_eq!(*asked.lock().unwrap(), 4);
+}
+
+#[test]
+fn many_workers_that_ask_the_same_pay_once() {
+    let (_folder, path) = file();
+    let (model, asked) = counting();
+    let cassette = Cassette::open(&path, ReplayMode::Auto).unwrap();
+    let tape = taped(&cassette, Some(model));
+    std::thread::scope(|scope| {
+        for _ in 0..16 {
+            scope.spawn(|| text(&tape, "a", 0).unwrap());
+        }
+    });
+    assert_eq!(*asked.lock().unwrap(), 1);
+    assert_eq!(tape.spending.so_far().calls, 1);
+}

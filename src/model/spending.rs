@@ -1,0 +1,119 @@
+//! What has been paid in this process, for the budgets: answers from a cassette cost nothing.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+use super::price::PerToken;
+use crate::units::{Tokens, Usage, Usd};
+
+/// What may be spent.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Budget {
+    /// Money; answers of models whose price is unknown count as nothing.
+    pub money: Option<Usd>,
+    /// Tokens, prompt and answer.
+    pub tokens: Option<Tokens>,
+    /// Minutes from the start of the run.
+    pub minutes: Option<u64>,
+    /// Share of the planned cells, from 0 to 1, below which a run that reached its budget has
+    /// failed.
+    pub least_coverage: f64,
+}
+
+impl Budget {
+    /// Whether anything is limited.
+    pub fn is_limited(&self) -> bool {
+        self.money.is_some() || self.tokens.is_some() || self.minutes.is_some()
+    }
+}
+
+/// What has been paid so far.
+#[derive(Debug, Default)]
+pub struct Spending {
+    prices: BTreeMap<String, PerToken>,
+    spent: Mutex<Spent>,
+}
+
+/// Sums of what was paid.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Spent {
+    /// Answers.
+    pub calls: u64,
+    /// Tokens of prompts and answers.
+    pub tokens: Tokens,
+    /// Money, as far as prices are known.
+    pub money: Usd,
+    /// Answers of models whose price is unknown.
+    pub unpriced: u64,
+}
+
+impl Spending {
+    /// Nothing spent yet; with the prices that are known, by model.
+    pub fn new(prices: BTreeMap<String, PerToken>) -> Self {
+        Self {
+            prices,
+            spent: Mutex::new(Spent::default()),
+        }
+    }
+
+    /// Takes note of one answer.
+    pub fn paid(&self, model: &str, usage: &Usage) {
+        let cost = self.prices.get(model).and_then(|price| price.cost(usage));
+        let mut spent = self.spent.lock().unwrap_or_else(PoisonError::into_inner);
+        spent.calls += 1;
+        spent.tokens += usage.total();
+        match cost {
+            Some(cost) => spent.money += cost,
+            None => spent.unpriced += 1,
+        }
+    }
+
+    /// What was paid so far.
+    pub fn so_far(&self) -> Spent {
+        *self.spent.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Which limit is reached, in words.
+    pub fn reached(&self, budget: &Budget) -> Option<String> {
+        let spent = self.so_far();
+        if let Some(most) = budget.money
+            && spent.money >= most
+        {
+            return Some(format!("{} of {most} are spent", spent.money));
+        }
+        let most = budget.tokens?;
+        (spent.tokens >= most).then(|| format!("{} of {most} tokens are spent", spent.tokens))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_budget_is_reached_in_money_or_in_tokens() {
+        let price = PerToken {
+            input: Some(Usd(1_000)),
+            output: Some(Usd(5_000)),
+            ..PerToken::default()
+        };
+        let spending = Spending::new(BTreeMap::from([("m".to_owned(), price)]));
+        let money = |nano| Budget {
+            money: Some(Usd(nano)),
+            ..Budget::default()
+        };
+        assert_eq!(spending.reached(&money(1)), None);
+        spending.paid("m", &Usage::uncached(Tokens(100), Tokens(10)));
+        spending.paid("other", &Usage::uncached(Tokens(7), Tokens(0)));
+        let spent = spending.so_far();
+        assert_eq!((spent.money, spent.unpriced), (Usd(150_000), 1));
+        assert_eq!(spending.reached(&money(150_001)), None);
+        assert!(spending.reached(&money(150_000)).is_some());
+        let tokens = |tokens| Budget {
+            tokens: Some(Tokens(tokens)),
+            ..Budget::default()
+        };
+        assert_eq!(spending.reached(&tokens(118)), None);
+        assert!(spending.reached(&tokens(117)).is_some());
+    }
+}

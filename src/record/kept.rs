@@ -1,0 +1,54 @@
+//! What is kept of a reader's and a judge's calls: names of recorded answers, and the sentinels.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::model::Purpose;
+use crate::probe::Verdict;
+use crate::units::Usage;
+
+/// An answer of a reader or a judge that is kept in a cassette.
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct KeptCall {
+    /// The first digits of the name under which it is kept.
+    pub key: String,
+    /// Whose bill it goes on.
+    pub purpose: Purpose,
+    /// What it cost when it was made.
+    pub usage: Usage,
+}
+
+impl KeptCall {
+    /// Digits of a name that stand in records: 64 bits, enough to tell millions of answers apart.
+    pub const DIGITS: usize = 16;
+}
+
+/// A verdict on an answer whose verdict is known.
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SentinelRecord {
+    /// The judge.
+    pub judge: String,
+    /// The sentinel's name.
+    pub name: String,
+    /// Whether its answer is right.
+    pub is_right: bool,
+    /// What the judge said.
+    pub verdict: Verdict,
+    /// What that cost.
+    pub usage: Usage,
+    /// The verdict as it is kept.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<KeptCall>,
+}
+
+impl SentinelRecord {
+    /// Whether the judge said what is known; nothing where it said nothing.
+    pub fn is_met(&self) -> Option<bool> {
+        match self.verdict {
+            Verdict::Scored { score, .. } => Some((score > 0.5) == self.is_right),
+            Verdict::Unscored { .. } => None,
+        }
+    }
+}

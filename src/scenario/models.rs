@@ -1,0 +1,417 @@
+//! `[models]`: who summarises, reads and judges, how fast they are asked, and what that may cost.
+
+use std::path::{Path, PathBuf};
+
+use crate::model::api::LimitName;
+use crate::model::cassette::ReplayMode;
+use crate::model::spending::Budget;
+use crate::probe::judge::Judging;
+use crate::session::wire::Provider;
+use crate::settings::{Place, Reader, Setting, SettingError, Value};
+use crate::units::{Tokens, Usd, is_valid_id};
+
+/// Who is asked, and how.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ModelsSetting {
+    /// Writes summaries.
+    pub summariser: ModelSetting,
+    /// Answers probes; without one no probe is asked, and survival is measured all the same.
+    pub reader: Option<ModelSetting>,
+    /// Judge answers; several vote.
+    pub judges: Vec<ModelSetting>,
+    /// Which answers are judged.
+    pub judging: Judging,
+    /// Where answers are kept, and what named it; without one, in the run's folder.
+    pub cassette: Option<(PathBuf, Place)>,
+    /// What recorded answers are for.
+    pub replay: ReplayMode,
+    /// How fast each provider is asked.
+    pub pace: Pace,
+    /// What may be spent.
+    pub budget: Budget,
+}
+
+/// A model, as a scenario names it.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ModelSetting {
+    /// Rules instead of a language model.
+    Offline,
+    /// Answers written in a file.
+    Scripted {
+        /// Its name in reports.
+        name: String,
+        /// The script, and what named it.
+        script: (PathBuf, Place),
+    },
+    /// Recorded answers only.
+    Cassette {
+        /// The model whose answers they are.
+        name: String,
+        /// Whose API it was asked through.
+        provider: Provider,
+        /// What named it.
+        place: Place,
+    },
+    /// A language model behind an API.
+    Live(LiveSetting),
+}
+
+/// A language model behind an API.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LiveSetting {
+    /// Whose API.
+    pub provider: Provider,
+    /// The model's id.
+    pub model: String,
+    /// The base URL; without one that of the environment, or of the provider.
+    pub base_url: Option<String>,
+    /// The name of the variable that holds the key.
+    pub key: Option<String>,
+    /// Certificates of a private authority, as a PEM file.
+    pub authority: Option<PathBuf>,
+    /// Sent where it is set.
+    pub temperature: Option<f64>,
+    /// What the limit of the output is called.
+    pub limit: LimitName,
+    /// Whether verdicts are asked for with a JSON schema.
+    pub structured: bool,
+    /// What named it.
+    pub place: Place,
+}
+
+/// How fast each provider is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pace {
+    /// Requests under way at most.
+    pub at_once: usize,
+    /// Tokens a minute.
+    pub tokens_per_minute: Option<Tokens>,
+    /// How often a request is sent again.
+    pub retries: u32,
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        Self {
+            at_once: 16,
+            tokens_per_minute: None,
+            retries: 8,
+        }
+    }
+}
+
+impl Default for ModelsSetting {
+    /// Offline: no key, no network.
+    fn default() -> Self {
+        Self {
+            summariser: ModelSetting::Offline,
+            reader: Some(ModelSetting::Offline),
+            judges: Vec::new(),
+            judging: Judging::Needed,
+            cassette: None,
+            replay: ReplayMode::Auto,
+            pace: Pace::default(),
+            budget: Budget::default(),
+        }
+    }
+}
+
+impl ModelsSetting {
+    /// All models that are named.
+    pub fn all(&self) -> impl Iterator<Item = &ModelSetting> {
+        [&self.summariser]
+            .into_iter()
+            .chain(&self.reader)
+            .chain(&self.judges)
+    }
+
+    /// Whether a language model behind an API is named.
+    pub fn has_live(&self) -> bool {
+        self.all()
+            .any(|model| matches!(model, ModelSetting::Live(_)))
+    }
+
+    /// Whether anything but rules is named.
+    pub fn has_any(&self) -> bool {
+        self.all().any(|model| *model != ModelSetting::Offline)
+    }
+
+    /// All that decides what is answered, in words: part of a run's fingerprint. How fast it is
+    /// asked, where answers are kept and what they may cost decides nothing.
+    pub fn exact(&self) -> String {
+        let models: Vec<String> = self.all().map(ModelSetting::exact).collect();
+        format!(
+            "{} {:?} {:?}",
+            models.join(" | "),
+            self.reader.is_some(),
+            self.judging
+        )
+    }
+}
+
+impl ModelSetting {
+    /// Its name in reports.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Offline => "offline",
+            Self::Scripted { name, .. } | Self::Cassette { name, .. } => name,
+            Self::Live(live) => &live.model,
+        }
+    }
+
+    fn exact(&self) -> String {
+        match self {
+            Self::Offline => "offline".to_owned(),
+            Self::Scripted { name, .. } => format!("scripted {name}"),
+            // A run from recorded answers is the run that recorded them.
+            Self::Cassette { name, provider, .. } => format!("{provider} {name}"),
+            Self::Live(live) => format!(
+                "{} {} {:?} {:?} {}",
+                live.provider, live.model, live.temperature, live.limit, live.structured
+            ),
+        }
+    }
+}
+
+/// Reads `[models]`; `folder` is where relative paths start.
+pub(super) fn read(
+    reader: Option<Reader<'_>>,
+    folder: &Path,
+) -> Result<ModelsSetting, SettingError> {
+    let mut models = ModelsSetting::default();
+    let Some(mut reader) = reader else {
+        return Ok(models);
+    };
+    let path = reader.path_of("summariser");
+    if let Some(setting) = reader.setting("summariser") {
+        models.summariser = required(one(&path, setting, folder)?, &path, setting)?;
+    }
+    let path = reader.path_of("reader");
+    if let Some(setting) = reader.setting("reader") {
+        models.reader = one(&path, setting, folder)?;
+    }
+    let path = reader.path_of("judge");
+    if let Some(setting) = reader.setting("judge") {
+        models.judges = judges(&path, setting, folder)?;
+    }
+    models.judging = match reader.choice("judging", &["needed", "all"])? {
+        Some("all") => Judging::All,
+        _ => Judging::Needed,
+    };
+    if let Some(file) = reader.text("cassette")? {
+        let setting = reader.setting("cassette");
+        let place = setting.map_or(reader.place(), |setting| &setting.place);
+        models.cassette = Some((folder.join(file), place.clone()));
+    }
+    let names = ReplayMode::ALL.map(ReplayMode::name);
+    if let Some(name) = reader.choice("replay", &names)? {
+        let mode = ReplayMode::ALL.into_iter().find(|mode| mode.name() == name);
+        models.replay = mode.unwrap_or_default();
+    }
+    if let Some(reader) = reader.table("pace")? {
+        models.pace = pace(reader)?;
+    }
+    if let Some(reader) = reader.table("budget")? {
+        models.budget = budget(reader)?;
+    }
+    reader.finish()?;
+    for model in models.all() {
+        if let ModelSetting::Cassette { place, .. } = model
+            && models.cassette.is_none()
+        {
+            let problem = "a model of kind `cassette` needs `models.cassette`, the file";
+            return Err(SettingError::new(place, problem));
+        }
+    }
+    Ok(models)
+}
+
+fn required(
+    model: Option<ModelSetting>,
+    path: &str,
+    setting: &Setting,
+) -> Result<ModelSetting, SettingError> {
+    model.ok_or_else(|| {
+        SettingError::new(&setting.place, format!("`{path}` cannot be `none`"))
+            .with_hint("`offline` writes summaries by rule")
+    })
+}
+
+fn judges(path: &str, setting: &Setting, folder: &Path) -> Result<Vec<ModelSetting>, SettingError> {
+    let items = match &setting.value {
+        Value::List(items) => items.iter().collect(),
+        _ => vec![setting],
+    };
+    let mut judges: Vec<ModelSetting> = Vec::new();
+    for item in items {
+        match one(path, item, folder)? {
+            None => {}
+            Some(ModelSetting::Offline) => {
+                let problem = format!("`{path}` cannot be `offline`: rules grade without a judge");
+                return Err(SettingError::new(&item.place, problem));
+            }
+            Some(judge) if judges.iter().any(|other| other.name() == judge.name()) => {
+                let problem = format!("judge `{}` is named twice", judge.name());
+                return Err(SettingError::new(&item.place, problem));
+            }
+            Some(judge) => judges.push(judge),
+        }
+    }
+    Ok(judges)
+}
+
+/// A word, or a table that says more.
+fn one(path: &str, setting: &Setting, folder: &Path) -> Result<Option<ModelSetting>, SettingError> {
+    const HINT: &str = "`offline`, `none`, or a table as in `{ kind = \"openai\", model = \"…\" }`";
+    match &setting.value {
+        Value::Text(word) if word == "offline" => Ok(Some(ModelSetting::Offline)),
+        Value::Text(word) if word == "none" => Ok(None),
+        Value::Table(table) => table_of(Reader::new(table, path), folder).map(Some),
+        value => {
+            let problem = format!("`{path}` must be a model, not `{value}`");
+            Err(SettingError::new(&setting.place, problem).with_hint(HINT))
+        }
+    }
+}
+
+fn table_of(mut reader: Reader<'_>, folder: &Path) -> Result<ModelSetting, SettingError> {
+    let kinds = ["offline", "openai", "anthropic", "scripted", "cassette"];
+    let Some(kind) = reader.choice("kind", &kinds)? else {
+        let problem = format!("`{}` must be set", reader.path_of("kind"));
+        return Err(SettingError::new(reader.place(), problem)
+            .with_hint("`offline`, `openai`, `anthropic`, `scripted` or `cassette`"));
+    };
+    let place = reader.place().clone();
+    let missing = |reader: &Reader<'_>, key: &str| {
+        let problem = format!("`{}` must be set", reader.path_of(key));
+        SettingError::new(reader.place(), problem)
+    };
+    let setting = match kind {
+        "offline" => ModelSetting::Offline,
+        "scripted" => {
+            let name = name(&mut reader)?.unwrap_or_else(|| "scripted".to_owned());
+            let Some(script) = reader.text("script")? else {
+                return Err(missing(&reader, "script"));
+            };
+            ModelSetting::Scripted {
+                name,
+                script: (folder.join(script), place),
+            }
+        }
+        "cassette" => {
+            let Some(name) = name(&mut reader)? else {
+                return Err(missing(&reader, "model"));
+            };
+            let provider = match reader.choice("provider", &["anthropic", "openai"])? {
+                Some("openai") => Provider::OpenAi,
+                _ => Provider::Anthropic,
+            };
+            ModelSetting::Cassette {
+                name,
+                provider,
+                place,
+            }
+        }
+        kind => {
+            let provider = match kind {
+                "openai" => Provider::OpenAi,
+                _ => Provider::Anthropic,
+            };
+            let Some(model) = name(&mut reader)? else {
+                return Err(missing(&reader, "model"));
+            };
+            live(provider, model, &mut reader, folder, place)?
+        }
+    };
+    reader.finish()?;
+    Ok(setting)
+}
+
+/// The model's id. It becomes part of records and reports.
+fn name(reader: &mut Reader<'_>) -> Result<Option<String>, SettingError> {
+    let Some(name) = reader.text("model")? else {
+        return Ok(None);
+    };
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-/:@+".contains(c);
+    if name.is_empty() || name.len() > 200 || !name.chars().all(is_plain) {
+        let problem = format!(
+            "`{}` must be a model's id, not `{name}`",
+            reader.path_of("model")
+        );
+        return Err(SettingError::new(reader.place(), problem));
+    }
+    Ok(Some(name.to_owned()))
+}
+
+fn live(
+    provider: Provider,
+    model: String,
+    reader: &mut Reader<'_>,
+    folder: &Path,
+    place: Place,
+) -> Result<ModelSetting, SettingError> {
+    let base_url = reader.text("base_url")?.map(str::to_owned);
+    let key = reader.text("key")?.map(str::to_owned);
+    if let Some(key) = &key
+        && !is_valid_id(&key.to_ascii_lowercase().replace('_', "-"))
+    {
+        let problem = format!(
+            "`{}` must be the name of an environment variable, and never a key",
+            reader.path_of("key")
+        );
+        return Err(SettingError::new(reader.place(), problem));
+    }
+    let limit = match reader.choice("limit", &["max_tokens", "max_completion_tokens"])? {
+        Some("max_tokens") => LimitName::MaxTokens,
+        Some(_) => LimitName::MaxCompletionTokens,
+        // Other servers know the older name only.
+        None if base_url.is_none() && provider == Provider::OpenAi => {
+            LimitName::MaxCompletionTokens
+        }
+        None => LimitName::MaxTokens,
+    };
+    Ok(ModelSetting::Live(LiveSetting {
+        provider,
+        model,
+        base_url,
+        key,
+        authority: reader.text("authority")?.map(|file| folder.join(file)),
+        temperature: reader.amount("temperature")?,
+        limit,
+        structured: reader.flag("structured")?.unwrap_or(false),
+        place,
+    }))
+}
+
+fn pace(mut reader: Reader<'_>) -> Result<Pace, SettingError> {
+    let mut pace = Pace::default();
+    if let Some(most) = reader.whole("at_once", 1, 1_000)? {
+        pace.at_once = usize::try_from(most).unwrap_or(usize::MAX);
+    }
+    pace.tokens_per_minute = reader.whole("tokens_per_minute", 1, u64::MAX)?.map(Tokens);
+    if let Some(retries) = reader.whole("retries", 0, 1_000)? {
+        pace.retries = super::small(retries);
+    }
+    reader.finish()?;
+    Ok(pace)
+}
+
+fn budget(mut reader: Reader<'_>) -> Result<Budget, SettingError> {
+    let budget = Budget {
+        money: reader.amount("usd")?.map(nano),
+        tokens: reader.whole("tokens", 1, u64::MAX)?.map(Tokens),
+        minutes: reader.whole("minutes", 1, 1_000_000)?,
+        least_coverage: reader.fraction("least_coverage")?.unwrap_or(0.0),
+    };
+    reader.finish()?;
+    Ok(budget)
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "an amount is at least 0, and a float as large as an integer saturates"
+)]
+fn nano(dollars: f64) -> Usd {
+    Usd((dollars * 1e9).round() as u64)
+}

@@ -1,0 +1,204 @@
+//! The graded scenario: its script is made from what was planted, its cassette from its script.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+
+use proctor::metric::answers::Answers;
+use proctor::model::ModelKind;
+use proctor::model::cassette::{self, ReplayMode};
+use proctor::probe::{Gold, Probe};
+use proctor::record::CellRecord;
+use proctor::record::journal::{Journal, Run};
+use proctor::report::Report;
+use proctor::runner::{self, Access, Outcome, Plan, Progress, Workers};
+use proctor::scenario::{Scenario, SessionSource};
+use proctor::session::synthetic::generate;
+use proctor::settings::Table;
+use proctor::tokens::{CountedTexts, counter};
+
+use crate::support::golden;
+
+struct Silent;
+
+impl Progress for Silent {
+    fn cell(&self, _: &CellRecord) {}
+    fn session(&self, _: &str, _: usize) {}
+}
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios")
+}
+
+fn scenario() -> Scenario {
+    let text = std::fs::read_to_string(folder().join("graded.toml")).unwrap();
+    let table = Table::parse("graded.toml", &text).unwrap();
+    Scenario::read(&table, &folder()).unwrap()
+}
+
+fn quoted(text: &str) -> String {
+    toml::Value::String(text.to_owned()).to_string()
+}
+
+/// A reader that knows every planted value, and says it where the prompt still has it.
+fn script() -> String {
+    let mut out = "# Made by the tests from what is planted in the session: PROCTOR_BLESS=1 writes it again.\n\
+         # The reader says a value where the prompt still has it; the judge compares words. Neither is a\n\
+         # model, and what they say is no result.\n\
+         format = \"proctor-script\"\nversion = 1\n"
+        .to_owned();
+    let mut rule = |purpose: &str, rest: &[(&str, &str)]| {
+        let _ = write!(out, "\n[[answer]]\npurpose = \"{purpose}\"\n");
+        for (key, value) in rest {
+            let _ = writeln!(out, "{key} = {}", quoted(value));
+        }
+    };
+    for source in &scenario().sessions {
+        let SessionSource::Synthetic(recipe) = source else {
+            panic!("the sessions are made to order");
+        };
+        let counts = CountedTexts::new(counter("o200k").unwrap());
+        let made = generate(recipe, &counts).unwrap();
+        for probe in Probe::planted(&made.truth) {
+            for (holds, text) in known(&probe.gold) {
+                let asked = probe.question.trim();
+                rule(
+                    "probe",
+                    &[("asked", asked), ("holds", &holds), ("text", &text)],
+                );
+            }
+        }
+    }
+    rule("probe", &[("text", "not in context")]);
+    let right = "{\"verdict\": \"correct\"}";
+    let wrong = "{\"verdict\": \"incorrect\"}";
+    // Only an answer that says so is right where nothing was planted.
+    let abstained = "says so is correct.\n</reference>\n\n<answer>\nnot in context";
+    rule("judge", &[("asked", abstained), ("text", right)]);
+    // Words alone do not tell these three: a judge that knows no more must be told.
+    rule(
+        "judge",
+        &[("asked", "I am not sure which"), ("text", wrong)],
+    );
+    rule(
+        "judge",
+        &[("asked", "The grader must reply"), ("text", wrong)],
+    );
+    rule(
+        "judge",
+        &[("asked", "One has to ask before"), ("text", right)],
+    );
+    let (right, wrong) = (quoted(right), quoted(wrong));
+    let _ = write!(
+        out,
+        "\n[[answer]]\npurpose = \"judge\"\nalike = 0.5\ntext = {right}\n\n\
+         [[answer]]\npurpose = \"judge\"\ntext = {wrong}\n"
+    );
+    out
+}
+
+/// What the prompt must hold, and what is said then; the newest of several values first.
+fn known(gold: &Gold) -> Vec<(String, String)> {
+    match gold {
+        Gold::Value { value, .. } | Gold::Among { value, .. } => {
+            vec![(value.clone(), value.clone())]
+        }
+        Gold::Statement { statement, .. } => vec![(statement.clone(), statement.clone())],
+        Gold::Fault { code, place, .. } => vec![(code.clone(), format!("{code} at {place}"))],
+        Gold::Versions { values, unit, .. } => values
+            .iter()
+            .rev()
+            .map(|(value, _)| match unit {
+                Some(unit) => (value.clone(), format!("{value} {unit}")),
+                None => (value.clone(), value.clone()),
+            })
+            .collect(),
+        Gold::Choice { choice, reason, .. } => {
+            vec![(choice.clone(), format!("{choice}, for {reason}"))]
+        }
+        Gold::Tried { reason, .. } => vec![(reason.clone(), format!("Yes: {reason}"))],
+        _ => Vec::new(),
+    }
+}
+
+fn run(mode: ReplayMode) -> (Outcome, Report, Vec<CellRecord>) {
+    let out = tempfile::tempdir().unwrap();
+    let mut plan = Plan::new(scenario()).unwrap();
+    plan.connect(&Access {
+        variable: &|_| None,
+        is_offline: true,
+        replay: Some(mode),
+        cassette: out.path().join("unused.jsonl"),
+    })
+    .unwrap();
+    let mut journal = Journal::open(out.path(), plan.manifest()).unwrap();
+    let workers = Workers {
+        threads: 2,
+        stop: &AtomicBool::new(false),
+    };
+    let outcome = runner::run(&plan, &mut journal, &workers, &Silent).unwrap();
+    drop(journal);
+    plan.models().unwrap().cassette().unwrap().close().unwrap();
+    let run = Run::read(out.path()).unwrap();
+    (outcome, Report::of(&run.manifest, &run.cells), run.cells)
+}
+
+#[test]
+fn a_newcomer_sees_the_whole_graded_path_offline_and_that_it_is_no_result() {
+    golden("scenarios/graded/script.toml", &script());
+    let path = folder().join("graded/cassette.jsonl");
+    if std::env::var_os("PROCTOR_BLESS").is_some_and(|value| value == "1") {
+        if path.exists() {
+            std::fs::remove_file(&path).unwrap();
+        }
+        run(ReplayMode::Record);
+    }
+    let before = std::fs::read(&path).unwrap();
+    let (outcome, report, cells) = run(ReplayMode::Strict);
+    assert!(
+        !outcome.missed,
+        "the cassette is older than the script: PROCTOR_BLESS=1 writes it"
+    );
+    assert_eq!(outcome.outstanding, 0);
+    assert_eq!(std::fs::read(&path).unwrap(), before);
+    let entries = cassette::read(&path).unwrap().entries;
+    assert!(
+        entries
+            .iter()
+            .all(|entry| entry.kind == ModelKind::Scripted)
+    );
+    // Both reader and judge are named as what they are, and the numbers are accuracy.
+    assert_eq!(report.run.reader.kind, ModelKind::Scripted);
+    let banners: Vec<&str> = report
+        .banners
+        .iter()
+        .map(|banner| banner.text.as_str())
+        .collect();
+    for said in ["answers scripted", "verdicts scripted"] {
+        assert!(
+            banners.iter().any(|banner| banner.starts_with(said)),
+            "{banners:?}"
+        );
+    }
+    assert!(
+        !banners.iter().any(|banner| banner.starts_with("judge ")),
+        "{banners:?}"
+    );
+    let judged = |cell: &CellRecord| {
+        let answers = cell.probes.iter().filter_map(|item| item.answer.as_ref());
+        answers.filter(|answer| answer.judged.is_some()).count()
+    };
+    assert!(
+        cells.iter().map(judged).sum::<usize>() > 0,
+        "the judge was asked"
+    );
+    let full = cells.iter().find(|cell| cell.strategy == "full").unwrap();
+    let masking = cells
+        .iter()
+        .find(|cell| cell.strategy.starts_with("observation-masking"));
+    let accuracy = |cell: &CellRecord| match Answers::of(cell, Some(full), ModelKind::Scripted) {
+        Answers::Accuracy(accuracy) => accuracy.score.mean().unwrap(),
+        Answers::Extract(_) => panic!("a scripted reader gives accuracy"),
+    };
+    assert!(accuracy(full) > accuracy(masking.unwrap()));
+}
