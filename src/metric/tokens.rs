@@ -103,6 +103,7 @@ mod tests {
             purpose: Purpose::Compaction,
             usage: Usage::uncached(Tokens(5_000), Tokens(750)),
             failure: None,
+            key: None,
         };
         compacted.model_calls = vec![summary.clone(), summary];
         let savings = Savings::of(&compacted, &full);
