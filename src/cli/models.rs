@@ -57,6 +57,12 @@ impl ModelOptions {
     }
 }
 
+/// Whether only recorded answers are given: nothing can be spent.
+pub(super) fn is_recorded(plan: &Plan) -> bool {
+    let cassette = plan.models().and_then(|models| models.cassette());
+    cassette.is_some_and(|cassette| cassette.mode() == ReplayMode::Strict)
+}
+
 /// Puts the cassette in order, and says what was wanted of it and not there.
 pub(super) fn close(plan: &Plan, outcome: &Outcome) -> anyhow::Result<()> {
     let Some(cassette) = plan.models().and_then(|models| models.cassette()) else {

@@ -55,7 +55,7 @@ fn command(folder: &Path, arguments: &[&str]) -> Command {
     command
         .current_dir(folder)
         .env("TEST_KEY", KEY)
-        .args(["run", "live.toml", "--out", "out", "-j", "4"])
+        .args(["run", "live.toml", "--out", "out", "-j", "4", "--yes"])
         .args(arguments);
     command
 }
@@ -218,7 +218,7 @@ fn a_budget_finishes_the_sessions_it_began_and_begins_no_other() {
     let output = Command::new(env!("CARGO_BIN_EXE_proctor"))
         .current_dir(folder.path())
         .env("TEST_KEY", KEY)
-        .args(["run", "live.toml", "--out", "one", "-j", "1"])
+        .args(["run", "live.toml", "--out", "one", "-j", "1", "--yes"])
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
@@ -239,10 +239,30 @@ fn a_budget_finishes_the_sessions_it_began_and_begins_no_other() {
     let output = Command::new(env!("CARGO_BIN_EXE_proctor"))
         .current_dir(folder.path())
         .env("TEST_KEY", KEY)
-        .args(["run", "live.toml", "--out", "one", "-j", "1"])
+        .args(["run", "live.toml", "--out", "one", "-j", "1", "--yes"])
         .output()
         .unwrap();
     assert_eq!(output.status.code(), Some(107));
+}
+
+#[test]
+fn what_may_cost_more_than_anybody_agreed_to_is_not_begun() {
+    let server = both();
+    let folder = scenario(&server, "");
+    let output = Command::new(env!("CARGO_BIN_EXE_proctor"))
+        .current_dir(folder.path())
+        .env("TEST_KEY", KEY)
+        .args(["run", "live.toml", "--out", "out"])
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(
+        said.contains("no price file knows what that costs"),
+        "{said}"
+    );
+    assert!(said.contains("`--yes` agrees to it"), "{said}");
+    assert_eq!(server.connections(), 0);
 }
 
 #[test]
