@@ -238,7 +238,13 @@ fn what_is_put_aside_before_it_is_cleared_can_be_read_again() {
         panic!("two strategies")
     };
     let gone = |row: &Row| row.sum(|cell| cell.strain.unseen_gone);
-    assert!(gone(first) == 0 && gone(swapped) > 0);
+    // What is below the limit is put aside in neither order.
+    assert!(
+        gone(first) * 5 < gone(swapped),
+        "{} {}",
+        gone(first),
+        gone(swapped)
+    );
     assert!(first.saved > swapped.saved);
 }
 
@@ -260,6 +266,9 @@ fn a_reactive_strategy_is_refused_where_a_proactive_one_is_not() {
     };
     assert!(reactive.overflows() > proactive.overflows());
     assert!(reactive.savings() < proactive.savings());
+    // Not what Claude Code's documents advise: each summary loses facts, and there are more of them.
+    assert!(reactive.attempts() < proactive.attempts());
+    assert!(reactive.survival() > proactive.survival());
     assert!(proactive.attempts() > 0 && reactive.attempts() > 0);
 }
 
@@ -363,6 +372,23 @@ fn clearing_saves_most_and_what_it_keeps_is_worth_a_late_summary() {
         assert!(rest.iter().all(|row| row.savings() < both.savings()));
         assert!(clear.savings() > both.savings());
         assert!(clear.survival() < both.survival());
+        let best = rows
+            .iter()
+            .max_by(|a, b| a.survival().total_cmp(&b.survival()));
+        let best = best.map(|row| &*row.name);
+        let [memory, ladder] = rest else {
+            panic!("four strategies")
+        };
+        assert!(memory.survival() < ladder.survival());
+        match name {
+            "user-ci-agent" => assert_eq!(best, Some("claude-code")),
+            "user-teaching" => assert_eq!(best, Some("clear-and-summarise")),
+            // The ladder keeps no more facts than a summary behind clearing, and more of the rest.
+            _ => assert!(
+                (ladder.survival() - both.survival()).abs() < 2.0
+                    && ladder.support() > both.support()
+            ),
+        }
     }
 }
 
