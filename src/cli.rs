@@ -18,6 +18,8 @@ use crate::settings::SettingError;
 
 mod baseline;
 mod budget;
+mod cache;
+mod calibrate;
 mod compare;
 mod completions;
 mod confirm;
@@ -29,6 +31,7 @@ mod import;
 mod init;
 mod inputs;
 mod inspect;
+mod judges;
 mod man;
 mod messages;
 mod models;
@@ -39,6 +42,7 @@ mod record;
 mod report;
 mod run;
 mod schema;
+mod score;
 mod strategies;
 mod sweep;
 mod validate;
@@ -90,6 +94,12 @@ enum Command {
     Inspect(inspect::Args),
     /// Say what fits into a window, and which lines a prompt crosses
     Budget(budget::Args),
+    /// Have another judge grade the answers of a run, without replaying it
+    Score(score::Args),
+    /// Compare a judge with people's labels, and say whether it may be believed
+    Calibrate(calibrate::Args),
+    /// Recorded answers of models: list, verify, clear
+    Cache(cache::Args),
     /// Say what a run would use, and where each setting comes from
     Doctor(doctor::Args),
     /// Print a JSON Schema, for editors
@@ -138,6 +148,9 @@ fn dispatch(command: Command) -> Exit {
         Command::Init(args) => init::run(&args),
         Command::Inspect(args) => inspect::run(&args),
         Command::Budget(args) => budget::run(&args),
+        Command::Score(args) => score::run(&args),
+        Command::Calibrate(args) => calibrate::run(&args),
+        Command::Cache(args) => cache::run(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Schema(args) => schema::run(&args),
         Command::Completions(args) => completions::run(&args),

@@ -22,6 +22,7 @@ pub mod kept;
 pub mod probe_text;
 pub mod timing;
 pub mod trail;
+pub mod verdicts;
 
 pub use crate::session::ground_truth::{ArtifactVerb, Importance};
 pub use cache::{CacheBreaks, CacheRecord, ObservedCache, PriceEntry};

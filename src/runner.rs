@@ -105,7 +105,8 @@ impl Plan {
     /// and no cell that needs them is run.
     pub fn connect(&mut self, access: &Access<'_>) -> Result<(), PlanError> {
         self.models = Some(Arc::new(Connected::new(
-            &self.scenario,
+            &self.scenario.models,
+            self.scenario.seed,
             &self.prices,
             access,
         )?));

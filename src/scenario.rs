@@ -154,6 +154,7 @@ impl Scenario {
         let repeats = small(reader.whole("repeats", 1, 1_000)?.unwrap_or(1));
         let (window, trigger) = read_window(reader.table("window")?)?;
         let models = models::read(reader.table("models")?, folder)?;
+        models::check(&models)?;
         let probes = probes::read(reader.table("probes")?, folder)?;
         let faults = faults::read(reader.table("faults")?)?;
         let cache = cache::read(reader.table("cache")?, folder)?;

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 pub mod agreement;
 pub mod bootstrap;
+pub mod calibration;
 pub mod components;
 mod draw;
 pub mod gate;

@@ -3,14 +3,15 @@
 use std::path::Path;
 
 use super::{Exit, Stop, environment, say};
-use crate::model::cassette::ReplayMode;
-use crate::runner::{Access, Outcome, Plan};
-use crate::scenario::Scenario;
+use crate::model::cassette::{Cassette, ReplayMode};
+use crate::model::price::Prices;
+use crate::runner::{Access, Connected, Outcome, Plan};
+use crate::scenario::{ModelsSetting, Scenario};
 use crate::units::{Tokens, Usd};
 
-/// Options of commands that ask models.
+/// What recorded answers are for, in every command that asks models.
 #[derive(Debug, Clone, Copy, clap::Args)]
-pub(super) struct ModelOptions {
+pub(super) struct ReplayOptions {
     /// What recorded answers are for: `auto` asks what is missing, `strict` never asks, `record`
     /// asks everything anew, `off` neither reads nor keeps any
     #[arg(long, value_name = "MODE", value_parser = mode)]
@@ -18,6 +19,13 @@ pub(super) struct ModelOptions {
     /// Open no socket: live models answer from recorded answers only
     #[arg(long)]
     offline: bool,
+}
+
+/// Options of a run that asks models.
+#[derive(Debug, Clone, Copy, clap::Args)]
+pub(super) struct ModelOptions {
+    #[command(flatten)]
+    recorded: ReplayOptions,
     /// Begin no session once this many tokens are spent
     #[arg(long, value_name = "TOKENS")]
     token_limit: Option<u64>,
@@ -49,8 +57,8 @@ impl ModelOptions {
     pub(super) fn connect(&self, plan: &mut Plan, folder: &Path) -> anyhow::Result<()> {
         plan.connect(&Access {
             variable: &environment,
-            is_offline: self.offline,
-            replay: self.replay,
+            is_offline: self.recorded.offline,
+            replay: self.recorded.replay,
             cassette: folder.join("cassette.jsonl"),
         })?;
         Ok(())
@@ -63,11 +71,41 @@ pub(super) fn is_recorded(plan: &Plan) -> bool {
     cassette.is_some_and(|cassette| cassette.mode() == ReplayMode::Strict)
 }
 
+impl ReplayOptions {
+    /// Makes judges ready that belong to no scenario.
+    pub(super) fn connect_judges(
+        self,
+        models: &ModelsSetting,
+        cassette: &Path,
+    ) -> anyhow::Result<Connected> {
+        let prices = Prices::built_in()?;
+        let access = Access {
+            variable: &environment,
+            is_offline: self.offline,
+            replay: self.replay,
+            cassette: cassette.to_owned(),
+        };
+        Ok(Connected::new(models, 1, &prices, &access)?)
+    }
+}
+
+/// Puts the cassette of judges in order; an answer that must be recorded and is not ends the command.
+pub(super) fn finish(connected: &Connected) -> anyhow::Result<()> {
+    match connected.cassette() {
+        Some(cassette) => settle(cassette, true),
+        None => Ok(()),
+    }
+}
+
 /// Puts the cassette in order, and says what was wanted of it and not there.
 pub(super) fn close(plan: &Plan, outcome: &Outcome) -> anyhow::Result<()> {
-    let Some(cassette) = plan.models().and_then(|models| models.cassette()) else {
-        return Ok(());
-    };
+    match plan.models().and_then(Connected::cassette) {
+        Some(cassette) => settle(cassette, outcome.missed),
+        None => Ok(()),
+    }
+}
+
+fn settle(cassette: &Cassette, missed: bool) -> anyhow::Result<()> {
     cassette.close()?;
     if let Some(failure) = cassette.failure() {
         let path = cassette.path().display();
@@ -76,7 +114,7 @@ pub(super) fn close(plan: &Plan, outcome: &Outcome) -> anyhow::Result<()> {
         ));
     }
     match cassette.missed() {
-        Some((_, first)) if outcome.missed => {
+        Some((_, first)) if missed => {
             let hint = "`--replay auto` asks the model what is missing, and keeps the answers";
             Err(Stop::new(Exit::ReplayMiss, first).with_hint(hint).into())
         }

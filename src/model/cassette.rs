@@ -390,7 +390,7 @@ pub fn read(path: &Path) -> Result<Contents, CassetteError> {
     })
 }
 
-/// Writes entries in the canonical form: sorted by model, purpose and key, keys of objects sorted.
+/// Writes entries in the canonical form.
 pub fn write_sorted<'a>(
     path: &Path,
     entries: impl IntoIterator<Item = &'a Entry>,
@@ -399,17 +399,7 @@ pub fn write_sorted<'a>(
         path: path.to_owned(),
         source,
     };
-    let mut sorted: Vec<&Entry> = entries.into_iter().collect();
-    sorted.sort_by(|a, b| {
-        let of = |entry: &Entry| (entry.model.clone(), entry.purpose, entry.key.clone());
-        of(a).cmp(&of(b))
-    });
-    let mut text = head();
-    for entry in sorted {
-        let value = serde_json::to_value(entry).map_err(|error| at(error.into()))?;
-        text.push_str(&sorted_keys(value).to_string());
-        text.push('\n');
-    }
+    let text = canonical(entries).map_err(|error| at(error.into()))?;
     let beside = path.with_extension("jsonl.new");
     let mut options = OpenOptions::new();
     options.create(true).truncate(true).write(true);
@@ -419,6 +409,23 @@ pub fn write_sorted<'a>(
     file.write_all(text.as_bytes()).map_err(at)?;
     file.sync_data().map_err(at)?;
     std::fs::rename(&beside, path).map_err(at)
+}
+
+/// The canonical form: sorted by model, purpose and key, keys of objects sorted.
+pub fn canonical<'a>(
+    entries: impl IntoIterator<Item = &'a Entry>,
+) -> Result<String, serde_json::Error> {
+    let mut sorted: Vec<&Entry> = entries.into_iter().collect();
+    sorted.sort_by(|a, b| {
+        let of = |entry: &Entry| (entry.model.clone(), entry.purpose, entry.key.clone());
+        of(a).cmp(&of(b))
+    });
+    let mut text = head();
+    for entry in sorted {
+        text.push_str(&sorted_keys(serde_json::to_value(entry)?).to_string());
+        text.push('\n');
+    }
+    Ok(text)
 }
 
 fn sorted_keys(value: serde_json::Value) -> serde_json::Value {

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use super::grade::abstains;
 use super::{Gold, Grader, Outcome, Probe, Unscored, Verdict};
 use crate::model::offline::{NOT_IN_CONTEXT, QUESTION};
-use crate::model::{AnswerFormat, Purpose, Request, Stop, Task};
+use crate::model::{AnswerFormat, CallFailure, Purpose, Request, Response, Stop, Task};
 use crate::session::{ContentBlock, Message, Role};
 use crate::step::Step;
 use crate::units::{ContentHash, Tokens};
@@ -172,11 +172,16 @@ pub struct Judge;
 impl Judge {
     /// What the judge is sent.
     pub fn request(probe: &Probe, before: usize, answer: &str) -> Request {
+        Self::request_of(&probe.question, &gold_in_words(&probe.gold, before), answer)
+    }
+
+    /// What the judge is sent: a question, what is right, and the answer to grade.
+    pub fn request_of(question: &str, reference: &str, answer: &str) -> Request {
         let text = format!(
             "<question>\n{}\n</question>\n\n<reference>\n{}\n</reference>\n\n\
              <answer>\n{}\n</answer>",
-            neutralised(&probe.question),
-            neutralised(&gold_in_words(&probe.gold, before)),
+            neutralised(question),
+            neutralised(reference),
             neutralised(&plain(answer)),
         );
         Request {
@@ -191,6 +196,28 @@ impl Judge {
     }
 }
 
+/// Whether the judge called the answer right; or why it said nothing.
+pub fn read(reply: &Result<Response, CallFailure>) -> Result<bool, Unscored> {
+    let Ok(reply) = reply else {
+        return Err(Unscored::JudgeFailed);
+    };
+    match reply.stop {
+        Stop::Refusal | Stop::ContentFilter | Stop::ToolUse => Err(Unscored::JudgeFailed),
+        Stop::End | Stop::Length => parse(&reply.text).ok_or(Unscored::Unparsable),
+    }
+}
+
+/// The verdict on an answer that a judge called right or wrong; of a decoy only abstaining is right.
+pub fn graded(is_right: bool, is_decoy: bool, answer: &str) -> Verdict {
+    let (score, outcome) = match (is_right, is_decoy) {
+        (true, _) => (1.0, Outcome::Right),
+        (false, true) => (0.0, Outcome::Invented),
+        (false, false) if abstains(answer) => (0.0, Outcome::Abstained),
+        (false, false) => (0.0, Outcome::Wrong),
+    };
+    Verdict::Scored { score, outcome }
+}
+
 impl Grader for Judge {
     fn name(&self) -> &'static str {
         "judge"
@@ -202,30 +229,11 @@ impl Grader for Judge {
                 reason: Unscored::NoAnswer,
             });
         }
+        let is_decoy = matches!(probe.gold, Gold::Absent { .. });
         Step::ask(Self::request(probe, before, answer), move |reply| {
-            let verdict = match reply {
-                Err(_) => Err(Unscored::JudgeFailed),
-                Ok(reply) => match reply.stop {
-                    Stop::Refusal | Stop::ContentFilter | Stop::ToolUse => {
-                        Err(Unscored::JudgeFailed)
-                    }
-                    Stop::End | Stop::Length => parse(&reply.text).ok_or(Unscored::Unparsable),
-                },
-            };
-            Step::Done(match verdict {
+            Step::Done(match read(&reply) {
                 Err(reason) => Verdict::Unscored { reason },
-                Ok(true) => Verdict::Scored {
-                    score: 1.0,
-                    outcome: Outcome::Right,
-                },
-                Ok(false) => Verdict::Scored {
-                    score: 0.0,
-                    outcome: match &probe.gold {
-                        Gold::Absent { .. } => Outcome::Invented,
-                        _ if abstains(answer) => Outcome::Abstained,
-                        _ => Outcome::Wrong,
-                    },
-                },
+                Ok(is_right) => graded(is_right, is_decoy, answer),
             })
         })
     }
@@ -330,8 +338,8 @@ fn parse(reply: &str) -> Option<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::Model;
     use crate::model::scripted::{Scripted, When, response};
-    use crate::model::{CallFailure, Model, Response};
     use crate::probe::ProbeKind;
     use crate::probe::grade::Rules;
     use crate::session::ground_truth::Importance;

@@ -8,6 +8,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
+use super::verdicts::{self, GivenVerdict};
 use super::{CellKey, CellRecord, FORMAT_VERSION, Manifest, Timing};
 
 /// Name of the manifest in its folder.
@@ -18,6 +19,8 @@ pub const CELLS: &str = "cells.jsonl";
 pub const TIMINGS: &str = "timings.jsonl";
 /// Name of the file of measured times of live models in its folder.
 pub const CALL_TIMES: &str = "call-times.jsonl";
+/// Name of the file of verdicts that were given after the run.
+pub const VERDICTS: &str = "verdicts.jsonl";
 const LOCK: &str = "lock";
 /// The value of `format` in a manifest.
 pub const FORMAT: &str = "proctor-run";
@@ -162,6 +165,21 @@ impl Journal {
             .map_err(|source| JournalError::Io { path, source })
     }
 
+    /// Adds verdicts that were given after the run.
+    pub fn keep_verdicts(&mut self, given: &[GivenVerdict]) -> Result<(), JournalError> {
+        let path = self.folder.join(VERDICTS);
+        let at = |source| JournalError::Io {
+            path: path.clone(),
+            source,
+        };
+        let mut options = OpenOptions::new();
+        let mut file = private(options.create(true).append(true))
+            .open(&path)
+            .map_err(at)?;
+        file.write_all(&to_lines(given)?).map_err(at)?;
+        file.sync_data().map_err(at)
+    }
+
     /// Waits until all that was written is on disk.
     pub fn sync(&mut self) -> Result<(), JournalError> {
         self.cells.sync_data().map_err(|source| JournalError::Io {
@@ -174,13 +192,15 @@ impl Journal {
 impl Run {
     /// Reads a run folder, finished or not, without locking it.
     pub fn read(folder: &Path) -> Result<Self, JournalError> {
-        let manifest = read_manifest(&folder.join(MANIFEST))?;
+        let mut manifest = read_manifest(&folder.join(MANIFEST))?;
         let path = folder.join(CELLS);
-        let cells = match File::open(&path) {
+        let mut cells = match File::open(&path) {
             Ok(file) => read_cells(&path, &file)?.0,
             Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
             Err(source) => return Err(JournalError::Unreadable { path, source }),
         };
+        let given: Vec<GivenVerdict> = read_lines(&folder.join(VERDICTS))?;
+        verdicts::apply(&mut manifest, &mut cells, &given);
         let sorted: BTreeMap<CellKey, CellRecord> =
             cells.into_iter().map(|cell| (cell.key(), cell)).collect();
         Ok(Self {
@@ -193,23 +213,45 @@ impl Run {
 /// Reads the measured times of a run folder; a torn last line is left out, and a folder without
 /// times has none.
 pub fn timings(folder: &Path) -> Result<Vec<Timing>, JournalError> {
-    let path = folder.join(TIMINGS);
-    let text = match fs::read_to_string(&path) {
+    read_lines(&folder.join(TIMINGS))
+}
+
+/// All whole lines of a file that may not be there.
+fn read_lines<T: serde::de::DeserializeOwned>(path: &Path) -> Result<Vec<T>, JournalError> {
+    let text = match fs::read_to_string(path) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(source) => return Err(JournalError::Unreadable { path, source }),
+        Err(source) => {
+            return Err(JournalError::Unreadable {
+                path: path.to_owned(),
+                source,
+            });
+        }
     };
+    // Without its line feed, the last line was cut off by a crash.
     let whole = text.rfind('\n').map_or("", |end| &text[..end]);
     let lines = whole.lines().enumerate();
     lines
         .map(|(at, line)| {
             serde_json::from_str(line).map_err(|source| JournalError::BadLine {
-                path: path.clone(),
+                path: path.to_owned(),
                 line: at + 1,
                 source,
             })
         })
         .collect()
+}
+
+fn to_lines<T: serde::Serialize>(items: &[T]) -> Result<Vec<u8>, JournalError> {
+    let mut bytes = Vec::new();
+    for item in items {
+        serde_json::to_writer(&mut bytes, item).map_err(|source| JournalError::Unwritable {
+            cell: "a line".to_owned(),
+            source,
+        })?;
+        bytes.push(b'\n');
+    }
+    Ok(bytes)
 }
 
 fn refuse_another_run(folder: &Path, path: &Path, manifest: &Manifest) -> Result<(), JournalError> {

@@ -15,7 +15,7 @@ use crate::model::{Model, ModelKind, Purpose, Request, Response, Stop};
 use crate::probe::judge::{self, Judging};
 use crate::record::ModelEntry;
 use crate::replay::{Models, Panel};
-use crate::scenario::{LiveSetting, ModelSetting, ModelsSetting, Scenario};
+use crate::scenario::{LiveSetting, ModelSetting, ModelsSetting};
 use crate::tokens::CountedTexts;
 
 /// What of the world a run may use.
@@ -83,12 +83,14 @@ fn is_worth_keeping(request: &Request, response: &Response) -> bool {
 
 impl Connected {
     /// Makes all models of a scenario ready. No socket is opened before the first request.
-    pub(super) fn new(
-        scenario: &Scenario,
+    pub fn new(
+        models: &ModelsSetting,
+        seed: u64,
         prices: &Prices,
         access: &Access<'_>,
     ) -> Result<Self, PlanError> {
-        let models = &scenario.models;
+        #[cfg(not(feature = "http"))]
+        let _ = seed;
         let mode = access.replay.unwrap_or(models.replay);
         // Without a network only what is recorded can be answered by a live model.
         let mode = if access.is_offline && models.has_live() {
@@ -97,7 +99,7 @@ impl Connected {
             mode
         };
         let named = models.cassette.as_ref().map(|(path, _)| path.as_path());
-        let wanted = named.is_some() || models.has_live();
+        let wanted = named.is_some() || models.needs_cassette();
         let cassette = if wanted {
             let path = named.unwrap_or(&access.cassette);
             Some(Cassette::open(path, mode)?)
@@ -114,7 +116,7 @@ impl Connected {
             spending: Arc::new(Spending::new(known)),
             access,
             #[cfg(feature = "http")]
-            seed: scenario.seed,
+            seed,
             #[cfg(feature = "http")]
             pace: models.pace,
             #[cfg(feature = "http")]
@@ -163,6 +165,11 @@ impl Connected {
                 judging: self.judging,
             }),
         }
+    }
+
+    /// The judges.
+    pub fn judges(&self) -> &[Arc<dyn Model>] {
+        &self.judges
     }
 
     /// The cassette, if answers are kept.

@@ -7,7 +7,7 @@ use crate::model::cassette::ReplayMode;
 use crate::model::spending::Budget;
 use crate::probe::judge::Judging;
 use crate::session::wire::Provider;
-use crate::settings::{Place, Reader, Setting, SettingError, Value};
+use crate::settings::{Place, Reader, Setting, SettingError, Table, Value};
 use crate::units::{Tokens, Usd, is_valid_id};
 
 /// Who is asked, and how.
@@ -131,6 +131,12 @@ impl ModelsSetting {
             .any(|model| matches!(model, ModelSetting::Live(_)))
     }
 
+    /// Whether a model is named whose answers are kept or recorded.
+    pub fn needs_cassette(&self) -> bool {
+        let mut all = self.all();
+        self.has_live() || all.any(|model| matches!(model, ModelSetting::Cassette { .. }))
+    }
+
     /// Whether anything but rules is named.
     pub fn has_any(&self) -> bool {
         self.all().any(|model| *model != ModelSetting::Offline)
@@ -146,6 +152,17 @@ impl ModelsSetting {
             self.reader.is_some(),
             self.judging
         )
+    }
+}
+
+impl ModelsSetting {
+    /// Only judges: what a table of `judge = …` says.
+    pub fn of_judges(table: &Table, place: &Place) -> Result<Self, SettingError> {
+        let models = read(Some(Reader::new(table, "")), Path::new(""))?;
+        if models.judges.is_empty() {
+            return Err(SettingError::new(place, "no judge is named"));
+        }
+        Ok(models)
     }
 }
 
@@ -215,6 +232,11 @@ pub(super) fn read(
         models.budget = budget(reader)?;
     }
     reader.finish()?;
+    Ok(models)
+}
+
+/// A model that only has recorded answers needs a file of them.
+pub(super) fn check(models: &ModelsSetting) -> Result<(), SettingError> {
     for model in models.all() {
         if let ModelSetting::Cassette { place, .. } = model
             && models.cassette.is_none()
@@ -223,7 +245,7 @@ pub(super) fn read(
             return Err(SettingError::new(place, problem));
         }
     }
-    Ok(models)
+    Ok(())
 }
 
 fn required(

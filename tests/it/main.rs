@@ -21,6 +21,7 @@ mod faults;
 mod graded;
 mod import;
 mod inspect;
+mod judging;
 mod laws;
 mod manual;
 #[cfg(feature = "http")]

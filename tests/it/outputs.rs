@@ -184,7 +184,14 @@ fn scripts_and_manual_pages_name_every_command() {
     assert!(stdout(&proctor(folder.path(), &["man"])).contains("proctor"));
     let output = proctor(folder.path(), &["man", "-o", "man"]);
     assert!(output.status.success());
-    for name in ["proctor.1", "proctor-run.1", "proctor-inspect.1"] {
+    for name in [
+        "proctor.1",
+        "proctor-run.1",
+        "proctor-inspect.1",
+        "proctor-score.1",
+        "proctor-calibrate.1",
+        "proctor-cache-verify.1",
+    ] {
         assert!(folder.path().join("man").join(name).is_file(), "{name}");
     }
 }

@@ -1,0 +1,364 @@
+//! `proctor calibrate`: a judge against people's labels.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use serde::Deserialize;
+use serde_json::json;
+
+use super::{Exit, Stop, judges, models, print, say};
+use crate::probe::judge::{self, Judge};
+use crate::record::journal::write_whole;
+use crate::report::escape;
+use crate::runner::Connected;
+use crate::stats::ConfidenceInterval;
+use crate::stats::calibration::{Calibration, Labelled, self_consistency};
+
+/// Arguments of `proctor calibrate`.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "A row has `question`, `reference`, `answer`, and `label`, what people say: \
+                        correct or incorrect (or true, false, 1, 0). `verdict` is what a judge \
+                        said; without it `--judge` is asked. `strategy` is optional. Rows without \
+                        a label are judged, and their share of right answers is corrected."
+)]
+pub(super) struct Args {
+    /// Labelled answers: .csv with a header, or .jsonl
+    labels: PathBuf,
+    /// The judge, as in `openai:gpt-5-mini`, or a table as in a scenario
+    #[arg(long, value_name = "KIND:MODEL")]
+    judge: Option<String>,
+    /// How often the judge is asked about each answer, to see whether it agrees with itself
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=20))]
+    repeats: u32,
+    /// Where the judge's replies are kept
+    #[arg(
+        long,
+        value_name = "FILE",
+        default_value = "calibration.cassette.jsonl"
+    )]
+    cassette: PathBuf,
+    /// Also write the figures to this file, as JSON
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    #[command(flatten)]
+    asked: judges::Asked,
+}
+
+/// One row, as it is written.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+struct Written {
+    question: String,
+    reference: String,
+    answer: String,
+    label: serde_json::Value,
+    verdict: serde_json::Value,
+    strategy: Option<String>,
+}
+
+/// One row, read.
+struct Row {
+    question: String,
+    reference: String,
+    answer: String,
+    label: Option<bool>,
+    /// Of each time the judge was asked; nothing where it said nothing.
+    verdicts: Vec<Option<bool>>,
+    strategy: Option<String>,
+}
+
+pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
+    let mut rows = read(&args.labels)?;
+    let name = match &args.judge {
+        Some(typed) => {
+            let named = judges::parse(typed)?;
+            let name = judges::names(&named);
+            let connected = args.asked.connect_judges(&named, &args.cassette)?;
+            ask(&mut rows, &connected, args.repeats);
+            models::finish(&connected)?;
+            name
+        }
+        None if rows.iter().any(|row| !row.verdicts.is_empty()) => "as in the file".to_owned(),
+        None => {
+            let problem = format!(
+                "`{}` holds no verdict, and no judge is named",
+                args.labels.display()
+            );
+            return Err(Stop::new(Exit::Usage, problem)
+                .with_hint("name one with `--judge`, or add a column `verdict`")
+                .into());
+        }
+    };
+    let figures = Figures::of(&rows)?;
+    print(&figures.in_words(&name))?;
+    if let Some(path) = &args.output {
+        let mut bytes = serde_json::to_vec_pretty(&figures.json(&name))?;
+        bytes.push(b'\n');
+        write_whole(path, &bytes)?;
+        say(&format!("wrote `{}`", path.display()));
+    }
+    Ok(Exit::Done)
+}
+
+/// Asks the judge about every row, each repeat as a request of its own.
+fn ask(rows: &mut [Row], connected: &Connected, repeats: u32) {
+    let Some(judge) = connected.judges().first() else {
+        return;
+    };
+    for row in rows {
+        let request = Judge::request_of(&row.question, &row.reference, &row.answer);
+        row.verdicts = (0..repeats)
+            .map(|repeat| judge::read(&judge.answer(&request, repeat).answer).ok())
+            .collect();
+    }
+}
+
+fn read(path: &Path) -> anyhow::Result<Vec<Row>> {
+    let shown = path.display();
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| Stop::new(Exit::Invalid, format!("cannot read `{shown}`: {error}")))?;
+    let is_csv = path
+        .extension()
+        .is_some_and(|ending| ending.eq_ignore_ascii_case("csv"));
+    let wrong = |line: usize, problem: String| {
+        Stop::new(
+            Exit::Invalid,
+            format!("line {line} of `{shown}`: {problem}"),
+        )
+        .with_hint("`proctor calibrate --help` says what a row has")
+    };
+    let mut rows = Vec::new();
+    if is_csv {
+        let mut reader = csv::Reader::from_reader(text.as_bytes());
+        let headers = reader.headers().context("cannot read the header")?.clone();
+        for (at, record) in reader.records().enumerate() {
+            let record = record.map_err(|error| wrong(at + 2, error.to_string()))?;
+            let line = record.position().map_or(at + 2, |place| {
+                usize::try_from(place.line()).unwrap_or(at + 2)
+            });
+            let fields: serde_json::Map<String, serde_json::Value> = headers
+                .iter()
+                .zip(&record)
+                .map(|(name, value)| (name.trim().to_owned(), value.into()))
+                .collect();
+            rows.push(row(fields.into()).map_err(|problem| wrong(line, problem))?);
+        }
+    } else {
+        for (at, line) in text
+            .lines()
+            .enumerate()
+            .filter(|(_, line)| !line.trim().is_empty())
+        {
+            let value =
+                serde_json::from_str(line).map_err(|error| wrong(at + 1, error.to_string()))?;
+            rows.push(row(value).map_err(|problem| wrong(at + 1, problem))?);
+        }
+    }
+    if rows.is_empty() {
+        return Err(Stop::new(Exit::NothingSelected, format!("`{shown}` holds no answer")).into());
+    }
+    Ok(rows)
+}
+
+fn row(value: serde_json::Value) -> Result<Row, String> {
+    let written: Written = serde_json::from_value(value).map_err(|error| error.to_string())?;
+    for (name, text) in [("question", &written.question), ("answer", &written.answer)] {
+        if text.trim().is_empty() {
+            return Err(format!("`{name}` is empty"));
+        }
+    }
+    let verdict = said("verdict", &written.verdict)?;
+    Ok(Row {
+        question: written.question,
+        reference: written.reference,
+        answer: written.answer,
+        label: said("label", &written.label)?,
+        verdicts: verdict.map(Some).into_iter().collect(),
+        strategy: written.strategy.filter(|name| !name.trim().is_empty()),
+    })
+}
+
+/// Right, wrong, or nothing said.
+fn said(name: &str, value: &serde_json::Value) -> Result<Option<bool>, String> {
+    let text = match value {
+        serde_json::Value::Null => return Ok(None),
+        serde_json::Value::Bool(said) => return Ok(Some(*said)),
+        serde_json::Value::String(text) => text.trim().to_lowercase(),
+        other => other.to_string(),
+    };
+    match text.as_str() {
+        "" => Ok(None),
+        "correct" | "true" | "1" | "yes" | "right" => Ok(Some(true)),
+        "incorrect" | "false" | "0" | "no" | "wrong" => Ok(Some(false)),
+        _ => Err(format!(
+            "`{name}` must be `correct` or `incorrect`, not `{text}`"
+        )),
+    }
+}
+
+impl Row {
+    /// The first verdict; the others only say whether the judge agrees with itself.
+    fn verdict(&self) -> Option<bool> {
+        self.verdicts.first().copied().flatten()
+    }
+}
+
+struct Figures {
+    rows: usize,
+    unscored: usize,
+    consistency: Option<f64>,
+    all: Calibration,
+    by_strategy: BTreeMap<String, Calibration>,
+    /// Answers without a label, and those of them that the judge calls right.
+    unlabelled: (usize, usize),
+}
+
+impl Figures {
+    fn of(rows: &[Row]) -> anyhow::Result<Self> {
+        let both = |row: &&Row| {
+            Some(Labelled {
+                human: row.label?,
+                judge: row.verdict()?,
+            })
+        };
+        let labelled: Vec<Labelled> = rows.iter().filter_map(|row| both(&row)).collect();
+        let Some(all) = Calibration::of(&labelled) else {
+            let problem = "no answer has both a label and a verdict";
+            return Err(Stop::new(Exit::NothingSelected, problem).into());
+        };
+        let mut groups: BTreeMap<String, Vec<Labelled>> = BTreeMap::new();
+        for row in rows {
+            if let (Some(name), Some(one)) = (&row.strategy, both(&row)) {
+                groups.entry(name.clone()).or_default().push(one);
+            }
+        }
+        let by_strategy = groups
+            .into_iter()
+            .filter_map(|(name, labelled)| Some((name, Calibration::of(&labelled)?)))
+            .collect();
+        let said: Vec<Vec<bool>> = rows
+            .iter()
+            .map(|row| row.verdicts.iter().copied().flatten().collect())
+            .collect();
+        let without = rows.iter().filter(|row| row.label.is_none());
+        let unlabelled: Vec<bool> = without.filter_map(Row::verdict).collect();
+        Ok(Self {
+            rows: rows.len(),
+            unscored: rows.iter().filter(|row| row.verdict().is_none()).count(),
+            consistency: self_consistency(&said),
+            all,
+            by_strategy,
+            unlabelled: (
+                unlabelled.iter().filter(|right| **right).count(),
+                unlabelled.len(),
+            ),
+        })
+    }
+
+    fn in_words(&self, judge: &str) -> String {
+        let all = &self.all;
+        let mut out = String::new();
+        let judge = escape::plain(judge);
+        let _ = writeln!(out, "judge {judge}: {}", all.fitness.name());
+        let _ = writeln!(
+            out,
+            "  {} answers, {} labelled and judged, {} without a verdict",
+            self.rows, all.labels, self.unscored
+        );
+        let consistency = self.consistency.map_or("not measured".to_owned(), percent);
+        let _ = writeln!(out, "  agrees with itself on  {consistency}");
+        let _ = writeln!(out, "  base rate of right     {}", percent(all.base_rate));
+        let kappa = all
+            .kappa
+            .map_or("not defined".to_owned(), |kappa| format!("{kappa:.2}"));
+        let _ = writeln!(out, "  Cohen's kappa          {kappa}");
+        for (name, rate) in [
+            ("sensitivity (q1)      ", &all.sensitivity),
+            ("specificity (q0)      ", &all.specificity),
+        ] {
+            let _ = writeln!(out, "  {name} {}", estimate(rate.as_ref()));
+        }
+        let (called, judged) = self.unlabelled;
+        if judged > 0 {
+            let _ = writeln!(
+                out,
+                "  of {judged} answers without a label it calls {} right; corrected {}",
+                percent(called as f64 / judged as f64),
+                estimate(all.corrected(called, judged).as_ref())
+            );
+        }
+        for (name, one) in &self.by_strategy {
+            let _ = writeln!(
+                out,
+                "  {}: {} labels, sensitivity {}, specificity {}",
+                escape::plain(name),
+                one.labels,
+                estimate(one.sensitivity.as_ref()),
+                estimate(one.specificity.as_ref())
+            );
+        }
+        out.push_str(
+            "  calibrated: at least 100 labels, kappa of at least 0.6, q0 + q1 of at least 1.6;\n  \
+             provisional: the same with fewer labels\n",
+        );
+        out
+    }
+
+    fn json(&self, judge: &str) -> serde_json::Value {
+        let (called, judged) = self.unlabelled;
+        let rate = |rate: Option<&(f64, ConfidenceInterval)>| {
+            rate.map(|(value, interval)| {
+                json!({ "value": value, "low": interval.lower_bound, "high": interval.upper_bound })
+            })
+        };
+        let one = |one: &Calibration| {
+            json!({
+                "labels": one.labels,
+                "base_rate": one.base_rate,
+                "kappa": one.kappa,
+                "sensitivity": rate(one.sensitivity.as_ref()),
+                "specificity": rate(one.specificity.as_ref()),
+                "verdict": one.fitness.name(),
+            })
+        };
+        let strategies: serde_json::Map<String, serde_json::Value> = self
+            .by_strategy
+            .iter()
+            .map(|(name, calibration)| (name.clone(), one(calibration)))
+            .collect();
+        json!({
+            "format": "proctor-calibration",
+            "version": 1,
+            "judge": judge,
+            "rubric": judge::rubric_hash(),
+            "answers": self.rows,
+            "unscored": self.unscored,
+            "self_consistency": self.consistency,
+            "all": one(&self.all),
+            "strategies": strategies,
+            "unlabelled": {
+                "judged": judged,
+                "called_right": called,
+                "corrected": rate(self.all.corrected(called, judged).as_ref()),
+            },
+        })
+    }
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.1} %", share * 100.0)
+}
+
+fn estimate(rate: Option<&(f64, ConfidenceInterval)>) -> String {
+    rate.map_or("not measured".to_owned(), |(value, interval)| {
+        format!(
+            "{} [{}, {}]",
+            percent(*value),
+            percent(interval.lower_bound),
+            percent(interval.upper_bound)
+        )
+    })
+}

@@ -1,0 +1,216 @@
+//! Calibration: how far a judge says what people say, and what its verdicts are worth then.
+
+use super::agreement::cohens_kappa;
+use super::{ConfidenceInterval, wilson};
+
+/// Human labels below which no judge is called calibrated.
+pub const LEAST_LABELS: usize = 100;
+
+/// κ below which a judge is unfit: "substantial" agreement begins here (Landis and Koch, 1977).
+pub const LEAST_KAPPA: f64 = 0.6;
+
+/// Sensitivity and specificity together, below which a judge is unfit: at 1 it says nothing, and
+/// the correction divides by what is above 1.
+pub const LEAST_BOTH: f64 = 1.6;
+
+/// 97.5th percentile of the normal distribution.
+const Z: f64 = 1.959_963_984_540_054;
+
+/// One judged answer that people graded, too: `human` and `judge` say whether it is right.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Labelled {
+    /// What people say.
+    pub human: bool,
+    /// What the judge says.
+    pub judge: bool,
+}
+
+/// What a judge is worth.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Calibration {
+    /// Answers with both a label and a verdict.
+    pub labels: usize,
+    /// The share of them that people call right.
+    pub base_rate: f64,
+    /// Cohen's κ between people and judge; nothing where chance alone agrees on everything.
+    pub kappa: Option<f64>,
+    /// Of the right answers, the share that the judge calls right (`q1`), with Wilson's interval.
+    pub sensitivity: Option<(f64, ConfidenceInterval)>,
+    /// Of the wrong answers, the share that the judge calls wrong (`q0`), with Wilson's interval.
+    pub specificity: Option<(f64, ConfidenceInterval)>,
+    /// Whether its verdicts may be believed.
+    pub fitness: Fitness,
+}
+
+/// Whether a judge's verdicts may be believed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fitness {
+    /// Enough labels, and it agrees with them.
+    Calibrated,
+    /// It agrees with the labels, and they are too few.
+    Provisional,
+    /// It does not agree with the labels.
+    Unfit,
+}
+
+impl Fitness {
+    /// Its name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Calibrated => "calibrated",
+            Self::Provisional => "provisional",
+            Self::Unfit => "unfit",
+        }
+    }
+}
+
+impl Calibration {
+    /// Compares a judge with people; nothing without a label.
+    pub fn of(labelled: &[Labelled]) -> Option<Self> {
+        let labels = labelled.len();
+        if labels == 0 {
+            return None;
+        }
+        let rate = |human: bool| {
+            let of_these = labelled.iter().filter(|one| one.human == human);
+            let (mut n, mut agree) = (0_usize, 0_usize);
+            for one in of_these {
+                n += 1;
+                agree += usize::from(one.judge == human);
+            }
+            if n == 0 {
+                return None;
+            }
+            let share = agree as f64 / n as f64;
+            Some((share, wilson::interval(share, n as f64)?))
+        };
+        let pairs: Vec<(bool, bool)> = labelled.iter().map(|one| (one.human, one.judge)).collect();
+        let kappa = cohens_kappa(&pairs);
+        let (sensitivity, specificity) = (rate(true), rate(false));
+        let agrees = kappa.is_some_and(|kappa| kappa >= LEAST_KAPPA)
+            && matches!((&sensitivity, &specificity), (Some((q1, _)), Some((q0, _))) if q0 + q1 >= LEAST_BOTH);
+        let right = labelled.iter().filter(|one| one.human).count();
+        Some(Self {
+            labels,
+            base_rate: right as f64 / labels as f64,
+            kappa,
+            sensitivity,
+            specificity,
+            fitness: match (agrees, labels >= LEAST_LABELS) {
+                (true, true) => Fitness::Calibrated,
+                (true, false) => Fitness::Provisional,
+                (false, _) => Fitness::Unfit,
+            },
+        })
+    }
+
+    /// The share of answers that are right, of `judged` answers of which the judge calls `called`
+    /// right: `θ = (p + q0 − 1)/(q0 + q1 − 1)` (Rogan and Gladen, 1978), with the interval of the
+    /// delta method, whose variance is
+    /// `(p(1−p)/n + (1−θ)² q0(1−q0)/m0 + θ² q1(1−q1)/m1)/(q0 + q1 − 1)²`,
+    /// `m0` and `m1` being the labelled wrong and right answers. Kept within 0 and 1.
+    ///
+    /// Nothing where the judge is no better than chance, or a rate is unknown.
+    pub fn corrected(&self, called: usize, judged: usize) -> Option<(f64, ConfidenceInterval)> {
+        let (q1, _) = self.sensitivity.as_ref()?;
+        let (q0, _) = self.specificity.as_ref()?;
+        let span = q0 + q1 - 1.0;
+        if judged == 0 || span <= 0.0 {
+            return None;
+        }
+        let n = judged as f64;
+        let p = called as f64 / n;
+        let theta = ((p + q0 - 1.0) / span).clamp(0.0, 1.0);
+        let m1 = self.base_rate * self.labels as f64;
+        let m0 = self.labels as f64 - m1;
+        let variance = (p * (1.0 - p) / n
+            + (1.0 - theta).powi(2) * q0 * (1.0 - q0) / m0
+            + theta.powi(2) * q1 * (1.0 - q1) / m1)
+            / span.powi(2);
+        let half = Z * variance.sqrt();
+        Some((
+            theta,
+            ConfidenceInterval {
+                confidence_level: 0.95,
+                lower_bound: (theta - half).max(0.0),
+                upper_bound: (theta + half).min(1.0),
+            },
+        ))
+    }
+}
+
+/// How often a judge says the same of the same answer: the share of answers all of whose verdicts
+/// are the same, over those with at least two. Nothing where none has.
+pub fn self_consistency(verdicts: &[Vec<bool>]) -> Option<f64> {
+    let several: Vec<&Vec<bool>> = verdicts.iter().filter(|said| said.len() >= 2).collect();
+    if several.is_empty() {
+        return None;
+    }
+    let same = several
+        .iter()
+        .filter(|said| said.iter().all(|one| *one == said[0]));
+    Some(same.count() as f64 / several.len() as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// So many of each: both right, people only, judge only, both wrong.
+    fn labelled(both: usize, human: usize, judge: usize, neither: usize) -> Vec<Labelled> {
+        [
+            (true, true, both),
+            (true, false, human),
+            (false, true, judge),
+            (false, false, neither),
+        ]
+        .into_iter()
+        .flat_map(|(human, judge, count)| vec![Labelled { human, judge }; count])
+        .collect()
+    }
+
+    #[track_caller]
+    fn check(value: f64, expected: f64) {
+        assert!((value - expected).abs() < 1e-9, "{value} is not {expected}");
+    }
+
+    #[test]
+    fn a_judge_is_calibrated_with_enough_labels_and_agreement() {
+        let fitness = |both, human, judge, neither| {
+            Calibration::of(&labelled(both, human, judge, neither))
+                .unwrap()
+                .fitness
+        };
+        assert_eq!(fitness(55, 5, 4, 36), Fitness::Calibrated);
+        assert_eq!(fitness(11, 1, 1, 7), Fitness::Provisional);
+        assert_eq!(fitness(40, 20, 20, 20), Fitness::Unfit);
+        // All right and all called right: chance alone does that.
+        assert_eq!(fitness(200, 0, 0, 0), Fitness::Unfit);
+        assert_eq!(Calibration::of(&[]), None);
+    }
+
+    #[test]
+    fn the_correction_is_that_of_rogan_and_gladen() {
+        // q1 = 0.9, q0 = 0.8, 100 labels of each; the judge calls 590 of 1,000 right.
+        let judge = Calibration::of(&labelled(90, 10, 20, 80)).unwrap();
+        let (theta, interval) = judge.corrected(590, 1_000).unwrap();
+        check(theta, (0.59 + 0.8 - 1.0) / 0.7);
+        let variance = (0.59 * 0.41 / 1_000.0
+            + (1.0 - theta).powi(2) * 0.8 * 0.2 / 100.0
+            + theta.powi(2) * 0.9 * 0.1 / 100.0)
+            / 0.49;
+        check(interval.upper_bound - theta, Z * variance.sqrt());
+        // On the labelled answers themselves it gives back what people say.
+        let (theta, _) = judge.corrected(110, 200).unwrap();
+        check(theta, 0.5);
+        let blind = Calibration::of(&labelled(50, 50, 50, 50)).unwrap();
+        assert_eq!(blind.corrected(1, 2), None);
+    }
+
+    #[test]
+    fn consistency_is_the_share_of_answers_with_one_verdict() {
+        let said = [vec![true, true, true], vec![true, false], vec![false]];
+        check(self_consistency(&said).unwrap(), 0.5);
+        assert_eq!(self_consistency(&[vec![true]]), None);
+    }
+}
