@@ -116,7 +116,8 @@ impl SessionSample {
                 cost.and_then(crate::metric::cost::SchemeCost::share),
             ),
             ("tokens", spent),
-            ("cost", cost.map(|cost| cost.cost as f64)),
+            // In whole input tokens; a cost is counted in thousandths of one.
+            ("cost", cost.map(|cost| cost.cost as f64 / 1_000.0)),
         ];
         for (name, value) in values {
             if let Some(value) = value.filter(|value| value.is_finite()) {
