@@ -31,6 +31,7 @@ mod outlined;
 mod products;
 mod records;
 mod schema;
+mod views;
 
 fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))

@@ -7,7 +7,10 @@
 //!   in messages of the user's role, which nobody typed. They are kept as they are: such a session
 //!   has no tool results that could be cleared.
 //! - Demonstrations are part of the prompt; nobody typed them either.
+//! - Where the steps store what the model was shown, the history without old observations, that is
+//!   what the product's compaction left: `recorded` replays it.
 
+use std::cell::RefCell;
 use std::io::BufRead;
 use std::path::Path;
 
@@ -15,7 +18,10 @@ use super::conversations::{self, Shape};
 use super::lines::strip_bom;
 use super::openai_chat::{self, Dialect};
 use super::{ImportError, Importer};
-use crate::session::Session;
+use crate::session::{Session, SessionParts};
+use views::Steps;
+
+mod views;
 
 /// Reads trajectories of SWE-agent.
 #[derive(Debug, Clone, Copy)]
@@ -34,17 +40,50 @@ impl Importer for SweAgent {
         let head = String::from_utf8_lossy(strip_bom(head));
         let head = head.trim_start();
         let rest = head.strip_prefix('{').unwrap_or_default().trim_start();
-        let starts = ["\"environment\"", "\"trajectory\""];
-        starts.iter().any(|key| rest.starts_with(key))
-            && head.contains("\"trajectory\"")
-            && ["\"observation\"", "\"action\"", "\"response\""]
-                .iter()
-                .any(|key| head.contains(key))
+        let starts = |keys: &[&str]| keys.iter().any(|key| rest.starts_with(key));
+        let has = |keys: &[&str]| keys.iter().any(|key| head.contains(key));
+        let is_run = starts(&["\"environment\"", "\"trajectory\"", "\"attempts\""])
+            && has(&["\"trajectory\""])
+            && has(&["\"observation\"", "\"action\"", "\"response\""]);
+        // The keys in another order: the history says who speaks, and of what kind it is.
+        is_run
+            || starts(&["\"history\"", "\"info\"", "\"replay_config\""])
+                && has(&["\"agent\"", "\"message_type\""])
+                && has(&["\"history\""])
+                && has(&["\"role\""])
     }
 
     fn import(&self, path: &Path, input: &mut dyn BufRead) -> Result<Vec<Session>, ImportError> {
-        conversations::sessions(SHAPE, path, input, |conversation, assembler| {
-            openai_chat::read(conversation, Dialect::SweAgent, assembler);
-        })
+        let steps = RefCell::new(Vec::new());
+        let mut sessions =
+            conversations::sessions(SHAPE, path, input, |mut conversation, assembler| {
+                let run = conversation.around.take("trajectory");
+                if run.is_some() {
+                    assembler.skip("key `trajectory`");
+                }
+                openai_chat::read(conversation, Dialect::SweAgent, assembler);
+                if !assembler.is_empty() {
+                    steps.borrow_mut().push(run.map(Steps::read));
+                }
+            })?;
+        let steps = steps.into_inner();
+        if steps.len() != sessions.len() {
+            return Ok(sessions);
+        }
+        for (session, steps) in sessions.iter_mut().zip(steps) {
+            let compactions = steps.unwrap_or_default().compactions(session);
+            if !compactions.is_empty() {
+                let parts = std::mem::take(&mut session.parts);
+                *session = Session::new(SessionParts {
+                    compactions,
+                    ..parts
+                })
+                .map_err(|source| ImportError::Session {
+                    path: path.to_owned(),
+                    source,
+                })?;
+            }
+        }
+        Ok(sessions)
     }
 }

@@ -1,0 +1,199 @@
+//! What each of SWE-agent's calls was shown, where the file keeps it: the history with old
+//! observations masked.
+//!
+//! Step i stores the prompt of its own call as `query`; earlier versions stored the prompt of the
+//! next call as `messages`. Where a view is not what was seen before plus what was said since, the
+//! product changed its context there: that is a compaction.
+
+use std::sync::Arc;
+
+use serde_json::value::RawValue;
+
+use super::super::assemble::Assembler;
+use super::super::conversations::{Conversation, Object};
+use super::super::openai_chat::{self, Dialect};
+use crate::session::{
+    CompactedTo, ContentBlock, Message, Recorded, RecordedCompaction, Role, Session,
+};
+
+/// What the steps of one run store.
+#[derive(Debug, Default)]
+pub(super) struct Steps(Vec<Step>);
+
+#[derive(Debug, Clone)]
+struct Step {
+    /// What the model said in it.
+    response: Option<Arc<str>>,
+    /// What its call was shown.
+    view: Option<Vec<Arc<Message>>>,
+}
+
+impl Steps {
+    /// Reads the steps of a run; what is odd about them is no matter of the conversation.
+    pub(super) fn read(raw: &RawValue) -> Self {
+        let raws: Vec<&RawValue> = serde_json::from_str(raw.get()).unwrap_or_default();
+        let mut steps = Vec::with_capacity(raws.len());
+        let mut shown_next = None;
+        for raw in raws {
+            let mut step = Object::read(raw).unwrap_or_default();
+            let own = step.take_list("query").map(view);
+            let earlier = std::mem::replace(&mut shown_next, step.take_list("messages").map(view));
+            steps.push(Step {
+                response: step.take_text("response"),
+                view: own.or(earlier).filter(|view| !view.is_empty()),
+            });
+        }
+        Self(steps)
+    }
+
+    /// The compactions that the views show, of a session without any.
+    ///
+    /// A step whose answer was refused and asked for again is in no history: where there are more
+    /// steps than calls, they are told apart by what the model said.
+    pub(super) fn compactions(self, session: &Session) -> Vec<RecordedCompaction> {
+        let calls = session.calls();
+        let is_even = self.0.len() == calls.len();
+        let mut steps = self.0.into_iter();
+        let mut seen = Seen::default();
+        let mut compactions = Vec::new();
+        for &at in calls {
+            let step = if is_even {
+                steps.next()
+            } else {
+                let said = texts(session.message(at));
+                let mut rest = steps.clone();
+                rest.find(|step| step.response.as_deref().is_some_and(|it| it.trim() == said))
+                    .inspect(|_| steps = rest)
+            };
+            seen.say(session, at);
+            let Some(view) = step.and_then(|step| step.view) else {
+                continue;
+            };
+            if seen.is(&view) {
+                continue;
+            }
+            let after = seen.changed(session, at, view);
+            compactions.push(RecordedCompaction {
+                at,
+                trigger: Some("history processors".into()),
+                pre_tokens: None,
+                after: CompactedTo::Replaced(after),
+            });
+        }
+        compactions
+    }
+}
+
+/// The messages of a prompt, made as those of the history are.
+fn view(messages: Vec<&RawValue>) -> Vec<Arc<Message>> {
+    let mut assembler = Assembler::new([]);
+    let around = Object::default();
+    openai_chat::read(
+        Conversation { around, messages },
+        Dialect::SweAgent,
+        &mut assembler,
+    );
+    let made = assembler.finish("view".to_owned(), std::path::Path::new("view"));
+    let session = made.ok().flatten();
+    session.map(|it| it.messages().to_vec()).unwrap_or_default()
+}
+
+fn texts(message: &Message) -> String {
+    let texts = message.content().iter().filter_map(|block| match block {
+        ContentBlock::Text(text) => Some(text.as_ref()),
+        _ => None,
+    });
+    texts.collect::<Vec<&str>>().join("\n").trim().to_owned()
+}
+
+/// The context as the model last saw it, and what was said since.
+#[derive(Debug, Default)]
+struct Seen {
+    messages: Vec<Arc<Message>>,
+    /// How much of the history was said.
+    said: usize,
+}
+
+impl Seen {
+    /// Everything before that message is said.
+    fn say(&mut self, session: &Session, before: usize) {
+        let new = &session.messages()[self.said..before];
+        self.messages.extend(new.iter().cloned());
+        self.said = before;
+    }
+
+    fn is(&self, view: &[Arc<Message>]) -> bool {
+        self.messages.len() == view.len()
+            && self
+                .messages
+                .iter()
+                .zip(view)
+                .all(|(own, it)| is_same(own, it))
+    }
+
+    /// Takes the view over; it is told by the messages of the history.
+    fn changed(
+        &mut self,
+        session: &Session,
+        before: usize,
+        view: Vec<Arc<Message>>,
+    ) -> Vec<Recorded> {
+        let history = &session.messages()[..before];
+        let mut pieces = Vec::new();
+        let mut next = 0;
+        for message in &view {
+            let rest = history.iter().enumerate().skip(next);
+            let found = rest
+                .clone()
+                .find(|(_, own)| is_same(own, message))
+                .or_else(|| rest.clone().find(|(_, own)| is_edited(own, message)));
+            let Some((at, own)) = found else {
+                pieces.push(Recorded::Written(message.clone()));
+                continue;
+            };
+            next = at + 1;
+            let edits: Vec<Recorded> = edits(at, own, message).collect();
+            match pieces.last_mut() {
+                _ if !edits.is_empty() => pieces.extend(edits),
+                Some(Recorded::Kept(range)) if range.end == at => range.end += 1,
+                _ => pieces.push(Recorded::Kept(at..at + 1)),
+            }
+        }
+        self.messages = view;
+        pieces
+    }
+}
+
+/// Whether two messages say the same.
+fn is_same(one: &Message, two: &Message) -> bool {
+    one.role() == two.role() && one.content() == two.content()
+}
+
+/// Whether a message is another one with the texts of the user's and of results replaced.
+fn is_edited(own: &Message, shown: &Message) -> bool {
+    own.role() == Role::User
+        && shown.role() == Role::User
+        && own.content().len() == shown.content().len()
+        && own
+            .content()
+            .iter()
+            .zip(shown.content())
+            .all(|pair| match pair {
+                (ContentBlock::ToolResult(own), ContentBlock::ToolResult(shown)) => {
+                    own.tool_use_id == shown.tool_use_id
+                }
+                (ContentBlock::Text(_), ContentBlock::Text(_)) => true,
+                (own, shown) => own == shown,
+            })
+}
+
+fn edits(at: usize, own: &Message, shown: &Message) -> impl Iterator<Item = Recorded> {
+    let blocks = own.content().iter().zip(shown.content()).enumerate();
+    blocks
+        .filter(|(_, (own, shown))| own != shown)
+        .map(move |(block, _)| Recorded::Edited {
+            message: at,
+            block,
+            text: shown.model_text()[block].clone(),
+        })
+}
