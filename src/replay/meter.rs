@@ -208,14 +208,20 @@ impl<'a> Meter<'a> {
         answer
     }
 
-    /// What the call cost: in the model's own words, or counted here where it says nothing.
+    /// What the call cost: in the model's own words, or counted here where it says nothing. A
+    /// prompt of no tokens is nothing said: llama.cpp tells its usage when it begins to write, and
+    /// says 0 where that is half a character.
     ///
     /// A call that timed out or failed on the server has been read: its input is billed. One that
     /// was refused, or never sent, costs nothing.
     fn usage(&self, request: &Request, answer: &Answer) -> Usage {
         match answer {
-            Ok(Response { usage, text, .. }) if *usage == Usage::default() => {
-                Usage::uncached(self.input(request), self.counts.size(text).tokens)
+            Ok(Response { usage, text, .. }) if usage.prompt() == Tokens::ZERO => {
+                let output = match usage.output {
+                    Tokens::ZERO => self.counts.size(text).tokens,
+                    told => told,
+                };
+                Usage::uncached(self.input(request), output)
             }
             Ok(Response { usage, .. }) => *usage,
             Err(

@@ -23,9 +23,9 @@ mod import;
 mod inspect;
 mod judging;
 mod laws;
-mod manual;
 #[cfg(feature = "http")]
 mod live;
+mod manual;
 mod metrics;
 #[cfg(feature = "http")]
 mod models;
@@ -33,18 +33,20 @@ mod outputs;
 mod pipeline;
 mod plan;
 mod presets;
-#[cfg(feature = "http")]
-mod proxy;
 mod probes;
 mod prompt_cache;
+#[cfg(feature = "http")]
+mod proxy;
+#[cfg(feature = "http")]
+mod real_server;
 mod recorded;
 mod replay;
 mod scenarios;
 mod self_recorded;
 mod shared;
 mod stages;
-mod summarize;
 mod strain;
+mod summarize;
 mod support;
 mod synthetic;
 mod tokens;

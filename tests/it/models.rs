@@ -118,6 +118,21 @@ fn what_is_metered_is_what_the_cassette_holds_and_what_the_report_says() {
 }
 
 #[test]
+fn a_prompt_whose_tokens_the_server_does_not_tell_is_counted_here() {
+    let server = Server::answering(|_| Reply::openai("an answer", 0, 5));
+    let folder = scenario(&server, "");
+    run(folder.path(), &[], 0);
+    let out = folder.path().join("out");
+    let cells = Run::read(&out).unwrap().cells;
+    let probes = kept(&cells)[&Purpose::Probe];
+    let answers = probes.distinct as u64;
+    assert!(
+        answers > 0 && probes.paid > Tokens(1000 * answers),
+        "{probes:?}"
+    );
+}
+
+#[test]
 fn a_run_from_recorded_answers_asks_nobody_and_says_the_same() {
     let server = both();
     let folder = scenario(&server, "cassette = \"kept.jsonl\"");
