@@ -36,7 +36,8 @@ pub(super) struct Args {
     seed: u64,
     #[command(flatten)]
     how: How,
-    /// Also write the comparison to this file: .md, .json, .txt, .junit.xml or .bmf.json (repeatable)
+    /// Also write the comparison to this file: .md, .json, .txt, .junit.xml, .bmf.json, or .svg and .png for a
+    /// forest plot (repeatable)
     #[arg(short, long, value_name = "FILE")]
     output: Vec<PathBuf>,
 }

@@ -31,6 +31,8 @@ enum What {
     Baseline,
     /// A comparison as JSON
     Comparison,
+    /// A sweep as JSON
+    Sweep,
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
@@ -41,6 +43,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         What::Report => report::json::schema(),
         What::Baseline => compare::baseline::schema(),
         What::Comparison => report::versus::schema(),
+        What::Sweep => compare::sweep::schema(),
     };
     print(&format!("{schema:#}\n"))?;
     Ok(Exit::Done)

@@ -13,6 +13,8 @@ use crate::compare::sweep::{Confirmation, Sweep, Tried, better_half, judge};
 use crate::compare::{Comparison, Settings as CompareSettings, Source};
 use crate::record::journal::{Journal, Run, write_whole};
 use crate::record::{Arm, CellRecord};
+use crate::report::html;
+use crate::report::plot::{ImageFormat, SweepPlot};
 use crate::runner::{self, Plan, Workers};
 use crate::scenario::Scenario;
 use crate::settings::{Place, Setting, Table, Value};
@@ -64,7 +66,8 @@ pub(super) struct Args {
     /// Where the recommended preset is written; by default `recommended.toml` in the sweep's folder
     #[arg(long, value_name = "FILE")]
     recommend: Option<PathBuf>,
-    /// Also write what was found to this file: .json or .txt (repeatable)
+    /// Also write what was found to this file: .html, .json, .txt, or a picture, `pareto.svg` or `heat.png`, as in
+    /// `any.pareto.svg` (repeatable)
     #[arg(short, long, value_name = "FILE")]
     output: Vec<PathBuf>,
 }
@@ -88,17 +91,11 @@ struct Arena {
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
-    for path in &args.output {
-        let ending = path
-            .extension()
-            .map(|ending| ending.to_string_lossy().into_owned());
-        if !matches!(ending.as_deref(), Some("json" | "txt")) {
-            let problem = format!("nothing writes a sweep to `{}`", path.display());
-            return Err(Stop::new(Exit::Usage, problem)
-                .with_hint("the file's ending must be one of .json, .txt")
-                .into());
-        }
-    }
+    let outputs: Vec<Output> = args
+        .output
+        .iter()
+        .map(|path| Output::of(path))
+        .collect::<Result<_, _>>()?;
     let (mut table, folder) = args.inputs.laid_over()?;
     if matches!(args.keeps.as_str(), "survival" | "action_support") {
         // Nobody looks at answers: nobody is asked.
@@ -193,15 +190,9 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let preset = text::preset(&sweep, &winner, &whole.manifest().scenario, seed);
     write_whole(&path, preset.as_bytes())?;
     print(&text::render(&sweep))?;
-    for output in &args.output {
-        let is_json = output.extension().is_some_and(|ending| ending == "json");
-        let bytes = if is_json {
-            json(&sweep)?
-        } else {
-            text::render(&sweep)
-        };
-        write_whole(output, bytes.as_bytes())?;
-        say(&format!("wrote `{}`", output.display()));
+    for (path, output) in args.output.iter().zip(&outputs) {
+        write_whole(path, &output.bytes(&sweep)?)?;
+        say(&format!("wrote `{}`", path.display()));
     }
     say(&format!(
         "wrote `{}`: `proctor run --strategy {}` runs it",
@@ -211,8 +202,44 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-fn json(sweep: &Sweep) -> anyhow::Result<String> {
-    Ok(crate::report::escape::json(&serde_json::to_string_pretty(sweep)?) + "\n")
+/// What is written to a file.
+enum Output {
+    Html,
+    Json,
+    Text,
+    Picture(SweepPlot, ImageFormat),
+}
+
+impl Output {
+    /// What a file of this name holds, known before any work is done.
+    fn of(path: &Path) -> anyhow::Result<Self> {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let ending = path.extension().unwrap_or_default().to_ascii_lowercase();
+        let picture = SweepPlot::for_file(&name);
+        let output = match ending.to_str() {
+            Some("html") => Some(Self::Html),
+            Some("json") => Some(Self::Json),
+            Some("txt") => Some(Self::Text),
+            _ => picture.map(|(plot, format)| Self::Picture(plot, format)),
+        };
+        output.ok_or_else(|| {
+            let problem = format!("nothing writes a sweep to `{}`", path.display());
+            let hint = "the file's ending must be one of .html, .json, .txt, pareto.svg, pareto.png, heat.svg, heat.png";
+            Stop::new(Exit::Usage, problem).with_hint(hint).into()
+        })
+    }
+
+    fn bytes(&self, sweep: &Sweep) -> anyhow::Result<Vec<u8>> {
+        Ok(match self {
+            Self::Json => {
+                let text = serde_json::to_string_pretty(sweep)?;
+                (crate::report::escape::json(&text) + "\n").into_bytes()
+            }
+            Self::Html => html::sweep(sweep)?.into_bytes(),
+            Self::Text => text::render(sweep).into_bytes(),
+            Self::Picture(plot, format) => plot.render(sweep, *format)?,
+        })
+    }
 }
 
 /// The grid, the default first, and the windows its points run in.

@@ -14,6 +14,7 @@ use crate::compare::family::{self, Family};
 use crate::compare::gate::{Ending, Rules, judge};
 use crate::compare::{Comparison, Mismatch, Settings, Source};
 use crate::record::journal::{Run, write_whole};
+use crate::report::plot::{self, ImageFormat};
 use crate::report::versus::{Versed, Versus, bmf, github, junit, markdown, text};
 use crate::report::{Renderer as _, Report};
 use crate::stats::gate::Target;
@@ -48,8 +49,8 @@ fn target(typed: &str) -> Result<Target, String> {
 /// Where a comparison goes.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(super) struct Files {
-    /// Also write the comparison to this file; the ending says how: .md, .json, .txt, .junit.xml or
-    /// .bmf.json (repeatable)
+    /// Also write the comparison to this file; the ending says how: .md, .json, .txt, .junit.xml,
+    /// .bmf.json, or .svg and .png for a forest plot (repeatable)
     #[arg(long, value_name = "FILE")]
     pub(super) comparison_output: Vec<PathBuf>,
 }
@@ -273,8 +274,7 @@ pub(super) fn show(
     }
     let inconclusive_fails = rules.is_some_and(|rules| rules.fail_on_inconclusive);
     for path in &files.comparison_output {
-        let text = rendered(versus, path, inconclusive_fails)?;
-        write_whole(path, text.as_bytes())?;
+        write_whole(path, &rendered(versus, path, inconclusive_fails)?)?;
         say(&format!("wrote `{}`", path.display()));
     }
     if environment("GITHUB_ACTIONS").is_some() {
@@ -296,7 +296,15 @@ impl Files {
     }
 }
 
-const ENDINGS: [&str; 5] = [".junit.xml", ".bmf.json", ".json", ".md", ".txt"];
+const ENDINGS: [&str; 7] = [
+    ".junit.xml",
+    ".bmf.json",
+    ".json",
+    ".md",
+    ".txt",
+    ".svg",
+    ".png",
+];
 
 fn ending(path: &Path) -> anyhow::Result<&'static str> {
     let name = path.to_string_lossy().to_ascii_lowercase();
@@ -314,14 +322,17 @@ fn ending(path: &Path) -> anyhow::Result<&'static str> {
         })
 }
 
-fn rendered(versus: &Versus, path: &Path, inconclusive_fails: bool) -> anyhow::Result<String> {
-    Ok(match ending(path)? {
+fn rendered(versus: &Versus, path: &Path, inconclusive_fails: bool) -> anyhow::Result<Vec<u8>> {
+    let text = match ending(path)? {
+        ".svg" => return Ok(plot::forest(versus, ImageFormat::Svg)?),
+        ".png" => return Ok(plot::forest(versus, ImageFormat::Png)?),
         ".junit.xml" => junit::render(versus, inconclusive_fails),
         ".bmf.json" => bmf::render(versus),
         ".json" => versus.to_json()?,
         ".md" => markdown::render(versus),
         _ => text::render(versus),
-    })
+    };
+    Ok(text.into_bytes())
 }
 
 /// The report of a run that is compared with nothing, as the summary of its step.

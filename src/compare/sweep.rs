@@ -6,12 +6,17 @@
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
 use serde::Serialize;
 
 use super::{Comparison, Sample};
 use crate::stats::paired::FEWEST_SESSIONS;
 use crate::stats::pareto::{self, Point};
 use crate::stats::{ConfidenceInterval, Estimate};
+
+pub(crate) mod pairs;
+
+pub use pairs::{KnobPair, PairCell};
 
 /// One setting, before it is judged.
 #[derive(Debug, Clone)]
@@ -41,6 +46,8 @@ pub struct Sweep {
     pub points: Vec<SweepPoint>,
     /// What each knob moves.
     pub sensitivity: Vec<Sensitivity>,
+    /// What each pair of knobs moves: heat maps as numbers.
+    pub pairs: Vec<KnobPair>,
     /// How the recommended setting did on sessions it was not chosen on.
     pub confirmation: Option<Confirmation>,
 }
@@ -89,6 +96,15 @@ pub struct Confirmation {
     pub beats_default: bool,
     /// The same in words.
     pub says: String,
+}
+
+/// A JSON Schema (draft 2020-12) of a sweep as JSON.
+pub fn schema() -> serde_json::Value {
+    SchemaSettings::draft2020_12()
+        .for_serialize()
+        .into_generator()
+        .into_root_schema_for::<Sweep>()
+        .to_value()
 }
 
 impl SweepPoint {
@@ -197,6 +213,7 @@ pub fn judge(
         })
         .collect();
     let sensitivity = sensitivity(&points);
+    let pairs = pairs::pairs(&points);
     let order = |point: &SweepPoint| {
         point
             .cost
@@ -212,6 +229,7 @@ pub fn judge(
         confirm,
         points,
         sensitivity,
+        pairs,
         confirmation: None,
     }
 }

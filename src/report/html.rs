@@ -19,8 +19,11 @@ use crate::report::{
 
 mod page;
 mod retention;
+mod sweep;
 
 use page::Page;
+
+pub use sweep::sweep;
 
 const STYLE: &str = include_str!("html/page.css");
 const SCRIPT: &str = include_str!("html/page.js");

@@ -5,11 +5,16 @@
 //! made on; the colours are those of Okabe and Ito, which people with any kind of colour vision tell
 //! apart.
 
+use crate::compare::sweep::Sweep;
+use crate::report::versus::Versus;
 use crate::report::{Artifact, RenderError, Renderer, Report};
 
 mod axes;
 mod cache;
 mod curves;
+mod forest;
+mod front;
+mod heat;
 mod paint;
 mod pareto;
 mod savings;
@@ -83,6 +88,75 @@ impl Plot {
     }
 }
 
+/// Which picture of a sweep.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SweepPlot {
+    /// What each setting saves and keeps, with the front.
+    Pareto,
+    /// A heat map for each pair of knobs.
+    Heat,
+}
+
+impl SweepPlot {
+    /// Both, in the order of help texts.
+    pub const ALL: [Self; 2] = [Self::Pareto, Self::Heat];
+
+    /// Its name in file names: `pareto.svg`, `sweep.pareto.svg`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Pareto => "pareto",
+            Self::Heat => "heat",
+        }
+    }
+
+    /// The picture that a file of this name holds: `pareto.svg`, `sweep.heat.png`.
+    pub fn for_file(name: &str) -> Option<(Self, ImageFormat)> {
+        let format = ImageFormat::for_file(name)?;
+        let (rest, _) = name.rsplit_once('.')?;
+        let named = rest.rsplit_once('.').map_or(rest, |(_, named)| named);
+        let mut all = Self::ALL.into_iter();
+        let plot = all.find(|plot| plot.name().eq_ignore_ascii_case(named))?;
+        Some((plot, format))
+    }
+
+    /// Draws it.
+    pub(crate) fn scene(self, sweep: &Sweep) -> Scene {
+        match self {
+            Self::Pareto => front::scene(sweep),
+            Self::Heat => heat::scene(sweep),
+        }
+    }
+
+    /// The bytes of a file.
+    pub fn render(self, sweep: &Sweep, format: ImageFormat) -> Result<Vec<u8>, RenderError> {
+        format.bytes(&self.scene(sweep))
+    }
+}
+
+/// The bytes of a forest plot: each difference of a comparison with its interval.
+pub fn forest(versus: &Versus, format: ImageFormat) -> Result<Vec<u8>, RenderError> {
+    format.bytes(&forest::scene(versus))
+}
+
+impl ImageFormat {
+    /// The format of a file of this name.
+    pub fn for_file(name: &str) -> Option<Self> {
+        let (_, extension) = name.rsplit_once('.')?;
+        match extension.to_ascii_lowercase().as_str() {
+            "svg" => Some(Self::Svg),
+            "png" => Some(Self::Png),
+            _ => None,
+        }
+    }
+
+    fn bytes(self, scene: &Scene) -> Result<Vec<u8>, RenderError> {
+        match self {
+            Self::Svg => Ok(svg(scene)?.into_bytes()),
+            Self::Png => paint::png(scene),
+        }
+    }
+}
+
 /// The timeline of one session alone.
 pub(crate) fn timeline(report: &Report, session: &str) -> Option<Scene> {
     tokens::of_session(report, session)
@@ -100,12 +174,8 @@ pub struct PlotRenderer {
 impl PlotRenderer {
     /// The renderer for a file of this name, such as `report.tokens.svg`.
     pub fn for_file(name: &str) -> Option<Self> {
-        let (rest, extension) = name.rsplit_once('.')?;
-        let format = match extension.to_ascii_lowercase().as_str() {
-            "svg" => ImageFormat::Svg,
-            "png" => ImageFormat::Png,
-            _ => return None,
-        };
+        let format = ImageFormat::for_file(name)?;
+        let (rest, _) = name.rsplit_once('.')?;
         let (_, plot) = rest.rsplit_once('.')?;
         Some(Self {
             plot: Plot::named(plot)?,
@@ -123,11 +193,7 @@ impl Renderer for PlotRenderer {
     }
 
     fn render(&self, report: &Report) -> Result<Vec<Artifact>, RenderError> {
-        let scene = self.plot.scene(report);
-        let bytes = match self.format {
-            ImageFormat::Svg => svg(&scene)?.into_bytes(),
-            ImageFormat::Png => paint::png(&scene)?,
-        };
+        let bytes = self.format.bytes(&self.plot.scene(report))?;
         Ok(vec![Artifact {
             name: format!("report.{}.{}", self.plot.name(), self.format()),
             bytes,
@@ -147,3 +213,6 @@ fn count(value: f64) -> u64 {
 
 #[cfg(test)]
 mod tests;
+
+#[cfg(test)]
+mod compared;

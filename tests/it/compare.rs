@@ -124,6 +124,8 @@ fn a_change_of_nothing_passes_and_a_change_for_the_worse_fails_with_the_probe_na
             "c.junit.xml",
             "--comparison-output",
             "c.bmf.json",
+            "--comparison-output",
+            "c.svg",
         ],
         100,
         &[
@@ -176,6 +178,11 @@ fn a_change_of_nothing_passes_and_a_change_for_the_worse_fails_with_the_probe_na
     let schema: serde_json::Value =
         serde_json::from_str(&text(&bench.run(&["schema", "comparison"]))).unwrap();
     assert!(jsonschema::validator_for(&schema).unwrap().is_valid(&json));
+    let forest = bench.read("c.svg");
+    assert!(
+        forest.contains("survival in points") && forest.contains("regressed"),
+        "{forest}"
+    );
     let junit = bench.read("c.junit.xml");
     assert!(junit.contains("name=\"hard breaks\">"), "{junit}");
     assert!(junit.contains("<failure message=\"lost "), "{junit}");
@@ -544,6 +551,12 @@ fn a_sweep_recommends_a_preset_that_runs_and_says_whether_it_holds() {
             "s",
             "-o",
             "s.json",
+            "-o",
+            "s.html",
+            "-o",
+            "pareto.svg",
+            "-o",
+            "s.heat.png",
         ],
         0,
         &[
@@ -559,8 +572,28 @@ fn a_sweep_recommends_a_preset_that_runs_and_says_whether_it_holds() {
         "{said}"
     );
     let sweep: serde_json::Value = serde_json::from_str(&bench.read("s.json")).unwrap();
+    let schema: serde_json::Value =
+        serde_json::from_str(&text(&bench.run(&["schema", "sweep"]))).unwrap();
+    assert!(jsonschema::validator_for(&schema).unwrap().is_valid(&sweep));
     let points = sweep["points"].as_array().unwrap();
     assert_eq!(points.len(), 7);
+    let cells = sweep["pairs"][0]["cells"].as_array().unwrap();
+    assert_eq!((cells.len(), cells[0].as_array().unwrap().len()), (3, 2));
+    let page = bench.read("s.html");
+    assert_eq!(page.matches("<svg").count(), 2);
+    for point in points {
+        for value in point["values"].as_array().unwrap() {
+            let spelled = format!(
+                "{}={}",
+                value[0].as_str().unwrap(),
+                value[1].as_str().unwrap()
+            );
+            assert!(page.contains(&spelled), "{spelled}");
+        }
+    }
+    assert!(bench.read("pareto.svg").contains("7 settings"));
+    let picture = fs::read(bench.path().join("s.heat.png")).unwrap();
+    assert_eq!(&picture[..8], b"\x89PNG\r\n\x1a\n");
     let chosen: Vec<_> = points
         .iter()
         .filter(|point| point["recommended"] == true)
@@ -715,6 +748,18 @@ fn halving_and_drawing_try_less_and_mistakes_are_told() {
         ],
         2,
         &["no values"],
+    );
+    bench.check(
+        &[
+            "sweep",
+            "ci.toml",
+            "-P",
+            "clear_results.keep_last=1",
+            "-o",
+            "s.svg",
+        ],
+        2,
+        &["pareto.svg, pareto.png, heat.svg"],
     );
     bench.check(
         &["sweep", "-P", "clear_results.keep_last=1", "--out", "x"],

@@ -1,6 +1,6 @@
 //! A panel with axes: from values to pixels, and the lines and figures at the edges.
 
-use super::scene::{Anchor, INK, SIZE, Scene, Shape, text_width};
+use super::scene::{Anchor, INK, SIZE, Scene, text_width};
 
 /// Part of a scene with an axis below and one on the left.
 #[derive(Debug, Clone, Copy)]
@@ -70,14 +70,7 @@ impl Panel {
             scene.label((middle, lower + 32.0), below.label, Anchor::Middle);
         }
         if !beside.label.is_empty() {
-            scene.shapes.push(Shape::Text {
-                at: (14.0, f64::midpoint(upper, lower)),
-                text: beside.label.to_owned(),
-                size: SIZE,
-                color: INK,
-                anchor: Anchor::Middle,
-                upwards: true,
-            });
+            scene.upright((14.0, f64::midpoint(upper, lower)), beside.label);
         }
     }
 }

@@ -93,7 +93,7 @@ pub(super) fn scene(report: &Report) -> Scene {
 
 /// From where to where an axis goes: all points, and their intervals as far as they are no wider than
 /// everything else.
-fn reach(points: impl Iterator<Item = (f64, Option<(f64, f64)>)> + Clone) -> (f64, f64) {
+pub(super) fn reach(points: impl Iterator<Item = (f64, Option<(f64, f64)>)> + Clone) -> (f64, f64) {
     let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
     for (value, _) in points.clone() {
         (low, high) = (low.min(value), high.max(value));
@@ -190,7 +190,7 @@ fn front<'a, 'b>(points: &'a [Point<'b>]) -> Vec<&'a Point<'b>> {
 }
 
 /// Writes a number near a point where nothing stands yet, with a line to it if it is not beside it.
-fn place(
+pub(super) fn place(
     scene: &mut Scene,
     panel: &Panel,
     (x, y): (f64, f64),

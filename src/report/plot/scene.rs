@@ -164,6 +164,18 @@ impl Scene {
         self.write(at, text, SIZE, INK, anchor);
     }
 
+    /// Writes text in ordinary size from bottom to top, around its middle.
+    pub(crate) fn upright(&mut self, at: (f64, f64), text: &str) {
+        self.shapes.push(Shape::Text {
+            at,
+            text: escape::plain(text),
+            size: SIZE,
+            color: INK,
+            anchor: Anchor::Middle,
+            upwards: true,
+        });
+    }
+
     /// Writes sentences in lines of so many pixels, and returns where the next line would stand.
     pub(crate) fn paragraph(&mut self, at: (f64, f64), text: &str, width: f64) -> f64 {
         let mut line = String::new();

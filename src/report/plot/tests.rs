@@ -133,7 +133,15 @@ fn edges(shape: &Shape) -> Option<([f64; 4], &str)> {
 
 #[track_caller]
 fn check(plot: Plot, sessions: usize, strategies: &[&str]) {
-    let scene = plot.scene(&report(sessions, strategies));
+    apart(
+        &format!("{plot:?}"),
+        &plot.scene(&report(sessions, strategies)),
+    );
+}
+
+/// No text of a picture overlaps another or sticks out.
+#[track_caller]
+pub(super) fn apart(plot: &str, scene: &Scene) {
     let texts: Vec<([f64; 4], &str)> = scene.shapes.iter().filter_map(edges).collect();
     assert!(!texts.is_empty());
     let (width, height) = (f64::from(scene.width), f64::from(scene.height));
@@ -141,7 +149,7 @@ fn check(plot: Plot, sessions: usize, strategies: &[&str]) {
         let inside = one[0] >= 0.0 && one[1] >= 0.0 && one[2] <= width && one[3] <= height;
         assert!(
             inside,
-            "{plot:?}: `{text}` sticks out: {one:?} of {width} × {height}"
+            "{plot}: `{text}` sticks out: {one:?} of {width} × {height}"
         );
         for (other, more) in &texts[at + 1..] {
             let apart = one[2] <= other[0]
@@ -150,7 +158,7 @@ fn check(plot: Plot, sessions: usize, strategies: &[&str]) {
                 || other[3] <= one[1];
             assert!(
                 apart,
-                "{plot:?}: `{text}` and `{more}` overlap: {one:?} {other:?}"
+                "{plot}: `{text}` and `{more}` overlap: {one:?} {other:?}"
             );
         }
     }

@@ -1,0 +1,172 @@
+//! Pairs of knobs: what is saved and kept at each pair of values, the other knobs taken as they come.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::SweepPoint;
+
+/// Two knobs, with all their values: the data of a heat map.
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
+pub struct KnobPair {
+    /// The knob of the rows and the knob of the columns.
+    pub knobs: (String, String),
+    /// Values of the first knob, ascending where they are numbers.
+    pub rows: Vec<String>,
+    /// Values of the second, likewise.
+    pub columns: Vec<String>,
+    /// Row by row; nothing where no setting with both values was tried.
+    pub cells: Vec<Vec<Option<PairCell>>>,
+}
+
+/// All settings that have both values.
+#[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize)]
+pub struct PairCell {
+    /// What they save, in the mean of those that are not broken; nothing where all are.
+    pub cost: Option<f64>,
+    /// What they keep, likewise.
+    pub quality: Option<f64>,
+    /// How many there are.
+    pub settings: usize,
+    /// How many of them are broken.
+    pub broken: usize,
+    /// Whether the recommended setting is among them.
+    pub recommended: bool,
+}
+
+/// Every pair of knobs, in the order of the command line.
+pub(super) fn pairs(points: &[SweepPoint]) -> Vec<KnobPair> {
+    let mut knobs: Vec<&str> = Vec::new();
+    for (knob, _) in points.iter().flat_map(|point| &point.values) {
+        if !knobs.contains(&knob.as_str()) {
+            knobs.push(knob);
+        }
+    }
+    let mut found = Vec::new();
+    for (at, first) in knobs.iter().enumerate() {
+        for second in &knobs[at + 1..] {
+            found.push(pair(points, first, second));
+        }
+    }
+    found
+}
+
+fn pair(points: &[SweepPoint], first: &str, second: &str) -> KnobPair {
+    let (rows, columns) = (values(points, first), values(points, second));
+    let cell = |row: &String, column: &String| {
+        let has = |point: &&SweepPoint| {
+            value(point, first) == Some(row) && value(point, second) == Some(column)
+        };
+        PairCell::of(points.iter().filter(has))
+    };
+    KnobPair {
+        knobs: (first.to_owned(), second.to_owned()),
+        cells: rows
+            .iter()
+            .map(|row| columns.iter().map(|column| cell(row, column)).collect())
+            .collect(),
+        rows,
+        columns,
+    }
+}
+
+impl PairCell {
+    /// What settings come to together; nothing without one.
+    pub(crate) fn of<'a>(points: impl Iterator<Item = &'a SweepPoint>) -> Option<Self> {
+        let mut cell = Self {
+            cost: None,
+            quality: None,
+            settings: 0,
+            broken: 0,
+            recommended: false,
+        };
+        let (mut cost, mut quality) = (Vec::new(), Vec::new());
+        for point in points {
+            cell.settings += 1;
+            cell.recommended |= point.recommended;
+            if point.broken.is_some() {
+                cell.broken += 1;
+                continue;
+            }
+            cost.extend(point.cost.map(|estimate| estimate.point_estimate));
+            quality.extend(point.quality.map(|estimate| estimate.point_estimate));
+        }
+        let mean = |values: Vec<f64>| {
+            (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+        };
+        (cell.cost, cell.quality) = (mean(cost), mean(quality));
+        (cell.settings > 0).then_some(cell)
+    }
+}
+
+fn value<'a>(point: &'a SweepPoint, knob: &str) -> Option<&'a String> {
+    let mut values = point.values.iter();
+    values
+        .find(|(name, _)| name == knob)
+        .map(|(_, value)| value)
+}
+
+/// The values that a knob takes: numbers ascending, anything else in the order of the settings.
+pub(crate) fn values(points: &[SweepPoint], knob: &str) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    for value in points.iter().filter_map(|point| value(point, knob)) {
+        if !found.contains(value) {
+            found.push(value.clone());
+        }
+    }
+    let numbers: Option<Vec<f64>> = found.iter().map(|value| value.parse().ok()).collect();
+    if let Some(numbers) = numbers {
+        let mut both: Vec<(f64, String)> = numbers.into_iter().zip(found).collect();
+        both.sort_by(|left, right| left.0.total_cmp(&right.0));
+        found = both.into_iter().map(|(_, value)| value).collect();
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stats::Estimate;
+
+    fn point(a: &str, b: &str, cost: f64, broken: bool) -> SweepPoint {
+        let estimate = |value: f64| Estimate::of_sessions(&[value, value], 2);
+        SweepPoint {
+            values: vec![
+                ("a".to_owned(), a.to_owned()),
+                ("b".to_owned(), b.to_owned()),
+                ("c".to_owned(), "x".to_owned()),
+            ],
+            cost: estimate(cost),
+            quality: estimate(1.0 - cost),
+            broken: broken.then(|| "1 sessions died".to_owned()),
+            on_front: false,
+            front_share: None,
+            recommended: cost > 0.6,
+        }
+    }
+
+    #[test]
+    fn a_cell_is_the_mean_of_what_is_not_broken_and_numbers_are_in_order() {
+        let points = [
+            point("10", "late", 0.2, false),
+            point("10", "late", 0.4, false),
+            point("9", "late", 0.9, true),
+            point("9", "early", 0.7, false),
+        ];
+        let found = pairs(&points);
+        let names: Vec<(&str, &str)> = found
+            .iter()
+            .map(|pair| (pair.knobs.0.as_str(), pair.knobs.1.as_str()))
+            .collect();
+        assert_eq!(names, [("a", "b"), ("a", "c"), ("b", "c")]);
+        let pair = &found[0];
+        assert_eq!(pair.rows, ["9", "10"]);
+        assert_eq!(pair.columns, ["late", "early"]);
+        let broken = pair.cells[0][0].unwrap();
+        assert_eq!((broken.cost, broken.settings, broken.broken), (None, 1, 1));
+        assert!(pair.cells[0][1].unwrap().recommended);
+        let mean = pair.cells[1][0].unwrap();
+        assert!((mean.cost.unwrap() - 0.3).abs() < 1e-12);
+        assert!((mean.quality.unwrap() - 0.7).abs() < 1e-12);
+        assert_eq!(pair.cells[1][1], None, "never tried");
+    }
+}

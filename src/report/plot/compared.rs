@@ -1,0 +1,240 @@
+//! Pictures of made-up sweeps and comparisons: that all is named, and nothing overlaps or is obeyed.
+
+use std::collections::BTreeMap;
+
+use super::scene::Shape;
+use super::tests::apart;
+use super::{ImageFormat, Scene, SweepPlot, forest, svg};
+use crate::compare::gate::{Rules, judge as gate};
+use crate::compare::sweep::{Sweep, Tried, judge};
+use crate::compare::{Comparison, ProbeSample, Sample, SessionSample, Settings};
+use crate::record::Importance;
+use crate::report::versus::{Versed, Versus};
+use crate::stats::gate::Target;
+
+const SESSIONS: usize = 6;
+
+fn session(saved: f64, kept: f64, dead: usize) -> SessionSample {
+    let probe = ProbeSample {
+        kind: "recall".to_owned(),
+        importance: Importance::Normal,
+        survival: vec![kept],
+        extract: Vec::new(),
+        accuracy: Vec::new(),
+        lost_at: None,
+    };
+    SessionSample {
+        metrics: BTreeMap::from([
+            ("cost_savings".to_owned(), vec![saved]),
+            ("completion".to_owned(), vec![1.0]),
+            ("tokens".to_owned(), vec![1000.0 * (1.1 - saved)]),
+        ]),
+        probes: BTreeMap::from([("p@50".to_owned(), probe)]),
+        dead,
+        ..SessionSample::default()
+    }
+}
+
+/// A strategy that saves and keeps about so much, a little else in each session.
+fn sample(strategy: &str, saved: f64, kept: f64, dead: usize) -> Sample {
+    let sessions = (0..SESSIONS).map(|at| {
+        let turn = at as f64 / 100.0;
+        let session = session(saved - turn, (kept - turn * saved).clamp(0.0, 1.0), dead);
+        (format!("s{at}"), session)
+    });
+    Sample {
+        strategy: strategy.to_owned(),
+        sessions: sessions.collect(),
+        ..Sample::default()
+    }
+}
+
+/// A grid of knobs with so many values each, and the default.
+fn sweep(knobs: &[(&str, usize)]) -> Sweep {
+    let mut tried = vec![Tried {
+        values: Vec::new(),
+        sample: sample("default", 0.3, 0.9, 0),
+    }];
+    let all: usize = knobs.iter().map(|(_, count)| count).product();
+    for number in 0..all * usize::from(!knobs.is_empty()) {
+        let (mut rest, mut values, mut place) = (number, Vec::new(), 0.0);
+        for (knob, count) in knobs {
+            values.push(((*knob).to_owned(), format!("{}", (rest % count) * 250)));
+            place += (rest % count) as f64 / *count as f64;
+            rest /= count;
+        }
+        let saved = 0.9 * place / knobs.len() as f64;
+        // One setting in seven dies.
+        let sample = sample(
+            "s",
+            saved,
+            1.0 - saved * saved,
+            usize::from(number % 7 == 3),
+        );
+        tried.push(Tried { values, sample });
+    }
+    let sessions = (0..SESSIONS).map(|at| format!("s{at}")).collect();
+    judge(&tried, sessions, Vec::new(), "cost_savings", "survival")
+}
+
+const GRIDS: [&[(&str, usize)]; 6] = [
+    &[],
+    &[("clear_results.keep_last", 1)],
+    &[("clear_results.keep_last", 40)],
+    &[
+        ("clear_results.keep_last", 8),
+        ("summarize.when.window_fraction", 8),
+    ],
+    &[("clear_results.keep_last", 60), ("window.tokens", 3)],
+    &[
+        (
+            "a_stage_with_a_long_name.and_a_knob_with_a_longer_one_tokens",
+            3,
+        ),
+        ("b.c", 2),
+        ("d.e", 4),
+    ],
+];
+
+#[test]
+fn sweeps_are_drawn_without_overlaps_however_many_settings_there_are() {
+    for grid in GRIDS {
+        let sweep = sweep(grid);
+        for plot in SweepPlot::ALL {
+            apart(&format!("{plot:?} of {grid:?}"), &plot.scene(&sweep));
+        }
+    }
+}
+
+fn texts<'a>(scene: &'a Scene) -> Vec<&'a str> {
+    let text = |shape: &'a Shape| match shape {
+        Shape::Text { text, .. } => Some(text.as_str()),
+        _ => None,
+    };
+    scene.shapes.iter().filter_map(text).collect()
+}
+
+#[test]
+fn the_front_names_the_default_and_the_recommended_setting_with_their_intervals() {
+    let sweep = sweep(GRIDS[3]);
+    let scene = SweepPlot::Pareto.scene(&sweep);
+    let texts = texts(&scene);
+    let recommended = sweep.points.iter().find(|point| point.recommended).unwrap();
+    let name = format!("{}; recommended", recommended.label());
+    assert!(
+        texts
+            .iter()
+            .any(|text| text.contains("recommended") && text.starts_with("clear")),
+        "{name}: {texts:?}"
+    );
+    assert!(texts.contains(&"default"), "{texts:?}");
+    let interval = recommended.cost.unwrap();
+    let half = interval.confidence_interval.unwrap().half_width() * 100.0;
+    let cell = format!("{:.1} % ± {half:.1}", interval.point_estimate * 100.0);
+    assert!(texts.contains(&cell.as_str()), "{cell}: {texts:?}");
+}
+
+#[test]
+fn a_heat_map_shows_what_the_sweep_says_cell_by_cell() {
+    let sweep = sweep(&[("a.b", 2), ("c.d", 2)]);
+    let scene = SweepPlot::Heat.scene(&sweep);
+    let texts = texts(&scene);
+    let pair = &sweep.pairs[0];
+    for cell in pair.cells.iter().flatten().flatten() {
+        for value in [cell.cost, cell.quality].into_iter().flatten() {
+            let shown = crate::report::figure::points(value);
+            assert!(texts.contains(&shown.as_str()), "{shown}: {texts:?}");
+        }
+    }
+    // One of four died: it is crossed out in both maps.
+    assert_eq!(texts.iter().filter(|text| **text == "×").count(), 2);
+}
+
+fn versus(names: &[&str], gated: bool) -> Versus {
+    let settings = Settings {
+        target: Target::Population,
+        deterministic: false,
+        seed: 1,
+    };
+    let baseline = sample("none", 0.2, 0.9, 0);
+    let versed = names.iter().enumerate().map(|(at, name)| {
+        let turn = at as f64 / 20.0;
+        let comparison = Comparison::of(
+            &baseline,
+            &sample(name, 0.2 + turn, 0.98 - turn, 0),
+            settings,
+        );
+        Versed {
+            baseline_source: "old".to_owned(),
+            candidate_source: "new".to_owned(),
+            gated: gated.then(|| gate(&comparison, &Rules::default(), &|_| 0.0)),
+            comparison,
+        }
+    });
+    Versus::new(versed.collect(), Vec::new(), None)
+}
+
+#[test]
+fn a_forest_has_a_row_for_each_difference_and_nothing_overlaps() {
+    let long: Vec<String> = (0..12)
+        .map(|at| {
+            format!("observation-masking[clear_results.keep_last={at},clear_results.every=10]")
+        })
+        .collect();
+    let long: Vec<&str> = long.iter().map(String::as_str).collect();
+    for names in [&[][..], &["codex"], &["codex", "codex", "none"], &long] {
+        for gated in [false, true] {
+            let versus = versus(names, gated);
+            let scene = super::forest::scene(&versus);
+            apart(&format!("forest of {names:?}"), &scene);
+            let texts = texts(&scene);
+            for one in &versus.comparisons {
+                let metric = one.comparison.metric("survival").unwrap();
+                let interval = crate::report::versus::interval(metric, Target::Population);
+                let shown = texts.iter().any(|text| text.contains(&interval));
+                assert!(shown, "{interval}: {texts:?}");
+            }
+            let same = texts
+                .iter()
+                .any(|text| text.contains("the same on every session: completion"));
+            assert_eq!(same, !names.is_empty(), "{texts:?}");
+        }
+    }
+}
+
+#[test]
+fn pictures_are_whole_files_and_names_are_not_obeyed() {
+    let hostile = "<script>alert(1)</script>&\"'";
+    let forest_of = versus(&[hostile], true);
+    let grid = sweep(&[(hostile, 2), ("a.b", 2)]);
+    let scenes = [
+        super::forest::scene(&forest_of),
+        SweepPlot::Pareto.scene(&grid),
+        SweepPlot::Heat.scene(&grid),
+    ];
+    for scene in scenes {
+        let text = svg(&scene).unwrap();
+        assert!(text.starts_with("<svg") && text.trim_end().ends_with("</svg>"));
+        assert!(!text.contains("<script"), "{text}");
+    }
+    for format in [ImageFormat::Svg, ImageFormat::Png] {
+        assert!(forest(&forest_of, format).unwrap().len() > 500);
+        for plot in SweepPlot::ALL {
+            let bytes = plot.render(&grid, format).unwrap();
+            assert_eq!(bytes, plot.render(&grid, format).unwrap());
+        }
+    }
+}
+
+#[test]
+fn the_name_of_a_file_says_which_picture_of_a_sweep_it_is() {
+    for (name, expected) in [
+        ("pareto.svg", Some((SweepPlot::Pareto, ImageFormat::Svg))),
+        ("a.b.HEAT.PNG", Some((SweepPlot::Heat, ImageFormat::Png))),
+        ("sweep.svg", None),
+        ("heat.gif", None),
+        ("heat", None),
+    ] {
+        assert_eq!(SweepPlot::for_file(name), expected, "{name}");
+    }
+}
