@@ -128,6 +128,25 @@ impl Gold {
         self.versions_before(message).pop()
     }
 
+    /// The sentences that answer before the message of this index, as they were said: what a reader
+    /// quotes from them are not its own words. Empty where the answer is no sentence.
+    pub fn words_before(&self, message: usize) -> Vec<&str> {
+        match self {
+            Self::Statement { statement, .. } => vec![statement],
+            Self::Choice { choice, reason, .. } => vec![choice, reason],
+            Self::Requests { .. } => self.versions_before(message),
+            Self::Plan { .. } => self.pending_before(message),
+            Self::Value { .. }
+            | Self::Files { .. }
+            | Self::Versions { .. }
+            | Self::Tried { .. }
+            | Self::Fault { .. }
+            | Self::Among { .. }
+            | Self::Sequence { .. }
+            | Self::Absent { .. } => Vec::new(),
+        }
+    }
+
     /// The events that happened before the message of this index, in their order. Empty for other
     /// kinds.
     pub fn events_before(&self, message: usize) -> Vec<&str> {

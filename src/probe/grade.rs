@@ -7,26 +7,20 @@ use super::{Gold, Grader, OTHER_ORDER, Outcome, Probe, Unscored, Verdict};
 use crate::session::ground_truth::RuleForm;
 use crate::step::Step;
 
+mod abstention;
 mod exact;
 mod lists;
 mod reasoned;
+
+pub use abstention::abstains;
 
 /// Sentences that share less than [`PARAPHRASE`] of a rule's words, but at least this share, are
 /// left to a judge. Of COMPINT's 50 labelled summaries none of the 25 that preserve their rule is
 /// below it, and 23 of the 25 that lost it are.
 const DOUBTFUL: f64 = 0.2;
 
-/// What readers write where they do not find an answer, after normalising.
-const ABSTENTIONS: &[&str] = &[
-    "not in context",
-    "not in the context",
-    "not in the conversation",
-    "not found in the context",
-    "not mentioned in the context",
-    "not mentioned in the conversation",
-    "unknown",
-    "n/a",
-];
+/// An answer of at most so many words is a value, whatever it is made of.
+const VALUE_WORDS: usize = 2;
 
 /// Rules do not suffice.
 const NEEDS_JUDGE: Verdict = Verdict::Unscored {
@@ -90,11 +84,30 @@ impl Rules {
                 reason: Unscored::NoAnswer,
             };
         }
-        let abstains = abstains(answer);
-        let (score, outcome) = match &probe.gold {
-            Gold::Absent { .. } if abstains => (1.0, Outcome::Right),
-            Gold::Absent { .. } => (0.0, Outcome::Invented),
-            _ if abstains => (0.0, Outcome::Abstained),
+        let own = probe.gold.words_before(before);
+        let graded = match &probe.gold {
+            Gold::Absent { .. } => self.absent(probe, answer),
+            _ if abstention::is_plain(answer, &own) => Some((0.0, Outcome::Abstained)),
+            _ => match self.graded(probe, before, answer) {
+                // What gives no value and says that there is none is an omission, in any words.
+                None | Some((_, Outcome::Wrong))
+                    if abstention::is_told(answer, &own) && !self.is_concrete(probe, answer) =>
+                {
+                    Some((0.0, Outcome::Abstained))
+                }
+                graded => graded,
+            },
+        };
+        match graded {
+            Some((score, outcome)) => Verdict::Scored { score, outcome },
+            None => NEEDS_JUDGE,
+        }
+    }
+
+    /// What an answer to a planted item is that does not abstain; nothing where rules cannot tell.
+    fn graded(&self, probe: &Probe, before: usize, answer: &str) -> Option<(f64, Outcome)> {
+        Some(match &probe.gold {
+            Gold::Absent { .. } => return self.absent(probe, answer),
             Gold::Value { value, .. } | Gold::Among { value, .. } => {
                 self.value(probe, &[value], answer)
             }
@@ -107,10 +120,7 @@ impl Rules {
             },
             Gold::Sequence { .. } => lists::sequence(&probe.gold.events_before(before), answer),
             Gold::Requests { .. } => {
-                match exact::request(&probe.gold.versions_before(before), answer) {
-                    Some(graded) => graded,
-                    None => return NEEDS_JUDGE,
-                }
+                return exact::request(&probe.gold.versions_before(before), answer);
             }
             Gold::Versions { unit, .. } => {
                 let versions = probe.gold.versions_before(before);
@@ -127,10 +137,7 @@ impl Rules {
                 reason,
                 rejected,
                 ..
-            } => match reasoned::choice(choice, reason, rejected, answer) {
-                Some(graded) => graded,
-                None => return NEEDS_JUDGE,
-            },
+            } => return reasoned::choice(choice, reason, rejected, answer),
             Gold::Statement {
                 form: RuleForm::Choice { .. },
                 ..
@@ -138,19 +145,51 @@ impl Rules {
             Gold::Statement {
                 form: RuleForm::Call { forbidden, .. },
                 ..
-            } => exact::call(forbidden, answer),
-            Gold::Statement { statement, .. } => {
+            } => return exact::call(forbidden, answer),
+            Gold::Statement {
+                topic, statement, ..
+            } => {
                 let recall = content_word_recall(statement, answer);
-                if recall >= PARAPHRASE && !is_flipped(statement, answer) {
+                if abstention::is_told(answer, &[statement])
+                    && content_word_recall(statement, &without(answer, topic)) < PARAPHRASE
+                {
+                    (0.0, Outcome::Abstained)
+                } else if recall >= PARAPHRASE && !is_flipped(statement, answer) {
                     (1.0, Outcome::Right)
                 } else if (DOUBTFUL..PARAPHRASE).contains(&recall) {
-                    return NEEDS_JUDGE;
+                    return None;
                 } else {
                     (0.0, Outcome::Wrong)
                 }
             }
-        };
-        Verdict::Scored { score, outcome }
+        })
+    }
+
+    /// Of something that was never said, right is to say so; any concrete value is invented. An
+    /// answer in other words without a value is left to a judge.
+    fn absent(&self, probe: &Probe, answer: &str) -> Option<(f64, Outcome)> {
+        let is_concrete = self.is_concrete(probe, answer);
+        let is_told = abstention::is_told(answer, &[]);
+        if abstention::is_plain(answer, &[]) || (is_told && !is_concrete) {
+            Some((1.0, Outcome::Right))
+        } else if is_told || (!is_concrete && answer.split_whitespace().count() > VALUE_WORDS) {
+            None
+        } else {
+            Some((0.0, Outcome::Invented))
+        }
+    }
+
+    /// Whether the answer names a value: one that was planted, or anything with a digit that the
+    /// question does not hold.
+    fn is_concrete(&self, probe: &Probe, answer: &str) -> bool {
+        let question = normalise(&probe.question);
+        let answer = normalise(answer);
+        let mut tokens = answer.split_whitespace().map(trim_punctuation);
+        tokens.any(|token| {
+            let is_value =
+                self.values.contains_key(token) || token.contains(|c: char| c.is_ascii_digit());
+            is_value && !has_phrase(&question, token)
+        })
     }
 
     /// Right is the newest of the values alone, or a sentence in which no other value stands; an
@@ -189,23 +228,27 @@ impl Rules {
         outcome(found, others || stale, missed(stale, misbound))
     }
 
-    /// Right is the newest number, with its unit or without; an older one is stale. Numbers that
-    /// belong to nothing planted (a time, a share) do not matter beside it.
+    /// Right is the newest number, with its unit or without; an older one is stale. A number that
+    /// counts something else (a time, a share) does not matter beside it; one that claims to be the
+    /// same count does, planted or not: two of them are no answer.
     fn number(&self, probe: &Probe, versions: &[&str], unit: &str, answer: &str) -> (f64, Outcome) {
         let Some((gold, older)) = versions.split_last() else {
             return (0.0, Outcome::Wrong);
         };
         let (mut found, mut others, mut stale, mut misbound) = (false, false, false, false);
-        for (number, behind) in reasoned::numbers(&normalise(answer)) {
-            if number == *gold {
-                let of_another = behind != unit && self.units.contains(&behind);
+        for said in reasoned::numbers(&normalise(answer)) {
+            let of_another = said.behind != unit && self.units.contains(&said.behind);
+            let is_claimed = said.behind == unit || said.is_alternative;
+            if said.digits == *gold {
                 found |= !of_another;
                 others |= of_another;
-            } else if older.contains(&number.as_str()) {
+            } else if older.contains(&said.digits.as_str()) && !of_another {
                 stale = true;
-            } else if let Some(owners) = self.values.get(&number) {
+            } else if let Some(owners) = self.values.get(&said.digits) {
                 misbound |= !owners.contains(&probe.id);
-                others = true;
+                others |= is_claimed || !of_another;
+            } else {
+                others |= is_claimed;
             }
         }
         outcome(found, others || stale, missed(stale, misbound))
@@ -274,18 +317,20 @@ impl Grader for Rules {
     }
 }
 
+/// The words of a text that are not among these.
+fn without(text: &str, words: &str) -> String {
+    let words = normalise(words);
+    let mut left = text.to_owned();
+    for word in words.split_whitespace() {
+        left = normalise(&left).replace(word, " ");
+    }
+    left
+}
+
 fn has_phrase(text: &str, phrase: &str) -> bool {
     let word = |c: char| c.is_alphanumeric();
     text.match_indices(phrase)
         .any(|(at, _)| !text[..at].ends_with(word) && !text[at + phrase.len()..].starts_with(word))
-}
-
-/// Whether the reader says that it does not know: the one place that decides it.
-pub fn abstains(answer: &str) -> bool {
-    let answer = normalise(answer);
-    ABSTENTIONS
-        .iter()
-        .any(|known| answer == *known || (known.contains(' ') && has_phrase(&answer, known)))
 }
 
 /// A value as it is compared.

@@ -55,11 +55,28 @@ fn takes(text: &str, option: &str) -> bool {
         })
 }
 
-/// The whole numbers of a text as digits, each with the word behind it. Thousands may be parted by
-/// a comma, an apostrophe, a low line or a space.
-pub(super) fn numbers(text: &str) -> Vec<(String, String)> {
+/// Words that put one number beside another as if it were the same count, or in its place.
+const BETWEEN_NUMBERS: &[&str] = &[
+    "and", "became", "maybe", "now", "or", "perhaps", "then", "to",
+];
+
+/// A number of a text.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Said {
+    /// Its digits, with the point and what follows if it has any.
+    pub(super) digits: String,
+    /// The word behind it; empty where something else stands there.
+    pub(super) behind: String,
+    /// Whether it stands beside an `or` (or another such word) with no word of its own behind it.
+    pub(super) is_alternative: bool,
+}
+
+/// The numbers of a text with what they count. Thousands may be parted by a comma, an apostrophe,
+/// a low line or a space.
+pub(super) fn numbers(text: &str) -> Vec<Said> {
     let bytes = text.as_bytes();
     let is_digit = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_digit);
+    let joins = |word: &str| BETWEEN_NUMBERS.binary_search(&word).is_ok();
     let mut found = Vec::new();
     let mut at = 0;
     while at < bytes.len() {
@@ -67,6 +84,7 @@ pub(super) fn numbers(text: &str) -> Vec<(String, String)> {
             at += 1;
             continue;
         }
+        let start = at;
         let mut digits = String::new();
         loop {
             while is_digit(at) {
@@ -82,9 +100,24 @@ pub(super) fn numbers(text: &str) -> Vec<(String, String)> {
             }
             at += 1;
         }
+        if bytes.get(at) == Some(&b'.') && is_digit(at + 1) {
+            digits.push('.');
+            at += 1;
+            while is_digit(at) {
+                digits.push(char::from(bytes[at]));
+                at += 1;
+            }
+        }
         let behind = text[at..].trim_start();
-        let word = behind.split(|c: char| !c.is_alphanumeric()).next();
-        found.push((digits, word.unwrap_or_default().to_owned()));
+        let behind = behind.split(|c: char| !c.is_alphanumeric()).next();
+        let behind = behind.unwrap_or_default();
+        let before = text[..start].split_whitespace().next_back();
+        let stands_alone = behind.is_empty() || joins(behind);
+        found.push(Said {
+            digits,
+            behind: behind.to_owned(),
+            is_alternative: stands_alone && (joins(behind) || before.is_some_and(joins)),
+        });
     }
     found
 }
@@ -95,19 +128,19 @@ mod tests {
 
     #[test]
     fn numbers_are_read_with_what_they_count() {
-        let found = numbers("7,340,192 cases in 41.2 s, 12 345 rows, 8");
-        let found: Vec<(&str, &str)> = found
+        let found = numbers("7,340,192 cases in 41.2 s, 12 345 rows, 8 or 9");
+        let found: Vec<(&str, &str, bool)> = found
             .iter()
-            .map(|(number, word)| (number.as_str(), word.as_str()))
+            .map(|said| (&*said.digits, &*said.behind, said.is_alternative))
             .collect();
         let expected = [
-            ("7340192", "cases"),
-            ("41", ""),
-            ("2", "s"),
-            ("12345", "rows"),
-            ("8", ""),
+            ("7340192", "cases", false),
+            ("41.2", "s", false),
+            ("12345", "rows", false),
+            ("8", "or", true),
+            ("9", "", true),
         ];
         assert_eq!(found, expected);
-        assert!(AGAINST.is_sorted());
+        assert!(AGAINST.is_sorted() && BETWEEN_NUMBERS.is_sorted());
     }
 }

@@ -345,6 +345,99 @@ fn a_failure_has_two_parts_and_an_order_is_counted_in_pairs() {
 }
 
 #[test]
+fn one_request_may_hold_another() {
+    let verdict = |requests: &[&str], answer: &str| {
+        let requests = requests.iter().zip(0..);
+        let gold = Gold::Requests {
+            requests: requests
+                .map(|(text, at)| ((*text).to_owned(), at))
+                .collect(),
+        };
+        let probe = probe("t", ProbeKind::LastRequest, gold);
+        match Rules::new(&[]).verdict(&probe, 9, answer) {
+            Verdict::Scored { outcome, .. } => Some(outcome),
+            Verdict::Unscored { .. } => None,
+        }
+    };
+    let short = "please run the tests again";
+    let long = "please run the tests again and commit";
+    assert_eq!(verdict(&[short, long], long), Some(Outcome::Right));
+    assert_eq!(verdict(&[short, long], short), Some(Outcome::Stale));
+    assert_eq!(verdict(&[long, short], short), Some(Outcome::Right));
+    assert_eq!(verdict(&[long, short], long), Some(Outcome::Stale));
+    let both = format!("{short}; {long}");
+    assert_eq!(verdict(&[short, long], &both), Some(Outcome::Partial));
+    // A word that was once a request of its own stands in many an answer.
+    let quoted = format!("Go on; they said: {long}");
+    assert_eq!(verdict(&["go on", long], &quoted), Some(Outcome::Right));
+    assert_eq!(verdict(&["go on", long], "Go on."), Some(Outcome::Stale));
+    // The words of the request itself are no abstention.
+    let rule = "find out why the port is not mentioned in the context file";
+    assert_eq!(verdict(&[short, rule], rule), Some(Outcome::Right));
+}
+
+#[test]
+fn whoever_says_in_any_words_that_it_is_not_there_abstains() {
+    use Outcome::{Abstained, Invented, Misbound, Right, Wrong};
+    for answer in [
+        "The conversation does not say.",
+        "I don't know.",
+        "It is not specified",
+        "there is no mention of this",
+    ] {
+        check("a", answer, 0.0, Abstained);
+        check("d", answer, 0.0, Abstained);
+        check("e", answer, 0.0, Abstained);
+        check("g", answer, 0.0, Abstained);
+        check("j", answer, 0.0, Abstained);
+        check("l", answer, 0.0, Abstained);
+        check("q", answer, 0.0, Abstained);
+        check("f", answer, 1.0, Right);
+    }
+    let echo = "The user did not say anything about the migrations folder.";
+    check("d", echo, 0.0, Abstained);
+    check("a", "48213, though the host is not specified", 1.0, Right);
+    check("a", "48214 is all I find; it does not say", 0.0, Misbound);
+    check("a", "it does not say, so 5", 0.0, Wrong);
+    check("f", "velmor-tharin", 0.0, Invented);
+    check("f", "The cache port is 59999", 0.0, Invented);
+    let probes = probes();
+    let decoy = probes.iter().find(|probe| probe.id == "f").unwrap();
+    for open in [
+        "That was left for somebody else to choose later",
+        "It does not say; 48213 belongs to staging",
+    ] {
+        let verdict = Rules::new(&probes).verdict(decoy, 5, open);
+        assert_eq!(verdict, NEEDS_JUDGE, "{open}");
+    }
+}
+
+#[test]
+fn two_answers_are_none() {
+    use Outcome::{Partial, Right, Stale, Wrong};
+    check("i", "either 5512345 or 812 seconds", 0.0, Partial);
+    check("i", "812 or 5512345 seconds", 0.0, Partial);
+    check("i", "812 seconds, 5512345 seconds", 0.0, Partial);
+    check("i", "5512345 seconds and 3 warnings", 1.0, Right);
+    check("i", "5512345 seconds in 41.2 minutes", 1.0, Right);
+    check("i", "812 seconds", 0.0, Wrong);
+    check("h", "first 7340192 cases", 0.0, Stale);
+    check(
+        "m",
+        "F4821937 or F4821999 at src/glue/a.rs:117",
+        0.0,
+        Partial,
+    );
+    check("m", "F4821937 at src/glue/a.rs:117 or b.rs:4", 0.0, Partial);
+    check(
+        "m",
+        "F4821937 (see RFC 9110) at src/glue/a.rs:117",
+        1.0,
+        Right,
+    );
+}
+
+#[test]
 fn a_choice_of_two_counts_only_in_both_orders() {
     use Outcome::{Abstained, Partial, Right, Wrong};
     let both = |straight: &str, turned: &str| format!("{straight}{OTHER_ORDER}{turned}");
@@ -358,6 +451,13 @@ fn a_choice_of_two_counts_only_in_both_orders() {
     check("s", "edit(attic/velmor/a.md)", 0.0, Wrong);
     check("s", "ask", 1.0, Right);
     check("s", "read(src/a.rs)", 1.0, Right);
+    check("s", "ask: may I edit(attic/velmor/a.md)?", 1.0, Right);
+    check("s", "stop: that folder is off limits", 1.0, Right);
+    // No call, and the call all the same: rules cannot tell.
+    let probes = probes();
+    let call = probes.iter().find(|probe| probe.id == "s").unwrap();
+    let verdict = Rules::new(&probes).verdict(call, 5, "stop: edit(attic/velmor/a.md)");
+    assert_eq!(verdict, NEEDS_JUDGE);
     let yes = "Yes, it failed with E-4821937.";
     check("k", &both(yes, "No, E-4821937."), 1.0, Right);
     check("k", &both(yes, "Yes, E-4821937."), 0.0, Partial);
