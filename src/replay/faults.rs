@@ -94,7 +94,7 @@ impl Weather {
 /// What the strategy is answered where `fault` strikes its request.
 ///
 /// `history` is the size of the messages it stands before; `model` asks the true model, which
-/// only a summary that breaks off needs.
+/// only summaries that break off or run on need.
 pub(super) fn answer(
     fault: Fault,
     request: &Request,
@@ -109,7 +109,10 @@ pub(super) fn answer(
         Fault::SummaryEmpty => Ok(written("", Stop::End)),
         Fault::SummaryIsToolCall => Ok(written(TOOL_CALL, Stop::ToolUse)),
         Fault::SummaryIsChat => Ok(written(CHAT, Stop::End)),
-        Fault::SummaryInflates => Ok(written(&longer_than(history, counts), Stop::End)),
+        Fault::SummaryInflates => model(request).map(|whole| {
+            let text = longer_than(history, &whole.text, counts);
+            written(&text, Stop::End)
+        }),
         Fault::SummaryTruncated => model(request).map(|whole| {
             let half = whole.text.chars().count() / 2;
             let text: String = whole.text.chars().take(half).collect();
@@ -161,12 +164,17 @@ fn written(text: &str, stop: Stop) -> Response {
     }
 }
 
-/// A text of more tokens than the messages, by any counter: it is doubled until it is.
-fn longer_than(history: Size, counts: &CountedTexts) -> String {
-    let mut text = "Everything that was said is repeated here, and then once more.\n".to_owned();
+/// The summary, repeated until it has more tokens than the messages, by any counter: it names what they
+/// name, and nothing tells it from a good one but its length.
+fn longer_than(history: Size, summary: &str, counts: &CountedTexts) -> String {
+    const OPEN: &str = "<summary>";
+    let start = summary.find(OPEN).map_or(0, |at| at + OPEN.len());
+    let end = summary[start..].find("</summary>");
+    let end = end.map_or(summary.len(), |at| start + at);
+    let mut text = summary[start..end].to_owned() + "\nThis was said, and then once more.\n";
     while counts.counter().count(&text) <= history.tokens {
         let again = text.clone();
         text.push_str(&again);
     }
-    text
+    format!("{}{text}{}", &summary[..start], &summary[end..])
 }

@@ -13,6 +13,7 @@ use proctor::replay::observe::validity::Validity;
 use proctor::replay::observe::{CallView, Observer};
 use proctor::replay::{Models, NoClock, PreparedSession, Replayed, replay_observed};
 use proctor::scenario::Scenario;
+use proctor::session::Session;
 use proctor::session::synthetic::{self, Length, Recipe};
 use proctor::session::wire::Provider;
 use proctor::settings::Table;
@@ -23,6 +24,8 @@ use proctor::units::{Tokens, Usage};
 use proctor::window::Window;
 
 use crate::support::{cell, prepared, reading_session};
+
+mod certain;
 
 /// Summarises everything above 4,000 tokens; after a refusal, drops the oldest rounds.
 const SUMMARISE: &str = "[[stage]]\nkind = 'summarize'\nwhen = { tokens_over = 4_000 }\n\
@@ -202,13 +205,18 @@ fn review(faults: Faults) -> CellRecord {
     review_by(SUMMARISE, faults)
 }
 
-fn review_by(strategy: &str, faults: Faults) -> CellRecord {
-    let counts = Arc::new(CountedTexts::new(Arc::new(CharsPer4)));
+fn review_session() -> Session {
+    let counts = CountedTexts::new(Arc::new(CharsPer4));
     let recipe = Recipe {
         length: Length::Rounds(20),
         ..Recipe::default()
     };
-    let session = Arc::new(synthetic::generate(&recipe, &counts).unwrap().session);
+    synthetic::generate(&recipe, &counts).unwrap().session
+}
+
+fn review_by(strategy: &str, faults: Faults) -> CellRecord {
+    let counts = Arc::new(CountedTexts::new(Arc::new(CharsPer4)));
+    let session = Arc::new(review_session());
     let prepared = PreparedSession::new(session.clone(), counts, Vec::new()).unwrap();
     let prepared = prepared.with_faults(Arc::new(faults));
     let before = session.messages().to_vec();
