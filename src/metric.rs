@@ -465,9 +465,10 @@ pub const METRICS: &[Metric] = &[
         label: "blocked agents",
         unit: Unit::Count,
         direction: Direction::Lower,
-        doc: "calls that started a sub-agent when the prompt filled 95 % of the effective window, \
-              which Claude Code's collapse would have blocked; the replay goes on",
-        formula: "prompt ≥ 0.95 · effective window, and the response uses a tool of the class \
+        doc: "calls that started a sub-agent when the prompt filled that share of the effective window \
+              from which on a product that collapses starts none: `block_at` of the strategy's own \
+              `collapse_groups`, else Claude Code's 95 %; the replay goes on",
+        formula: "prompt ≥ block_at · effective window, and the response uses a tool of the class \
                   `agent`",
         source: COUNTER,
     },

@@ -208,8 +208,9 @@ pub struct CellRecord {
     /// line: a product would have refused it; the replay goes on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub blocked_turns: Vec<usize>,
-    /// Calls whose response started a sub-agent when the prompt filled 95 % of the effective window:
-    /// a product that collapses would not have let it start; the replay goes on.
+    /// Calls whose response started a sub-agent when the prompt filled the share of the effective window
+    /// from which on a product that collapses lets none start (`block_at` of the strategy, else 95 %);
+    /// the replay goes on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub blocked_agents: Vec<usize>,
     /// Tool results the model never saw as they were.

@@ -69,6 +69,11 @@ pub trait Stage: Debug + Send {
         let _ = (context, cx);
         Step::Done(Ok(Patch::default()))
     }
+
+    /// The share of the effective window from which on it starts no sub-agent, if it has such a line.
+    fn blocks_agents_at(&self) -> Option<f64> {
+        None
+    }
 }
 
 /// A kind of stage that presets can name.
@@ -115,6 +120,11 @@ pub trait Strategy: Debug + Send {
 
     /// Takes the context after the response was appended and gives it back.
     fn after_call<'a>(&'a mut self, context: Context, cx: &'a Situation) -> Step<'a, Compacted>;
+
+    /// The share of the effective window from which on it starts no sub-agent, if it has such a line.
+    fn blocks_agents_at(&self) -> Option<f64> {
+        None
+    }
 }
 
 /// An entry as it will be appended.

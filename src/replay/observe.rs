@@ -12,7 +12,7 @@ use self::health::Health;
 use self::prompt_cache::{CachePlan, PromptCaches};
 use self::survival::{SurvivalObserver, SurvivalPlan};
 use self::trail::{ArtifactTrailObserver, TrailPlan};
-use self::unseen::Unseen;
+use self::unseen::{AGENTS_BLOCKED_AT, Unseen};
 use self::unsupported::{SaidNames, UnsupportedAtoms};
 use self::validity::Validity;
 use super::Replayed;
@@ -188,9 +188,10 @@ pub fn observers(watched: &Watched, replayed: &Replayed) -> Vec<Box<dyn Observer
     }
     match replayed {
         Replayed::Full => observers.push(Box::new(CounterErrors::default())),
-        Replayed::Strategy(_, window) => {
+        Replayed::Strategy(strategy, window) => {
+            let blocked_at = strategy.blocks_agents_at().unwrap_or(AGENTS_BLOCKED_AT);
             observers.push(Box::new(Validity::new(watched.provider)));
-            observers.push(Box::new(Unseen::new(*window)));
+            observers.push(Box::new(Unseen::new(*window, blocked_at)));
             observers.push(Box::new(Health::default()));
             observers.push(Box::new(UnsupportedAtoms::new(watched.said.clone())));
         }

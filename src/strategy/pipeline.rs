@@ -190,6 +190,15 @@ impl Strategy for Pipeline {
             cx,
         )
     }
+
+    /// The lowest line of its stages.
+    fn blocks_agents_at(&self) -> Option<f64> {
+        let lines = self
+            .slots
+            .iter()
+            .filter_map(|slot| slot.stage.blocks_agents_at());
+        lines.min_by(f64::total_cmp)
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -94,17 +94,21 @@ fn a_sub_agent_started_in_a_full_window_would_have_been_blocked() {
         said("done"),
     ]));
     // About 1,000 tokens stand before the second request.
-    let blocked = |window: u64| {
-        let spec = crate::support::strategy("none");
+    let blocked = |name: &str, window: u64| {
+        let spec = crate::support::strategy(name);
         let pipeline = Box::new(spec.build().unwrap());
         let replayed = Replayed::Strategy(pipeline, Window::new(Tokens(window)));
         let models = models(Scripted::new());
-        replay(&prepared, cell("none"), replayed, &models, &NoClock)
+        replay(&prepared, cell(name), replayed, &models, &NoClock)
             .record
             .blocked_agents
     };
-    assert_eq!(blocked(1_050), [1]);
-    assert_eq!(blocked(2_000), Vec::<usize>::new());
+    assert_eq!(blocked("none", 1_050), [1]);
+    assert_eq!(blocked("none", 2_000), Vec::<usize>::new());
+    // A strategy that collapses has a line of its own.
+    let collapse = "claude-code-collapse[collapse_groups.block_at=0.4]";
+    assert_eq!(blocked("claude-code-collapse", 2_000), Vec::<usize>::new());
+    assert_eq!(blocked(collapse, 2_000), [1]);
 }
 
 #[test]

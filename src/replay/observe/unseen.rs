@@ -11,13 +11,16 @@ use crate::session::{ContentBlock, Message, Tag, ToolClass};
 use crate::units::{ContentHash, Tokens};
 use crate::window::{WarningFrom, Window};
 
-/// The share of the effective window from which on Claude Code's collapse starts no sub-agent.
-const AGENTS_BLOCKED_AT: f64 = 0.95;
+/// The share of the effective window from which on Claude Code's collapse starts no sub-agent. It is
+/// what counts where a strategy has no line of its own, so that strategies can be compared.
+pub const AGENTS_BLOCKED_AT: f64 = 0.95;
 
 /// Follows the messages that no call has shown yet.
 #[derive(Debug)]
 pub struct Unseen {
     window: Window,
+    /// The share of the effective window from which on no sub-agent is started.
+    agents_blocked_at: f64,
     /// Messages appended since the last call, by index: what stands for each now, if anything.
     waiting: BTreeMap<usize, Waiting>,
     /// Size of all messages, so far.
@@ -39,10 +42,11 @@ struct Waiting {
 }
 
 impl Unseen {
-    /// Watches a strategy in this window.
-    pub fn new(window: Window) -> Self {
+    /// Watches a strategy in this window, which starts no sub-agent from that share of it on.
+    pub fn new(window: Window, agents_blocked_at: f64) -> Self {
         Self {
             window,
+            agents_blocked_at,
             waiting: BTreeMap::new(),
             messages: Tokens::ZERO,
             typed_at: None,
@@ -142,7 +146,7 @@ impl Observer for Unseen {
         }
         let prompt = view.fixed.tokens + view.context.size().tokens;
         let mut uses = view.response.tool_uses();
-        if prompt >= self.window.effective().fraction(AGENTS_BLOCKED_AT)
+        if prompt >= self.window.effective().fraction(self.agents_blocked_at)
             && uses.any(|(_, tool)| tool.class == ToolClass::Agent)
         {
             self.blocked_agents.push(view.call);

@@ -153,6 +153,10 @@ impl Stage for CollapseGroups {
         }
         Step::Done(Ok(Patch::default()))
     }
+
+    fn blocks_agents_at(&self) -> Option<f64> {
+        Some(self.block_at)
+    }
 }
 
 /// Whether a prompt of this size fills that share of the effective window.
