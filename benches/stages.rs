@@ -40,6 +40,7 @@ fn situation(counts: Arc<CountedTexts>) -> Situation {
         appended: Size::default(),
         last_answer: None,
         phase_ended: false,
+        was_asked: false,
         compact_hint: None,
         tool_requests: Vec::new(),
         overflow: None,

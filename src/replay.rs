@@ -323,8 +323,8 @@ impl<'a> Cell<'a> {
             last_usage,
             appended: self.appended,
             last_answer: last.and_then(|last| messages[last].timestamp),
-            phase_ended: due.is_some_and(|compaction| compaction.is_manual())
-                || new.iter().any(|message| message.has_tag(Tag::PhaseEnd)),
+            phase_ended: new.iter().any(|message| message.has_tag(Tag::PhaseEnd)),
+            was_asked: due.is_some_and(|compaction| compaction.is_manual()),
             compact_hint: new
                 .iter()
                 .rev()

@@ -30,10 +30,12 @@ pub struct Situation {
     pub appended: Size,
     /// When the model last answered, where the session says so.
     pub last_answer: Option<Timestamp>,
-    /// A phase of the work ended since the last call, or a person asked for a compaction: a
-    /// message tagged [`Tag::PhaseEnd`](crate::session::Tag::PhaseEnd) was appended, or the recorded
-    /// product compacted here because it was told to.
+    /// A phase of the work ended since the last call: a message tagged
+    /// [`Tag::PhaseEnd`](crate::session::Tag::PhaseEnd) was appended.
     pub phase_ended: bool,
+    /// A person asked for a compaction since the last call: the recorded product compacted here
+    /// because it was told to.
+    pub was_asked: bool,
     /// What the person wants kept who asked for it:
     /// [`compact_hint`](crate::session::Message::compact_hint) of that message, the newest there is.
     pub compact_hint: Option<Arc<str>>,

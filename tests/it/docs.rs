@@ -77,7 +77,7 @@ fn the_reference_of_strategies_is_what_presets_and_code_say() {
     let written = proctor::strategy::reference::reference().unwrap();
     // Every system is there, and the constants that its document names.
     for row in [
-        "| `summarize` | `when` | `{ reserve_tokens = 13000, counter = \"usage\" }` |",
+        "| `summarize` | `when` | `{ any = [\"manual\", { reserve_tokens = 13000 }], counter = \"usage\" }` |",
         "| `restore` | `total_tokens` | `50000` |",
         "| `truncate_output` | `max_tokens` | `10000` |",
     ] {

@@ -81,28 +81,34 @@ fn the_hint_goes_to_the_summary_that_was_asked_for_and_nowhere_else() {
     check("{ rounds_every = 2 }", &[2], &[false]);
 }
 
-#[test]
-fn what_the_recorded_product_did_when_told_to_is_a_marker() {
-    let plain = || {
-        let session = phased();
-        let messages = session.messages().iter().map(|message| {
-            Message::new(message.role(), message.content().to_vec()).with_tags([Tag::TypedUser])
-        });
-        messages.collect::<Vec<_>>()
+/// The same messages, without phases; the product compacted before one of them.
+fn compacted(at: usize, trigger: Option<&str>) -> Session {
+    let session = phased();
+    let messages = session.messages().iter().map(|message| {
+        Message::new(message.role(), message.content().to_vec()).with_tags([Tag::TypedUser])
+    });
+    let summary = Message::text(Role::User, "A was read.");
+    let compaction = RecordedCompaction {
+        at,
+        trigger: trigger.map(Into::into),
+        pre_tokens: None,
+        after: CompactedTo::Replaced(vec![Recorded::Written(summary.into())]),
     };
-    for (trigger, calls) in [(Some("manual"), &[3][..]), (Some("auto"), &[]), (None, &[])] {
-        let summary = Message::text(Role::User, "A was read.");
-        let compaction = RecordedCompaction {
-            at: 6,
-            trigger: trigger.map(Into::into),
-            pre_tokens: None,
-            after: CompactedTo::Replaced(vec![Recorded::Written(summary.into())]),
-        };
-        let session = session_with(plain(), vec![compaction]);
-        let walk = walk(session, &summarising("'marker'"));
-        let asked = walk.record.model_calls.iter().map(|asked| asked.call);
-        assert_eq!(asked.collect::<Vec<_>>(), calls, "{trigger:?}");
+    session_with(messages.collect(), vec![compaction])
+}
+
+#[test]
+fn what_the_recorded_product_did_when_told_to_was_asked_for_and_is_a_marker() {
+    for when in ["'marker'", "'manual'"] {
+        for (trigger, calls) in [(Some("manual"), &[3][..]), (Some("auto"), &[]), (None, &[])] {
+            let walk = walk(compacted(6, trigger), &summarising(when));
+            let asked = walk.record.model_calls.iter().map(|asked| asked.call);
+            assert_eq!(asked.collect::<Vec<_>>(), calls, "{when} {trigger:?}");
+        }
     }
+    // Where a phase ends, nobody has asked for anything.
+    let walk = walk(phased(), &summarising("'manual'"));
+    assert_eq!(walk.requests.len(), 0);
 }
 
 /// By hand as by itself: notes first, a summary where there are none.
@@ -110,7 +116,7 @@ fn what_the_recorded_product_did_when_told_to_is_a_marker() {
 fn asked_to_compact_claude_code_uses_its_notes_first() {
     let fired = |knobs: &str| {
         let name = format!("claude-code-session-memory[session_memory.reserve_tokens=1000{knobs}]");
-        let walk = walk(phased(), &strategy(&name));
+        let walk = walk(compacted(5, Some("manual")), &strategy(&name));
         let events = walk.record.compactions.iter();
         let events = events.map(|event| format!("{} {}", event.call, event.stage));
         events.collect::<Vec<_>>()

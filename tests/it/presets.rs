@@ -1,150 +1,33 @@
 //! Every preset on a small session, call by call: what fired, why, what it cost, and what the
-//! context was.
+//! context was. Each stage of each preset has something to do in it.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
+use std::ops::Range;
 use std::sync::Arc;
 
 use proctor::model::offline::Offline;
 use proctor::model::scripted::response;
 use proctor::model::{CallFailure, Purpose, Request};
-use proctor::record::{End, Level};
+use proctor::record::{CellRecord, End, Level};
 use proctor::replay::Models;
 use proctor::session::import;
-use proctor::session::import::tool_names::class_of;
-use proctor::session::{ContentBlock, JsonText, Message, Role, Session, Tag, ToolUse};
 use proctor::step::Answer;
 use proctor::strategy::law::Law;
 use proctor::strategy::preset::PRESETS;
-use proctor::units::{Timestamp, Tokens};
-use proctor::window::Window;
-use serde_json::{Value, json};
 
 use crate::shared;
-use crate::support::{answers, prepared, run, said, session, strategy, tool_result, typed};
+use crate::support::{prepared, run, strategy};
 use crate::walk::Walk;
 
-fn at(minutes: i64, mut message: Message) -> Message {
-    message.timestamp = Some(Timestamp(minutes * 60_000));
-    message
-}
+mod scripts;
 
-fn uses(calls: &[(&str, &str, Value)]) -> Message {
-    let block = |(id, name, input): &(&str, &str, Value)| {
-        ContentBlock::ToolUse(ToolUse {
-            id: (*id).into(),
-            name: (*name).into(),
-            class: class_of(name),
-            input: JsonText::of(input),
-        })
-    };
-    Message::new(Role::Assistant, calls.iter().map(block).collect())
-}
-
-/// So many characters about `name`.
-fn about(name: &str, chars: usize) -> String {
-    format!("{name} line of text\n").repeat(chars / 10)[..chars].to_owned()
-}
-
-/// A session in which each of Claude Code's layers has something to do in a window of 60,000.
-fn laddered() -> Session {
-    let read = |id: &str, path: &str| uses(&[(id, "Read", json!({ "file_path": path }))]);
-    let greps: Vec<String> = (0..6).map(|n| format!("g{n}")).collect();
-    let searches: Vec<_> = greps
-        .iter()
-        .map(|id| (id.as_str(), "Grep", json!({ "pattern": id })))
-        .collect();
-    let found = greps.iter().map(|id| tool_result(id, &about(id, 8_000)));
-    let a = about("a.rs", 8_000);
-    session(vec![
-        at(0, typed("Fix the failing test in a.rs.")),
-        at(1, read("r0", "a.rs")),
-        at(1, answers("r0", &a)),
-        at(2, read("r1", "a.rs")),
-        at(2, answers("r1", &a)),
-        at(
-            3,
-            uses(&[("b0", "Bash", json!({ "command": "make test" }))]),
-        ),
-        at(4, answers("b0", &about("log", 210_000))),
-        at(5, uses(&[("s0", "snip", json!({ "results": ["r0"] }))])),
-        at(5, answers("s0", "Marked.")),
-        at(6, uses(&searches)),
-        at(6, Message::new(Role::User, found.collect())),
-        at(7, said("Found it.")),
-        at(
-            90,
-            typed("Go on.").with_tags([Tag::TypedUser, Tag::PhaseEnd]),
-        ),
-        at(91, read("r2", "b.rs")),
-        at(91, answers("r2", &about("b.rs", 60_000))),
-        at(92, read("r3", "c.rs")),
-        at(92, answers("r3", &about("c.rs", 60_000))),
-        at(93, said("Half of it is done.")),
-        at(94, typed("Now the rest.")),
-        at(95, read("r4", "d.rs")),
-        at(95, answers("r4", &about("d.rs", 80_000))),
-        at(96, read("r5", "e.rs")),
-        at(96, answers("r5", &about("e.rs", 120_000))),
-        at(97, said("All of it is done.")),
-    ])
-}
-
-/// A session of many small steps, with a task list, one output of 100,000 characters, and later
-/// some of 20,000.
-fn busy() -> Session {
-    let todo = |id: &str, open: usize| uses(&[(id, "TodoWrite", json!({ "open": open }))]);
-    let mut messages = vec![
-        typed("Do all the steps; use port 8443."),
-        todo("t0", 50),
-        answers("t0", "Noted: 50 open."),
-        uses(&[("big", "Bash", json!({ "command": "make" }))]),
-        answers("big", &about("make", 100_000)),
-        Message::text(Role::User, "<turn-aborted>").with_tags([Tag::Meta]),
-        typed("And keep the log."),
-    ];
-    for step in 0..48 {
-        let id = format!("c{step}");
-        let name = if step % 4 == 0 { "Read" } else { "Bash" };
-        messages.push(uses(&[(&id, name, json!({ "step": step }))]));
-        let chars = if step > 44 { 20_000 } else { 200 };
-        messages.push(answers(&id, &about(&id, chars)));
-    }
-    messages.push(said("All steps are done."));
-    session(messages)
-}
-
-/// Eight files are read and half of them changed; in a window of 60,000 the next one read is the one
-/// with which 60 % of it are full.
-fn edited() -> Session {
-    let mut messages = vec![typed("Rename the type everywhere.")];
-    let mut read = |at: usize| {
-        let (id, path) = (format!("r{at}"), format!("file_{at}.rs"));
-        messages.push(uses(&[(&id, "Read", json!({ "file_path": path }))]));
-        messages.push(answers(&id, &about(&path, 12_000)));
-        if at < 4 {
-            let (id, input) = (
-                format!("e{at}"),
-                json!({ "file_path": path, "new_string": "B" }),
-            );
-            messages.push(uses(&[(&id, "Edit", input)]));
-            messages.push(answers(&id, "Done."));
-        }
-    };
-    (0..9).for_each(&mut read);
-    messages.push(said("That was the last one."));
-    session(messages)
-}
-
-/// Summarises the first time, fails whenever there is a summary already, and recovers.
-fn model(_: usize, request: &Request) -> Answer {
-    let mut messages = request.messages.iter();
-    match request.purpose {
+/// Summarises, but for the requests with these numbers; recovers and takes notes whenever asked.
+fn model(fails: Range<usize>) -> impl Fn(usize, &Request) -> Answer + Send + Sync {
+    move |number, request| match request.purpose {
         Purpose::Recovery => Ok(response("<summary>\nRECOVERED\n</summary>")),
         Purpose::Background => Ok(response("NOTES")),
-        _ if messages.any(|message| message.has_tag(Tag::CompactSummary)) => {
-            Err(CallFailure::Server)
-        }
+        _ if fails.contains(&number) => Err(CallFailure::Server),
         _ => Ok(response(
             "<analysis>\nthoughts\n</analysis>\n<summary>\nSUMMARY\n</summary>",
         )),
@@ -156,8 +39,15 @@ fn told(walk: &Walk) -> String {
     let record = &walk.record;
     let mut out = String::new();
     let mut before: BTreeSet<&str> = BTreeSet::new();
+    let mut quiet = 0..0;
     for (call, tokens) in record.prompt_tokens.iter().enumerate() {
-        let _ = writeln!(out, "call {call}: {tokens} tokens");
+        if is_quiet(record, call) {
+            quiet.end = call + 1;
+        } else {
+            skipped(record, quiet, &mut out);
+            quiet = call + 1..call + 1;
+            let _ = writeln!(out, "call {call}: {tokens} tokens");
+        }
         for asked in record.model_calls.iter().filter(|asked| asked.call == call) {
             let usage = asked.usage;
             let _ = write!(out, "  asked ({:?}): ", asked.purpose);
@@ -188,12 +78,43 @@ fn told(walk: &Walk) -> String {
         }
         before = context.iter().map(String::as_str).collect();
     }
+    skipped(record, quiet, &mut out);
+    for (what, calls) in [
+        ("prompts refused", &record.overflows),
+        ("agents blocked", &record.blocked_agents),
+        ("turns blocked", &record.blocked_turns),
+    ] {
+        if !calls.is_empty() {
+            let _ = writeln!(out, "{what}: {calls:?}");
+        }
+    }
     for violation in &record.violations {
         let (level, from, rule) = (violation.level, violation.call, &violation.rule);
         let _ = writeln!(out, "{level:?} from call {from}: {rule}");
     }
     let _ = writeln!(out, "{:?}", record.end);
     out
+}
+
+/// Whether nothing was done before a call.
+fn is_quiet(record: &CellRecord, call: usize) -> bool {
+    record.model_calls.iter().all(|asked| asked.call != call)
+        && record.failures.iter().all(|failure| failure.call != call)
+        && record.compactions.iter().all(|event| event.call != call)
+}
+
+/// Calls before which nothing was done, in one line.
+fn skipped(record: &CellRecord, calls: Range<usize>, out: &mut String) {
+    let Some(last) = calls.end.checked_sub(1).filter(|_| !calls.is_empty()) else {
+        return;
+    };
+    let tokens = &record.prompt_tokens;
+    let _ = if calls.start == last {
+        writeln!(out, "call {last}: {} tokens", tokens[last])
+    } else {
+        let (first, from, to) = (calls.start, tokens[calls.start], tokens[last]);
+        writeln!(out, "calls {first} to {last}: {from} to {to} tokens")
+    };
 }
 
 /// What is new in a context, with the messages between in numbers.
@@ -217,29 +138,74 @@ fn outline(context: &[String], before: &BTreeSet<&str>, out: &mut String) {
     skipped(&mut same, out);
 }
 
+/// What a preset is told by a person, it does: the last thing in its script is `/compact`.
+const ANSWER_A_PERSON: [&str; 8] = [
+    "aloop-rfc005",
+    "claude-code",
+    "claude-code-snip-drop",
+    "claude-code-cached-micro",
+    "claude-code-session-memory",
+    "claude-code-collapse",
+    "claude-code-reactive-only",
+    "manual-phases",
+];
+
 #[test]
-fn every_preset_walks_through_its_session() {
+fn every_preset_walks_through_its_session_and_no_stage_of_it_is_idle() {
+    let mut wrong = Vec::new();
     for (name, _) in PRESETS {
-        let output = Tokens(16_384);
-        let of = |tokens, max_output| Window {
-            max_output,
-            ..Window::new(Tokens(tokens))
-        };
-        let (session, window) = match *name {
-            "snip-then-compact" | "compact-directly" => (edited(), of(60_000, output)),
-            // The notes are not enough in a smaller one: nearly all that was said stays.
-            "claude-code-session-memory" => (laddered(), of(80_000, output)),
-            name if name.starts_with("claude-code") => (laddered(), of(60_000, output)),
-            "manual-phases" => (laddered(), of(60_000, output)),
-            // These recover by themselves, or die, in a window that is too small.
-            "codex" | "aloop-rfc005" | "none" => (busy(), of(20_000, Tokens::ZERO)),
-            _ => (busy(), of(200_000, Tokens::ZERO)),
-        };
+        let script = scripts::of(name);
         let spec = strategy(name);
-        let walk = Walk::of(session, &spec, window, model);
+        let walk = Walk::of(script.session, &spec, script.window, model(script.fails));
         let stages = spec.stages().unwrap().join("\n");
         insta::assert_snapshot!(*name, format!("{stages}\n\n{}", told(&walk)));
+        let pipeline = spec.build().unwrap();
+        let stages: BTreeSet<&str> = pipeline.breakers().map(|(stage, _)| stage).collect();
+        let events = walk.record.compactions.iter();
+        let acted: BTreeSet<&str> = events.map(|event| &*event.stage).collect();
+        if acted != stages {
+            wrong.push(format!("{name}: {acted:?} of {stages:?}"));
+        }
+        let last = walk.record.prompt_tokens.len() - 1;
+        if ANSWER_A_PERSON.contains(name) {
+            let mut events = walk.record.compactions.iter();
+            if !events.any(|event| event.call == last) {
+                wrong.push(format!("{name}: a person asked, and nothing was done"));
+            }
+        }
     }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn after_a_compaction_stand_boundary_summary_kept_messages_attachments_and_what_the_hook_reports() {
+    let script = scripts::of("claude-code");
+    let hook = "restore.hook_results='{messages} messages gone, {restored} things back.'";
+    let spec = strategy(&format!("claude-code[{hook}]"));
+    let walk = Walk::of(script.session, &spec, script.window, model(script.fails));
+    // The one prompt that was refused: only there messages are kept.
+    let [refused] = walk.record.overflows[..] else {
+        panic!("{:?}", walk.record.overflows);
+    };
+    let kinds = walk.contexts[refused].iter().map(|line| {
+        let (origin, said) = line.split_once(": ").unwrap();
+        match origin {
+            "authored" if said.contains("[Conversation compacted: overflow") => "boundary",
+            "authored" if said.contains("21 messages gone, 4 things back.") => "hook",
+            _ if origin.starts_with("of ") => "summary",
+            _ if origin.ends_with("restored") => "attachment",
+            _ if origin.parse::<usize>().is_ok() => "kept",
+            _ => panic!("{line}"),
+        }
+    });
+    let mut kinds: Vec<&str> = kinds.collect();
+    kinds.dedup();
+    assert_eq!(
+        kinds,
+        ["boundary", "summary", "kept", "attachment", "hook"],
+        "{:#?}",
+        walk.contexts[refused]
+    );
 }
 
 /// Recordings of a real product under every preset, in a window of half their size.

@@ -7,12 +7,13 @@ use proctor::context::{Applied, Entry, Origin};
 use proctor::model::Request;
 use proctor::model::scripted::Scripted;
 use proctor::record::CellRecord;
+use proctor::replay::observe::unseen::Unseen;
 use proctor::replay::observe::validity::Validity;
 use proctor::replay::observe::{CallView, Observer};
 use proctor::replay::{NoClock, Replayed, replay_observed};
 use proctor::session::{ContentBlock, Message, Role, Session};
 use proctor::step::Answer;
-use proctor::strategy::StrategySpec;
+use proctor::strategy::{Strategy, StrategySpec};
 use proctor::window::Window;
 
 use crate::support::{cell, models, prepared};
@@ -43,6 +44,7 @@ impl Walk {
             reply(asked.len() - 1, request)
         });
         let strategy = Box::new(spec.build().unwrap());
+        let unseen = Unseen::new(window, strategy.blocks_agents_at().unwrap_or(1.0));
         let done = replay_observed(
             &prepared(session),
             cell(spec.name()),
@@ -52,6 +54,7 @@ impl Walk {
             vec![
                 Box::new(Watch(contexts.clone())),
                 Box::new(Validity::default()),
+                Box::new(unseen),
             ],
         );
         let requests = requests.lock().unwrap().clone();

@@ -3,9 +3,11 @@
 //!
 //! What comes back is what the session last said: a file as it was read or written last, the task
 //! list as it was set last, a skill as it was loaded. Budgets keep the context from filling up
-//! again at once; their constants are Claude Code's.
+//! again at once; their constants are Claude Code's. After a refusal nothing comes back that would
+//! make the prompt be refused again.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::context::{Context, Edit, Entry, Origin, Patch};
@@ -70,8 +72,10 @@ const KNOBS: &[Knob] = &[
         name: "hook_results",
         kind: KnobKind::Text,
         default: Default::Text(""),
-        doc: "what hooks report after a compaction: a message behind everything that is put back; \
-              empty for none",
+        doc: "what a hook reports after a compaction: a message behind everything that is put back, \
+              once per compaction; empty for none. The hook is told what came out: `{messages}` is \
+              how many messages the newest summaries stand for, `{restored}` how many things were put \
+              back, `{tokens}` how large the prompt is with them",
     },
     Knob {
         name: "plan_tools",
@@ -145,6 +149,7 @@ fn build(knobs: &mut KnobReader<'_>) -> Result<Box<dyn Stage>, SettingError> {
         plan_tools,
         skill_tools,
         hook_results: knobs.text("hook_results")?,
+        reported: Vec::new(),
         asked: BTreeMap::new(),
         known: BTreeMap::new(),
         uses: 0,
@@ -161,6 +166,8 @@ struct Restore {
     plan_tools: Vec<String>,
     skill_tools: Vec<String>,
     hook_results: String,
+    /// What the summaries stand for of which the hook was told.
+    reported: Vec<Arc<[Range<usize>]>>,
     /// Tool uses that nobody has answered yet, and where they are.
     asked: BTreeMap<Arc<str>, (ToolUse, Place)>,
     /// What can be put back, as it was last.
@@ -223,22 +230,18 @@ impl Stage for Restore {
         let is_plan = |what: &What| matches!(what, What::Plan);
         let is_todo = |what: &What| matches!(what, What::Todo);
         let is_skill = |what: &What| matches!(what, What::Skill(_));
-        let mut with = self.restored(&self.files, is_file, &there, cx);
-        with.extend(self.restored(&self.plan, is_plan, &there, cx));
-        with.extend(self.restored(&self.todo, is_todo, &there, cx));
-        with.extend(self.restored(&self.skills, is_skill, &there, cx));
+        let mut room = cx.overflow.map_or(Tokens(u64::MAX), |_| {
+            cx.window.tokens - cx.window.overflow_reserve - cx.prompt(context).tokens
+        });
+        let mut with = self.restored(&self.files, is_file, &there, &mut room, cx);
+        with.extend(self.restored(&self.plan, is_plan, &there, &mut room, cx));
+        with.extend(self.restored(&self.todo, is_todo, &there, &mut room, cx));
+        with.extend(self.restored(&self.skills, is_skill, &there, &mut room, cx));
         let mut reason = format!("{} things put back", with.len());
-        let is_compacted = |entry: &Entry| matches!(entry.origin, Origin::Derived(_));
-        let is_said = |entry: &Entry| {
-            entry.origin == Origin::Authored && *entry.message.model_text()[0] == *self.hook_results
-        };
-        if !self.hook_results.is_empty()
-            && context.entries().iter().any(is_compacted)
-            && !context.entries().iter().any(is_said)
+        if let Some(report) = self.report(context, &with, cx)
+            && report.size.tokens <= room
         {
-            let message = Message::text(Role::User, self.hook_results.as_str());
-            let message = Arc::new(message.with_tags([Tag::Meta]));
-            with.push(Entry::new(Origin::Authored, message, &cx.counts));
+            with.push(report);
             reason.push_str(", and what hooks report");
         }
         if with.is_empty() {
@@ -324,13 +327,43 @@ impl Restore {
         self.known.insert(what, known);
     }
 
-    /// The things of one kind that are gone, the one that was used last first. What was put back
-    /// before takes its part of the budget.
+    /// What the hook says of a compaction that it was not told of yet.
+    fn report(&mut self, context: &Context, restored: &[Entry], cx: &Situation) -> Option<Entry> {
+        if self.hook_results.is_empty() {
+            return None;
+        }
+        let derived = |entry: &Entry| match &entry.origin {
+            Origin::Derived(ranges) => Some(ranges.clone()),
+            _ => None,
+        };
+        let now: Vec<_> = context.entries().iter().filter_map(derived).collect();
+        let told = std::mem::replace(&mut self.reported, now);
+        let new = self.reported.iter().filter(|now| !told.contains(now));
+        let messages: usize = new.flat_map(|ranges| ranges.iter()).map(Range::len).sum();
+        let added: Tokens = restored.iter().map(|entry| entry.size.tokens).sum();
+        let text = self
+            .hook_results
+            .replace("{messages}", &messages.to_string())
+            .replace("{restored}", &restored.len().to_string())
+            .replace("{tokens}", &(cx.prompt(context).tokens + added).to_string());
+        let is_said = |entry: &Entry| {
+            entry.origin == Origin::Authored && *entry.message.model_text()[0] == *text
+        };
+        if messages == 0 || context.entries().iter().any(is_said) {
+            return None;
+        }
+        let message = Message::text(Role::User, text).with_tags([Tag::Meta]);
+        Some(Entry::new(Origin::Authored, Arc::new(message), &cx.counts))
+    }
+
+    /// The things of one kind that are gone, the one that was used last first, as far as there is
+    /// room. What was put back before takes its part of the budget.
     fn restored(
         &self,
         budget: &Budget,
         is_wanted: impl Fn(&What) -> bool,
         there: &There<'_>,
+        room: &mut Tokens,
         cx: &Situation,
     ) -> Vec<Entry> {
         let mut gone: Vec<(&What, &Known)> = self
@@ -350,8 +383,10 @@ impl Restore {
             let message = Message::text(Role::User, text).with_tags([Tag::Meta]);
             let origin = Origin::Restored(known.place.message);
             let entry = Entry::new(origin, Arc::new(message), &cx.counts);
-            if total + entry.size.tokens <= budget.total {
-                total += entry.size.tokens;
+            let size = entry.size.tokens;
+            if total + size <= budget.total && size <= *room {
+                total += size;
+                *room = *room - size;
                 entries.push(entry);
             }
         }

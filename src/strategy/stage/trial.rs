@@ -115,6 +115,7 @@ impl Trial {
             appended: Size::default(),
             last_answer: None,
             phase_ended: false,
+            was_asked: false,
             compact_hint: None,
             tool_requests: Vec::new(),
             overflow: None,

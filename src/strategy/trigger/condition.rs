@@ -35,6 +35,9 @@ pub enum Condition {
     /// A phase of the work ended since the last call, where a person would ask for a compaction,
     /// or one did.
     Marker,
+    /// A person asked for a compaction since the last call: the recorded product compacted because
+    /// it was told to.
+    Manual,
     /// The stage of this name changed something in this same run of the pipeline.
     After(String),
     /// It did not.
@@ -130,6 +133,12 @@ pub const CONDITIONS: &[ConditionKind] = &[
               goes to the summariser",
     },
     ConditionKind {
+        name: "manual",
+        takes: Takes::Word(|| Condition::Manual),
+        doc: "when a person asked for a compaction: where the recorded product compacted because it \
+              was told to. Ends of phases, where nobody did, are a `marker`",
+    },
+    ConditionKind {
         name: "after",
         takes: Takes::Text(Condition::After),
         doc: "when the earlier stage of this name has changed something before this call",
@@ -184,18 +193,23 @@ impl Condition {
             Self::ResultsOver(limit) => present.results > *limit,
             Self::RoundsEvery(calls) => present.calls >= *calls,
             Self::IdleOverMinutes(minutes) => idle(cx).is_some_and(|idle| idle > *minutes * 60_000),
-            Self::Marker => cx.phase_ended,
+            Self::Marker => cx.phase_ended || cx.was_asked,
+            Self::Manual => cx.was_asked,
             Self::After(stage) => present.was_applied(stage),
             Self::Unless(stage) => !present.was_applied(stage),
             Self::All(conditions) => conditions.iter().all(|inner| inner.holds(present)),
-            Self::Any(conditions) => conditions.iter().any(|inner| inner.holds(present)),
+            // After a refusal, what makes it fire at other times is no reason.
+            Self::Any(conditions) => conditions.iter().any(|inner| {
+                (cx.overflow.is_none() || inner.answers_overflow()) && inner.holds(present)
+            }),
         }
     }
 
     pub(super) fn is_manual(&self, cx: &Situation) -> bool {
         match self {
             Self::Tool(name) => cx.tool_requests.iter().any(|tool| &**tool == name),
-            Self::Marker => cx.phase_ended,
+            Self::Marker => cx.phase_ended || cx.was_asked,
+            Self::Manual => cx.was_asked,
             Self::All(inner) | Self::Any(inner) => inner.iter().any(|one| one.is_manual(cx)),
             _ => false,
         }
@@ -218,6 +232,7 @@ impl Condition {
             | Self::RoundsEvery(_)
             | Self::IdleOverMinutes(_)
             | Self::Marker
+            | Self::Manual
             | Self::Unless(_) => false,
         }
     }
@@ -364,6 +379,7 @@ impl fmt::Display for Condition {
             Self::RoundsEvery(calls) => write!(f, "every {calls} calls"),
             Self::IdleOverMinutes(minutes) => write!(f, "after {minutes} idle minutes"),
             Self::Marker => f.write_str("when a phase ends"),
+            Self::Manual => f.write_str("when a person asks"),
             Self::After(stage) => write!(f, "after `{stage}`"),
             Self::Unless(stage) => write!(f, "unless `{stage}` did something"),
             Self::All(conditions) => joined(f, conditions, " and "),

@@ -1,7 +1,9 @@
 //! What comes back, in which order, and within which budgets.
 
 use super::*;
+use crate::strategy::situation::Overflow;
 use crate::strategy::stage::trial::{Trial, answers, asks, build, fails, said, typed};
+use crate::window::Window;
 
 fn round(id: &str, tool: &str, input: &str, result: &str) -> [Message; 2] {
     [asks(&[(id, tool, input)]), answers(&[(id, result)])]
@@ -104,6 +106,52 @@ fn what_hooks_report_stands_behind_everything_else() {
     );
     let none = format!("{knobs}\nmax_files = 0");
     check(&none, &file, &["Remember the style guide."]);
+}
+
+#[test]
+fn a_hook_is_told_what_came_out_and_reports_once_per_compaction() {
+    let file = [read("1", "a", "AAA"), read("2", "b", "BBB")];
+    let knobs = "hook_results = '{messages} messages gone, {restored} things back.'";
+    let (a, b) = ("[Put back: file a]\nAAA", "[Put back: file b]\nBBB");
+    // Six of the seven messages made way.
+    check(knobs, &file, &[b, a, "6 messages gone, 2 things back."]);
+    let mut trial = Trial::new(
+        &KIND,
+        "max_files = 0\nhook_results = 'Now {tokens} tokens.'",
+    );
+    trial.append([typed("go"), said("ok"), typed("go on")]);
+    trial.replace(0..2, "summary");
+    trial.fire().unwrap();
+    let told = |trial: &Trial| trial.texts().last().map(|&text| text.to_owned());
+    // "summary" and "go on" are two tokens each.
+    assert_eq!(told(&trial).unwrap(), "Now 4 tokens.");
+    assert_eq!(trial.fire().unwrap(), None);
+    trial.append([said("ok")]);
+    trial.replace(0..2, "a summary of both");
+    trial.fire().unwrap();
+    assert_ne!(told(&trial).unwrap(), "Now 4 tokens.");
+}
+
+#[test]
+fn after_a_refusal_no_more_comes_back_than_the_window_has_room_for() {
+    let long = "x".repeat(400);
+    let files = [read("1", "a", &long), read("2", "b", "BBB")];
+    let mut trial = Trial::new(&KIND, "hook_results = 'Done.'");
+    trial.append([typed("go")]);
+    for round in files {
+        trial.append(round);
+    }
+    let end = trial.context.entries().len();
+    trial.replace(0..end, "summary");
+    trial.cx.window = Window::new(trial.cx.prompt(&trial.context).tokens + Tokens(20));
+    trial.cx.overflow = Some(Overflow {
+        prompt: Tokens(1_000),
+        attempt: 0,
+    });
+    trial.fire().unwrap();
+    let texts = trial.texts();
+    assert_eq!(texts[1..], ["[Put back: file b]\nBBB", "Done."]);
+    assert!(trial.cx.prompt(&trial.context).tokens <= trial.cx.window.tokens);
 }
 
 #[test]
