@@ -151,7 +151,7 @@ fn facts_are_derived_checked_edited_and_asked_for() {
 }
 
 /// As most agents name their files.
-fn touched(tool: &ToolUse) -> Vec<(ArtifactVerb, String)> {
+pub(crate) fn touched(tool: &ToolUse) -> Vec<(ArtifactVerb, String)> {
     let verb = match tool.class {
         ToolClass::Read => ArtifactVerb::Read,
         ToolClass::Write => ArtifactVerb::Created,

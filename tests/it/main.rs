@@ -40,6 +40,7 @@ mod proxy;
 #[cfg(feature = "http")]
 mod real_server;
 mod recorded;
+mod recordings;
 mod replay;
 mod scenarios;
 mod self_recorded;
