@@ -12,6 +12,7 @@ mod ci;
 mod cli;
 mod compare;
 mod contexts;
+mod conversations;
 #[cfg(feature = "sqlite")]
 mod databases;
 mod describe;

@@ -1,0 +1,184 @@
+//! Long conversations with questions, from the benchmark's own file to graded answers.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+
+use proctor::record::journal::Run;
+use proctor::record::{CellRecord, Fate};
+use serde_json::{Value, json};
+
+/// Runs the program in a folder; it must succeed.
+#[track_caller]
+fn proctor(folder: &Path, arguments: &[&str]) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_proctor"));
+    for name in ["PROCTOR_COUNTER", "PROCTOR_SEED", "PROCTOR_WINDOW"] {
+        command.env_remove(name);
+    }
+    let output = command
+        .current_dir(folder)
+        .args(arguments)
+        .output()
+        .unwrap();
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
+
+/// Sittings of small talk, with one message told in one of them.
+fn sittings(count: usize, told_in: usize, told: &str) -> Vec<Vec<String>> {
+    let talk = |sitting: usize, turn: usize| {
+        format!(
+            "On walk {sitting}.{turn} we met nobody, the weather was fair, and we spoke about the garden, \
+             the neighbours' fence, what to cook on Sunday and whether the train would be late again."
+        )
+    };
+    let sitting = |at: usize| {
+        let mut turns: Vec<String> = (0..4).map(|turn| talk(at, turn)).collect();
+        if at == told_in {
+            turns[2] = told.to_owned();
+        }
+        turns
+    };
+    (0..count).map(sitting).collect()
+}
+
+/// Runs the file through full history and a short tail; returns the cells of each, by question.
+fn fates(folder: &Path, session: &str) -> BTreeMap<String, BTreeMap<String, CellRecord>> {
+    proctor(
+        folder,
+        &[
+            "run",
+            "--session",
+            session,
+            "--strategy",
+            "tail@1500",
+            "--window",
+            "4k",
+            "--counter",
+            "chars/4",
+            "--out",
+            "run",
+        ],
+    );
+    let run = Run::read(&folder.join("run")).unwrap();
+    let mut by_question: BTreeMap<String, BTreeMap<String, CellRecord>> = BTreeMap::new();
+    for cell in run.cells {
+        for probe in &cell.probes {
+            let cells = by_question.entry(probe.probe.clone()).or_default();
+            cells.insert(cell.strategy.clone(), cell.clone());
+        }
+    }
+    std::fs::remove_dir_all(folder.join("run")).unwrap();
+    by_question
+}
+
+/// Early facts are gone with the messages that the tail drops, and late ones stay; full history
+/// answers both. The file's own words are what is asked.
+#[track_caller]
+fn check(file: &Value, early: (&str, &str), late: &str) {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("talks.json"), file.to_string()).unwrap();
+    let asked = fates(folder.path(), "talks.json");
+    let fate = |id: &str, strategy: &str| {
+        let cell = &asked[id][strategy];
+        let items = cell.probes.iter().filter(|it| it.probe == id);
+        let last = items.max_by_key(|it| it.percent).unwrap();
+        let answer = last.answer.as_ref().unwrap();
+        (last.survival.fate, answer.text.clone().unwrap_or_default())
+    };
+    let (id, question) = early;
+    let (found, answer) = fate(id, "full");
+    assert_eq!(found, Fate::Survived);
+    assert!(answer.contains("KST-4471"), "{answer}");
+    let (found, answer) = fate(id, "tail@1500");
+    assert_eq!(found, Fate::Lost);
+    assert!(!answer.contains("KST-4471"), "{answer}");
+    for strategy in ["full", "tail@1500"] {
+        let (found, answer) = fate(late, strategy);
+        assert_eq!(found, Fate::Survived, "{strategy}");
+        assert!(answer.contains("RX-2206"), "{strategy}: {answer}");
+    }
+    let texts = &asked[id]["full"].probe_texts;
+    assert!(
+        texts
+            .iter()
+            .any(|it| it.probe == id && it.question == question),
+        "{texts:?}"
+    );
+
+    // The native file with its questions beside it asks the same.
+    proctor(folder.path(), &["import", "talks.json", "-o", "native"]);
+    let mut again = BTreeMap::new();
+    for entry in std::fs::read_dir(folder.path().join("native")).unwrap() {
+        let path = entry.unwrap().path();
+        if path.to_string_lossy().ends_with(".session.jsonl") {
+            again.extend(fates(folder.path(), path.to_str().unwrap()));
+        }
+    }
+    assert_eq!(again, asked);
+}
+
+const EARLY: &str = "I bought a boat for the lake, and its berth number is KST-4471.";
+const LATE: &str = "My sister gave me a rowing machine of model RX-2206.";
+const ASKED_EARLY: &str = "What is the berth number of the boat that was bought for the lake?";
+const ASKED_LATE: &str = "Which model is the rowing machine from my sister?";
+
+#[test]
+fn the_questions_of_a_locomo_file_are_asked_and_graded() {
+    let mut talk = json!({"speaker_a": "Ada", "speaker_b": "Grace"});
+    let mut sittings = sittings(24, 0, EARLY);
+    sittings[23][2] = LATE.to_owned();
+    for (at, turns) in sittings.into_iter().enumerate() {
+        let number = at + 1;
+        let turns = turns.into_iter().enumerate().map(|(turn, text)| {
+            let speaker = ["Ada", "Grace"][turn % 2];
+            json!({"speaker": speaker, "dia_id": format!("D{number}:{}", turn + 1), "text": text})
+        });
+        talk[format!("session_{number}")] = turns.collect();
+        talk[format!("session_{number}_date_time")] =
+            json!(format!("1:56 pm on {number} May, 2023"));
+    }
+    let file = json!([{
+        "sample_id": "conv-1",
+        "conversation": talk,
+        "qa": [
+            {"question": ASKED_EARLY, "answer": "KST-4471", "evidence": ["D1:3"], "category": 4},
+            {"question": ASKED_LATE, "answer": "RX-2206", "evidence": ["D24:3"], "category": 4},
+            {"question": "Does Grace sail?", "adversarial_answer": "Yes", "evidence": ["D1:3"], "category": 5},
+        ],
+    }]);
+    check(&file, ("q1", ASKED_EARLY), "q2");
+}
+
+#[test]
+fn the_question_of_each_longmemeval_instance_is_asked_and_graded() {
+    let instance = |id: &str, question: &str, answer: &str, told_in: usize, told: &str| {
+        let sittings = sittings(24, told_in, told);
+        let turns = |turns: Vec<String>| -> Value {
+            let turns = turns.into_iter().enumerate().map(|(turn, text)| {
+                let role = ["user", "assistant"][turn % 2];
+                json!({"role": role, "has_answer": text == told, "content": text})
+            });
+            turns.collect()
+        };
+        json!({
+            "question_id": id,
+            "question_type": "single-session-user",
+            "question": question,
+            "answer": answer,
+            "question_date": "2023/06/30 (Fri) 20:30",
+            "haystack_dates": (1..=24).map(|day| format!("2023/05/{day:02} (Sat) 02:21")).collect::<Vec<_>>(),
+            "haystack_session_ids": (1..=24).map(|at| format!("s{at}")).collect::<Vec<_>>(),
+            "answer_session_ids": [format!("s{}", told_in + 1)],
+            "haystack_sessions": sittings.into_iter().map(turns).collect::<Vec<_>>(),
+        })
+    };
+    let file = json!([
+        instance("early", ASKED_EARLY, "KST-4471", 0, EARLY),
+        instance("late", ASKED_LATE, "RX-2206", 23, LATE),
+    ]);
+    check(&file, ("early", ASKED_EARLY), "late");
+}
