@@ -2,7 +2,7 @@
 //! unchanged, byte for byte, while each answered request is kept.
 //!
 //! What is kept is the body of the request and the answer it got; a streamed answer is put together
-//! again as the API would have given it whole ([`stream`]). Headers are never kept, so no key is.
+//! again as the API would have given it whole ([`stream`](crate::session::wire::stream)). Headers are never kept, so no key is.
 //! Nothing is interpreted: the log is read by the importer of its API, as any other request log.
 
 use std::convert::Infallible;
@@ -19,7 +19,6 @@ use tokio::net::TcpListener;
 use crate::units::Timestamp;
 
 mod pass;
-pub mod stream;
 
 /// How long requests that are under way may take once the proxy was told to stop.
 const GRACE: Duration = Duration::from_secs(10);

@@ -14,8 +14,8 @@ use reqwest::{Client, Url};
 use serde_json::value::RawValue;
 use tokio::sync::{Mutex, mpsc};
 
-use super::stream::{Api, Assembly};
 use super::{Exchange, Log, ProxyError};
+use crate::session::wire::stream::{Api, Assembly};
 use crate::units::Timestamp;
 
 /// Headers that belong to one connection; and what would have an answer packed, so that it could

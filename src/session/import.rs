@@ -42,6 +42,7 @@ use tau2::Tau2;
 
 mod anthropic;
 mod assemble;
+mod bodies;
 mod chats;
 mod claude_code;
 mod cline;

@@ -7,6 +7,7 @@ use std::fmt;
 use super::{ContentBlock, Message, Role};
 
 pub mod openai;
+pub mod stream;
 
 /// Whose API a prompt is sent to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -79,7 +79,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "units", "window", "model", "probe", "record", "metric", "stats", "compare",
         ],
     ),
-    ("proxy", &["units"]),
+    ("proxy", &["units", "session"]),
     (
         "cli",
         &[

@@ -19,6 +19,7 @@ use crate::shared;
 
 mod agents;
 mod api_logs;
+mod bodies;
 mod chat;
 mod codex;
 mod exported;

@@ -263,7 +263,7 @@ fn short(file: &str) -> String {
 fn imported(rows: &[Listed], read: &BTreeMap<&str, Vec<Session>>) -> String {
     let mut table = IMPORTED.to_owned();
     let mut reasons: Vec<&str> = Vec::new();
-    let mut used: BTreeSet<usize> = BTreeSet::new();
+    let mut named_ones: BTreeSet<usize> = BTreeSet::new();
     for row in rows {
         let Some(sessions) = read.get(row.file.as_str()) else {
             continue;
@@ -286,7 +286,7 @@ fn imported(rows: &[Listed], read: &BTreeMap<&str, Vec<Session>>) -> String {
                     row.file
                 )
             });
-            used.insert(named);
+            named_ones.insert(named);
             let reason = DIFFERENCES[named].2;
             let at = reasons
                 .iter()
@@ -318,9 +318,9 @@ fn imported(rows: &[Listed], read: &BTreeMap<&str, Vec<Session>>) -> String {
         );
     }
     assert_eq!(
-        used.len(),
+        named_ones.len(),
         DIFFERENCES.len(),
-        "a difference that is none: {used:?}"
+        "a difference that is none: {named_ones:?}"
     );
     table.push('\n');
     for (at, reason) in reasons.iter().enumerate() {

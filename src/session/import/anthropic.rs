@@ -16,6 +16,7 @@ use super::conversations::{
 };
 use super::sketch::{Api, api_of};
 use super::{ImportError, Importer};
+use crate::session::wire::stream as wire;
 use crate::session::{ContentBlock, Session, Tag};
 use crate::units::{ApiCallId, Timestamp, Usage};
 use blocks::Speaker;
@@ -28,7 +29,7 @@ pub(super) struct Anthropic;
 
 const FORMAT: &str = "anthropic";
 
-const SHAPE: Shape = Shape::of_messages(FORMAT, "messages");
+const SHAPE: Shape = Shape::of_messages(FORMAT, "messages").of_api(wire::Api::Messages);
 
 impl Importer for Anthropic {
     fn format(&self) -> &'static str {

@@ -16,9 +16,11 @@ use serde_json::value::RawValue;
 
 use super::ImportError;
 use super::assemble::{Assembler, UserRecord, add_counts, count};
+use super::bodies;
 use super::documents::Documents;
 use super::lines::Line;
 use super::requests::{self, Logged};
+use crate::session::wire::stream::Api;
 use crate::session::{ContentBlock, JsonText, Opaque, Session, Source, Tag, ToolSchema};
 use crate::units::{Timestamp, Tokens};
 
@@ -98,6 +100,8 @@ pub(super) struct Shape {
     pub(super) of_message: &'static str,
     /// The key of what the model said, where an answer may stand without its request.
     pub(super) answer: Option<&'static str>,
+    /// The API whose calls are logged in this shape.
+    pub(super) api: Option<Api>,
 }
 
 impl Shape {
@@ -108,6 +112,15 @@ impl Shape {
             key,
             of_message: "role",
             answer: None,
+            api: None,
+        }
+    }
+
+    /// The same, of logs of that API.
+    pub(super) const fn of_api(self, api: Api) -> Self {
+        Self {
+            api: Some(api),
+            ..self
         }
     }
 }
@@ -125,6 +138,18 @@ pub(super) fn sessions(
         warnings: documents.warnings.clone(),
         ..Source::default()
     };
+    let laid_out: Vec<Option<String>> = values
+        .iter()
+        .map(|value| {
+            let mut warn = |what: &str| count(&mut first.warnings, what);
+            bodies::laid_out(value.text, shape.api?, &mut warn)
+        })
+        .collect();
+    let values = values.iter().zip(&laid_out).map(|(value, laid_out)| {
+        let text = laid_out.as_deref().unwrap_or(value.text);
+        Line::new(path, value.number, text)
+    });
+    let values: Vec<Line<'_>> = values.collect();
     let mut found = Vec::new();
     let mut loose: Vec<&RawValue> = Vec::new();
     let mut problem = None;

@@ -22,6 +22,7 @@ use super::conversations::{
 };
 use super::sketch::{Api, api_of};
 use super::{ImportError, Importer, openai_responses};
+use crate::session::wire::stream as wire;
 use crate::session::{ContentBlock, Session, Tag, ToolResult};
 use crate::units::{ApiCallId, Timestamp};
 use parts::{Unnamed, content, reasoning, refusal, tool_uses, usage};
@@ -34,7 +35,7 @@ pub(super) struct OpenAiChat;
 
 const FORMAT: &str = "openai-chat";
 
-const SHAPE: Shape = Shape::of_messages(FORMAT, "messages");
+const SHAPE: Shape = Shape::of_messages(FORMAT, "messages").of_api(wire::Api::ChatCompletions);
 
 impl Importer for OpenAiChat {
     fn format(&self) -> &'static str {

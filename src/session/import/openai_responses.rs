@@ -16,10 +16,11 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::assemble::{Assembler, AssistantRecord, UserRecord};
-use super::content;
 use super::conversations::{self, Conversation, Object, Shape, speaker_of, system_text};
 use super::sketch;
 use super::{ImportError, Importer};
+use super::{bodies, content};
+use crate::session::wire::stream::Api;
 use crate::session::{CompactedTo, ContentBlock, RecordedCompaction, Session, Tag};
 use crate::units::{ApiCallId, Timestamp, Tokens, Usage};
 use items::{Item, is_encrypted, item};
@@ -37,6 +38,7 @@ const SHAPE: Shape = Shape {
     key: "input",
     of_message: "type",
     answer: Some("output"),
+    api: Some(Api::Responses),
 };
 
 impl Importer for OpenAiResponses {
@@ -85,6 +87,9 @@ fn is_conversation(value: &Value) -> bool {
     let has = |key: &str| value.get(key).is_some();
     if has("messages") {
         return false;
+    }
+    if let Some(laid_out) = bodies::seen(value) {
+        return is_conversation(&laid_out);
     }
     let bodies = ["/request/body", "/request", "/response/body", "/response"];
     let inner = bodies.iter().find_map(|at| value.pointer(at));

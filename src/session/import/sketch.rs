@@ -6,6 +6,8 @@
 
 use serde_json::{Map, Value};
 
+use super::bodies;
+
 /// Whose API a conversation was held with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Api {
@@ -113,6 +115,12 @@ impl Signs {
 
     /// A conversation with what stands beside it.
     fn around(&mut self, object: &Map<String, Value>) -> Option<()> {
+        let logged = ["request", "response", "request_body", "response_body"];
+        if logged.iter().any(|key| object.contains_key(*key))
+            && let Some(Value::Object(laid_out)) = bodies::seen(&Value::from(object.clone()))
+        {
+            return self.around(&laid_out);
+        }
         if FOREIGN.iter().any(|key| object.contains_key(*key)) {
             return None;
         }

@@ -37,6 +37,8 @@ pub struct Assembly {
     bytes: Vec<u8>,
     /// What was put together so far.
     whole: Value,
+    /// Items of a response, each as it was done.
+    items: Vec<Value>,
     is_complete: bool,
     /// What is wrong with it.
     problem: Option<&'static str>,
@@ -53,6 +55,7 @@ impl Assembly {
             is_stream,
             bytes: Vec::new(),
             whole: Value::Null,
+            items: Vec::new(),
             is_complete: false,
             problem: None,
         }
@@ -74,22 +77,41 @@ impl Assembly {
     }
 
     /// The whole answer; an error where it did not come to its end.
-    pub fn finish(mut self) -> Result<Box<RawValue>, &'static str> {
+    pub fn finish(self) -> Result<Box<RawValue>, &'static str> {
+        let (whole, problem) = self.so_far();
+        problem.map_or_else(|| whole.ok_or(UNREADABLE), Err)
+    }
+
+    /// What there is of the answer, and what is wrong with it.
+    pub fn so_far(mut self) -> (Option<Box<RawValue>>, Option<&'static str>) {
         if !self.is_stream {
-            return serde_json::from_slice(&self.bytes).map_err(|_| UNREADABLE);
+            let whole = serde_json::from_slice(&self.bytes).ok();
+            let problem = whole.is_none().then_some(UNREADABLE);
+            return (whole, problem);
         }
         if !self.bytes.is_empty() {
             let line = std::mem::take(&mut self.bytes);
             self.line(&line);
         }
-        if let Some(problem) = self.problem {
-            return Err(problem);
-        }
         if !self.is_complete {
-            return Err(BROKE_OFF);
+            self.problem.get_or_insert(BROKE_OFF);
         }
+        self.put_items();
         parse_inputs(&mut self.whole);
-        serde_json::value::to_raw_value(&self.whole).map_err(|_| UNREADABLE)
+        let whole = (!self.whole.is_null()).then_some(&self.whole);
+        let whole = whole.and_then(|whole| serde_json::value::to_raw_value(whole).ok());
+        (whole, self.problem)
+    }
+
+    /// The items of a response whose last event does not repeat them.
+    fn put_items(&mut self) {
+        let is_empty = |output: &Value| output.as_array().is_none_or(Vec::is_empty);
+        if !self.items.is_empty() && is_empty(&self.whole["output"]) {
+            if !self.whole.is_object() {
+                self.whole = json!({"object": "response"});
+            }
+            self.whole["output"] = std::mem::take(&mut self.items).into();
+        }
     }
 
     /// One line of the stream. Each event of these APIs has its data in one line, which names its
@@ -202,6 +224,10 @@ impl Assembly {
                 self.whole = event["response"].take();
                 self.is_complete = true;
             }
+            "response.created" if self.whole.is_null() => {
+                self.whole = event["response"].take();
+            }
+            "response.output_item.done" => self.items.push(event["item"].take()),
             "response.failed" => {
                 self.problem
                     .get_or_insert("the API reported an error in the stream");
@@ -415,6 +441,20 @@ data: {"type":"message_stop"}
             data: {\"type\":\"response.completed\",\"response\":{\"id\":\"r\",\"output\":[1]}}\n";
         let expected = json!({"id": "r", "output": [1]});
         assert_eq!(whole(Api::Responses, stream), Ok(expected));
+        let items = "data: {\"type\":\"response.created\",\"response\":{\"id\":\"r\",\"output\":[]}}\n\
+            data: {\"type\":\"response.output_item.done\",\"output_index\":0,\"item\":2}\n";
+        assert_eq!(whole(Api::Responses, items), Err(BROKE_OFF));
+        let mut broken = Assembly::new(Api::Responses, true);
+        broken.push(items.as_bytes());
+        let (so_far, problem) = broken.so_far();
+        let so_far = so_far.map(|raw| raw.get().to_owned());
+        assert_eq!(so_far.as_deref(), Some(r#"{"id":"r","output":[2]}"#));
+        assert_eq!(problem, Some(BROKE_OFF));
+        let done = format!(
+            "{items}data: {{\"type\":\"response.completed\",\"response\":{{\"id\":\"r\",\"output\":[]}}}}\n"
+        );
+        let expected = json!({"id": "r", "output": [2]});
+        assert_eq!(whole(Api::Responses, &done), Ok(expected));
         let failed = "data: {\"type\":\"response.failed\",\"response\":{}}\n";
         assert!(whole(Api::Responses, failed).is_err());
     }
