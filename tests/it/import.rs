@@ -23,6 +23,7 @@ mod bodies;
 mod chat;
 mod codex;
 mod exported;
+mod folders;
 mod hostile;
 mod libraries;
 mod listed;

@@ -18,23 +18,19 @@ use crate::shared;
 const NAME: &str = "some/File One.jsonl";
 
 /// A file of a format.
-struct Sample {
-    importer: &'static dyn Importer,
+pub(super) struct Sample {
+    pub(super) importer: &'static dyn Importer,
     path: PathBuf,
-    bytes: Vec<u8>,
+    pub(super) bytes: Vec<u8>,
     /// The values of the file; several where each stands on a line of its own.
     values: Vec<Value>,
 }
 
 /// All fixtures of all formats that keep a session in one file. Files in folders are no such.
-fn samples() -> Vec<Sample> {
+pub(super) fn samples() -> Vec<Sample> {
     let mut samples = Vec::new();
     for importer in IMPORTERS {
         let folder = fixture(importer.format());
-        // The formats of logs are read by their own importers.
-        if importer.format() == "request-log" {
-            continue;
-        }
         let before = samples.len();
         for entry in std::fs::read_dir(&folder).expect("every importer has fixtures") {
             let path = entry.unwrap().path();
@@ -44,8 +40,11 @@ fn samples() -> Vec<Sample> {
             let bytes = std::fs::read(&path).unwrap();
             let values = serde_json::Deserializer::from_slice(&bytes);
             let values = values.into_iter().map(Result::unwrap).collect();
+            // A log in one file is read by the importer of its API.
+            let is_log = importer.format() == "request-log";
+            let mut apis = IMPORTERS.iter().filter(|api| is_log && api.detect(&bytes));
             samples.push(Sample {
-                importer: *importer,
+                importer: *apis.next().unwrap_or(importer),
                 path,
                 bytes,
                 values,
@@ -94,7 +93,7 @@ impl Sample {
 }
 
 #[track_caller]
-fn again(name: &str, what: &str, session: &Session) {
+pub(super) fn again(name: &str, what: &str, session: &Session) {
     let bytes = written(session);
     let mut input = &bytes[..];
     let native = import::importer("native").unwrap();
@@ -108,7 +107,7 @@ fn again(name: &str, what: &str, session: &Session) {
 }
 
 /// The bytes of a file with these values.
-fn file_of(values: &[Value]) -> Vec<u8> {
+pub(super) fn file_of(values: &[Value]) -> Vec<u8> {
     let texts = values.iter().map(Value::to_string);
     texts.collect::<Vec<_>>().join("\n").into_bytes()
 }
@@ -283,10 +282,10 @@ fn a_file_that_is_cut_or_holds_bad_bytes_anywhere_is_no_panic() {
 }
 
 /// A place in a file, as keys and `*` for items, whatever their number.
-type Place = Vec<String>;
+pub(super) type Place = Vec<String>;
 
 /// All places of a value with the first spot in each: places of items are one place.
-fn places(values: &[Value]) -> BTreeMap<Place, String> {
+pub(super) fn places(values: &[Value]) -> BTreeMap<Place, String> {
     fn walk(value: &Value, place: &Place, pointer: &str, found: &mut BTreeMap<Place, String>) {
         // What stands below is whatever a tool was given, of any shape.
         if place.len() > 9 {
@@ -324,7 +323,7 @@ fn places(values: &[Value]) -> BTreeMap<Place, String> {
 }
 
 /// The values without what stands at a pointer.
-fn without(values: &[Value], pointer: &str) -> Vec<Value> {
+pub(super) fn without(values: &[Value], pointer: &str) -> Vec<Value> {
     let mut all = Value::Array(values.to_vec());
     let (parent, last) = pointer.rsplit_once('/').unwrap();
     let key = last.replace("~1", "/").replace("~0", "~");
@@ -410,7 +409,7 @@ const NEEDED: &[(&str, &str)] = &[
 /// The odd values that are put in each place.
 ///
 /// Every place gets nothing and an empty object; of the others each gets two in turn.
-fn odd_values(turn: usize) -> Vec<Value> {
+pub(super) fn odd_values(turn: usize) -> Vec<Value> {
     let others = [
         json!(true),
         json!(-1),
