@@ -38,7 +38,7 @@ fn sittings(count: usize, told_in: usize, told: &str) -> Vec<Vec<String>> {
     let sitting = |at: usize| {
         let mut turns: Vec<String> = (0..4).map(|turn| talk(at, turn)).collect();
         if at == told_in {
-            turns[2] = told.to_owned();
+            told.clone_into(&mut turns[2]);
         }
         turns
     };
@@ -130,7 +130,7 @@ const ASKED_LATE: &str = "Which model is the rowing machine from my sister?";
 fn the_questions_of_a_locomo_file_are_asked_and_graded() {
     let mut talk = json!({"speaker_a": "Ada", "speaker_b": "Grace"});
     let mut sittings = sittings(24, 0, EARLY);
-    sittings[23][2] = LATE.to_owned();
+    LATE.clone_into(&mut sittings[23][2]);
     for (at, turns) in sittings.into_iter().enumerate() {
         let number = at + 1;
         let turns = turns.into_iter().enumerate().map(|(turn, text)| {

@@ -13,6 +13,7 @@ pub(super) fn secrets(text: &str) -> Vec<Found> {
     let mut found = Vec::new();
     private_keys(text, &mut found);
     tokens(text, &mut found);
+    hooks(text, &mut found);
     headers(text, &mut found);
     addresses(text, &mut found);
     homes(text, &mut found);
@@ -38,33 +39,57 @@ pub(super) const TOKENS: &[(&str, usize)] = &[
     ("AKIA", 16),
     ("ASIA", 16),
     ("ATATT3", 40),
+    ("ATBB", 28),
+    ("ATCTT3", 40),
+    ("NRAK-", 27),
+    ("PMAK-", 40),
     ("SG.", 40),
     ("dckr_pat_", 20),
+    ("doo_v1_", 40),
     ("dop_v1_", 40),
+    ("dor_v1_", 40),
     ("eyJ", 30),
-    ("ghp_", 30),
+    ("figd_", 40),
+    ("fo1_", 40),
     ("gho_", 30),
+    ("ghp_", 30),
     ("ghr_", 30),
     ("ghs_", 30),
     ("ghu_", 30),
     ("github_pat_", 22),
     ("glpat-", 18),
+    ("glrt-", 20),
     ("glsa_", 30),
     ("gsk_", 30),
     ("hf_", 28),
+    ("hvb.", 24),
     ("hvs.", 24),
+    ("jina_", 40),
     ("lin_api_", 30),
+    ("lsv2_pt_", 40),
+    ("lsv2_sk_", 40),
     ("npm_", 30),
     ("nvapi-", 30),
+    ("phc_", 40),
+    ("phx_", 40),
     ("pk_live_", 16),
     ("pplx-", 30),
     ("pypi-", 50),
     ("r8_", 30),
     ("rk_live_", 16),
+    ("rubygems_", 48),
+    ("sbp_", 40),
     ("shpat_", 30),
+    ("shpca_", 30),
+    ("shppa_", 30),
+    ("shpss_", 30),
     ("sk-", 20),
     ("sk_live_", 16),
     ("sk_test_", 16),
+    ("sntrys_", 40),
+    ("sq0atp-", 22),
+    ("sq0csp-", 43),
+    ("tskey-", 20),
     ("tvly-", 20),
     ("whsec_", 24),
     ("xai-", 30),
@@ -88,10 +113,49 @@ fn tokens(text: &str, found: &mut Vec<Found>) {
             let length = run(rest, |c| is_token(c) || (c == '.' && has_dots));
             let body = rest[..length].trim_end_matches('.');
             // A web token has three parts; other words that begin so have none.
-            let is_whole = *prefix != "eyJ" || body.matches('.').count() >= 2;
+            let is_whole = match *prefix {
+                "eyJ" => body.matches('.').count() >= 2,
+                // Data in base64 may hold these letters, and goes on.
+                "AKIA" | "ASIA" => {
+                    let is_part = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit();
+                    body.len() == *least && body.chars().all(is_part)
+                }
+                _ => true,
+            };
             if body.len() >= *least && is_whole && body.contains(|c: char| c.is_ascii_digit()) {
                 found.push((start..start + prefix.len() + body.len(), Class::Token));
             }
+        }
+    }
+}
+
+/// Addresses to which whoever knows them may post, and tokens of bots: what follows the last `/` of
+/// them, or the colon.
+fn hooks(text: &str, found: &mut Vec<Found>) {
+    for (host, parts) in [
+        ("hooks.slack.com/services/", 3),
+        ("discord.com/api/webhooks/", 2),
+        ("discordapp.com/api/webhooks/", 2),
+    ] {
+        for (at, _) in text.match_indices(host) {
+            let start = at + host.len();
+            let length = run(&text[start..], |c| is_token(c) || c == '/');
+            let path = text[start..start + length].trim_end_matches('/');
+            if let Some((before, secret)) = path.rsplit_once('/')
+                && before.matches('/').count() + 2 == parts
+                && secret.len() >= 20
+            {
+                let start = start + before.len() + 1;
+                found.push((start..start + secret.len(), Class::Token));
+            }
+        }
+    }
+    for (at, _) in text.match_indices(":AA") {
+        let bot = text[..at].trim_end_matches(|c: char| c.is_ascii_digit());
+        let digits = at - bot.len();
+        let secret = run(&text[at + 1..], is_token);
+        if (8..=10).contains(&digits) && secret == 35 {
+            found.push((at + 1..at + 1 + secret, Class::Token));
         }
     }
 }

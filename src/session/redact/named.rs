@@ -19,6 +19,13 @@ const STRONG: &[&str] = &[
     "accesstoken",
     "refreshtoken",
     "credential",
+    "encryptionkey",
+    "signingkey",
+    "masterkey",
+    "sharedkey",
+    "accountkey",
+    "storagekey",
+    "hmackey",
 ];
 
 /// Ends of names behind which a secret may stand.
@@ -29,7 +36,28 @@ const WEAK: &[&str] = &[
     "cookie",
     "authorization",
     "signature",
+    "sig",
 ];
+
+/// Ends of names that end like those of secrets, and are none: places in stores, pages of lists.
+const HARMLESS: &[&str] = &[
+    "publickey",
+    "primarykey",
+    "foreignkey",
+    "partitionkey",
+    "sortkey",
+    "cachekey",
+    "idempotencykey",
+    "objectkey",
+    "bundlekey",
+    "translationkey",
+    "pagetoken",
+    "nexttoken",
+    "continuationtoken",
+];
+
+/// A longer signature is a provider's proof of what its model thought.
+const SIGNATURE: usize = 160;
 
 /// Ends of names that say what is known of a secret.
 const ABOUT: &[&str] = &[
@@ -83,7 +111,8 @@ pub(super) fn is_secret(name: &str, value: &str, is_quoted: bool) -> bool {
         .filter(char::is_ascii_alphanumeric)
         .map(|c| c.to_ascii_lowercase())
         .collect();
-    if ABOUT.iter().any(|end| plain.ends_with(end)) || !is_constant(value) {
+    let is_about = ABOUT.iter().chain(HARMLESS).any(|end| plain.ends_with(end));
+    if is_about || !is_constant(value) || !is_quoted && is_code(value) {
         return false;
     }
     let has = |is: fn(&char) -> bool| value.chars().any(|c| is(&c));
@@ -94,7 +123,44 @@ pub(super) fn is_secret(name: &str, value: &str, is_quoted: bool) -> bool {
             || is_quoted && value.len() >= 12 && is_odd && entropy(value) >= 3.0;
     }
     let is_weak = WEAK.iter().any(|end| plain.ends_with(end)) && plain != "key";
-    is_weak && value.len() >= 20 && is_mixed && entropy(value) >= 3.5
+    let is_proof = plain.ends_with("signature") && value.len() > SIGNATURE;
+    // Keys of stores are paths, hashes and ids.
+    let is_name = plain.ends_with("key") && (is_hash(value) || has_file(value));
+    is_weak && !is_proof && !is_name && value.len() >= 20 && is_mixed && entropy(value) >= 3.5
+}
+
+/// Whether an unquoted value is code or the output of a search: `9:import`, `module.Name.call`.
+fn is_code(value: &str) -> bool {
+    let rest = value.trim_start_matches(|c: char| c.is_ascii_digit());
+    let is_found = rest.len() < value.len() && rest.starts_with([':', '-']);
+    let is_name = |part: &str| {
+        let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let digits = part.chars().filter(char::is_ascii_digit).count();
+        part.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+            && part.chars().all(is_part)
+            && part.len() <= 32
+            && digits * 5 <= part.len()
+    };
+    let is_dotted = value.contains('.') && value.split('.').all(is_name);
+    is_found && rest.len() < 64 && !rest[1..].contains(':') || is_dotted
+}
+
+/// Whether a value is a hash in hexadecimal digits or a UUID.
+fn is_hash(value: &str) -> bool {
+    let digits = value.chars().filter(char::is_ascii_hexdigit).count();
+    let dashes = value.matches('-').count();
+    let is_uuid = value.len() == 36 && dashes == 4;
+    (digits == value.len() && [32, 40, 56, 64, 96, 128].contains(&value.len()))
+        || is_uuid && digits == 32
+}
+
+/// Whether a value is a path that ends in the name of a file.
+fn has_file(value: &str) -> bool {
+    let name = value.rsplit_once('/').map(|(_, name)| name);
+    let extension = name.and_then(|name| name.rsplit_once('.'));
+    extension.is_some_and(|(_, end)| {
+        (1..=6).contains(&end.len()) && end.chars().all(|c| c.is_ascii_alphanumeric())
+    })
 }
 
 /// Whether a value is written out, rather than taken from somewhere, left out or a path.
@@ -113,8 +179,20 @@ fn is_constant(value: &str) -> bool {
     let is_word = |c: char| c.is_ascii_graphic() || !c.is_ascii();
     value.len() <= 4_096
         && value.chars().all(is_word)
+        && !is_filled(value)
         && !is_path
         && !is_taken.iter().any(|part| value.contains(part))
+}
+
+/// Whether a value is a form that is filled with one character: `sk-xxxxxxxx`.
+fn is_filled(value: &str) -> bool {
+    let mut last = None;
+    let mut length = 0;
+    value.chars().any(|c| {
+        length = if last == Some(c) { length + 1 } else { 1 };
+        last = Some(c);
+        length >= 6
+    })
 }
 
 /// Bits per character, were they drawn as often as they stand in the text (Shannon).

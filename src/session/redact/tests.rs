@@ -30,6 +30,7 @@ fn keys_and_tokens_are_told_by_how_they_begin() {
     for (prefix, least) in found::TOKENS {
         let body = match *prefix {
             "eyJ" => format!("{}.{}.{}", random(20), random(20), random(20)),
+            "AKIA" | "ASIA" => random(*least).to_ascii_uppercase(),
             _ => random(*least),
         };
         let token = format!("{prefix}{body}");
@@ -153,6 +154,93 @@ fn names_that_say_so_hide_what_looks_drawn_by_lot() {
     ] {
         keeps(plain);
     }
+}
+
+#[test]
+fn what_is_drawn_by_lot_and_no_secret_stays() {
+    let hash = "3f2a9c81d07be6453f2a9c81d07be6453f2a9c81";
+    let sha256 = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08";
+    let uuid = "550e8400-e29b-41d4-a716-446655440000";
+    let base64 = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJ/AKIAIOSFODNN7EXAMPLEabc+eyJhbGciOi";
+    let table = [
+        format!("commit {hash} (HEAD -> main)"),
+        format!("{hash} refs/heads/main"),
+        format!("index 3f2a9c8..d07be64 100644\nFrom {hash} Mon Sep 17 00:00:00 2001"),
+        format!("cache_key: {sha256}"),
+        format!("\"cacheKey\": \"{sha256}\""),
+        format!("\"storeKey\": \"{hash}\""),
+        format!("FROM alpine@sha256:{sha256}"),
+        format!("checksum = \"{sha256}\""),
+        format!("\"integrity\": \"sha512-{}==\"", random(86)),
+        format!("h1:{}=", random(43)),
+        format!("session {uuid}, request_key={uuid}"),
+        format!("![](data:image/png;base64,{base64})"),
+        format!("\"url\": \"data:image/png;base64,{base64}\""),
+        "object_key: 'workspaces/ws_abc12345/artifacts/art_patch.patch'".to_owned(),
+        "source_bundle_key = \"jobs/job_abc12345/source/a.tar.gz\"".to_owned(),
+        "src/secrets.py:24:from random import choice1234".to_owned(),
+        "src/api_key.rs-16-pub fn read1()".to_owned(),
+        "original_add_auth = botocore.auth.SigV4Auth.add_auth".to_owned(),
+        "nextPageToken: CAUQAA1234567890abcdefghij".to_owned(),
+        "OPENROUTER_API_KEY=sk-or-v1-xxxxxxxxxxxxx".to_owned(),
+        "AWS_SECRET_ACCESS_KEY=00000000000000000000a1".to_owned(),
+        "/nix/store/0c0ic39qzvyd8pkz3b7nl9dgs3ql3yia-hello-2.12".to_owned(),
+        "target/debug/deps/it-74fa4e3a96b8a993".to_owned(),
+        format!("{{\"signature\":\"{}\"}}", random(400)),
+        "toolu_01AaHKJphyeTw3GFp4Xgiekv msg_014zZenhdoNdehHngfKNhA1t".to_owned(),
+        "12:30:45:AA and 1234567890:AAB".to_owned(),
+    ];
+    for text in table {
+        keeps(&text);
+        let json = JsonText::string(&text);
+        assert_eq!(Redactor::new().json(&json), json);
+    }
+}
+
+#[test]
+fn what_a_name_or_an_address_gives_away_goes() {
+    let value = random(40);
+    let secret = |at: usize| replacement(Class::Secret, 1, at);
+    check("AccountKey={};", &format!("{value}=="), &secret(42));
+    check(
+        "ENCRYPTION_KEY={}",
+        &"3f2a9c81d07be645".repeat(4),
+        &secret(64),
+    );
+    check(
+        "token: {}",
+        "3f2a9c81d07be6453f2a9c81d07be6453f2a9c81",
+        &secret(40),
+    );
+    check(
+        "HEROKU_API_KEY={}",
+        "550e8400-e29b-41d4-a716-446655440000",
+        &secret(36),
+    );
+    check("https://x.net/a?sv=1&sig={}&se=2", &value, &secret(40));
+    check(
+        "Set-Cookie: {}; Path=/",
+        &format!("sid={value}"),
+        &secret(44),
+    );
+    let token = |at: usize| replacement(Class::Token, 1, at);
+    let host = ["hooks.slack", "com/services"].join(".");
+    check(
+        &format!("https://{host}/T0123/B0456/{{}}"),
+        &random(24),
+        &token(24),
+    );
+    check(
+        "https://discord.com/api/webhooks/1234567890/{}",
+        &value,
+        &token(40),
+    );
+    let bot = format!("AA{}", random(33));
+    check(
+        "https://api.telegram.org/bot123456789:{}/getMe",
+        &bot,
+        &token(35),
+    );
 }
 
 #[test]
