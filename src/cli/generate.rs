@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::{Exit, Stop, print, write_new};
 use crate::session::native;
 use crate::session::synthetic::{
-    self, FAMILIES, Length, MOST_DISTRACTORS, MOST_FACTS, OBSERVATIONS, Recipe,
+    self, FAMILIES, Length, MOST_DISTRACTORS, MOST_FACTS, OBSERVATIONS, RESULTS, Recipe,
 };
 use crate::tokens::{CountedTexts, O200k};
 use crate::units::Tokens;
@@ -57,6 +57,11 @@ pub(super) struct Args {
     #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u32)
           .range(i64::from(*OBSERVATIONS.start())..=i64::from(*OBSERVATIONS.end())))]
     observations: Option<u32>,
+    /// Usual size of a result, in percent of the family's own; the largest stay
+    #[arg(long, value_name = "PERCENT", default_value_t = 100,
+          value_parser = clap::value_parser!(u32)
+              .range(i64::from(*RESULTS.start())..=i64::from(*RESULTS.end())))]
+    results: u32,
     /// Other keys beside each planted one; as the family has it if not given
     #[arg(long, value_name = "N",
           value_parser = clap::value_parser!(u32).range(..=i64::from(MOST_DISTRACTORS)))]
@@ -93,6 +98,7 @@ impl Args {
             },
             fact_percent: self.facts,
             observation_percent: self.observations,
+            result_percent: self.results,
             distractors: self.distractors,
             phrasings: self.phrasings,
         }

@@ -2,7 +2,7 @@
 
 use super::small;
 use crate::session::synthetic::{
-    FAMILIES, Length, MOST_DISTRACTORS, MOST_FACTS, OBSERVATIONS, Recipe,
+    FAMILIES, Length, MOST_DISTRACTORS, MOST_FACTS, OBSERVATIONS, RESULTS, Recipe,
 };
 use crate::settings::{Reader, SettingError, with_suggestion};
 use crate::units::Tokens;
@@ -33,6 +33,8 @@ pub(super) fn read(mut reader: Reader<'_>) -> Result<Recipe, SettingError> {
     );
     let (least, most) = OBSERVATIONS.into_inner();
     let observation_percent = reader.whole("observation_percent", least.into(), most.into())?;
+    let (smallest, largest) = RESULTS.into_inner();
+    let result_percent = reader.whole("result_percent", smallest.into(), largest.into())?;
     let distractors = reader.whole("distractors", 0, MOST_DISTRACTORS.into())?;
     let phrasings = reader.whole("phrasings", 1, 100)?;
     reader.finish()?;
@@ -42,6 +44,7 @@ pub(super) fn read(mut reader: Reader<'_>) -> Result<Recipe, SettingError> {
         length,
         fact_percent,
         observation_percent: observation_percent.map(small),
+        result_percent: result_percent.map_or(100, small),
         distractors: distractors.map(small),
         phrasings: phrasings.map(small),
     })

@@ -45,6 +45,9 @@ pub struct Recipe {
     /// The share of the messages' tokens that tool results are to have, in percent, from 26 to 84;
     /// nothing for the family's own.
     pub observation_percent: Option<u32>,
+    /// The usual size of a result, in percent of the family's own, from 5 to 400. The middle of the
+    /// distribution is scaled; its largest twentieth stays.
+    pub result_percent: u32,
     /// How many other keys of its kind stand beside each planted key, at most 12; nothing for the
     /// family's own.
     pub distractors: Option<u32>,
@@ -72,6 +75,7 @@ impl Default for Recipe {
             length: Length::Rounds(120),
             fact_percent: 100,
             observation_percent: None,
+            result_percent: 100,
             distractors: None,
             phrasings: None,
         }
@@ -165,6 +169,9 @@ pub fn generate(recipe: &Recipe, counts: &CountedTexts) -> Result<Generated, Syn
 /// The shares of observations that can be asked for, in percent.
 pub const OBSERVATIONS: RangeInclusive<u32> = 26..=84;
 
+/// The usual sizes of results that can be asked for, in percent of a family's own.
+pub const RESULTS: RangeInclusive<u32> = 5..=400;
+
 /// The most facts, in percent of a family's own number.
 pub const MOST_FACTS: u32 = 400;
 
@@ -180,6 +187,10 @@ fn check_controls(recipe: &Recipe) -> Result<(), SyntheticError> {
         && !OBSERVATIONS.contains(&percent)
     {
         return Err(SyntheticError::Observations { percent });
+    }
+    let percent = recipe.result_percent;
+    if !RESULTS.contains(&percent) {
+        return Err(SyntheticError::Results { percent });
     }
     if let Some(number) = recipe.distractors
         && number > MOST_DISTRACTORS
@@ -200,9 +211,11 @@ fn session_id(recipe: &Recipe) -> String {
         Length::Tokens(tokens) => format!("t{tokens}"),
     };
     let facts = (recipe.fact_percent != 100).then_some(recipe.fact_percent);
+    let results = (recipe.result_percent != 100).then_some(recipe.result_percent);
     let controls = [
         ('f', facts),
         ('o', recipe.observation_percent),
+        ('z', results),
         ('d', recipe.distractors),
         ('p', recipe.phrasings),
     ];
@@ -242,6 +255,16 @@ pub enum SyntheticError {
         OBSERVATIONS.end()
     )]
     Observations {
+        /// What was asked for.
+        percent: u32,
+    },
+    /// No result gets so small or so large.
+    #[error(
+        "`result_percent` is {percent}: usual results can have {} to {} percent of their size",
+        RESULTS.start(),
+        RESULTS.end()
+    )]
+    Results {
         /// What was asked for.
         percent: u32,
     },

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use crate::compare::COMPARED;
 use crate::model::fault::Fault;
-use crate::session::synthetic::{FAMILIES, MOST_DISTRACTORS, MOST_FACTS, OBSERVATIONS};
+use crate::session::synthetic::{FAMILIES, MOST_DISTRACTORS, MOST_FACTS, OBSERVATIONS, RESULTS};
 use crate::session::wire::Provider;
 use crate::strategy::StageKind;
 use crate::strategy::knob::{Default, Knob, KnobKind};
@@ -355,6 +355,7 @@ fn faults() -> Value {
 fn session() -> Value {
     let families: Vec<&str> = FAMILIES.iter().map(|family| family.name()).collect();
     let (least, most) = OBSERVATIONS.into_inner();
+    let (smallest, largest) = RESULTS.into_inner();
     let recipe = object(
         &json!({
             "family": { "description": "`proctor generate list` names them", "enum": families },
@@ -363,6 +364,7 @@ fn session() -> Value {
             "tokens": whole(1_000, 1_000_000_000, "length in tokens; or `rounds`", None),
             "fact_percent": whole(0, MOST_FACTS.into(), "facts planted, in percent of the family's number", Some(100)),
             "observation_percent": whole(least.into(), most.into(), "share of the messages' tokens that tool results have; by default as the family has it", None),
+            "result_percent": whole(smallest.into(), largest.into(), "usual size of a result, in percent of the family's own; the largest stay", Some(100)),
             "distractors": whole(0, MOST_DISTRACTORS.into(), "other keys beside each planted one; by default as the family has it", None),
             "phrasings": whole(1, 100, "in how many ways a planted fact may be said; by default all there are", None),
         }),

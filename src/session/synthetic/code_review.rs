@@ -93,7 +93,8 @@ impl<'a> Author<'a> {
         let files = usize::try_from(40 + rounds * 4 / 5).unwrap_or(usize::MAX);
         let mut out = Transcript::new(recipe, counts, &PACE, tools::SYSTEM, tools::schemas());
         let compact_at = out.random.between(COMPACT_EVERY.0, COMPACT_EVERY.1);
-        let mut workspace = Workspace::new(recipe.seed, files);
+        let mut workspace =
+            Workspace::new(recipe.seed, files).with_usual(out.random.usual_percent());
         let memory = Memory::new(&mut workspace, &mut out.random);
         out.set_out();
         Self {

@@ -220,7 +220,7 @@ impl Desk {
         now: i64,
         limits: Limits,
     ) -> Round {
-        let drawn = random.quantile(RESULT_SIZES) * limits.scale_percent / 100;
+        let drawn = random.size(RESULT_SIZES) * limits.scale_percent / 100;
         let size = usize::try_from(drawn.min(limits.most)).unwrap_or(500);
         let weights = if limits.scale_percent > 100 {
             &LONG

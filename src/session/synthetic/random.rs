@@ -8,7 +8,11 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 
 /// A stream of draws for one purpose.
 #[derive(Debug, Clone)]
-pub(crate) struct Random(ChaCha8Rng);
+pub(crate) struct Random {
+    draws: ChaCha8Rng,
+    /// Usual sizes, in percent of those of a table.
+    usual_percent: u64,
+}
 
 /// A distribution as `(thousandths of a percent, value)`, both ascending, from 0 to 100,000.
 /// Between two rows the quantile is linear.
@@ -23,7 +27,21 @@ impl Random {
         for (slot, byte) in key[8..].iter_mut().zip(purpose.bytes()) {
             *slot = byte;
         }
-        Self(ChaCha8Rng::from_seed(key))
+        Self {
+            draws: ChaCha8Rng::from_seed(key),
+            usual_percent: 100,
+        }
+    }
+
+    /// The same stream, in which [`Random::size`] scales what is usual.
+    pub(crate) fn with_usual(mut self, percent: u64) -> Self {
+        self.usual_percent = percent;
+        self
+    }
+
+    /// What usual sizes are scaled by, in percent.
+    pub(crate) fn usual_percent(&self) -> u64 {
+        self.usual_percent
     }
 
     /// A number below `bound`, all equally likely; 0 if `bound` is 0.
@@ -33,7 +51,7 @@ impl Random {
         }
         let fair = u64::MAX - u64::MAX % bound;
         loop {
-            let draw = self.0.next_u64();
+            let draw = self.draws.next_u64();
             if draw < fair {
                 return draw % bound;
             }
@@ -80,6 +98,23 @@ impl Random {
     /// A draw from a distribution given by its quantiles.
     pub(crate) fn quantile(&mut self, table: &Quantiles) -> u64 {
         let draw = self.below(100_000);
+        Self::value(table, draw)
+    }
+
+    /// A size: three quarters of the draws are scaled in full, the largest twentieth not at all, so
+    /// that the middle moves and the tail stays.
+    pub(crate) fn size(&mut self, table: &Quantiles) -> u64 {
+        const SCALED: u64 = 75_000;
+        const TAIL: u64 = 95_000;
+        let draw = self.below(100_000);
+        let value = Self::value(table, draw);
+        let of_tail = draw.clamp(SCALED, TAIL) - SCALED;
+        let percent =
+            (self.usual_percent * (TAIL - SCALED - of_tail) + 100 * of_tail) / (TAIL - SCALED);
+        (value * percent / 100).max(1)
+    }
+
+    fn value(table: &Quantiles, draw: u64) -> u64 {
         let above = table.partition_point(|(share, _)| *share <= draw);
         match (table.get(above.wrapping_sub(1)), table.get(above)) {
             (Some((from, low)), Some((to, high))) => {

@@ -72,7 +72,8 @@ impl<'a> Transcript<'a> {
             length: recipe.length,
             observations: recipe.observation_percent.map(u64::from),
             now: pace.first_morning,
-            random: Random::new(recipe.seed, &recipe.family),
+            random: Random::new(recipe.seed, &recipe.family)
+                .with_usual(recipe.result_percent.into()),
             system: Arc::from(system),
             tools,
             messages: Vec::new(),

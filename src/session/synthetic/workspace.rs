@@ -93,6 +93,12 @@ impl Workspace {
         workspace
     }
 
+    /// The same repository with files whose usual size is so many percent.
+    pub(crate) fn with_usual(mut self, percent: u64) -> Self {
+        self.random = self.random.with_usual(percent);
+        self
+    }
+
     fn add_module(&mut self, noun: &'static str, language: Language) {
         let mut roles = ROLES.to_vec();
         self.random.shuffle(&mut roles);
@@ -207,7 +213,7 @@ impl Workspace {
             imports: &file.imports,
         };
         file.lines.get_or_insert_with(|| {
-            let bytes = usize::try_from(random.quantile(FILE_SIZES)).unwrap_or(4_000);
+            let bytes = usize::try_from(random.size(FILE_SIZES)).unwrap_or(4_000);
             source::file(random, &outline, bytes)
         })
     }

@@ -58,6 +58,56 @@ fn every_family_meets_the_share_of_observations_that_is_asked_for() {
     }
 }
 
+/// The sizes of the results, smallest first.
+fn sizes(family: &str, result_percent: u32) -> Vec<usize> {
+    let mut sizes = Vec::new();
+    for seed in 1..=2 {
+        let made = made(&Recipe {
+            family: family.to_owned(),
+            seed,
+            length: Length::Rounds(90),
+            result_percent,
+            ..Recipe::default()
+        });
+        check_validity(&made.session);
+        check_truth(&made);
+        for message in made.session.messages() {
+            let results = message.tool_results();
+            sizes.extend(results.map(|(block, _)| message.model_text()[block].len()));
+        }
+    }
+    sizes.sort_unstable();
+    sizes
+}
+
+#[test]
+fn the_usual_size_of_results_moves_and_the_largest_stay() {
+    for family in FAMILIES {
+        let [small, own, large] = [10, 100, 200].map(|percent| sizes(family.name(), percent));
+        let middle = |sizes: &[usize]| sizes[sizes.len() / 2];
+        let upper = |sizes: &[usize]| sizes[sizes.len() * 3 / 4];
+        let line = format!(
+            "{:<18} p50 {} {} {}, p75 {} {} {}",
+            family.name(),
+            middle(&small),
+            middle(&own),
+            middle(&large),
+            upper(&small),
+            upper(&own),
+            upper(&large)
+        );
+        println!("{line}");
+        // Short results are what they are: an edit says that it was made.
+        assert!(upper(&small) * 10 < upper(&own) * 8, "{line}");
+        assert!(middle(&small) <= middle(&own), "{line}");
+        assert!(upper(&large) * 10 > upper(&own) * 12, "{line}");
+        assert!(
+            small.last() >= own.last().map(|it| it / 8).as_ref(),
+            "{line}"
+        );
+    }
+}
+
 /// The lines in which planted keys stand, each with key and value.
 fn told(made: &Generated) -> Vec<(usize, String, String, String)> {
     let mut told = Vec::new();
@@ -208,6 +258,18 @@ fn a_control_out_of_range_says_what_is_possible() {
             ),
         );
     }
+    for percent in [0, 4, 401] {
+        check(
+            Recipe {
+                result_percent: percent,
+                ..Recipe::default()
+            },
+            &format!(
+                "`result_percent` is {percent}: usual results can have 5 to 400 percent of their \
+                 size"
+            ),
+        );
+    }
     check(
         Recipe {
             distractors: Some(13),
@@ -230,9 +292,10 @@ fn what_is_set_is_part_of_the_id() {
         length: Length::Rounds(20),
         fact_percent: 50,
         observation_percent: Some(60),
+        result_percent: 40,
         distractors: Some(3),
         phrasings: Some(1),
         ..Recipe::default()
     });
-    assert_eq!(made.session.id(), "code-review-s1-r20-f50-o60-d3-p1");
+    assert_eq!(made.session.id(), "code-review-s1-r20-f50-o60-z40-d3-p1");
 }

@@ -196,7 +196,7 @@ impl Memory {
         now: i64,
         limits: Limits,
     ) -> Round {
-        let drawn = random.quantile(RESULT_SIZES) * limits.scale_percent / 100;
+        let drawn = random.size(RESULT_SIZES) * limits.scale_percent / 100;
         let drawn = drawn.max(limits.least);
         let size = usize::try_from(drawn.min(limits.most)).unwrap_or(2_900);
         let intent = self.intent(random, weights, size);

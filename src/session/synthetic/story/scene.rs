@@ -40,7 +40,7 @@ impl Scene {
         match scenery {
             Scenery::Repository => {
                 let files = usize::try_from(40 + rounds * 3 / 5).unwrap_or(usize::MAX);
-                let mut workspace = Workspace::new(seed, files);
+                let mut workspace = Workspace::new(seed, files).with_usual(random.usual_percent());
                 let memory = Memory::new(&mut workspace, random);
                 Self::Repository { workspace, memory }
             }

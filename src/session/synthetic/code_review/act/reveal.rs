@@ -27,7 +27,7 @@ impl Memory {
     ) -> Action {
         let place = workspace.place(self.focus, random);
         let pairs = facts::shuffled(random, fact);
-        let size = usize::try_from(random.quantile(RESULT_SIZES))
+        let size = usize::try_from(random.size(RESULT_SIZES))
             .unwrap_or(2_900)
             .min(limits.aside);
         let unread = match fact.channel {
