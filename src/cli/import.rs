@@ -271,7 +271,7 @@ impl Run<'_> {
     /// The outline of a file that is too long to be held, where that says all that is needed.
     fn outline(&self, path: &Path) -> anyhow::Result<Option<Outline>> {
         let is_long = path.metadata().is_ok_and(|it| it.len() >= LONG);
-        if !is_long || self.redactor.is_some() || !matches!(self.args.to, To::Native) {
+        if !is_long || !matches!(self.args.to, To::Native) {
             return Ok(None);
         }
         Ok(outline::outline(path, self.format, Cut::default())?)
@@ -279,8 +279,31 @@ impl Run<'_> {
 
     /// Writes the sessions of a long file message by message.
     fn piecewise(&mut self, path: &Path, outline: Outline) -> anyhow::Result<String> {
-        let Outline { recordings, rests } = outline;
+        let mut redactor = self.redactor.take();
+        let written = self.pieces(path, outline, redactor.as_mut());
+        // The files after one that failed are redacted, too.
+        self.redactor = redactor;
+        written
+    }
+
+    fn pieces(
+        &mut self,
+        path: &Path,
+        outline: Outline,
+        mut redactor: Option<&mut Redactor>,
+    ) -> anyhow::Result<String> {
+        let Outline {
+            mut recordings,
+            rests,
+        } = outline;
+        if let Some(redactor) = redactor.as_deref_mut() {
+            for recording in &mut recordings {
+                let around = redactor.around(&recording.session)?;
+                redact_truth(recording, around, redactor)?;
+            }
+        }
         let mut counting = Counting {
+            redactor: redactor.as_deref_mut(),
             rests,
             counter: counter(&self.args.counter),
             tokens: Tokens::ZERO,
@@ -298,7 +321,10 @@ impl Run<'_> {
                 write_new(&target, &bytes, self.args.force)?;
             }
         }
-        let line = line(path, &recordings, counting.tokens, &BTreeMap::new());
+        let mut line = line(path, &recordings, counting.tokens, &BTreeMap::new());
+        if let Some(redactor) = redactor {
+            line.push_str(&replaced(&redactor.take_counts()));
+        }
         Ok(plain(&line) + "\n")
     }
 }
@@ -307,13 +333,15 @@ impl Run<'_> {
 const LONG: u64 = 16 << 20;
 
 /// Counts the tokens of messages as they are written.
-struct Counting {
+struct Counting<'r> {
+    /// Takes the secrets out, where it is asked to.
+    redactor: Option<&'r mut Redactor>,
     rests: Rests,
     counter: Option<Arc<dyn TokenCounter>>,
     tokens: Tokens,
 }
 
-impl Counting {
+impl Counting<'_> {
     fn count(&mut self, text: &str) {
         if let Some(counter) = &self.counter {
             self.tokens += counter.count(text);
@@ -328,9 +356,12 @@ impl Counting {
     }
 }
 
-impl Whole for Counting {
+impl Whole for Counting<'_> {
     fn message<'a>(&mut self, message: &'a Message, of: Of) -> io::Result<Cow<'a, Message>> {
-        let whole = self.rests.message(message, of)?;
+        let mut whole = self.rests.message(message, of)?;
+        if let Some(redactor) = &mut self.redactor {
+            whole = Cow::Owned(redactor.message(&whole));
+        }
         if of == Of::History {
             for text in whole.model_text() {
                 self.count(text);
@@ -340,7 +371,11 @@ impl Whole for Counting {
     }
 
     fn text(&mut self, text: &Arc<str>) -> io::Result<Arc<str>> {
-        self.rests.text(text)
+        let whole = self.rests.text(text)?;
+        Ok(match &mut self.redactor {
+            Some(redactor) => redactor.text(&whole).into(),
+            None => whole,
+        })
     }
 }
 
@@ -354,7 +389,17 @@ fn truth_file(folder: &Path, truth: &GroundTruth) -> anyhow::Result<(PathBuf, Ve
 
 /// Takes the secrets out of a session and of what is known about it.
 fn redact(recording: &mut Recording, redactor: &mut Redactor) -> anyhow::Result<()> {
-    recording.session = redactor.session(&recording.session)?;
+    let redacted = redactor.session(&recording.session)?;
+    redact_truth(recording, redacted, redactor)
+}
+
+/// The same of what is known about a session, of which `session` is what is left.
+fn redact_truth(
+    recording: &mut Recording,
+    session: Session,
+    redactor: &mut Redactor,
+) -> anyhow::Result<()> {
+    recording.session = session;
     if let Some(truth) = &mut recording.truth {
         let json = JsonText::of(&serde_json::to_value(&*truth)?);
         *truth = serde_json::from_str(redactor.json(&json).as_str())?;

@@ -86,16 +86,29 @@ impl Redactor {
 
     /// The session without its secrets.
     pub fn session(&mut self, session: &Session) -> Result<Session, SessionError> {
+        let around = self.around(session)?;
+        let messages = session.messages().iter();
+        let messages = messages
+            .map(|message| Arc::new(self.message(message)))
+            .collect();
+        let compactions = session.compactions().iter();
+        let compactions = compactions.map(|it| self.compaction(it)).collect();
+        Session::new(SessionParts {
+            messages,
+            compactions,
+            ..around.parts
+        })
+    }
+
+    /// The session with its secrets in messages and compactions only, which [`Redactor::message`]
+    /// and [`Redactor::text`] take out one by one.
+    pub fn around(&mut self, session: &Session) -> Result<Session, SessionError> {
         let system = session.system().map(|text| self.shared(text));
         let tools = session.tools().iter().map(|tool| ToolSchema {
             name: tool.name.clone(),
             definition: self.json(&tool.definition),
         });
         let tools = tools.collect();
-        let messages = session.messages().iter();
-        let messages = messages.map(|message| self.message(message)).collect();
-        let compactions = session.compactions().iter();
-        let compactions = compactions.map(|it| self.compaction(it)).collect();
         let resumed = session.resumed().cloned().map(|mut resumed| {
             resumed.notes = resumed.notes.map(|notes| self.shared(&notes));
             resumed
@@ -105,8 +118,8 @@ impl Redactor {
             id: to_valid_id(&self.text(session.id()), 80),
             system,
             tools,
-            messages,
-            compactions,
+            messages: session.messages().to_vec(),
+            compactions: session.compactions().to_vec(),
             model: session.model().map(str::to_owned),
             context_window: session.context_window(),
             resumed,
@@ -142,7 +155,9 @@ impl Redactor {
                         block: *block,
                         text: self.shared(text),
                     },
-                    Recorded::Written(message) => Recorded::Written(self.message(message)),
+                    Recorded::Written(message) => {
+                        Recorded::Written(Arc::new(self.message(message)))
+                    }
                 });
                 CompactedTo::Replaced(pieces.collect())
             }
@@ -155,7 +170,8 @@ impl Redactor {
         }
     }
 
-    fn message(&mut self, message: &Arc<Message>) -> Arc<Message> {
+    /// The message without its secrets.
+    pub fn message(&mut self, message: &Message) -> Message {
         let blocks = message.content().iter().map(|block| self.block(block));
         let mut redacted = Message::new(message.role(), blocks.collect());
         redacted.timestamp = message.timestamp;
@@ -163,7 +179,7 @@ impl Redactor {
         redacted.usage = message.usage;
         redacted.tags.clone_from(&message.tags);
         redacted.compact_hint = message.compact_hint.as_ref().map(|hint| self.shared(hint));
-        Arc::new(redacted)
+        redacted
     }
 
     fn block(&mut self, block: &ContentBlock) -> ContentBlock {

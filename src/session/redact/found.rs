@@ -219,7 +219,9 @@ fn headers(text: &str, found: &mut Vec<Found>) {
             let is_part = |c: char| c.is_ascii_alphanumeric() || "._~+/=-".contains(c);
             let length = run(&text[start..], is_part);
             let value = text[start..start + length].trim_end_matches('.');
-            let is_random = scheme != "bearer " || value.contains(|c: char| c.is_ascii_digit());
+            let is_random = scheme != "bearer "
+                || before.contains("authorization")
+                || value.contains(|c: char| c.is_ascii_digit());
             if value.len() >= least && is_random {
                 found.push((start..start + value.len(), Class::Credential));
             }
@@ -231,7 +233,7 @@ fn headers(text: &str, found: &mut Vec<Found>) {
 fn addresses(text: &str, found: &mut Vec<Found>) {
     for (at, _) in text.match_indices("://") {
         let rest = &text[at + 3..];
-        let length = run(rest, |c| !c.is_whitespace() && !"/\"'`<>\\?#".contains(c));
+        let length = run(rest, |c| !c.is_whitespace() && !"/\"'`<>\\?".contains(c));
         let Some((user, _)) = rest[..length].rsplit_once('@') else {
             continue;
         };
@@ -242,6 +244,18 @@ fn addresses(text: &str, found: &mut Vec<Found>) {
         if !password.is_empty() && !is_variable {
             let start = at + 3 + name.len() + 1;
             found.push((start..start + password.len(), Class::Password));
+        }
+    }
+    // The file in which programs look up passwords: `machine h login u password p`.
+    for (at, word) in text.match_indices("password ") {
+        let before = &text[text.floor_char_boundary(at.saturating_sub(200))..at];
+        let login = before.find("machine ").map(|at| &before[at..]);
+        if login.is_some_and(|login| login.contains("login ")) {
+            let start = at + word.len();
+            let length = run(&text[start..], |c| {
+                !c.is_whitespace() && !"\"'`\\".contains(c)
+            });
+            found.push((start..start + length, Class::Password));
         }
     }
     for (at, _) in text.match_indices('@') {
@@ -258,8 +272,10 @@ fn addresses(text: &str, found: &mut Vec<Found>) {
         });
         // Addresses of these names belong to nobody.
         let is_example = ["example.com", "example.org", "example.net"].contains(&domain);
-        // `git@host:path` is no person.
-        let is_service = local == "git" || text[..start].ends_with([':', '/']);
+        // `git@host:path` is no person, nor is who stands in an address or a path.
+        let is_part = |c: char| !c.is_whitespace() && !"\"'`<>()[]{},;".contains(c);
+        let word = &text[text[..start].trim_end_matches(is_part).len()..start];
+        let is_service = local == "git" || word.contains("://") || word.ends_with('/');
         if !local.is_empty() && is_named && !is_example && !is_service {
             found.push((start..at + 1 + domain.len(), Class::Email));
         }

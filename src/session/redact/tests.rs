@@ -235,6 +235,22 @@ fn what_a_name_or_an_address_gives_away_goes() {
         &value,
         &token(40),
     );
+    let person = ["joe", "@", "corp.com"].concat();
+    for around in ["mailto:{}", "Email:{}", "user:{};", "<{}>"] {
+        check(around, &person, "person1@example.com");
+    }
+    check(
+        "Authorization: Bearer {}",
+        "abcdefghijklmnopqr",
+        "redacted-credential-1",
+    );
+    check("postgres://u:{}@h/db", "pa#ss", "redacted-password-1");
+    check(
+        "machine h.x login ada password {}\n",
+        "correcthorse",
+        "redacted-password-1",
+    );
+    keeps("golang.org/x/tools@v0.1.pre, https://x.y/a:b@c.de, the machine and its password policy");
     let bot = format!("AA{}", random(33));
     check(
         "https://api.telegram.org/bot123456789:{}/getMe",

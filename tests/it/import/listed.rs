@@ -94,7 +94,7 @@ fn a_long_file_is_imported_piece_by_piece_as_it_is_at_once() {
         let _ = write!(
             lines,
             "\n{}",
-            result(&answer, &call, &id, &format!("{at}{big}"))
+            result(&answer, &call, &id, &format!("{at}{big} /home/ada/x"))
         );
         parent = answer;
     }
@@ -117,6 +117,17 @@ fn a_long_file_is_imported_piece_by_piece_as_it_is_at_once() {
     let shown =
         format!("81 messages, 40 calls, 40 tool uses, 40 results, 0 orphans, {chars} tokens");
     assert!(line.contains(&shown), "{line}\n{shown}");
+
+    let redacted = ["import", "long.jsonl", "-o", "shared", "--redact"];
+    let output = run(folder.path(), &redacted);
+    assert!(output.status.success(), "{output:?}");
+    assert!(said(&output.stdout).ends_with("; redacted: home × 40\n"));
+    let expected = proctor::session::redact::Redactor::new()
+        .session(&sessions[0])
+        .unwrap();
+    let name = format!("{}.session.jsonl", expected.id());
+    let bytes = fs::read(folder.path().join("shared").join(name)).unwrap();
+    assert!(bytes == written(&expected), "redacted in another way");
 
     let again = run(folder.path(), &arguments);
     assert_eq!(again.status.code(), Some(110), "{again:?}");
