@@ -210,6 +210,10 @@ pub enum CallFailure {
     /// The model cannot do this kind of task.
     #[error("this model does not do that")]
     Unsupported,
+    /// The provider lets nobody in this way, whatever is asked: the key, the address or the name of
+    /// the model is wrong, or the account is empty.
+    #[error("the provider answers nothing asked this way ({0})")]
+    Denied(String),
     /// The provider refuses the request for good; what it says of it.
     #[error("the provider refused the request ({0})")]
     Rejected(String),
@@ -228,4 +232,25 @@ pub enum CallFailure {
     /// A scripted model has no answer left.
     #[error("no answer was written for this request")]
     NoAnswer,
+}
+
+impl CallFailure {
+    /// Whether the failure says something about the way to the provider and nothing about what was
+    /// asked: the same request may be answered tomorrow.
+    pub fn is_of_the_way(&self) -> bool {
+        match self {
+            Self::RateLimited
+            | Self::Server
+            | Self::Timeout
+            | Self::Network
+            | Self::Cut
+            | Self::Unreadable
+            | Self::Denied(_) => true,
+            Self::Overflow
+            | Self::Unsupported
+            | Self::Rejected(_)
+            | Self::NotRecorded
+            | Self::NoAnswer => false,
+        }
+    }
 }

@@ -16,14 +16,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::context::{Applied, Context, Entry};
-use crate::model::Model;
+use crate::model::{CallFailure, Model, ModelKind};
 use crate::probe::Item;
 use crate::record::{
     ActionSupport, AnswerRecord, Arm, CellRecord, CompactionEvent, DeathCause, End, FailureEvent,
     SummaryHealth, UnseenResults,
 };
 use crate::session::{Message, Tag};
-use crate::step::drive;
+use crate::step::{Answer, drive};
 use crate::strategy::situation::{Overflow, Situation};
 use crate::strategy::{Compacted, Recovery, StageFailure, Strategy};
 use crate::tokens::Size;
@@ -90,8 +90,38 @@ pub struct Replay {
     pub cell_cpu: Duration,
     /// What the stages put aside: path in the prompt, and content.
     pub vault: BTreeMap<String, Arc<str>>,
-    /// Whether an answer that must be a recorded one was not: the record is none.
-    pub missed: bool,
+    /// An answer that was wanted and not got: the record is none.
+    pub unanswered: Option<Unanswered>,
+}
+
+/// Why a cell says nothing about its strategy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unanswered {
+    /// An answer must be a recorded one and is not.
+    NotRecorded,
+    /// A language model could not be asked, or its provider failed, until nothing was left to try.
+    Unreached {
+        /// The model.
+        model: Arc<str>,
+        /// What came of it last.
+        failure: CallFailure,
+    },
+}
+
+impl Unanswered {
+    /// What an answer of this model says about the way to it; nothing where it is one.
+    fn of(model: &dyn Model, answer: &Answer) -> Option<Self> {
+        match answer {
+            Err(CallFailure::NotRecorded) => Some(Self::NotRecorded),
+            Err(failure) if failure.is_of_the_way() && model.kind() == ModelKind::Live => {
+                Some(Self::Unreached {
+                    model: Arc::from(model.name()),
+                    failure: failure.clone(),
+                })
+            }
+            _ => None,
+        }
+    }
 }
 
 impl Replay {
@@ -510,7 +540,7 @@ impl<'a> Cell<'a> {
             }
             _ => Vec::new(),
         };
-        let missed = self.meter.missed();
+        let unanswered = self.meter.take_unanswered();
         let (model_calls, faults) = self.meter.into_log();
         let mut record = CellRecord {
             session: prepared.session.id().to_owned(),
@@ -558,7 +588,7 @@ impl<'a> Cell<'a> {
             strategy_cpu: self.strategy_cpu,
             cell_cpu: self.clock.now().saturating_sub(self.started),
             vault: self.vault,
-            missed,
+            unanswered,
         }
     }
 }

@@ -9,7 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
@@ -37,6 +37,7 @@ mod models;
 pub mod prices;
 mod probes;
 mod queue;
+mod sink;
 mod times;
 mod variant;
 
@@ -44,7 +45,8 @@ pub use error::PlanError;
 use followed::Followed;
 pub use models::{Access, Connected};
 use queue::{Queue, Shared};
-use times::{Limits, now, timing};
+use sink::{After, Sink};
+use times::Limits;
 
 /// A scenario with its sessions loaded: ready to run.
 #[derive(Debug)]
@@ -368,6 +370,9 @@ pub struct Outcome {
     pub budget: Option<String>,
     /// Whether a recorded answer was wanted that is not there: the run stopped.
     pub missed: bool,
+    /// Cells that needed an answer of a language model that could not be had, and why; they are
+    /// outstanding too.
+    pub unreached: Vec<(CellKey, String)>,
 }
 
 /// Runs the cells that are missing from the journal.
@@ -392,14 +397,7 @@ pub fn run(
     let mut outstanding: usize = missing.iter().map(|(_, arms)| arms.len()).sum();
     let followed = followed_cells(plan, &missing, journal)?;
     let queue = Queue::new(missing);
-    let sink = Mutex::new(Sink {
-        journal,
-        failure: None,
-        broken: Vec::new(),
-        last_sync: now(),
-        done_now: 0,
-        missed: false,
-    });
+    let sink = Mutex::new(Sink::new(journal));
     let limits = Limits::new(plan);
     std::thread::scope(|scope| {
         for _ in 0..workers.threads.max(1) {
@@ -411,28 +409,22 @@ pub fn run(
                     // A panic is a mistake in Proctor; it costs one cell, and is shown as such.
                     let run = || run_cell(plan, &shared, arm, &followed);
                     let replay = match catch_unwind(AssertUnwindSafe(run)) {
-                        Ok(done) => done.map_err(|why| why.to_string()),
+                        Ok(Ok(done)) => Ok(Some(done)),
+                        // What it follows is outstanding itself, and says why.
+                        Ok(Err(Unrun::NothingToFollow)) => Ok(None),
+                        Ok(Err(why)) => Err(why.to_string()),
                         Err(_) => Err("it panicked; the message stands above".to_owned()),
                     };
                     let key = plan.key(shared.session, arm);
-                    followed.over(&key, replay.as_ref().ok().map(|replay| &replay.record));
+                    let record = replay.as_ref().ok().and_then(Option::as_ref);
+                    let record = record.filter(|replay| replay.unanswered.is_none());
+                    followed.over(&key, record.map(|replay| &replay.record));
                     let mut sink = sink.lock().unwrap_or_else(PoisonError::into_inner);
-                    let replay = match replay {
-                        Ok(replay) => replay,
-                        Err(why) => {
-                            sink.broken.push((key, why));
-                            continue;
-                        }
-                    };
-                    sink.missed |= replay.missed;
-                    if sink.failure.is_some() || sink.missed {
-                        break;
+                    match sink.take(key, replay, plan) {
+                        After::Stop => break,
+                        After::Outstanding => continue,
+                        After::Written(record) => progress.cell(&record),
                     }
-                    if let Err(error) = sink.write(&replay, plan) {
-                        sink.failure = Some(error);
-                        break;
-                    }
-                    progress.cell(&replay.record);
                     drop(sink);
                     if let Some(cells) = queue.finished(shared.session) {
                         progress.session(plan.sessions[shared.session].session.id(), cells);
@@ -441,20 +433,17 @@ pub fn run(
             });
         }
     });
-    let sink = sink.into_inner().unwrap_or_else(PoisonError::into_inner);
-    let synced = sink.journal.sync();
-    if let Some(error) = sink.failure {
-        return Err(error);
-    }
-    synced?;
-    outstanding -= sink.done_now;
+    let sunk = sink.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let sunk = sunk.close()?;
+    outstanding -= sunk.done_now;
     Ok(Outcome {
         already_done,
-        done_now: sink.done_now,
+        done_now: sunk.done_now,
         outstanding,
-        broken: sink.broken,
+        broken: sunk.broken,
         budget: limits.reached(),
-        missed: sink.missed,
+        missed: sunk.missed,
+        unreached: sunk.unreached,
     })
 }
 
@@ -475,31 +464,6 @@ fn followed_cells(
         Run::read(journal.folder())?.cells
     };
     Ok(Followed::new(wanted, &done))
-}
-
-struct Sink<'a> {
-    journal: &'a mut Journal,
-    failure: Option<JournalError>,
-    broken: Vec<(CellKey, String)>,
-    last_sync: Instant,
-    done_now: usize,
-    missed: bool,
-}
-
-impl Sink<'_> {
-    fn write(&mut self, replay: &Replay, plan: &Plan) -> Result<(), JournalError> {
-        self.journal.append(&replay.record)?;
-        self.journal.time(&timing(replay))?;
-        for line in plan.models().iter().flat_map(|models| models.take_times()) {
-            self.journal.time_call(&line)?;
-        }
-        self.done_now += 1;
-        if self.last_sync.elapsed() > Duration::from_secs(1) {
-            self.journal.sync()?;
-            self.last_sync = now();
-        }
-        Ok(())
-    }
 }
 
 fn run_cell<'a>(

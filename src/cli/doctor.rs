@@ -51,6 +51,7 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("models.replay", "\"auto\""),
     ("models.pace.at_once", "16"),
     ("models.pace.retries", "8"),
+    ("models.pace.longest_wait_seconds", "300"),
 ];
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {

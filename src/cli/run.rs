@@ -273,6 +273,13 @@ fn replay(
     if let Some(spent) = models::spent(plan) {
         say(&spent);
     }
+    if let Some((_, why)) = outcome.unreached.first() {
+        say(&format!(
+            "{} of {} cells are outstanding, for a model could not be asked: {why}; the same \
+             command goes on, and pays nothing twice",
+            outcome.outstanding, summary.planned
+        ));
+    }
     if !outcome.broken.is_empty() {
         let broken = outcome.broken.iter();
         let lines: Vec<String> = broken.map(|(key, why)| format!("{key}: {why}")).collect();
@@ -312,6 +319,10 @@ fn in_words(outcome: &Outcome, cells: usize, folder: &str) -> String {
         } if *outstanding > 0 => format!(
             "run `{folder}` stopped at its budget: {reached}; {} of {cells} cells are kept, \
              and the same command goes on",
+            cells - outstanding
+        ),
+        Outcome { outstanding, .. } if *outstanding > 0 => format!(
+            "run `{folder}` is not complete: {} of {cells} cells are kept",
             cells - outstanding
         ),
         Outcome {

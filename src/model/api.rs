@@ -13,6 +13,7 @@ use super::{CallFailure, Request, Response, Task};
 use crate::session::export;
 use crate::session::wire::Provider;
 use crate::session::{ContentBlock, Message, ToolSchema};
+use crate::units::Tokens;
 
 mod anthropic;
 mod events;
@@ -31,6 +32,8 @@ pub struct Dialect {
     pub temperature: Option<f64>,
     /// The name of the limit of the output, for OpenAI's API.
     pub limit: LimitName,
+    /// Added to the limit of every answer: a model that thinks first writes its thoughts within it.
+    pub thinking: Tokens,
     /// Whether verdicts are asked for with a JSON schema, for OpenAI's API.
     pub structured: bool,
 }
@@ -52,6 +55,7 @@ impl Dialect {
             model: model.into(),
             temperature: None,
             limit: LimitName::MaxTokens,
+            thinking: Tokens::ZERO,
             structured: false,
         }
     }

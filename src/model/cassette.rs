@@ -10,8 +10,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::fs::{File, OpenOptions};
-use std::io::{self, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -23,8 +22,10 @@ use super::{Answered, CallFailure, Model, ModelKind, Purpose, Request, Response,
 use crate::session::wire::Provider;
 use crate::units::{ContentHash, Usage};
 
+mod file;
 mod shape;
 
+pub use file::{Contents, canonical, read, write_sorted};
 use shape::Shape;
 
 /// The value of `format` in a cassette's first line.
@@ -111,12 +112,6 @@ impl Entry {
     }
 }
 
-#[derive(Serialize, Deserialize)]
-struct Head {
-    format: String,
-    version: u32,
-}
-
 /// A cassette, open for a run.
 pub struct Cassette {
     path: PathBuf,
@@ -132,8 +127,8 @@ struct State {
     fresh: BTreeSet<String>,
     /// Keys that are being asked: nobody else asks them meanwhile.
     under_way: BTreeSet<String>,
-    /// Opened at the first answer that is kept.
-    file: Option<File>,
+    /// Whether an answer was written.
+    has_appended: bool,
     /// Why nothing can be kept any more.
     failure: Option<String>,
     /// The first request that was wanted and not recorded, in words.
@@ -205,13 +200,19 @@ impl Cassette {
         self.state().failure.clone()
     }
 
-    /// Puts the file into its canonical form, if anything was kept in it.
+    /// Puts the file into its canonical form, if anything was kept in it. What another process has
+    /// kept there meanwhile stays.
     pub fn close(&self) -> Result<(), CassetteError> {
         let mut state = self.state();
-        if state.file.take().is_none() {
+        if !std::mem::take(&mut state.has_appended) {
             return Ok(());
         }
-        write_sorted(&self.path, state.entries.values())
+        // Held until the new file is in its place.
+        let _lock = file::locked(&self.path).map_err(|source| CassetteError::Io {
+            path: self.path.clone(),
+            source,
+        })?;
+        write_sorted(&self.path, &read(&self.path)?.entries)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -251,10 +252,13 @@ impl Cassette {
         let mut state = self.state();
         state.under_way.remove(key);
         if let Some(entry) = entry.filter(|entry| self.is_shared(entry.purpose)) {
-            if self.mode != ReplayMode::Off
-                && let Err(error) = append(&self.path, &mut state, &entry)
-            {
-                state.failure.get_or_insert(error.to_string());
+            if self.mode != ReplayMode::Off {
+                match file::append(&self.path, &entry) {
+                    Ok(()) => state.has_appended = true,
+                    Err(error) => {
+                        state.failure.get_or_insert(error.to_string());
+                    }
+                }
             }
             state.fresh.insert(entry.key.clone());
             state.entries.insert(entry.key.clone(), entry);
@@ -290,156 +294,16 @@ impl Cassette {
     }
 }
 
-/// Writes one answer at once. A first line says what the file is.
-fn append(path: &Path, state: &mut State, entry: &Entry) -> io::Result<()> {
-    let mut line = serde_json::to_vec(&serde_json::to_value(entry)?)?;
-    line.push(b'\n');
-    if state.file.is_none() {
-        if let Some(folder) = path
-            .parent()
-            .filter(|folder| !folder.as_os_str().is_empty())
-        {
-            std::fs::create_dir_all(folder)?;
-        }
-        let mut options = OpenOptions::new();
-        options.create(true).append(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let mut file = options.open(path)?;
-        let length = file.metadata()?.len();
-        if length == 0 {
-            file.write_all(head().as_bytes())?;
-        } else if !ends_whole(path)? {
-            // A line that a crash cut off stays by itself, and is dropped when it is read.
-            file.write_all(b"\n")?;
-        }
-        state.file = Some(file);
-    }
-    match &mut state.file {
-        Some(file) => file.write_all(&line),
-        None => Ok(()),
-    }
+/// The right to ask for an answer. It is given back also where asking panics: others wait for it.
+struct Asking<'a> {
+    cassette: &'a Cassette,
+    key: &'a str,
+    kept: Option<Entry>,
 }
 
-fn ends_whole(path: &Path) -> io::Result<bool> {
-    use std::io::{Read as _, Seek as _, SeekFrom};
-    let mut file = File::open(path)?;
-    file.seek(SeekFrom::End(-1))?;
-    let mut last = [0];
-    file.read_exact(&mut last)?;
-    Ok(last == *b"\n")
-}
-
-fn head() -> String {
-    format!("{{\"format\":\"{FORMAT}\",\"version\":{VERSION}}}\n")
-}
-
-/// A cassette, read.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Contents {
-    /// The answers, in the order of the file; of a key that is there twice, the last.
-    pub entries: Vec<Entry>,
-    /// Lines that are no entry: cut off by a crash.
-    pub torn: usize,
-}
-
-/// Reads a cassette; one that is not there is empty.
-pub fn read(path: &Path) -> Result<Contents, CassetteError> {
-    let text = match std::fs::read_to_string(path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
-        Err(source) => {
-            return Err(CassetteError::Io {
-                path: path.to_owned(),
-                source,
-            });
-        }
-    };
-    let mut entries: BTreeMap<String, Entry> = BTreeMap::new();
-    let mut torn = 0;
-    for (at, line) in text.lines().enumerate() {
-        if at == 0 {
-            let head: Option<Head> = serde_json::from_str(line).ok();
-            match head {
-                Some(head) if head.format == FORMAT && head.version <= VERSION => continue,
-                _ => {
-                    return Err(CassetteError::NoCassette {
-                        path: path.to_owned(),
-                    });
-                }
-            }
-        }
-        match serde_json::from_str::<Entry>(line) {
-            Ok(entry) => {
-                entries.insert(entry.key.clone(), entry);
-            }
-            // Half a line is no JSON; a whole one that is no entry is a mistake.
-            Err(error) if error.is_eof() || line.is_empty() => torn += 1,
-            Err(source) => {
-                return Err(CassetteError::BadLine {
-                    path: path.to_owned(),
-                    line: at + 1,
-                    source,
-                });
-            }
-        }
-    }
-    Ok(Contents {
-        entries: entries.into_values().collect(),
-        torn,
-    })
-}
-
-/// Writes entries in the canonical form.
-pub fn write_sorted<'a>(
-    path: &Path,
-    entries: impl IntoIterator<Item = &'a Entry>,
-) -> Result<(), CassetteError> {
-    let at = |source| CassetteError::Io {
-        path: path.to_owned(),
-        source,
-    };
-    let text = canonical(entries).map_err(|error| at(error.into()))?;
-    let beside = path.with_extension("jsonl.new");
-    let mut options = OpenOptions::new();
-    options.create(true).truncate(true).write(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut file = options.open(&beside).map_err(at)?;
-    file.write_all(text.as_bytes()).map_err(at)?;
-    file.sync_data().map_err(at)?;
-    std::fs::rename(&beside, path).map_err(at)
-}
-
-/// The canonical form: sorted by model, purpose and key, keys of objects sorted.
-pub fn canonical<'a>(
-    entries: impl IntoIterator<Item = &'a Entry>,
-) -> Result<String, serde_json::Error> {
-    let mut sorted: Vec<&Entry> = entries.into_iter().collect();
-    sorted.sort_by(|a, b| {
-        let of = |entry: &Entry| (entry.model.clone(), entry.purpose, entry.key.clone());
-        of(a).cmp(&of(b))
-    });
-    let mut text = head();
-    for entry in sorted {
-        text.push_str(&sorted_keys(serde_json::to_value(entry)?).to_string());
-        text.push('\n');
-    }
-    Ok(text)
-}
-
-fn sorted_keys(value: serde_json::Value) -> serde_json::Value {
-    use serde_json::Value;
-    match value {
-        Value::Object(fields) => {
-            let sorted: BTreeMap<String, Value> = fields
-                .into_iter()
-                .map(|(key, value)| (key, sorted_keys(value)))
-                .collect();
-            Value::Object(sorted.into_iter().collect())
-        }
-        Value::Array(items) => Value::Array(items.into_iter().map(sorted_keys).collect()),
-        plain => plain,
+impl Drop for Asking<'_> {
+    fn drop(&mut self) {
+        self.cassette.settle(self.key, self.kept.take());
     }
 }
 
@@ -487,9 +351,15 @@ impl Taped {
         ])
     }
 
-    fn ask(&self, request: &Request, repeat: u32, key: &str) -> Result<Response, CallFailure> {
+    /// The answer, and whether it is one that is kept.
+    fn ask(
+        &self,
+        request: &Request,
+        repeat: u32,
+        key: &str,
+    ) -> (Result<Response, CallFailure>, bool) {
         if let Some(recorded) = self.cassette.find(key, request.purpose) {
-            return Ok(recorded);
+            return (Ok(recorded), true);
         }
         let is_strict = self.cassette.mode() == ReplayMode::Strict;
         let Some(model) = self.model.as_ref().filter(|_| !is_strict) else {
@@ -497,32 +367,33 @@ impl Taped {
             self.cassette
                 .note_miss(&self.dialect.model, repeat, request.purpose, &shape);
             self.cassette.settle(key, None);
-            return Err(CallFailure::NotRecorded);
+            return (Err(CallFailure::NotRecorded), false);
+        };
+        let mut asking = Asking {
+            cassette: &self.cassette,
+            key,
+            kept: None,
         };
         let answer = model.respond(request);
-        let kept = match &answer {
-            Ok(response) => {
-                self.spending.paid(&self.dialect.model, &response.usage);
-                (self.keeps)(request, response).then(|| Entry {
-                    key: key.to_owned(),
-                    kind: self.kind,
-                    model: self.dialect.model.clone(),
-                    provider: self.dialect.provider.name().to_owned(),
-                    purpose: request.purpose,
-                    repeat,
-                    request: Shape::of(request),
-                    answer: KeptAnswer {
-                        model: response.model.to_string(),
-                        stop: response.stop,
-                        text: response.text.to_string(),
-                        usage: response.usage,
-                    },
-                })
-            }
-            Err(_) => None,
-        };
-        self.cassette.settle(key, kept);
-        answer
+        if let Ok(response) = &answer {
+            self.spending.paid(&self.dialect.model, &response.usage);
+            asking.kept = (self.keeps)(request, response).then(|| Entry {
+                key: key.to_owned(),
+                kind: self.kind,
+                model: self.dialect.model.clone(),
+                provider: self.dialect.provider.name().to_owned(),
+                purpose: request.purpose,
+                repeat,
+                request: Shape::of(request),
+                answer: KeptAnswer {
+                    model: response.model.to_string(),
+                    stop: response.stop,
+                    text: response.text.to_string(),
+                    usage: response.usage,
+                },
+            });
+        }
+        (answer, asking.kept.is_some())
     }
 }
 
@@ -541,9 +412,10 @@ impl Model for Taped {
 
     fn answer(&self, request: &Request, repeat: u32) -> Answered {
         let key = Self::key(&self.dialect, request, repeat);
+        let (answer, is_kept) = self.ask(request, repeat, &key.to_string());
         Answered {
-            answer: self.ask(request, repeat, &key.to_string()),
-            key: Some(key),
+            answer,
+            key: is_kept.then_some(key),
         }
     }
 }

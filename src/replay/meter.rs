@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::faults::{self, Weather};
 use super::observe::Asked;
-use super::{CpuClock, Models};
+use super::{CpuClock, Models, Unanswered};
 use crate::model::{CallFailure, Model, ModelKind, Purpose, Request, Response, Stop, Task};
 use crate::record::{FaultEvent, KeptCall, ModelCall};
 use crate::step::{Answer, Caller};
@@ -28,8 +28,8 @@ pub(super) struct Meter<'a> {
     aside: Aside,
     /// Which judge of the panel is asked.
     judge: usize,
-    /// Whether an answer was wanted that is not recorded.
-    missed: bool,
+    /// The first answer that was wanted and not got.
+    unanswered: Option<Unanswered>,
     time: Duration,
 }
 
@@ -60,7 +60,7 @@ impl<'a> Meter<'a> {
             asked: Vec::new(),
             aside: Aside::default(),
             judge: 0,
-            missed: false,
+            unanswered: None,
             time: Duration::ZERO,
         }
     }
@@ -111,9 +111,9 @@ impl<'a> Meter<'a> {
         std::mem::take(&mut self.time)
     }
 
-    /// Whether an answer was wanted that is not recorded.
-    pub(super) fn missed(&self) -> bool {
-        self.missed
+    /// The first answer that was wanted and not got.
+    pub(super) fn take_unanswered(&mut self) -> Option<Unanswered> {
+        self.unanswered.take()
     }
 
     /// Whether probes are answered by a model, live or scripted, and not by rules.
@@ -155,6 +155,7 @@ impl<'a> Meter<'a> {
             _ => self.weather.repeat(),
         };
         let key = RefCell::new(None);
+        let unanswered = RefCell::new(self.unanswered.take());
         let ask = |request: &Request| match (&request.task, model) {
             (Task::Recorded { answer }, _) => Ok(Response {
                 text: answer.clone(),
@@ -162,9 +163,12 @@ impl<'a> Meter<'a> {
                 usage: Usage::default(),
                 model: Arc::from("recorded"),
             }),
+            // This cell will be no record: no more is paid for it.
+            (_, Some(_)) if unanswered.borrow().is_some() => Err(CallFailure::NoAnswer),
             (_, Some(model)) => {
                 let answered = model.answer(request, repeat);
                 key.replace(answered.key);
+                unanswered.replace(Unanswered::of(model, &answered.answer));
                 answered.answer
             }
             (_, None) => Err(CallFailure::Unsupported),
@@ -177,7 +181,7 @@ impl<'a> Meter<'a> {
             Some(fault) => faults::answer(fault, request, self.history, self.counts, ask),
             None => ask(request),
         };
-        self.missed |= matches!(answer, Err(CallFailure::NotRecorded));
+        self.unanswered = unanswered.into_inner();
         let usage = self.usage(request, &answer);
         let purpose = request.purpose;
         let key = key.take().filter(|_| answer.is_ok());
@@ -234,6 +238,7 @@ impl<'a> Meter<'a> {
                 CallFailure::Overflow
                 | CallFailure::RateLimited
                 | CallFailure::Unsupported
+                | CallFailure::Denied(_)
                 | CallFailure::Rejected(_)
                 | CallFailure::Network
                 | CallFailure::NotRecorded

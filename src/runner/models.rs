@@ -262,6 +262,7 @@ impl Making<'_> {
                     model: live.model.clone(),
                     temperature: live.temperature,
                     limit: live.limit,
+                    thinking: live.thinking,
                     structured: live.structured,
                 };
                 let is_strict = self
@@ -305,6 +306,8 @@ impl Making<'_> {
         live: &LiveSetting,
         dialect: &Dialect,
     ) -> Result<Arc<dyn Model>, PlanError> {
+        use std::time::Duration;
+
         use crate::model::http::pace::{PaceSetting, Pacer};
         use crate::model::http::{Engine, Live};
         let http = |cause| PlanError::Http {
@@ -321,6 +324,7 @@ impl Making<'_> {
             at_once: self.pace.at_once,
             tokens_per_minute: self.pace.tokens_per_minute,
             retries: self.pace.retries,
+            longest_wait: Duration::from_secs(self.pace.longest_wait_seconds),
             seed: self.seed,
             ..PaceSetting::default()
         };

@@ -10,6 +10,10 @@ use crate::session::wire::Provider;
 use crate::settings::{Place, Reader, Setting, SettingError, Table, Value};
 use crate::units::{Tokens, Usd, is_valid_id};
 
+/// What a reasoning model of OpenAI's may think before an answer or a verdict, where the scenario
+/// does not say. Ours: a verdict of 64 tokens takes them a few hundred to a few thousand.
+const THINKING: Tokens = Tokens(4_096);
+
 /// Who is asked, and how.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelsSetting {
@@ -73,6 +77,8 @@ pub struct LiveSetting {
     pub temperature: Option<f64>,
     /// What the limit of the output is called.
     pub limit: LimitName,
+    /// What a model that thinks first may think, in tokens: added to the limit of every answer.
+    pub thinking: Tokens,
     /// Whether verdicts are asked for with a JSON schema.
     pub structured: bool,
     /// What named it.
@@ -88,6 +94,8 @@ pub struct Pace {
     pub tokens_per_minute: Option<Tokens>,
     /// How often a request is sent again.
     pub retries: u32,
+    /// A provider that asks to be left alone for more seconds than this is given up.
+    pub longest_wait_seconds: u64,
 }
 
 impl Default for Pace {
@@ -96,6 +104,7 @@ impl Default for Pace {
             at_once: 16,
             tokens_per_minute: None,
             retries: 8,
+            longest_wait_seconds: 300,
         }
     }
 }
@@ -183,8 +192,13 @@ impl ModelSetting {
             // A run from recorded answers is the run that recorded them.
             Self::Cassette { name, provider, .. } => format!("{provider} {name}"),
             Self::Live(live) => format!(
-                "{} {} {:?} {:?} {}",
-                live.provider, live.model, live.temperature, live.limit, live.structured
+                "{} {} {:?} {:?} {} {}",
+                live.provider,
+                live.model,
+                live.temperature,
+                live.limit,
+                live.thinking,
+                live.structured
             ),
         }
     }
@@ -392,6 +406,12 @@ fn live(
         }
         None => LimitName::MaxTokens,
     };
+    let thinking = match (reader.whole("thinking_tokens", 0, 1_000_000)?, limit) {
+        (Some(tokens), _) => Tokens(tokens),
+        // The models that want this name think before they write.
+        (None, LimitName::MaxCompletionTokens) => THINKING,
+        (None, LimitName::MaxTokens) => Tokens::ZERO,
+    };
     Ok(ModelSetting::Live(LiveSetting {
         provider,
         model,
@@ -400,6 +420,7 @@ fn live(
         authority: reader.text("authority")?.map(|file| folder.join(file)),
         temperature: reader.amount("temperature")?,
         limit,
+        thinking,
         structured: reader.flag("structured")?.unwrap_or(false),
         place,
     }))
@@ -413,6 +434,9 @@ fn pace(mut reader: Reader<'_>) -> Result<Pace, SettingError> {
     pace.tokens_per_minute = reader.whole("tokens_per_minute", 1, u64::MAX)?.map(Tokens);
     if let Some(retries) = reader.whole("retries", 0, 1_000)? {
         pace.retries = super::small(retries);
+    }
+    if let Some(seconds) = reader.whole("longest_wait_seconds", 0, 86_400)? {
+        pace.longest_wait_seconds = seconds;
     }
     reader.finish()?;
     Ok(pace)

@@ -92,7 +92,7 @@ fn passing_failures_are_sent_again_and_lasting_ones_are_not() {
     let spent = "HTTP 429: insufficient_quota: no money".to_owned();
     check(
         vec![Reply::status(429, quota)],
-        &Err(CallFailure::Rejected(spent)),
+        &Err(CallFailure::Denied(spent)),
         1,
     );
     let too_long = r#"{"error":{"code":400,"message":"request (1618 tokens) exceeds the available context size (512 tokens), try increasing it","type":"exceed_context_size_error","n_prompt_tokens":1618,"n_ctx":512}}"#;
@@ -141,6 +141,35 @@ fn a_key_is_sent_in_its_header_and_stands_in_no_error_and_no_debug_output() {
             assert!(!sent.body.contains(KEY));
         }
     }
+}
+
+#[test]
+fn a_key_that_is_cut_in_two_by_the_length_of_an_error_is_still_taken_out() {
+    for before in 270..310 {
+        let body = format!(
+            r#"{{"error":{{"message":"{} {KEY}"}}}}"#,
+            "x".repeat(before)
+        );
+        let server = Server::playing(vec![Reply::status(400, &body)]);
+        let error = live(&server, Provider::OpenAi, quick()).respond(&question("x"));
+        let said = error.unwrap_err().to_string();
+        assert!(!said.contains("sk-l"), "{before}: {said}");
+    }
+}
+
+#[test]
+fn a_pause_may_be_a_date_and_longer_than_our_own() {
+    let good = || Reply::openai("48213", 100, 5);
+    let limited = |date: &str| {
+        Reply::status(429, "{}")
+            .with_header("Date", "Wed, 21 Oct 2015 07:28:00 GMT")
+            .with_header("Retry-After", date)
+    };
+    let now = limited("Wed, 21 Oct 2015 07:28:00 GMT");
+    check(vec![now, good()], &Ok("48213"), 2);
+    // Longer than anybody waits: given up at once, where a date that is not read is tried again.
+    let tomorrow = limited("Thu, 22 Oct 2015 07:28:00 GMT");
+    check(vec![tomorrow, good()], &Err(CallFailure::RateLimited), 1);
 }
 
 #[test]

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use proctor::metric::kept::kept;
@@ -220,6 +222,59 @@ fn a_run_that_is_killed_pays_nothing_twice() {
         "{sent} sent, {} kept",
         before.len()
     );
+}
+
+/// What the first run of the scenario says, of which nothing is kept; and how often was asked.
+#[track_caller]
+fn outstanding(server: &Server, folder: &Path, exit: i32) -> (String, usize) {
+    let output = command(folder, &[]).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(exit), "{said}");
+    let cells = Run::read(&folder.join("out")).unwrap().cells;
+    assert!(
+        cells.iter().all(|cell| cell.model_calls.is_empty()),
+        "nothing that was not answered is a result"
+    );
+    (said, server.requests().len())
+}
+
+#[test]
+fn a_provider_that_cannot_be_asked_leaves_cells_outstanding_and_makes_none_up() {
+    let up = Arc::new(AtomicBool::new(false));
+    let is_up = up.clone();
+    let refused = Arc::new(AtomicUsize::new(401));
+    let status = refused.clone();
+    let server = Server::answering(move |body| {
+        if !is_up.load(Ordering::Relaxed) {
+            let status = u16::try_from(status.load(Ordering::Relaxed)).unwrap();
+            return Reply::status(status, "{}");
+        }
+        if body.contains("judge-x") {
+            Reply::openai("{\"verdict\": \"correct\"}", 11, 1)
+        } else {
+            Reply::openai("an answer", 100, 5)
+        }
+    });
+    let folder = scenario(&server, "[models.pace]\nretries = 0\n");
+    // A wrong key: whoever is asked next says the same.
+    let (said, asked) = outstanding(&server, folder.path(), 5);
+    assert!(
+        said.contains("reader-x") && said.contains("HTTP 401"),
+        "{said}"
+    );
+    assert!(said.contains("outstanding"), "{said}");
+    let workers = 4;
+    assert!(asked <= workers, "{asked} requests");
+    let before = asked;
+    // A provider that is down: each cell asks once, and not all are begun.
+    refused.store(500, Ordering::Relaxed);
+    let (said, asked) = outstanding(&server, folder.path(), 5);
+    assert!(said.contains("server error"), "{said}");
+    assert!(asked - before <= 2 + workers, "{asked} requests");
+    up.store(true, Ordering::Relaxed);
+    run(folder.path(), &[], 0);
+    let cells = Run::read(&folder.path().join("out")).unwrap().cells;
+    assert_eq!(cells.len(), 6, "two sessions: full, empty and a strategy");
 }
 
 #[test]

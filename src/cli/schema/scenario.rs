@@ -206,6 +206,7 @@ fn models() -> Value {
                     "at_once": whole(1, 1_000, "requests under way at most, per address", Some(16)),
                     "tokens_per_minute": whole(1, u64::MAX, "tokens a minute, per address", None),
                     "retries": whole(0, 1_000, "how often a request is sent again", Some(8)),
+                    "longest_wait_seconds": whole(0, 86_400, "a provider that asks to be left alone for longer is given up", Some(300)),
                 }),
                 &[],
             ),
@@ -255,6 +256,8 @@ fn model() -> Value {
                 "description": "what an OpenAI-compatible server calls the limit of the output",
                 "enum": ["max_tokens", "max_completion_tokens"],
             },
+            "thinking_tokens": whole(0, 1_000_000, "room for what the model thinks, added to the limit of every \
+                answer; 4,096 where that is max_completion_tokens, else 0", None),
             "structured": {
                 "description": "ask for verdicts with a JSON schema (OpenAI-compatible servers)",
                 "type": "boolean",

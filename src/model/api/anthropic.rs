@@ -21,7 +21,8 @@ const CACHED: &str = r#","cache_control":{"type":"ephemeral"}}"#;
 pub(super) fn body(dialect: &Dialect, request: &Request) -> String {
     let mut out = String::from("{\"model\":");
     let _ = write!(out, "{}", Value::from(dialect.model.as_str()));
-    let _ = write!(out, ",\"max_tokens\":{}", request.max_output);
+    let most = request.max_output + dialect.thinking;
+    let _ = write!(out, ",\"max_tokens\":{most}");
     if let Some(temperature) = dialect.temperature {
         let _ = write!(out, ",\"temperature\":{}", Value::from(temperature));
     }
@@ -125,8 +126,14 @@ impl Answer {
                 self.write(&delta["text"]) || hidden
             }
             "message_delta" => {
-                // Counters of the end are totals so far: each replaces the one of the start.
-                self.usage = self.usage.max(usage(&event["usage"]));
+                // Counters of the end are totals so far. They do not tell the cache's lifetimes
+                // apart: what the start said was written for an hour stays so.
+                let mut end = usage(&event["usage"]);
+                let hour = self.usage.cache_write_1h.max(end.cache_write_1h);
+                let written = end.cache_write_5m + end.cache_write_1h;
+                end.cache_write_5m = written - hour;
+                end.cache_write_1h = hour;
+                self.usage = self.usage.max(end);
                 if let Some(stop) = event["delta"]["stop_reason"].as_str() {
                     self.stop = Some(stop.to_owned());
                 }

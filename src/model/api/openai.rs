@@ -22,7 +22,8 @@ pub(super) fn body(dialect: &Dialect, request: &Request) -> String {
         LimitName::MaxTokens => "max_tokens",
         LimitName::MaxCompletionTokens => "max_completion_tokens",
     };
-    let _ = write!(out, ",\"{limit}\":{}", request.max_output);
+    let most = request.max_output + dialect.thinking;
+    let _ = write!(out, ",\"{limit}\":{most}");
     if let Some(temperature) = dialect.temperature {
         let _ = write!(out, ",\"temperature\":{}", Value::from(temperature));
     }

@@ -75,9 +75,10 @@ fn openai_gets_tool_messages_and_its_own_names() {
     let mut dialect = Dialect::new(Provider::OpenAi, "gpt-x");
     dialect.limit = LimitName::MaxCompletionTokens;
     dialect.temperature = Some(0.5);
+    dialect.thinking = Tokens(4_000);
     dialect.structured = true;
     let value: Value = serde_json::from_str(&dialect.body(&request(Task::Judge))).unwrap();
-    assert_eq!(value["max_completion_tokens"], 64);
+    assert_eq!(value["max_completion_tokens"], 4_064);
     assert_eq!(value["temperature"], 0.5);
     assert_eq!(value["response_format"]["type"], "json_schema");
     assert_eq!(value["stream_options"]["include_usage"], true);
@@ -118,7 +119,7 @@ fn anthropic_answers_are_read_with_all_four_counters_of_the_prompt() {
         "data: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"text\",\"text\":\"\"}}\n\n",
         "data: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"48\"}}\n\n",
         "data: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"213 ü\"}}\n\n",
-        "data: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"},\"usage\":{\"output_tokens\":7}}\n\n",
+        "data: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"},\"usage\":{\"cache_creation_input_tokens\":30,\"output_tokens\":7}}\n\n",
         "data: {\"type\":\"message_stop\"}\n\n",
     );
     let usage = Usage {

@@ -87,6 +87,40 @@ fn what_was_answered_is_asked_once_for_each_repeat_and_found_again() {
 }
 
 #[test]
+fn two_processes_on_one_cassette_keep_what_both_have_paid() {
+    let (_folder, path) = file();
+    let (model, _) = counting();
+    let one = Cassette::open(&path, ReplayMode::Auto).unwrap();
+    let two = Cassette::open(&path, ReplayMode::Auto).unwrap();
+    let (first, second) = (taped(&one, Some(model.clone())), taped(&two, Some(model)));
+    text(&first, "a", 0).unwrap();
+    text(&second, "b", 0).unwrap();
+    one.close().unwrap();
+    // The file is another now; the second goes on in it.
+    text(&second, "c", 0).unwrap();
+    assert_eq!(read(&path).unwrap().entries.len(), 3);
+    two.close().unwrap();
+    assert_eq!(read(&path).unwrap().entries.len(), 3);
+}
+
+#[test]
+fn an_answer_that_could_not_be_kept_spoils_no_other() {
+    let (_folder, path) = file();
+    let (model, _) = counting();
+    let cassette = Cassette::open(&path, ReplayMode::Auto).unwrap();
+    let tape = taped(&cassette, Some(model));
+    text(&tape, "a", 0).unwrap();
+    // What a full disk leaves: half a line, in the middle of a character.
+    let mut bytes = std::fs::read(&path).unwrap();
+    let half = "{\"answer\":\"ü".as_bytes();
+    bytes.extend_from_slice(&half[..half.len() - 1]);
+    std::fs::write(&path, &bytes).unwrap();
+    text(&tape, "b", 0).unwrap();
+    let contents = read(&path).unwrap();
+    assert_eq!((contents.entries.len(), contents.torn), (2, 1));
+}
+
+#[test]
 fn a_line_that_was_cut_off_is_dropped_and_others_follow_it() {
     let (_folder, path) = file();
     let (model, asked) = counting();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hyper::body::Bytes;
-use reqwest::header::{CONTENT_TYPE, HeaderMap, RETRY_AFTER};
+use reqwest::header::{CONTENT_TYPE, DATE, HeaderMap, RETRY_AFTER};
 use serde_json::Value;
 use tokio::time::{Instant, timeout};
 
@@ -147,7 +147,8 @@ fn refused(wire: &Wire, status: u16, wait: Option<Duration>, said: &str) -> Fail
     let reason = reason(wire, status, said);
     match status {
         // What is spent does not come back by waiting.
-        429 if said.contains("insufficient_quota") => Failed::never(CallFailure::Rejected(reason)),
+        429 if said.contains("insufficient_quota") => Failed::never(CallFailure::Denied(reason)),
+        300..=399 | 401..=404 => Failed::never(CallFailure::Denied(reason)),
         429 => Failed {
             failure: CallFailure::RateLimited,
             retry: Retry::Limited(wait),
@@ -189,24 +190,31 @@ fn reason(wire: &Wire, status: u16, said: &str) -> String {
     let mut reason = format!("HTTP {status}");
     for part in [kind, message.unwrap_or_default()] {
         if !part.is_empty() {
-            let short: String = part.chars().take(SAID_CHARS).collect();
+            // The key is taken out first: cut in two it would not be found.
+            let clean = match &wire.key {
+                Some(key) => key.scrub(part),
+                None => part.to_owned(),
+            };
             reason.push_str(": ");
-            reason.push_str(&short);
+            reason.extend(clean.chars().take(SAID_CHARS));
         }
     }
-    match &wire.key {
-        Some(key) => key.scrub(&reason),
-        None => reason,
-    }
+    reason
 }
 
-/// `Retry-After` in seconds, or `retry-after-ms`; a date is not understood, and left to the pacer.
+/// `Retry-After` in seconds or as a date (RFC 9110, 10.2.3), or `retry-after-ms`. A date counts from
+/// the server's own clock where it tells the time.
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
     let milliseconds = text("retry-after-ms").and_then(|ms| ms.trim().parse::<u64>().ok());
     if let Some(milliseconds) = milliseconds {
         return Some(Duration::from_millis(milliseconds));
     }
-    let seconds: f64 = text(RETRY_AFTER.as_str())?.trim().parse().ok()?;
-    Duration::try_from_secs_f64(seconds).ok()
+    let after = text(RETRY_AFTER.as_str())?.trim();
+    if let Ok(seconds) = after.parse::<f64>() {
+        return Duration::try_from_secs_f64(seconds).ok();
+    }
+    let then = httpdate::parse_http_date(after).ok()?;
+    let now = httpdate::parse_http_date(text(DATE.as_str())?).ok()?;
+    Some(then.duration_since(now).unwrap_or_default())
 }

@@ -24,8 +24,10 @@ pub struct PaceSetting {
     pub retries: u32,
     /// The first pause before it is; doubled each time.
     pub pause: Duration,
-    /// No pause is longer than this; a provider that asks for a longer one is given up.
+    /// No pause of our own is longer than this.
     pub longest_pause: Duration,
+    /// A provider that asks to be left alone for longer than this is given up.
+    pub longest_wait: Duration,
     /// Spreads the pauses.
     pub seed: u64,
 }
@@ -39,6 +41,7 @@ impl Default for PaceSetting {
             retries: 8,
             pause: Duration::from_millis(500),
             longest_pause: Duration::from_mins(1),
+            longest_wait: Duration::from_mins(5),
             seed: 1,
         }
     }
@@ -225,7 +228,7 @@ impl Pass {
         let Some(asked_for) = asked_for else {
             return After::Wait(pause(&setting, attempts, spread));
         };
-        if asked_for > setting.longest_pause {
+        if asked_for > setting.longest_wait {
             return After::GiveUp;
         }
         state.closed_until = Some(Instant::now() + asked_for);

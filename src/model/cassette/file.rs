@@ -1,0 +1,191 @@
+//! A cassette as a file: read, appended to by several processes at once, put in order.
+
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::{CassetteError, Entry, FORMAT, VERSION};
+
+#[derive(Serialize, Deserialize)]
+struct Head {
+    format: String,
+    version: u32,
+}
+
+/// Writes one answer at once. A first line says what the file is.
+pub(super) fn append(path: &Path, entry: &Entry) -> io::Result<()> {
+    let mut line = serde_json::to_vec(&serde_json::to_value(entry)?)?;
+    line.push(b'\n');
+    if let Some(folder) = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty())
+    {
+        std::fs::create_dir_all(folder)?;
+    }
+    let mut file = locked(path)?;
+    if file.metadata()?.len() == 0 {
+        file.write_all(head().as_bytes())?;
+    } else if !ends_whole(&mut file)? {
+        // A line that broke off stays by itself, and is dropped when it is read.
+        file.write_all(b"\n")?;
+    }
+    file.write_all(&line)
+}
+
+/// The file, open for appending and for nobody else until it is dropped.
+pub(super) fn locked(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.create(true).read(true).append(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    loop {
+        let file = options.open(path)?;
+        file.lock()?;
+        if is_at(&file, path)? {
+            return Ok(file);
+        }
+    }
+}
+
+/// Whether the path still leads to this file: whoever held the lock may have put another there.
+#[cfg(unix)]
+fn is_at(file: &File, path: &Path) -> io::Result<bool> {
+    use std::os::unix::fs::MetadataExt as _;
+    let id = |metadata: std::fs::Metadata| (metadata.dev(), metadata.ino());
+    match std::fs::metadata(path) {
+        Ok(now) => Ok(id(now) == id(file.metadata()?)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// A file that is open cannot be replaced here.
+#[cfg(not(unix))]
+fn is_at(_: &File, _: &Path) -> io::Result<bool> {
+    Ok(true)
+}
+
+fn ends_whole(file: &mut File) -> io::Result<bool> {
+    file.seek(SeekFrom::End(-1))?;
+    let mut last = [0];
+    file.read_exact(&mut last)?;
+    Ok(last == *b"\n")
+}
+
+fn head() -> String {
+    format!("{{\"format\":\"{FORMAT}\",\"version\":{VERSION}}}\n")
+}
+
+/// A cassette, read.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Contents {
+    /// The answers, in the order of the file; of a key that is there twice, the last.
+    pub entries: Vec<Entry>,
+    /// Lines that are no entry: cut off by a crash.
+    pub torn: usize,
+}
+
+/// Reads a cassette; one that is not there is empty.
+pub fn read(path: &Path) -> Result<Contents, CassetteError> {
+    let bytes = match std::fs::read(path) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+        Err(source) => {
+            return Err(CassetteError::Io {
+                path: path.to_owned(),
+                source,
+            });
+        }
+    };
+    // A line may have broken off in the middle of a character.
+    let text = String::from_utf8_lossy(&bytes);
+    let mut entries: BTreeMap<String, Entry> = BTreeMap::new();
+    let mut torn = 0;
+    for (at, line) in text.lines().enumerate() {
+        if at == 0 {
+            let head: Option<Head> = serde_json::from_str(line).ok();
+            match head {
+                Some(head) if head.format == FORMAT && head.version <= VERSION => continue,
+                _ => {
+                    return Err(CassetteError::NoCassette {
+                        path: path.to_owned(),
+                    });
+                }
+            }
+        }
+        match serde_json::from_str::<Entry>(line) {
+            Ok(entry) => {
+                entries.insert(entry.key.clone(), entry);
+            }
+            // Half a line is no JSON; a whole one that is no entry is a mistake.
+            Err(error) if error.is_eof() || line.is_empty() => torn += 1,
+            Err(source) => {
+                return Err(CassetteError::BadLine {
+                    path: path.to_owned(),
+                    line: at + 1,
+                    source,
+                });
+            }
+        }
+    }
+    Ok(Contents {
+        entries: entries.into_values().collect(),
+        torn,
+    })
+}
+
+/// Writes entries in the canonical form.
+pub fn write_sorted<'a>(
+    path: &Path,
+    entries: impl IntoIterator<Item = &'a Entry>,
+) -> Result<(), CassetteError> {
+    let at = |source| CassetteError::Io {
+        path: path.to_owned(),
+        source,
+    };
+    let text = canonical(entries).map_err(|error| at(error.into()))?;
+    let beside = path.with_extension("jsonl.new");
+    let mut options = OpenOptions::new();
+    options.create(true).truncate(true).write(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let mut file = options.open(&beside).map_err(at)?;
+    file.write_all(text.as_bytes()).map_err(at)?;
+    file.sync_data().map_err(at)?;
+    std::fs::rename(&beside, path).map_err(at)
+}
+
+/// The canonical form: sorted by model, purpose and key, keys of objects sorted.
+pub fn canonical<'a>(
+    entries: impl IntoIterator<Item = &'a Entry>,
+) -> Result<String, serde_json::Error> {
+    let mut sorted: Vec<&Entry> = entries.into_iter().collect();
+    sorted.sort_by(|a, b| {
+        let of = |entry: &Entry| (entry.model.clone(), entry.purpose, entry.key.clone());
+        of(a).cmp(&of(b))
+    });
+    let mut text = head();
+    for entry in sorted {
+        text.push_str(&sorted_keys(serde_json::to_value(entry)?).to_string());
+        text.push('\n');
+    }
+    Ok(text)
+}
+
+fn sorted_keys(value: serde_json::Value) -> serde_json::Value {
+    use serde_json::Value;
+    match value {
+        Value::Object(fields) => {
+            let sorted: BTreeMap<String, Value> = fields
+                .into_iter()
+                .map(|(key, value)| (key, sorted_keys(value)))
+                .collect();
+            Value::Object(sorted.into_iter().collect())
+        }
+        Value::Array(items) => Value::Array(items.into_iter().map(sorted_keys).collect()),
+        plain => plain,
+    }
+}
