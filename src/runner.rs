@@ -433,17 +433,17 @@ pub fn run(
             });
         }
     });
-    let sunk = sink.into_inner().unwrap_or_else(PoisonError::into_inner);
-    let sunk = sunk.close()?;
-    outstanding -= sunk.done_now;
+    let came = sink.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let came = came.close()?;
+    outstanding -= came.done_now;
     Ok(Outcome {
         already_done,
-        done_now: sunk.done_now,
+        done_now: came.done_now,
         outstanding,
-        broken: sunk.broken,
+        broken: came.broken,
         budget: limits.reached(),
-        missed: sunk.missed,
-        unreached: sunk.unreached,
+        missed: came.missed,
+        unreached: came.unreached,
     })
 }
 
