@@ -16,14 +16,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::context::{Applied, Context, Entry};
-use crate::model::{CallFailure, Model, ModelKind};
+use crate::model::Model;
 use crate::probe::Item;
 use crate::record::{
     ActionSupport, AnswerRecord, Arm, CellRecord, CompactionEvent, DeathCause, End, FailureEvent,
     SummaryHealth, UnseenResults,
 };
 use crate::session::{Message, Tag};
-use crate::step::{Answer, drive};
+use crate::step::drive;
 use crate::strategy::situation::{Overflow, Situation};
 use crate::strategy::{Compacted, Recovery, StageFailure, Strategy};
 use crate::tokens::Size;
@@ -37,6 +37,7 @@ pub mod observe;
 mod prepared;
 pub mod prompt_cache;
 mod reader;
+mod unanswered;
 pub mod verify;
 
 use faults::Weather;
@@ -47,6 +48,7 @@ use observe::{CallView, Observer};
 pub use clock::{CpuClock, NoClock};
 pub use prepared::PreparedSession;
 pub use reader::Panel;
+pub use unanswered::Unanswered;
 
 /// The models a cell may ask.
 #[derive(Debug, Clone)]
@@ -92,36 +94,6 @@ pub struct Replay {
     pub vault: BTreeMap<String, Arc<str>>,
     /// An answer that was wanted and not got: the record is none.
     pub unanswered: Option<Unanswered>,
-}
-
-/// Why a cell says nothing about its strategy.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Unanswered {
-    /// An answer must be a recorded one and is not.
-    NotRecorded,
-    /// A language model could not be asked, or its provider failed, until nothing was left to try.
-    Unreached {
-        /// The model.
-        model: Arc<str>,
-        /// What came of it last.
-        failure: CallFailure,
-    },
-}
-
-impl Unanswered {
-    /// What an answer of this model says about the way to it; nothing where it is one.
-    fn of(model: &dyn Model, answer: &Answer) -> Option<Self> {
-        match answer {
-            Err(CallFailure::NotRecorded) => Some(Self::NotRecorded),
-            Err(failure) if failure.is_of_the_way() && model.kind() == ModelKind::Live => {
-                Some(Self::Unreached {
-                    model: Arc::from(model.name()),
-                    failure: failure.clone(),
-                })
-            }
-            _ => None,
-        }
-    }
 }
 
 impl Replay {

@@ -1,0 +1,36 @@
+//! What leaves a cell without a record: an answer that was wanted and not got.
+
+use std::sync::Arc;
+
+use crate::model::{CallFailure, Model, ModelKind};
+use crate::step::Answer;
+
+/// Why a cell says nothing about its strategy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unanswered {
+    /// An answer must be a recorded one and is not.
+    NotRecorded,
+    /// A language model could not be asked, or its provider failed, until nothing was left to try.
+    Unreached {
+        /// The model.
+        model: Arc<str>,
+        /// What came of it last.
+        failure: CallFailure,
+    },
+}
+
+impl Unanswered {
+    /// What an answer of this model says about the way to it; nothing where it is one.
+    pub(super) fn of(model: &dyn Model, answer: &Answer) -> Option<Self> {
+        match answer {
+            Err(CallFailure::NotRecorded) => Some(Self::NotRecorded),
+            Err(failure) if failure.is_of_the_way() && model.kind() == ModelKind::Live => {
+                Some(Self::Unreached {
+                    model: Arc::from(model.name()),
+                    failure: failure.clone(),
+                })
+            }
+            _ => None,
+        }
+    }
+}
