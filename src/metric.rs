@@ -513,7 +513,7 @@ pub const METRICS: &[Metric] = &[
     },
     Metric {
         name: "unseen_reachable",
-        label: "unseen, reachable",
+        label: "unseen but reachable",
         unit: Unit::Count,
         direction: Direction::Neutral,
         doc: "of these, results that can be read again: a path to exactly their content stands in \
@@ -523,7 +523,7 @@ pub const METRICS: &[Metric] = &[
     },
     Metric {
         name: "unseen_gone",
-        label: "unseen, gone",
+        label: "unseen and gone",
         unit: Unit::Count,
         direction: Direction::Lower,
         doc: "of the unseen, results that were put aside nowhere: neither the model nor the disk has \

@@ -68,7 +68,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
                 Stop::new(Exit::Invalid, problem)
             })?;
             let table = Table::parse(&path.display().to_string(), &text)?;
-            read_gate(&table).context("cannot read the scenario")?
+            read_gate(&table)?
         }
         None => GateSetting::default(),
     };

@@ -11,7 +11,7 @@ use clap::ValueEnum;
 use clap::builder::PossibleValuesParser;
 
 use super::{Exit, Stop, chain, explain, print, say, write_new};
-use crate::record::journal::write_piecewise;
+use crate::record::journal::write_private;
 use crate::report::escape::plain;
 use crate::session::export::export;
 use crate::session::ground_truth::GroundTruth;
@@ -312,7 +312,7 @@ impl Run<'_> {
             let session = &recording.session;
             let target = self.target(path, session, &format!("{}.session.jsonl", session.id()))?;
             counting.count_header(session);
-            write_piecewise(&target, &mut |out| {
+            write_private(&target, &mut |out| {
                 native::write_whole(session, &mut counting, out)
             })?;
             self.written.insert(target);

@@ -1,13 +1,15 @@
 //! What a command runs on: a scenario file with the environment and flags laid over it.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 
-use super::{Exit, Stop, environment};
+use super::{Exit, Stop, environment, say};
 use crate::scenario::{QUICK_START, Scenario};
 use crate::settings::{Place, Setting, Table, Value, did_you_mean, parse_value};
 use crate::strategy::preset::PRESETS;
+use crate::units::is_valid_id;
 
 /// What is to be run: a scenario file, and what is changed in it.
 #[derive(Debug, Default, clap::Args)]
@@ -54,7 +56,7 @@ impl Inputs {
     /// Reads the scenario: flag over environment over file over default.
     pub(super) fn read(&self) -> anyhow::Result<Scenario> {
         let (table, folder) = self.laid_over()?;
-        Scenario::read(&table, &folder).context("cannot read the scenario")
+        Ok(Scenario::read(&table, &folder)?)
     }
 
     /// The scenario's settings with environment and flags laid over them, and the folder where
@@ -120,8 +122,10 @@ impl Inputs {
             }
         })?;
         let folder = path.parent().unwrap_or(Path::new("")).to_owned();
-        let table =
-            Table::parse(&path.display().to_string(), &text).context("cannot read the scenario")?;
+        let mut table = Table::parse(&path.display().to_string(), &text)?;
+        if table.get("name").is_none() {
+            name_after(path, &mut table);
+        }
         Ok((table, folder))
     }
 
@@ -228,6 +232,17 @@ fn preset_of(path: &Path, place: &Place) -> anyhow::Result<Table> {
     Ok(table)
 }
 
+/// A scenario that names itself nothing is called after its file, where that is a name.
+fn name_after(path: &Path, table: &mut Table) {
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    let name = stem.to_ascii_lowercase().replace([' ', '+'], "-");
+    if is_valid_id(&name) && name.len() <= 60 {
+        let place = table.place().clone();
+        let value = Value::Text(name);
+        table.set("name", Setting { value, place });
+    }
+}
+
 /// `--window`: a number, `native`, `fit:F`, or `matched`.
 fn set_window(table: &mut Table, window: &str, place: &Place) -> anyhow::Result<()> {
     let text = |value: &str| Setting {
@@ -327,6 +342,17 @@ fn set(table: &mut Table, assignment: &str) -> anyhow::Result<()> {
         }
     }
     if matched {
+        // Variants that the flag made alike are one strategy.
+        let mut seen = BTreeSet::new();
+        strategies.0.retain(|item| {
+            let is_new = seen.insert(item.value.to_string());
+            if !is_new {
+                say(&format!(
+                    "note: `--set {assignment}` makes two strategies alike; they are run once"
+                ));
+            }
+            is_new
+        });
         let value = Value::List(strategies.0);
         table.set(
             "strategies",

@@ -32,6 +32,15 @@ pub(super) struct Output {
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     args.output.check()?;
+    if args.run.is_dir() && !args.run.join("run.json").exists() {
+        let problem = format!(
+            "`{}` is no run's folder: it has no `run.json`",
+            args.run.display()
+        );
+        return Err(Stop::new(Exit::Invalid, problem)
+            .with_hint("a run says at its end which folder it wrote; most stand under `reports/`")
+            .into());
+    }
     let run = Run::read(&args.run)
         .with_context(|| format!("cannot read the run in `{}`", args.run.display()))?;
     let mut report = Report::of(&run.manifest, &run.cells);
@@ -51,10 +60,11 @@ pub(super) fn show(report: &Report) -> anyhow::Result<()> {
 }
 
 impl Output {
-    /// Refuses an ending that nothing writes, before any work is done.
+    /// Refuses an ending that nothing writes and a folder that is not there, before any work is done.
     pub(super) fn check(&self) -> anyhow::Result<()> {
         for path in &self.output {
             renderer_of(path)?;
+            has_folder(path)?;
         }
         Ok(())
     }
@@ -79,6 +89,20 @@ impl Output {
             }
         }
     }
+}
+
+/// Refuses a file whose folder is not there.
+pub(super) fn has_folder(path: &Path) -> anyhow::Result<()> {
+    let folder = path.parent().unwrap_or(Path::new(""));
+    if folder.as_os_str().is_empty() || folder.is_dir() {
+        return Ok(());
+    }
+    let problem = format!(
+        "cannot write `{}`: there is no folder `{}`",
+        path.display(),
+        folder.display()
+    );
+    Err(Stop::new(Exit::NotWritten, problem).into())
 }
 
 /// Where a further artifact goes: `out.csv` and `report.probes.csv` make `out.probes.csv`.

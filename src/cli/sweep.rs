@@ -103,7 +103,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         let value = Value::Text("none".to_owned());
         table.overlay("models.reader", Setting { value, place })?;
     }
-    let scenario = Scenario::read(&table, &folder).context("cannot read the scenario")?;
+    let scenario = Scenario::read(&table, &folder)?;
     let seed = scenario.seed;
     let axes: Vec<Axis> = args
         .params
@@ -288,7 +288,7 @@ fn points(
                 changed.overlay(path, setting.clone())?;
             }
             arenas.push(Arena {
-                scenario: Scenario::read(&changed, folder).context("cannot read the scenario")?,
+                scenario: Scenario::read(&changed, folder)?,
                 done: Vec::new(),
             });
             windows.push(outer);

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use super::inputs::Inputs;
-use super::{Exit, print};
-use crate::scenario::SessionSource;
+use super::{Exit, Stop, print};
+use crate::scenario::{ModelSetting, SessionSource};
 
 /// Arguments of `proctor validate`.
 #[derive(Debug, clap::Args)]
@@ -26,10 +26,27 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     if !scenario.faults.is_empty() {
         writeln!(text, "  faults: {}", scenario.faults)?;
     }
-    writeln!(text, "  {} sessions", scenario.sessions.len())?;
+    let models = &scenario.models;
+    for model in models
+        .all()
+        .filter(|model| **model != ModelSetting::Offline)
+    {
+        let paid = match model {
+            ModelSetting::Live(_) => ": live, it will be asked and paid",
+            _ => "",
+        };
+        writeln!(text, "  model {}{paid}", model.name())?;
+    }
+    writeln!(text, "  sessions: {}", scenario.sessions.len())?;
     for source in &scenario.sessions {
         match source {
-            SessionSource::File(path, _) => writeln!(text, "    {}", path.display())?,
+            SessionSource::File(path, place) => {
+                if !path.exists() {
+                    let problem = format!("{place}: there is no session `{}`", path.display());
+                    return Err(Stop::new(Exit::Invalid, problem).into());
+                }
+                writeln!(text, "    {}", path.display())?;
+            }
             SessionSource::Synthetic(recipe) => {
                 writeln!(
                     text,
@@ -39,7 +56,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
             }
         }
     }
-    writeln!(text, "  {} strategies", scenario.strategies.len())?;
+    writeln!(text, "  strategies: {}", scenario.strategies.len())?;
     for spec in &scenario.strategies {
         writeln!(text, "    {}", spec.name())?;
         for stage in spec.stages()? {

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 
+use super::report::has_folder;
 use super::{Exit, Stop, environment, print, say};
 use crate::compare::baseline::Baseline;
 use crate::compare::family::{self, Family};
@@ -292,7 +293,7 @@ impl Files {
     pub(super) fn check(&self) -> anyhow::Result<()> {
         self.comparison_output
             .iter()
-            .try_for_each(|path| ending(path).map(|_| ()))
+            .try_for_each(|path| ending(path).and_then(|_| has_folder(path)))
     }
 }
 

@@ -74,7 +74,8 @@ impl Journal {
         // Between the first look and the lock another process may have begun a run here.
         refuse_another_run(folder, &manifest_path, manifest)?;
         if !manifest_path.exists() {
-            write_whole(&manifest_path, &to_json(manifest)?)?;
+            let manifest = to_json(manifest)?;
+            write_private(&manifest_path, &mut |out| out.write_all(&manifest))?;
         }
         let cells_path = folder.join(CELLS);
         let mut cells = private(
@@ -336,14 +337,25 @@ fn to_json(manifest: &Manifest) -> Result<Vec<u8>, JournalError> {
     Ok(bytes)
 }
 
-/// Writes a whole file at once: beside its place first, then renamed.
+/// Writes a whole file at once: beside its place first, then renamed. Whoever the process lets read
+/// its files may read it: a report, a baseline, a page of the manual.
 pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), JournalError> {
-    write_piecewise(path, &mut |out| out.write_all(bytes))
+    let mut options = OpenOptions::new();
+    write_beside(path, &mut options, &mut |out| out.write_all(bytes))
 }
 
-/// Writes a file piece by piece: beside its place first, and renamed when it is whole.
-pub fn write_piecewise(
+/// Writes a file that holds text of sessions piece by piece: only its owner may read it.
+pub fn write_private(
     path: &Path,
+    write: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>,
+) -> Result<(), JournalError> {
+    write_beside(path, private(&mut OpenOptions::new()), write)
+}
+
+/// Beside its place first, and renamed when it is whole.
+fn write_beside(
+    path: &Path,
+    options: &mut OpenOptions,
     write: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>,
 ) -> Result<(), JournalError> {
     let at = |source| JournalError::Io {
@@ -353,9 +365,8 @@ pub fn write_piecewise(
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".part");
     let part = path.with_file_name(name);
-    let file = private(OpenOptions::new().create(true).truncate(true).write(true))
-        .open(&part)
-        .map_err(at)?;
+    let options = options.create(true).truncate(true).write(true);
+    let file = options.open(&part).map_err(at)?;
     let mut out = io::BufWriter::new(file);
     write(&mut out)
         .and_then(|()| out.flush())

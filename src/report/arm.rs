@@ -287,7 +287,7 @@ impl ArmSummary {
                 [] => {}
                 [call] if self.cells == 1 => parts.push(format!("{word} at {call}")),
                 [first, ..] => parts.push(format!(
-                    "{word} at {first} in {} of {}",
+                    "{word} in {} of {}, first at {first}",
                     calls.len(),
                     self.cells
                 )),

@@ -155,8 +155,9 @@ fn table(page: &mut Page, section: &Section, sorting: Sorting) {
         page.raw("</th>");
     }
     page.raw("</tr></thead>\n<tbody>\n");
+    let ranks = section.table.rows.iter().any(|row| row.ranked);
     for row in &section.table.rows {
-        body_row(page, row, &shown);
+        body_row(page, row, &shown, ranks);
     }
     page.raw("</tbody></table></div>\n");
 }
@@ -170,10 +171,11 @@ fn shown(section: &Section) -> Vec<usize> {
         .collect()
 }
 
-fn body_row(page: &mut Page, row: &Row, shown: &[usize]) {
+/// A row; in a section that `ranks`, one that takes part in no ranking stands back.
+fn body_row(page: &mut Page, row: &Row, shown: &[usize], ranks: bool) {
     page.raw(match row.role {
         Role::Reference | Role::Floor => "<tr class=\"control\" data-pinned>",
-        Role::Strategy if !row.ranked => "<tr class=\"unranked\">",
+        Role::Strategy if ranks && !row.ranked => "<tr class=\"unranked\">",
         Role::Strategy | Role::Other => "<tr>",
     });
     page.raw("<th scope=\"row\">");

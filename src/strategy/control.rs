@@ -69,8 +69,17 @@ impl<'a> Control<'a> {
         let method = FOLLOWING.iter().find(|word| **word == method)?;
         let digits = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
         let (number, behind) = rest.split_at(digits);
-        match number.parse() {
-            Ok(budget) if *method != DIGEST && (behind.is_empty() || behind.starts_with('[')) => {
+        // `tail@20k` is `tail@20000`.
+        let (behind, unit) = match behind.strip_prefix('k') {
+            Some(behind) => (behind, 1_000),
+            None => (behind, 1),
+        };
+        match number
+            .parse::<u32>()
+            .ok()
+            .and_then(|number| number.checked_mul(unit))
+        {
+            Some(budget) if *method != DIGEST && (behind.is_empty() || behind.starts_with('[')) => {
                 Some(Self::Budget(method, budget, behind))
             }
             _ => Some(Self::Follow(method, rest)),

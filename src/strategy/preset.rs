@@ -477,6 +477,7 @@ mod tests {
         };
         for (text, says) in [
             ("tail@20000", "tail@20000 -"),
+            ("tail@20k", "tail@20000 -"),
             (
                 "random@2000[extract.seed=7]",
                 "random@2000[extract.seed=7] -",

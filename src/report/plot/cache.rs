@@ -106,14 +106,14 @@ fn panel(
     }
     let panel = Panel {
         edges: [LEFT, top + 12.0, RIGHT, top + 12.0 + PANEL],
-        x: (0.5, calls as f64 + 0.5),
+        x: (-0.5, calls as f64 - 0.5),
         y: (0.0, most * 1.02),
     };
     let layer = |from: &dyn Fn(usize) -> u64, to: &dyn Fn(usize) -> u64| {
         let mut outline = Vec::new();
         let mut back = Vec::new();
         for call in 0..series.prompts.len() {
-            let middle = call as f64 + 1.0;
+            let middle = call as f64;
             // A call is a step: what is between two calls is nothing.
             for x in [middle - 0.5, middle + 0.5] {
                 outline.push(panel.at(x, to(call) as f64));

@@ -169,18 +169,18 @@ fn panel(scene: &mut Scene, report: &Report, session: &str, names: &[&str], top:
     let most = in_sight.map_or(0.0, |window| window.tokens.0 as f64);
     let panel = Panel {
         edges: [LEFT, top + 14.0, RIGHT, top + 14.0 + PANEL],
-        x: (1.0, calls.unwrap_or(1).max(2) as f64),
+        x: (0.0, calls.unwrap_or(1).saturating_sub(1).max(1) as f64),
         y: (0.0, 1.06 * highest(report, session).max(most)),
     };
     if let Some(window) = in_sight {
         if let Some(edges) = zones(window) {
             for (band, (color, _)) in edges.windows(2).zip(ZONES) {
-                let (_, upper) = panel.at(1.0, band[1]);
-                let (_, lower) = panel.at(1.0, band[0]);
+                let (_, upper) = panel.at(0.0, band[1]);
+                let (_, lower) = panel.at(0.0, band[0]);
                 scene.rect([LEFT, upper, RIGHT, lower], color, BAND);
             }
         }
-        let (_, y) = panel.at(1.0, window.tokens.0 as f64);
+        let (_, y) = panel.at(0.0, window.tokens.0 as f64);
         scene.dashes(&[(LEFT, y), (RIGHT, y)], INK, 1, 0.8);
     }
     let whole = |value: f64| format!("{value:.0}");
@@ -210,7 +210,7 @@ fn line(scene: &mut Scene, panel: &Panel, series: &CellSeries, at: Option<usize>
         .prompts
         .iter()
         .enumerate()
-        .map(|(call, prompt)| panel.at(call as f64 + 1.0, prompt.0 as f64))
+        .map(|(call, prompt)| panel.at(call as f64, prompt.0 as f64))
         .collect();
     let Some(at) = at.filter(|_| series.arm == Arm::Strategy) else {
         scene.line(points, INK, 3, 0.35);
@@ -237,7 +237,7 @@ fn line(scene: &mut Scene, panel: &Panel, series: &CellSeries, at: Option<usize>
             let cross = vec![(x - 5.0, y - 5.0 * sign), (x + 5.0, y + 5.0 * sign)];
             scene.line(cross, color, 3, 1.0);
         }
-        let text = format!("ended at {}", call + 1);
+        let text = format!("ended at {call}");
         let anchor = if x + 50.0 > RIGHT {
             Anchor::End
         } else {

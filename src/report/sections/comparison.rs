@@ -131,7 +131,7 @@ pub(in crate::report) fn section(material: &Material<'_>) -> (Section, Option<Ba
         }))
         .collect();
     let mut notes = vec![
-        "* best among the strategies that fired and are not broken; ± is half of the 95 % t \
+        "* best, or within its ±, among the strategies that fired and are not broken; ± is half of the 95 % t \
          interval over sessions, in points; n is sessions/items, as in the heading unless a row \
          has its own."
             .to_owned(),
@@ -331,8 +331,9 @@ fn cell(kind: Arm, arm: &ArmSummary, name: &str) -> Cell {
     }
 }
 
-/// Marks the best values of one column. Nothing is marked where fewer than two rows are ranked,
-/// where all are alike, or where the best is told from a twin by a model's writing alone.
+/// Marks the best values of one column: the best, and those that lie within its interval. Nothing is
+/// marked where fewer than two rows are ranked, where all are alike, where the best saves nothing, or
+/// where it is told from a twin by a model's writing alone.
 fn mark_best(rows: &mut [Row], at: usize, name: &str, twins: &[Vec<&str>]) {
     let sign = match metric(name).map(|metric| metric.direction) {
         Some(Direction::Higher) => 1.0,
@@ -358,7 +359,19 @@ fn mark_best(rows: &mut [Row], at: usize, name: &str, twins: &[Vec<&str>]) {
         .iter()
         .map(|(_, v)| *v)
         .fold(f64::NEG_INFINITY, f64::max);
-    let is_best = |value: f64| value >= best - 1e-12;
+    let is_saving = matches!(name, "token_savings" | "cost_savings");
+    if is_saving && best < 0.0 {
+        return;
+    }
+    let width = values
+        .iter()
+        .filter(|(_, value)| *value >= best)
+        .filter_map(|(row, _)| {
+            let interval = rows[*row].cells.get(at)?.interval.as_ref()?;
+            Some((interval.upper_bound - interval.lower_bound) / 2.0)
+        })
+        .fold(1e-12, f64::max);
+    let is_best = |value: f64| value >= best - width;
     let winners: Vec<usize> = values
         .iter()
         .filter(|(_, value)| is_best(*value))
