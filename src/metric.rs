@@ -16,6 +16,7 @@ pub mod cost;
 pub mod fidelity;
 pub mod forecast;
 pub mod kept;
+pub mod noise;
 pub mod reference;
 pub mod rereads;
 pub mod retention;

@@ -23,6 +23,10 @@ pub mod scripted;
 pub mod secret;
 pub mod spending;
 
+/// Number of the second answer to the same request in a repeat; the third is twice this. A run has no more
+/// repeats, so that further answers never take another repeat's number.
+pub const AGAIN: u32 = 1_000;
+
 /// Answers requests.
 pub trait Model: Debug + Send + Sync {
     /// The name printed in reports: `offline`, `scripted`, a provider's model id.

@@ -10,10 +10,11 @@ use serde::{Deserialize, Serialize};
 
 pub use crate::context::validity::Level;
 use crate::model::{ModelKind, Purpose};
-use crate::probe::{ProbeKind, Verdict};
+use crate::probe::ProbeKind;
 use crate::units::{Tokens, Usage};
 use crate::window::Window;
 
+mod answer;
 pub mod cache;
 pub mod forecast;
 pub mod health;
@@ -25,6 +26,7 @@ pub mod trail;
 pub mod verdicts;
 
 pub use crate::session::ground_truth::{ArtifactVerb, Importance};
+pub use answer::AnswerRecord;
 pub use cache::{CacheBreaks, CacheRecord, ObservedCache, PriceEntry};
 pub use forecast::{Asks, ForecastCell};
 pub use health::{Ailment, SummaryHealth, UnhealthySummary};
@@ -88,9 +90,24 @@ pub struct Manifest {
     pub strategies: Vec<StrategyEntry>,
     /// Repeats of each cell.
     pub repeats: u32,
+    /// Answers to each probe in each repeat; 1 in older files.
+    #[serde(default = "once", skip_serializing_if = "is_once")]
+    pub answers: u32,
+    /// Verdicts of each judge on each answer; 1 in older files.
+    #[serde(default = "once", skip_serializing_if = "is_once")]
+    pub judgements: u32,
     /// What goes wrong on purpose, in words; nothing where nothing does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub faults: Option<String>,
+}
+
+fn once() -> u32 {
+    1
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
+fn is_once(times: &u32) -> bool {
+    *times == 1
 }
 
 /// A model in the manifest.
@@ -461,6 +478,9 @@ pub struct ProbeRecord {
     /// What the reader answered; nothing after a death.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<AnswerRecord>,
+    /// Further answers to the same question at the same prompt.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub more: Vec<AnswerRecord>,
 }
 
 /// What became of a planted value, by string matching. Never a statement about answers.
@@ -536,42 +556,6 @@ pub struct LostAt {
     pub stage: String,
     /// Why it did, in words.
     pub reason: String,
-}
-
-/// What a reader answered, and how that was graded.
-#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct AnswerRecord {
-    /// The answer; nothing where the reader failed.
-    pub text: Option<String>,
-    /// What rules made of it.
-    pub typed: Verdict,
-    /// What the judge made of it, where one was asked.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub judged: Option<Verdict>,
-    /// What each judge of a panel made of it, in the order of the scenario; nothing where there is
-    /// but one.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub panel: Vec<Verdict>,
-    /// What the reader cost; on no strategy's bill.
-    pub usage: Usage,
-    /// What the judges cost; on no strategy's bill, and not the reader's.
-    #[serde(default, skip_serializing_if = "is_nothing")]
-    pub judge_usage: Usage,
-    /// The answers and verdicts that are kept in a cassette.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub calls: Vec<KeptCall>,
-}
-
-fn is_nothing(usage: &Usage) -> bool {
-    *usage == Usage::default()
-}
-
-impl AnswerRecord {
-    /// The verdict that counts: the judge's where there is one, else the rules'.
-    pub fn verdict(&self) -> Verdict {
-        self.judged.unwrap_or(self.typed)
-    }
 }
 
 /// How far the counter is off, against what the provider billed.

@@ -47,7 +47,7 @@ use observe::{CallView, Observer};
 
 pub use clock::{CpuClock, NoClock};
 pub use prepared::PreparedSession;
-pub use reader::Panel;
+pub use reader::{Panel, Times};
 pub use unanswered::Unanswered;
 
 /// The models a cell may ask.
@@ -59,6 +59,8 @@ pub struct Models {
     pub reader: Option<Arc<dyn Model>>,
     /// Judges answers; without it rules alone do.
     pub judge: Option<Panel>,
+    /// How often each is asked the same.
+    pub times: Times,
 }
 
 /// What is replayed in a cell.
@@ -492,14 +494,10 @@ impl<'a> Cell<'a> {
         if self.models.reader.is_some() {
             for item in prepared.watched.items_at(call) {
                 let probe = &prepared.watched.probes()[item.probe];
-                let answer = reader::ask(
-                    &view,
-                    probe,
-                    prepared.watched.rules(),
-                    self.models.judge.as_ref(),
-                    &mut self.meter,
-                );
-                self.answers.push((*item, answer));
+                let rules = prepared.watched.rules();
+                let answers = reader::ask(&view, probe, rules, self.models, &mut self.meter);
+                self.answers
+                    .extend(answers.into_iter().map(|answer| (*item, answer)));
             }
         }
     }

@@ -279,6 +279,11 @@ impl Report {
         build::report(manifest, cells)
     }
 
+    /// Where the noise within an item comes from, in a run whose items were repeated.
+    pub fn noise(manifest: &Manifest, cells: &[CellRecord]) -> Option<Section> {
+        sections::noise::of(manifest, cells)
+    }
+
     /// The same, with a section of measured times: they belong to a machine, so a report holds them
     /// only where somebody asks.
     #[must_use]

@@ -320,6 +320,8 @@ fn manifest_of(scenario: &Scenario, sessions: Vec<SessionEntry>, prices: &Prices
             })
             .collect(),
         repeats: scenario.repeats,
+        answers: scenario.models.answers,
+        judgements: scenario.models.judgements,
         faults: (!scenario.faults.is_empty()).then(|| scenario.faults.to_string()),
     };
     let bytes = serde_json::to_vec(&manifest).unwrap_or_default();

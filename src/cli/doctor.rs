@@ -48,6 +48,8 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("models.reader", "\"offline\""),
     ("models.judge", "\"none\""),
     ("models.judging", "\"needed\""),
+    ("models.answers", "1"),
+    ("models.judgements", "1"),
     ("models.replay", "\"auto\""),
     ("models.pace.at_once", "16"),
     ("models.pace.retries", "8"),

@@ -262,6 +262,7 @@ impl Bench {
                 summariser: Arc::new(Offline::new(self.counts.clone())),
                 reader: None,
                 judge: None,
+                times: crate::replay::Times::default(),
             },
             &NoClock,
             vec![Box::new(Onlooker::new(view.call, seen.clone()))],

@@ -1,14 +1,20 @@
 //! `proctor plan`: what a run would send and cost, found out by an offline replay.
 
 use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
 
 use super::inputs::Inputs;
-use super::{Exit, print, terminal};
+use super::{Exit, Stop, print, terminal};
 use crate::metric::forecast::{ArmForecast, Forecast, Span, Spend};
 use crate::model::ModelKind;
 use crate::probe::judge::MAX_ANSWER;
+use crate::record::journal::Run;
 use crate::record::{CellKey, Manifest};
-use crate::report::{Audience, Cell, Column, Role, Row, Section, Table, Value, tokens_in_words};
+use crate::report::{
+    Audience, Cell, Column, Report, Role, Row, Section, Table, Value, tokens_in_words,
+};
 use crate::runner::Plan;
 use crate::units::{Tokens, Usd};
 
@@ -17,12 +23,16 @@ use crate::units::{Tokens, Usd};
 pub(super) struct Args {
     #[command(flatten)]
     inputs: Inputs,
+    /// A run with repeats, by which is said where its noise comes from and what a further repeat would buy
+    #[arg(long, value_name = "RUN")]
+    pilot: Option<PathBuf>,
     /// Print the plan as JSON
     #[arg(long)]
     json: bool,
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
+    let noise = args.pilot.as_deref().map(noise).transpose()?;
     let plan = Plan::new(args.inputs.read()?)?;
     let forecast = forecast(&plan, &BTreeSet::new())?;
     let manifest = plan.manifest();
@@ -37,6 +47,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
             "cells": plan.cells().len(),
             "strategies": forecast.arms,
             "spend": forecast.spend,
+            "noise": noise,
         });
         print(&format!("{}\n", serde_json::to_string_pretty(&json)?))?;
         return Ok(Exit::Done);
@@ -57,7 +68,27 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         "\n{}\n",
         spend_in_words(manifest, &forecast.spend)
     ))?;
+    if let Some(noise) = &noise {
+        print(&terminal.section(noise))?;
+    } else if asks_live_models(manifest) {
+        print(HOW_TO_KNOW_NOISE)?;
+    }
     Ok(Exit::Done)
+}
+
+const HOW_TO_KNOW_NOISE: &str = "Noise is not known before models were asked: run a few sessions with \
+`--set repeats=2 --set models.answers=2` (with a judge, `--set models.judgements=2`), and \
+`proctor plan --pilot RUN` says which further repeat buys most.\n";
+
+/// Where the noise of a run comes from.
+fn noise(folder: &Path) -> anyhow::Result<Section> {
+    let shown = folder.display();
+    let run = Run::read(folder).with_context(|| format!("cannot read the run in `{shown}`"))?;
+    Report::noise(&run.manifest, &run.cells).ok_or_else(|| {
+        let problem = format!("the run in `{shown}` repeated nothing, or scored no item every time");
+        let hint = "`--set repeats=2`, `--set models.answers=2` or `--set models.judgements=2` makes one that did";
+        Stop::new(Exit::NothingSelected, problem).with_hint(hint).into()
+    })
 }
 
 /// Forecasts the cells of a plan that are not done.

@@ -14,7 +14,7 @@ use crate::probe::judge::{self, Judge, sentinel};
 use crate::probe::{OTHER_ORDER, ProbeKind, Unscored, Verdict};
 use crate::record::journal::{Journal, Run};
 use crate::record::verdicts::GivenVerdict;
-use crate::record::{CellRecord, ProbeRecord, ProbeText};
+use crate::record::{AnswerRecord, CellRecord, ProbeRecord, ProbeText};
 use crate::report::Report;
 
 /// Arguments of `proctor score`.
@@ -48,6 +48,8 @@ type Texts<'a> = BTreeMap<(&'a str, &'a str, u8), &'a ProbeText>;
 struct Open<'a> {
     cell: &'a CellRecord,
     item: &'a ProbeRecord,
+    /// Which of its answers, from 0.
+    turn: u32,
     answer: &'a str,
     text: &'a ProbeText,
 }
@@ -73,7 +75,11 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         .cells
         .iter()
         .flat_map(|cell| cell.probes.iter().map(move |item| (cell, item)))
-        .filter_map(|(cell, item)| open(cell, item, &texts, args.all))
+        .flat_map(|(cell, item)| {
+            let answers = (0..).zip(item.answers());
+            answers.map(move |answer| (cell, item, answer))
+        })
+        .filter_map(|(cell, item, answer)| open(cell, item, answer, &texts, args.all))
         .collect();
     let named = judges::parse(&args.judge)?;
     let connected = args
@@ -119,10 +125,10 @@ fn texts(cells: &[CellRecord]) -> Texts<'_> {
 fn open<'a>(
     cell: &'a CellRecord,
     item: &'a ProbeRecord,
+    (turn, answer): (u32, &'a AnswerRecord),
     texts: &Texts<'a>,
     all: bool,
 ) -> Option<Open<'a>> {
-    let answer = item.answer.as_ref()?;
     let said = answer.text.as_deref()?;
     let needs = matches!(
         answer.typed,
@@ -134,6 +140,7 @@ fn open<'a>(
     Some(Open {
         cell,
         item,
+        turn,
         // Two answers to one question in both orders are no text that a judge could grade.
         answer: Some(said).filter(|said| (all || needs) && !said.contains(OTHER_ORDER))?,
         text: texts.get(&key)?,
@@ -178,6 +185,7 @@ fn grade(open: &Open<'_>, judge: &dyn Model) -> Option<GivenVerdict> {
         repeat: open.cell.repeat,
         probe: open.item.probe.clone(),
         percent: open.item.percent,
+        answer: open.turn,
         judge: judge.name().to_owned(),
         kind: judge.kind(),
         rubric: judge::rubric_hash(),

@@ -254,6 +254,7 @@ fn changed(pairs: &[Pair<'_>]) -> Vec<ChangedProbe> {
                 }
                 let right = |score: &f64| *score >= 1.0 - NOTHING;
                 let wrong = |score: &f64| *score < 0.5;
+                let (before, after) = (probe.fresh(metric), other.fresh(metric));
                 found.push(ChangedProbe {
                     session: (*session).to_owned(),
                     probe: id.clone(),
@@ -262,8 +263,8 @@ fn changed(pairs: &[Pair<'_>]) -> Vec<ChangedProbe> {
                     metric,
                     baseline,
                     candidate,
-                    lost: was.iter().all(right) && is.iter().all(wrong),
-                    repeats: was.len().min(is.len()),
+                    lost: before.iter().all(right) && after.iter().all(wrong),
+                    repeats: before.len().min(after.len()),
                     lost_at: other.lost_at.clone().filter(|_| candidate < baseline),
                 });
             }

@@ -61,6 +61,10 @@ pub struct ProbeSample {
     /// Scores of a model's answers, where one was asked.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub accuracy: Vec<f64>,
+    /// Scores of all fresh answers of a model, where it gave several in a repeat: what a loss is
+    /// confirmed by. `accuracy` is their mean in each repeat.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub answers: Vec<f64>,
     /// Where it was lost, in the first repeat that lost it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lost_at: Option<String>,
@@ -74,6 +78,14 @@ impl ProbeSample {
             "extract" => &self.extract,
             "accuracy" => &self.accuracy,
             _ => &[],
+        }
+    }
+
+    /// The scores of a metric, one for each time it was asked afresh.
+    pub fn fresh(&self, metric: &str) -> &[f64] {
+        match metric {
+            "accuracy" if !self.answers.is_empty() => &self.answers,
+            _ => self.scores(metric),
         }
     }
 }
@@ -142,14 +154,15 @@ impl SessionSample {
                     survival: Vec::new(),
                     extract: Vec::new(),
                     accuracy: Vec::new(),
+                    answers: Vec::new(),
                     lost_at: None,
                 });
             item.survival.push(probe.survival.score);
             if item.lost_at.is_none() {
                 item.lost_at = probe.survival.lost_at.as_ref().map(place);
             }
-            let answered = match &probe.answer {
-                Some(answer) => match (answer.verdict(), reader) {
+            let answered = match probe.verdict() {
+                Some(verdict) => match (verdict, reader) {
                     // As the report counts it: a part of an answer is no right line.
                     (Verdict::Scored { outcome, .. }, ModelKind::Deterministic) => {
                         Some(f64::from(u8::from(outcome == Outcome::Right)))
@@ -171,6 +184,13 @@ impl SessionSample {
                     ModelKind::Deterministic => item.extract.push(score),
                     ModelKind::Scripted | ModelKind::Live => item.accuracy.push(score),
                 }
+            }
+            if !probe.more.is_empty() {
+                let scores = probe.answers().filter_map(|answer| match answer.verdict() {
+                    Verdict::Scored { score, .. } => Some(score),
+                    Verdict::Unscored { .. } => None,
+                });
+                item.answers.extend(scores);
             }
         }
     }

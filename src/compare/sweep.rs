@@ -382,6 +382,7 @@ mod tests {
                     survival: vec![*survival],
                     extract: Vec::new(),
                     accuracy: Vec::new(),
+                    answers: Vec::new(),
                     lost_at: None,
                 },
             )]),

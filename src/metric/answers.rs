@@ -208,13 +208,10 @@ pub fn was_asked(cell: &CellRecord) -> bool {
 }
 
 fn graded(cell: &CellRecord, item: &ProbeRecord) -> Graded {
-    match &item.answer {
-        Some(answer) => match answer.verdict() {
-            Verdict::Scored { score, outcome } => Graded::Scored(score, outcome),
-            Verdict::Unscored { .. } => Graded::Unscored,
-        },
+    match item.verdict() {
+        Some(Verdict::Scored { score, outcome }) => Graded::Scored(score, outcome),
         None if item.call >= cell.reached_calls => Graded::Unanswered,
-        None => Graded::Unscored,
+        Some(Verdict::Unscored { .. }) | None => Graded::Unscored,
     }
 }
 

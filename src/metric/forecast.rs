@@ -279,12 +279,13 @@ impl Spend {
                     let Some(prompt) = cell.record.prompt_tokens.get(*call) else {
                         continue;
                     };
-                    for _ in 0..*probes {
+                    let asked = *probes * u64::from(manifest.answers);
+                    for _ in 0..asked {
                         spend.add(1, *prompt, answer, price);
                     }
                     // The floor is asked the same of the system prompt alone.
                     if cell.record.arm == Arm::Reference {
-                        for _ in 0..*probes {
+                        for _ in 0..asked {
                             spend.add(1, cell.record.fixed_tokens, answer, price);
                         }
                     }
@@ -297,7 +298,8 @@ impl Spend {
             .is_some_and(|judge| judge.kind == ModelKind::Live);
         if is_judged {
             let items = cells.iter().flat_map(|cell| cell.probes.values());
-            spend.judged_at_most = items.sum();
+            let times = u64::from(manifest.answers) * u64::from(manifest.judgements);
+            spend.judged_at_most = items.sum::<u64>() * times;
         }
         spend
     }

@@ -7,14 +7,14 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::{CallFailure, Model, ModelKind, Purpose, Request, Response, Stop};
+use super::{Answered, CallFailure, Model, ModelKind, Purpose, Request, Response, Stop};
 
 use crate::units::{Tokens, Usage};
 
 pub mod script;
 
 type Answer = Result<Response, CallFailure>;
-type Reply = Box<dyn Fn(&Request) -> Option<Answer> + Send + Sync>;
+type Reply = Box<dyn Fn(&Request, u32) -> Option<Answer> + Send + Sync>;
 
 /// Which requests a rule answers: all, if nothing is said.
 #[derive(Debug, Clone, Default)]
@@ -131,8 +131,41 @@ impl Scripted {
         when: When,
         reply: impl Fn(&Request) -> Option<Result<Response, CallFailure>> + Send + Sync + 'static,
     ) -> Self {
+        let reply = move |request: &Request, _: u32| reply(request);
         self.rules.push(Rule::Every(when, Box::new(reply)));
         self
+    }
+
+    /// The same for a rule that is told the number of the repeat, which counts further answers from
+    /// [`AGAIN`](super::AGAIN).
+    #[must_use]
+    pub fn answer_in(
+        mut self,
+        when: When,
+        reply: impl Fn(&Request, u32) -> Option<Result<Response, CallFailure>> + Send + Sync + 'static,
+    ) -> Self {
+        self.rules.push(Rule::Every(when, Box::new(reply)));
+        self
+    }
+
+    fn find(&self, request: &Request, repeat: u32) -> Answer {
+        for rule in &self.rules {
+            match rule {
+                Rule::Listed(when, answers) if when.fits(request) => {
+                    let mut answers = answers.lock().unwrap_or_else(PoisonError::into_inner);
+                    if let Some(answer) = answers.pop_front() {
+                        return answer;
+                    }
+                }
+                Rule::Every(when, reply) if when.fits(request) => {
+                    if let Some(answer) = reply(request, repeat) {
+                        return answer;
+                    }
+                }
+                Rule::Listed(..) | Rule::Every(..) => {}
+            }
+        }
+        Err(CallFailure::NoAnswer)
     }
 }
 
@@ -156,23 +189,14 @@ impl Model for Scripted {
     }
 
     fn respond(&self, request: &Request) -> Answer {
-        for rule in &self.rules {
-            match rule {
-                Rule::Listed(when, answers) if when.fits(request) => {
-                    let mut answers = answers.lock().unwrap_or_else(PoisonError::into_inner);
-                    if let Some(answer) = answers.pop_front() {
-                        return answer;
-                    }
-                }
-                Rule::Every(when, reply) if when.fits(request) => {
-                    if let Some(answer) = reply(request) {
-                        return answer;
-                    }
-                }
-                Rule::Listed(..) | Rule::Every(..) => {}
-            }
+        self.find(request, 0)
+    }
+
+    fn answer(&self, request: &Request, repeat: u32) -> Answered {
+        Answered {
+            answer: self.find(request, repeat),
+            key: None,
         }
-        Err(CallFailure::NoAnswer)
     }
 }
 

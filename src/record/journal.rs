@@ -487,6 +487,8 @@ mod tests {
             sessions: Vec::new(),
             strategies: Vec::new(),
             repeats: 1,
+            answers: 1,
+            judgements: 1,
             faults: None,
         }
     }

@@ -24,6 +24,9 @@ pub struct GivenVerdict {
     pub probe: String,
     /// How far the session was, in percent of its calls.
     pub percent: u8,
+    /// Which of several answers, from 0.
+    #[serde(default, skip_serializing_if = "is_first")]
+    pub answer: u32,
     /// The judge.
     pub judge: String,
     /// What its verdicts may be taken for.
@@ -36,12 +39,19 @@ pub struct GivenVerdict {
     pub usage: Usage,
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
+fn is_first(answer: &u32) -> bool {
+    *answer == 0
+}
+
 /// Lays verdicts over the records of a run. The judge of the last line is the run's judge from then
 /// on: verdicts of others do not count beside its own, for two judges make no one figure.
 pub fn apply(manifest: &mut Manifest, cells: &mut [CellRecord], given: &[GivenVerdict]) {
     let Some(last) = given.last() else {
         return;
     };
+    // Later verdicts are given once.
+    manifest.judgements = 1;
     manifest.judge = Some(ModelEntry {
         name: last.judge.clone(),
         kind: last.kind,
@@ -52,7 +62,7 @@ pub fn apply(manifest: &mut Manifest, cells: &mut [CellRecord], given: &[GivenVe
         .map(|one| {
             let cell = (one.session.as_str(), one.strategy.as_str(), one.repeat);
             (
-                (cell, one.probe.as_str(), one.percent),
+                (cell, one.probe.as_str(), one.percent, one.answer),
                 (one.verdict, one.usage),
             )
         })
@@ -60,11 +70,12 @@ pub fn apply(manifest: &mut Manifest, cells: &mut [CellRecord], given: &[GivenVe
     for cell in cells {
         let key = (cell.session.as_str(), cell.strategy.as_str(), cell.repeat);
         for item in &mut cell.probes {
-            if let Some(answer) = &mut item.answer {
-                let found = verdicts.get(&(key, item.probe.as_str(), item.percent));
+            for (turn, answer) in (0..).zip(item.answer.iter_mut().chain(&mut item.more)) {
+                let found = verdicts.get(&(key, item.probe.as_str(), item.percent, turn));
                 answer.judged = found.map(|(verdict, _)| *verdict);
                 answer.judge_usage = found.map(|(_, usage)| *usage).unwrap_or_default();
                 answer.panel.clear();
+                answer.rejudged.clear();
             }
         }
         cell.sentinels.clear();

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::faults::{self, Weather};
 use super::observe::Asked;
 use super::{CpuClock, Models, Unanswered};
-use crate::model::{CallFailure, Model, ModelKind, Purpose, Request, Response, Stop, Task};
+use crate::model::{AGAIN, CallFailure, Model, ModelKind, Purpose, Request, Response, Stop, Task};
 use crate::record::{FaultEvent, KeptCall, ModelCall};
 use crate::step::{Answer, Caller};
 use crate::tokens::{CountedTexts, Size};
@@ -30,6 +30,10 @@ pub(super) struct Meter<'a> {
     judge: usize,
     /// The first answer that was wanted and not got.
     unanswered: Option<Unanswered>,
+    /// Which of several answers to the same question is asked for, from 0.
+    answer: u32,
+    /// Which of several verdicts on the same answer is asked for, from 0.
+    judgement: u32,
     time: Duration,
 }
 
@@ -61,6 +65,8 @@ impl<'a> Meter<'a> {
             aside: Aside::default(),
             judge: 0,
             unanswered: None,
+            answer: 0,
+            judgement: 0,
             time: Duration::ZERO,
         }
     }
@@ -127,6 +133,16 @@ impl<'a> Meter<'a> {
         self.judge = judge;
     }
 
+    /// The answers asked for from now on are the further ones of this number.
+    pub(super) fn answer_again(&mut self, turn: u32) {
+        self.answer = turn;
+    }
+
+    /// The same for verdicts.
+    pub(super) fn judge_again(&mut self, turn: u32) {
+        self.judgement = turn;
+    }
+
     /// What readers and judges cost since this was last asked: on no strategy's bill.
     pub(super) fn take_aside(&mut self) -> Aside {
         std::mem::take(&mut self.aside)
@@ -149,10 +165,13 @@ impl<'a> Meter<'a> {
                 panel.and_then(|panel| panel.judges.get(self.judge).map(|judge| &**judge))
             }
         };
-        // The same answer gets the same verdict in every repeat.
+        // The same answer gets the same verdict in every repeat, unless a fresh one is asked for.
         let repeat = match request.purpose {
-            Purpose::Judge => 0,
-            _ => self.weather.repeat(),
+            Purpose::Judge => AGAIN * self.judgement,
+            Purpose::Probe => self.weather.repeat() + AGAIN * self.answer,
+            Purpose::Agent | Purpose::Compaction | Purpose::Background | Purpose::Recovery => {
+                self.weather.repeat()
+            }
         };
         let key = RefCell::new(None);
         let unanswered = RefCell::new(self.unanswered.take());

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::Models;
 use super::meter::Meter;
 use super::observe::CallView;
 use crate::model::{Model, Response, Stop};
@@ -13,6 +14,24 @@ use crate::record::{AnswerRecord, SentinelRecord};
 use crate::session::ToolSchema;
 use crate::step::{Caller, drive};
 
+/// How often the same is asked, to tell noise from loss.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Times {
+    /// How often a reader answers each probe.
+    pub answers: u32,
+    /// How often each judge grades an answer.
+    pub judgements: u32,
+}
+
+impl Default for Times {
+    fn default() -> Self {
+        Self {
+            answers: 1,
+            judgements: 1,
+        }
+    }
+}
+
 /// Who judges answers: one model, or several that vote.
 #[derive(Debug, Clone)]
 pub struct Panel {
@@ -22,13 +41,29 @@ pub struct Panel {
     pub judging: Judging,
 }
 
-/// Asks `probe` of the prompt in `view`. The context is not changed; nothing is billed to the
-/// strategy. Judges are asked where the rules do not suffice, or always.
+/// Asks `probe` of the prompt in `view`, as often as it is to be asked.
 pub(super) fn ask(
     view: &CallView<'_>,
     probe: &Probe,
     rules: &Rules,
-    panel: Option<&Panel>,
+    models: &Models,
+    meter: &mut Meter<'_>,
+) -> Vec<AnswerRecord> {
+    (0..models.times.answers.max(1))
+        .map(|turn| {
+            meter.answer_again(turn);
+            ask_once(view, probe, rules, models, meter)
+        })
+        .collect()
+}
+
+/// Asks `probe` of the prompt in `view`. The context is not changed; nothing is billed to the
+/// strategy. Judges are asked where the rules do not suffice, or always.
+fn ask_once(
+    view: &CallView<'_>,
+    probe: &Probe,
+    rules: &Rules,
+    models: &Models,
     meter: &mut Meter<'_>,
 ) -> AnswerRecord {
     let entries = view.context.entries().iter();
@@ -62,15 +97,28 @@ pub(super) fn ask(
             reason: Unscored::NeedsJudge
         }
     );
-    let verdicts = panel
-        .filter(|panel| is_open || (panel.judging == Judging::All && !is_choice))
-        .map(|panel| judged(panel, probe, view.before, text, meter))
-        .unwrap_or_default();
+    let panel = models
+        .judge
+        .as_ref()
+        .filter(|panel| is_open || (panel.judging == Judging::All && !is_choice));
+    let mut graded = Vec::new();
+    if let Some(panel) = panel {
+        for turn in 0..models.times.judgements.max(1) {
+            meter.judge_again(turn);
+            graded.push(judged(panel, probe, view.before, text, meter));
+        }
+        meter.judge_again(0);
+    }
+    let mut votes = graded.iter().filter_map(|verdicts| judge::vote(verdicts));
+    let judged = votes.next();
+    let rejudged = votes.collect();
+    let verdicts = graded.into_iter().next().unwrap_or_default();
     let aside = meter.take_aside();
     AnswerRecord {
         text: Some(text.to_owned()),
         typed,
-        judged: judge::vote(&verdicts),
+        judged,
+        rejudged,
         panel: if verdicts.len() > 1 {
             verdicts
         } else {
@@ -89,6 +137,7 @@ fn unanswered(reason: Unscored, meter: &mut Meter<'_>) -> AnswerRecord {
         text: None,
         typed: Verdict::Unscored { reason },
         judged: None,
+        rejudged: Vec::new(),
         panel: Vec::new(),
         usage: aside.reader,
         judge_usage: aside.judge,

@@ -27,6 +27,7 @@ pub fn unsound(prepared: &PreparedSession) -> Vec<Unsound> {
         summariser: Arc::new(Offline::new(prepared.counts().clone())),
         reader: None,
         judge: None,
+        times: crate::replay::Times::default(),
     };
     let cell = |strategy: &str, replayed| {
         let name = CellName {

@@ -250,7 +250,7 @@ fn item(item: &ItemOutcome) -> Vec<String> {
     let found = &probe.survival;
     let lost = found.lost_at.as_ref();
     let answer = probe.answer.as_ref();
-    let (outcome, score) = match answer.map(crate::record::AnswerRecord::verdict) {
+    let (outcome, score) = match probe.verdict() {
         None => (NOT_MEASURED, None),
         Some(Verdict::Unscored { .. }) => ("unscored", None),
         Some(Verdict::Scored { score, outcome }) => (outcome_name(outcome), Some(score)),

@@ -355,7 +355,7 @@ fn columns_of(report: &Report, item: &ItemOutcome) -> Vec<String> {
                 .text
                 .clone()
                 .unwrap_or_else(|| "no answer".to_owned()),
-            verdict(answer.verdict()),
+            verdict(probe.verdict().unwrap_or(answer.typed)),
         ),
     };
     let kind = if is_planted(probe.kind) {

@@ -10,6 +10,7 @@ use crate::stats::SampleSize;
 pub(super) mod comparison;
 mod cost;
 mod lost;
+pub(super) mod noise;
 pub(super) mod models;
 mod per_session;
 mod retention;
@@ -33,6 +34,7 @@ pub(super) fn details<'a>(
         model_calls,
         models::asked,
         models::sentinels,
+        noise::section,
         generations,
         retention::health,
         retention::unhealthy,

@@ -90,6 +90,7 @@ impl Plan {
             summariser: Arc::new(Offline::new(self.sessions[session].counts.clone())),
             reader: None,
             judge: None,
+            times: crate::replay::Times::default(),
         };
         let name = CellName {
             strategy: self.name_of(arm),

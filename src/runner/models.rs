@@ -14,7 +14,7 @@ use crate::model::spending::{Budget, Spending};
 use crate::model::{Model, ModelKind, Purpose, Request, Response, Stop};
 use crate::probe::judge::{self, Judging};
 use crate::record::ModelEntry;
-use crate::replay::{Models, Panel};
+use crate::replay::{Models, Panel, Times};
 use crate::scenario::{LiveSetting, ModelSetting, ModelsSetting};
 use crate::tokens::CountedTexts;
 
@@ -57,6 +57,7 @@ pub struct Connected {
     reader: Option<Who>,
     judges: Vec<Arc<dyn Model>>,
     judging: Judging,
+    times: Times,
     cassette: Option<Arc<Cassette>>,
     spending: Arc<Spending>,
     budget: Budget,
@@ -140,6 +141,10 @@ impl Connected {
             reader,
             judges,
             judging: models.judging,
+            times: Times {
+                answers: models.answers,
+                judgements: models.judgements,
+            },
             cassette,
             spending: making.spending,
             budget: models.budget,
@@ -164,6 +169,7 @@ impl Connected {
                 judges: self.judges.clone(),
                 judging: self.judging,
             }),
+            times: self.times,
         }
     }
 

@@ -25,6 +25,10 @@ pub struct ModelsSetting {
     pub judges: Vec<ModelSetting>,
     /// Which answers are judged.
     pub judging: Judging,
+    /// How often each probe is answered, in each repeat.
+    pub answers: u32,
+    /// How often each judge grades an answer.
+    pub judgements: u32,
     /// Where answers are kept, and what named it; without one, in the run's folder.
     pub cassette: Option<(PathBuf, Place)>,
     /// What recorded answers are for.
@@ -109,6 +113,9 @@ impl Default for Pace {
     }
 }
 
+/// The most answers to a probe and verdicts on an answer.
+const MOST_TIMES: u64 = 100;
+
 impl Default for ModelsSetting {
     /// Offline: no key, no network.
     fn default() -> Self {
@@ -117,6 +124,8 @@ impl Default for ModelsSetting {
             reader: Some(ModelSetting::Offline),
             judges: Vec::new(),
             judging: Judging::Needed,
+            answers: 1,
+            judgements: 1,
             cassette: None,
             replay: ReplayMode::Auto,
             pace: Pace::default(),
@@ -229,6 +238,27 @@ pub(super) fn read(
         Some("all") => Judging::All,
         _ => Judging::Needed,
     };
+    let answers = reader.whole("answers", 1, MOST_TIMES)?.unwrap_or(1);
+    if answers > 1 && matches!(models.reader, None | Some(ModelSetting::Offline)) {
+        let problem =
+            "`models.answers` above 1 needs a reader that may answer otherwise the next time";
+        let place = reader
+            .setting("answers")
+            .map(|setting| setting.place.clone());
+        let place = place.unwrap_or_else(|| reader.place().clone());
+        return Err(SettingError::new(&place, problem).with_hint("name one in `models.reader`"));
+    }
+    let judgements = reader.whole("judgements", 1, MOST_TIMES)?.unwrap_or(1);
+    if judgements > 1 && models.judges.is_empty() {
+        let problem = "`models.judgements` above 1 needs a judge";
+        let place = reader
+            .setting("judgements")
+            .map(|setting| setting.place.clone());
+        let place = place.unwrap_or_else(|| reader.place().clone());
+        return Err(SettingError::new(&place, problem).with_hint("name one in `models.judge`"));
+    }
+    models.answers = u32::try_from(answers).unwrap_or(1);
+    models.judgements = u32::try_from(judgements).unwrap_or(1);
     if let Some(file) = reader.text("cassette")? {
         let setting = reader.setting("cassette");
         let place = setting.map_or(reader.place(), |setting| &setting.place);

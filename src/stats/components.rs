@@ -85,7 +85,8 @@ impl Components {
     }
 
     /// What one further repeat at each level would do to the variance, and how many model calls per item
-    /// it would add, those that remove most per call first.
+    /// it would add, those that remove most per call first. A level that was never repeated is left out:
+    /// nobody knows what it would do.
     pub fn advice(&self, levels: Levels) -> Vec<Advice> {
         let now = self.variance(levels);
         let Levels {
@@ -96,6 +97,7 @@ impl Components {
         let further = [
             (
                 Level::Compaction,
+                self.compaction,
                 Levels {
                     compactions: r + 1,
                     ..levels
@@ -104,6 +106,7 @@ impl Components {
             ),
             (
                 Level::Answer,
+                self.answer,
                 Levels {
                     answers: n + 1,
                     ..levels
@@ -112,6 +115,7 @@ impl Components {
             ),
             (
                 Level::Judgement,
+                self.judgement,
                 Levels {
                     judgements: j + 1,
                     ..levels
@@ -121,7 +125,8 @@ impl Components {
         ];
         let mut advice: Vec<Advice> = further
             .into_iter()
-            .map(|(level, levels, calls)| Advice {
+            .filter(|(_, component, ..)| component.is_some())
+            .map(|(level, _, levels, calls)| Advice {
                 level,
                 removes: if now > 0.0 {
                     1.0 - self.variance(levels) / now
@@ -247,5 +252,7 @@ mod tests {
             ..levels
         };
         assert_eq!(Components::of(&items, uneven), None);
+        let advised: Vec<Level> = found.advice(levels).iter().map(|one| one.level).collect();
+        assert_eq!(advised, [Level::Answer], "what is not known is not advised");
     }
 }

@@ -231,6 +231,7 @@ fn offline(prepared: &PreparedSession) -> Models {
         summariser: Arc::new(Offline::new(prepared.counts().clone())),
         reader: None,
         judge: None,
+        times: proctor::replay::Times::default(),
     }
 }
 

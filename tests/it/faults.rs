@@ -74,6 +74,7 @@ fn suffer_in(
         summariser: Arc::new(Offline::new(prepared.counts().clone())),
         reader: None,
         judge: None,
+        times: proctor::replay::Times::default(),
     };
     let seen = Arc::new(Mutex::new(Vec::new()));
     let replayed = Replayed::Strategy(Box::new(spec.build().unwrap()), Window::new(Tokens(window)));
@@ -362,6 +363,7 @@ fn the_reference_is_spared() {
         summariser: Arc::new(Offline::new(prepared.counts().clone())),
         reader: None,
         judge: None,
+        times: proctor::replay::Times::default(),
     };
     let replay = replay_observed(
         &prepared,

@@ -28,6 +28,7 @@ fn look(name: &str, window: u64, call: usize) -> (Option<Look>, Replay) {
         summariser: Arc::new(Offline::new(prepared.counts().clone())),
         reader: None,
         judge: None,
+        times: proctor::replay::Times::default(),
     };
     let onlooker = Box::new(Onlooker::new(call, seen.clone()));
     let replay = replay_observed(

@@ -30,6 +30,7 @@ mod manual;
 mod metrics;
 #[cfg(feature = "http")]
 mod models;
+mod noise;
 mod outputs;
 mod pipeline;
 mod plan;

@@ -137,11 +137,13 @@ fn probe(id: &str, kind: ProbeKind, call: usize, score: f64, outcome: Outcome) -
                 outcome,
             },
             judged: None,
+            rejudged: Vec::new(),
             panel: Vec::new(),
             judge_usage: Usage::default(),
             calls: Vec::new(),
             usage: Usage::default(),
         }),
+        more: Vec::new(),
     }
 }
 
@@ -236,6 +238,8 @@ fn manifest(sessions: &[&str], strategies: &[&str]) -> Manifest {
             .collect(),
         strategies: strategies.iter().map(|name| strategy(name, "")).collect(),
         repeats: 1,
+        answers: 1,
+        judgements: 1,
         faults: None,
     }
 }

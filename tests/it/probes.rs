@@ -202,6 +202,7 @@ fn offline(prepared: &PreparedSession) -> Models {
         summariser: Arc::new(Offline::new(prepared.counts().clone())),
         reader: None,
         judge: None,
+        times: proctor::replay::Times::default(),
     }
 }
 
@@ -343,6 +344,7 @@ fn what_summarisers_and_readers_are_sent_names_no_probe() {
             summariser: overheard.clone(),
             reader: Some(overheard.clone()),
             judge: None,
+            times: proctor::replay::Times::default(),
         };
         let Some(early) = strategies().pop() else {
             panic!("there are strategies");

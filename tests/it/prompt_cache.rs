@@ -193,6 +193,7 @@ fn replayed(session: Session, strategy: Option<&str>) -> CellRecord {
         summariser: Arc::new(Offline::new(counts)),
         reader: None,
         judge: None,
+        times: proctor::replay::Times::default(),
     };
     let arranged = match strategy {
         None => Replayed::Full,

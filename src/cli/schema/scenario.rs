@@ -195,6 +195,8 @@ fn models() -> Value {
                 "enum": ["needed", "all"],
                 "default": "needed",
             },
+            "answers": whole(1, 100, "how often each probe is answered, in each repeat", Some(1)),
+            "judgements": whole(1, 100, "how often each judge grades an answer", Some(1)),
             "cassette": text("the file in which answers are kept; by default one in the run's folder"),
             "replay": {
                 "description": "what recorded answers are for",

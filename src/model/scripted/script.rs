@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use super::{Scripted, When, response};
-use crate::model::{Purpose, Request};
+use crate::model::{AGAIN, Purpose, Request};
 use crate::settings::{Reader, SettingError, Table};
 
 /// The value of `format` in a script.
@@ -23,6 +23,8 @@ struct Rule {
     holds: Option<String>,
     /// Of the words between `<reference>` tags, this share must stand between `<answer>` tags.
     alike: Option<f64>,
+    /// Only the first answer to the same request, 1, or one of the further ones.
+    turn: Option<u64>,
     text: String,
 }
 
@@ -49,10 +51,15 @@ pub fn parse(file: &str, text: &str) -> Result<Scripted, SettingError> {
     }
     reader.finish()?;
     let rules = Arc::new(rules);
-    Ok(Scripted::new().answer_with(When::always(), move |request| {
-        let fits = rules.iter().find(|rule| rule.fits(request))?;
-        Some(Ok(response(fits.text.as_str())))
-    }))
+    Ok(
+        Scripted::new().answer_in(When::always(), move |request, repeat| {
+            let turn = u64::from(repeat / AGAIN) + 1;
+            let mut rules = rules.iter();
+            let fits =
+                rules.find(|rule| rule.turn.is_none_or(|it| it == turn) && rule.fits(request))?;
+            Some(Ok(response(fits.text.as_str())))
+        }),
+    )
 }
 
 fn rule(mut reader: Reader<'_>) -> Result<Rule, SettingError> {
@@ -61,6 +68,7 @@ fn rule(mut reader: Reader<'_>) -> Result<Rule, SettingError> {
     let asked = reader.text("asked")?.map(str::to_owned);
     let holds = reader.text("holds")?.map(str::to_owned);
     let alike = reader.fraction("alike")?;
+    let turn = reader.whole("turn", 1, 100)?;
     let Some(text) = reader.text("text")? else {
         let problem = "`answer.text` must be set";
         return Err(SettingError::new(reader.place(), problem));
@@ -70,6 +78,7 @@ fn rule(mut reader: Reader<'_>) -> Result<Rule, SettingError> {
         asked,
         holds,
         alike,
+        turn,
         text: text.to_owned(),
     };
     reader.finish()?;

@@ -113,6 +113,7 @@ fn check(strategy: &str) {
         summariser: offline,
         reader: None,
         judge: None,
+        times: crate::replay::Times::default(),
     };
     let name = CellName {
         strategy: strategy.to_owned(),

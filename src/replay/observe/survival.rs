@@ -509,6 +509,7 @@ impl Observer for SurvivalObserver {
                     survival: survival.unwrap_or_else(|| after_death.clone()),
                     said_at: *said_at,
                     answer: None,
+                    more: Vec::new(),
                 }
             })
             .collect();
@@ -558,16 +559,19 @@ pub fn attach_answers(
     probes: &[Probe],
     answers: impl IntoIterator<Item = (Item, AnswerRecord)>,
 ) {
-    let mut by_item: BTreeMap<(usize, &str), AnswerRecord> = answers
-        .into_iter()
-        .filter_map(|(item, answer)| {
-            let probe = probes.get(item.probe)?;
-            Some(((item.call, probe.id.as_str()), answer))
-        })
-        .collect();
+    let mut by_item: BTreeMap<(usize, &str), Vec<AnswerRecord>> = BTreeMap::new();
+    for (item, answer) in answers {
+        if let Some(probe) = probes.get(item.probe) {
+            let key = (item.call, probe.id.as_str());
+            by_item.entry(key).or_default().push(answer);
+        }
+    }
     for record in records {
-        if let Some(answer) = by_item.remove(&(record.call, record.probe.as_str())) {
+        let found = by_item.remove(&(record.call, record.probe.as_str()));
+        let mut found = found.into_iter().flatten();
+        if let Some(answer) = found.next() {
             record.answer = Some(answer);
+            record.more = found.collect();
         }
     }
 }

@@ -21,6 +21,7 @@ fn session(saved: f64, kept: f64, dead: usize) -> SessionSample {
         survival: vec![kept],
         extract: Vec::new(),
         accuracy: Vec::new(),
+        answers: Vec::new(),
         lost_at: None,
     };
     SessionSample {

@@ -1,0 +1,93 @@
+//! Repeats at three levels, item by item: what variance components are computed from.
+
+use std::collections::BTreeMap;
+
+use crate::metric::survival::is_planted;
+use crate::model::ModelKind;
+use crate::probe::Verdict;
+use crate::record::{Arm, CellRecord, Manifest, ProbeRecord};
+
+/// Scores of the same items, each as often as it was repeated.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Repeated {
+    /// Whose scores: `answers`, or `survival` where no model answers.
+    pub what: &'static str,
+    /// Compactions of each item: the run's repeats.
+    pub compactions: usize,
+    /// Answers to each compaction.
+    pub answers: usize,
+    /// Verdicts on each answer; one that rules gave stands for all.
+    pub judgements: usize,
+    /// Scores: item, compaction, answer, verdict.
+    pub items: Vec<Vec<Vec<Vec<f64>>>>,
+    /// Items of which a repeat was not scored: a part would say too little of the noise.
+    pub left_out: usize,
+}
+
+impl Repeated {
+    /// The planted items of all strategies; nothing where nothing was repeated.
+    pub fn of<'a>(
+        manifest: &Manifest,
+        cells: impl IntoIterator<Item = &'a CellRecord>,
+    ) -> Option<Self> {
+        let is_answered = manifest.reader.kind != ModelKind::Deterministic;
+        let (answers, judgements) = if is_answered {
+            (manifest.answers as usize, manifest.judgements as usize)
+        } else {
+            (1, 1)
+        };
+        let compactions = manifest.repeats as usize;
+        if compactions * answers * judgements < 2 {
+            return None;
+        }
+        let mut found: BTreeMap<_, BTreeMap<u32, Option<Vec<Vec<f64>>>>> = BTreeMap::new();
+        for cell in cells.into_iter().filter(|cell| cell.arm == Arm::Strategy) {
+            for item in cell.probes.iter().filter(|item| is_planted(item.kind)) {
+                let scores = if is_answered {
+                    answered(item, answers, judgements)
+                } else {
+                    Some(vec![vec![item.survival.score]])
+                };
+                let name = (&cell.session, &cell.strategy, &item.probe, item.percent);
+                found.entry(name).or_default().insert(cell.repeat, scores);
+            }
+        }
+        let all = found.len();
+        let items: Vec<_> = found
+            .into_values()
+            .filter(|repeats| repeats.len() == compactions)
+            .filter_map(|repeats| repeats.into_values().collect::<Option<Vec<_>>>())
+            .collect();
+        Some(Self {
+            what: if is_answered { "answers" } else { "survival" },
+            compactions,
+            answers,
+            judgements,
+            left_out: all - items.len(),
+            items,
+        })
+    }
+}
+
+/// The scores of an item's answers; nothing where one of them has none.
+fn answered(item: &ProbeRecord, answers: usize, judgements: usize) -> Option<Vec<Vec<f64>>> {
+    let scores = |verdicts: Vec<Verdict>| {
+        let scored: Option<Vec<f64>> = verdicts
+            .into_iter()
+            .map(|verdict| match verdict {
+                Verdict::Scored { score, .. } => Some(score),
+                Verdict::Unscored { .. } => None,
+            })
+            .collect();
+        match scored?.as_slice() {
+            // Rules say the same each time.
+            [one] => Some(vec![*one; judgements]),
+            several => (several.len() == judgements).then(|| several.to_vec()),
+        }
+    };
+    let found: Option<Vec<Vec<f64>>> = item
+        .answers()
+        .map(|answer| scores(answer.verdicts()))
+        .collect();
+    found.filter(|found| found.len() == answers)
+}
