@@ -11,6 +11,7 @@ use crate::metric::Direction;
 use crate::stats::gate::{Bounds, Target};
 use crate::stats::paired::PairedDifference;
 use crate::stats::ratio::Ratio;
+use crate::stats::suite::SuiteDifference;
 
 pub mod baseline;
 mod canonical;
@@ -155,14 +156,41 @@ pub struct Comparison {
     pub changed: Vec<ChangedProbe>,
     /// Rules of the provider that the candidate breaks and the baseline does not.
     pub broken_rules: Vec<BrokenRule>,
+    /// Sessions that die, or in which the strategy fails, more often under the candidate.
+    pub deaths: Vec<NewDeath>,
     /// How much of what the baseline scored the candidate scored too.
     pub coverage: Coverage,
     /// Survival by kind of probe: explored, never gated.
     pub slices: Vec<Slice>,
     /// What the verdicts are about.
     pub target: Target,
+    /// What depends on chance.
+    pub chance: Chance,
     /// Seed of the resampling tests.
     pub seed: u64,
+}
+
+/// What in a comparison depends on chance: on answers of live models.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Chance {
+    /// Nothing: the same command gives the same numbers.
+    Nowhere,
+    /// Answers to probes, or their grades; contexts, and so what survives in them, do not.
+    Answers,
+    /// Summaries, and so everything that is measured.
+    Everywhere,
+}
+
+impl Chance {
+    /// Whether chance has a say in this metric.
+    pub fn touches(self, metric: &str) -> bool {
+        match self {
+            Self::Nowhere => false,
+            Self::Answers => metric == "accuracy",
+            Self::Everywhere => true,
+        }
+    }
 }
 
 /// What changed in one metric.
@@ -182,18 +210,32 @@ pub struct MetricDifference {
     pub candidate: f64,
     /// Differences per session and per probe; a share or count has one value per session.
     pub paired: PairedDifference,
-    /// For amounts: candidate / baseline.
+    /// For amounts: candidate / baseline; nothing where one of them is 0.
     pub ratio: Option<Ratio>,
-    /// What a verdict rests on, turned so that higher is better; nothing where one session alone
-    /// leaves the error unknown.
+    /// About a suite on which chance has a say: what repeats tell; of amounts on the log scale.
+    pub suite: Option<SuiteDifference>,
+    /// What a verdict rests on, turned so that higher is better, of amounts on the log scale; nothing where
+    /// the error is not known.
     pub bounds: Option<Bounds>,
-    /// p value of the sign-flip test, adjusted for all comparisons of the family.
+    /// p value of the test (sign flips of sessions; about a suite, permutation of repeats), adjusted for all
+    /// comparisons of the family.
     pub adjusted_p: Option<f64>,
     /// Sessions of the baseline that the candidate lacks, for this metric.
     pub missing_sessions: usize,
-    /// Each session's difference, in the order of session ids: what families of tests are made of.
+    /// Each session's difference, of amounts the logarithm of the ratio, in the order of session ids: what
+    /// families of tests are made of.
     #[serde(skip)]
     pub by_session: Vec<(String, f64)>,
+}
+
+impl MetricDifference {
+    /// p value of its test, as if it stood alone.
+    pub fn p(&self) -> Option<f64> {
+        match &self.suite {
+            Some(suite) => Some(suite.p),
+            None => self.paired.sign_flip.map(|test| test.p),
+        }
+    }
 }
 
 /// A probe whose score is not what it was.
@@ -230,8 +272,21 @@ pub struct BrokenRule {
     pub rule: String,
 }
 
+/// A session that died, or in which the strategy failed, more often under the candidate.
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize)]
+pub struct NewDeath {
+    /// The session.
+    pub session: String,
+    /// In how many of how many repeats under the baseline.
+    pub baseline: (usize, usize),
+    /// In how many of how many repeats under the candidate.
+    pub candidate: (usize, usize),
+    /// Where the candidate's first one died: `call 57`; nothing where the records do not say.
+    pub at: Option<String>,
+}
+
 /// How much was scored on both sides.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, JsonSchema, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Coverage {
     /// Sessions of the baseline.
     pub sessions: usize,
@@ -244,20 +299,45 @@ pub struct Coverage {
     /// Cells of the candidate in which a session died or the strategy failed, and the baseline's did
     /// not.
     pub newly_dead: usize,
+    /// The same by metric, those that the baseline scored: one that is always scored must not hide what
+    /// another lacks.
+    pub by_metric: Vec<MetricCoverage>,
+}
+
+/// How much of one metric was scored on both sides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize)]
+pub struct MetricCoverage {
+    /// The metric, a name of [`COMPARED`].
+    pub metric: &'static str,
+    /// Probe items that the baseline scored.
+    pub items: usize,
+    /// Of these, items that the candidate scored too.
+    pub paired_items: usize,
+}
+
+impl MetricCoverage {
+    /// Paired items as a share of the baseline's.
+    pub fn share(&self) -> f64 {
+        self.paired_items as f64 / self.items.max(1) as f64
+    }
 }
 
 impl Coverage {
-    /// Paired items, or sessions where there are no items, as a share of the baseline's; 1 of nothing.
-    pub fn share(&self) -> f64 {
-        let (part, whole) = if self.items > 0 {
-            (self.paired_items, self.items)
-        } else {
-            (self.paired_sessions, self.sessions)
+    /// The metric of which the smallest share was scored again; nothing where no item was scored.
+    pub fn worst(&self) -> Option<MetricCoverage> {
+        let by_share = |left: &&MetricCoverage, right: &&MetricCoverage| {
+            left.share().total_cmp(&right.share())
         };
-        if whole == 0 {
-            1.0
-        } else {
-            part as f64 / whole as f64
+        self.by_metric.iter().min_by(by_share).copied()
+    }
+
+    /// The smallest share of a metric that was scored again, or of sessions where there are no items; 1 of
+    /// nothing.
+    pub fn share(&self) -> f64 {
+        match (self.worst(), self.sessions) {
+            (Some(worst), _) => worst.share(),
+            (None, 0) => 1.0,
+            (None, sessions) => self.paired_sessions as f64 / sessions as f64,
         }
     }
 }
@@ -267,8 +347,8 @@ impl Coverage {
 pub struct Settings {
     /// What is asked about.
     pub target: Target,
-    /// Whether no model with chance in it took part: then differences on the suite are exact.
-    pub deterministic: bool,
+    /// What depends on chance: where nothing does, differences on the suite are exact.
+    pub chance: Chance,
     /// Seed of the resampling tests.
     pub seed: u64,
 }

@@ -1,6 +1,6 @@
 //! `proctor compare`: runs or baselines side by side, with statistics.
 
-use super::versus::{self, Files, How, Side};
+use super::versus::{self, Alone, Files, How, Side};
 use super::{Exit, Stop};
 use crate::compare::family::Family;
 use crate::report::versus::Versus;
@@ -43,7 +43,8 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let (mut versed, mut mismatches) = (Vec::new(), Vec::new());
     for (at, baseline) in sides.iter().enumerate().take(firsts) {
         for candidate in &sides[at + 1..] {
-            let found = versus::compare(baseline, candidate, &args.how, None, args.seed)?;
+            let found =
+                versus::compare(baseline, candidate, &args.how, None, Alone::Told, args.seed)?;
             versed.extend(found.versed);
             mismatches.extend(found.mismatches);
         }

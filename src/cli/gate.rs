@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::Context as _;
 
-use super::versus::{self, Compared, Files, How, Side};
+use super::versus::{self, Alone, Compared, Files, How, Side};
 use super::{Exit, Stop, say};
 use crate::compare::gate::Rules;
 use crate::record::journal::Run;
@@ -102,15 +102,22 @@ pub(super) fn against(
     to_stdout: bool,
 ) -> anyhow::Result<Exit> {
     let (mut versed, mut mismatches) = (Vec::new(), Vec::new());
-    for name in baselines.iter().flatten() {
-        let baseline = Side::find(name, &how.baselines)?;
+    let sides: Vec<Side> = baselines
+        .iter()
+        .flatten()
+        .map(|name| Side::find(name, &how.baselines))
+        .collect::<Result<_, _>>()?;
+    for (at, baseline) in sides.iter().enumerate() {
+        // What is new since the anchor is held by the baseline.
+        let alone = if at == 0 { Alone::Refused } else { Alone::Told };
         let Compared {
             versed: found,
             mismatches: differ,
-        } = versus::compare(&baseline, candidate, how, Some(rules), seed)?;
+        } = versus::compare(baseline, candidate, how, rules.target, alone, seed)?;
         versed.extend(found);
         mismatches.extend(differ);
     }
+    versus::gate(&mut versed, &sides, rules);
     let ending = rules.ending(versed.iter().filter_map(|one| one.gated.as_ref()));
     let versus = Versus::new(versed, mismatches, Some(ending));
     let exit = versus::show(&versus, Some(rules), Some(ending), files, to_stdout)?;

@@ -10,7 +10,7 @@ use super::inputs::Inputs;
 use super::progress::Shown;
 use super::{Exit, Stop, print, say};
 use crate::compare::sweep::{Confirmation, Sweep, Tried, better_half, judge};
-use crate::compare::{Comparison, Settings as CompareSettings, Source};
+use crate::compare::{Chance, Comparison, Settings as CompareSettings, Source};
 use crate::record::journal::{Journal, Run, write_whole};
 use crate::record::{Arm, CellRecord};
 use crate::report::html;
@@ -177,7 +177,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         let tried = runs.on("confirm", &two, &mut arenas, &sweep.confirm)?;
         let settings = CompareSettings {
             target: Target::Population,
-            deterministic: false,
+            chance: Chance::Everywhere,
             seed,
         };
         let comparison = Comparison::of(&tried[0].sample, &tried[1].sample, settings);

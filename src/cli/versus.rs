@@ -13,7 +13,7 @@ use super::{Exit, Stop, environment, print, say};
 use crate::compare::baseline::Baseline;
 use crate::compare::family::{self, Family};
 use crate::compare::gate::{Ending, Rules, judge};
-use crate::compare::{Comparison, Mismatch, Settings, Source};
+use crate::compare::{Chance, Comparison, Mismatch, Settings, Source};
 use crate::record::journal::{Run, write_whole};
 use crate::report::plot::{self, ImageFormat};
 use crate::report::versus::{Versed, Versus, bmf, github, junit, markdown, text};
@@ -89,9 +89,9 @@ impl Side {
         if let Some(strategy) = strategy {
             let all = side.source.strategies.clone();
             if !side.source.keep(strategy) {
-                let names: Vec<String> = all.iter().map(|s| format!("`{}`", s.strategy)).collect();
+                side.source.strategies = all;
                 let problem = format!("`{place}` has no strategy `{strategy}`");
-                let hint = format!("it has {}", names.join(", "));
+                let hint = format!("it has {}", listed(&side.source));
                 return Err(Stop::new(Exit::Baseline, problem).with_hint(hint).into());
             }
         }
@@ -137,19 +137,27 @@ pub(super) fn read_baseline(name: &str, baselines: &Path) -> anyhow::Result<Base
     })
 }
 
-/// All strategies of `baseline`, each with its counterpart in `candidate`, compared and gated.
+/// The strategies of two sides, each with the one whose place it takes, compared.
 pub(super) struct Compared {
     pub(super) versed: Vec<Versed>,
     pub(super) mismatches: Vec<Mismatch>,
 }
 
-/// Compares two sides. A strategy of the baseline without a counterpart is refused under a gate, and
-/// told otherwise.
+/// Whether a strategy of the candidate that stands alone is refused, or only told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Alone {
+    Refused,
+    Told,
+}
+
+/// Compares two sides. What has no counterpart is told; a strategy of the candidate that nothing holds
+/// against is `alone`.
 pub(super) fn compare(
     baseline: &Side,
     candidate: &Side,
     how: &How,
-    rules: Option<&Rules>,
+    target: Option<Target>,
+    alone: Alone,
     seed: u64,
 ) -> anyhow::Result<Compared> {
     let mismatches = baseline.source.mismatches(&candidate.source);
@@ -175,59 +183,97 @@ pub(super) fn compare(
             baseline.name, versions.0, candidate.name, versions.1
         ));
     }
-    let deterministic = old.is_deterministic() && new.is_deterministic();
-    let chosen = how.target.or_else(|| rules.and_then(|rules| rules.target));
+    let chance = old.chance().max(new.chance());
+    let chosen = how.target.or(target);
     let settings = Settings {
-        target: chosen.unwrap_or(if deterministic {
-            Target::Suite
-        } else {
-            Target::Population
+        target: chosen.unwrap_or(match chance {
+            Chance::Nowhere => Target::Suite,
+            Chance::Answers | Chance::Everywhere => Target::Population,
         }),
-        deterministic,
+        chance,
         seed,
     };
-    let mut versed = Vec::new();
-    for sample in &old.strategies {
-        let Some(other) = new.counterpart(&sample.strategy) else {
-            let problem = format!(
-                "`{}` has no strategy that stands where `{}` stands in `{}`",
-                candidate.name, sample.strategy, baseline.name
-            );
-            if rules.is_some() {
-                let hint = "name both sides, as in `RUN::STRATEGY`, or save the baseline again";
-                return Err(Stop::new(Exit::Baseline, problem).with_hint(hint).into());
-            }
-            say(&format!("note: {problem}"));
-            continue;
-        };
-        let comparison = Comparison::of(sample, other, settings);
-        let stored = baseline.baseline.as_ref();
-        let noise =
-            |metric: &str| stored.map_or(0.0, |stored| stored.noise_of(&sample.strategy, metric));
-        versed.push(Versed {
+    let pairs = old.pairs(&new);
+    if let ([first, ..], Alone::Refused) = (pairs.candidate_alone.as_slice(), alone) {
+        let problem = format!(
+            "strategy `{first}` of `{}` takes the place of none in `{}`: nothing would hold it",
+            candidate.name, baseline.name
+        );
+        let hint = format!(
+            "it has {}; name both sides, as in `RUN::STRATEGY`, or save the baseline again",
+            listed(&old)
+        );
+        return Err(Stop::new(Exit::Baseline, problem).with_hint(hint).into());
+    }
+    for (names, has, lacks) in [
+        (&pairs.baseline_alone, baseline, candidate),
+        (&pairs.candidate_alone, candidate, baseline),
+    ] {
+        for name in names {
+            say(&format!(
+                "note: `{}` has `{name}`, and nothing in `{}` takes its place: it is not compared",
+                has.name, lacks.name
+            ));
+        }
+    }
+    let versed: Vec<Versed> = pairs
+        .pairs
+        .iter()
+        .map(|(sample, other)| Versed {
             baseline_source: baseline.name.clone(),
             candidate_source: candidate.name.clone(),
-            gated: rules.map(|rules| judge(&comparison, rules, &noise)),
-            comparison,
-        });
-    }
+            gated: None,
+            comparison: Comparison::of(sample, other, settings),
+        })
+        .collect();
     if versed.is_empty() {
         let problem = format!(
             "`{}` and `{}` have no strategy to compare",
             baseline.name, candidate.name
         );
-        return Err(Stop::new(Exit::Baseline, problem)
-            .with_hint("name both, as in `RUN::STRATEGY`")
-            .into());
+        let hint = format!(
+            "name both, as in `RUN::STRATEGY`; the first has {}, the second {}",
+            listed(&old),
+            listed(&new)
+        );
+        return Err(Stop::new(Exit::Baseline, problem).with_hint(hint).into());
     }
     Ok(Compared { versed, mismatches })
+}
+
+fn listed(source: &Source) -> String {
+    let names = source.strategies.iter();
+    let names: Vec<String> = names.map(|s| format!("`{}`", s.strategy)).collect();
+    names.join(", ")
+}
+
+/// Gates comparisons, all of them one family: the noise is that of the baseline each was made with.
+pub(super) fn gate(versed: &mut [Versed], baselines: &[Side], rules: &Rules) {
+    let family = versed.len();
+    for one in versed {
+        let stored = baselines
+            .iter()
+            .find(|side| side.name == one.baseline_source)
+            .and_then(|side| side.baseline.as_ref());
+        let strategy = &one.comparison.baseline;
+        let noise = |metric: &str| stored.map_or(0.0, |stored| stored.noise_of(strategy, metric));
+        one.gated = Some(judge(&one.comparison, rules, &noise, family));
+    }
+}
+
+/// A hash by its first digits, anything else whole.
+fn short(text: &str) -> &str {
+    let is_hash = text.len() >= 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if is_hash { &text[..8] } else { text }
 }
 
 fn refused(baseline: &Side, candidate: &Side, mismatches: &[Mismatch]) -> anyhow::Error {
     let lines = mismatches.iter().take(12).map(|mismatch| {
         format!(
             "\n  {}: {} in the baseline, {} in the candidate",
-            mismatch.what, mismatch.baseline, mismatch.candidate
+            mismatch.what,
+            short(&mismatch.baseline),
+            short(&mismatch.candidate)
         )
     });
     let mut problem = format!(

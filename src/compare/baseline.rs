@@ -10,7 +10,7 @@ use schemars::generate::SchemaSettings;
 use serde::{Deserialize, Serialize};
 
 use super::source::Conditions;
-use super::{Comparison, ProbeSample, Sample, SessionSample, Settings, Source, canonical};
+use super::{Chance, Comparison, ProbeSample, Sample, SessionSample, Settings, Source, canonical};
 use crate::stats::gate::Target;
 
 /// The value of `format`.
@@ -37,8 +37,8 @@ pub struct Baseline {
     pub order: Vec<String>,
     /// The strategies, by name.
     pub strategies: BTreeMap<String, Stored>,
-    /// How far two runs of the same thing lie apart, by strategy and metric; empty where nothing
-    /// depends on chance.
+    /// How far two runs of the same thing lie apart, by strategy and metric, of amounts as the logarithm of
+    /// their ratio; empty where nothing depends on chance.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub noise: BTreeMap<String, BTreeMap<String, f64>>,
 }
@@ -165,15 +165,16 @@ fn noise(source: &Source, again: Option<&Source>) -> BTreeMap<String, BTreeMap<S
         };
         let settings = Settings {
             target: Target::Population,
-            deterministic: false,
+            chance: Chance::Everywhere,
             seed: 1,
         };
         let found: BTreeMap<String, f64> = Comparison::of(&first, &second, settings)
             .metrics
             .iter()
             .filter_map(|metric| {
-                let interval = metric.paired.by_session.confidence_interval?;
-                let far = interval.lower_bound.abs().max(interval.upper_bound.abs());
+                // On the scale of the bounds that it is held against: of amounts the logarithm.
+                let bounds = metric.bounds?;
+                let far = bounds.interval_lower.abs().max(bounds.interval_upper.abs());
                 (far > 0.0).then(|| (metric.metric.to_owned(), far))
             })
             .collect();

@@ -4,15 +4,16 @@ use std::collections::BTreeMap;
 
 use super::slices;
 use super::{
-    BrokenRule, COMPARED, ChangedProbe, Compared, Comparison, Coverage, Kind, MetricDifference,
-    ProbeSample, Sample, SessionSample, Settings,
+    BrokenRule, COMPARED, Chance, ChangedProbe, Compared, Comparison, Coverage, Kind,
+    MetricCoverage, MetricDifference, NewDeath, ProbeSample, Sample, SessionSample, Settings,
 };
 use crate::metric::Direction;
 use crate::record::Importance;
 use crate::stats::gate::{Bounds, Target};
 use crate::stats::paired::{PairedDifference, PairedSession, UnscoredPair};
 use crate::stats::ratio::Ratio;
-use crate::stats::suite::{self, Repeats};
+use crate::stats::signflip;
+use crate::stats::suite::{self, Repeats, SuiteDifference};
 
 /// What is nearer to 0 than this is 0: numbers that went through a file may differ in the last bit.
 const NOTHING: f64 = 1e-9;
@@ -20,7 +21,7 @@ const NOTHING: f64 = 1e-9;
 pub(super) fn compare(baseline: &Sample, candidate: &Sample, settings: Settings) -> Comparison {
     let same_definition = !(baseline.definition.is_empty() || candidate.definition.is_empty());
     let pairs = paired_sessions(baseline, candidate);
-    let target = if settings.target == Target::Suite && !settings.deterministic {
+    let target = if settings.target == Target::Suite && settings.chance != Chance::Nowhere {
         // Without repeats on both sides there is nothing to tell noise by.
         let repeated = |session: &SessionSample| session.metrics.values().all(|v| v.len() >= 2);
         let both = |(_, old, new): &Pair<'_>| repeated(old) && new.is_some_and(repeated);
@@ -43,9 +44,11 @@ pub(super) fn compare(baseline: &Sample, candidate: &Sample, settings: Settings)
             .collect(),
         changed: changed(&pairs),
         broken_rules: broken_rules(&pairs),
+        deaths: deaths(&pairs),
         coverage: coverage(&pairs),
         slices: slices::by_kind(&pairs, settings.seed),
         target,
+        chance: settings.chance,
         seed: settings.seed,
     }
 }
@@ -135,13 +138,6 @@ fn metric_difference(
     let used = sessions
         .iter()
         .filter(|(_, session)| !session.pairs.is_empty());
-    let by_session: Vec<(String, f64)> = used
-        .clone()
-        .map(|(id, session)| {
-            let sum: f64 = session.pairs.iter().map(|(old, new)| new - old).sum();
-            (id.clone(), sum / session.pairs.len() as f64)
-        })
-        .collect();
     let side = |pick: fn(&(f64, f64)) -> f64| {
         let means: Vec<f64> = used
             .clone()
@@ -155,6 +151,29 @@ fn metric_difference(
             Ratio::of(&amounts)
         })
         .flatten();
+    let by_session: Vec<(String, f64)> = used
+        .clone()
+        .map(|(id, session)| {
+            let pairs = session.pairs.iter();
+            let sum: f64 = match ratio {
+                Some(_) => pairs.map(|(old, new)| libm::log(new / old)).sum(),
+                None => pairs.map(|(old, new)| new - old).sum(),
+            };
+            (id.clone(), sum / session.pairs.len() as f64)
+        })
+        .collect();
+    if ratio.is_some() {
+        // The test must ask what the interval answers, and that is one of logarithms.
+        let logs: Vec<f64> = by_session.iter().map(|(_, log)| *log).collect();
+        paired.sign_flip = signflip::test(&logs, settings.seed);
+    }
+    let suite = (settings.target == Target::Suite && settings.chance.touches(metric.name))
+        .then(|| of_repeats(metric, pairs, settings.seed))
+        .flatten();
+    let p = match &suite {
+        Some(suite) => Some(suite.p),
+        None => paired.sign_flip.map(|test| test.p),
+    };
     Some(MetricDifference {
         metric: metric.name,
         kind: metric.kind,
@@ -162,57 +181,78 @@ fn metric_difference(
         evaluator: metric.evaluator,
         baseline: side(|pair| pair.0),
         candidate: side(|pair| pair.1),
-        bounds: bounds(metric, &paired, ratio.as_ref(), pairs, settings),
-        adjusted_p: paired.sign_flip.map(|test| test.p),
+        bounds: bounds(metric, &paired, ratio.as_ref(), suite.as_ref(), settings),
+        adjusted_p: p,
         paired,
         ratio,
+        suite,
         missing_sessions,
         by_session,
     })
 }
 
 /// What a verdict rests on, turned so that higher is better. Amounts are compared by the logarithm of
-/// their ratio.
+/// their ratio, and not at all where one of them is 0: a margin is a share of something.
 fn bounds(
     metric: &Compared,
     paired: &PairedDifference,
     ratio: Option<&Ratio>,
-    pairs: &[Pair<'_>],
+    suite: Option<&SuiteDifference>,
     settings: Settings,
 ) -> Option<Bounds> {
+    if metric.kind == Kind::Amount && ratio.is_none() {
+        return None;
+    }
     let sessions = paired.by_session.n.sessions;
     let turn = |value: f64| match metric.direction {
         Direction::Higher | Direction::Neutral => value,
         Direction::Lower => -value,
     };
-    if settings.target == Target::Suite && settings.deterministic {
-        let difference = match (metric.kind, ratio) {
-            (Kind::Amount, Some(ratio)) => libm::log(ratio.of_totals),
-            _ => paired.by_session.point_estimate,
-        };
+    if settings.target == Target::Suite && !settings.chance.touches(metric.name) {
+        let difference = ratio.map_or(paired.by_session.point_estimate, |ratio| {
+            libm::log(ratio.of_totals)
+        });
         return Some(Bounds::exact(turn(difference), sessions));
     }
     let mut estimate = paired.by_session;
-    let mut freedom = sessions.checked_sub(1)?;
     if let Some(ratio) = ratio {
         estimate.point_estimate = libm::log(ratio.geometric.point_estimate);
         estimate.standard_error = ratio.geometric.standard_error;
-    } else if settings.target == Target::Suite {
-        let repeats: Vec<Repeats> = pairs
-            .iter()
-            .filter_map(|(_, old, new)| Some((repeats(metric, old), repeats(metric, (*new)?))))
-            .filter(|(old, new)| !old.is_empty() && !new.is_empty())
-            .map(|(baseline, candidate)| Repeats {
-                baseline,
-                candidate,
-            })
-            .collect();
-        let found = suite::compare(&repeats, settings.seed)?;
-        estimate.standard_error = found.estimate.standard_error;
-        freedom = found.freedom;
     }
     estimate.point_estimate = turn(estimate.point_estimate);
-    Bounds::estimated(&estimate, freedom, settings.target)
+    match settings.target {
+        Target::Population => {
+            Bounds::estimated(&estimate, sessions.checked_sub(1)?, Target::Population)
+        }
+        Target::Suite => {
+            let suite = suite?;
+            estimate.standard_error = suite.estimate.standard_error;
+            let mut bounds = Bounds::estimated(&estimate, suite.freedom, Target::Suite)?;
+            bounds.permuted = Some(suite.p);
+            Some(bounds)
+        }
+    }
+}
+
+/// What repeats tell about a metric on this suite, of amounts by their logarithms; nothing where a session
+/// was not scored in two repeats on both sides.
+fn of_repeats(metric: &Compared, pairs: &[Pair<'_>], seed: u64) -> Option<SuiteDifference> {
+    let on_scale = |values: Vec<f64>| -> Vec<f64> {
+        match metric.kind {
+            Kind::Amount => values.into_iter().map(libm::log).collect(),
+            Kind::Probes | Kind::Share | Kind::Count => values,
+        }
+    };
+    let repeats: Vec<Repeats> = pairs
+        .iter()
+        .filter_map(|(_, old, new)| Some((repeats(metric, old), repeats(metric, (*new)?))))
+        .filter(|(old, new)| !old.is_empty() && !new.is_empty())
+        .map(|(old, new)| Repeats {
+            baseline: on_scale(old),
+            candidate: on_scale(new),
+        })
+        .collect();
+    suite::compare(&repeats, seed)
 }
 
 /// A session's value in each repeat.
@@ -298,6 +338,22 @@ fn broken_rules(pairs: &[Pair<'_>]) -> Vec<BrokenRule> {
     pairs.iter().flat_map(of).collect()
 }
 
+/// Sessions that die in a larger share of repeats than under the baseline.
+fn deaths(pairs: &[Pair<'_>]) -> Vec<NewDeath> {
+    let of = |(session, old, new): &Pair<'_>| {
+        let new = (*new)?;
+        let (before, after) = ((old.dead, old.repeats()), (new.dead, new.repeats()));
+        // As fractions, so that other numbers of repeats compare.
+        (after.0 * before.1 > before.0 * after.1).then(|| NewDeath {
+            session: (*session).to_owned(),
+            baseline: before,
+            candidate: after,
+            at: new.died_at.clone(),
+        })
+    };
+    pairs.iter().filter_map(of).collect()
+}
+
 fn coverage(pairs: &[Pair<'_>]) -> Coverage {
     let mut coverage = Coverage {
         sessions: pairs.len(),
@@ -307,14 +363,26 @@ fn coverage(pairs: &[Pair<'_>]) -> Coverage {
         coverage.paired_sessions += usize::from(new.is_some());
         let dead = new.map_or(0, |new| new.dead);
         coverage.newly_dead += dead.saturating_sub(old.dead);
-        for (id, probe) in &old.probes {
-            let other = new.and_then(|new| new.probes.get(id));
-            for metric in ["survival", "extract", "accuracy"] {
+    }
+    for metric in ["survival", "extract", "accuracy"] {
+        let (mut items, mut paired_items) = (0, 0);
+        for (_, old, new) in pairs {
+            for (id, probe) in &old.probes {
+                let other = new.and_then(|new| new.probes.get(id));
                 let scored = !probe.scores(metric).is_empty();
                 let both = other.is_some_and(|other| !other.scores(metric).is_empty());
-                coverage.items += usize::from(scored);
-                coverage.paired_items += usize::from(scored && both);
+                items += usize::from(scored);
+                paired_items += usize::from(scored && both);
             }
+        }
+        coverage.items += items;
+        coverage.paired_items += paired_items;
+        if items > 0 {
+            coverage.by_metric.push(MetricCoverage {
+                metric,
+                items,
+                paired_items,
+            });
         }
     }
     coverage

@@ -29,18 +29,18 @@ pub fn adjust(comparisons: &mut [&mut Comparison], family: Family, seed: u64) {
         }
         // Where candidates do not share their sessions, signs cannot be flipped together.
         .unwrap_or_else(|| {
-            let p = |at: &usize| comparisons[*at].metric(metric.name)?.paired.sign_flip;
+            let p = |at: &usize| comparisons[*at].metric(metric.name)?.p();
             holm(
                 &have
                     .iter()
-                    .map(|at| p(at).map_or(1.0, |test| test.p))
+                    .map(|at| p(at).unwrap_or(1.0))
                     .collect::<Vec<_>>(),
             )
         });
         for (at, adjusted) in have.into_iter().zip(adjusted) {
             let metrics = &mut comparisons[at].metrics;
             if let Some(found) = metrics.iter_mut().find(|found| found.metric == metric.name) {
-                found.adjusted_p = found.paired.sign_flip.map(|_| adjusted);
+                found.adjusted_p = found.p().map(|_| adjusted);
             }
         }
     }
@@ -52,7 +52,11 @@ fn joint(
     metric: &str,
     seed: u64,
 ) -> Option<Vec<f64>> {
-    let differences = |at: &usize| comparisons[*at].metric(metric).map(by_id);
+    // Signs of sessions say nothing about a suite, whose error is that of repeats.
+    let differences = |at: &usize| {
+        let found = comparisons[*at].metric(metric)?;
+        found.suite.is_none().then(|| by_id(found))
+    };
     let all: Vec<_> = have.iter().map(differences).collect::<Option<_>>()?;
     let first = all.first()?;
     if all.iter().any(|other| !other.keys().eq(first.keys())) {

@@ -1,18 +1,21 @@
 //! The gate: may this change go in?
 //!
-//! What breaks it is looked at in this order: hard breaks (a probe of high importance that was right
-//! and is wrong, a rule of the provider that is newly broken), coverage, then the verdict of each
-//! declared metric.
+//! What breaks it is looked at in this order: hard breaks (a session that newly dies, a probe of high
+//! importance that was right and is wrong, a rule of the provider that is newly broken), coverage, then
+//! the verdict of each declared metric.
 
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{BrokenRule, COMPARED, ChangedProbe, Compared, Comparison, Kind, MetricDifference};
+use super::{
+    BrokenRule, COMPARED, ChangedProbe, Compared, Comparison, Kind, MetricDifference, NewDeath,
+};
 use crate::stats::gate::{Target, Verdict};
 
-/// Fresh answers on each side that must agree before a probe counts as lost, with live models.
+/// Repeats on each side that must agree before a probe counts as lost, or a session as dead, where chance
+/// has a say.
 pub const CONFIRM: usize = 3;
 
 /// What is asked of a change.
@@ -55,14 +58,24 @@ pub struct Gated {
     pub candidate: String,
     /// The worst of all below.
     pub verdict: Verdict,
+    /// Sessions that newly die: each is a hard break.
+    pub deaths: Vec<NewDeath>,
     /// Probes of high importance that were lost: each is a hard break.
     pub lost: Vec<ChangedProbe>,
+    /// Sessions that died, and may have died by chance: nothing is better, or as good, before they are
+    /// repeated.
+    pub unconfirmed_deaths: Vec<NewDeath>,
+    /// Probes of high importance that were lost in repeats too few to rule out chance.
+    pub unconfirmed: Vec<ChangedProbe>,
     /// Rules that are newly broken: each is a hard break.
     pub broken_rules: Vec<BrokenRule>,
     /// Why coverage is too low, in words.
     pub coverage: Option<String>,
     /// Metric by metric, those that have a margin.
     pub metrics: Vec<GatedMetric>,
+    /// How many comparisons were gated together: where an error is estimated, `improved` and `regressed` are
+    /// said at 5 % divided by it.
+    pub family: usize,
 }
 
 /// What the gate says of one metric.
@@ -76,32 +89,43 @@ pub struct GatedMetric {
     pub verdict: Verdict,
     /// Why it is `inconclusive`, in words.
     pub reason: Option<String>,
-    /// How many sessions like these would make it clear; nothing where it is clear, or none would.
+    /// How many sessions like these would make it clear; nothing where it is clear, or none would, or
+    /// where repeats are what is missing.
     pub sessions_needed: Option<usize>,
 }
 
-/// Looks at one comparison. `noise` gives the noise of a metric, 0 where none is known.
-pub fn judge(comparison: &Comparison, rules: &Rules, noise: &dyn Fn(&str) -> f64) -> Gated {
-    let confirmed = |probe: &&ChangedProbe| {
-        // String matching is exact; an answer of a model is not.
-        probe.metric != "accuracy" || probe.repeats >= CONFIRM
-    };
-    let lost: Vec<ChangedProbe> = comparison
+/// Looks at one comparison, one of a `family` that are gated together. `noise` gives the noise of a metric,
+/// 0 where none is known.
+pub fn judge(
+    comparison: &Comparison,
+    rules: &Rules,
+    noise: &dyn Fn(&str) -> f64,
+    family: usize,
+) -> Gated {
+    // What is replayed by rules alone is exact; a model's summary or answer is one draw of many.
+    let (lost, unconfirmed): (Vec<ChangedProbe>, Vec<ChangedProbe>) = comparison
         .changed
         .iter()
         .filter(|probe| rules.hard_break && probe.lost && probe.high_importance)
         // A weak reader's miss is no loss: the text may still stand there.
         .filter(|probe| probe.metric != "extract")
-        .filter(confirmed)
         .cloned()
-        .collect();
+        .partition(|probe| !comparison.chance.touches(probe.metric) || probe.repeats >= CONFIRM);
+    let is_sure = |death: &NewDeath| {
+        let ((before, old), (after, new)) = (death.baseline, death.candidate);
+        let in_all = before == 0 && after == new && old.min(new) >= CONFIRM;
+        !comparison.chance.touches("completion") || in_all
+    };
+    let (deaths, unconfirmed_deaths): (Vec<NewDeath>, Vec<NewDeath>) =
+        comparison.deaths.iter().cloned().partition(is_sure);
     let share = comparison.coverage.share();
     let coverage = (share < rules.coverage).then(|| {
         let of = &comparison.coverage;
+        let (metric, items, paired_items) = of.worst().map_or(("", 0, 0), |worst| {
+            (worst.metric, worst.items, worst.paired_items)
+        });
         format!(
-            "scored {} of the baseline's {} items in {} of {} sessions: {:.1} %, and {:.1} % is asked",
-            of.paired_items,
-            of.items,
+            "{metric}: scored {paired_items} of the baseline's {items} items in {} of {} sessions: {:.1} %, and {:.1} % is asked",
             of.paired_sessions,
             of.sessions,
             share * 100.0,
@@ -113,10 +137,13 @@ pub fn judge(comparison: &Comparison, rules: &Rules, noise: &dyn Fn(&str) -> f64
         .iter()
         .filter_map(|metric| {
             let margin = *rules.margins.get(metric.metric)?;
-            Some(one(metric, margin, noise(metric.metric)))
+            Some(one(metric, margin, noise(metric.metric), family))
         })
         .collect();
-    let broken = !lost.is_empty() || !comparison.broken_rules.is_empty() || coverage.is_some();
+    let broken = !lost.is_empty()
+        || !deaths.is_empty()
+        || !comparison.broken_rules.is_empty()
+        || coverage.is_some();
     let worst = metrics.iter().map(|metric| metric.verdict).max();
     let verdict = if broken {
         Verdict::Regressed
@@ -126,6 +153,7 @@ pub fn judge(comparison: &Comparison, rules: &Rules, noise: &dyn Fn(&str) -> f64
             .iter()
             .any(|metric| metric.verdict == Verdict::Improved);
         match worst {
+            Some(worst) if !unconfirmed_deaths.is_empty() => worst.max(Verdict::Inconclusive),
             Some(Verdict::NonInferior) if improved => Verdict::Improved,
             Some(worst) => worst,
             None => Verdict::Inconclusive,
@@ -135,14 +163,18 @@ pub fn judge(comparison: &Comparison, rules: &Rules, noise: &dyn Fn(&str) -> f64
         baseline: comparison.baseline.clone(),
         candidate: comparison.candidate.clone(),
         verdict,
+        deaths,
         lost,
+        unconfirmed_deaths,
+        unconfirmed,
         broken_rules: comparison.broken_rules.clone(),
         coverage,
         metrics,
+        family,
     }
 }
 
-fn one(metric: &MetricDifference, margin: f64, noise: f64) -> GatedMetric {
+fn one(metric: &MetricDifference, margin: f64, noise: f64, family: usize) -> GatedMetric {
     let margin_on_scale = match metric.kind {
         Kind::Amount => libm::log1p(margin),
         Kind::Probes | Kind::Share | Kind::Count => margin,
@@ -155,10 +187,10 @@ fn one(metric: &MetricDifference, margin: f64, noise: f64) -> GatedMetric {
         sessions_needed,
     };
     let Some(bounds) = metric.bounds else {
-        let reason = "one session alone leaves the error unknown";
+        let reason = why_no_bounds(metric);
         return gated(Verdict::Inconclusive, Some(reason.to_owned()), None);
     };
-    let verdict = bounds.verdict(margin_on_scale, noise);
+    let verdict = bounds.verdict_among(family, margin_on_scale, noise);
     if metric.missing_sessions > 0 && verdict != Verdict::Regressed {
         let reason = format!("{} sessions are missing", metric.missing_sessions);
         return gated(Verdict::Inconclusive, Some(reason), None);
@@ -167,18 +199,8 @@ fn one(metric: &MetricDifference, margin: f64, noise: f64) -> GatedMetric {
     if let Some((low, high)) = metric.paired.bounds {
         let point = metric.paired.by_session.point_estimate;
         let shifted = |to: f64| {
-            let shift = to - point;
-            let mut moved = bounds;
-            for value in [
-                &mut moved.difference,
-                &mut moved.lower,
-                &mut moved.upper,
-                &mut moved.interval_lower,
-                &mut moved.interval_upper,
-            ] {
-                *value += shift;
-            }
-            moved.verdict(margin_on_scale, noise)
+            let moved = bounds.moved(to - point);
+            moved.verdict_among(family, margin_on_scale, noise)
         };
         if shifted(low) != verdict || shifted(high) != verdict {
             let reason = format!(
@@ -190,6 +212,21 @@ fn one(metric: &MetricDifference, margin: f64, noise: f64) -> GatedMetric {
     }
     if verdict != Verdict::Inconclusive {
         return gated(verdict, None, None);
+    }
+    if let Some(suite) = &metric.suite {
+        let distance = if margin_on_scale > 0.0 {
+            margin_on_scale
+        } else {
+            bounds.difference.abs()
+        };
+        let reason = match suite.repeats_needed(distance) {
+            Some(needed) => format!(
+                "{} repeats are too few: about {needed} are needed",
+                suite.repeats
+            ),
+            None => "no number of repeats would decide it".to_owned(),
+        };
+        return gated(verdict, Some(reason), None);
     }
     let needed = bounds.sessions_needed(margin_on_scale);
     let reason = if bounds.sessions < crate::stats::paired::FEWEST_SESSIONS {
@@ -204,6 +241,17 @@ fn one(metric: &MetricDifference, margin: f64, noise: f64) -> GatedMetric {
         }
     };
     gated(verdict, Some(reason), needed)
+}
+
+/// Why a metric that was measured has no bounds.
+fn why_no_bounds(metric: &MetricDifference) -> &'static str {
+    if metric.kind == Kind::Amount && metric.ratio.is_none() {
+        "an amount is 0, and a ratio to nothing is no number"
+    } else if metric.paired.by_session.n.sessions < 2 {
+        "one session alone leaves the error unknown"
+    } else {
+        "a session was not scored in two repeats on both sides, which leaves the error unknown"
+    }
 }
 
 /// How a gate ends.
@@ -239,5 +287,193 @@ impl Rules {
         };
         self.margins.insert(known.name, margin);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compare::{Chance, ProbeSample, Sample, SessionSample, Settings};
+    use crate::record::Importance;
+
+    /// Twenty sessions of ten probes, all right; each session weighs a little less than the one before.
+    fn sample() -> Sample {
+        let probe = || ProbeSample {
+            kind: "recall".to_owned(),
+            importance: Importance::High,
+            survival: vec![1.0],
+            extract: Vec::new(),
+            accuracy: vec![1.0],
+            lost_at: None,
+        };
+        let session = |at: u32| SessionSample {
+            metrics: BTreeMap::from([
+                ("completion".to_owned(), vec![1.0]),
+                ("tokens".to_owned(), vec![1_000.0 + f64::from(at)]),
+            ]),
+            probes: (0..10).map(|at| (format!("p{at}@50"), probe())).collect(),
+            ..SessionSample::default()
+        };
+        Sample {
+            sessions: (0..20)
+                .map(|at| (format!("s{at:02}"), session(at)))
+                .collect(),
+            ..Sample::default()
+        }
+    }
+
+    fn gated(alter: impl Fn(&mut Sample), chance: Chance, rules: &Rules) -> (Comparison, Gated) {
+        let baseline = sample();
+        let mut candidate = sample();
+        alter(&mut candidate);
+        let settings = Settings {
+            target: Target::Population,
+            chance,
+            seed: 1,
+        };
+        let comparison = Comparison::of(&baseline, &candidate, settings);
+        let gated = judge(&comparison, rules, &|_| 0.0, 1);
+        (comparison, gated)
+    }
+
+    fn dies(sample: &mut Sample) {
+        let session = sample.sessions.get_mut("s07").unwrap();
+        session.metrics.insert("completion".to_owned(), vec![0.5]);
+        session.dead = 1;
+        session.died_at = Some("call 31".to_owned());
+    }
+
+    #[test]
+    fn one_session_of_twenty_that_newly_dies_breaks_the_gate_though_no_mean_is_sure() {
+        let (_, broken) = gated(dies, Chance::Answers, &Rules::default());
+        let completion = broken.metrics.iter().find(|m| m.metric == "completion");
+        assert_eq!(completion.unwrap().verdict, Verdict::Inconclusive);
+        assert_eq!(broken.verdict, Verdict::Regressed);
+        assert_eq!(broken.deaths[0].session, "s07");
+        assert_eq!(broken.deaths[0].at.as_deref(), Some("call 31"));
+        // By chance once: it is told, and nothing is as good as before.
+        let (_, unsure) = gated(dies, Chance::Everywhere, &Rules::default());
+        assert_eq!(
+            (unsure.deaths.len(), unsure.unconfirmed_deaths.len()),
+            (0, 1)
+        );
+        assert_eq!(unsure.verdict, Verdict::Inconclusive);
+        let (_, same) = gated(|_| {}, Chance::Everywhere, &Rules::default());
+        assert_eq!(same.verdict, Verdict::NonInferior);
+    }
+
+    #[test]
+    fn one_draw_of_a_live_summariser_loses_no_probe_for_sure() {
+        let lose = |sample: &mut Sample| {
+            let session = sample.sessions.get_mut("s03").unwrap();
+            session.probes.get_mut("p4@50").unwrap().survival = vec![0.0];
+        };
+        let (_, exact) = gated(lose, Chance::Answers, &Rules::default());
+        assert_eq!((exact.lost.len(), exact.unconfirmed.len()), (1, 0));
+        assert_eq!(exact.verdict, Verdict::Regressed);
+        let (_, by_chance) = gated(lose, Chance::Everywhere, &Rules::default());
+        assert_eq!((by_chance.lost.len(), by_chance.unconfirmed.len()), (0, 1));
+        assert_ne!(by_chance.verdict, Verdict::Regressed);
+    }
+
+    #[test]
+    fn what_is_always_scored_does_not_hide_the_answers_that_are_missing() {
+        // Eight answers of 200: 96 % of them, and 98 % of all items.
+        let silent = |sample: &mut Sample| {
+            for session in sample.sessions.values_mut().take(8) {
+                session.probes.get_mut("p0@50").unwrap().accuracy.clear();
+            }
+        };
+        let (comparison, gated) = gated(silent, Chance::Answers, &Rules::default());
+        assert!((comparison.coverage.share() - 0.96).abs() < 1e-12);
+        let says = gated.coverage.unwrap();
+        assert!(
+            says.starts_with("accuracy: scored 192 of the baseline's 200 items"),
+            "{says}"
+        );
+        assert_eq!(gated.verdict, Verdict::Regressed);
+    }
+
+    #[test]
+    fn an_amount_of_nothing_has_no_margin_and_says_so() {
+        let mut rules = Rules::default();
+        rules.set_margin("tokens", 0.02).unwrap();
+        let tokens = |gated: &Gated| {
+            let found = gated.metrics.iter().find(|m| m.metric == "tokens");
+            found.unwrap().clone()
+        };
+        let dearer = |sample: &mut Sample| {
+            for session in sample.sessions.values_mut() {
+                session.metrics.get_mut("tokens").unwrap()[0] *= 1.5;
+            }
+        };
+        let (comparison, more) = gated(dearer, Chance::Everywhere, &rules);
+        assert_eq!(tokens(&more).verdict, Verdict::Regressed);
+        // The test flips the signs of what the interval is of: logarithms.
+        let found = comparison.metric("tokens").unwrap();
+        assert!((found.by_session[3].1 - 1.5_f64.ln()).abs() < 1e-12);
+        assert!((found.bounds.unwrap().difference + 1.5_f64.ln()).abs() < 1e-12);
+        let free = |sample: &mut Sample| {
+            sample
+                .sessions
+                .get_mut("s05")
+                .unwrap()
+                .metrics
+                .insert("tokens".to_owned(), vec![0.0]);
+        };
+        let (_, nothing) = gated(free, Chance::Everywhere, &rules);
+        assert_eq!(tokens(&nothing).verdict, Verdict::Inconclusive);
+        assert!(tokens(&nothing).reason.unwrap().contains("an amount is 0"));
+    }
+
+    #[test]
+    fn about_a_suite_repeats_are_what_is_missing_and_what_the_numbers_rest_on() {
+        // Session s00 alone has noise: its answers come out either way.
+        let repeated = |flip: &[f64]| {
+            let mut sample = sample();
+            for (id, session) in &mut sample.sessions {
+                for values in session.metrics.values_mut() {
+                    *values = vec![values[0]; 3];
+                }
+                for probe in session.probes.values_mut() {
+                    probe.survival = vec![1.0; 3];
+                    probe.accuracy = if id == "s00" {
+                        flip.to_vec()
+                    } else {
+                        vec![1.0; 3]
+                    };
+                }
+            }
+            sample
+        };
+        let settings = Settings {
+            target: Target::Suite,
+            chance: Chance::Answers,
+            seed: 1,
+        };
+        let mut rules = Rules::default();
+        rules.set_margin("accuracy", 0.01).unwrap();
+        let (old, new) = (repeated(&[1.0, 1.0, 0.0]), repeated(&[1.0, 0.0, 0.0]));
+        let comparison = Comparison::of(&old, &new, settings);
+        assert_eq!(comparison.target, Target::Suite);
+        let accuracy = comparison.metric("accuracy").unwrap();
+        let suite = accuracy.suite.unwrap();
+        assert_eq!((suite.freedom, suite.repeats), (4, 3));
+        assert_eq!(accuracy.p(), Some(suite.p));
+        let judged = judge(&comparison, &rules, &|_| 0.0, 1);
+        let found = judged
+            .metrics
+            .iter()
+            .find(|m| m.metric == "accuracy")
+            .unwrap();
+        let reason = found.reason.clone().unwrap();
+        assert!(
+            reason.starts_with("3 repeats are too few: about "),
+            "{reason}"
+        );
+        // What no model has a hand in is exact on the same suite.
+        let survival = comparison.metric("survival").unwrap();
+        assert_eq!(survival.bounds.unwrap().deviation, None);
+        assert!(survival.suite.is_none());
     }
 }

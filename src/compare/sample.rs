@@ -38,6 +38,18 @@ pub struct SessionSample {
     /// Repeats in which the session died or the strategy failed.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub dead: usize,
+    /// Where the first of them died: `call 57`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub died_at: Option<String>,
+}
+
+impl SessionSample {
+    /// Repeats that were run.
+    pub fn repeats(&self) -> usize {
+        let metrics = self.metrics.values().map(Vec::len);
+        let probes = self.probes.values().map(|probe| probe.survival.len());
+        metrics.chain(probes).max().unwrap_or(0).max(self.dead)
+    }
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
@@ -144,6 +156,11 @@ impl SessionSample {
         let is_dead =
             summary.completion.died_at.is_some() || summary.completion.failed_at.is_some();
         self.dead += usize::from(is_dead);
+        if self.died_at.is_none() {
+            let completion = &summary.completion;
+            let at = completion.died_at.or(completion.failed_at);
+            self.died_at = at.map(|call| format!("call {call}"));
+        }
         for probe in cell.probes.iter().filter(|probe| is_planted(probe.kind)) {
             let item = self
                 .probes

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Sample;
+use super::{Chance, Sample};
 use crate::model::ModelKind;
 use crate::record::{Arm, CellRecord, Manifest, ModelEntry};
 use crate::units::ContentHash;
@@ -62,6 +62,17 @@ pub struct Mismatch {
     pub candidate: String,
 }
 
+/// The strategies of two sources, paired.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Pairs<'a> {
+    /// Baseline and candidate, in the order of the baseline.
+    pub pairs: Vec<(&'a Sample, &'a Sample)>,
+    /// Names of strategies of the baseline that stand alone.
+    pub baseline_alone: Vec<&'a str>,
+    /// Names of strategies of the candidate that stand alone.
+    pub candidate_alone: Vec<&'a str>,
+}
+
 impl Source {
     /// Reduces a run.
     pub fn of(manifest: &Manifest, cells: &[CellRecord]) -> Self {
@@ -111,20 +122,20 @@ impl Source {
         }
     }
 
-    /// Whether nothing in it depends on chance: the same command gives the same numbers.
-    pub fn is_deterministic(&self) -> bool {
+    /// What in it depends on chance.
+    pub fn chance(&self) -> Chance {
+        let is_live = |model: &ModelEntry| match model.kind {
+            ModelKind::Deterministic | ModelKind::Scripted => false,
+            ModelKind::Live => true,
+        };
         let conditions = &self.conditions;
-        [
-            Some(&conditions.summariser),
-            Some(&conditions.reader),
-            conditions.judge.as_ref(),
-        ]
-        .into_iter()
-        .flatten()
-        .all(|model| match model.kind {
-            ModelKind::Deterministic | ModelKind::Scripted => true,
-            ModelKind::Live => false,
-        })
+        if is_live(&conditions.summariser) {
+            Chance::Everywhere
+        } else if is_live(&conditions.reader) || conditions.judge.as_ref().is_some_and(is_live) {
+            Chance::Answers
+        } else {
+            Chance::Nowhere
+        }
     }
 
     /// The strategy of this name.
@@ -134,13 +145,66 @@ impl Source {
             .find(|sample| sample.strategy == name)
     }
 
-    /// The strategy that stands where `name` stood: the same name; else the only one of the same name
-    /// without overrides; else the only one there is.
-    pub fn counterpart(&self, name: &str) -> Option<&Sample> {
-        self.named(name).or(match self.strategies.as_slice() {
-            [one] => Some(one),
-            _ => None,
-        })
+    /// Which strategy of `candidate` stands where which of this source stands: the same name; then, of what
+    /// is left, the same name without overrides, where each side has one, or the other side has one and this
+    /// has one that is not overridden; and where each side has one strategy in all, these.
+    pub fn pairs<'a>(&'a self, candidate: &'a Self) -> Pairs<'a> {
+        let base = |sample: &Sample| {
+            let name = sample.strategy.split('[').next();
+            name.unwrap_or_default().to_owned()
+        };
+        let mut found: BTreeMap<usize, usize> = BTreeMap::new();
+        for (at, old) in self.strategies.iter().enumerate() {
+            let same = |new: &Sample| new.strategy == old.strategy;
+            if let Some(to) = candidate.strategies.iter().position(same) {
+                found.insert(at, to);
+            }
+        }
+        for (at, old) in self.strategies.iter().enumerate() {
+            let taken: Vec<usize> = found.values().copied().collect();
+            let left = |side: &Self, is_taken: &dyn Fn(usize) -> bool| -> Vec<usize> {
+                let alike = side.strategies.iter().enumerate();
+                alike
+                    .filter(|(other, sample)| !is_taken(*other) && base(sample) == base(old))
+                    .map(|(other, _)| other)
+                    .collect()
+            };
+            let ours = left(self, &|other| found.contains_key(&other));
+            let theirs = left(candidate, &|other| taken.contains(&other));
+            let plain = |side: &Self, of: &[usize]| -> Option<usize> {
+                let is_plain = |at: &&usize| side.strategies[**at].strategy == base(old);
+                match of {
+                    [one] => Some(*one),
+                    many => many.iter().find(is_plain).copied(),
+                }
+            };
+            if !ours.contains(&at) || (ours.len() > 1 && theirs.len() > 1) {
+                continue;
+            }
+            if let (Some(own), Some(other)) = (plain(self, &ours), plain(candidate, &theirs))
+                && own == at
+            {
+                found.insert(at, other);
+            }
+        }
+        if self.strategies.len() == 1 && candidate.strategies.len() == 1 {
+            found.insert(0, 0);
+        }
+        let name = |sample: &'a Sample| sample.strategy.as_str();
+        let alone = |side: &'a Self, is_paired: &dyn Fn(usize) -> bool| -> Vec<&'a str> {
+            let all = side.strategies.iter().enumerate();
+            all.filter(|(at, _)| !is_paired(*at))
+                .map(|(_, sample)| name(sample))
+                .collect()
+        };
+        Pairs {
+            baseline_alone: alone(self, &|at| found.contains_key(&at)),
+            candidate_alone: alone(candidate, &|at| found.values().any(|to| *to == at)),
+            pairs: found
+                .into_iter()
+                .map(|(at, to)| (&self.strategies[at], &candidate.strategies[to]))
+                .collect(),
+        }
     }
 
     /// The strategy of this name, or the only one of this name without overrides.
@@ -250,4 +314,88 @@ fn maps(
             candidate: said(candidate, id),
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(baseline: &[&str], candidate: &[&str], expected: &str) {
+        let source = |names: &[&str]| -> Source {
+            let model = || ModelEntry {
+                name: "none".to_owned(),
+                kind: ModelKind::Deterministic,
+            };
+            Source {
+                conditions: Conditions {
+                    scenario: "s".to_owned(),
+                    proctor: "0".to_owned(),
+                    counter: "chars/4".to_owned(),
+                    window: "native".to_owned(),
+                    summariser: model(),
+                    reader: model(),
+                    judge: None,
+                    faults: None,
+                    prices: BTreeMap::new(),
+                    repeats: 1,
+                },
+                sessions: BTreeMap::new(),
+                strategies: names
+                    .iter()
+                    .map(|name| Sample {
+                        strategy: (*name).to_owned(),
+                        ..Sample::default()
+                    })
+                    .collect(),
+            }
+        };
+        let (baseline, candidate) = (source(baseline), source(candidate));
+        let found = baseline.pairs(&candidate);
+        let pairs: Vec<String> = found
+            .pairs
+            .iter()
+            .map(|(old, new)| format!("{}>{}", old.strategy, new.strategy))
+            .collect();
+        let shown = format!(
+            "{} | {} | {}",
+            pairs.join(" "),
+            found.baseline_alone.join(" "),
+            found.candidate_alone.join(" ")
+        );
+        assert_eq!(shown, expected);
+    }
+
+    #[test]
+    fn a_strategy_is_held_against_the_one_whose_place_it_takes_and_never_against_a_control() {
+        check(
+            &["ours", "tail@2"],
+            &["ours", "tail@2"],
+            "ours>ours tail@2>tail@2 |  | ",
+        );
+        // One strategy of many: the others stand alone, controls included.
+        check(
+            &["m", "m[k=5]", "tail@2"],
+            &["m[k=2]"],
+            "m>m[k=2] | m[k=5] tail@2 | ",
+        );
+        check(
+            &["m[k=2]"],
+            &["m", "m[k=5]", "tail@2"],
+            "m[k=2]>m |  | m[k=5] tail@2",
+        );
+        check(
+            &["m", "m[k=5]"],
+            &["m", "m[k=7]"],
+            "m>m m[k=5]>m[k=7] |  | ",
+        );
+        check(
+            &["m[k=1]", "m[k=2]"],
+            &["m[k=3]"],
+            " | m[k=1] m[k=2] | m[k=3]",
+        );
+        check(&["a"], &["b"], "a>b |  | ");
+        check(&["a"], &["b", "c"], " | a | b c");
+        check(&["a", "m"], &["a", "b"], "a>a | m | b");
+    }
 }

@@ -7,7 +7,7 @@ use schemars::generate::SchemaSettings;
 use serde::Serialize;
 
 use crate::compare::gate::{Ending, Gated, GatedMetric};
-use crate::compare::{Comparison, Kind, MetricDifference, Mismatch};
+use crate::compare::{Comparison, Kind, MetricDifference, Mismatch, NewDeath};
 use crate::metric::Direction;
 use crate::stats::gate::{Target, Verdict};
 use crate::stats::power;
@@ -183,11 +183,16 @@ pub(crate) fn interval(metric: &MetricDifference, target: Target) -> String {
         return "exact".to_owned();
     }
     let (low, high, scale, digits) = match (metric.kind, &metric.ratio) {
-        (Kind::Amount, Some(ratio)) => {
-            let Some(interval) = ratio.geometric.confidence_interval else {
+        (Kind::Amount, Some(_)) => {
+            // Turned so that higher is better, and of logarithms: the other way round.
+            let Some(bounds) = metric.bounds else {
                 return "no interval".to_owned();
             };
-            return format!("[{:.3}, {:.3}]", interval.lower_bound, interval.upper_bound);
+            return format!(
+                "[{:.3}, {:.3}]",
+                libm::exp(-bounds.interval_upper),
+                libm::exp(-bounds.interval_lower)
+            );
         }
         (kind, _) => {
             let Some(bounds) = metric.bounds else {
@@ -278,10 +283,23 @@ pub(crate) fn rests_on(metric: &MetricDifference, comparison: &Comparison) -> St
                 let freedom = sessions.max(1) - 1;
                 parts.push(format!("t({freedom}), clustered by session"));
             }
-            Target::Suite => parts.push("error of repeats, on this suite".to_owned()),
+            Target::Suite => {
+                let suite = metric.suite.as_ref();
+                let repeats = suite.map(|suite| {
+                    format!(
+                        "t({}) of {} repeats, on this suite",
+                        suite.freedom, suite.repeats
+                    )
+                });
+                parts.extend(repeats);
+            }
         }
         if let Some(test) = metric.adjusted_p {
-            parts.push(format!("sign flip p {test:.3}"));
+            let name = match metric.suite {
+                Some(_) => "permutation",
+                None => "sign flip",
+            };
+            parts.push(format!("{name} p {test:.3}"));
         }
         parts.extend(detectable(metric));
     }
@@ -293,6 +311,14 @@ pub(crate) fn rests_on(metric: &MetricDifference, comparison: &Comparison) -> St
 /// `MDE 8.1`: the smallest difference that would have been seen, in the unit of the change; of an amount
 /// in percent.
 fn detectable(metric: &MetricDifference) -> Option<String> {
+    if let Some(suite) = &metric.suite {
+        let found = suite.detectable()?;
+        return Some(match metric.kind {
+            Kind::Probes | Kind::Share => format!("MDE {:.1}", found * 100.0),
+            Kind::Amount => format!("MDE {:.1} %", libm::expm1(found) * 100.0),
+            Kind::Count => format!("MDE {found:.1}"),
+        });
+    }
     let scaled = match (metric.kind, &metric.ratio) {
         (Kind::Probes | Kind::Share, _) => metric.paired.detectable? * 100.0,
         (Kind::Amount, Some(ratio)) => {
@@ -338,9 +364,57 @@ pub(crate) fn warnings(metric: &MetricDifference) -> Vec<String> {
     found
 }
 
+fn death(death: &NewDeath) -> String {
+    let at = death.at.as_deref().unwrap_or("a call that is not known");
+    let ((before, old), (after, new)) = (death.baseline, death.candidate);
+    if (old, new) == (1, 1) {
+        return format!(
+            "session {} died at {at}, under the candidate only",
+            death.session
+        );
+    }
+    format!(
+        "session {} died in {after} of {new} repeats, first at {at}, and under the baseline in {before} of {old}",
+        death.session
+    )
+}
+
+/// What may be a hard break, and may be chance: it has to be repeated to know.
+pub(crate) fn unconfirmed(gated: &Gated) -> Vec<String> {
+    let mut lines: Vec<String> = gated.unconfirmed_deaths.iter().map(death).collect();
+    lines.extend(gated.unconfirmed.iter().map(|probe| {
+        format!(
+            "lost {} probe {} of session {} ({})",
+            probe.kind, probe.probe, probe.session, probe.metric
+        )
+    }));
+    let why = format!(
+        "not confirmed: {} repeats on each side would tell it from chance",
+        crate::compare::gate::CONFIRM
+    );
+    lines.iter().map(|line| format!("{line}; {why}")).collect()
+}
+
+/// What looking at several comparisons at once asks of each; nothing where one stands alone, or all is
+/// exact.
+pub(crate) fn among(one: &Versed) -> Option<String> {
+    let gated = one.gated.as_ref().filter(|gated| gated.family > 1)?;
+    let metrics = &one.comparison.metrics;
+    let estimated = |metric: &MetricDifference| {
+        metric.bounds.is_some_and(|bounds| bounds.error.is_some())
+            && one.gated_metric(metric.metric).is_some()
+    };
+    metrics.iter().any(estimated).then(|| {
+        format!(
+            "one of {} gated together: `improved` and `regressed` are said at a level of 5 %/{}",
+            gated.family, gated.family
+        )
+    })
+}
+
 /// One line per hard break, the probe named with where it was lost.
 pub(crate) fn breaks(gated: &Gated) -> Vec<String> {
-    let mut lines = Vec::new();
+    let mut lines: Vec<String> = gated.deaths.iter().map(death).collect();
     for probe in &gated.lost {
         let place = probe.lost_at.as_deref().unwrap_or("an unknown place");
         lines.push(format!(

@@ -93,6 +93,13 @@ pub struct Bounds {
     pub sessions: usize,
     /// What it speaks about.
     pub target: Target,
+    /// Standard error of the difference; nothing where it is exact.
+    pub error: Option<f64>,
+    /// Degrees of freedom of that error; 0 where the difference is exact.
+    pub freedom: usize,
+    /// About a suite on which chance has a say: p of the permutation of repeats, without which nothing is
+    /// called better or worse. A session whose few repeats came out the same by luck has no error to see.
+    pub permuted: Option<f64>,
 }
 
 impl Bounds {
@@ -107,6 +114,9 @@ impl Bounds {
             deviation: None,
             sessions,
             target: Target::Suite,
+            error: None,
+            freedom: 0,
+            permuted: None,
         }
     }
 
@@ -125,7 +135,25 @@ impl Bounds {
             deviation: Some(error * (estimate.n.sessions as f64).sqrt()),
             sessions: estimate.n.sessions,
             target,
+            error: Some(error),
+            freedom,
+            permuted: None,
         })
+    }
+
+    /// The same, `by` further up.
+    #[must_use]
+    pub fn moved(mut self, by: f64) -> Self {
+        for value in [
+            &mut self.difference,
+            &mut self.lower,
+            &mut self.upper,
+            &mut self.interval_lower,
+            &mut self.interval_upper,
+        ] {
+            *value += by;
+        }
+        self
     }
 
     /// The verdict, for a margin δ ≥ 0 and the noise that is seen between two runs of the same.
@@ -134,14 +162,31 @@ impl Bounds {
     /// (with a margin of 0, no change at all passes); `regressed` if U < 0; else `inconclusive`. About a
     /// population nothing is said with fewer than 6 sessions.
     pub fn verdict(&self, margin: f64, noise: f64) -> Verdict {
+        self.verdict_among(1, margin, noise)
+    }
+
+    /// The verdict as one of a `family` of comparisons that are looked at together: `improved` and
+    /// `regressed` are said at a level of 5 % divided by their number (Bonferroni), so that among all of
+    /// them a false one stays as rare. `non-inferior` needs none of it: all must be.
+    pub fn verdict_among(&self, family: usize, margin: f64, noise: f64) -> Verdict {
         if self.target == Target::Population && self.sessions < FEWEST_SESSIONS {
             return Verdict::Inconclusive;
         }
-        if self.interval_lower > noise.max(0.0) {
+        let level = 0.05 / family.max(1) as f64;
+        let reach = |tail: f64| {
+            let error = self.error.unwrap_or(0.0);
+            if error > 0.0 {
+                quantile::t(1.0 - tail, self.freedom).map_or(f64::INFINITY, |t| t * error)
+            } else {
+                0.0
+            }
+        };
+        let permuted = self.permuted.unwrap_or(0.0);
+        if self.difference - reach(level / 2.0) > noise.max(0.0) && permuted <= level {
             Verdict::Improved
         } else if self.lower >= -margin {
             Verdict::NonInferior
-        } else if self.upper < 0.0 {
+        } else if self.difference + reach(level) < 0.0 && permuted / 2.0 <= level {
             Verdict::Regressed
         } else {
             Verdict::Inconclusive
@@ -197,6 +242,30 @@ mod tests {
         check(&Bounds::exact(0.02, 3), 0.0, Verdict::Improved);
         // Above 0, but not above the noise.
         check(&Bounds::exact(0.005, 3), 0.0, Verdict::NonInferior);
+    }
+
+    #[test]
+    fn among_many_comparisons_each_must_be_surer() {
+        let worse = around(-0.10, 0.24, 20);
+        assert_eq!(worse.verdict(0.05, 0.0), Verdict::Regressed);
+        assert_eq!(worse.verdict_among(8, 0.05, 0.0), Verdict::Inconclusive);
+        let better = worse.moved(0.22);
+        assert_eq!(better.verdict(0.05, 0.0), Verdict::Improved);
+        // That it is not inferior needs no more than before.
+        assert_eq!(better.verdict_among(8, 0.05, 0.0), Verdict::NonInferior);
+        assert_eq!(
+            Bounds::exact(-0.06, 3).verdict_among(8, 0.05, 0.0),
+            Verdict::Regressed
+        );
+    }
+
+    #[test]
+    fn repeats_that_agree_by_luck_prove_nothing() {
+        let mut lucky = around(-0.10, 0.0, 20);
+        lucky.permuted = Some(1.0 / 3.0);
+        assert_eq!(lucky.verdict(0.05, 0.0), Verdict::Inconclusive);
+        lucky.permuted = Some(0.001);
+        assert_eq!(lucky.verdict(0.05, 0.0), Verdict::Regressed);
     }
 
     #[test]

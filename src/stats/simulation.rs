@@ -9,7 +9,10 @@ use rayon::prelude::*;
 
 use super::bootstrap::Tails;
 use super::draw::Draws;
+use super::gate::{Bounds, Target, Verdict};
 use super::paired::{Cluster, probe_weighted, session_weighted};
+use super::ratio::Ratio;
+use super::suite::{self, Repeats};
 use super::{bootstrap, quantile, signflip};
 
 const RUNS: u64 = 10_000;
@@ -40,6 +43,8 @@ struct Rejected {
     session_t: u32,
     probe_t: u32,
     sign_flip: u32,
+    /// The gate's one-sided bound: `regressed`, with a margin of 0.
+    regressed: u32,
     bootstrap: u32,
     clustered_z: u32,
     mcnemar: u32,
@@ -52,6 +57,7 @@ impl Rejected {
             session_t: self.session_t + other.session_t,
             probe_t: self.probe_t + other.probe_t,
             sign_flip: self.sign_flip + other.sign_flip,
+            regressed: self.regressed + other.regressed,
             bootstrap: self.bootstrap + other.bootstrap,
             clustered_z: self.clustered_z + other.clustered_z,
             mcnemar: self.mcnemar + other.mcnemar,
@@ -172,6 +178,10 @@ fn run(process: Process, sessions: usize) -> Rejected {
             session_t: beyond(by_session.point_estimate, session_error, t),
             probe_t: beyond(by_probe.point_estimate, probe_error, t),
             sign_flip: u32::from(flip <= 0.05),
+            regressed: Bounds::estimated(&by_session, sessions - 1, Target::Population)
+                .map_or(0, |bounds| {
+                    u32::from(bounds.verdict(0.0, 0.0) == Verdict::Regressed)
+                }),
             bootstrap: u32::from(
                 interval.is_some_and(|i| i.lower_bound > 0.0 || i.upper_bound < 0.0),
             ),
@@ -197,6 +207,7 @@ fn what_is_shown_by_default_is_wrong_as_rarely_as_it_says_and_what_is_refused_is
                 ("session-weighted t", rejected.session_t),
                 ("probe-weighted t", rejected.probe_t),
                 ("sign flip", rejected.sign_flip),
+                ("regressed", rejected.regressed),
             ];
             if sessions >= bootstrap::FEWEST_FOR_BOOTSTRAP {
                 defaults.push(("bootstrap", rejected.bootstrap));
@@ -226,5 +237,112 @@ fn what_is_shown_by_default_is_wrong_as_rarely_as_it_says_and_what_is_refused_is
         .zip(worst)
     {
         assert!(worst > TOO_OFTEN, "{method}: {worst} at most");
+    }
+}
+
+/// Shares of experiments in which nothing changed and a suite is called regressed: as Proctor says it, and
+/// with the degrees of freedom of all sessions pooled, which is refused.
+fn on_a_suite(sessions: usize, noisy: usize, repeats: usize, items: Option<usize>) -> (f64, f64) {
+    const RUNS: u64 = 4_000;
+    let normal = effects(|share| quantile::normal(share).unwrap());
+    let one = |seed: u64| {
+        let mut draws = Draws::new(seed, "suite of repeats");
+        let mut value = |at: usize| match items {
+            _ if at >= noisy => 0.5,
+            // A share of probes that are right by the toss of a coin.
+            Some(items) => {
+                let right = (0..items).filter(|_| draws.bits() % 2 == 0).count();
+                right as f64 / items as f64
+            }
+            None => normal[draws.index(1_024)],
+        };
+        let mut side = |at: usize| (0..repeats).map(|_| value(at)).collect::<Vec<f64>>();
+        let seen: Vec<Repeats> = (0..sessions)
+            .map(|at| Repeats {
+                baseline: side(at),
+                candidate: side(at),
+            })
+            .collect();
+        let found = suite::compare_with(&seen, 39, seed).unwrap();
+        let mut bounds = Bounds::estimated(&found.estimate, found.freedom, Target::Suite).unwrap();
+        bounds.permuted = Some(found.p);
+        let pooled = quantile::t(0.95, 2 * sessions * (repeats - 1)).unwrap();
+        let error = found.estimate.standard_error.unwrap();
+        (
+            u32::from(bounds.verdict(0.0, 0.0) == Verdict::Regressed),
+            u32::from(found.estimate.point_estimate + pooled * error < 0.0),
+        )
+    };
+    let (ours, refused) = (0..RUNS).into_par_iter().map(one).reduce(
+        || (0, 0),
+        |left, right| (left.0 + right.0, left.1 + right.1),
+    );
+    (
+        f64::from(ours) / RUNS as f64,
+        f64::from(refused) / RUNS as f64,
+    )
+}
+
+#[test]
+fn a_suite_with_few_repeats_is_called_regressed_as_rarely_as_promised() {
+    let mut worst: f64 = 0.0;
+    for (sessions, noisy, repeats, items) in [
+        (20, 1, 2, None),
+        (8, 1, 2, None),
+        (20, 1, 3, None),
+        (8, 8, 2, None),
+        // Repeats of one probe agree by luck every other time.
+        (6, 1, 2, Some(1)),
+        (6, 6, 3, Some(5)),
+    ] {
+        let (ours, refused) = on_a_suite(sessions, noisy, repeats, items);
+        assert!(
+            ours <= MOST,
+            "{noisy} of {sessions} sessions with noise, {repeats} repeats: {ours}"
+        );
+        worst = worst.max(refused);
+    }
+    assert!(
+        worst > TOO_OFTEN,
+        "pooled degrees of freedom: {worst} at most"
+    );
+}
+
+#[test]
+fn ratios_and_joint_sign_flips_are_wrong_as_rarely_as_promised() {
+    const RUNS: u64 = 4_000;
+    let heavy = effects(|share| quantile::t(share, 4).unwrap());
+    for sessions in [6, 12] {
+        let one = |seed: u64| {
+            let mut draws = Draws::new(seed, "amounts");
+            let mut amount = || 1_000.0 * libm::exp(0.4 * heavy[draws.index(1_024)]);
+            let amounts: Vec<(f64, f64)> = (0..sessions).map(|_| (amount(), amount())).collect();
+            let interval = Ratio::of(&amounts)
+                .unwrap()
+                .geometric
+                .confidence_interval
+                .unwrap();
+            // Three candidates against one baseline: one false finding among them is one too many.
+            let candidates: Vec<Vec<f64>> = {
+                let mut effect = || heavy[draws.index(1_024)];
+                let baseline: Vec<f64> = (0..sessions).map(|_| effect()).collect();
+                (0..3)
+                    .map(|_| baseline.iter().map(|old| effect() - old).collect())
+                    .collect()
+            };
+            let joint = signflip::max_t(&candidates, 199, seed).unwrap();
+            (
+                u32::from(interval.lower_bound > 1.0 || interval.upper_bound < 1.0),
+                u32::from(joint.iter().any(|p| *p <= 0.05)),
+            )
+        };
+        let (ratio, joint) = (0..RUNS).into_par_iter().map(one).reduce(
+            || (0, 0),
+            |left, right| (left.0 + right.0, left.1 + right.1),
+        );
+        for (method, count) in [("ratio", ratio), ("max-T", joint)] {
+            let share = f64::from(count) / RUNS as f64;
+            assert!(share <= MOST, "{method} at {sessions} sessions: {share}");
+        }
     }
 }

@@ -3,8 +3,11 @@
 //! Sessions are fixed; what is random is which answers a model happened to give. The error is that of
 //! the repeats within each session, and the test permutes the labels of repeats within a session.
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use super::draw::Draws;
-use super::{Estimate, SampleSize};
+use super::{CONFIDENCE_LEVEL, ConfidenceInterval, Estimate, SampleSize, power, quantile};
 
 /// Permutations that are drawn.
 const PERMUTATIONS: usize = 9_999;
@@ -19,32 +22,82 @@ pub struct Repeats {
 }
 
 /// A difference on a frozen suite.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize)]
 pub struct SuiteDifference {
-    /// Mean over sessions of the difference of means; its error comes from repeats.
+    /// Mean over sessions of the difference of means; its error comes from repeats. Its interval is that of
+    /// `freedom`.
     pub estimate: Estimate,
-    /// Degrees of freedom of that error.
+    /// Degrees of freedom of that error, by Welch and Satterthwaite, rounded down: repeats of a session
+    /// that always come out the same lend none to one that does not.
     pub freedom: usize,
+    /// The fewest repeats of a session on a side.
+    pub repeats: usize,
     /// Share of relabelled repeats whose difference is at least as far from zero.
     pub p: f64,
+}
+
+impl SuiteDifference {
+    /// The smallest difference that so many repeats would have shown in 8 of 10 experiments.
+    pub fn detectable(&self) -> Option<f64> {
+        let reach = quantile::t(0.975, self.freedom)? + quantile::t(power::POWER, self.freedom)?;
+        Some(reach * self.estimate.standard_error?)
+    }
+
+    /// How many repeats would show, in 8 of 10 experiments, a distance of this size, by normal quantiles:
+    /// `R · ((z(0.95) + z(0.80)) · SE / distance)²`. Nothing where no number would.
+    pub fn repeats_needed(&self, distance: f64) -> Option<usize> {
+        let error = self.estimate.standard_error?;
+        let reach = quantile::normal(0.95)? + quantile::normal(power::POWER)?;
+        let needed = self.repeats as f64 * (reach * error / distance).powi(2);
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "between 1 and the most that is said"
+        )]
+        (distance > 0.0 && needed <= 10_000.0)
+            .then(|| (needed.ceil() as usize).max(self.repeats + 1))
+    }
 }
 
 /// Compares repeats. Nothing where a session has fewer than two repeats on a side: there is then
 /// nothing to tell noise by.
 pub fn compare(sessions: &[Repeats], seed: u64) -> Option<SuiteDifference> {
+    compare_with(sessions, PERMUTATIONS, seed)
+}
+
+pub(super) fn compare_with(
+    sessions: &[Repeats],
+    permutations: usize,
+    seed: u64,
+) -> Option<SuiteDifference> {
     let few = |s: &Repeats| s.baseline.len() < 2 || s.candidate.len() < 2;
     if sessions.is_empty() || sessions.iter().any(few) {
         return None;
     }
     let groups = sessions.len() as f64;
-    let (mut squares, mut freedom, mut items) = (0.0, 0, 0);
+    // Welch and Satterthwaite: ν = (Σ v)² / Σ v²/(R − 1), v the variance of each mean.
+    let (mut squares, mut fourth, mut items) = (0.0, 0.0, 0);
     for session in sessions {
         for side in [&session.baseline, &session.candidate] {
-            squares += variance(side) / side.len() as f64;
-            freedom += side.len() - 1;
+            let of_mean = variance(side) / side.len() as f64;
+            squares += of_mean;
+            fourth += of_mean * of_mean / (side.len() - 1) as f64;
             items += side.len();
         }
     }
+    let sides = || sessions.iter().flat_map(|s| [&s.baseline, &s.candidate]);
+    let repeats = sides().map(Vec::len).min()?;
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "between 1 and the number of repeats"
+    )]
+    let freedom = if fourth > 0.0 {
+        // Rounding must not make 1.9999 of what is 2.
+        (squares * squares / fourth * (1.0 + 1e-9)).floor().max(1.0) as usize
+    } else {
+        sides().map(|side| side.len() - 1).sum()
+    };
     let observed = sessions
         .iter()
         .map(|session| mean(&session.candidate) - mean(&session.baseline))
@@ -59,7 +112,7 @@ pub fn compare(sessions: &[Repeats], seed: u64) -> Option<SuiteDifference> {
         .iter()
         .map(|session| [&session.baseline[..], &session.candidate[..]].concat())
         .collect();
-    let extreme = (0..PERMUTATIONS).filter(|_| {
+    let extreme = (0..permutations).filter(|_| {
         let mut sum = 0.0;
         for (pool, session) in pool.iter_mut().zip(sessions) {
             draws.shuffle(pool);
@@ -68,17 +121,22 @@ pub fn compare(sessions: &[Repeats], seed: u64) -> Option<SuiteDifference> {
         }
         (sum / groups).abs() >= reach
     });
-    let p = (extreme.count() + 1) as f64 / (PERMUTATIONS + 1) as f64;
+    let p = (extreme.count() + 1) as f64 / (permutations + 1) as f64;
     let n = SampleSize {
         sessions: sessions.len(),
         items,
     };
     Some(SuiteDifference {
         estimate: Estimate {
-            confidence_interval: None,
+            confidence_interval: quantile::t(0.975, freedom).map(|t| ConfidenceInterval {
+                confidence_level: CONFIDENCE_LEVEL,
+                lower_bound: observed - t * squares.sqrt() / groups,
+                upper_bound: observed + t * squares.sqrt() / groups,
+            }),
             ..Estimate::with_error(observed, Some(squares.sqrt() / groups), n)
         },
         freedom,
+        repeats,
         p,
     })
 }
@@ -116,6 +174,33 @@ mod tests {
         assert_eq!(difference.freedom, 16);
         assert!(difference.p < 0.001);
         assert_eq!(compare(&[Repeats::default()], 1), None);
+    }
+
+    #[test]
+    fn sessions_without_noise_lend_no_certainty_to_one_with_it() {
+        let mut sessions = vec![
+            Repeats {
+                baseline: vec![1.0, 1.0],
+                candidate: vec![1.0, 1.0],
+            };
+            3
+        ];
+        sessions.push(Repeats {
+            baseline: vec![0.0, 0.2],
+            candidate: vec![0.3, 0.8],
+        });
+        let difference = compare(&sessions, 1).unwrap();
+        // v = 0.02/2 and 0.125/2; (0.0725)²/(0.01² + 0.0625²) = 1.312: rounded down.
+        assert_eq!((difference.freedom, difference.repeats), (1, 2));
+        // One session of two repeats: a third of all relabellings is as far out.
+        assert!((difference.p - 1.0 / 3.0).abs() < 0.03, "{}", difference.p);
+        let interval = difference.estimate.confidence_interval.unwrap();
+        assert!((interval.half_width() - 12.706_2 * 0.0725_f64.sqrt() / 4.0).abs() < 1e-3);
+        // R · ((1.644854 + 0.841621) · SE / δ)², from 2 repeats and SE 0.0673.
+        let error = 0.0725_f64.sqrt() / 4.0;
+        let needed = (2.0 * (2.486_475 * error / 0.05).powi(2)).ceil();
+        assert_eq!(difference.repeats_needed(0.05).unwrap() as f64, needed);
+        assert_eq!(difference.repeats_needed(0.0), None);
     }
 
     #[test]

@@ -466,6 +466,64 @@ fn several_candidates_and_single_strategies_are_compared() {
 }
 
 #[test]
+fn one_strategy_of_a_suite_is_held_against_its_own_place_and_not_against_controls() {
+    let bench = Bench::new();
+    let suite = scenario(10, 1, 6) + "[[strategies]]\npreset = 'tail@6000'\n";
+    bench.write("ci.toml", &suite);
+    bench.check(
+        &["run", "ci.toml", "--save-baseline", "main", "--out", "old"],
+        0,
+        &[],
+    );
+    let said = bench.check(
+        &[
+            "run",
+            "ci.toml",
+            "--strategy",
+            "ours",
+            "--gate",
+            "--baseline",
+            "main",
+            "--out",
+            "one",
+        ],
+        0,
+        &[
+            "note: `main` has `tail@6000`, and nothing in `one` takes its place",
+            "the gate passed",
+        ],
+    );
+    assert!(!said.contains("against tail@6000"), "{said}");
+    // The other way round as well.
+    bench.check(
+        &["compare", "one", "old"],
+        0,
+        &["note: `old` has `tail@6000`, and nothing in `one` takes its place"],
+    );
+    // What nothing holds is refused, not passed in silence.
+    bench.write(
+        "ci.toml",
+        &(suite + "[[strategies]]\npreset = 'tail@9000'\n"),
+    );
+    bench.check(
+        &[
+            "run",
+            "ci.toml",
+            "--gate",
+            "--baseline",
+            "main",
+            "--out",
+            "more",
+        ],
+        106,
+        &[
+            "strategy `tail@9000` of `more` takes the place of none in `main`",
+            "save the baseline again",
+        ],
+    );
+}
+
+#[test]
 fn an_anchor_holds_where_small_steps_would_drift_away() {
     let bench = baselined(10);
     bench.check(&["baseline", "save", "old", "v1"], 0, &[]);

@@ -7,7 +7,7 @@ use super::tests::apart;
 use super::{ImageFormat, Scene, SweepPlot, forest, svg};
 use crate::compare::gate::{Rules, judge as gate};
 use crate::compare::sweep::{Sweep, Tried, judge};
-use crate::compare::{Comparison, ProbeSample, Sample, SessionSample, Settings};
+use crate::compare::{Chance, Comparison, ProbeSample, Sample, SessionSample, Settings};
 use crate::record::Importance;
 use crate::report::versus::{Versed, Versus};
 use crate::stats::gate::Target;
@@ -154,7 +154,7 @@ fn a_heat_map_shows_what_the_sweep_says_cell_by_cell() {
 fn versus(names: &[&str], gated: bool) -> Versus {
     let settings = Settings {
         target: Target::Population,
-        deterministic: false,
+        chance: Chance::Everywhere,
         seed: 1,
     };
     let baseline = sample("none", 0.2, 0.9, 0);
@@ -168,7 +168,7 @@ fn versus(names: &[&str], gated: bool) -> Versus {
         Versed {
             baseline_source: "old".to_owned(),
             candidate_source: "new".to_owned(),
-            gated: gated.then(|| gate(&comparison, &Rules::default(), &|_| 0.0)),
+            gated: gated.then(|| gate(&comparison, &Rules::default(), &|_| 0.0, 1)),
             comparison,
         }
     });

@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use super::{Versus, breaks, change, interval};
+use super::{Versus, breaks, change, interval, unconfirmed};
+use crate::compare::Kind;
 use crate::report::escape::plain;
 use crate::stats::gate::Verdict;
 
@@ -19,6 +20,10 @@ pub fn annotations(versus: &Versus) -> String {
                 property(&one.title()),
                 data(&line)
             );
+        }
+        for line in unconfirmed(gated) {
+            let title = property(&one.title());
+            let _ = writeln!(out, "::warning title={title}::{}", data(&line));
         }
         for gated in &gated.metrics {
             let level = match gated.verdict {
@@ -52,18 +57,27 @@ pub fn annotations(versus: &Versus) -> String {
 }
 
 /// Outputs of the step, `name=value` per line: `verdict`, and `delta` and `ci_low` of the metric that
-/// decided, in its own unit, turned so that higher is better.
+/// decided, in its own unit, turned so that higher is better; of an amount the share that is saved (below
+/// 0: spent more).
 pub fn outputs(versus: &Versus) -> String {
     let verdict = versus.verdict().map_or("none", Verdict::name);
     let mut out = format!("verdict={verdict}\n");
     let deciding = versus.deciding().and_then(|(one, gated)| {
-        Some((gated.metric, one.comparison.metric(gated.metric)?.bounds?))
+        let metric = one.comparison.metric(gated.metric)?;
+        Some((metric, metric.bounds?))
     });
     if let Some((metric, bounds)) = deciding {
+        let in_its_unit = |value: f64| match metric.kind {
+            // 1 − ratio, of −ln(ratio); 0.0 turns −0 into 0.
+            Kind::Amount => 0.0 - libm::expm1(-value),
+            Kind::Probes | Kind::Share | Kind::Count => value,
+        };
         let _ = write!(
             out,
-            "metric={metric}\ndelta={}\nci_low={}\n",
-            bounds.difference, bounds.interval_lower
+            "metric={}\ndelta={}\nci_low={}\n",
+            metric.metric,
+            in_its_unit(bounds.difference),
+            in_its_unit(bounds.interval_lower)
         );
     }
     out

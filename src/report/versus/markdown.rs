@@ -2,8 +2,12 @@
 
 use std::fmt::Write as _;
 
-use super::{Outcome, Versed, Versus, breaks, change, interval, level, margin, rests_on, warnings};
+use super::{
+    Outcome, Versed, Versus, among, breaks, change, interval, level, margin, rests_on, unconfirmed,
+    warnings,
+};
 use crate::report::escape::markdown;
+use crate::stats::gate::Verdict;
 
 /// GitHub refuses comments of 65,536 characters; what is longer is cut at a line, and says so.
 pub const MOST_CHARACTERS: usize = 65_000;
@@ -36,10 +40,11 @@ fn headline(versus: &Versus) -> String {
     let Some(verdict) = versus.verdict() else {
         return "**Proctor: compared**, nothing gated".to_owned();
     };
-    let sign = match versus.ending {
-        Some(Outcome::Failed) => "❌",
-        Some(Outcome::Inconclusive) => "❔",
-        Some(Outcome::Passed) | None => "✅",
+    let sign = match (versus.ending, verdict) {
+        (Some(Outcome::Failed), _) => "❌",
+        // It passes unless asked to fail, and is no success either.
+        (Some(Outcome::Inconclusive), _) | (_, Verdict::Inconclusive) => "❔",
+        (Some(Outcome::Passed) | None, _) => "✅",
     };
     let mut line = format!("**{sign} Proctor: {verdict}**");
     let hard: Vec<String> = versus
@@ -88,7 +93,10 @@ fn section(one: &Versed, out: &mut String) {
         for line in breaks(gated) {
             let _ = writeln!(out, "- **hard break**: {}", markdown(&line));
         }
-        if !breaks(gated).is_empty() {
+        for line in unconfirmed(gated) {
+            let _ = writeln!(out, "- {}", markdown(&line));
+        }
+        if !(breaks(gated).is_empty() && unconfirmed(gated).is_empty()) {
             out.push('\n');
         }
     }
@@ -119,6 +127,9 @@ fn section(one: &Versed, out: &mut String) {
         );
     }
     out.push('\n');
+    if let Some(says) = among(one) {
+        let _ = writeln!(out, "- {}", markdown(&says));
+    }
     for metric in &comparison.metrics {
         for warning in warnings(metric) {
             let _ = writeln!(out, "- warning: {}", markdown(&warning));

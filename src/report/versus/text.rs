@@ -2,7 +2,9 @@
 
 use std::fmt::Write as _;
 
-use super::{Versus, breaks, change, interval, level, margin, rests_on, warnings};
+use super::{
+    Versus, among, breaks, change, interval, level, margin, rests_on, unconfirmed, warnings,
+};
 use crate::report::escape::plain;
 
 /// So many changed probes are listed.
@@ -102,6 +104,12 @@ pub fn render(versus: &Versus) -> String {
         if let Some(gated) = &one.gated {
             for line in breaks(gated) {
                 let _ = writeln!(out, "  hard break: {}", plain(&line));
+            }
+            for line in unconfirmed(gated) {
+                let _ = writeln!(out, "  {}", plain(&line));
+            }
+            if let Some(says) = among(one) {
+                let _ = writeln!(out, "  {says}");
             }
             let _ = writeln!(out, "  verdict: {}", gated.verdict);
         }
