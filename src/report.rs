@@ -21,7 +21,7 @@ pub mod controls;
 pub mod cost;
 pub mod csv;
 pub mod escape;
-mod figure;
+pub(crate) mod figure;
 pub mod html;
 pub mod json;
 pub mod jsonl;

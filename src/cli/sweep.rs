@@ -1,5 +1,6 @@
 //! `proctor sweep`: many settings of one strategy, and the one that is worth having.
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -8,8 +9,8 @@ use anyhow::Context as _;
 
 use super::inputs::Inputs;
 use super::progress::Shown;
-use super::{Exit, Stop, print, say};
-use crate::compare::sweep::{Confirmation, Sweep, Tried, better_half, judge};
+use super::{Exit, Stop, confirm, gate, models, plan as forecast, print, say};
+use crate::compare::sweep::{Confirmation, Objective, Sweep, Tried, better_half, broken, judge};
 use crate::compare::{Chance, Comparison, Settings as CompareSettings, Source};
 use crate::record::journal::{Journal, Run, write_whole};
 use crate::record::{Arm, CellRecord};
@@ -19,6 +20,7 @@ use crate::runner::{self, Plan, Workers};
 use crate::scenario::Scenario;
 use crate::settings::{Place, Setting, Table, Value};
 use crate::stats::gate::Target;
+use crate::stats::paired::FEWEST_SESSIONS;
 use crate::strategy::StrategySpec;
 use crate::units::ContentHash;
 
@@ -27,16 +29,28 @@ mod text;
 
 use grid::Axis;
 
+/// By how much what has no margin in `[gate]` may be worse than the default: what `survival` has there.
+const MARGIN: f64 = 0.05;
+
 /// Arguments of `proctor sweep`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Settings are chosen on one half of the sessions and tried on the other. A knob is \
+    after_help = "Settings are chosen on one half of the sessions and tried on the other, in each window by itself; only \
+what saves something is recommended. A knob is \
 `stage.knob`, `stage.when.CONDITION` (which takes the place of the stage's own condition), `guards.…`, `overflow.…` or `window.…`; its values are a list (`1,3,10`) or a range \
 (`0.5..0.9:0.1`)."
 )]
 pub(super) struct Args {
     #[command(flatten)]
     inputs: Inputs,
+    #[command(flatten)]
+    models: models::ModelOptions,
+    /// Dollars that calls of live models may cost unasked
+    #[arg(long, value_name = "USD", default_value_t = confirm::DEFAULT_LIMIT, value_parser = confirm::dollars)]
+    cost_limit: f64,
+    /// Agree to what the sweep costs
+    #[arg(long)]
+    yes: bool,
     /// A knob and the values it takes (repeatable)
     #[arg(
         short = 'P',
@@ -57,13 +71,15 @@ pub(super) struct Args {
     /// What is kept
     #[arg(long, value_name = "METRIC", default_value = "survival", value_parser = ["survival", "action_support", "extract", "accuracy"])]
     keeps: String,
-    /// Threads; by default as many as there are processors
+    /// Threads; by default as many as there are processors, and with a live model as many as requests
+    /// may be under way (at most 64)
     #[arg(short, value_name = "N")]
     jobs: Option<usize>,
     /// Folder for the runs, and for the recommended preset
     #[arg(long, value_name = "DIR", default_value = "reports/sweep")]
     out: PathBuf,
-    /// Where the recommended preset is written; by default `recommended.toml` in the sweep's folder
+    /// Where the recommended preset is written; by default `recommended.toml` in the sweep's folder. Where
+    /// windows are swept, each has one, and its name gets the window
     #[arg(long, value_name = "FILE")]
     recommend: Option<PathBuf>,
     /// Also write what was found to this file: .html, .json, .txt, or a picture, `pareto.svg` or `heat.png`, as in
@@ -81,6 +97,8 @@ struct Point {
     spec: StrategySpec,
     /// Which of the windows it runs in.
     window: usize,
+    /// Whether no knob of the strategy is turned.
+    is_default: bool,
 }
 
 /// A window, with the points that run in it.
@@ -103,26 +121,24 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         let value = Value::Text("none".to_owned());
         table.overlay("models.reader", Setting { value, place })?;
     }
-    let scenario = Scenario::read(&table, &folder)?;
+    let mut scenario = Scenario::read(&table, &folder)?;
+    args.models.limit(&mut scenario);
+    let rules = gate::rules(&scenario.gate, &gate::Asked::default())?;
     let seed = scenario.seed;
     let axes: Vec<Axis> = args
         .params
         .iter()
         .map(|typed| Axis::read(typed))
         .collect::<Result<_, _>>()?;
-    let (mut points, mut arenas) = points(&table, &folder, scenario, &axes)?;
-    if let Some(most) = args.random {
-        // The default stays: the choice is compared with it.
-        let chosen = grid::drawn(points.len() - 1, most, seed);
-        points = std::iter::once(points[0].clone())
-            .chain(chosen.into_iter().map(|at| points[at + 1].clone()))
-            .collect();
-    }
-    let whole = Plan::new(arenas[0].scenario.clone())?;
+    let grid = grid::chosen(&axes, args.random, seed)?;
+    let (mut points, mut arenas) = points(&table, &folder, scenario, &grid, args)?;
+    let mut whole = Plan::new(arenas[0].scenario.clone())?;
+    args.models.connect(&mut whole, &args.out)?;
     let (tune, confirm) = split(&whole, seed);
     let runs = Runs {
         args,
         whole: &whole,
+        left: Cell::new(args.cost_limit),
     };
     say(&format!(
         "{} settings; chosen on {} sessions, tried on {}",
@@ -130,6 +146,13 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         tune.len(),
         confirm.len()
     ));
+    let few = FEWEST_SESSIONS * 2;
+    if tune.len() + confirm.len() < few {
+        say(&format!(
+            "warning: {} sessions are too few to choose on one half and confirm on the other: {few} are needed",
+            tune.len() + confirm.len()
+        ));
+    }
     if args.halving {
         let rounds = points.len().ilog2();
         for round in 0..rounds {
@@ -142,9 +165,10 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
                 sessions,
             )?;
             let mut kept = better_half(&tried, sessions, &args.saves, &args.keeps);
-            if !kept.contains(&0) {
-                kept.insert(0, 0);
-            }
+            // The defaults stay: the choice is compared with them.
+            kept.extend((0..points.len()).filter(|at| points[*at].is_default));
+            kept.sort_unstable();
+            kept.dedup();
             if kept.len() == points.len() {
                 break;
             }
@@ -153,53 +177,105 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     }
     let tried = runs.on("tune", &points, &mut arenas, &tune)?;
     let mut sweep = judge(&tried, tune, confirm, &args.saves, &args.keeps);
-    let chosen = sweep
-        .points
-        .iter()
-        .find(|point| point.recommended)
-        .map(|point| point.values.clone());
-    let Some(chosen) = chosen else {
+    if sweep.points.iter().all(|point| !point.on_front) {
         print(&text::render(&sweep))?;
         let problem = "no setting can be recommended: each is broken, or nothing was measured";
         return Err(Stop::new(Exit::NothingSelected, problem).into());
-    };
-    let typed = |point: &Point| -> Vec<(String, String)> {
-        let item = |(knob, setting): &(String, Setting)| (knob.clone(), setting.value.to_string());
-        point.values.iter().map(item).collect()
-    };
-    let winner = points
+    }
+    let winners: Vec<(Point, Point)> = sweep
+        .recommendations
         .iter()
-        .find(|point| typed(point) == chosen)
-        .unwrap_or(&points[0])
-        .clone();
-    if !sweep.confirm.is_empty() && !winner.values.is_empty() {
-        let two = [points[0].clone(), winner.clone()];
-        let tried = runs.on("confirm", &two, &mut arenas, &sweep.confirm)?;
-        let settings = CompareSettings {
+        .filter_map(|found| {
+            let winner = points.iter().find(|point| typed(point) == found.values)?;
+            let same_window = |point: &&Point| point.is_default && point.window == winner.window;
+            Some((points.iter().find(same_window)?.clone(), winner.clone()))
+        })
+        .collect();
+    if !sweep.confirm.is_empty() {
+        let mut settings: Vec<Point> = Vec::new();
+        for (default, winner) in winners.iter().filter(|(_, winner)| !winner.is_default) {
+            settings.extend([default.clone(), winner.clone()]);
+        }
+        let tried = runs.on("confirm", &settings, &mut arenas, &sweep.confirm)?;
+        let about = CompareSettings {
             target: Target::Population,
             chance: Chance::Everywhere,
             seed,
         };
-        let comparison = Comparison::of(&tried[0].sample, &tried[1].sample, settings);
-        sweep.confirmation = Some(Confirmation::of(&comparison, &args.saves, &args.keeps));
+        let objective = |metric| Objective {
+            metric,
+            margin: rules.margins.get(metric).copied().unwrap_or(MARGIN),
+        };
+        let open = sweep.recommendations.iter_mut().filter(|r| !r.is_default);
+        for (recommendation, pair) in open.zip(tried.chunks_exact(2)) {
+            let comparison = Comparison::of(&pair[0].sample, &pair[1].sample, about);
+            recommendation.confirmation = Some(Confirmation::of(
+                &comparison,
+                objective(&args.saves),
+                objective(&args.keeps),
+                broken(&pair[1].sample),
+            ));
+        }
     }
-    let path = args
-        .recommend
-        .clone()
-        .unwrap_or_else(|| args.out.join("recommended.toml"));
-    let preset = text::preset(&sweep, &winner, &whole.manifest().scenario, seed);
-    write_whole(&path, preset.as_bytes())?;
+    models::finish_plan(&whole)?;
+    let mut written = Vec::new();
+    for (recommendation, (_, winner)) in sweep.recommendations.iter().zip(&winners) {
+        let path = preset_path(args, sweep.recommendations.len(), &recommendation.window);
+        let preset = text::preset(
+            &sweep,
+            recommendation,
+            winner,
+            &whole.manifest().scenario,
+            seed,
+        );
+        write_whole(&path, preset.as_bytes())?;
+        written.push(path);
+    }
     print(&text::render(&sweep))?;
     for (path, output) in args.output.iter().zip(&outputs) {
         write_whole(path, &output.bytes(&sweep)?)?;
         say(&format!("wrote `{}`", path.display()));
     }
-    say(&format!(
-        "wrote `{}`: `proctor run --strategy {}` runs it",
-        path.display(),
-        path.display()
-    ));
+    for path in written {
+        say(&format!(
+            "wrote `{}`: `proctor run --strategy {}` runs it",
+            path.display(),
+            path.display()
+        ));
+    }
     Ok(Exit::Done)
+}
+
+/// A point's knobs and values as they are shown.
+fn typed(point: &Point) -> Vec<(String, String)> {
+    let item = |(knob, setting): &(String, Setting)| (knob.clone(), setting.value.to_string());
+    point.values.iter().map(item).collect()
+}
+
+/// Where a recommended preset goes: where there are several, each with its window in its name.
+fn preset_path(args: &Args, of: usize, window: &[(String, String)]) -> PathBuf {
+    let default = || args.out.join("recommended.toml");
+    let path = args.recommend.clone().unwrap_or_else(default);
+    if of < 2 || window.is_empty() {
+        return path;
+    }
+    let knobs = window.iter().map(|(knob, value)| format!("{knob}-{value}"));
+    let suffix: String = knobs
+        .collect::<Vec<_>>()
+        .join("-")
+        .chars()
+        .map(|letter| match letter {
+            letter if letter.is_ascii_alphanumeric() => letter,
+            '.' | '_' | '-' => letter,
+            _ => '-',
+        })
+        .collect();
+    let stem = path
+        .file_stem()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned();
+    path.with_file_name(format!("{stem}-{suffix}.toml"))
 }
 
 /// What is written to a file.
@@ -242,12 +318,13 @@ impl Output {
     }
 }
 
-/// The grid, the default first, and the windows its points run in.
+/// The default, the grid, and the default in each further window; and the windows they run in.
 fn points(
     table: &Table,
     folder: &Path,
     scenario: Scenario,
-    axes: &[Axis],
+    grid: &[Vec<(String, Setting)>],
+    args: &Args,
 ) -> anyhow::Result<(Vec<Point>, Vec<Arena>)> {
     let [base] = scenario.strategies.as_slice() else {
         let problem = format!(
@@ -262,13 +339,15 @@ fn points(
         values: Vec::new(),
         spec: base.clone(),
         window: 0,
+        is_default: true,
     }];
     let mut arenas = vec![Arena {
         scenario,
         done: Vec::new(),
     }];
     let mut windows: Vec<Vec<(String, Setting)>> = vec![Vec::new()];
-    for values in grid::product(axes) {
+    let mut defaults = Vec::new();
+    for values in grid {
         let (outer, knobs): (Vec<_>, Vec<_>) = values
             .iter()
             .cloned()
@@ -287,13 +366,25 @@ fn points(
             for (path, setting) in &outer {
                 changed.overlay(path, setting.clone())?;
             }
+            let mut scenario = Scenario::read(&changed, folder)?;
+            args.models.limit(&mut scenario);
+            // Its settings are compared with the default in the same window.
+            defaults.push(Point {
+                values: outer.clone(),
+                spec: scenario.strategies[0].clone(),
+                window: arenas.len(),
+                is_default: true,
+            });
             arenas.push(Arena {
-                scenario: Scenario::read(&changed, folder)?,
+                scenario,
                 done: Vec::new(),
             });
             windows.push(outer);
             arenas.len() - 1
         };
+        if knobs.is_empty() {
+            continue;
+        }
         let mut spec = arenas[window].scenario.strategies[0].clone();
         for (path, setting) in &knobs {
             // A knob may be named with its strategy, as `--set` takes it.
@@ -305,11 +396,13 @@ fn points(
             spec = spec.with(&knob, setting)?;
         }
         points.push(Point {
-            values,
+            values: values.clone(),
             spec,
             window,
+            is_default: false,
         });
     }
+    points.extend(defaults);
     Ok((points, arenas))
 }
 
@@ -334,6 +427,8 @@ fn split(plan: &Plan, seed: u64) -> (Vec<String>, Vec<String>) {
 struct Runs<'a> {
     args: &'a Args,
     whole: &'a Plan,
+    /// Dollars that may still be spent unasked.
+    left: Cell<f64>,
 }
 
 impl Runs<'_> {
@@ -391,10 +486,8 @@ impl Runs<'_> {
             for point in own {
                 let name = points[point].spec.name();
                 let sample = source.strategy(name).cloned().unwrap_or_default();
-                let item =
-                    |(knob, setting): &(String, Setting)| (knob.clone(), setting.value.to_string());
                 tried[point] = Some(Tried {
-                    values: points[point].values.iter().map(item).collect(),
+                    values: typed(&points[point]),
                     sample,
                 });
             }
@@ -404,9 +497,11 @@ impl Runs<'_> {
 
     fn go(&self, plan: &Plan, journal: &mut Journal, cells: usize) -> anyhow::Result<()> {
         static STOP: AtomicBool = AtomicBool::new(false);
+        self.agree(plan, journal)?;
         let threads = self
             .args
             .jobs
+            .or_else(|| plan.at_once().map(|most| most.min(64)))
             .or_else(|| std::thread::available_parallelism().ok().map(usize::from))
             .unwrap_or(1);
         let workers = Workers {
@@ -417,6 +512,9 @@ impl Runs<'_> {
         let progress = Shown::new(cells, done, plan.manifest().sessions.len());
         let outcome = runner::run(plan, journal, &workers, &progress)?;
         progress.finish();
+        if outcome.missed {
+            models::close(plan, &outcome)?;
+        }
         if let Some((key, why)) = outcome.broken.first() {
             return Err(Stop::new(
                 Exit::Internal,
@@ -424,6 +522,27 @@ impl Runs<'_> {
             )
             .into());
         }
+        if outcome.outstanding > 0 {
+            let why = outcome.budget.as_deref().unwrap_or("cells are missing");
+            let problem = format!("the sweep stopped: {why}; the same command goes on");
+            return Err(Stop::new(models::exit_of(plan, &outcome, cells), problem).into());
+        }
+        Ok(())
+    }
+
+    /// Asks before live models cost more than the limit, all parts of the sweep together.
+    fn agree(&self, plan: &Plan, journal: &Journal) -> anyhow::Result<()> {
+        if !forecast::asks_live_models(plan.manifest())
+            || models::is_recorded(plan)
+            || self.args.yes
+        {
+            return Ok(());
+        }
+        let spend = forecast::forecast(plan, journal.done())?.spend;
+        say(&forecast::spend_in_words(plan.manifest(), &spend));
+        confirm::confirm(&spend, self.left.get(), self.args.yes)?;
+        let dollars = spend.dollars.map_or(0.0, |span| span.high.0 as f64 / 1e9);
+        self.left.set((self.left.get() - dollars).max(0.0));
         Ok(())
     }
 }

@@ -10,9 +10,9 @@ use schemars::generate::SchemaSettings;
 use serde::Serialize;
 
 use super::{Comparison, Sample};
+use crate::stats::Estimate;
 use crate::stats::paired::FEWEST_SESSIONS;
 use crate::stats::pareto::{self, Point};
-use crate::stats::{ConfidenceInterval, Estimate};
 
 pub(crate) mod pairs;
 
@@ -48,8 +48,31 @@ pub struct Sweep {
     pub sensitivity: Vec<Sensitivity>,
     /// What each pair of knobs moves: heat maps as numbers.
     pub pairs: Vec<KnobPair>,
-    /// How the recommended setting did on sessions it was not chosen on.
+    /// What is recommended, window by window: a window is no setting of a strategy, and none is chosen.
+    /// Empty where nothing saves anything.
+    pub recommendations: Vec<Recommendation>,
+    /// Sessions of `tune` that count for none, because some setting was not measured on them.
+    pub left_out: Vec<String>,
+}
+
+/// The setting that is recommended in one window.
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
+pub struct Recommendation {
+    /// The knobs of the window, where windows are swept.
+    pub window: Vec<(String, String)>,
+    /// All its knobs, those of the window included: the `values` of its point.
+    pub values: Vec<(String, String)>,
+    /// Whether it is the default itself.
+    pub is_default: bool,
+    /// How it did on sessions it was not chosen on; nothing for the default, or without such sessions.
     pub confirmation: Option<Confirmation>,
+}
+
+impl Recommendation {
+    /// Its setting in words, as [`SweepPoint::label`].
+    pub fn label(&self) -> String {
+        label(&self.values)
+    }
 }
 
 /// One setting.
@@ -63,12 +86,12 @@ pub struct SweepPoint {
     pub quality: Option<Estimate>,
     /// Why it takes part in no ranking.
     pub broken: Option<String>,
-    /// Whether nothing beats it in both.
+    /// Whether nothing in the same window beats it in both.
     pub on_front: bool,
     /// Share of jackknife rounds, one session left out in each, in which it is on the front; nothing
     /// below two sessions.
     pub front_share: Option<f64>,
-    /// Whether it is recommended: the knee of the front.
+    /// Whether it is recommended: the knee of that part of the front that saves anything.
     pub recommended: bool,
 }
 
@@ -92,7 +115,7 @@ pub struct Confirmation {
     pub cost: Option<Estimate>,
     /// Difference in quality.
     pub quality: Option<Estimate>,
-    /// Whether it is better in one and worse in none, beyond chance.
+    /// Whether it is better in one beyond chance, and not worse in the other by more than the margin.
     pub beats_default: bool,
     /// The same in words.
     pub says: String,
@@ -110,15 +133,24 @@ pub fn schema() -> serde_json::Value {
 impl SweepPoint {
     /// `keep_last=5, every=10`; `default` for the default.
     pub fn label(&self) -> String {
-        if self.values.is_empty() {
-            return "default".to_owned();
-        }
-        let items = self
-            .values
-            .iter()
-            .map(|(knob, value)| format!("{knob}={value}"));
-        items.collect::<Vec<_>>().join(", ")
+        label(&self.values)
     }
+}
+
+fn label(values: &[(String, String)]) -> String {
+    if values.is_empty() {
+        return "default".to_owned();
+    }
+    let items = values.iter().map(|(knob, value)| format!("{knob}={value}"));
+    items.collect::<Vec<_>>().join(", ")
+}
+
+/// The part of a setting that is the window's.
+pub fn window_of(values: &[(String, String)]) -> Vec<(String, String)> {
+    let of_window = values
+        .iter()
+        .filter(|(knob, _)| knob.starts_with("window."));
+    of_window.cloned().collect()
 }
 
 /// The value of a metric on a session: of its probes, or its own.
@@ -139,7 +171,8 @@ fn value(sample: &Sample, session: &str, metric: &str) -> Option<f64> {
     }
 }
 
-fn broken(sample: &Sample) -> Option<String> {
+/// Why a sample takes part in no ranking: sessions that died, prompts that would be rejected.
+pub fn broken(sample: &Sample) -> Option<String> {
     let dead: usize = sample.sessions.values().map(|session| session.dead).sum();
     let rejected = sample
         .sessions
@@ -148,12 +181,15 @@ fn broken(sample: &Sample) -> Option<String> {
         .count();
     match (dead, rejected) {
         (0, 0) => None,
+        (0, 1) => Some("a prompt would be rejected in 1 session".to_owned()),
         (0, _) => Some(format!("a prompt would be rejected in {rejected} sessions")),
+        (1, _) => Some("1 session died".to_owned()),
         (_, _) => Some(format!("{dead} sessions died")),
     }
 }
 
-/// Judges the settings on the sessions in `tune`. The first one tried is the default.
+/// Judges the settings on the sessions in `tune`, each window by itself. Of each window the default is the
+/// one without a knob of the strategy.
 pub fn judge(
     tried: &[Tried],
     tune: Vec<String>,
@@ -170,30 +206,9 @@ pub fn judge(
                     .is_some()
         })
     };
-    let used: Vec<&String> = tune.iter().filter(complete).collect();
-    let of_sessions: Vec<Vec<Point>> = tried
-        .iter()
-        .map(|point| {
-            let at = |session: &&String, metric| {
-                let value = value(&point.sample, session, metric);
-                value
-                    .filter(|_| broken(&point.sample).is_none())
-                    .unwrap_or(f64::NAN)
-            };
-            used.iter()
-                .map(|session| vec![at(session, cost), at(session, quality)])
-                .collect()
-        })
-        .collect();
-    let means: Vec<Point> = of_sessions
-        .iter()
-        .map(|sessions| pareto::mean(sessions))
-        .collect();
-    let front = pareto::front(&means);
-    let shares = pareto::jackknife(&of_sessions);
-    let knee = pareto::knee(&means, &front);
+    let (used, left_out): (Vec<&String>, Vec<&String>) = tune.iter().partition(complete);
     let estimate = |point: &Tried, metric: &str| {
-        let values: Vec<f64> = tune
+        let values: Vec<f64> = used
             .iter()
             .filter_map(|session| value(&point.sample, session, metric))
             .collect();
@@ -201,17 +216,71 @@ pub fn judge(
     };
     let mut points: Vec<SweepPoint> = tried
         .iter()
-        .enumerate()
-        .map(|(at, point)| SweepPoint {
+        .map(|point| SweepPoint {
             values: point.values.clone(),
             cost: estimate(point, cost),
             quality: estimate(point, quality),
             broken: broken(&point.sample),
-            on_front: front[at] && !means[at].is_empty(),
-            front_share: shares.as_ref().map(|shares| shares[at]),
-            recommended: knee == Some(at) && !means[at].is_empty(),
+            on_front: false,
+            front_share: None,
+            recommended: false,
         })
         .collect();
+    let mut windows: Vec<Vec<(String, String)>> = Vec::new();
+    for point in tried {
+        let window = window_of(&point.values);
+        if !windows.contains(&window) {
+            windows.push(window);
+        }
+    }
+    let mut recommendations = Vec::new();
+    for window in windows {
+        let own: Vec<usize> = (0..tried.len())
+            .filter(|at| window_of(&tried[*at].values) == window)
+            .collect();
+        let of_sessions: Vec<Vec<Point>> = own
+            .iter()
+            .map(|at| {
+                let sample = &tried[*at].sample;
+                let whole = broken(sample).is_none();
+                let on = |session: &&String, metric| {
+                    let value = value(sample, session, metric);
+                    value.filter(|_| whole).unwrap_or(f64::NAN)
+                };
+                used.iter()
+                    .map(|session| vec![on(session, cost), on(session, quality)])
+                    .collect()
+            })
+            .collect();
+        let means: Vec<Point> = of_sessions
+            .iter()
+            .map(|sessions| pareto::mean(sessions))
+            .collect();
+        let front = pareto::front(&means);
+        let shares = pareto::jackknife(&of_sessions);
+        // What costs more than no compaction at all is nothing to recommend, however much it keeps.
+        let saving: Vec<bool> = means
+            .iter()
+            .zip(&front)
+            .map(|(mean, on_front)| *on_front && mean.first().is_some_and(|saved| *saved > 0.0))
+            .collect();
+        let knee = pareto::knee(&means, &saving);
+        for (place, at) in own.iter().enumerate() {
+            points[*at].on_front = front[place] && !means[place].is_empty();
+            points[*at].front_share = shares.as_ref().map(|shares| shares[place]);
+            // A window in which one setting alone was tried offers no choice.
+            points[*at].recommended = knee == Some(place) && own.len() > 1;
+        }
+        if let Some(knee) = knee.filter(|_| own.len() > 1) {
+            recommendations.push(Recommendation {
+                values: tried[own[knee]].values.clone(),
+                is_default: tried[own[knee]].values == window,
+                window,
+                confirmation: None,
+            });
+        }
+    }
+    let left_out = left_out.into_iter().cloned().collect();
     let sensitivity = sensitivity(&points);
     let pairs = pairs::pairs(&points);
     let order = |point: &SweepPoint| {
@@ -230,7 +299,8 @@ pub fn judge(
         points,
         sensitivity,
         pairs,
-        confirmation: None,
+        recommendations,
+        left_out,
     }
 }
 
@@ -330,35 +400,81 @@ pub fn better_half(tried: &[Tried], sessions: &[String], cost: &str, quality: &s
     kept
 }
 
+/// What is saved or kept, and by how much it may be worse.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Objective<'a> {
+    /// The metric.
+    pub metric: &'a str,
+    /// δ ≥ 0.
+    pub margin: f64,
+}
+
 impl Confirmation {
-    /// Reads the comparison of the recommended setting (candidate) with the default (baseline).
-    pub fn of(comparison: &Comparison, cost: &str, quality: &str) -> Self {
-        let estimate = |name| comparison.metric(name).map(|found| found.paired.by_session);
-        let (cost_found, quality_found) = (estimate(cost), estimate(quality));
-        let sessions = quality_found.map_or(0, |found| found.n.sessions);
-        let interval = |found: Option<Estimate>| found.and_then(|found| found.confidence_interval);
-        let above = |i: ConfidenceInterval| i.lower_bound > 0.0;
-        let below = |i: ConfidenceInterval| i.upper_bound < 0.0;
-        let both = [interval(cost_found), interval(quality_found)];
-        let better = both.iter().flatten().any(|i| above(*i));
-        let worse = both.iter().flatten().any(|i| below(*i));
-        let beats_default = sessions >= FEWEST_SESSIONS && better && !worse;
-        let says = if sessions < FEWEST_SESSIONS {
-            format!(
-                "{sessions} sessions to confirm on are too few to say whether it beats the default: 6 are needed"
+    /// Reads the comparison of the recommended setting (candidate) with the default (baseline), about a
+    /// population. `broken` says why the setting could not be used on these sessions.
+    pub fn of(
+        comparison: &Comparison,
+        cost: Objective<'_>,
+        quality: Objective<'_>,
+        broken: Option<String>,
+    ) -> Self {
+        let estimate = |of: Objective<'_>| {
+            let found = comparison.metric(of.metric);
+            found.map(|found| found.paired.by_session)
+        };
+        let sessions = estimate(quality).map_or(0, |found| found.n.sessions);
+        let bounds = |of: Objective<'_>| comparison.metric(of.metric)?.bounds;
+        let better = |of| bounds(of).is_some_and(|bounds| bounds.interval_lower > 0.0);
+        // That no loss was shown does not show that there is none.
+        let not_worse =
+            |of: Objective<'_>| bounds(of).is_some_and(|bounds| bounds.lower >= -of.margin);
+        let wins = |one, other| better(one) && not_worse(other);
+        let place = format!("on {sessions} sessions it was not chosen on");
+        let (beats_default, says) = if let Some(why) = broken {
+            (
+                false,
+                format!("it does not beat the default {place}: there {why}"),
             )
-        } else if beats_default {
-            format!("it beats the default on {sessions} sessions it was not chosen on")
-        } else if better {
-            format!(
-                "it does not beat the default on {sessions} sessions it was not chosen on: it gains one and loses the other"
+        } else if sessions < FEWEST_SESSIONS {
+            let few = format!(
+                "{sessions} sessions to confirm on are too few to say whether it beats the default: 6 are needed"
+            );
+            (false, few)
+        } else if wins(cost, quality) || wins(quality, cost) {
+            let (gain, held) = if wins(cost, quality) {
+                (cost, quality)
+            } else {
+                (quality, cost)
+            };
+            let margin = held.margin * 100.0;
+            (
+                true,
+                format!(
+                    "it beats the default {place}: better in {}, and not worse in {} by more than {margin:.1} pts",
+                    gain.metric, held.metric
+                ),
+            )
+        } else if let Some((gain, lost)) = [(cost, quality), (quality, cost)]
+            .into_iter()
+            .find(|(one, _)| better(*one))
+        {
+            let margin = lost.margin * 100.0;
+            (
+                false,
+                format!(
+                    "it does not beat the default {place}: better in {}, but {} may be worse by more than {margin:.1} pts",
+                    gain.metric, lost.metric
+                ),
             )
         } else {
-            format!("it does not beat the default on {sessions} sessions it was not chosen on")
+            (
+                false,
+                format!("it does not beat the default {place}: better in neither, beyond chance"),
+            )
         };
         Self {
-            cost: cost_found,
-            quality: quality_found,
+            cost: estimate(cost),
+            quality: estimate(quality),
             beats_default,
             says,
         }
@@ -418,6 +534,150 @@ mod tests {
             tried("3", &[(0.6, 0.8); 3]),
             dead,
         ]
+    }
+
+    #[test]
+    fn what_costs_more_than_no_compaction_is_never_recommended() {
+        let sessions: Vec<String> = (0..3).map(|at| format!("s{at}")).collect();
+        let judged = |tried: &[Tried]| {
+            let sweep = judge(
+                tried,
+                sessions.clone(),
+                Vec::new(),
+                "cost_savings",
+                "survival",
+            );
+            let names = sweep.recommendations.iter().map(Recommendation::label);
+            names.collect::<Vec<_>>().join("; ")
+        };
+        let dear = [
+            tried("", &[(-1.5, 0.9); 3]),
+            tried("11", &[(-1.4, 0.88); 3]),
+            tried("5", &[(-0.2, 0.8); 3]),
+        ];
+        assert_eq!(judged(&dear), "");
+        let mut one_saves = dear.to_vec();
+        one_saves.push(tried("1", &[(0.5, 0.6); 3]));
+        assert_eq!(judged(&one_saves), "keep=1");
+    }
+
+    #[test]
+    fn each_window_has_a_front_and_a_recommendation_of_its_own() {
+        let sessions: Vec<String> = (0..3).map(|at| format!("s{at}")).collect();
+        let within = |window: &str, keep: &str, cost: f64, kept: f64| {
+            let mut point = tried(keep, &[(cost, kept); 3]);
+            let window = ("window.tokens".to_owned(), window.to_owned());
+            point.values.insert(0, window);
+            point
+        };
+        let all = [
+            tried("", &[(0.1, 0.9); 3]),
+            within("40000", "", 0.3, 0.7),
+            within("40000", "2", 0.4, 0.75),
+            // In the larger window everything keeps more: that is no merit of a setting.
+            within("80000", "", 0.2, 0.95),
+            within("80000", "2", 0.1, 0.9),
+        ];
+        let sweep = judge(&all, sessions, Vec::new(), "cost_savings", "survival");
+        let names: Vec<(String, bool)> = sweep
+            .recommendations
+            .iter()
+            .map(|found| (found.label(), found.is_default))
+            .collect();
+        assert_eq!(
+            names,
+            [
+                ("window.tokens=40000, keep=2".to_owned(), false),
+                ("window.tokens=80000".to_owned(), true)
+            ]
+        );
+    }
+
+    #[test]
+    fn a_session_that_one_setting_lacks_counts_for_none_and_is_told() {
+        let sessions: Vec<String> = (0..3).map(|at| format!("s{at}")).collect();
+        let mut lacking = tried("1", &[(0.9, 0.2); 3]);
+        lacking.sample.sessions.remove("s2");
+        let uneven = tried("", &[(0.1, 0.9), (0.1, 0.9), (0.7, 0.3)]);
+        let sweep = judge(
+            &[uneven, lacking],
+            sessions,
+            Vec::new(),
+            "cost_savings",
+            "survival",
+        );
+        assert_eq!(sweep.left_out, ["s2"]);
+        let default = sweep.points.iter().find(|point| point.values.is_empty());
+        // Its estimate rests on what the front rests on.
+        let cost = default.unwrap().cost.unwrap();
+        assert_eq!(cost.n.sessions, 2);
+        assert!((cost.point_estimate - 0.1).abs() < 1e-12);
+    }
+
+    #[test]
+    fn to_beat_the_default_is_to_gain_in_one_and_to_be_shown_no_worse_in_the_other() {
+        use crate::compare::{Chance, Settings};
+        use crate::stats::gate::Target;
+        let settings = Settings {
+            target: Target::Population,
+            chance: Chance::Everywhere,
+            seed: 1,
+        };
+        let check =
+            |change: &dyn Fn(f64) -> (f64, f64), sessions: usize, dead: bool, says: &str| {
+                let base: Vec<(f64, f64)> = (0..sessions).map(|_| (0.2, 0.8)).collect();
+                let turn = |at: usize| if at.is_multiple_of(2) { 1.0 } else { -1.0 };
+                let other: Vec<(f64, f64)> = (0..sessions)
+                    .map(|at| {
+                        let (cost, kept) = change(turn(at));
+                        (0.2 + cost, 0.8 + kept)
+                    })
+                    .collect();
+                let default = tried("", &base);
+                let mut chosen = tried("1", &other);
+                if dead {
+                    chosen.sample.sessions.values_mut().next().unwrap().dead = 1;
+                }
+                let comparison = Comparison::of(&default.sample, &chosen.sample, settings);
+                let objective = |metric| Objective {
+                    metric,
+                    margin: 0.05,
+                };
+                let found = Confirmation::of(
+                    &comparison,
+                    objective("cost_savings"),
+                    objective("survival"),
+                    broken(&chosen.sample),
+                );
+                assert!(found.says.contains(says), "{}\n{says}", found.says);
+                assert_eq!(
+                    found.beats_default,
+                    says.starts_with("it beats"),
+                    "{}",
+                    found.says
+                );
+            };
+        check(
+            &|t| (0.2 + 0.05 * t, 0.01 * t),
+            12,
+            false,
+            "it beats the default on 12 sessions",
+        );
+        // Eight points lost, give or take twelve: not shown to be worse, and not shown to be no worse.
+        check(
+            &|t| (0.2 + 0.05 * t, -0.08 + 0.15 * t),
+            12,
+            false,
+            "better in cost_savings, but survival may be worse by more than 5.0 pts",
+        );
+        check(&|t| (0.1 * t, 0.01 * t), 12, false, "better in neither");
+        check(
+            &|t| (0.2 + 0.05 * t, 0.01 * t),
+            12,
+            true,
+            "there 1 session died",
+        );
+        check(&|t| (0.2 + 0.05 * t, 0.01 * t), 4, false, "6 are needed");
     }
 
     #[test]

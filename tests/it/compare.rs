@@ -475,12 +475,11 @@ fn one_strategy_of_a_suite_is_held_against_its_own_place_and_not_against_control
         0,
         &[],
     );
+    bench.write("ci.toml", &scenario(10, 1, 6));
     let said = bench.check(
         &[
             "run",
             "ci.toml",
-            "--strategy",
-            "ours",
             "--gate",
             "--baseline",
             "main",
@@ -618,7 +617,8 @@ fn a_sweep_recommends_a_preset_that_runs_and_says_whether_it_holds() {
         ],
         0,
         &[
-            "7 settings; chosen on 9 sessions, tried on 9",
+            // Each window with its default.
+            "9 settings; chosen on 9 sessions, tried on 9",
             "recommended: ",
             "clear_results.keep_last moves",
         ],
@@ -634,7 +634,7 @@ fn a_sweep_recommends_a_preset_that_runs_and_says_whether_it_holds() {
         serde_json::from_str(&text(&bench.run(&["schema", "sweep"]))).unwrap();
     assert!(jsonschema::validator_for(&schema).unwrap().is_valid(&sweep));
     let points = sweep["points"].as_array().unwrap();
-    assert_eq!(points.len(), 7);
+    assert_eq!(points.len(), 9);
     let cells = sweep["pairs"][0]["cells"].as_array().unwrap();
     assert_eq!((cells.len(), cells[0].as_array().unwrap().len()), (3, 2));
     let page = bench.read("s.html");
@@ -652,18 +652,26 @@ fn a_sweep_recommends_a_preset_that_runs_and_says_whether_it_holds() {
     assert!(bench.read("pareto.svg").contains("7 settings"));
     let picture = fs::read(bench.path().join("s.heat.png")).unwrap();
     assert_eq!(&picture[..8], b"\x89PNG\r\n\x1a\n");
+    // A window is nothing to choose: each has its own recommendation.
+    let found = sweep["recommendations"].as_array().unwrap();
+    let windows: Vec<_> = found.iter().map(|one| &one["window"][0][1]).collect();
+    assert_eq!(windows, ["50000", "60000"], "{said}");
     let chosen: Vec<_> = points
         .iter()
         .filter(|point| point["recommended"] == true)
         .collect();
-    assert_eq!(chosen.len(), 1);
-    assert_eq!(chosen[0]["on_front"], true);
+    assert_eq!(chosen.len(), 2);
+    for point in chosen {
+        assert_eq!(point["on_front"], true);
+        assert!(found.iter().any(|one| one["values"] == point["values"]));
+        assert!(point["cost"]["point_estimate"].as_f64().unwrap() > 0.0);
+    }
     // Nothing was measured twice: full history stands in every folder with the same numbers.
     let tune: Vec<_> = sweep["tune"].as_array().unwrap().iter().collect();
     let confirm = sweep["confirm"].as_array().unwrap();
     assert!(tune.iter().all(|id| !confirm.contains(id)));
     // The preset says what it was chosen on, and runs.
-    let preset = bench.read("s/recommended.toml");
+    let preset = bench.read("s/recommended-window.tokens-50000.toml");
     assert!(
         preset.starts_with("# Recommended by a sweep of scenario `ci`"),
         "{preset}"
@@ -677,13 +685,20 @@ fn a_sweep_recommends_a_preset_that_runs_and_says_whether_it_holds() {
             "run",
             "ci.toml",
             "--strategy",
-            "s/recommended.toml",
+            "s/recommended-window.tokens-50000.toml",
             "--out",
             "r",
         ],
         0,
         &["recommended"],
     );
+    // It says what it is, not what the preset was that it came from.
+    if preset.contains("keep_last=") {
+        assert!(
+            preset.contains("description = \"ours with clear_results.keep_last="),
+            "{preset}"
+        );
+    }
     // The same command finds everything done.
     bench.check(
         &[
@@ -704,6 +719,76 @@ fn a_sweep_recommends_a_preset_that_runs_and_says_whether_it_holds() {
         &[],
     );
     assert_eq!(bench.read("s.json"), bench.read("again.json"));
+}
+
+#[test]
+fn a_sweep_asks_the_models_that_it_needs() {
+    let bench = Bench::new();
+    let scenario = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios/graded.toml");
+    let scenario = scenario.to_str().unwrap();
+    for (keeps, replay) in [("accuracy", "off"), ("survival", "off")] {
+        bench.check(
+            &[
+                "sweep",
+                scenario,
+                "--strategy",
+                "observation-masking",
+                "-P",
+                "clear_results.keep_last=1,3",
+                "--keeps",
+                keeps,
+                "--saves",
+                "token_savings",
+                "--replay",
+                replay,
+                "--out",
+                keeps,
+            ],
+            0,
+            &[
+                "3 settings",
+                "recommended: ",
+                "1 sessions are too few to choose on one half",
+            ],
+        );
+    }
+    // What is to be recorded and is not there is told, as in a run.
+    bench.check(
+        &[
+            "sweep",
+            scenario,
+            "--strategy",
+            "observation-masking",
+            "-P",
+            "clear_results.keep_last=1,3",
+            "--keeps",
+            "accuracy",
+            "--out",
+            "missed",
+        ],
+        105,
+        &["--replay auto"],
+    );
+}
+
+#[test]
+fn a_sweep_in_which_nothing_saves_recommends_nothing() {
+    let bench = swept();
+    // Masking at every call breaks the cache at every call.
+    let said = bench.check(
+        &[
+            "sweep",
+            "ci.toml",
+            "-P",
+            "clear_results.keep_last=9,11",
+            "--out",
+            "s",
+        ],
+        0,
+        &["no recommendation: no setting that was tried has cost_savings above 0"],
+    );
+    assert!(!said.contains("recommended.toml"), "{said}");
+    assert!(!bench.path().join("s/recommended.toml").exists());
 }
 
 #[test]
@@ -733,7 +818,9 @@ fn a_trigger_is_swept_though_the_preset_has_another_condition() {
         ],
     );
     assert!(
-        said.contains("6 are needed") || said.contains("nothing to confirm"),
+        said.contains("6 are needed")
+            || said.contains("nothing to confirm")
+            || said.contains("no recommendation"),
         "{said}"
     );
     let sweep: serde_json::Value = serde_json::from_str(&bench.read("s.json")).unwrap();
@@ -765,7 +852,7 @@ fn halving_and_drawing_try_less_and_mistakes_are_told() {
             "h.json",
         ],
         0,
-        &["9 settings", "recommended: "],
+        &["9 settings", "recommend"],
     );
     let sweep: serde_json::Value = serde_json::from_str(&bench.read("h.json")).unwrap();
     assert!(sweep["points"].as_array().unwrap().len() <= 5, "{said}");

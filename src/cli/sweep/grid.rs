@@ -1,5 +1,7 @@
 //! The grid: knobs with the values they take.
 
+use std::collections::BTreeSet;
+
 use crate::cli::{Exit, Stop};
 use crate::settings::{Place, Setting, Table, Value, parse_value};
 use crate::strategy::trigger::CONDITIONS;
@@ -109,34 +111,77 @@ pub(super) fn trigger(path: &str, setting: &Setting) -> (String, Setting) {
     (path.to_owned(), setting.clone())
 }
 
-/// All combinations, the last knob turning fastest.
-pub(super) fn product(axes: &[Axis]) -> Vec<Vec<(String, Setting)>> {
-    axes.iter().fold(vec![Vec::new()], |points, axis| {
-        points
-            .iter()
-            .flat_map(|point: &Vec<(String, Setting)>| {
-                axis.values.iter().map(move |value| {
-                    let mut longer = point.clone();
-                    longer.push((axis.path.clone(), value.clone()));
-                    longer
-                })
-            })
-            .collect()
-    })
+/// How many combinations there are; nothing where nobody could count them.
+pub(super) fn size(axes: &[Axis]) -> Option<usize> {
+    axes.iter()
+        .try_fold(1_usize, |size, axis| size.checked_mul(axis.values.len()))
 }
 
-/// `most` of `count` indices, ascending, the same for the same seed.
-pub(super) fn drawn(count: usize, most: usize, seed: u64) -> Vec<usize> {
-    let mut order: Vec<(String, usize)> = (0..count)
-        .map(|at| {
-            let hash = ContentHash::of_parts([&seed.to_le_bytes()[..], &at.to_le_bytes()[..]]);
-            (hash.hex(16), at)
+/// One combination of [`size`], the last knob turning fastest.
+pub(super) fn combination(axes: &[Axis], mut at: usize) -> Vec<(String, Setting)> {
+    let mut values: Vec<(String, Setting)> = axes
+        .iter()
+        .rev()
+        .map(|axis| {
+            let value = axis.values[at % axis.values.len()].clone();
+            at /= axis.values.len();
+            (axis.path.clone(), value)
         })
         .collect();
-    order.sort();
-    let mut chosen: Vec<usize> = order.into_iter().take(most).map(|(_, at)| at).collect();
-    chosen.sort_unstable();
-    chosen
+    values.reverse();
+    values
+}
+
+/// The combinations that are tried: all of them, or `random` drawn ones. A grid of more than 10,000 is
+/// refused, unless it is drawn from.
+pub(super) fn chosen(
+    axes: &[Axis],
+    random: Option<usize>,
+    seed: u64,
+) -> anyhow::Result<Vec<Vec<(String, Setting)>>> {
+    let size = size(axes);
+    let wanted = random.map_or(size, |most| Some(size.map_or(most, |size| most.min(size))));
+    let (Some(size), Some(wanted)) = (size, wanted.filter(|wanted| *wanted <= MOST_POINTS)) else {
+        let count = size.map_or_else(
+            || "more settings than can be counted".to_owned(),
+            |size| format!("{size} settings"),
+        );
+        let problem = format!("the grid has {count}, and at most {MOST_POINTS} are tried");
+        return Err(Stop::new(Exit::Usage, problem)
+            .with_hint("take larger steps, or draw some of them with `--random N`")
+            .into());
+    };
+    let places = match random {
+        Some(_) => drawn(size, wanted, seed),
+        None => (0..size).collect(),
+    };
+    Ok(places.into_iter().map(|at| combination(axes, at)).collect())
+}
+
+/// Of `count` indices `most`, ascending, the same for the same seed.
+pub(super) fn drawn(count: usize, most: usize, seed: u64) -> Vec<usize> {
+    if most >= count {
+        return (0..count).collect();
+    }
+    // Hashes of a counter, taken modulo `count`; what came before is drawn again. Below half of all, which
+    // a larger number is turned into, that ends soon.
+    let leaves_out = most > count / 2;
+    let draws = if leaves_out { count - most } else { most };
+    let mut found = BTreeSet::new();
+    for number in 0_u64.. {
+        if found.len() >= draws {
+            break;
+        }
+        let hash = ContentHash::of_parts([&seed.to_le_bytes()[..], &number.to_le_bytes()[..]]);
+        let bits = u64::from_str_radix(&hash.hex(15), 16).unwrap_or(0);
+        // The bias of the remainder is far below anything a draw could matter.
+        found.insert(usize::try_from(bits % count as u64).unwrap_or(0));
+    }
+    if leaves_out {
+        (0..count).filter(|at| !found.contains(at)).collect()
+    } else {
+        found.into_iter().collect()
+    }
 }
 
 #[cfg(test)]
@@ -175,11 +220,33 @@ mod tests {
             Axis::read("a.b=1,2").unwrap(),
             Axis::read("c.d=1..3:1").unwrap(),
         ];
-        assert_eq!(product(&axes).len(), 6);
+        let all = chosen(&axes, None, 1).unwrap();
+        let shown: Vec<String> = all
+            .iter()
+            .map(|values| format!("{}{}", values[0].1.value, values[1].1.value))
+            .collect();
+        assert_eq!(shown, ["11", "12", "13", "21", "22", "23"]);
         let chosen = drawn(64, 10, 1);
         assert_eq!(chosen.len(), 10);
         assert_eq!(chosen, drawn(64, 10, 1));
         assert_ne!(chosen, drawn(64, 10, 2));
+        assert_eq!(drawn(64, 60, 1).len(), 60);
         assert_eq!(drawn(3, 10, 1), [0, 1, 2]);
+    }
+
+    #[test]
+    fn a_grid_that_nobody_could_hold_is_drawn_from_or_refused() {
+        let wide = [
+            Axis::read("a.b=1..9000:1").unwrap(),
+            Axis::read("c.d=1..9000:1").unwrap(),
+        ];
+        assert_eq!(chosen(&wide, Some(2), 1).unwrap().len(), 2);
+        let refused = chosen(&wide, None, 1).unwrap_err().to_string();
+        assert_eq!(
+            refused,
+            "the grid has 81000000 settings, and at most 10000 are tried"
+        );
+        let endless = vec![wide[0].clone(); 8];
+        assert!(chosen(&endless, Some(2), 1).is_err());
     }
 }

@@ -3,8 +3,11 @@
 use std::fmt::Write as _;
 
 use super::Point;
-use crate::compare::sweep::{Sweep, SweepPoint};
+use crate::compare::sweep::{Recommendation, Sweep, SweepPoint};
 use crate::report::escape::plain;
+use crate::report::figure::{many, percent};
+use crate::report::versus::signed;
+use crate::settings::Value;
 use crate::stats::Estimate;
 
 /// So many settings off the front are listed.
@@ -19,11 +22,15 @@ pub(super) fn render(sweep: &Sweep) -> String {
     let width = labels.max().unwrap_or(0).min(60);
     let _ = writeln!(
         out,
-        "{:<width$}  {:>20}  {:>20}  front  (95 % intervals over {} sessions)",
+        "{:<width$}  {:>20}  {:>20}  front  (95 % intervals over {})",
         "setting",
         sweep.cost,
         sweep.quality,
-        sweep.tune.len()
+        many(
+            sweep.tune.len() - sweep.left_out.len(),
+            "session",
+            "sessions"
+        )
     );
     let (front, off): (Vec<&SweepPoint>, Vec<&SweepPoint>) =
         sweep.points.iter().partition(|point| point.on_front);
@@ -53,6 +60,13 @@ pub(super) fn render(sweep: &Sweep) -> String {
     if off.len() > MOST_OFF_FRONT {
         let _ = writeln!(out, "… and {} more", off.len() - MOST_OFF_FRONT);
     }
+    if !sweep.left_out.is_empty() {
+        let _ = writeln!(
+            out,
+            "left out for all, because not every setting was measured on them: {}",
+            plain(&sweep.left_out.join(", "))
+        );
+    }
     for knob in &sweep.sensitivity {
         let _ = writeln!(
             out,
@@ -73,9 +87,13 @@ fn line(out: &mut String, point: &SweepPoint, width: usize) {
         estimate.map_or_else(
             || "not measured".to_owned(),
             |estimate| {
-                let half = estimate.confidence_interval.map(|i| i.half_width() * 100.0);
+                // Of two sessions an interval is wider than anything that is measured.
+                let interval = estimate
+                    .confidence_interval
+                    .filter(|_| estimate.n.sessions > 2);
+                let half = interval.map(|i| i.half_width() * 100.0);
                 let half = half.map_or_else(String::new, |half| format!(" ± {half:.1}"));
-                format!("{:.1} %{half}", estimate.point_estimate * 100.0)
+                format!("{}{half}", percent(estimate.point_estimate))
             },
         )
     };
@@ -97,28 +115,41 @@ fn line(out: &mut String, point: &SweepPoint, width: usize) {
 }
 
 fn recommendation(sweep: &Sweep) -> String {
-    let Some(chosen) = sweep.points.iter().find(|point| point.recommended) else {
-        return String::new();
-    };
+    if sweep.recommendations.is_empty() {
+        return format!(
+            "no recommendation: no setting that was tried has {} above 0, the default included\n",
+            sweep.cost
+        );
+    }
+    sweep
+        .recommendations
+        .iter()
+        .map(|one| recommended(sweep, one))
+        .collect()
+}
+
+fn recommended(sweep: &Sweep, one: &Recommendation) -> String {
+    let sessions = sweep.tune.len() - sweep.left_out.len();
     let mut out = format!(
-        "recommended: {}, the knee of the front on {} sessions\n",
-        plain(&chosen.label()),
-        sweep.tune.len()
+        "recommended: {}, the knee of the front on {}\n",
+        plain(&one.label()),
+        many(sessions, "session", "sessions")
     );
-    match &sweep.confirmation {
+    match &one.confirmation {
         Some(found) => {
             let change = |estimate: Option<Estimate>| {
                 estimate.map_or_else(
                     || "not measured".to_owned(),
                     |estimate| {
-                        let interval = estimate.confidence_interval.map_or_else(String::new, |i| {
-                            format!(
-                                " [{:+.1}, {:+.1}]",
-                                i.lower_bound * 100.0,
-                                i.upper_bound * 100.0
-                            )
+                        let interval = estimate
+                            .confidence_interval
+                            .filter(|_| estimate.n.sessions > 2);
+                        let interval = interval.map_or_else(String::new, |i| {
+                            let (low, high) = (i.lower_bound * 100.0, i.upper_bound * 100.0);
+                            format!(" [{}, {}]", signed(low, 1), signed(high, 1))
                         });
-                        format!("{:+.1} pts{interval}", estimate.point_estimate * 100.0)
+                        let point = signed(estimate.point_estimate * 100.0, 1);
+                        format!("{point} pts{interval}")
                     },
                 )
             };
@@ -132,7 +163,7 @@ fn recommendation(sweep: &Sweep) -> String {
                 change(found.quality)
             );
         }
-        None if chosen.values.is_empty() => {
+        None if one.is_default => {
             out.push_str("the default is the best of those tried: there is nothing to confirm\n");
         }
         None => out.push_str("no session was left to confirm it on\n"),
@@ -141,12 +172,18 @@ fn recommendation(sweep: &Sweep) -> String {
 }
 
 /// The recommended preset: a file that `run --strategy` takes, with what it was chosen on.
-pub(super) fn preset(sweep: &Sweep, winner: &Point, scenario: &str, seed: u64) -> String {
+pub(super) fn preset(
+    sweep: &Sweep,
+    one: &Recommendation,
+    winner: &Point,
+    scenario: &str,
+    seed: u64,
+) -> String {
     let mut out = format!(
         "# Recommended by a sweep of scenario `{scenario}`, seed {seed}: the knee of the front of {} and {}.\n",
         sweep.cost, sweep.quality
     );
-    for line in recommendation(sweep).lines() {
+    for line in recommended(sweep, one).lines() {
         let _ = writeln!(out, "# {line}");
     }
     let _ = writeln!(out, "# Chosen on: {}.", plain(&sweep.tune.join(", ")));
@@ -167,5 +204,23 @@ pub(super) fn preset(sweep: &Sweep, winner: &Point, scenario: &str, seed: u64) -
         }
     }
     out.push('\n');
-    out + &winner.spec.to_toml()
+    let knobs = winner.values.iter();
+    let knobs: Vec<String> = knobs
+        .filter(|(path, _)| !path.starts_with("window."))
+        .map(|(path, setting)| format!("{path}={}", setting.value))
+        .collect();
+    for line in winner.spec.to_toml().lines() {
+        // The preset's own sentence may tell of the values it had.
+        if line.starts_with("description = ") && !knobs.is_empty() {
+            let says = format!(
+                "{} with {}, from a sweep",
+                winner.spec.base_name(),
+                knobs.join(", ")
+            );
+            let _ = writeln!(out, "description = {}", Value::Text(says));
+        } else {
+            let _ = writeln!(out, "{line}");
+        }
+    }
+    out
 }

@@ -21,11 +21,14 @@ pub fn sweep(sweep: &Sweep) -> Result<String, RenderError> {
         sessions(&sweep.tune),
         sweep.confirm.len()
     ));
-    if let Some(chosen) = sweep.points.iter().find(|point| point.recommended) {
-        page.paragraph(&format!("Recommended: {}", chosen.label()));
+    for found in &sweep.recommendations {
+        page.paragraph(&format!("Recommended: {}", found.label()));
+        if let Some(confirmation) = &found.confirmation {
+            page.paragraph(&confirmation.says);
+        }
     }
-    if let Some(found) = &sweep.confirmation {
-        page.paragraph(&found.says);
+    if sweep.recommendations.is_empty() {
+        page.paragraph("No setting that was tried saves anything: none is recommended.");
     }
     page.raw("</header>\n<main id=\"main\">\n");
     heading(&mut page, "pictures", "Pictures");
