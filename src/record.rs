@@ -99,6 +99,10 @@ pub struct Manifest {
     /// What goes wrong on purpose, in words; nothing where nothing does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub faults: Option<String>,
+    /// What else of the scenario decides results, apart from sessions, strategies and models: by name, in
+    /// words. Empty in folders of older builds.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub conditions: BTreeMap<String, String>,
 }
 
 fn once() -> u32 {
@@ -138,6 +142,10 @@ pub struct SessionEntry {
     pub tokens: Tokens,
     /// Probe items that are asked of it; 0 where nothing was planted.
     pub items: usize,
+    /// Hash of what is asked of it: questions, gold, evidence, importance; nothing where nothing is asked,
+    /// and in folders of older builds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub probes: Option<String>,
     /// Compactions that the recorded product made.
     pub compactions: usize,
     /// What the agent's model costs, where its prices are known.

@@ -4,7 +4,7 @@
 //! and dropped when the last of them is done; within a session strategies come in a seeded random
 //! order. A failed cell is data and never touches another.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -288,6 +288,7 @@ fn entry_of(loaded: &LoadedSession) -> SessionEntry {
         calls: session.calls().len(),
         tokens,
         items: probe::items(session, &loaded.probes).len(),
+        probes: probes::hash(&loaded.probes),
         compactions: session.compactions().len(),
         price: None,
         unknown: session.source().unknown.clone(),
@@ -323,6 +324,7 @@ fn manifest_of(scenario: &Scenario, sessions: Vec<SessionEntry>, prices: &Prices
         answers: scenario.models.answers,
         judgements: scenario.models.judgements,
         faults: (!scenario.faults.is_empty()).then(|| scenario.faults.to_string()),
+        conditions: BTreeMap::new(),
     };
     let bytes = serde_json::to_vec(&manifest).unwrap_or_default();
     let mut exact = format!(
@@ -336,6 +338,8 @@ fn manifest_of(scenario: &Scenario, sessions: Vec<SessionEntry>, prices: &Prices
         exact.push_str(&scenario.models.exact());
     }
     manifest.fingerprint = ContentHash::of_parts([&bytes[..], exact.as_bytes()]).hex(16);
+    // In words, so that a comparison can say what differs; the fingerprint holds all of it already.
+    manifest.conditions = variant::conditions(scenario);
     manifest
 }
 

@@ -3,11 +3,13 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use super::versus::{FOLDER, Side, baseline_path, read_baseline};
+use anyhow::Context as _;
+
+use super::versus::{self, FOLDER, Side, baseline_path, read_baseline};
 use super::{Exit, Stop, print, say};
 use crate::compare::Source;
 use crate::compare::baseline::Baseline;
-use crate::record::journal::write_whole;
+use crate::record::journal::{Run, write_whole};
 use crate::report::escape::plain;
 
 /// Arguments of `proctor baseline`.
@@ -28,6 +30,9 @@ enum Action {
         /// A second run of the same, from which the noise between two runs is taken
         #[arg(long, value_name = "RUN")]
         again: Option<String>,
+        /// Save it although the run is invalid, or cells of it are missing or failed
+        #[arg(long)]
+        force: bool,
         /// Folder that baselines are named in
         #[arg(long, value_name = "DIR", default_value = FOLDER)]
         baselines: PathBuf,
@@ -62,13 +67,25 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
             run,
             name,
             again,
+            force,
             baselines,
         } => {
             let side = Side::find(run, baselines)?;
+            let mut checked = vec![run.as_str()];
             let again = again
                 .as_deref()
-                .map(|run| Side::find(run, baselines))
+                .map(|second| {
+                    checked.push(second);
+                    let second = Side::find(second, baselines)?;
+                    same_again(run, &side, &second)?;
+                    Ok::<_, anyhow::Error>(second)
+                })
                 .transpose()?;
+            if !force {
+                for typed in checked {
+                    fit(typed)?;
+                }
+            }
             save(
                 &side.source,
                 again.as_ref().map(|side| &side.source),
@@ -90,6 +107,46 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         }
     }
     Ok(Exit::Done)
+}
+
+/// The folder of a side, where it is a run.
+fn folder(typed: &str) -> Option<&Path> {
+    let place = Path::new(typed.split("::").next().unwrap_or(typed));
+    place.is_dir().then_some(place)
+}
+
+/// Refuses a run that is no baseline: invalid, or not whole.
+fn fit(typed: &str) -> anyhow::Result<()> {
+    let Some(folder) = folder(typed) else {
+        return Ok(());
+    };
+    let run = Run::read(folder).with_context(|| format!("cannot read the run in `{typed}`"))?;
+    match versus::unfit(&run) {
+        None => Ok(()),
+        Some((exit, why)) => Err(Stop::new(exit, format!("`{typed}` is not saved: {why}"))
+            .with_hint("`--force` saves it all the same")
+            .into()),
+    }
+}
+
+/// Refuses a second run that is not one of the same, or that is the first itself: its noise would be that
+/// of something else, or nothing.
+fn same_again(run: &str, first: &Side, second: &Side) -> anyhow::Result<()> {
+    let real = |typed: &str| folder(typed).and_then(|path| path.canonicalize().ok());
+    if real(run).is_some() && real(run) == real(&second.name) {
+        let problem = format!(
+            "`--again {}` is the run itself: it has no noise",
+            second.name
+        );
+        return Err(Stop::new(Exit::Usage, problem)
+            .with_hint("run the same scenario again with another `--out`")
+            .into());
+    }
+    let mismatches = first.source.mismatches(&second.source);
+    match mismatches.first() {
+        None => Ok(()),
+        Some(_) => Err(versus::refused(first, second, &mismatches)),
+    }
 }
 
 /// Writes a baseline.

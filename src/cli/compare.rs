@@ -33,7 +33,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let files = Files {
         comparison_output: args.output.clone(),
     };
-    files.check()?;
+    files.check_ungated()?;
     let sides: Vec<Side> = args
         .sides
         .iter()

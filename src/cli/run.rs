@@ -135,13 +135,28 @@ impl AgainstBaseline {
                 human,
             )?;
         }
-        if let (Some(name), Some(candidate)) = (&self.save_baseline, &candidate) {
-            super::baseline::save(&candidate.source, None, name, &self.how.baselines)?;
-        }
-        Ok(match (exit, self.gate) {
+        let ending = match (exit, self.gate) {
             (Exit::Done, true) => gated,
             (exit, _) => exit,
-        })
+        };
+        if let (Some(name), Some(candidate)) = (&self.save_baseline, &candidate) {
+            // What is kept is what later changes may be as bad as.
+            let why = match ending {
+                Exit::Done => versus::unfit(run).map(|(_, why)| why),
+                Exit::GateFailed | Exit::GateInconclusive => {
+                    Some("it did not pass the gate".to_owned())
+                }
+                _ => Some("the run is not valid, or not whole".to_owned()),
+            };
+            match why {
+                None => super::baseline::save(&candidate.source, None, name, &self.how.baselines)?,
+                Some(why) => say(&format!(
+                    "warning: baseline `{name}` is not saved: {why}; \
+                     `proctor baseline save {folder} {name} --force` saves it all the same"
+                )),
+            }
+        }
+        Ok(ending)
     }
 }
 

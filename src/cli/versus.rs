@@ -15,10 +15,33 @@ use crate::compare::family::{self, Family};
 use crate::compare::gate::{Ending, Rules, judge};
 use crate::compare::{Chance, Comparison, Mismatch, Settings, Source};
 use crate::record::journal::{Run, write_whole};
+use crate::record::{Arm, End};
 use crate::report::plot::{self, ImageFormat};
 use crate::report::versus::{Versed, Versus, bmf, github, junit, markdown, text};
 use crate::report::{Renderer as _, Report};
 use crate::stats::gate::Target;
+
+/// Why a run is no baseline: what it scored would be compared with as if it were whole and valid.
+pub(super) fn unfit(run: &Run) -> Option<(Exit, String)> {
+    if let Err(invalid) = Report::of(&run.manifest, &run.cells).controls() {
+        return Some((Exit::ControlsFailed, invalid.to_string()));
+    }
+    let manifest = &run.manifest;
+    let planned =
+        manifest.sessions.len() * manifest.strategies.len() * manifest.repeats.max(1) as usize;
+    let own = run.cells.iter().filter(|cell| cell.arm == Arm::Strategy);
+    let there = own.clone().count();
+    if there < planned {
+        let missing = planned - there;
+        let why = format!("{missing} of its {planned} cells are missing");
+        return Some((Exit::Outstanding, why));
+    }
+    let failed = own
+        .filter(|cell| matches!(cell.end, End::Failed { .. }))
+        .count();
+    let why = format!("{failed} of its {planned} cells failed");
+    (failed > 0).then_some((Exit::TooManyFailures, why))
+}
 
 /// Where baselines are kept, for git.
 pub(super) const FOLDER: &str = "baselines";
@@ -183,6 +206,15 @@ pub(super) fn compare(
             baseline.name, versions.0, candidate.name, versions.1
         ));
     }
+    for side in [baseline, candidate] {
+        if !side.source.tells_settings() {
+            say(&format!(
+                "note: `{}` does not say under which settings it was measured, nor what was asked: an older \
+                 proctor wrote it",
+                side.name
+            ));
+        }
+    }
     let chance = old.chance().max(new.chance());
     let chosen = how.target.or(target);
     let settings = Settings {
@@ -267,7 +299,7 @@ fn short(text: &str) -> &str {
     if is_hash { &text[..8] } else { text }
 }
 
-fn refused(baseline: &Side, candidate: &Side, mismatches: &[Mismatch]) -> anyhow::Error {
+pub(super) fn refused(baseline: &Side, candidate: &Side, mismatches: &[Mismatch]) -> anyhow::Error {
     let lines = mismatches.iter().take(12).map(|mismatch| {
         format!(
             "\n  {}: {} in the baseline, {} in the candidate",
@@ -321,6 +353,9 @@ pub(super) fn show(
     }
     let inconclusive_fails = rules.is_some_and(|rules| rules.fail_on_inconclusive);
     for path in &files.comparison_output {
+        if ending.is_none() {
+            gated_only(path)?;
+        }
         write_whole(path, &rendered(versus, path, inconclusive_fails)?)?;
         say(&format!("wrote `{}`", path.display()));
     }
@@ -334,12 +369,34 @@ pub(super) fn show(
     })
 }
 
+/// Refuses a file that says how a gate ended where nothing is gated: a suite of no tests reads as a success.
+fn gated_only(path: &Path) -> anyhow::Result<()> {
+    if self::ending(path)? != ".junit.xml" {
+        return Ok(());
+    }
+    let problem = format!(
+        "`{}` would hold no test: nothing is gated here",
+        path.display()
+    );
+    Err(Stop::new(Exit::Usage, problem)
+        .with_hint("`proctor gate RUN --baseline NAME -o gate.junit.xml` writes one")
+        .into())
+}
+
 impl Files {
     /// Refuses an ending that nothing writes, before any work is done.
     pub(super) fn check(&self) -> anyhow::Result<()> {
         self.comparison_output
             .iter()
             .try_for_each(|path| ending(path).and_then(|_| has_folder(path)))
+    }
+
+    /// The same where nothing is gated.
+    pub(super) fn check_ungated(&self) -> anyhow::Result<()> {
+        self.check()?;
+        self.comparison_output
+            .iter()
+            .try_for_each(|path| gated_only(path))
     }
 }
 

@@ -33,6 +33,9 @@ pub struct Baseline {
     pub conditions: Conditions,
     /// The sessions with the hash of their content.
     pub sessions: BTreeMap<String, String>,
+    /// The hash of what is asked of each session, where it is known.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub probes: BTreeMap<String, String>,
     /// Names of the strategies, in the order of the run.
     pub order: Vec<String>,
     /// The strategies, by name.
@@ -91,6 +94,7 @@ impl Baseline {
             version: VERSION,
             conditions: source.conditions.clone(),
             sessions: source.sessions.clone(),
+            probes: source.probes.clone(),
             order: strategies.clone().map(|s| s.strategy.clone()).collect(),
             strategies: strategies
                 .map(|sample| (sample.strategy.clone(), stored(sample)))
@@ -135,6 +139,7 @@ impl Baseline {
         Source {
             conditions: self.conditions.clone(),
             sessions: self.sessions.clone(),
+            probes: self.probes.clone(),
             strategies: self.order.iter().filter_map(sample).collect(),
         }
     }

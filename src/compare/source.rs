@@ -18,6 +18,9 @@ pub struct Source {
     pub conditions: Conditions,
     /// The sessions with the hash of their content.
     pub sessions: BTreeMap<String, String>,
+    /// The hash of what is asked of each session, where it is known.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub probes: BTreeMap<String, String>,
     /// The strategies, in the order of the run.
     pub strategies: Vec<Sample>,
 }
@@ -47,6 +50,9 @@ pub struct Conditions {
     /// Prices in force, one line per session that has any.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub prices: BTreeMap<String, String>,
+    /// What else of the scenario decides results, by name; empty where an older build wrote it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub settings: BTreeMap<String, String>,
     /// Repeats of each cell.
     pub repeats: u32,
 }
@@ -112,8 +118,13 @@ impl Source {
                         Some((session.id.clone(), price))
                     })
                     .collect(),
+                settings: manifest.conditions.clone(),
                 repeats: manifest.repeats,
             },
+            probes: sessions
+                .iter()
+                .filter_map(|session| Some((session.id.clone(), session.probes.clone()?)))
+                .collect(),
             sessions: sessions
                 .iter()
                 .map(|session| (session.id.clone(), session.hash.clone()))
@@ -223,6 +234,12 @@ impl Source {
         })
     }
 
+    /// Whether it says under which settings it was measured, and what was asked: builds before this one did
+    /// not.
+    pub fn tells_settings(&self) -> bool {
+        !self.conditions.settings.is_empty()
+    }
+
     /// Keeps one strategy only, [named](Self::named) so; false if there is none.
     pub fn keep(&mut self, name: &str) -> bool {
         let kept = self.named(name).cloned();
@@ -276,7 +293,22 @@ impl Source {
                 candidate,
             })
             .collect();
+        if self.tells_settings() && candidate.tells_settings() {
+            found.extend(maps("setting", &old.settings, &new.settings));
+        }
         found.extend(maps("session", &self.sessions, &candidate.sessions));
+        // The same questions, or nothing that is paired means the same.
+        let asked = |side: &Self, other: &Self| -> BTreeMap<String, String> {
+            let both = |id: &String| side.sessions.get(id) == other.sessions.get(id);
+            let known = |id: &String| other.tells_settings() || other.probes.contains_key(id);
+            let kept = side.probes.iter().filter(|(id, _)| both(id) && known(id));
+            kept.map(|(id, hash)| (id.clone(), hash.clone())).collect()
+        };
+        found.extend(maps(
+            "probes of",
+            &asked(self, candidate),
+            &asked(candidate, self),
+        ));
         let shared = |prices: &BTreeMap<String, String>| -> BTreeMap<String, String> {
             let both =
                 |id: &String| self.sessions.contains_key(id) && candidate.sessions.contains_key(id);
@@ -338,9 +370,11 @@ mod tests {
                     judge: None,
                     faults: None,
                     prices: BTreeMap::new(),
+                    settings: BTreeMap::new(),
                     repeats: 1,
                 },
                 sessions: BTreeMap::new(),
+                probes: BTreeMap::new(),
                 strategies: names
                     .iter()
                     .map(|name| Sample {

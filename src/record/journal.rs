@@ -490,6 +490,7 @@ mod tests {
             answers: 1,
             judgements: 1,
             faults: None,
+            conditions: BTreeMap::new(),
         }
     }
 

@@ -4,6 +4,24 @@ use super::{LoadedSession, PlanError};
 use crate::probe::Probe;
 use crate::probe::check::{Mistake, TruthFile};
 use crate::scenario::ProbeFile;
+use crate::units::ContentHash;
+
+/// Hash of what is asked: all of a probe that decides its score. Nothing where nothing is asked.
+pub(super) fn hash(probes: &[Probe]) -> Option<String> {
+    let lines = probes.iter().map(|probe| {
+        format!(
+            "{} {} {:?} {:?} {:?} {:?}\n",
+            probe.id,
+            probe.kind.name(),
+            probe.question,
+            probe.gold,
+            probe.evidence,
+            probe.importance
+        )
+    });
+    let text: String = lines.collect();
+    (!text.is_empty()).then(|| ContentHash::of(text.as_bytes()).hex(16))
+}
 
 /// Takes the facts of these files in place of what was known about their sessions.
 pub(super) fn put_in_place(

@@ -44,6 +44,9 @@ fn steps(text: &str) -> Vec<Step> {
         let Some(step) = steps.last_mut() else {
             continue;
         };
+        if content.starts_with('#') {
+            continue;
+        }
         let (key, value) = content.split_once(':').unwrap();
         let mut block = Vec::new();
         while let Some(next) = lines.peek() {
@@ -67,6 +70,18 @@ fn steps(text: &str) -> Vec<Step> {
         }
     }
     steps
+}
+
+/// What a runner puts in place of an expression, for pull request 7.
+fn expression(value: &str) -> String {
+    match value {
+        "${{ github.token }}" => "a-token".to_owned(),
+        "${{ github.event.pull_request.number }}" => "7".to_owned(),
+        other => {
+            assert!(!other.contains("${{"), "{other}");
+            other.to_owned()
+        }
+    }
 }
 
 /// A repository as `docs/ci.md` lays it out, with a baseline of main.
@@ -115,14 +130,15 @@ impl Repository {
             program.display()
         );
         let output = Command::new("bash")
-            .args(["-e", "-o", "pipefail", "-c", script])
+            // A variable that neither the step nor the runner sets is a mistake of the example.
+            .args(["-e", "-u", "-o", "pipefail", "-c", script])
             .current_dir(self.0.path())
             .envs(environment)
             .env("PATH", path)
             .env("GITHUB_ACTIONS", "true")
             .env("GITHUB_OUTPUT", self.path("outputs"))
             .env("GITHUB_STEP_SUMMARY", self.path("summary"))
-            .env("PR_NUMBER", "7")
+            .env_remove("PR_NUMBER")
             .env_remove("COLUMNS")
             .output()
             .unwrap();
@@ -154,7 +170,12 @@ impl Repository {
             };
             let always = step.keys.get("if").is_some_and(|when| when == "always()");
             if failed == 0 || always {
-                let (code, said, _) = self.sh(script, &step.environment);
+                let environment = step
+                    .environment
+                    .iter()
+                    .map(|(name, value)| (name.clone(), expression(value)))
+                    .collect();
+                let (code, said, _) = self.sh(script, &environment);
                 assert!(matches!(code, 0 | 100), "{script}\n{said}");
                 failed = if failed == 0 { code } else { failed };
             }

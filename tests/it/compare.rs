@@ -350,6 +350,159 @@ fn what_was_measured_by_something_else_is_refused_with_what_differs() {
 }
 
 #[test]
+fn settings_and_questions_that_decide_results_are_compared_too() {
+    let bench = baselined_on(10, 6);
+    let base = scenario(10, 1, 6);
+    let refused = |name: &str, text: &str, says: &str| {
+        bench.write("other.toml", text);
+        bench.check(&["run", "other.toml", "--out", name], 0, &[]);
+        bench.check(
+            &["gate", name, "--baseline", "main"],
+            106,
+            &[says, "--allow-different"],
+        );
+    };
+    refused(
+        "reserve",
+        &base.replace(
+            "tokens = 60_000",
+            "tokens = 60_000\noverflow_reserve = 2000",
+        ),
+        "setting window reserves: max_output 0, overflow_reserve 0 in the baseline, max_output 0, \
+         overflow_reserve 2000 in the candidate",
+    );
+    refused(
+        "provider",
+        &base.replace("name = 'ci'", "name = 'ci'\nprovider = 'openai'"),
+        "setting provider: anthropic in the baseline, openai in the candidate",
+    );
+    // Another importance of one fact, under the same id: another question.
+    bench.check(
+        &[
+            "generate",
+            "code-review",
+            "--seed",
+            "1",
+            "--rounds",
+            "12",
+            "--output",
+            "g",
+        ],
+        0,
+        &[],
+    );
+    let truth = fs::read_dir(bench.path().join("g"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .find(|path| path.to_string_lossy().ends_with(".truth.json"))
+        .unwrap();
+    let session = truth
+        .to_string_lossy()
+        .replace(".truth.json", ".session.jsonl");
+    let run = |out: &str| {
+        bench.check(
+            &[
+                "run",
+                "--session",
+                &session,
+                "--strategy",
+                "tail@20000",
+                "--counter",
+                "chars/4",
+                "--out",
+                out,
+            ],
+            0,
+            &[],
+        );
+    };
+    run("before");
+    let text = fs::read_to_string(&truth).unwrap();
+    let edited = text.replacen("\"importance\": \"high\"", "\"importance\": \"normal\"", 1);
+    let edited = edited.replacen("\"importance\":\"high\"", "\"importance\":\"normal\"", 1);
+    assert_ne!(text, edited, "{text}");
+    fs::write(&truth, edited).unwrap();
+    run("after");
+    bench.check(&["compare", "before", "after"], 106, &["probes of "]);
+}
+
+#[test]
+fn what_did_not_pass_or_is_not_whole_becomes_no_baseline() {
+    let bench = baselined_on(10, 4);
+    let first = bench.read("baselines/main.json");
+    bench.write("ci.toml", &scenario(1, 1, 4));
+    bench.check(
+        &[
+            "run",
+            "ci.toml",
+            "--gate",
+            "--baseline",
+            "main",
+            "--save-baseline",
+            "main",
+            "--out",
+            "worse",
+        ],
+        100,
+        &["baseline `main` is not saved: it did not pass the gate"],
+    );
+    assert_eq!(first, bench.read("baselines/main.json"));
+    // A run that lacks a cell.
+    let cells = bench.read("worse/cells.jsonl");
+    let kept: Vec<&str> = cells.lines().collect();
+    let last = kept
+        .iter()
+        .rposition(|line| line.contains("\"strategy\":\"ours"))
+        .unwrap();
+    let less = kept.iter().enumerate().filter(|(at, _)| *at != last);
+    let less: String = less.map(|(_, line)| format!("{line}\n")).collect();
+    bench.write("worse/cells.jsonl", &less);
+    bench.check(
+        &["baseline", "save", "worse", "main"],
+        5,
+        &[
+            "`worse` is not saved: 1 of its 4 cells are missing",
+            "--force",
+        ],
+    );
+    bench.check(
+        &["baseline", "save", "worse", "part", "--force"],
+        0,
+        &["saved baseline"],
+    );
+    // Noise is that between two runs of the same.
+    bench.check(
+        &["baseline", "save", "old", "noisy", "--again", "old"],
+        2,
+        &["is the run itself"],
+    );
+    bench.write("ci.toml", &scenario(10, 1, 4));
+    bench.check(
+        &["run", "ci.toml", "--counter", "bytes/4", "--out", "bytes"],
+        0,
+        &[],
+    );
+    bench.check(
+        &["baseline", "save", "old", "noisy", "--again", "bytes"],
+        106,
+        &["counter: chars/4 in the baseline, bytes/4 in the candidate"],
+    );
+    // A test file without tests would read as a success.
+    bench.check(
+        &[
+            "compare",
+            "old",
+            "bytes",
+            "--allow-different",
+            "-o",
+            "x.junit.xml",
+        ],
+        2,
+        &["would hold no test"],
+    );
+}
+
+#[test]
 fn a_baseline_is_the_same_bytes_each_time_and_a_changed_probe_is_one_line() {
     let bench = baselined(10);
     let first = bench.read("baselines/main.json");
@@ -538,10 +691,24 @@ fn an_anchor_holds_where_small_steps_would_drift_away() {
         &["the gate passed"],
     );
     bench.check(
-        &["gate", "step", "--baseline", "main", "--anchor", "v1"],
+        &[
+            "gate",
+            "step",
+            "--baseline",
+            "main",
+            "--anchor",
+            "v1",
+            "-o",
+            "g.bmf.json",
+        ],
         100,
         &["v1 → step", "regressed"],
     );
+    // Neither hides the other.
+    let metrics: serde_json::Value = serde_json::from_str(&bench.read("g.bmf.json")).unwrap();
+    let names: Vec<&String> = metrics.as_object().unwrap().keys().collect();
+    let name = |of: &str| format!("step::ours[clear_results.keep_last=1] ({of})");
+    assert_eq!(names, [&name("main"), &name("v1")]);
 }
 
 #[test]

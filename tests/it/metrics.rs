@@ -230,6 +230,7 @@ fn manifest(sessions: &[&str], strategies: &[&str]) -> Manifest {
                 calls: CALLS,
                 tokens: Tokens(9_000),
                 items: 8,
+                probes: None,
                 compactions: 0,
                 price: None,
                 unknown: BTreeMap::new(),
@@ -241,6 +242,7 @@ fn manifest(sessions: &[&str], strategies: &[&str]) -> Manifest {
         answers: 1,
         judgements: 1,
         faults: None,
+        conditions: BTreeMap::new(),
     }
 }
 
