@@ -251,7 +251,9 @@ fn on_a_suite(sessions: usize, noisy: usize, repeats: usize, items: Option<usize
             _ if at >= noisy => 0.5,
             // A share of probes that are right by the toss of a coin.
             Some(items) => {
-                let right = (0..items).filter(|_| draws.bits() % 2 == 0).count();
+                let right = (0..items)
+                    .filter(|_| draws.bits().is_multiple_of(2))
+                    .count();
                 right as f64 / items as f64
             }
             None => normal[draws.index(1_024)],

@@ -199,7 +199,8 @@ mod tests {
         // R · ((1.644854 + 0.841621) · SE / δ)², from 2 repeats and SE 0.0673.
         let error = 0.0725_f64.sqrt() / 4.0;
         let needed = (2.0 * (2.486_475 * error / 0.05).powi(2)).ceil();
-        assert_eq!(difference.repeats_needed(0.05).unwrap() as f64, needed);
+        let told = difference.repeats_needed(0.05).unwrap() as f64;
+        assert!((told - needed).abs() < 0.5, "{told} {needed}");
         assert_eq!(difference.repeats_needed(0.0), None);
     }
 
