@@ -14,7 +14,7 @@ use crate::probe::ProbeKind;
 use crate::units::{Tokens, Usage};
 use crate::window::Window;
 
-mod answer;
+pub mod answer;
 pub mod cache;
 pub mod forecast;
 pub mod health;
@@ -489,6 +489,14 @@ pub struct ProbeRecord {
     /// Further answers to the same question at the same prompt.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub more: Vec<AnswerRecord>,
+    /// What it answered in the qualification pass, which is never scored: only on the reference and
+    /// the floor.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub qualifying: Option<AnswerRecord>,
+    /// What it answered when it saw nothing but the summaries in the prompt; nothing where none of
+    /// them stands for the evidence.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from_summary: Option<AnswerRecord>,
 }
 
 /// What became of a planted value, by string matching. Never a statement about answers.

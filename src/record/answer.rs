@@ -59,9 +59,16 @@ impl AnswerRecord {
 }
 
 impl ProbeRecord {
-    /// All answers, the first one first.
+    /// All answers that are scored, the first one first.
     pub fn answers(&self) -> impl Iterator<Item = &AnswerRecord> {
         self.answer.iter().chain(&self.more)
+    }
+
+    /// All that was ever answered to it: what is scored, what qualified it, what was read from
+    /// summaries.
+    pub fn every_answer(&self) -> impl Iterator<Item = &AnswerRecord> {
+        let beside = self.qualifying.iter().chain(&self.from_summary);
+        self.answers().chain(beside)
     }
 
     /// What all answers come to; nothing where nobody was asked.

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::model::api::LimitName;
 use crate::model::cassette::ReplayMode;
 use crate::model::spending::Budget;
+use crate::probe::Asking;
 use crate::probe::judge::Judging;
 use crate::session::wire::Provider;
 use crate::settings::{Place, Reader, Setting, SettingError, Table, Value};
@@ -29,6 +30,8 @@ pub struct ModelsSetting {
     pub answers: u32,
     /// How often each judge grades an answer.
     pub judgements: u32,
+    /// What a reader that is a model is asked beside the scored questions.
+    pub asking: Asking,
     /// Where answers are kept, and what named it; without one, in the run's folder.
     pub cassette: Option<(PathBuf, Place)>,
     /// What recorded answers are for.
@@ -126,6 +129,10 @@ impl Default for ModelsSetting {
             judging: Judging::Needed,
             answers: 1,
             judgements: 1,
+            asking: Asking {
+                qualifies: true,
+                summaries: false,
+            },
             cassette: None,
             replay: ReplayMode::Auto,
             pace: Pace::default(),
@@ -165,10 +172,11 @@ impl ModelsSetting {
     pub fn exact(&self) -> String {
         let models: Vec<String> = self.all().map(ModelSetting::exact).collect();
         format!(
-            "{} {:?} {:?}",
+            "{} {:?} {:?} {:?}",
             models.join(" | "),
             self.reader.is_some(),
-            self.judging
+            self.judging,
+            self.asking
         )
     }
 }
@@ -259,6 +267,11 @@ pub(super) fn read(
     }
     models.answers = u32::try_from(answers).unwrap_or(1);
     models.judgements = u32::try_from(judgements).unwrap_or(1);
+    models.asking.qualifies = reader.flag("qualify")?.unwrap_or(true);
+    models.asking.summaries = matches!(
+        reader.choice("reader_scope", &["context", "context+summary"])?,
+        Some("context+summary")
+    );
     if let Some(file) = reader.text("cassette")? {
         let setting = reader.setting("cassette");
         let place = setting.map_or(reader.place(), |setting| &setting.place);

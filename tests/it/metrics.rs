@@ -144,6 +144,8 @@ fn probe(id: &str, kind: ProbeKind, call: usize, score: f64, outcome: Outcome) -
             usage: Usage::default(),
         }),
         more: Vec::new(),
+        qualifying: None,
+        from_summary: None,
     }
 }
 

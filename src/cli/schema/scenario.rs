@@ -197,6 +197,17 @@ fn models() -> Value {
             },
             "answers": whole(1, 100, "how often each probe is answered, in each repeat", Some(1)),
             "judgements": whole(1, 100, "how often each judge grades an answer", Some(1)),
+            "qualify": {
+                "description": "ask a reader that is a model every probe once more, under full history \
+                    and under an empty context, to see which probes the context decides",
+                "type": "boolean",
+                "default": true,
+            },
+            "reader_scope": {
+                "description": "whether a reader that is a model is also asked of the summaries alone",
+                "enum": ["context", "context+summary"],
+                "default": "context",
+            },
             "cassette": text("the file in which answers are kept; by default one in the run's folder"),
             "replay": {
                 "description": "what recorded answers are for",

@@ -5,7 +5,6 @@
 //! slot without any place, the patch is what lost it. Where it matters which of two values stands
 //! last, the module `order` follows the positions too.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::{CallView, Observer};
@@ -14,8 +13,7 @@ use crate::needles::NeedlesError;
 use crate::probe::survival::{Strength, Survival, WrittenBy};
 use crate::probe::{Gold, Item, Probe, ProbeKind, items};
 use crate::record::{
-    AnswerRecord, CellRecord, DeathCause, End, Fate, LostAt, PlaceInPrompt, ProbeRecord,
-    SurvivalRecord,
+    CellRecord, DeathCause, End, Fate, LostAt, PlaceInPrompt, ProbeRecord, SurvivalRecord,
 };
 use crate::session::Session;
 
@@ -510,6 +508,8 @@ impl Observer for SurvivalObserver {
                     said_at: *said_at,
                     answer: None,
                     more: Vec::new(),
+                    qualifying: None,
+                    from_summary: None,
                 }
             })
             .collect();
@@ -550,29 +550,6 @@ fn after_death(end: &End) -> SurvivalRecord {
         place: None,
         compacted_score: None,
         lost_at,
-    }
-}
-
-/// Puts the answers of a reader into the records of the items they answer.
-pub fn attach_answers(
-    records: &mut [ProbeRecord],
-    probes: &[Probe],
-    answers: impl IntoIterator<Item = (Item, AnswerRecord)>,
-) {
-    let mut by_item: BTreeMap<(usize, &str), Vec<AnswerRecord>> = BTreeMap::new();
-    for (item, answer) in answers {
-        if let Some(probe) = probes.get(item.probe) {
-            let key = (item.call, probe.id.as_str());
-            by_item.entry(key).or_default().push(answer);
-        }
-    }
-    for record in records {
-        let found = by_item.remove(&(record.call, record.probe.as_str()));
-        let mut found = found.into_iter().flatten();
-        if let Some(answer) = found.next() {
-            record.answer = Some(answer);
-            record.more = found.collect();
-        }
     }
 }
 
