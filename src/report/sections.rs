@@ -37,6 +37,7 @@ pub(super) fn details<'a>(
         models::asked,
         models::sentinels,
         noise::section,
+        models::agreement,
         generations,
         retention::health,
         retention::unhealthy,
