@@ -176,7 +176,6 @@ struct Cell<'a> {
     overflows: Vec<usize>,
     prompt_tokens: Vec<Tokens>,
     answers: Vec<(Item, ItemAnswers)>,
-    /// Whether it is the reference or the floor.
     is_anchor: bool,
     vault: BTreeMap<String, Arc<str>>,
     strategy_cpu: Vec<Duration>,
@@ -498,10 +497,9 @@ impl<'a> Cell<'a> {
         if self.models.reader.is_some() {
             let mut questioner = Questioner {
                 view,
-                rules: prepared.watched.rules(),
+                prepared,
                 panel: self.models.judge.as_ref(),
                 times: self.models.times,
-                asking: prepared.asking,
                 is_anchor: self.is_anchor,
                 meter: &mut self.meter,
             };
