@@ -304,6 +304,7 @@ mod tests {
             survival: vec![1.0],
             extract: Vec::new(),
             accuracy: vec![1.0],
+            answers: Vec::new(),
             lost_at: None,
         };
         let session = |at: u32| SessionSample {

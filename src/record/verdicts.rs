@@ -241,6 +241,7 @@ mod tests {
                 compacted_score: None,
                 lost_at: None,
             },
+            more: Vec::new(),
             answer: Some(AnswerRecord {
                 text: Some("it is so".to_owned()),
                 typed,
@@ -250,6 +251,7 @@ mod tests {
                 } else {
                     Vec::new()
                 },
+                rejudged: Vec::new(),
                 usage: Usage::default(),
                 judge_usage: Usage::default(),
                 calls: Vec::new(),
@@ -303,6 +305,7 @@ mod tests {
             repeat: 0,
             probe: "p".to_owned(),
             percent: 100,
+            answer: 0,
             judge: judge.to_owned(),
             panel: panel.iter().map(|name| (*name).to_owned()).collect(),
             sentinel,
