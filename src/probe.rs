@@ -203,7 +203,7 @@ impl Probe {
         let is_before = |at: &usize| *at < message;
         match &self.gold {
             Gold::Versions { values, .. } | Gold::Requests { requests: values } => {
-                let said = values.iter().rev().map(|(_, said)| *said);
+                let said = values.iter().rev().map(|said| said.message);
                 said.filter(is_before).take(1).collect()
             }
             // Every version of a plan holds all of it.
@@ -211,9 +211,17 @@ impl Probe {
                 let written = self.evidence.iter().rev().copied();
                 written.filter(is_before).take(1).collect()
             }
+            // What a file is not listed for any more says nothing.
+            Gold::Files { files, .. } => {
+                let is_over = |at: usize| {
+                    let mut of_it = files.iter().filter(|file| file.message == at).peekable();
+                    of_it.peek().is_some() && of_it.all(|file| !file.is_listed(message))
+                };
+                let evidence = self.evidence.iter().copied().filter(is_before);
+                evidence.filter(|at| !is_over(*at)).collect()
+            }
             Gold::Value { .. }
             | Gold::Statement { .. }
-            | Gold::Files { .. }
             | Gold::Choice { .. }
             | Gold::Tried { .. }
             | Gold::Fault { .. }
@@ -225,23 +233,28 @@ impl Probe {
 
     /// Whether the full history before the message of this index holds the answer.
     ///
-    /// A decoy can always be asked; a list of files as soon as there is one; a plan while some of
-    /// it is left; an order from [`LEAST_EVENTS`] events on.
+    /// A decoy can always be asked; a list of files while there is one on it; a plan while some of
+    /// it is left; an order from [`LEAST_EVENTS`] events on, and never before an event that the
+    /// question names; a revised value unless its newest version only ends the one before it.
     fn is_answerable(&self, message: usize) -> bool {
         let is_said = self.evidence.first().is_some_and(|first| *first < message);
         match self.kind {
             ProbeKind::Decoy => true,
             ProbeKind::Continuation => is_said && !self.gold.pending_before(message).is_empty(),
-            ProbeKind::Order => self.gold.events_before(message).len() >= LEAST_EVENTS,
+            ProbeKind::Order => {
+                self.gold.events_before(message).len() >= LEAST_EVENTS
+                    && !self.gold.is_ahead(&self.question, message)
+            }
+            ProbeKind::Artifact => is_said && !self.gold.files_before(message).is_empty(),
+            ProbeKind::LastRequest | ProbeKind::Update | ProbeKind::Numeric => {
+                let newest = self.gold.revisions_before(message).pop();
+                newest.is_some_and(|newest| !newest.unasked)
+            }
             ProbeKind::Recall
             | ProbeKind::Constraint
             | ProbeKind::Error
             | ProbeKind::Binding
-            | ProbeKind::LastRequest
-            | ProbeKind::Artifact
             | ProbeKind::Decision
-            | ProbeKind::Update
-            | ProbeKind::Numeric
             | ProbeKind::RejectedPath => is_said,
         }
     }

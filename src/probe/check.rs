@@ -139,7 +139,9 @@ fn of_fact(fact: &PlantedFact, session: &Session) -> Vec<String> {
             problems.push("a value is empty".to_owned());
             continue;
         }
-        if fact.question.contains(value.as_str()) {
+        // Events are named by their question: what is asked is their order.
+        let is_order = matches!(fact.fact, Fact::Order { .. });
+        if !is_order && fact.question.contains(value.as_str()) {
             problems.push(format!("the question gives away `{value}`"));
         }
         let anywhere = || (0..messages).any(|at| holds(at, value));
@@ -178,7 +180,8 @@ fn said(fact: &Fact) -> Vec<(String, Option<usize>)> {
         | Fact::Numeric { values, .. }
         | Fact::Order { events: values, .. }
         | Fact::LastRequest { requests: values } => {
-            let values = values.iter();
+            // What only ends the value before it need not stand anywhere.
+            let values = values.iter().filter(|said| !said.unasked);
             values
                 .map(|said| (said.value.clone(), Some(said.message)))
                 .collect()

@@ -30,10 +30,10 @@ pub fn derive(session: &Session, touched: Touched<'_>) -> GroundTruth {
     let texts = Texts::new(session);
     let found: Vec<Vec<Proposal>> = vec![
         entities::recalls(session, &texts),
-        entities::revised(session, &texts),
+        entities::revised(session, &texts, touched),
         entities::bindings(session, &texts, touched),
         work::errors(session, &texts),
-        work::numbers(session),
+        work::numbers(session, &texts),
         work::rejected(session, &texts),
         work::artifacts(session, touched),
         work::order(session, &texts, touched),

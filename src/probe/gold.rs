@@ -1,7 +1,7 @@
 //! The known answers of probes, and what of them is known before a question is asked.
 
 use super::ProbeKind;
-use crate::session::ground_truth::{ArtifactVerb, Fact, Revision, RuleForm};
+use crate::session::ground_truth::{ArtifactVerb, Fact, Revision, RuleForm, TouchedFile};
 
 /// The answer to a probe.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,8 +26,8 @@ pub enum Gold {
     Files {
         /// What was done to them.
         verb: ArtifactVerb,
-        /// Path and message, ascending by message.
-        files: Vec<(String, usize)>,
+        /// Each with its messages, ascending by the first.
+        files: Vec<TouchedFile>,
     },
     /// This option, for this reason.
     Choice {
@@ -47,7 +47,7 @@ pub enum Gold {
         /// What the value counts; nothing where it is no count.
         unit: Option<String>,
         /// Each value with the message that says it, oldest first.
-        values: Vec<(String, usize)>,
+        values: Vec<Revision>,
     },
     /// Yes, this was tried, and this is why it failed.
     Tried {
@@ -86,12 +86,12 @@ pub enum Gold {
         /// What they belong to.
         name: String,
         /// Each event with the message that says it.
-        events: Vec<(String, usize)>,
+        events: Vec<Revision>,
     },
     /// The newest of these requests that was made before the question.
     Requests {
         /// Each request with the message that makes it, oldest first.
-        requests: Vec<(String, usize)>,
+        requests: Vec<Revision>,
     },
     /// Nothing: it was never said.
     Absent {
@@ -103,24 +103,30 @@ pub enum Gold {
 }
 
 impl Gold {
-    /// The files that were touched before the message of this index: the gold of an item that is
+    /// The files that are in the list before the message of this index: the gold of an item that is
     /// asked there. Empty for other kinds.
     pub fn files_before(&self, message: usize) -> Vec<&str> {
         let Self::Files { files, .. } = self else {
             return Vec::new();
         };
-        let touched = files.iter().filter(|(_, touched)| *touched < message);
-        touched.map(|(path, _)| path.as_str()).collect()
+        let listed = files.iter().filter(|file| file.is_listed(message));
+        listed.map(|file| file.path.as_str()).collect()
     }
 
     /// The values (or requests) that were said before the message of this index, oldest first: the
     /// last is the gold of an item that is asked there, the others are stale. Empty for other kinds.
-    pub fn versions_before(&self, message: usize) -> Vec<&str> {
+    pub fn revisions_before(&self, message: usize) -> Vec<&Revision> {
         let (Self::Versions { values, .. } | Self::Requests { requests: values }) = self else {
             return Vec::new();
         };
-        let said = values.iter().filter(|(_, said)| *said < message);
-        said.map(|(value, _)| value.as_str()).collect()
+        let said = values.iter().filter(|said| said.message < message);
+        said.collect()
+    }
+
+    /// The same, as text alone.
+    pub fn versions_before(&self, message: usize) -> Vec<&str> {
+        let said = self.revisions_before(message).into_iter();
+        said.map(|said| said.value.as_str()).collect()
     }
 
     /// The newest value before the message of this index.
@@ -153,8 +159,18 @@ impl Gold {
         let Self::Sequence { events, .. } = self else {
             return Vec::new();
         };
-        let happened = events.iter().filter(|(_, said)| *said < message);
-        happened.map(|(event, _)| event.as_str()).collect()
+        let happened = events.iter().filter(|event| event.message < message);
+        happened.map(|event| event.value.as_str()).collect()
+    }
+
+    /// Whether the question names an event that has not happened before the message of this index:
+    /// it would be told something then.
+    pub fn is_ahead(&self, question: &str, message: usize) -> bool {
+        let Self::Sequence { events, .. } = self else {
+            return false;
+        };
+        let mut ahead = events.iter().filter(|event| event.message >= message);
+        ahead.any(|event| question.contains(event.value.as_str()))
     }
 
     /// The items that were not ticked off before the message of this index. Empty for other kinds.
@@ -171,15 +187,10 @@ impl Gold {
 
 /// What is asked about a planted fact, and the answer.
 pub(super) fn asked(fact: &Fact) -> (ProbeKind, Gold) {
-    let said = |revisions: &[Revision]| -> Vec<(String, usize)> {
-        let said = revisions.iter();
-        said.map(|revision| (revision.value.clone(), revision.message))
-            .collect()
-    };
     let versions = |key: &String, unit: Option<&String>, values: &[Revision]| Gold::Versions {
         key: key.clone(),
         unit: unit.cloned(),
-        values: said(values),
+        values: values.to_vec(),
     };
     match fact {
         Fact::Recall { key, value } => (
@@ -205,7 +216,7 @@ pub(super) fn asked(fact: &Fact) -> (ProbeKind, Gold) {
             ProbeKind::Artifact,
             Gold::Files {
                 verb: *verb,
-                files: files.iter().map(|f| (f.path.clone(), f.message)).collect(),
+                files: files.clone(),
             },
         ),
         Fact::Decision {
@@ -264,13 +275,13 @@ pub(super) fn asked(fact: &Fact) -> (ProbeKind, Gold) {
             ProbeKind::Order,
             Gold::Sequence {
                 name: sequence.clone(),
-                events: said(events),
+                events: events.clone(),
             },
         ),
         Fact::LastRequest { requests } => (
             ProbeKind::LastRequest,
             Gold::Requests {
-                requests: said(requests),
+                requests: requests.clone(),
             },
         ),
         Fact::Decoy { key, value } => (

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::survival::{PARAPHRASE, canonical_path, content_word_recall, is_flipped};
 use super::{Gold, Grader, OTHER_ORDER, Outcome, Probe, Unscored, Verdict};
-use crate::session::ground_truth::RuleForm;
+use crate::session::ground_truth::{Revision, RuleForm};
 use crate::step::Step;
 
 mod abstention;
@@ -44,7 +44,11 @@ impl Rules {
         for probe in probes {
             let known: Vec<&str> = match &probe.gold {
                 Gold::Value { value, .. } => vec![value],
-                Gold::Versions { values, .. } => values.iter().map(|(v, _)| v.as_str()).collect(),
+                Gold::Versions { values, .. } => values
+                    .iter()
+                    .filter(|said| !said.unasked)
+                    .map(|said| said.value.as_str())
+                    .collect(),
                 Gold::Tried { reason, .. } => vec![reason],
                 Gold::Among { value, others, .. } => {
                     // They are nobody's answer, and so another's than anybody's.
@@ -125,7 +129,10 @@ impl Rules {
             Gold::Versions { unit, .. } => {
                 let versions = probe.gold.versions_before(before);
                 match unit {
-                    Some(unit) => self.number(probe, &versions, unit, answer),
+                    Some(unit) => {
+                        let versions = probe.gold.revisions_before(before);
+                        self.number(probe, &versions, unit, answer)
+                    }
                     None => self.value(probe, &versions, answer),
                 }
             }
@@ -231,7 +238,13 @@ impl Rules {
     /// Right is the newest number, with its unit or without; an older one is stale. A number that
     /// counts something else (a time, a share) does not matter beside it; one that claims to be the
     /// same count does, planted or not: two of them are no answer.
-    fn number(&self, probe: &Probe, versions: &[&str], unit: &str, answer: &str) -> (f64, Outcome) {
+    fn number(
+        &self,
+        probe: &Probe,
+        versions: &[&Revision],
+        unit: &str,
+        answer: &str,
+    ) -> (f64, Outcome) {
         let Some((gold, older)) = versions.split_last() else {
             return (0.0, Outcome::Wrong);
         };
@@ -239,10 +252,14 @@ impl Rules {
         for said in reasoned::numbers(&normalise(answer)) {
             let of_another = said.behind != unit && self.units.contains(&said.behind);
             let is_claimed = said.behind == unit || said.is_alternative;
-            if said.digits == *gold {
+            // An older count that can be guessed is one only where it claims to be.
+            let is_older = older.iter().any(|older| {
+                older.value == said.digits && (is_claimed || (!older.unasked && !of_another))
+            });
+            if said.digits == gold.value {
                 found |= !of_another;
                 others |= of_another;
-            } else if older.contains(&said.digits.as_str()) && !of_another {
+            } else if is_older {
                 stale = true;
             } else if let Some(owners) = self.values.get(&said.digits) {
                 misbound |= !owners.contains(&probe.id);

@@ -198,15 +198,18 @@ impl Survival {
                     ordered.extend([Ordering::Free; 2]);
                 }
                 Gold::Sequence { name, events } => {
-                    for (at, (event, _)) in events.iter().enumerate() {
-                        value(event, name, first + at);
+                    for (at, event) in events.iter().enumerate() {
+                        value(&event.value, name, first + at);
                         ordered.push(Ordering::Sequence);
                     }
                 }
                 Gold::Requests { requests } => {
-                    for (at, (request, _)) in requests.iter().enumerate() {
-                        patterns.push(word(sentence(request)));
-                        targets.push(Target::Request { slot: first + at });
+                    for (at, request) in requests.iter().enumerate() {
+                        // What only ends the one before it keeps its slot, and is never found.
+                        if !request.unasked {
+                            patterns.push(word(sentence(&request.value)));
+                            targets.push(Target::Request { slot: first + at });
+                        }
                         ordered.push(Ordering::Sequence);
                     }
                 }
@@ -233,9 +236,9 @@ impl Survival {
                     ordered.push(Ordering::Free);
                 }
                 Gold::Files { files, .. } => {
-                    for (path, _) in files {
+                    for file in files {
                         patterns.push(Pattern {
-                            text: canonical_path(path),
+                            text: canonical_path(&file.path),
                             boundary: Boundary::Path,
                         });
                         targets.push(Target::Path {
@@ -245,10 +248,12 @@ impl Survival {
                     }
                 }
                 Gold::Versions { key, unit, values } => {
-                    for (value, _) in values {
+                    for version in values {
                         let slot = ordered.len();
-                        let grouped = unit.as_ref().and_then(|_| order::grouped(value));
-                        for text in [Some(value.clone()), grouped].into_iter().flatten() {
+                        let asked = (!version.unasked).then(|| version.value.clone());
+                        let grouped = unit.as_ref().and(asked.as_deref());
+                        let grouped = grouped.and_then(order::grouped);
+                        for text in [asked, grouped].into_iter().flatten() {
                             patterns.push(word(&text));
                             targets.push(Target::Version {
                                 slot,
@@ -323,6 +328,7 @@ impl Survival {
         };
         let mut seen = vec![0_usize; self.targets.len()];
         let mut versions: BTreeMap<usize, Vec<order::Version>> = BTreeMap::new();
+        let mut requests: Vec<(usize, std::ops::Range<usize>)> = Vec::new();
         for hit in self.needles.search(text) {
             let pattern = hit.pattern as usize;
             seen[pattern] += 1;
@@ -330,7 +336,9 @@ impl Survival {
             match &self.targets[pattern] {
                 Target::Path { slot } => add(*slot, Match::Bound, hit.start),
                 Target::Rule { slot } => add(*slot, Match::Stated, 0),
-                Target::Request { slot } => add(*slot, Match::Stated, hit.start),
+                Target::Request { slot } => {
+                    requests.push((*slot, hit.start..hit.start + length));
+                }
                 Target::Value { slot, key } => {
                     if seen[pattern] > OCCURRENCES {
                         continue;
@@ -356,6 +364,15 @@ impl Survival {
                     let is_done = order::is_ticked(text, &(hit.start..hit.start + length));
                     add(slot + usize::from(is_done), Match::Bound, hit.start);
                 }
+            }
+        }
+        for (slot, place) in &requests {
+            // One request may hold another, which is not made again thereby.
+            let is_part = requests.iter().any(|(_, other)| {
+                other.len() > place.len() && other.start <= place.start && place.end <= other.end
+            });
+            if !is_part {
+                add(*slot, Match::Stated, place.start);
             }
         }
         for versions in versions.into_values() {

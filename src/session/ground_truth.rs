@@ -4,6 +4,10 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+mod files;
+
+pub use files::FileLog;
+
 /// Everything that was planted in one session.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -76,7 +80,8 @@ pub enum Fact {
     Artifact {
         /// What was done to them.
         verb: ArtifactVerb,
-        /// Each path with the message that first did it, ascending by message.
+        /// Each path with the message that first did it, ascending by message; with an end where
+        /// something was done to it later that puts it into another list.
         files: Vec<TouchedFile>,
     },
     /// A choice between options, with its reason.
@@ -204,6 +209,17 @@ pub struct TouchedFile {
     pub path: String,
     /// Index of the message with the tool use.
     pub message: usize,
+    /// Index of the message that did something else to it, from which on it is in another list:
+    /// a file that was read and is changed is no longer only read. Nothing while it stays.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<usize>,
+}
+
+impl TouchedFile {
+    /// Whether it is in the list before the message of this index.
+    pub fn is_listed(&self, before: usize) -> bool {
+        self.message < before && self.until.is_none_or(|until| until >= before)
+    }
 }
 
 /// A value and when it was said.
@@ -214,6 +230,29 @@ pub struct Revision {
     pub value: String,
     /// Index of the message that says it.
     pub message: usize,
+    /// Whether it only ends the value before it. It can be guessed, or stands elsewhere too, or
+    /// nobody knows it: it is neither asked for nor searched.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub unasked: bool,
+}
+
+impl Revision {
+    /// A value that can be asked for, and the message that says it.
+    pub fn new(value: impl Into<String>, message: usize) -> Self {
+        Self {
+            value: value.into(),
+            message,
+            unasked: false,
+        }
+    }
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde calls it with a reference"
+)]
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 /// One item of a plan.

@@ -108,7 +108,8 @@ fn known(gold: &Gold) -> Vec<(String, String)> {
         Gold::Versions { values, unit, .. } => values
             .iter()
             .rev()
-            .map(|(value, _)| match unit {
+            .map(|said| (&said.value, unit))
+            .map(|(value, unit)| match unit {
                 Some(unit) => (value.clone(), format!("{value} {unit}")),
                 None => (value.clone(), value.clone()),
             })

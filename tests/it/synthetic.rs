@@ -223,7 +223,7 @@ fn check_truth(generated: &Generated) {
                 let said: Vec<usize> = events.iter().map(|event| event.message).collect();
                 assert_eq!(said, fact.evidence, "{id}");
                 assert!(said.is_sorted_by(|a, b| a < b), "{id}: {said:?}");
-                for Revision { value, message } in events {
+                for Revision { value, message, .. } in events {
                     assert_eq!(occurrences(value), [*message], "{id}: {value}");
                     assert!(!fact.question.contains(value.as_str()));
                     let mut lines = texts[*message].lines();
@@ -235,7 +235,7 @@ fn check_truth(generated: &Generated) {
                 let said: Vec<usize> = requests.iter().map(|said| said.message).collect();
                 assert_eq!(said, fact.evidence, "{id}");
                 assert!(said.is_sorted_by(|a, b| a < b), "{id}");
-                for Revision { value, message } in requests {
+                for Revision { value, message, .. } in requests {
                     assert_eq!(occurrences(value), [*message], "{id}: {value}");
                     assert!(session.message(*message).has_tag(Tag::TypedUser));
                     assert!(!fact.question.contains(value.as_str()));
@@ -264,7 +264,7 @@ fn check_truth(generated: &Generated) {
                 let said: Vec<usize> = values.iter().map(|revision| revision.message).collect();
                 assert_eq!(said, fact.evidence, "{id}");
                 assert!(said.is_sorted_by(|a, b| a < b), "{id}");
-                for Revision { value, message } in values {
+                for Revision { value, message, .. } in values {
                     assert_eq!(occurrences(value), [*message], "{id}: {value}");
                     assert!(!fact.question.contains(value.as_str()));
                     let mut lines = texts[*message].lines();

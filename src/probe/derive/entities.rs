@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Proposal, Texts, Touched, key_words, tokens};
-use crate::session::Session;
 use crate::session::ground_truth::{ArtifactVerb, Fact, Importance, KeyValue, Revision};
+use crate::session::{Session, ToolClass, ToolUse};
 
 /// A key is made of so many of the rarest words of the line.
 const KEY_WORDS: usize = 4;
@@ -114,8 +114,16 @@ fn assignment(line: &str) -> Option<(&str, &str)> {
     (is_key && is_value).then_some((key, value))
 }
 
-/// A value of a key: message, value, and the file that shows it.
-type Assigned = (usize, String, Option<String>);
+/// A value of a key.
+#[derive(Debug)]
+struct Assigned {
+    message: usize,
+    value: String,
+    /// The file that shows it.
+    path: Option<String>,
+    /// Whether it stands nowhere else.
+    is_unique: bool,
+}
 
 fn assignments(
     session: &Session,
@@ -136,69 +144,121 @@ fn assignments(
     }
     let mut found: BTreeMap<String, Vec<Assigned>> = BTreeMap::new();
     for (at, line) in lines(session) {
-        if let Some((key, value)) = assignment(line)
-            && texts.is_unique(value)
-        {
-            let assigned = (at, value.to_owned(), files.get(&at).cloned());
-            found.entry(key.to_owned()).or_default().push(assigned);
+        if let Some((key, value)) = assignment(line) {
+            found.entry(key.to_owned()).or_default().push(Assigned {
+                message: at,
+                value: value.to_owned(),
+                path: files.get(&at).cloned(),
+                is_unique: texts.is_unique(value),
+            });
         }
     }
+    // One assignment that cannot be told from other text, and it is not known any more which value
+    // is in force.
+    found.retain(|_, values| values.iter().all(|assigned| assigned.is_unique));
     found
 }
 
+/// The messages in which a tool that does more than look is given the
+/// key: its value may be another from there on, and nobody says which.
+fn changed(session: &Session, key: &str, path: Option<&str>, touched: Touched<'_>) -> Vec<usize> {
+    let may_change = |tool: &ToolUse| match tool.class {
+        ToolClass::Read | ToolClass::Grep | ToolClass::Glob | ToolClass::Todo => false,
+        ToolClass::Edit | ToolClass::Write => path.is_none_or(|path| {
+            let files = touched(tool);
+            files.is_empty() || files.iter().any(|(_, file)| file == path)
+        }),
+        _ => true,
+    };
+    let messages = session.messages().iter().enumerate();
+    let changes = messages.filter(|(_, message)| {
+        message.tool_uses().any(|(block, tool)| {
+            let text = message.model_text().get(block);
+            text.is_some_and(|text| text.contains(key)) && may_change(tool)
+        })
+    });
+    changes.map(|(at, _)| at).collect()
+}
+
+/// What stands for a value that a tool was given and nobody showed.
+const NOT_SHOWN: &str = "not shown";
+
 /// Keys that were given several values, one after the other, in one file or in none.
-pub(super) fn revised(session: &Session, texts: &Texts) -> Vec<Proposal> {
-    let found = assignments(session, texts, &|_| Vec::new());
+pub(super) fn revised(session: &Session, texts: &Texts, touched: Touched<'_>) -> Vec<Proposal> {
+    let found = assignments(session, texts, touched);
     let mut proposals = Vec::new();
     for (key, values) in found {
-        let messages: BTreeSet<usize> = values.iter().map(|(at, _, _)| *at).collect();
+        let messages: BTreeSet<usize> = values.iter().map(|said| said.message).collect();
+        let paths: BTreeSet<Option<&String>> =
+            values.iter().map(|said| said.path.as_ref()).collect();
+        let [path] = paths.into_iter().collect::<Vec<_>>()[..] else {
+            continue;
+        };
         if values.len() < 2 || messages.len() != values.len() {
             continue;
         }
-        let values: Vec<Revision> = values
+        let first = values.first().map_or(0, |said| said.message);
+        let changes = changed(session, &key, path.map(String::as_str), touched);
+        let mut revisions: Vec<Revision> = changes
             .into_iter()
-            .map(|(message, value, _)| Revision { value, message })
+            .filter(|at| *at > first && !messages.contains(at))
+            .map(|message| Revision {
+                value: NOT_SHOWN.to_owned(),
+                message,
+                unasked: true,
+            })
             .collect();
+        let said = values.into_iter();
+        revisions.extend(said.map(|said| Revision::new(said.value, said.message)));
+        revisions.sort_by_key(|said| said.message);
         proposals.push(Proposal {
             kind: "update",
             question: format!("Which value has `{key}` now?"),
-            evidence: messages.into_iter().collect(),
+            evidence: revisions.iter().map(|said| said.message).collect(),
             importance: Importance::Normal,
-            fact: Fact::Update { key, values },
+            fact: Fact::Update {
+                key,
+                values: revisions,
+            },
         });
     }
     proposals
 }
 
-/// The same key in several files, each with a value of its own.
+/// The same key in several files, each with a value of its own that no tool changes later.
 pub(super) fn bindings(session: &Session, texts: &Texts, touched: Touched<'_>) -> Vec<Proposal> {
     let found = assignments(session, texts, touched);
     let mut proposals = Vec::new();
     for (key, values) in found {
         let paths: BTreeSet<&String> = values
             .iter()
-            .filter_map(|(_, _, path)| path.as_ref())
+            .filter_map(|said| said.path.as_ref())
             .collect();
-        let [(at, value, Some(path)), others @ ..] = &values[..] else {
+        let [asked, others @ ..] = &values[..] else {
             continue;
         };
-        if paths.len() != values.len() || others.is_empty() {
+        let Some(path) = &asked.path else {
+            continue;
+        };
+        let changes = changed(session, &key, Some(path), touched);
+        let is_changed = changes.last().is_some_and(|at| *at > asked.message);
+        if paths.len() != values.len() || others.is_empty() || is_changed {
             continue;
         }
-        let others = others.iter().filter_map(|(_, value, path)| {
+        let others = others.iter().filter_map(|other| {
             Some(KeyValue {
-                key: format!("{key} {}", path.as_ref()?),
-                value: value.clone(),
+                key: format!("{key} {}", other.path.as_ref()?),
+                value: other.value.clone(),
             })
         });
         proposals.push(Proposal {
             kind: "binding",
             question: format!("Which value has `{key}` in `{path}`?"),
-            evidence: vec![*at],
+            evidence: vec![asked.message],
             importance: Importance::Normal,
             fact: Fact::Binding {
                 key: key.clone(),
-                value: value.clone(),
+                value: asked.value.clone(),
                 others: others.collect(),
             },
         });

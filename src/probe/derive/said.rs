@@ -30,6 +30,9 @@ const RULE_WORDS: std::ops::RangeInclusive<usize> = 4..=40;
 /// A topic has so many words.
 const TOPIC_WORDS: usize = 3;
 
+/// A request of fewer words is a nod: "yes, commit it".
+const REQUEST_WORDS: usize = 4;
+
 /// A request is quoted up to so many characters, in whole lines.
 const REQUEST_CHARS: usize = 600;
 
@@ -91,32 +94,55 @@ pub(super) fn rules(session: &Session, texts: &Texts) -> Vec<Proposal> {
     proposals
 }
 
-/// What the user asked for, each time.
+/// The text as it is quoted: whole lines up to [`REQUEST_CHARS`], or as much of the first one.
+fn quoted(text: &str) -> String {
+    let mut request = String::new();
+    for line in text.trim().lines() {
+        if request.len() + line.len() > REQUEST_CHARS {
+            break;
+        }
+        if !request.is_empty() {
+            request.push('\n');
+        }
+        request.push_str(line);
+    }
+    if request.is_empty() {
+        let first = text.trim().lines().next().unwrap_or_default();
+        request = first.chars().take(REQUEST_CHARS).collect();
+    }
+    request.trim().to_owned()
+}
+
+/// What the user asked for, each time: one request a message.
+///
+/// Every message ends the request before it. One that is too short to be told from other text, that
+/// stands in an earlier one as well, or whose lines are too long to be quoted, does nothing more.
 pub(super) fn requests(session: &Session, _: &Texts) -> Vec<Proposal> {
-    let mut requests: Vec<Revision> = Vec::new();
-    for (message, text) in typed(session) {
-        let mut request = String::new();
-        for line in text.trim().lines() {
-            if request.len() + line.len() > REQUEST_CHARS {
-                break;
+    let is_short = |text: &str| text.split_whitespace().count() < REQUEST_WORDS;
+    let mut messages: Vec<(usize, &str)> = Vec::new();
+    for (message, text) in typed(session).filter(|(_, text)| !text.trim().is_empty()) {
+        match messages.last_mut() {
+            // Of several blocks, the first that says enough.
+            Some((last, said)) if *last == message => {
+                if is_short(said) {
+                    *said = text;
+                }
             }
-            if !request.is_empty() {
-                request.push('\n');
-            }
-            request.push_str(line);
-        }
-        let value = request.trim().to_owned();
-        let is_new = requests.iter().all(|other| other.value != value);
-        if value.split_whitespace().count() < 4 || !is_new {
-            continue;
-        }
-        match requests.last_mut() {
-            // One message is one request.
-            Some(last) if last.message == message => {}
-            _ => requests.push(Revision { value, message }),
+            _ => messages.push((message, text)),
         }
     }
-    if requests.is_empty() {
+    let mut requests: Vec<Revision> = Vec::new();
+    for (message, text) in messages {
+        let value = quoted(text);
+        let is_known = requests.iter().any(|other| other.value.contains(&value));
+        let is_cut_short = text.trim().lines().next().map_or(0, str::len) > REQUEST_CHARS;
+        requests.push(Revision {
+            unasked: is_known || is_cut_short || is_short(&value),
+            value,
+            message,
+        });
+    }
+    if requests.iter().all(|request| request.unasked) {
         return Vec::new();
     }
     vec![Proposal {

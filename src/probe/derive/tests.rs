@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
+use super::work::counted;
 use super::*;
-use crate::session::ground_truth::RuleForm;
+use crate::probe::{Gold, Probe, ask_points, items};
+use crate::session::ground_truth::{Revision, RuleForm, TouchedFile};
 use crate::session::{
     ContentBlock, JsonText, Message, Role, SessionParts, Tag, ToolClass, ToolResult,
 };
@@ -76,12 +78,47 @@ fn session() -> Session {
     messages.push(Message::text(Role::Assistant, "All of it is finished."));
     messages.push(typed("Now write the release note, please."));
     messages.push(Message::text(Role::Assistant, "Done."));
+    session_of(messages)
+}
+
+fn session_of(messages: Vec<Message>) -> Session {
     Session::new(SessionParts {
         id: "small".into(),
         messages: messages.into_iter().map(Arc::new).collect(),
         ..SessionParts::default()
     })
     .unwrap()
+}
+
+/// Tool uses of one kind, each with its result.
+fn rounds(class: ToolClass, rounds: &[(&str, &str)]) -> Vec<Message> {
+    let rounds = rounds.iter().enumerate();
+    rounds
+        .flat_map(|(at, (input, text))| {
+            let id = format!("{}-{at}", class.name());
+            [uses(&id, class, input), result(&id, text, false)]
+        })
+        .collect()
+}
+
+/// The facts of one kind that are found in a session of these messages behind a first request.
+fn facts_of(kind: &str, messages: Vec<Message>) -> (Session, Vec<PlantedFact>) {
+    let mut all = vec![typed("Please look after the quarterly ledger.")];
+    all.extend(messages);
+    let session = session_of(all);
+    let truth = derive(&session, &touched);
+    let of_kind = truth.facts.into_iter();
+    let of_kind = of_kind.filter(|fact| fact.id.starts_with(kind)).collect();
+    (session, of_kind)
+}
+
+/// The values with the messages that say them; `-` in front of those that are never asked for.
+fn series(values: &[Revision]) -> Vec<String> {
+    let sign = |said: &Revision| if said.unasked { "-" } else { "" };
+    let values = values.iter();
+    values
+        .map(|said| format!("{}{}@{}", sign(said), said.value, said.message))
+        .collect()
 }
 
 /// As the tools of the session above are meant.
@@ -104,10 +141,6 @@ fn found(id: &str) -> Option<Fact> {
 
 #[test]
 fn every_deterministic_kind_is_found() {
-    let revision = |value: &str, message| crate::session::ground_truth::Revision {
-        value: value.to_owned(),
-        message,
-    };
     assert_eq!(
         found("recall-01"),
         Some(Fact::Recall {
@@ -129,7 +162,7 @@ fn every_deterministic_kind_is_found() {
         Some(Fact::Numeric {
             key: "passed".to_owned(),
             unit: "passed".to_owned(),
-            values: vec![revision("38", 10), revision("41", 16)],
+            values: vec![Revision::new("38", 10), Revision::new("41", 16)],
         })
     );
     let Some(Fact::Continuation { items, .. }) = found("continuation-01") else {
@@ -156,6 +189,186 @@ fn every_deterministic_kind_is_found() {
     assert!(found("artifact-01").is_some() && found("artifact-02").is_some());
     assert!(matches!(found("decoy-02"), Some(Fact::Decoy { .. })));
     assert_eq!(found("decision-01"), None);
+}
+
+#[test]
+fn every_test_run_ends_what_the_one_before_it_said() {
+    let run = r#"{"command":"make test"}"#;
+    let (_, facts) = facts_of(
+        "numeric",
+        rounds(
+            ToolClass::Shell,
+            &[
+                (run, "31 passed, 12 failed"),
+                (run, "40 passed, 3 failed"),
+                (run, "52 passed"),
+                ("{}", "nothing was tested here"),
+                (run, "594 passed\n3 passed"),
+                (run, "77 passed, 77 of them slow"),
+            ],
+        ),
+    );
+    let found: Vec<(&str, Vec<String>)> = facts
+        .iter()
+        .map(|fact| match &fact.fact {
+            Fact::Numeric { unit, values, .. } => (unit.as_str(), series(values)),
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(found[0].0, "failed");
+    assert_eq!(found[0].1, ["12@2", "-3@4", "-not reported@6"]);
+    assert_eq!(found[1].0, "passed");
+    // The last of two counts is none, and neither is one that stands twice.
+    assert_eq!(found[1].1, ["31@2", "40@4", "52@6", "-3@10", "-77@12"]);
+    assert_eq!(
+        counted("Ran 1,234 tests", "tests"),
+        Some(("234".to_owned(), false))
+    );
+}
+
+#[test]
+fn the_last_request_is_the_last_one() {
+    let later = |text: &str| [Message::text(Role::Assistant, "Done."), typed(text)];
+    let texts = [
+        "yes, commit it",
+        "Now write the release note, please.",
+        "Now write the release note, please.",
+        "Now write the release note, please. And sign it.",
+    ];
+    let mut messages: Vec<Message> = texts.into_iter().flat_map(later).collect();
+    messages.extend(later(&"word ".repeat(200)));
+    messages.push(Message::text(Role::Assistant, "Done."));
+    let (session, facts) = facts_of("last-request", messages);
+    let Fact::LastRequest { requests } = &facts[0].fact else {
+        panic!("no request");
+    };
+    let asked: Vec<(usize, bool)> = requests.iter().map(|r| (r.message, r.unasked)).collect();
+    let expected = [
+        (0, false),
+        (2, true),
+        (4, false),
+        (6, true),
+        (8, false),
+        (10, true),
+    ];
+    assert_eq!(asked, expected);
+    // Nothing is asked while the newest is none that can be asked for.
+    let probes = Probe::planted(&GroundTruth::new("small", facts.clone()));
+    for item in items(&session, &probes) {
+        let newest = probes[0]
+            .gold
+            .revisions_before(session.calls()[item.call])
+            .pop();
+        assert!(!newest.unwrap().unasked, "{item:?}");
+    }
+}
+
+#[test]
+fn an_order_is_asked_of_files_that_the_question_names() {
+    let paths: Vec<String> = (0..24)
+        .map(|at| format!("src/part{}.rs", (at * 7) % 24))
+        .collect();
+    let inputs: Vec<String> = paths
+        .iter()
+        .map(|path| format!(r#"{{"file_path":"{path}"}}"#))
+        .collect();
+    let reads: Vec<(&str, &str)> = inputs.iter().map(|input| (&**input, "text")).collect();
+    let (session, facts) = facts_of("order", rounds(ToolClass::Read, &reads));
+    assert_eq!(facts.len(), 4);
+    let probes = Probe::planted(&GroundTruth::new("small", facts.clone()));
+    for (fact, probe) in facts.iter().zip(&probes) {
+        let Fact::Order { events, .. } = &fact.fact else {
+            panic!("no order");
+        };
+        let places: Vec<usize> = events
+            .iter()
+            .map(|event| fact.question.find(&event.value).unwrap())
+            .collect();
+        assert!(!places.is_sorted(), "{}", fact.question);
+        assert!(matches!(probe.gold, Gold::Sequence { .. }));
+    }
+    // The first stretch is asked for at every point, the last one at the end alone.
+    let asked = items(&session, &probes);
+    let points = ask_points(session.calls().len());
+    for (at, _) in probes.iter().enumerate() {
+        let times = asked.iter().filter(|item| item.probe == at).count();
+        assert_eq!(times, points.len() - at);
+    }
+}
+
+#[test]
+fn a_file_is_on_another_list_once_it_is_changed() {
+    let path = |path: &str| format!(r#"{{"file_path":"{path}"}}"#);
+    let mut messages = rounds(
+        ToolClass::Read,
+        &[(&path("a.rs"), "x"), (&path("b.rs"), "y")],
+    );
+    messages.extend(rounds(ToolClass::Edit, &[(&path("a.rs"), "done")]));
+    messages.extend([
+        uses("broken", ToolClass::Edit, &path("b.rs")),
+        result("broken", "no such text", true),
+        Message::text(Role::Assistant, "Done."),
+    ]);
+    let (session, facts) = facts_of("artifact", messages);
+    let file = |path: &str, message, until| TouchedFile {
+        path: path.to_owned(),
+        message,
+        until,
+    };
+    let lists: Vec<(ArtifactVerb, Vec<TouchedFile>)> = facts
+        .iter()
+        .map(|fact| match &fact.fact {
+            Fact::Artifact { verb, files } => (*verb, files.clone()),
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    let expected = [
+        (
+            ArtifactVerb::Read,
+            vec![file("a.rs", 1, Some(5)), file("b.rs", 3, None)],
+        ),
+        (ArtifactVerb::Modified, vec![file("a.rs", 5, None)]),
+    ];
+    assert_eq!(lists, expected);
+    let probes = Probe::planted(&GroundTruth::new("small", facts));
+    assert_eq!(probes[0].gold.files_before(5), ["a.rs", "b.rs"]);
+    assert_eq!(probes[0].gold.files_before(6), ["b.rs"]);
+    assert_eq!(probes[0].evidence_before(5), [1, 3]);
+    assert_eq!(probes[0].evidence_before(6), [3]);
+    assert!(items(&session, &probes).iter().all(|item| item.call > 0));
+}
+
+#[test]
+fn a_key_is_revised_within_one_file() {
+    let path = |path: &str| format!(r#"{{"file_path":"{path}"}}"#);
+    let (cargo, node) = (path("conf/cargo.toml"), path("conf/node.json"));
+    let updates = |reads: &[(&str, &str)]| {
+        let (_, facts) = facts_of("update", rounds(ToolClass::Read, reads));
+        let facts = facts.into_iter();
+        let values = facts.map(|fact| match fact.fact {
+            Fact::Update { values, .. } => series(&values),
+            other => panic!("{other:?}"),
+        });
+        values.collect::<Vec<_>>()
+    };
+    let (old, new) = ("release = n1.4.21", "release = n1.4.22");
+    let found = updates(&[(&cargo, old), (&cargo, new)]);
+    assert_eq!(found, [["n1.4.21@2", "n1.4.22@4"]]);
+    // Two files have two keys of that name.
+    assert!(updates(&[(&cargo, old), (&node, new)]).is_empty());
+    // The newest value stands twice, and so the older one is not the newest.
+    let again = updates(&[(&cargo, old), (&cargo, new), (&cargo, "release = n1.4.23")]);
+    assert_eq!(again[0].len(), 3);
+    assert!(updates(&[(&cargo, old), (&cargo, new), (&cargo, new)]).is_empty());
+    // What an edit does to it is not shown.
+    let mut messages = rounds(ToolClass::Read, &[(&cargo, old), (&cargo, new)]);
+    let edit = r#"{"file_path":"conf/cargo.toml","new":"release = n1.4.99"}"#;
+    messages.extend(rounds(ToolClass::Edit, &[(edit, "done")]));
+    let (_, facts) = facts_of("update", messages);
+    let Fact::Update { values, .. } = &facts[0].fact else {
+        panic!("no update");
+    };
+    assert_eq!(series(values), ["n1.4.21@2", "n1.4.22@4", "-not shown@5"]);
 }
 
 #[test]

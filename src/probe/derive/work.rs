@@ -6,9 +6,8 @@ use serde_json::Value;
 
 use super::entities::class_of;
 use super::{Proposal, Texts, Touched, key_words, tokens};
-use crate::session::ground_truth::{
-    ArtifactVerb, Fact, Importance, PlanItem, Revision, TouchedFile,
-};
+use crate::probe::ask_points;
+use crate::session::ground_truth::{ArtifactVerb, Fact, FileLog, Importance, PlanItem, Revision};
 use crate::session::{ContentBlock, Session, ToolClass};
 
 /// An order is asked of at least and at most so many files.
@@ -100,40 +99,78 @@ pub(super) fn errors(session: &Session, texts: &Texts) -> Vec<Proposal> {
     proposals
 }
 
+/// What test runners count.
+const UNITS: [&str; 3] = ["passed", "failed", "tests"];
+
+/// A count of fewer digits is guessed too easily.
+const COUNT_DIGITS: usize = 2;
+
+/// What stands for a count that a run did not report.
+const NOT_REPORTED: &str = "not reported";
+
+/// The last count of this unit in a text, and whether it is the only one: a run of several
+/// programs reports one each.
+pub(super) fn counted(text: &str, unit: &str) -> Option<(String, bool)> {
+    let is_number = |word: &&str| !word.is_empty() && word.bytes().all(|b| b.is_ascii_digit());
+    let mut found: Vec<(String, bool)> = Vec::new();
+    for line in text.lines() {
+        let words: Vec<&str> = tokens(line).collect();
+        for at in words.iter().enumerate().filter(|(_, word)| **word == unit) {
+            let Some(number) = at.0.checked_sub(1).and_then(|at| words.get(at)) else {
+                continue;
+            };
+            if is_number(number) {
+                // `1,234 passed` is one number: its parts are none.
+                let is_part = at.0 >= 2 && words.get(at.0 - 2).is_some_and(is_number);
+                found.push(((*number).to_owned(), !is_part));
+            }
+        }
+    }
+    let (last, is_whole) = found.last()?.clone();
+    let is_only = is_whole && found.iter().all(|(number, _)| *number == last);
+    Some((last, is_only))
+}
+
 /// Counts that test runners print, run after run.
-pub(super) fn numbers(session: &Session) -> Vec<Proposal> {
+///
+/// Every run ends what the one before it said: also with a count that cannot be asked for because it
+/// is guessed easily, stands elsewhere too or is one of several, and with none at all.
+pub(super) fn numbers(session: &Session, texts: &Texts) -> Vec<Proposal> {
     let mut series: BTreeMap<&str, Vec<Revision>> = BTreeMap::new();
     for (message, _, tool, text) in results(session) {
         if tool.is_none_or(|(class, _)| class != ToolClass::Shell) {
             continue;
         }
-        for unit in ["passed", "failed", "tests"] {
-            let counted = text.lines().rev().find_map(|line| {
-                let words: Vec<&str> = tokens(line).collect();
-                let at = words.iter().position(|word| *word == unit)?;
-                let number = words.get(at.checked_sub(1)?)?;
-                let is_count = number.len() > 1 && number.bytes().all(|byte| byte.is_ascii_digit());
-                is_count.then(|| (*number).to_owned())
-            });
+        let counts = UNITS.map(|unit| (unit, counted(text, unit)));
+        if counts.iter().all(|(_, count)| count.is_none()) {
+            continue;
+        }
+        for (unit, count) in counts {
             let known = series.entry(unit).or_default();
-            if let Some(value) = counted
-                && known.last().is_none_or(|last| last.value != value)
-            {
-                known.push(Revision { value, message });
+            let (value, is_only) = count.unwrap_or((NOT_REPORTED.to_owned(), false));
+            let last = known.last().map(|last| last.value.as_str());
+            if last == Some(&value) || (last.is_none() && value == NOT_REPORTED) {
+                continue;
             }
+            let is_asked = is_only && value.len() >= COUNT_DIGITS && texts.is_unique(&value);
+            known.push(Revision {
+                unasked: !is_asked,
+                value,
+                message,
+            });
         }
     }
     let mut proposals = Vec::new();
     for (unit, values) in series {
-        let distinct: BTreeSet<&str> = values.iter().map(|said| said.value.as_str()).collect();
-        // A count that comes back has no single place.
-        if values.len() < 2 || distinct.len() != values.len() {
+        if values.len() < 2 || values.iter().all(|said| said.unasked) {
             continue;
         }
+        let mut evidence: Vec<usize> = values.iter().map(|said| said.message).collect();
+        evidence.dedup();
         proposals.push(Proposal {
             kind: "numeric",
             question: format!("What did the last test run report, as a number of: {unit}?"),
-            evidence: values.iter().map(|said| said.message).collect(),
+            evidence,
             importance: Importance::Normal,
             fact: Fact::Numeric {
                 key: unit.to_owned(),
@@ -187,24 +224,20 @@ pub(super) fn rejected(session: &Session, texts: &Texts) -> Vec<Proposal> {
     proposals
 }
 
-/// What was done to which files: of each file the strongest, at the call that did it first.
+/// What was done to which files, by tool uses that did not fail.
 pub(super) fn artifacts(session: &Session, touched: Touched<'_>) -> Vec<Proposal> {
-    let mut known: BTreeMap<String, (ArtifactVerb, usize)> = BTreeMap::new();
+    let messages = session.messages().iter();
+    let failed: BTreeSet<&str> = messages
+        .flat_map(|message| message.tool_results())
+        .filter(|(_, result)| result.is_error)
+        .map(|(_, result)| &*result.tool_use_id)
+        .collect();
+    let mut log = FileLog::default();
     for (at, message) in session.messages().iter().enumerate() {
-        for (verb, path) in message.tool_uses().flat_map(|(_, tool)| touched(tool)) {
-            let entry = known.entry(path).or_insert((verb, at));
-            let is_stronger = verb == ArtifactVerb::Deleted
-                || (entry.0 == ArtifactVerb::Read && verb != ArtifactVerb::Read);
-            if is_stronger {
-                // What was read before and is written as a whole was there already.
-                let was_there = entry.0 == ArtifactVerb::Read && verb == ArtifactVerb::Created;
-                let verb = if was_there {
-                    ArtifactVerb::Modified
-                } else {
-                    verb
-                };
-                *entry = (verb, at);
-            }
+        let done = message.tool_uses().map(|(_, tool)| tool);
+        let done = done.filter(|tool| !failed.contains(&*tool.id));
+        for (verb, path) in done.flat_map(touched) {
+            log.record(verb, &path, at);
         }
     }
     let asked = [
@@ -224,14 +257,7 @@ pub(super) fn artifacts(session: &Session, touched: Touched<'_>) -> Vec<Proposal
     ];
     let mut proposals = Vec::new();
     for (verb, question) in asked {
-        let of = known.iter().filter(|(_, (done, _))| *done == verb);
-        let mut files: Vec<TouchedFile> = of
-            .map(|(path, (_, message))| TouchedFile {
-                path: path.clone(),
-                message: *message,
-            })
-            .collect();
-        files.sort_by(|a, b| (a.message, &a.path).cmp(&(b.message, &b.path)));
+        let files = log.files(verb);
         if files.is_empty() {
             continue;
         }
@@ -248,7 +274,8 @@ pub(super) fn artifacts(session: &Session, touched: Touched<'_>) -> Vec<Proposal
     proposals
 }
 
-/// The order in which files were touched that nobody names at any other time.
+/// The order in which files were touched that nobody names at any other time. The question names
+/// them; so of each stretch between two points at which probes are asked there is one of its own.
 pub(super) fn order(session: &Session, texts: &Texts, touched: Touched<'_>) -> Vec<Proposal> {
     let mut events: Vec<Revision> = Vec::new();
     for (message, said) in session.messages().iter().enumerate() {
@@ -262,24 +289,40 @@ pub(super) fn order(session: &Session, texts: &Texts, touched: Touched<'_>) -> V
             continue;
         };
         if texts.frequency(value) == 1 {
-            let value = value.clone();
-            events.push(Revision { value, message });
+            events.push(Revision::new(value.clone(), message));
         }
     }
-    let events = super::spread(events, *EVENTS.end());
-    if events.len() < *EVENTS.start() {
-        return Vec::new();
+    let calls = session.calls();
+    let mut proposals = Vec::new();
+    for (_, call) in ask_points(calls.len()) {
+        let so_far = events.partition_point(|event| event.message < calls[call]);
+        // Too few are left for the next stretch.
+        if so_far < *EVENTS.start() {
+            continue;
+        }
+        let here: Vec<Revision> = events.drain(..so_far).collect();
+        let here = super::spread(here, *EVENTS.end());
+        let mut names: Vec<&str> = here.iter().map(|event| event.value.as_str()).collect();
+        names.sort_unstable();
+        // The order in which they are named must not be the answer.
+        if here.iter().map(|event| &event.value).eq(&names) {
+            names.reverse();
+        }
+        proposals.push(Proposal {
+            kind: "order",
+            question: format!(
+                "In which order were these files first touched: {}?",
+                names.join(", ")
+            ),
+            evidence: here.iter().map(|event| event.message).collect(),
+            importance: Importance::Normal,
+            fact: Fact::Order {
+                sequence: String::new(),
+                events: here,
+            },
+        });
     }
-    vec![Proposal {
-        kind: "order",
-        question: "Some files came up once only. In which order?".to_owned(),
-        evidence: events.iter().map(|event| event.message).collect(),
-        importance: Importance::Normal,
-        fact: Fact::Order {
-            sequence: String::new(),
-            events,
-        },
-    }]
+    proposals
 }
 
 /// The items of a task list: each with its text, and whether it is done.

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::probe::ProbeKind;
-use crate::session::ground_truth::{ArtifactVerb, Importance, RuleForm};
+use crate::session::ground_truth::{ArtifactVerb, Importance, RuleForm, TouchedFile};
 
 fn probe(id: &str, kind: ProbeKind, gold: Gold) -> Probe {
     Probe {
@@ -12,6 +12,18 @@ fn probe(id: &str, kind: ProbeKind, gold: Gold) -> Probe {
         gold,
         evidence: Vec::new(),
         importance: Importance::Normal,
+    }
+}
+
+fn said((value, message): (&str, usize)) -> Revision {
+    Revision::new(value, message)
+}
+
+fn file(path: &str, message: usize) -> TouchedFile {
+    TouchedFile {
+        path: path.to_owned(),
+        message,
+        until: None,
     }
 }
 
@@ -39,7 +51,7 @@ fn probes() -> Vec<Probe> {
             ProbeKind::Artifact,
             Gold::Files {
                 verb: ArtifactVerb::Created,
-                files: vec![("src/a.rs".into(), 1), ("b.rs".into(), 3), ("c".into(), 9)],
+                files: vec![file("src/a.rs", 1), file("b.rs", 3), file("c", 9)],
             },
         ),
         probe(
@@ -48,7 +60,7 @@ fn probes() -> Vec<Probe> {
             Gold::Versions {
                 key: "signing key".to_owned(),
                 unit: None,
-                values: vec![("k-11".into(), 1), ("k-22".into(), 3), ("k-33".into(), 9)],
+                values: [("k-11", 1), ("k-22", 3), ("k-33", 9)].map(said).into(),
             },
         ),
         probe(
@@ -57,7 +69,7 @@ fn probes() -> Vec<Probe> {
             Gold::Versions {
                 key: "replay suite".to_owned(),
                 unit: Some("cases".to_owned()),
-                values: vec![("7340192".into(), 1), ("7351044".into(), 3)],
+                values: [("7340192", 1), ("7351044", 3)].map(said).into(),
             },
         ),
         probe(
@@ -66,7 +78,7 @@ fn probes() -> Vec<Probe> {
             Gold::Versions {
                 key: "soak run".to_owned(),
                 unit: Some("seconds".to_owned()),
-                values: vec![("5512345".into(), 1)],
+                values: [("5512345", 1)].map(said).into(),
             },
         ),
         probe(
@@ -122,23 +134,22 @@ fn probes() -> Vec<Probe> {
             ProbeKind::Order,
             Gold::Sequence {
                 name: "rollout".to_owned(),
-                events: vec![
-                    ("abcle1".into(), 1),
-                    ("dunesk2".into(), 2),
-                    ("frogar3".into(), 3),
-                    ("later4".into(), 9),
-                ],
+                events: [("abcle1", 1), ("dunesk2", 2), ("frogar3", 3), ("later4", 9)]
+                    .map(said)
+                    .into(),
             },
         ),
         probe(
             "q",
             ProbeKind::LastRequest,
             Gold::Requests {
-                requests: vec![
-                    ("Mend the `parser`. File this under WO-1.".into(), 1),
-                    ("Read the parcel ledger. File this under WO-2.".into(), 4),
-                    ("Stop here.".into(), 9),
-                ],
+                requests: [
+                    ("Mend the `parser`. File this under WO-1.", 1),
+                    ("Read the parcel ledger. File this under WO-2.", 4),
+                    ("Stop here.", 9),
+                ]
+                .map(said)
+                .into(),
             },
         ),
         probe(
@@ -162,6 +173,21 @@ fn probes() -> Vec<Probe> {
                     task: "Mend attic/velmor/a.md.".to_owned(),
                     forbidden: "attic/velmor".to_owned(),
                 },
+            },
+        ),
+        probe(
+            "u",
+            ProbeKind::Numeric,
+            Gold::Versions {
+                key: "passed".to_owned(),
+                unit: Some("passed".to_owned()),
+                values: vec![
+                    Revision {
+                        unasked: true,
+                        ..said(("4", 1))
+                    },
+                    said(("38", 3)),
+                ],
             },
         ),
         probe(
@@ -347,11 +373,9 @@ fn a_failure_has_two_parts_and_an_order_is_counted_in_pairs() {
 #[test]
 fn one_request_may_hold_another() {
     let verdict = |requests: &[&str], answer: &str| {
-        let requests = requests.iter().zip(0..);
+        let requests = requests.iter().copied().zip(0..);
         let gold = Gold::Requests {
-            requests: requests
-                .map(|(text, at)| ((*text).to_owned(), at))
-                .collect(),
+            requests: requests.map(|(text, at)| said((text, at))).collect(),
         };
         let probe = probe("t", ProbeKind::LastRequest, gold);
         match Rules::new(&[]).verdict(&probe, 9, answer) {
@@ -419,6 +443,10 @@ fn two_answers_are_none() {
     check("i", "812 or 5512345 seconds", 0.0, Partial);
     check("i", "812 seconds, 5512345 seconds", 0.0, Partial);
     check("i", "5512345 seconds and 3 warnings", 1.0, Right);
+    // An older count that can be guessed is one only where it is given as this count.
+    check("u", "38 passed, 4 failed", 1.0, Right);
+    check("u", "38 passed (it was 4 passed)", 0.0, Partial);
+    check("u", "4 passed", 0.0, Stale);
     check("i", "5512345 seconds in 41.2 minutes", 1.0, Right);
     check("i", "812 seconds", 0.0, Wrong);
     check("h", "first 7340192 cases", 0.0, Stale);

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::probe::ProbeKind;
-use crate::session::ground_truth::{ArtifactVerb, Importance, RuleForm};
+use crate::session::ground_truth::{ArtifactVerb, Importance, RuleForm, TouchedFile};
 
 fn probe(kind: ProbeKind, gold: Gold) -> Probe {
     Probe {
@@ -62,7 +62,12 @@ fn a_value_is_bound_by_half_of_its_key() {
 
 #[test]
 fn each_path_of_a_list_is_looked_for() {
-    let files = vec![("./src/a.rs".to_owned(), 1), ("src\\b.rs".to_owned(), 3)];
+    let file = |path: &str, message| TouchedFile {
+        path: path.to_owned(),
+        message,
+        until: None,
+    };
+    let files = vec![file("./src/a.rs", 1), file("src\\b.rs", 3)];
     let verb = ArtifactVerb::Created;
     let probes = [
         value("x", "1234567"),

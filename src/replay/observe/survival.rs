@@ -266,7 +266,7 @@ impl SurvivalObserver {
             Gold::Files { files, .. } => slots
                 .clone()
                 .zip(files)
-                .filter(|(_, (_, touched))| *touched < before)
+                .filter(|(_, file)| file.is_listed(before))
                 .map(|(slot, _)| slot)
                 .collect(),
             Gold::Sequence { .. } => {
@@ -352,9 +352,10 @@ impl SurvivalObserver {
             compacted_score: is_compacted.then(|| match &probe.gold {
                 // Of a list, only what no longer stands where it was said.
                 Gold::Files { files, .. } => {
-                    let files = files.iter().filter(|(_, touched)| *touched < before);
-                    let gone = files.zip(&standing).filter(|((_, touched), _)| {
-                        self.verbatim.get(*touched).is_none_or(|count| *count == 0)
+                    let files = files.iter().filter(|file| file.is_listed(before));
+                    let gone = files.zip(&standing).filter(|(file, _)| {
+                        let whole = self.verbatim.get(file.message);
+                        whole.is_none_or(|count| *count == 0)
                     });
                     let gone: Vec<&Standing> = gone.map(|(_, standing)| *standing).collect();
                     share(&gone, &COMPACTED)

@@ -13,8 +13,24 @@ pub(super) fn yes_or_no(question: &str, texts: &[Indexed]) -> Option<String> {
     best_line(question, texts).map(|line| format!("{word}. {line}"))
 }
 
-/// The values of all lines that fit, in the order in which they stand.
+/// A question may list what is to be brought into order, at least so many.
+const LISTED: usize = 3;
+
+/// What the question lists behind its last colon, as it comes up first; else the values of all lines
+/// that fit, in the order in which they stand.
 pub(super) fn in_order(question: &str, texts: &[Indexed]) -> Option<String> {
+    let listed = question.rsplit_once(": ").map_or("", |(_, list)| list);
+    let listed: Vec<&str> = listed.trim_end_matches('?').split(", ").collect();
+    if listed.len() >= LISTED && listed.iter().all(|name| !name.contains(' ')) {
+        let mut places: Vec<(usize, usize, &str)> = Vec::new();
+        for name in listed {
+            let mut found = texts.iter().enumerate();
+            places.extend(found.find_map(|(at, (text, _))| Some((at, text.find(name)?, name))));
+        }
+        places.sort_unstable();
+        let names: Vec<&str> = places.into_iter().map(|(_, _, name)| name).collect();
+        return (!names.is_empty()).then(|| names.join("\n"));
+    }
     let terms = Terms::new(question, texts);
     let mut lines = terms.rank(texts);
     lines.sort_by_key(|ranked| (ranked.text, ranked.line));

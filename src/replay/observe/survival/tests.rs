@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::context::{CacheEffect, Context, Edit};
-use crate::session::ground_truth::{ArtifactVerb, Importance, RuleForm};
+use crate::session::ground_truth::{ArtifactVerb, Importance, Revision, RuleForm, TouchedFile};
 use crate::session::{Message, Role, SessionParts};
 use crate::tokens::{CharsPer4, CountedTexts, Size};
 use crate::units::Tokens;
@@ -46,7 +46,7 @@ fn probes() -> Arc<[Probe]> {
             ProbeKind::Artifact,
             Gold::Files {
                 verb: ArtifactVerb::Created,
-                files: vec![(owned("src/a.rs"), 1), (owned("src/b.rs"), 3)],
+                files: vec![file("src/a.rs", 1), file("src/b.rs", 3)],
             },
             &[1, 3],
         ),
@@ -56,7 +56,7 @@ fn probes() -> Arc<[Probe]> {
             Gold::Versions {
                 key: owned("signing key"),
                 unit: None,
-                values: vec![(owned("k-111"), 0), (owned("k-222"), 3)],
+                values: vec![Revision::new("k-111", 0), Revision::new("k-222", 3)],
             },
             &[0, 3],
         ),
@@ -75,9 +75,9 @@ fn probes() -> Arc<[Probe]> {
             Gold::Sequence {
                 name: owned("writing"),
                 events: vec![
-                    (owned("src/a.rs"), 1),
-                    (owned("k-222"), 3),
-                    (owned("looks good"), 5),
+                    Revision::new("src/a.rs", 1),
+                    Revision::new("k-222", 3),
+                    Revision::new("looks good", 5),
                 ],
             },
             &[1, 3, 5],
@@ -86,7 +86,7 @@ fn probes() -> Arc<[Probe]> {
             "ask",
             ProbeKind::LastRequest,
             Gold::Requests {
-                requests: vec![(owned("go on"), 6)],
+                requests: vec![Revision::new("go on", 6)],
             },
             &[6],
         ),
@@ -101,6 +101,14 @@ fn probes() -> Arc<[Probe]> {
         ),
     ]
     .into()
+}
+
+fn file(path: &str, message: usize) -> TouchedFile {
+    TouchedFile {
+        path: path.to_owned(),
+        message,
+        until: None,
+    }
 }
 
 fn session() -> Session {

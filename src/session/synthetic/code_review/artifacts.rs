@@ -1,17 +1,13 @@
 //! Which files the agent touched, read from its tool uses.
 
-use std::collections::BTreeMap;
-
 use serde_json::Value;
 
-use crate::session::ground_truth::{ArtifactVerb, Fact, Importance, PlantedFact, TouchedFile};
+use crate::session::ground_truth::{ArtifactVerb, Fact, FileLog, Importance, PlantedFact};
 use crate::session::synthetic::tools::Tool;
 
-/// For each path, the strongest thing done to it, and the message that first did it.
-///
-/// A file that was created stays created, and a file that was changed is no longer only read.
+/// What was done to each path, and from which message on.
 #[derive(Debug, Default)]
-pub(crate) struct Artifacts(BTreeMap<String, (ArtifactVerb, usize)>);
+pub(crate) struct Artifacts(FileLog);
 
 impl Artifacts {
     /// Notes a tool use of the message of that index.
@@ -22,10 +18,7 @@ impl Artifacts {
         let Some(path) = input.get("file_path").and_then(Value::as_str) else {
             return;
         };
-        let entry = self.0.entry(path.to_owned()).or_insert((verb, message));
-        if entry.0 == ArtifactVerb::Read && verb != ArtifactVerb::Read {
-            *entry = (verb, message);
-        }
+        self.0.record(verb, path, message);
     }
 
     /// One fact per verb that occurred.
@@ -49,19 +42,10 @@ impl Artifacts {
         ];
         let mut facts = Vec::new();
         for (verb, name, question) in verbs {
-            let mut files: Vec<TouchedFile> = self
-                .0
-                .iter()
-                .filter(|(_, (done, _))| *done == verb)
-                .map(|(path, (_, message))| TouchedFile {
-                    path: path.clone(),
-                    message: *message,
-                })
-                .collect();
+            let files = self.0.files(verb);
             if files.is_empty() {
                 continue;
             }
-            files.sort_by(|a, b| (a.message, &a.path).cmp(&(b.message, &b.path)));
             let mut evidence: Vec<usize> = files.iter().map(|file| file.message).collect();
             evidence.dedup();
             facts.push(PlantedFact {

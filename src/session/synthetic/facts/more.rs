@@ -151,10 +151,7 @@ pub(super) fn orders(random: &mut Random, names: &mut Names, numbers: Numbers) -
                 importance: Importance::Normal,
                 fact: Fact::Order {
                     sequence: sequence.clone(),
-                    events: vec![Revision {
-                        value: event,
-                        message: 0,
-                    }],
+                    events: vec![Revision::new(event, 0)],
                 },
             });
         }

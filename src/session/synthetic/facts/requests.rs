@@ -41,10 +41,7 @@ impl Requests {
         let reference = format!("WO-{}", self.random.digits(7));
         let filed = self.ways.pick(&mut self.random, FILED);
         let value = format!("{text} {}", fill(filed, &[("reference", &reference)]));
-        self.said.push(Revision {
-            value: value.clone(),
-            message,
-        });
+        self.said.push(Revision::new(value.clone(), message));
         value
     }
 

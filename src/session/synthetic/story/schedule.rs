@@ -415,10 +415,7 @@ impl Series {
     /// The next value, said in the message of that index.
     pub(super) fn next(&mut self, message: usize) -> Option<String> {
         let value = self.ahead.pop()?;
-        self.said.push(Revision {
-            value: value.clone(),
-            message,
-        });
+        self.said.push(Revision::new(value.clone(), message));
         Some(value)
     }
 }
