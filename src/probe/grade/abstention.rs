@@ -21,47 +21,12 @@ const NOT: &[&str] = &[
     "cannot", "couldn't", "no", "nothing", "nowhere",
 ];
 
-/// What was not done with the answer: behind one of [`NOT`], with at most [`BETWEEN`] words between
-/// them.
+/// What was not done with the answer, as words begin: behind one of [`NOT`], with at most
+/// [`BETWEEN`] words between them.
 const DENIALS: &[&str] = &[
-    "answer",
-    "appear",
-    "available",
-    "clear",
-    "contain",
-    "contained",
-    "contains",
-    "defined",
-    "determine",
-    "determined",
-    "discussed",
-    "find",
-    "found",
-    "give",
-    "given",
-    "idea",
-    "included",
-    "indication",
-    "info",
-    "information",
-    "know",
-    "known",
-    "mention",
-    "mentioned",
-    "mentions",
-    "present",
-    "provide",
-    "provided",
-    "record",
-    "recorded",
-    "said",
-    "say",
-    "specified",
-    "specify",
-    "state",
-    "stated",
-    "tell",
-    "told",
+    "answ", "appear", "availab", "clear", "contain", "defin", "determin", "discuss", "find",
+    "found", "giv", "idea", "includ", "indicat", "info", "know", "mention", "present", "provid",
+    "recor", "sai", "say", "specif", "stat", "tel", "told",
 ];
 
 /// So many words may stand between the two: "was not explicitly mentioned".
@@ -124,7 +89,7 @@ fn denials(text: &str) -> Vec<(&str, &str)> {
             .filter(|(_, word)| NOT.contains(word))
         {
             let mut behind = words[at + 1..].iter().take(BETWEEN + 1);
-            let denied = behind.find(|word| DENIALS.binary_search(word).is_ok());
+            let denied = behind.find(|word| DENIALS.iter().any(|stem| word.starts_with(stem)));
             found.extend(denied.map(|denied| (*not, *denied)));
         }
     }
@@ -141,7 +106,6 @@ mod tests {
 
     #[test]
     fn whoever_gives_no_value_and_says_so_abstains() {
-        assert!(DENIALS.is_sorted());
         for answer in [
             "Not in context.",
             "The conversation does not say.",
