@@ -20,10 +20,9 @@ impl FileLog {
             (None, verb) => verb,
             (Some(last), Read) => last,
             (Some(_), Deleted) => Deleted,
-            (Some(Deleted), Created | Modified) => Created,
+            (Some(Created | Deleted), Created | Modified) => Created,
             // What was read before and is written as a whole was there already.
             (Some(Read | Modified), Created | Modified) => Modified,
-            (Some(Created), Created | Modified) => Created,
         };
         if known.last().is_none_or(|(last, _)| *last != now) {
             known.push((now, message));
