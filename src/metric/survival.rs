@@ -70,7 +70,8 @@ pub fn is_planted(kind: ProbeKind) -> bool {
 }
 
 impl Survival {
-    /// What survived in this cell. Items after a death are in the record, with score 0.
+    /// What survived in this cell. Items after a death are in the record, with score 0; decoys
+    /// after a death are in no rate, because a prompt that was never sent holds nothing by chance.
     pub fn of(cell: &CellRecord) -> Self {
         let mut survival = Self::default();
         for probe in &cell.probes {
@@ -79,6 +80,9 @@ impl Survival {
                 survival: found,
                 ..
             } = probe;
+            if !is_planted(*kind) && probe.call >= cell.reached_calls {
+                continue;
+            }
             survival
                 .kinds
                 .entry(kind.name())

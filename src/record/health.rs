@@ -49,19 +49,22 @@ pub enum Ailment {
     Chat,
     /// It breaks off: the model reached its limit.
     CutOff,
-    /// It is longer than all that it was made from.
+    /// It is longer than what it stands for, or than all that it was made from.
     LargerThanSource,
+    /// The model declined, or its provider held the text back.
+    Refused,
 }
 
 impl Ailment {
     /// All of them, in the order of tables.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Empty,
         Self::ToolCall,
         Self::Question,
         Self::Chat,
         Self::CutOff,
         Self::LargerThanSource,
+        Self::Refused,
     ];
 
     /// The name in files.
@@ -73,6 +76,7 @@ impl Ailment {
             Self::Chat => "chat",
             Self::CutOff => "cut_off",
             Self::LargerThanSource => "larger_than_source",
+            Self::Refused => "refused",
         }
     }
 
@@ -85,6 +89,7 @@ impl Ailment {
             Self::Chat => "chat",
             Self::CutOff => "cut off",
             Self::LargerThanSource => "larger",
+            Self::Refused => "refused",
         }
     }
 }

@@ -105,10 +105,16 @@ impl Calibration {
     }
 
     /// The share of answers that are right, of `judged` answers of which the judge calls `called`
-    /// right: `θ = (p + q0 − 1)/(q0 + q1 − 1)` (Rogan and Gladen, 1978), with the interval of the
-    /// delta method, whose variance is
-    /// `(p(1−p)/n + (1−θ)² q0(1−q0)/m0 + θ² q1(1−q1)/m1)/(q0 + q1 − 1)²`,
-    /// `m0` and `m1` being the labelled wrong and right answers. Kept within 0 and 1.
+    /// right: `θ = (p + q0 − 1)/(q0 + q1 − 1)` (Rogan and Gladen, 1978), kept within 0 and 1, with
+    /// the interval of Lang and Reiczigel (*Confidence limits for prevalence of disease adjusted for
+    /// estimated sensitivity and specificity*, 2014).
+    ///
+    /// It adds `z²/2` to the answers called right and `z²` to all, and one success and one failure
+    /// to the labels behind `q0` and `q1`, so that it has a width at the edges too: five labels
+    /// without a mistake are no proof. With the numbers so made, `m0` and `m1` being the labelled
+    /// wrong and right answers, the variance is that of the delta method,
+    /// `(p(1−p)/n + (1−θ)² q0(1−q0)/m0 + θ² q1(1−q1)/m1)/(q0 + q1 − 1)²`, and its middle is moved
+    /// by `2z²(θ q1(1−q1)/m1 − (1−θ) q0(1−q0)/m0)`.
     ///
     /// Nothing where the judge is no better than chance, or a rate is unknown.
     pub fn corrected(&self, called: usize, judged: usize) -> Option<(f64, ConfidenceInterval)> {
@@ -123,20 +129,46 @@ impl Calibration {
         let theta = ((p + q0 - 1.0) / span).clamp(0.0, 1.0);
         let m1 = self.base_rate * self.labels as f64;
         let m0 = self.labels as f64 - m1;
-        let variance = (p * (1.0 - p) / n
-            + (1.0 - theta).powi(2) * q0 * (1.0 - q0) / m0
-            + theta.powi(2) * q1 * (1.0 - q1) / m1)
-            / span.powi(2);
-        let half = Z * variance.sqrt();
+        let (lower, upper) = adjusted_interval(
+            (p * n + Z * Z / 2.0, n + Z * Z),
+            (q0 * m0 + 1.0, m0 + 2.0),
+            (q1 * m1 + 1.0, m1 + 2.0),
+        )?;
         Some((
             theta,
             ConfidenceInterval {
                 confidence_level: 0.95,
-                lower_bound: (theta - half).max(0.0),
-                upper_bound: (theta + half).min(1.0),
+                lower_bound: lower.min(theta),
+                upper_bound: upper.max(theta),
             },
         ))
     }
+}
+
+/// The limits for the share of right answers, of what was called right, what was rightly called
+/// wrong and what was rightly called right: each as a count and how many there are, already adjusted.
+fn adjusted_interval(
+    called: (f64, f64),
+    wrong: (f64, f64),
+    right: (f64, f64),
+) -> Option<(f64, f64)> {
+    let [p, q0, q1] = [called, wrong, right].map(|(count, of)| count / of);
+    let span = q0 + q1 - 1.0;
+    if span <= 0.0 {
+        return None;
+    }
+    let theta = ((p + q0 - 1.0) / span).clamp(0.0, 1.0);
+    let spread = |share: f64, of: f64| share * (1.0 - share) / of;
+    let (of_wrong, of_right) = (spread(q0, wrong.1), spread(q1, right.1));
+    let variance =
+        (spread(p, called.1) + (1.0 - theta).powi(2) * of_wrong + theta.powi(2) * of_right)
+            / span.powi(2);
+    let middle = theta + 2.0 * Z * Z * (theta * of_right - (1.0 - theta) * of_wrong);
+    let half = Z * variance.sqrt();
+    Some((
+        (middle - half).clamp(0.0, 1.0),
+        (middle + half).clamp(0.0, 1.0),
+    ))
 }
 
 /// How often a judge says the same of the same answer: the share of answers all of whose verdicts
@@ -195,16 +227,74 @@ mod tests {
         let judge = Calibration::of(&labelled(90, 10, 20, 80)).unwrap();
         let (theta, interval) = judge.corrected(590, 1_000).unwrap();
         check(theta, (0.59 + 0.8 - 1.0) / 0.7);
+        // The delta method without its adjustments is near where there is much of everything.
         let variance = (0.59 * 0.41 / 1_000.0
             + (1.0 - theta).powi(2) * 0.8 * 0.2 / 100.0
             + theta.powi(2) * 0.9 * 0.1 / 100.0)
             / 0.49;
-        check(interval.upper_bound - theta, Z * variance.sqrt());
+        let half = Z * variance.sqrt();
+        assert!((interval.half_width() / half - 1.0).abs() < 0.05);
+        assert!(interval.lower_bound < theta && theta < interval.upper_bound);
         // On the labelled answers themselves it gives back what people say.
         let (theta, _) = judge.corrected(110, 200).unwrap();
         check(theta, 0.5);
         let blind = Calibration::of(&labelled(50, 50, 50, 50)).unwrap();
         assert_eq!(blind.corrected(1, 2), None);
+    }
+
+    #[test]
+    fn few_labels_without_a_mistake_are_no_proof() {
+        let judge = Calibration::of(&labelled(3, 0, 0, 2)).unwrap();
+        let (theta, interval) = judge.corrected(40, 40).unwrap();
+        check(theta, 1.0);
+        check(interval.upper_bound, 1.0);
+        assert!(interval.lower_bound < 0.9, "{interval:?}");
+        let (theta, interval) = judge.corrected(0, 40).unwrap();
+        check(theta, 0.0);
+        assert!(interval.upper_bound > 0.1, "{interval:?}");
+    }
+
+    /// Probabilities of 0 to n successes.
+    fn binomial(n: usize, share: f64) -> Vec<f64> {
+        let mut row = vec![1.0];
+        for _ in 0..n {
+            let mut next = vec![0.0; row.len() + 1];
+            for (at, one) in row.iter().enumerate() {
+                next[at] += one * (1.0 - share);
+                next[at + 1] += one * share;
+            }
+            row = next;
+        }
+        row
+    }
+
+    /// Summed over every outcome of 20 labels of each kind and 60 judged answers.
+    #[test]
+    fn the_interval_covers_the_truth_as_often_as_it_says() {
+        for (share, q0, q1) in [(0.5, 0.9, 0.9), (0.9, 0.9, 0.95), (0.2, 0.95, 0.85)] {
+            let called = share * q1 + (1.0 - share) * (1.0 - q0);
+            let (wrong, right) = (binomial(20, q0), binomial(20, q1));
+            let mut covered = 0.0;
+            for (x, of_called) in binomial(60, called).into_iter().enumerate() {
+                for (x0, of_wrong) in wrong.iter().enumerate() {
+                    for (x1, of_right) in right.iter().enumerate() {
+                        let (x, x0, x1) = (x as f64, x0 as f64, x1 as f64);
+                        let limits = adjusted_interval(
+                            (x + Z * Z / 2.0, 60.0 + Z * Z),
+                            (x0 + 1.0, 22.0),
+                            (x1 + 1.0, 22.0),
+                        );
+                        if limits.is_none_or(|(from, to)| from <= share && share <= to) {
+                            covered += of_called * of_wrong * of_right;
+                        }
+                    }
+                }
+            }
+            assert!(
+                (0.93..=0.998).contains(&covered),
+                "{share} {q0} {q1}: {covered}"
+            );
+        }
     }
 
     #[test]

@@ -1,12 +1,15 @@
 //! Summary health: whether what a model wrote for a compaction is a summary at all.
 //!
 //! Seen is every answer of a model to a request for a summary, applied or not. A text is kept only
-//! where something is wrong with it, so that a report can show it.
+//! where something is wrong with it, so that a report can show it. How large a summary may be is
+//! known from the patch that puts it in the place of something: what it stands for must be larger.
 
 use super::{Asked, Observer};
 use crate::context::validity::summary::is_question;
+use crate::context::{Applied, Entry, Origin};
 use crate::model::{Purpose, Stop, Task};
 use crate::record::{Ailment, CellRecord, SummaryHealth, UnhealthySummary};
+use crate::units::Tokens;
 
 /// Of a text that is kept, so many characters.
 const KEPT_CHARS: usize = 600;
@@ -36,6 +39,8 @@ const CHAT_LINES: usize = 6;
 #[derive(Debug, Default)]
 pub struct Health {
     found: SummaryHealth,
+    /// The last summary, until a patch puts it into the context.
+    pending: Option<UnhealthySummary>,
 }
 
 impl Observer for Health {
@@ -47,28 +52,65 @@ impl Observer for Health {
         let Some(answer) = asked.answer.as_ref().filter(|_| is_summary) else {
             return;
         };
+        self.settle();
         self.found.summaries += 1;
         let source = asked.usage.prompt();
-        let ailments = ailments(&answer.text, answer.stop, asked.usage.output > source);
-        if !ailments.is_empty() {
-            self.found.unhealthy.push(UnhealthySummary {
-                call: asked.call,
-                ailments,
-                text: answer.text.chars().take(KEPT_CHARS).collect(),
-            });
+        self.pending = Some(UnhealthySummary {
+            call: asked.call,
+            ailments: ailments(&answer.text, answer.stop, asked.usage.output > source),
+            text: answer.text.chars().take(KEPT_CHARS).collect(),
+        });
+    }
+
+    fn patched(&mut self, applied: &Applied) {
+        let is_larger = is_larger(applied);
+        if let (Some(is_larger), Some(summary)) = (is_larger, &mut self.pending) {
+            if is_larger && !summary.ailments.contains(&Ailment::LargerThanSource) {
+                summary.ailments.push(Ailment::LargerThanSource);
+            }
+            self.settle();
         }
     }
 
-    fn finish(self: Box<Self>, record: &mut CellRecord) {
+    fn finish(mut self: Box<Self>, record: &mut CellRecord) {
+        self.settle();
         record.summary_health = self.found;
     }
+}
+
+impl Health {
+    /// Keeps the last summary if something is wrong with it.
+    fn settle(&mut self) {
+        let summary = self.pending.take();
+        let unhealthy = summary.filter(|summary| !summary.ailments.is_empty());
+        self.found.unhealthy.extend(unhealthy);
+    }
+}
+
+/// Whether what a patch wrote is larger than what it took out for it; nothing where it wrote no
+/// summary. What it only moved or restored counts on neither side.
+fn is_larger(applied: &Applied) -> Option<bool> {
+    let size = |entries: &mut dyn Iterator<Item = &Entry>| -> Tokens {
+        entries.map(|entry| entry.size.tokens).sum()
+    };
+    let written = || applied.change.edits.iter().flat_map(|edit| &edit.with);
+    let is_summary = |entry: &&Entry| matches!(entry.origin, Origin::Derived(_));
+    let stays = |entry: &&Entry| {
+        let mut removed = applied.change.removed.iter();
+        removed.any(|removed| removed.message == entry.message)
+    };
+    written().find(is_summary)?;
+    let source = size(&mut applied.change.removed.iter()) - size(&mut written().filter(stays));
+    Some(size(&mut written().filter(is_summary)) > source)
 }
 
 /// What is wrong with a summary, in the order of [`Ailment`].
 fn ailments(text: &str, stop: Stop, is_larger: bool) -> Vec<Ailment> {
     let mut found = Vec::new();
     let trimmed = text.trim();
-    if trimmed.is_empty() {
+    if matches!(stop, Stop::Refusal | Stop::ContentFilter) {
+        found.push(Ailment::Refused);
+    } else if trimmed.is_empty() {
         found.push(Ailment::Empty);
     } else if is_tool_call(trimmed) || stop == Stop::ToolUse {
         found.push(Ailment::ToolCall);
@@ -104,11 +146,53 @@ fn is_chat(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
+    use crate::context::{Context, Edit};
+    use crate::session::{Message, Role};
+    use crate::tokens::{CharsPer4, CountedTexts};
+
+    /// A context of four entries of a hundred words of which the middle two are replaced by these
+    /// texts: summaries, and the first entry once more.
+    fn replaced(summary: &str, again: bool) -> Option<bool> {
+        let counts = CountedTexts::new(Arc::new(CharsPer4));
+        let mut context = Context::default();
+        for at in 0..4 {
+            let text = format!("{at} {}", "words ".repeat(100));
+            let message = Arc::new(Message::text(Role::User, text));
+            context.append(Entry::new(Origin::Verbatim(at), message, &counts));
+        }
+        let from = usize::from(!again);
+        let gone = context.entries()[from..3].to_vec();
+        let mut with: Vec<Entry> = gone.iter().take(1 - from).cloned().collect();
+        if !summary.is_empty() {
+            let message = Arc::new(Message::text(Role::User, summary));
+            with.push(Entry::new(Origin::derived_from(&gone), message, &counts));
+        }
+        let entries = from..3;
+        let change = context.apply(vec![Edit::Replace { entries, with }], &counts);
+        is_larger(&Applied {
+            call: 0,
+            stage: "summarize".into(),
+            reason: "full".to_owned(),
+            change: change.unwrap(),
+        })
+    }
+
+    #[test]
+    fn a_summary_is_held_against_what_it_stands_for() {
+        // Two entries of 150 tokens; all four are 600.
+        assert_eq!(replaced(&"short ".repeat(50), false), Some(false));
+        assert_eq!(replaced(&"longer ".repeat(200), false), Some(true));
+        // What is only put back is no source.
+        assert_eq!(replaced(&"longer ".repeat(200), true), Some(true));
+        assert_eq!(replaced("", false), None);
+    }
 
     #[test]
     fn what_is_no_summary_has_a_name() {
-        use Ailment::{Chat, CutOff, Empty, LargerThanSource, Question, ToolCall};
+        use Ailment::{Chat, CutOff, Empty, LargerThanSource, Question, Refused, ToolCall};
         for (text, stop, larger, expected) in [
             ("## Done\n- src/a.rs was mended", Stop::End, false, &[][..]),
             ("  \n", Stop::End, false, &[Empty]),
@@ -126,6 +210,8 @@ mod tests {
             ),
             ("<tool_call>read</tool_call>", Stop::End, false, &[ToolCall]),
             ("anything", Stop::ToolUse, false, &[ToolCall]),
+            ("I cannot help with that.", Stop::Refusal, false, &[Refused]),
+            ("", Stop::ContentFilter, false, &[Refused]),
             ("Sure, I'll open the file now.", Stop::End, false, &[Chat]),
             ("## Done\n- half of", Stop::Length, false, &[CutOff]),
             ("## Done\n- all", Stop::End, true, &[LargerThanSource]),

@@ -490,7 +490,6 @@ impl Observer for SurvivalObserver {
     }
 
     fn finish(self: Box<Self>, record: &mut CellRecord) {
-        let after_death = after_death(&record.end);
         let plan = &self.plan;
         record.probes = plan
             .items
@@ -505,7 +504,7 @@ impl Observer for SurvivalObserver {
                     importance: probe.importance,
                     percent: item.percent,
                     call: item.call,
-                    survival: survival.unwrap_or_else(|| after_death.clone()),
+                    survival: survival.unwrap_or_else(|| after_death(&record.end, probe.kind)),
                     said_at: *said_at,
                     answer: None,
                     more: Vec::new(),
@@ -517,8 +516,9 @@ impl Observer for SurvivalObserver {
     }
 }
 
-/// What an item gets that was never asked: nothing was sent, so nothing survived.
-fn after_death(end: &End) -> SurvivalRecord {
+/// What an item gets that was never asked: nothing was sent, so nothing survived, neither where it
+/// was said nor in what a compaction made of it.
+fn after_death(end: &End, kind: ProbeKind) -> SurvivalRecord {
     let lost_at = match end {
         End::Completed => None,
         End::Died {
@@ -549,7 +549,7 @@ fn after_death(end: &End) -> SurvivalRecord {
         fate: Fate::Lost,
         score: 0.0,
         place: None,
-        compacted_score: None,
+        compacted_score: (kind != ProbeKind::Decoy).then_some(0.0),
         lost_at,
     }
 }

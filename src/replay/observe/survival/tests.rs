@@ -394,8 +394,12 @@ fn what_is_due_after_a_death_is_lost() {
         prompt: Tokens(900),
         cause: DeathCause::Overflow,
     };
-    let lost = after_death(&end);
+    let lost = after_death(&end, ProbeKind::Recall);
     assert_eq!((lost.fate, lost.score), (Fate::Lost, 0.0));
+    // Whoever dies early must not look better in the compacted region; a decoy is no loss.
+    assert_eq!(lost.compacted_score, Some(0.0));
+    let decoy = after_death(&end, ProbeKind::Decoy);
+    assert_eq!(decoy.compacted_score, None);
     let lost_at = lost.lost_at.unwrap();
     assert_eq!(
         (lost_at.call, lost_at.stage.as_str()),
