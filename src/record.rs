@@ -475,6 +475,10 @@ pub struct ProbeRecord {
     pub kind: ProbeKind,
     /// How much a lost answer matters.
     pub importance: Importance,
+    /// Whether it is asked what the agent would do: any answer is a call then, or none, and so no
+    /// claim to know anything.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub is_call: bool,
     /// How far the session was, in percent of its calls.
     pub percent: u8,
     /// The call at which it was asked, or would have been.
@@ -498,6 +502,14 @@ pub struct ProbeRecord {
     /// them stands for the evidence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from_summary: Option<AnswerRecord>,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde calls it with a reference"
+)]
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 /// What became of a planted value, by string matching. Never a statement about answers.

@@ -231,6 +231,7 @@ impl Accuracy {
             };
             items.push(Answered {
                 kind: item.kind,
+                is_call: item.is_call,
                 fate: item.survival.fate,
                 graded,
                 full: full.get(&(item.probe.as_str(), item.percent)).copied(),

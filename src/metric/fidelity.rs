@@ -28,6 +28,8 @@ pub const LOWEST_SPAN: f64 = 0.2;
 pub struct Answered {
     /// What was asked about.
     pub kind: ProbeKind,
+    /// Whether the answer is what the agent would do, which claims nothing.
+    pub is_call: bool,
     /// What survival found in the prompt.
     pub fate: Fate,
     /// The verdict; nothing where the session had died before, which scores 0.
@@ -56,7 +58,7 @@ pub struct Failings {
     /// Decoys answered with a concrete value. Lower is better.
     pub hallucinated: Score,
     /// Planted items whose value does not stand in the prompt, answered with a concrete value all
-    /// the same. Lower is better.
+    /// the same; calls are none. Lower is better.
     pub overclaimed: Score,
     /// Rules that stand in the prompt, and are kept.
     pub compliance_kept: Score,
@@ -131,7 +133,7 @@ impl Reading {
             return;
         };
         let is_gone = matches!(item.fate, Fate::Lost | Fate::Reachable);
-        if is_gone {
+        if is_gone && !item.is_call {
             rate(&mut failings.overclaimed, outcome != Outcome::Abstained);
         }
         if item.kind == ProbeKind::Constraint {
@@ -287,6 +289,7 @@ mod tests {
     fn item(kind: ProbeKind, fate: Fate, graded: Option<(f64, Outcome)>) -> Answered {
         Answered {
             kind,
+            is_call: false,
             fate,
             graded,
             full: Some(1.0),
@@ -339,6 +342,24 @@ mod tests {
         close(failings.compliance_dropped.mean(), 0.0);
         assert_eq!(reading.unqualified, 0);
         assert_eq!(reading.qualified, reading.score);
+    }
+
+    #[test]
+    fn a_call_claims_nothing() {
+        let rule = item(
+            ProbeKind::Constraint,
+            Fate::Lost,
+            Some((1.0, Outcome::Right)),
+        );
+        let call = Answered {
+            is_call: true,
+            ..rule
+        };
+        let failings = Reading::of([call]).failings;
+        assert_eq!(failings.overclaimed.items, 0);
+        close(failings.compliance_dropped.mean(), 1.0);
+        // A letter could have been held back, as any answer.
+        assert_eq!(Reading::of([rule]).failings.overclaimed.items, 1);
     }
 
     #[test]

@@ -52,8 +52,30 @@ impl AnswerRecord {
             Some(first) => [first]
                 .into_iter()
                 .chain(self.rejudged.iter().copied())
+                .map(|judged| self.with_its_way(judged))
                 .collect(),
             None => vec![self.typed],
+        }
+    }
+
+    /// A judge says right or wrong. In which way a wrong answer is wrong, rules may know better: an
+    /// older value stays stale, and another key's misbound.
+    fn with_its_way(&self, judged: Verdict) -> Verdict {
+        match (judged, self.typed) {
+            (
+                Verdict::Scored {
+                    outcome: Outcome::Wrong,
+                    ..
+                },
+                Verdict::Scored {
+                    outcome: outcome @ (Outcome::Stale | Outcome::Misbound),
+                    ..
+                },
+            ) => Verdict::Scored {
+                score: 0.0,
+                outcome,
+            },
+            (judged, _) => judged,
         }
     }
 }
@@ -136,5 +158,38 @@ mod tests {
         // A failure has no part in the mean, and is no zero.
         check(&[nothing, right], Some(right));
         check(&[nothing, nothing], Some(nothing));
+    }
+
+    fn check_judged(judged: Option<Verdict>, typed: Outcome, expected: Verdict) {
+        let answer = AnswerRecord {
+            text: None,
+            typed: Verdict::Scored {
+                score: 0.5,
+                outcome: typed,
+            },
+            judged,
+            rejudged: Vec::new(),
+            panel: Vec::new(),
+            usage: Usage::default(),
+            judge_usage: Usage::default(),
+            calls: Vec::new(),
+        };
+        assert_eq!(answer.verdict(), expected, "{judged:?} {typed:?}");
+    }
+
+    #[test]
+    fn the_judge_says_whether_and_rules_say_in_which_way() {
+        let wrong = Some(scored(0.0, Outcome::Wrong));
+        let right = Some(scored(1.0, Outcome::Right));
+        check_judged(wrong, Outcome::Stale, scored(0.0, Outcome::Stale));
+        check_judged(wrong, Outcome::Misbound, scored(0.0, Outcome::Misbound));
+        check_judged(wrong, Outcome::Right, scored(0.0, Outcome::Wrong));
+        check_judged(wrong, Outcome::Partial, scored(0.0, Outcome::Wrong));
+        check_judged(right, Outcome::Stale, scored(1.0, Outcome::Right));
+        check_judged(None, Outcome::Stale, scored(0.5, Outcome::Stale));
+        let silent = Verdict::Unscored {
+            reason: crate::probe::Unscored::JudgeFailed,
+        };
+        check_judged(Some(silent), Outcome::Right, silent);
     }
 }

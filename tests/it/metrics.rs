@@ -126,6 +126,7 @@ fn probe(id: &str, kind: ProbeKind, call: usize, score: f64, outcome: Outcome) -
         probe: id.to_owned(),
         kind,
         importance: Importance::High,
+        is_call: false,
         percent: if call < CALLS / 2 { 50 } else { 100 },
         call,
         said_at: None,

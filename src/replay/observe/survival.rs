@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use super::{CallView, Observer};
 use crate::context::{Applied, Entry, Origin};
+use crate::model::AnswerFormat;
 use crate::needles::NeedlesError;
 use crate::probe::survival::{Strength, Survival, WrittenBy};
 use crate::probe::{Gold, Item, Probe, ProbeKind, items};
@@ -502,6 +503,7 @@ impl Observer for SurvivalObserver {
                     probe: probe.id.clone(),
                     kind: probe.kind,
                     importance: probe.importance,
+                    is_call: probe.answer_format() == AnswerFormat::Call,
                     percent: item.percent,
                     call: item.call,
                     survival: survival.unwrap_or_else(|| after_death(&record.end, probe.kind)),
