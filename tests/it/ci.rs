@@ -133,12 +133,12 @@ impl Repository {
             // A variable that neither the step nor the runner sets is a mistake of the example.
             .args(["-e", "-u", "-o", "pipefail", "-c", script])
             .current_dir(self.0.path())
+            .env_remove("PR_NUMBER")
             .envs(environment)
             .env("PATH", path)
             .env("GITHUB_ACTIONS", "true")
             .env("GITHUB_OUTPUT", self.path("outputs"))
             .env("GITHUB_STEP_SUMMARY", self.path("summary"))
-            .env_remove("PR_NUMBER")
             .env_remove("COLUMNS")
             .output()
             .unwrap();

@@ -868,7 +868,7 @@ fn a_sweep_recommends_a_preset_that_runs_and_says_whether_it_holds() {
             assert!(page.contains(&spelled), "{spelled}");
         }
     }
-    assert!(bench.read("pareto.svg").contains("7 settings"));
+    assert!(bench.read("pareto.svg").contains("9 settings"));
     let picture = fs::read(bench.path().join("s.heat.png")).unwrap();
     assert_eq!(&picture[..8], b"\x89PNG\r\n\x1a\n");
     // A window is nothing to choose: each has its own recommendation.
