@@ -242,6 +242,7 @@ mod tests {
                 lost_at: None,
             },
             more: Vec::new(),
+            is_call: false,
             answer: Some(AnswerRecord {
                 text: Some("it is so".to_owned()),
                 typed,
