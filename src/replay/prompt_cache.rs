@@ -58,6 +58,8 @@ pub struct PromptCache {
     scheme: Arc<CacheScheme>,
     /// Breakpoints of earlier prompts.
     entries: LastUse,
+    /// Breakpoints of the prompt that is being sent, kept for the room they take.
+    breakpoints: Vec<usize>,
     /// Tokens that were read or written at the last call, less what was removed on the provider's
     /// side since.
     cached: Tokens,
@@ -69,6 +71,7 @@ impl PromptCache {
         Self {
             scheme,
             entries: HashMap::with_hasher(FixedState::default()),
+            breakpoints: Vec::new(),
             cached: Tokens::ZERO,
         }
     }
@@ -110,12 +113,14 @@ impl PromptCache {
         };
         if self.scheme.reuse == Reuse::Breakpoints {
             // What is read lives on, and what ends at a breakpoint is kept from now on.
-            let long_enough = |at: &usize| line.until(*at) >= self.scheme.minimum;
-            let kept = breakpoints.into_iter().filter(long_enough);
-            for at in kept.chain((found > 0).then_some(found)) {
+            let is_kept = |at: &usize| *at == found || line.until(*at) >= self.scheme.minimum;
+            let kept = breakpoints.iter().copied().filter(is_kept);
+            let read = (found > 0 && !breakpoints.contains(&found)).then_some(found);
+            for at in kept.chain(read) {
                 self.entries.insert(line.chain(at), now);
             }
         }
+        self.breakpoints = breakpoints;
         self.cached = cacheable;
         served
     }
@@ -126,9 +131,8 @@ impl PromptCache {
         if self.scheme.reuse == Reuse::Nothing {
             return Tokens::ZERO;
         }
-        let heads = line.heads();
-        let mut breakpoints: Vec<usize> = breakpoints.iter().chain(&heads).copied().collect();
-        breakpoints.truncate(self.scheme.breakpoints);
+        let breakpoints = breakpoints.iter().copied().chain(line.heads());
+        let breakpoints: Vec<usize> = breakpoints.take(self.scheme.breakpoints).collect();
         self.rounded(line.until(self.find(line, shared, &breakpoints, now)))
     }
 
@@ -175,13 +179,13 @@ impl PromptCache {
     }
 
     /// Ends of prefixes, in blocks, the longest first.
-    fn breakpoints(&self, line: &Line) -> Vec<usize> {
-        if self.scheme.reuse != Reuse::Breakpoints {
-            return Vec::new();
+    fn breakpoints(&mut self, line: &Line) -> Vec<usize> {
+        let mut ends = std::mem::take(&mut self.breakpoints);
+        ends.clear();
+        if self.scheme.reuse == Reuse::Breakpoints {
+            let all = line.user_ends(USER_BREAKPOINTS).chain(line.heads());
+            ends.extend(all.take(self.scheme.breakpoints));
         }
-        let mut ends = line.user_ends(USER_BREAKPOINTS);
-        ends.extend(line.heads());
-        ends.truncate(self.scheme.breakpoints);
         ends
     }
 }

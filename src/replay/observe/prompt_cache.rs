@@ -1,5 +1,6 @@
 //! What the provider's prompt cache would have done with the prompts of a cell, scheme by scheme.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -71,7 +72,7 @@ impl CachePlan {
         self
     }
 
-    fn pieces(&self, entry: &Entry) -> Pieces {
+    fn pieces(&self, entry: &Entry) -> Cow<'_, Pieces> {
         let known = match &entry.origin {
             Origin::Verbatim(at) => self.messages.get(*at),
             Origin::Edited { .. } | Origin::Derived(_) | Origin::Restored(_) | Origin::Authored => {
@@ -81,9 +82,15 @@ impl CachePlan {
         known
             .filter(|(message, _)| Arc::ptr_eq(message, &entry.message))
             .map_or_else(
-                || Pieces::of(entry, &self.counts),
-                |(_, pieces)| pieces.clone(),
+                || Cow::Owned(Pieces::of(entry, &self.counts)),
+                |(_, pieces)| Cow::Borrowed(pieces),
             )
+    }
+
+    /// What a message of the session holds: what its call wrote, where it is an answer.
+    fn tokens_of(&self, message: usize) -> Tokens {
+        let known = self.messages.get(message);
+        known.map_or(Tokens::ZERO, |(_, pieces)| pieces.tokens())
     }
 }
 
@@ -181,7 +188,12 @@ impl PromptCaches {
         observed.counted += prompt;
         for (_, record) in &self.caches {
             let read = record.read.last().copied().unwrap_or_default();
-            *observed.simulated.entry(record.scheme.clone()).or_default() += read;
+            match observed.simulated.get_mut(&record.scheme) {
+                Some(sum) => *sum += read,
+                None => {
+                    observed.simulated.insert(record.scheme.clone(), read);
+                }
+            }
         }
     }
 }
@@ -254,7 +266,7 @@ impl Observer for PromptCaches {
             with: edit
                 .with
                 .iter()
-                .map(|entry| self.plan.pieces(entry))
+                .map(|entry| self.plan.pieces(entry).into_owned())
                 .collect(),
             cache: edit.cache,
         });
@@ -285,9 +297,7 @@ impl Observer for PromptCaches {
         let prompt = view.fixed.tokens + view.context.size().tokens;
         self.observe(view, prompt);
         if self.observed.is_some() {
-            let blocks = view.response.blocks();
-            let sizes = blocks.map(|block| self.plan.counts.block(&block).tokens);
-            self.outputs.push(sizes.sum());
+            self.outputs.push(self.plan.tokens_of(view.before));
         }
     }
 

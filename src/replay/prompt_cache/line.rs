@@ -79,6 +79,11 @@ impl Pieces {
         tools.into_iter().chain(system).collect()
     }
 
+    /// Tokens of all blocks.
+    pub fn tokens(&self) -> Tokens {
+        self.blocks.iter().map(|piece| piece.tokens).sum()
+    }
+
     /// The head of a session's prompts.
     pub fn head_of(session: &Session, counts: &CountedTexts) -> Vec<Piece> {
         Self::head(session.tools(), session.system(), counts)
@@ -345,17 +350,15 @@ impl Line {
     }
 
     /// Ends of tools and system prompt, in blocks, the longest prefix first.
-    pub fn heads(&self) -> Vec<usize> {
-        (1..=self.head).rev().collect()
+    pub fn heads(&self) -> impl Iterator<Item = usize> + use<> {
+        (1..=self.head).rev()
     }
 
     /// Ends of the newest messages of the user, in blocks, the newest first.
-    pub fn user_ends(&self, count: usize) -> Vec<usize> {
+    pub fn user_ends(&self, count: usize) -> impl Iterator<Item = usize> + '_ {
         let ends = (0..self.entries.len()).rev();
         let ends = ends.filter(|at| self.entries[*at].is_user);
-        ends.take(count)
-            .map(|at| self.first_block(at + 1))
-            .collect()
+        ends.take(count).map(|at| self.first_block(at + 1))
     }
 
     /// How many blocks another prompt has in common with this one, from the beginning on.
