@@ -28,7 +28,7 @@ pub mod verdicts;
 pub use crate::session::ground_truth::{ArtifactVerb, Importance};
 pub use answer::AnswerRecord;
 pub use cache::{CacheBreaks, CacheRecord, ObservedCache, PriceEntry};
-pub use forecast::{Asks, ForecastCell};
+pub use forecast::{Asks, ForecastCell, ProbesDue, SentinelsDue};
 pub use health::{Ailment, SummaryHealth, UnhealthySummary};
 pub use kept::{KeptCall, SentinelRecord};
 pub use probe_text::ProbeText;

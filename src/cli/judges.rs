@@ -73,7 +73,7 @@ fn spend(
                         expected: request.max_output,
                         high: request.max_output,
                     };
-                    spend.add(1, prompt, output, price);
+                    spend.asked(1, prompt, output, price);
                 }
             }
         }

@@ -7,16 +7,24 @@ use anyhow::Context as _;
 
 use super::inputs::Inputs;
 use super::{Exit, Stop, print, terminal};
-use crate::metric::forecast::{ArmForecast, Forecast, Span, Spend};
+use crate::metric::forecast::{ArmForecast, Asking, Forecast, Span, Spend};
 use crate::model::ModelKind;
-use crate::probe::judge::MAX_ANSWER;
+use crate::probe::judge::{MAX_ANSWER, MAX_VERDICT};
 use crate::record::journal::Run;
 use crate::record::{CellKey, Manifest};
 use crate::report::{
     Audience, Cell, Column, Report, Role, Row, Section, Table, Value, tokens_in_words,
 };
 use crate::runner::Plan;
+use crate::stats::power;
 use crate::units::{Tokens, Usd};
+
+/// How much a probe's answer differs between two strategies, as a standard deviation: that of one
+/// probe in five turning out otherwise, either way, √0.2. Assumed before a run; `compare` measures it.
+const DEVIATION: f64 = 0.45;
+
+/// How alike such differences are within a session. Assumed before a run; `compare` measures it.
+const CORRELATION: f64 = 0.1;
 
 /// Arguments of `proctor plan`.
 #[derive(Debug, clap::Args)]
@@ -48,6 +56,13 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
             "strategies": forecast.arms,
             "spend": forecast.spend,
             "noise": noise,
+            "detectable": detectable(manifest).map(|seen| serde_json::json!({
+                "difference": seen.difference,
+                "sessions": seen.sessions,
+                "items_per_session": seen.items,
+                "assumed_deviation": DEVIATION,
+                "assumed_correlation": CORRELATION,
+            })),
         });
         print(&format!("{}\n", serde_json::to_string_pretty(&json)?))?;
         return Ok(Exit::Done);
@@ -65,12 +80,13 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         print(&terminal.section(&section))?;
     }
     print(&format!(
-        "\n{}\n",
-        spend_in_words(manifest, &forecast.spend)
+        "\n{}\n{}\n",
+        detectable_in_words(manifest),
+        spend_in_words(&plan, &forecast.spend)
     ))?;
     if let Some(noise) = &noise {
         print(&terminal.section(noise))?;
-    } else if asks_live_models(manifest) {
+    } else if asks_live_models(&plan) {
         print(HOW_TO_KNOW_NOISE)?;
     }
     Ok(Exit::Done)
@@ -95,17 +111,62 @@ fn noise(folder: &Path) -> anyhow::Result<Section> {
 pub(super) fn forecast(plan: &Plan, done: &BTreeSet<CellKey>) -> anyhow::Result<Forecast> {
     let mut cells = plan.forecast()?;
     cells.retain(|cell| !done.contains(&cell.record.key()));
-    let price = |model: &str| plan.prices().of(model).map(|(_, price)| price.per_token);
-    Ok(Forecast::of(plan.manifest(), &cells, price, MAX_ANSWER))
+    let asking = Asking {
+        price_of: &|model| plan.prices().of(model).map(|(_, price)| price.per_token),
+        judges: &plan.judges(),
+        longest_answer: MAX_ANSWER,
+        longest_verdict: MAX_VERDICT,
+    };
+    Ok(Forecast::of(plan.manifest(), &cells, &asking))
 }
 
 /// Whether a run of this plan asks a live model.
-pub(super) fn asks_live_models(manifest: &Manifest) -> bool {
-    let judge = manifest.judge.as_ref();
+pub(super) fn asks_live_models(plan: &Plan) -> bool {
+    let manifest = plan.manifest();
     [&manifest.summariser, &manifest.reader]
         .into_iter()
-        .chain(judge)
+        .chain(&plan.judges())
         .any(|model| model.kind == ModelKind::Live)
+}
+
+/// The smallest difference between two strategies that a run of this size shows.
+struct Detectable {
+    difference: f64,
+    sessions: usize,
+    items: f64,
+}
+
+fn detectable(manifest: &Manifest) -> Option<Detectable> {
+    let asked = manifest.sessions.iter().map(|session| session.items);
+    let asked: Vec<usize> = asked.filter(|items| *items > 0).collect();
+    let sessions = asked.len();
+    let items = asked.iter().sum::<usize>() as f64 / sessions.max(1) as f64;
+    let difference = power::detectable_ahead(DEVIATION, CORRELATION, items, sessions)?;
+    Some(Detectable {
+        difference,
+        sessions,
+        items,
+    })
+}
+
+fn detectable_in_words(manifest: &Manifest) -> String {
+    match detectable(manifest) {
+        Some(seen) if seen.difference < 1.0 => format!(
+            "MDE {:.1} points: the smallest difference in survival or accuracy between two strategies that \
+             {} sessions with {:.0} items each show in 8 of 10 runs, if one item in five turns out \
+             otherwise and items of a session correlate at {CORRELATION}.",
+            100.0 * seen.difference,
+            seen.sessions,
+            seen.items
+        ),
+        Some(seen) => format!(
+            "MDE: {} sessions are too few to show any difference in survival or accuracy.",
+            seen.sessions
+        ),
+        None => {
+            "MDE: none, for it takes at least two sessions of which something is asked.".to_owned()
+        }
+    }
 }
 
 fn row(arm: &ArmForecast, cells: Vec<Cell>) -> Row {
@@ -131,7 +192,7 @@ fn calls(forecast: &Forecast) -> Section {
         let cells = vec![
             Cell::count(arm.agent_calls),
             Cell::count(arm.strategy_calls),
-            tokens(arm.input_tokens),
+            Cell::text(range(arm.input_range, |tokens| tokens_in_words(tokens.0))),
             known(cost.map(|cost| cost.cache_read)),
             known(cost.map(|cost| cost.cache_written)),
             Cell::text(range(arm.strategy_output, |tokens| {
@@ -147,7 +208,8 @@ fn calls(forecast: &Forecast) -> Section {
         title: "Calls and tokens".to_owned(),
         about: format!(
             "What each strategy sends over all cells: exact, as `run` records it; cache reads and \
-             writes under `{scheme}`. Where a live model writes, the output is a range."
+             writes under `{scheme}`. Where a live model writes, its output is a range, and so is \
+             what later prompts carry of it."
         ),
         audience: Audience::Everyone,
         table: Table {
@@ -220,8 +282,8 @@ fn range<T: Copy + PartialEq>(span: Span<T>, words: impl Fn(T) -> String) -> Str
 }
 
 /// What the run itself spends, in a sentence or two.
-pub(super) fn spend_in_words(manifest: &Manifest, spend: &Spend) -> String {
-    if !asks_live_models(manifest) {
+pub(super) fn spend_in_words(plan: &Plan, spend: &Spend) -> String {
+    if !asks_live_models(plan) {
         return "The run itself spends nothing: no live model is asked.".to_owned();
     }
     let money = match spend.dollars {
@@ -229,15 +291,12 @@ pub(super) fn spend_in_words(manifest: &Manifest, spend: &Spend) -> String {
         None => "an unknown price".to_owned(),
     };
     let judged = if spend.judged_at_most > 0 {
-        format!(
-            " The judge is asked at most {} times, not priced here.",
-            spend.judged_at_most
-        )
+        format!(", and judges at most {} times more", spend.judged_at_most)
     } else {
         String::new()
     };
     format!(
-        "The run itself asks live models {} times, with {} tokens of prompts, for {money}.{judged}",
+        "The run itself asks live models {} times, with {} tokens of prompts{judged}, for {money}.",
         spend.calls,
         tokens_in_words(spend.input_tokens.0)
     )

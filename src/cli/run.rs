@@ -195,9 +195,9 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         .unwrap_or_else(|| plan.folder(&args.reports));
     args.models.connect(&mut plan, &folder)?;
     let mut journal = Journal::open(&folder, plan.manifest())?;
-    if forecast::asks_live_models(plan.manifest()) && !models::is_recorded(&plan) && !args.yes {
+    if forecast::asks_live_models(&plan) && !models::is_recorded(&plan) && !args.yes {
         let spend = forecast::forecast(&plan, journal.done())?.spend;
-        say(&forecast::spend_in_words(plan.manifest(), &spend));
+        say(&forecast::spend_in_words(&plan, &spend));
         confirm::confirm(&spend, args.cost_limit, args.yes)?;
     }
     stop_on_interrupt();

@@ -532,14 +532,11 @@ impl Runs<'_> {
 
     /// Asks before live models cost more than the limit, all parts of the sweep together.
     fn agree(&self, plan: &Plan, journal: &Journal) -> anyhow::Result<()> {
-        if !forecast::asks_live_models(plan.manifest())
-            || models::is_recorded(plan)
-            || self.args.yes
-        {
+        if !forecast::asks_live_models(plan) || models::is_recorded(plan) || self.args.yes {
             return Ok(());
         }
         let spend = forecast::forecast(plan, journal.done())?.spend;
-        say(&forecast::spend_in_words(plan.manifest(), &spend));
+        say(&forecast::spend_in_words(plan, &spend));
         confirm::confirm(&spend, self.left.get(), self.args.yes)?;
         let dollars = spend.dollars.map_or(0.0, |span| span.high.0 as f64 / 1e9);
         self.left.set((self.left.get() - dollars).max(0.0));

@@ -1,7 +1,8 @@
 //! What a run will cost: ranges where a model writes, exact figures everywhere else.
 //!
 //! A forecast reads the same records by the same functions as a report. What a live model writes is
-//! not known before: between nothing and the longest answer that is allowed.
+//! not known before: between nothing and the longest answer that is allowed. A summary of another
+//! length stands in later prompts, too: [`Carry`] is what that makes of them.
 
 use std::ops::{Add, AddAssign};
 
@@ -11,8 +12,14 @@ use crate::metric::calls::{ModelCalls, is_on_the_bill};
 use crate::metric::cost::SchemeCost;
 use crate::model::ModelKind;
 use crate::model::price::PerToken;
-use crate::record::{Arm, CellRecord, ForecastCell, Manifest, PriceEntry};
+use crate::record::{Arm, CacheRecord, CellRecord, ForecastCell, Manifest, PriceEntry};
 use crate::units::{Tokens, Usage, Usd};
+
+mod carry;
+mod spend;
+
+pub use carry::Carry;
+pub use spend::{Asking, Spend};
 
 /// Least, expected and most.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
@@ -76,6 +83,8 @@ pub struct ArmForecast {
     pub strategy_calls: usize,
     /// Prompts of the agent and of the strategy.
     pub input_tokens: Tokens,
+    /// The same with shorter and with longer summaries in them.
+    pub input_range: Span<Tokens>,
     /// What the agent writes: recorded, hence known.
     pub agent_output: Tokens,
     /// What is written for the strategy.
@@ -102,21 +111,6 @@ pub struct CostForecast {
     thousandths: Span<u64>,
 }
 
-/// What live models will be asked in the run itself: the money that is really spent.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub struct Spend {
-    /// Requests.
-    pub calls: u64,
-    /// Tokens of their prompts, without the questions of probes.
-    pub input_tokens: Tokens,
-    /// Tokens of the answers.
-    pub output_tokens: Span<Tokens>,
-    /// In money, with nothing read from a cache; nothing where a price is unknown.
-    pub dollars: Option<Span<Usd>>,
-    /// Answers that a live judge may be asked about: these are not priced.
-    pub judged_at_most: u64,
-}
-
 /// Everything that is forecast of a run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Forecast {
@@ -127,14 +121,8 @@ pub struct Forecast {
 }
 
 impl Forecast {
-    /// Sums cells up. `price_of` knows the prices of the models of the run itself; a reader's answer
-    /// has at most `longest_answer` tokens.
-    pub fn of(
-        manifest: &Manifest,
-        cells: &[ForecastCell],
-        price_of: impl Fn(&str) -> Option<PerToken>,
-        longest_answer: Tokens,
-    ) -> Self {
+    /// Sums cells up. `asking` says what the models of the run itself cost and may write.
+    pub fn of(manifest: &Manifest, cells: &[ForecastCell], asking: &Asking<'_>) -> Self {
         let mut arms: Vec<ArmForecast> = Vec::new();
         let names = manifest.strategies.iter().map(|entry| entry.name.as_str());
         for name in std::iter::once("full").chain(names) {
@@ -146,7 +134,7 @@ impl Forecast {
         }
         Self {
             arms,
-            spend: Spend::of(manifest, cells, price_of, longest_answer),
+            spend: Spend::of(manifest, cells, asking),
         }
     }
 }
@@ -161,6 +149,7 @@ impl ArmForecast {
             agent_calls: 0,
             strategy_calls: 0,
             input_tokens: Tokens::ZERO,
+            input_range: Span::default(),
             agent_output: Tokens::ZERO,
             strategy_output: Span::default(),
             costs: Vec::new(),
@@ -169,13 +158,21 @@ impl ArmForecast {
             let record = &cell.record;
             let prompts: Tokens = record.prompt_tokens.iter().copied().sum();
             let calls = ModelCalls::of(record).total();
-            let output = written(cell, is_live);
+            let carry = if is_live {
+                Carry::of(cell)
+            } else {
+                Carry::default()
+            };
             let usages = on_the_bill(record).map(|(_, usage)| usage.prompt());
+            let input = prompts + usages.sum();
             arm.broken += usize::from(record.end != crate::record::End::Completed);
             arm.agent_calls += record.prompt_tokens.len();
             arm.strategy_calls += calls.calls;
-            arm.input_tokens += prompts + usages.sum();
-            arm.strategy_output += output;
+            arm.input_tokens += input;
+            arm.input_range += carry.total().around(input);
+            for (number, usage) in on_the_bill(record) {
+                arm.strategy_output += written(cell, number, &usage, is_live);
+            }
             let full = all.iter().map(|cell| &cell.record);
             let mut full = full.filter(|other| other.session == record.session);
             let Some(full) = full.find(|other| other.arm == Arm::Reference) else {
@@ -185,7 +182,7 @@ impl ArmForecast {
             arm.agent_output += sent.copied().sum();
             let price = price_of_session(manifest, &record.session);
             for (at, cost) in SchemeCost::of(record, full).iter().enumerate() {
-                let forecast = CostForecast::of(record, cost, output, price);
+                let forecast = CostForecast::of(cell, cost, price, is_live);
                 match arm.costs.get_mut(at) {
                     Some(sum) => sum.add(&forecast),
                     None => arm.costs.push(forecast),
@@ -198,34 +195,37 @@ impl ArmForecast {
 
 impl CostForecast {
     fn of(
-        record: &CellRecord,
+        cell: &ForecastCell,
         cost: &SchemeCost,
-        output: Span<Tokens>,
         price: Option<&PriceEntry>,
+        is_live: bool,
     ) -> Self {
         let total = cost.total();
-        let strategy = cost.compaction + cost.background + cost.recovery;
-        let rates = record.prompt_cache.iter();
-        let rates = rates
-            .filter(|cache| cache.scheme == cost.scheme)
-            .map(|cache| cache.rates);
-        let rate = rates.map(|rates| u64::from(rates.output)).next();
-        let thousandths = output.map(|output| {
-            let rate = rate.unwrap_or_default();
-            let without = cost.cost - strategy.output.0.saturating_mul(rate).min(cost.cost);
-            without + output.0.saturating_mul(rate)
-        });
-        let dollars = |output: Tokens| {
-            let output = total.output - strategy.output + output;
-            price?.per_token.cost(&Usage { output, ..total })
+        let mut caches = cell.record.prompt_cache.iter();
+        let cache = caches.find(|cache| cache.scheme == cost.scheme);
+        let price = price.map(|price| &price.per_token);
+        let dollars = price.and_then(|price| cost.dollars(price));
+        let (less, more) = match cache {
+            Some(cache) if is_live => Otherwise::both(cell, cost, cache, price),
+            Some(_) | None => Default::default(),
         };
+        let thousandths = Span {
+            low: cost.cost.saturating_sub(less.thousandths),
+            expected: cost.cost,
+            high: cost.cost.saturating_add(more.thousandths),
+        };
+        let change = dollars.zip(less.dollars.zip(more.dollars));
         Self {
             scheme: cost.scheme.clone(),
             cache_read: total.cache_read,
             cache_written: total.cache_write_5m + total.cache_write_1h,
             input_equivalents: thousandths.map(rounded),
             thousandths,
-            dollars: whole(output.map(dollars)),
+            dollars: change.map(|(expected, (less, more))| Span {
+                low: Usd(expected.0.saturating_sub(less.0)),
+                expected,
+                high: expected + more,
+            }),
         }
     }
 
@@ -238,89 +238,6 @@ impl CostForecast {
             .dollars
             .zip(other.dollars)
             .map(|(sum, more)| sum + more);
-    }
-}
-
-impl Spend {
-    fn of(
-        manifest: &Manifest,
-        cells: &[ForecastCell],
-        price_of: impl Fn(&str) -> Option<PerToken>,
-        longest_answer: Tokens,
-    ) -> Self {
-        let mut spend = Self {
-            dollars: Some(Span::default()),
-            ..Self::default()
-        };
-        if manifest.summariser.kind == ModelKind::Live {
-            let price = price_of(&manifest.summariser.name);
-            for cell in cells {
-                let asked = on_the_bill(&cell.record);
-                for (number, usage) in asked.filter(|(number, _)| cell.asks.contains_key(number)) {
-                    let most = cell.asks.get(&number).copied().unwrap_or_default();
-                    let output = Span {
-                        low: Tokens::ZERO,
-                        expected: usage.output.min(most),
-                        high: most,
-                    };
-                    spend.add(1, usage.prompt(), output, price);
-                }
-            }
-        }
-        if manifest.reader.kind == ModelKind::Live {
-            let price = price_of(&manifest.reader.name);
-            let answer = Span {
-                low: Tokens::ZERO,
-                expected: longest_answer,
-                high: longest_answer,
-            };
-            for cell in cells {
-                for (call, probes) in &cell.probes {
-                    let Some(prompt) = cell.record.prompt_tokens.get(*call) else {
-                        continue;
-                    };
-                    let asked = *probes * u64::from(manifest.answers);
-                    for _ in 0..asked {
-                        spend.add(1, *prompt, answer, price);
-                    }
-                    // The floor is asked the same of the system prompt alone.
-                    if cell.record.arm == Arm::Reference {
-                        for _ in 0..asked {
-                            spend.add(1, cell.record.fixed_tokens, answer, price);
-                        }
-                    }
-                }
-            }
-        }
-        let is_judged = manifest
-            .judge
-            .as_ref()
-            .is_some_and(|judge| judge.kind == ModelKind::Live);
-        if is_judged {
-            let times = u64::from(manifest.answers) * u64::from(manifest.judgements);
-            let asked = |cell: &ForecastCell| {
-                let own: u64 = cell.probes.values().sum();
-                // The floor's answers are judged too.
-                own * (1 + u64::from(cell.record.arm == Arm::Reference))
-            };
-            spend.judged_at_most = cells.iter().map(asked).sum::<u64>() * times;
-        }
-        spend
-    }
-
-    /// Adds requests that read so much and write so much.
-    pub fn add(
-        &mut self,
-        calls: u64,
-        input: Tokens,
-        output: Span<Tokens>,
-        price: Option<PerToken>,
-    ) {
-        self.calls += calls;
-        self.input_tokens += input;
-        self.output_tokens += output;
-        let cost = output.map(|output| price?.cost(&Usage::uncached(input, output)));
-        self.dollars = self.dollars.zip(whole(cost)).map(|(sum, more)| sum + more);
     }
 }
 
@@ -337,20 +254,109 @@ fn on_the_bill(record: &CellRecord) -> impl Iterator<Item = (usize, Usage)> {
         .map(|(number, call)| (number, call.usage))
 }
 
-/// What is written for a strategy. A deterministic model writes what it writes.
-fn written(cell: &ForecastCell, is_live: bool) -> Span<Tokens> {
-    let mut span = Span::default();
-    for (number, usage) in on_the_bill(&cell.record) {
-        span += match cell.asks.get(&number) {
-            Some(most) if is_live => Span {
-                low: Tokens::ZERO,
-                expected: usage.output,
-                high: (*most).max(usage.output),
-            },
-            Some(_) | None => Span::exact(usage.output),
-        };
+/// What is written for one of a strategy's calls. A deterministic model writes what it writes.
+fn written(cell: &ForecastCell, number: usize, usage: &Usage, is_live: bool) -> Span<Tokens> {
+    match cell.asks.get(&number) {
+        Some(most) if is_live => Span {
+            low: Tokens::ZERO,
+            expected: usage.output,
+            high: (*most).max(usage.output),
+        },
+        Some(_) | None => Span::exact(usage.output),
     }
-    span
+}
+
+/// By how much a cost changes where a live model writes nothing, or all that it may.
+#[derive(Debug, Clone, Copy)]
+struct Otherwise {
+    /// In thousandths of an input token of the agent's model.
+    thousandths: u64,
+    /// In money; nothing where a price is unknown.
+    dollars: Option<Usd>,
+}
+
+impl Default for Otherwise {
+    fn default() -> Self {
+        Self {
+            thousandths: 0,
+            dollars: Some(Usd::default()),
+        }
+    }
+}
+
+impl Otherwise {
+    /// What is less at the least, and what is more at the most.
+    fn both(
+        cell: &ForecastCell,
+        cost: &SchemeCost,
+        cache: &CacheRecord,
+        price: Option<&PerToken>,
+    ) -> (Self, Self) {
+        let (mut less, mut more) = (Self::default(), Self::default());
+        for (number, usage) in on_the_bill(&cell.record) {
+            let output = written(cell, number, &usage, true);
+            let fewer = output.expected - output.low;
+            let longer = output.high - output.expected;
+            match cache.elsewhere.get(&number) {
+                None => {
+                    let rate = u64::from(cache.rates.output);
+                    let each = price.and_then(|price| price.output);
+                    less.add(fewer, rate, each);
+                    more.add(longer, rate, each);
+                }
+                Some(other) => {
+                    let rate = other.map_or(0, |other| other.output);
+                    let input = price.and_then(|price| price.input);
+                    let each = input.zip(*other).map(|(input, other)| {
+                        Usd(input.0.saturating_mul(other.output).div_ceil(1_000))
+                    });
+                    less.add(fewer, rate, each);
+                    more.add(longer, rate, each);
+                }
+            }
+        }
+        let carry = Carry::of(cell).total();
+        less.add_prompts(carry.less, cost, cache, price);
+        more.add_prompts(carry.more, cost, cache, price);
+        (less, more)
+    }
+
+    /// So many tokens, each at a rate in thousandths and at a price.
+    fn add(&mut self, tokens: Tokens, rate: u64, each: Option<Usd>) {
+        let thousandths = tokens.0.saturating_mul(rate);
+        self.thousandths = self.thousandths.saturating_add(thousandths);
+        if tokens > Tokens::ZERO {
+            let more = each.map(|each| each.times(tokens));
+            self.dollars = self.dollars.zip(more).map(|(sum, more)| sum + more);
+        }
+    }
+
+    /// So many tokens of prompts, read and written in the same shares as all prompts of the agent.
+    fn add_prompts(
+        &mut self,
+        tokens: Tokens,
+        cost: &SchemeCost,
+        cache: &CacheRecord,
+        price: Option<&PerToken>,
+    ) {
+        if tokens == Tokens::ZERO {
+            return;
+        }
+        let agent = Usage {
+            output: Tokens::ZERO,
+            ..cost.agent
+        };
+        let whole = u128::from(agent.prompt().0.max(1));
+        let part = |of: u64| {
+            let part = u128::from(of) * u128::from(tokens.0) / whole;
+            u64::try_from(part).unwrap_or(u64::MAX)
+        };
+        let thousandths = part(cache.rates.cost(&agent));
+        self.thousandths = self.thousandths.saturating_add(thousandths);
+        let dollars = price.and_then(|price| price.cost(&agent));
+        let dollars = dollars.map(|dollars| Usd(part(dollars.0)));
+        self.dollars = self.dollars.zip(dollars).map(|(sum, more)| sum + more);
+    }
 }
 
 fn price_of_session<'a>(manifest: &'a Manifest, session: &str) -> Option<&'a PriceEntry> {
@@ -368,121 +374,4 @@ fn whole(span: Span<Option<Usd>>) -> Option<Span<Usd>> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::model::Purpose;
-    use crate::record::{Asks, ModelCall, ModelEntry};
-
-    fn entry(kind: ModelKind) -> ModelEntry {
-        ModelEntry {
-            name: "m".to_owned(),
-            kind,
-        }
-    }
-
-    fn manifest(summariser: ModelKind, reader: ModelKind) -> Manifest {
-        let manifest = serde_json::json!({
-            "format": "proctor-run", "version": 1, "proctor": "0", "fingerprint": "", "scenario": "s",
-            "counter": "chars/4", "seed": 1, "window": "native", "summariser": entry(summariser),
-            "reader": entry(reader), "judge": null, "sessions": [],
-            "strategies": [{ "name": "s", "description": "", "toml": "" }], "repeats": 1,
-        });
-        serde_json::from_value(manifest).unwrap()
-    }
-
-    /// One cell with a summary of 200 tokens in and 10 out, of which 100 are allowed, and a recorded
-    /// one of 300 in and 30 out.
-    fn cell(arm: &str) -> ForecastCell {
-        let none: [u32; 0] = [];
-        let record = serde_json::json!({
-            "session": "a", "strategy": if arm == "reference" { "full" } else { "s" }, "repeat": 0,
-            "arm": arm, "end": { "end": "completed" }, "planned_calls": 2, "reached_calls": 2,
-            "window": null, "fixed_tokens": 40, "prompt_tokens": [1_000, 2_000], "saved_texts": 0,
-            "action_support": {
-                "wanted": none, "present": none,
-                "compacted_wanted": none, "compacted_present": none,
-            },
-        });
-        let mut record: CellRecord = serde_json::from_value(record).unwrap();
-        let mut asks = Asks::new();
-        if arm == "strategy" {
-            let call = |input, output| ModelCall {
-                call: 1,
-                purpose: Purpose::Compaction,
-                usage: Usage::uncached(Tokens(input), Tokens(output)),
-                failure: None,
-                key: None,
-            };
-            record.model_calls = vec![call(200, 10), call(300, 30)];
-            asks.insert(0, Tokens(100));
-        }
-        ForecastCell {
-            record,
-            asks,
-            probes: [(1, 3)].into_iter().collect(),
-        }
-    }
-
-    fn forecast(summariser: ModelKind, reader: ModelKind) -> Forecast {
-        let price = PerToken {
-            input: Some(Usd(1)),
-            output: Some(Usd(10)),
-            ..PerToken::default()
-        };
-        Forecast::of(
-            &manifest(summariser, reader),
-            &[cell("reference"), cell("strategy")],
-            |model| (model == "m").then_some(price),
-            Tokens(1_024),
-        )
-    }
-
-    #[track_caller]
-    fn check(spend: &Spend, calls: u64, input: u64, dollars: [u64; 3]) {
-        let [low, expected, high] = dollars.map(Usd);
-        let span = Span {
-            low,
-            expected,
-            high,
-        };
-        assert_eq!((spend.calls, spend.input_tokens.0), (calls, input));
-        assert_eq!(spend.dollars, Some(span));
-    }
-
-    #[test]
-    fn only_what_a_live_model_writes_is_a_range() {
-        use ModelKind::{Deterministic, Live};
-        let offline = forecast(Deterministic, Deterministic);
-        let live = forecast(Live, Deterministic);
-        let output = |forecast: &Forecast| forecast.arms[1].strategy_output;
-        assert_eq!(output(&offline), Span::exact(Tokens(40)));
-        // The recorded answer is what it is; the other one may be empty, or as long as allowed.
-        let range = Span {
-            low: Tokens(30),
-            expected: Tokens(40),
-            high: Tokens(130),
-        };
-        assert_eq!(output(&live), range);
-        assert_eq!(offline.arms[1].input_tokens, Tokens(3_000 + 500));
-        check(&offline.spend, 0, 0, [0, 0, 0]);
-        check(&live.spend, 1, 200, [200, 300, 1_200]);
-    }
-
-    #[test]
-    fn a_live_reader_is_asked_every_probe_of_every_arm_the_floor_included() {
-        use ModelKind::{Deterministic, Live};
-        let spend = forecast(Deterministic, Live).spend;
-        // Three of the reference, three of the floor, three of the strategy.
-        let input = 3 * 2_000 + 3 * 40 + 3 * 2_000;
-        let most = input + 9 * 10 * 1_024;
-        check(&spend, 9, input, [input, most, most]);
-    }
-
-    #[test]
-    fn a_price_nobody_knows_is_no_price_of_nothing() {
-        let manifest = manifest(ModelKind::Live, ModelKind::Deterministic);
-        let cells = [cell("reference"), cell("strategy")];
-        let spend = Forecast::of(&manifest, &cells, |_| None, Tokens(1_024)).spend;
-        assert_eq!((spend.calls, spend.dollars), (1, None));
-    }
-}
+mod tests;

@@ -27,6 +27,25 @@ const NEEDS_JUDGE: Verdict = Verdict::Unscored {
     reason: Unscored::NeedsJudge,
 };
 
+/// Whether there are answers to such a question that rules cannot grade.
+pub fn may_need_judge(gold: &Gold) -> bool {
+    match gold {
+        Gold::Requests { .. } | Gold::Choice { .. } | Gold::Absent { .. } => true,
+        Gold::Statement { form, .. } => match form {
+            RuleForm::Choice { .. } | RuleForm::Call { .. } => false,
+            RuleForm::Open => true,
+        },
+        Gold::Value { .. }
+        | Gold::Among { .. }
+        | Gold::Fault { .. }
+        | Gold::Sequence { .. }
+        | Gold::Versions { .. }
+        | Gold::Files { .. }
+        | Gold::Plan { .. }
+        | Gold::Tried { .. } => false,
+    }
+}
+
 /// Grades by rule, without a model.
 #[derive(Debug)]
 pub struct Rules {

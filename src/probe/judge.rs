@@ -23,7 +23,7 @@ pub mod sentinel;
 pub const MAX_ANSWER: Tokens = Tokens(1_024);
 
 /// A verdict is one line.
-const MAX_VERDICT: Tokens = Tokens(64);
+pub const MAX_VERDICT: Tokens = Tokens(64);
 
 /// Of an answer, so many characters are shown to the judge.
 const SHOWN_CHARS: usize = 4_000;

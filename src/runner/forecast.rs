@@ -7,13 +7,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rayon::prelude::*;
 
 use super::followed::Followed;
+use super::models;
 use super::{ArmIndex, Plan, ThreadClock, Unrun, Which, arrange, prepare};
-use crate::model::Task;
 use crate::model::offline::Offline;
-use crate::probe;
-use crate::record::{Asks, CellKey, CellRecord, ForecastCell};
+use crate::model::{Request, Task};
+use crate::probe::judge::{self, Judge, Judging, sentinel};
+use crate::probe::{self, grade};
+use crate::record::{
+    Arm, Asks, CellKey, CellRecord, ForecastCell, ModelEntry, ProbesDue, SentinelsDue,
+};
 use crate::replay::observe::{Asked, Observer};
 use crate::replay::{CellName, Models, PreparedSession, Replay, Replayed, replay_watched};
+use crate::tokens::CountedTexts;
 use crate::units::Tokens;
 
 /// A cell that could not be forecast: a mistake in Proctor.
@@ -52,11 +57,7 @@ impl Plan {
             .filter_map(|arm| Some(self.key(session, self.followed_by(*arm)?)))
             .collect();
         let followed = Followed::new(wanted, []);
-        let items = probe::items(&loaded.session, &loaded.probes);
-        let mut asked_at: BTreeMap<usize, u64> = BTreeMap::new();
-        for item in &items {
-            *asked_at.entry(item.call).or_default() += 1;
-        }
+        let due = self.probes_due(session);
         let prepared = prepare(self, loaded, Vec::new());
         let mut cells = Vec::new();
         for arm in arms {
@@ -71,22 +72,62 @@ impl Plan {
                 .map_err(|why| fails(arm, why.to_string()))?;
             followed.over(&record.key(), Some(&record));
             // A second answer qualifies a probe; one of the summaries alone is never longer than that.
-            let asking = self.scenario.models.asking;
+            let models = &self.scenario.models;
             let is_twice = match arm.which {
-                Which::Full | Which::Empty => asking.qualifies,
-                Which::Strategy(_) => asking.summaries,
+                Which::Full | Which::Empty => models.asking.qualifies,
+                Which::Strategy(_) => models.asking.summaries,
             };
-            let times = 1 + u64::from(is_twice);
-            let asked = asked_at
-                .iter()
-                .map(|(call, probes)| (*call, probes * times));
+            let answers = u64::from(models.answers) + u64::from(is_twice);
+            let verdicts = answers * u64::from(models.judgements);
+            let due = due.iter();
+            let due = due.map(|(call, due)| (*call, due.times(answers, verdicts)));
+            let due: BTreeMap<usize, ProbesDue> = due.collect();
+            let is_shown = record.arm == Arm::Reference && !due.is_empty();
             cells.push(ForecastCell {
+                sentinels: if is_shown {
+                    sentinels(&loaded.counts)
+                } else {
+                    SentinelsDue::default()
+                },
                 record,
                 asks,
-                probes: asked.collect(),
+                probes: due,
             });
         }
         Ok(cells)
+    }
+
+    /// The judges, in the order of the scenario.
+    pub fn judges(&self) -> Vec<ModelEntry> {
+        models::judges(&self.scenario.models)
+    }
+
+    /// What readers and judges are asked at each call of a session.
+    fn probes_due(&self, session: usize) -> BTreeMap<usize, ProbesDue> {
+        let loaded = &self.sessions[session];
+        let judging = self.scenario.models.judging;
+        let mut due: BTreeMap<usize, ProbesDue> = BTreeMap::new();
+        for item in &probe::items(&loaded.session, &loaded.probes) {
+            let probe = &loaded.probes[item.probe];
+            let before = loaded.session.calls()[item.call];
+            let questions = judge::questions(None, &[], probe);
+            let gold = judge::gold_in_words(&probe.gold, before);
+            let gold = loaded.counts.size(&Arc::from(gold)).tokens;
+            let at = due.entry(item.call).or_default();
+            at.items += 1;
+            for question in &questions {
+                at.questions += 1;
+                at.question_tokens += input(question, &loaded.counts);
+                at.gold_tokens += gold;
+            }
+            let is_shown = judging == Judging::All && questions.len() == 1;
+            if is_shown || grade::may_need_judge(&probe.gold) {
+                at.judged += 1;
+                at.judge_tokens += input(&Judge::request(probe, before, ""), &loaded.counts);
+                at.judged_gold += gold;
+            }
+        }
+        due
     }
 
     fn forecast_cell(
@@ -129,6 +170,24 @@ impl Plan {
         let asks = std::mem::take(&mut *seen.lock().unwrap_or_else(PoisonError::into_inner));
         Ok((replay.record, asks))
     }
+}
+
+/// Tokens of a request.
+fn input(request: &Request, counts: &CountedTexts) -> Tokens {
+    let blocks = request.messages.iter().flat_map(|message| message.blocks());
+    let system = request.system.iter().map(|text| counts.size(text));
+    let sizes = blocks.map(|block| counts.block(&block)).chain(system);
+    sizes.map(|size| size.tokens).sum()
+}
+
+fn sentinels(counts: &CountedTexts) -> SentinelsDue {
+    let mut due = SentinelsDue::default();
+    for sentinel in sentinel::sentinels() {
+        let request = Judge::request(&sentinel.probe, 0, sentinel.answer);
+        due.calls += 1;
+        due.tokens += input(&request, counts);
+    }
+    due
 }
 
 /// Notes how long each answer may be.

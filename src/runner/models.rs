@@ -399,9 +399,8 @@ fn connection(
     Ok(connection)
 }
 
-/// The models as the manifest names them; what is recorded tells what a cassette's answers are.
-pub(super) fn entries(models: &ModelsSetting) -> Entries {
-    let entry = |setting: &ModelSetting| ModelEntry {
+fn entry(models: &ModelsSetting, setting: &ModelSetting) -> ModelEntry {
+    ModelEntry {
         name: setting.name().to_owned(),
         kind: match setting {
             ModelSetting::Offline => ModelKind::Deterministic,
@@ -409,12 +408,23 @@ pub(super) fn entries(models: &ModelsSetting) -> Entries {
             ModelSetting::Live(_) => ModelKind::Live,
             ModelSetting::Cassette { name, .. } => recorded_kind(models, name),
         },
-    };
+    }
+}
+
+/// The judges one by one, in the order of the scenario.
+pub(super) fn judges(models: &ModelsSetting) -> Vec<ModelEntry> {
+    let judges = models.judges.iter();
+    judges.map(|judge| entry(models, judge)).collect()
+}
+
+/// The models as the manifest names them; what is recorded tells what a cassette's answers are.
+pub(super) fn entries(models: &ModelsSetting) -> Entries {
+    let entry = |setting: &ModelSetting| entry(models, setting);
     let plain = |name: &str| ModelEntry {
         name: name.to_owned(),
         kind: ModelKind::Deterministic,
     };
-    let judges: Vec<ModelEntry> = models.judges.iter().map(entry).collect();
+    let judges = judges(models);
     Entries {
         summariser: entry(&models.summariser),
         reader: match &models.reader {

@@ -5,12 +5,14 @@ use std::path::Path;
 use std::process::{Command, Output};
 use std::sync::atomic::AtomicBool;
 
+use proctor::probe::judge::MAX_ANSWER;
 use proctor::record::journal::{Journal, Run};
 use proctor::record::{CellRecord, ForecastCell};
-use proctor::runner::{self, Plan, Progress, Workers};
+use proctor::runner::{self, Access, Plan, Progress, Workers};
 use proctor::scenario::Scenario;
 use proctor::settings::Table;
 use proctor::strategy::preset::PRESETS;
+use proctor::units::{Tokens, Usage};
 use serde_json::Value;
 
 struct Silent;
@@ -24,9 +26,16 @@ impl Progress for Silent {
 fn both(text: &str, folder: &Path) -> Vec<(ForecastCell, CellRecord)> {
     let table = Table::parse("plan", text).unwrap();
     let scenario = Scenario::read(&table, folder).unwrap_or_else(|error| panic!("{error}"));
-    let plan = Plan::new(scenario).unwrap();
+    let mut plan = Plan::new(scenario).unwrap();
     let forecast = plan.forecast().unwrap();
     let out = tempfile::tempdir().unwrap();
+    plan.connect(&Access {
+        variable: &|_| None,
+        is_offline: true,
+        replay: None,
+        cassette: out.path().join("unused.jsonl"),
+    })
+    .unwrap();
     let mut journal = Journal::open(out.path(), plan.manifest()).unwrap();
     let workers = Workers {
         threads: 2,
@@ -59,7 +68,7 @@ fn check(text: &str, folder: &Path) -> usize {
     let pairs = both(text, folder);
     for (forecast, recorded) in &pairs {
         let mut recorded = recorded.clone();
-        let due: u64 = forecast.probes.values().sum();
+        let due: u64 = forecast.probes.values().map(|due| due.items).sum();
         assert_eq!(due, recorded.probes.len() as u64, "{}", recorded.key());
         recorded.probes.clear();
         recorded.probe_texts.clear();
@@ -186,6 +195,14 @@ fn the_figures_of_a_plan_are_those_of_the_report() {
     }
     assert_eq!(compared, 3 * 4, "three arms under four schemes");
     assert_eq!(plan["spend"]["calls"], 0);
+    // By hand: (12.706 + 1.376) · 0.45 · √((1 + 0.1·(m − 1))/(2 m)), m the items of a session.
+    let seen = &plan["detectable"];
+    let items = seen["items_per_session"].as_f64().unwrap();
+    let by_hand =
+        (12.706_2 + 1.376_4) * 0.45 * ((1.0 + 0.1 * (items - 1.0)) / (2.0 * items)).sqrt();
+    let found = seen["difference"].as_f64().unwrap();
+    assert!((found - by_hand).abs() < 1e-3, "{found} {by_hand}");
+    assert_eq!(seen["sessions"], 2);
 }
 
 #[test]
@@ -200,6 +217,7 @@ fn a_plan_is_readable_and_says_that_nothing_is_spent() {
         "observation-masking",
         "anthropic-1h",
         "The run itself spends nothing: no live model is asked.",
+        "MDE: 2 sessions are too few to show any difference in survival or accuracy.",
     ] {
         assert!(text.contains(part), "{part}\n{text}");
     }
@@ -208,4 +226,45 @@ fn a_plan_is_readable_and_says_that_nothing_is_spent() {
     assert!(run.status.success(), "{run:?}");
     let wrong = proctor(folder.path(), &["run", "small.toml", "--cost-limit=-1"]);
     assert_eq!(wrong.status.code(), Some(2));
+}
+
+#[test]
+fn a_plan_knows_what_readers_and_judges_will_be_asked() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios");
+    let text = fs::read_to_string(folder.join("graded.toml")).unwrap();
+    let is_asked = |line: &&str| !line.starts_with("cassette =") && !line.starts_with("replay =");
+    let text: String = text
+        .lines()
+        .filter(is_asked)
+        .flat_map(|line| [line, "\n"])
+        .collect();
+    let mut judged = 0;
+    for (forecast, recorded) in both(&text, &folder) {
+        let key = recorded.key();
+        for (call, due) in &forecast.probes {
+            let items = recorded.probes.iter().filter(|item| item.call == *call);
+            let answers = items.filter_map(|item| item.answer.as_ref());
+            let Some(prompt) = recorded.prompt_tokens.get(*call) else {
+                continue;
+            };
+            let read = answers.clone().map(|answer| answer.usage.prompt());
+            let asked = prompt.0 * due.questions + due.question_tokens.0;
+            assert_eq!(read.sum::<Tokens>().0, asked, "{key} at {call}");
+            let shown: Vec<Usage> = answers
+                .map(|answer| answer.judge_usage)
+                .filter(|usage| *usage != Usage::default())
+                .collect();
+            assert!(shown.len() as u64 <= due.judged, "{key} at {call}");
+            let tokens: Tokens = shown.iter().map(Usage::prompt).sum();
+            let most = due.judge_tokens.0 + due.judged * MAX_ANSWER.0;
+            assert!(tokens.0 <= most, "{key} at {call}: {tokens:?} of {most}");
+            judged += shown.len();
+        }
+        let known = recorded.sentinels.iter();
+        let tokens: Tokens = known.map(|one| one.usage.prompt()).sum();
+        let planned = forecast.sentinels;
+        assert_eq!(planned.calls, recorded.sentinels.len() as u64, "{key}");
+        assert_eq!(planned.tokens, tokens, "{key}");
+    }
+    assert!(judged > 0, "nothing was judged");
 }

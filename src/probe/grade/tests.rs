@@ -339,6 +339,36 @@ fn what_rules_cannot_tell_is_not_scored() {
 }
 
 #[test]
+fn only_what_may_need_a_judge_ever_does() {
+    let probes = probes();
+    let rules = Rules::new(&probes);
+    let golds = probes
+        .iter()
+        .map(|probe| crate::probe::judge::gold_in_words(&probe.gold, 6));
+    let mut answers: Vec<String> = golds.collect();
+    // Halves of the right answers are what rules doubt most.
+    let halves: Vec<String> = answers
+        .iter()
+        .map(|answer| answer.chars().take(answer.chars().count() / 2).collect())
+        .collect();
+    answers.extend(halves);
+    answers.extend(["yes", "A", "velmor-tharin and zelnim-fyrdos"].map(str::to_owned));
+    let mut needed = std::collections::BTreeSet::new();
+    for probe in &probes {
+        for answer in &answers {
+            if rules.verdict(probe, 6, answer) == NEEDS_JUDGE {
+                assert!(may_need_judge(&probe.gold), "{}: {answer}", probe.id);
+                needed.insert(probe.kind.name());
+            }
+        }
+    }
+    assert_eq!(
+        needed.into_iter().collect::<Vec<_>>(),
+        ["constraint", "decision", "decoy", "last-request"]
+    );
+}
+
+#[test]
 fn a_failure_has_two_parts_and_an_order_is_counted_in_pairs() {
     use Outcome::{Abstained, Misbound, Partial, Right, Stale, Wrong};
     check("m", "F4821937 at src/glue/a.rs:117", 1.0, Right);

@@ -1,0 +1,246 @@
+use super::*;
+use crate::model::Purpose;
+use crate::model::price::RelativePrice;
+use crate::record::{Asks, ModelCall, ModelEntry, ProbesDue, SentinelsDue};
+use crate::window::Window;
+
+fn entry(kind: ModelKind) -> ModelEntry {
+    ModelEntry {
+        name: "m".to_owned(),
+        kind,
+    }
+}
+
+fn manifest(summariser: ModelKind, reader: ModelKind) -> Manifest {
+    let manifest = serde_json::json!({
+        "format": "proctor-run", "version": 1, "proctor": "0", "fingerprint": "", "scenario": "s",
+        "counter": "chars/4", "seed": 1, "window": "native", "summariser": entry(summariser),
+        "reader": entry(reader), "judge": null, "sessions": [],
+        "strategies": [{ "name": "s", "description": "", "toml": "" }], "repeats": 1,
+    });
+    serde_json::from_value(manifest).unwrap()
+}
+
+/// One cell with a summary of 200 tokens in and 10 out, of which 100 are allowed, and a recorded
+/// one of 300 in and 30 out.
+fn cell(arm: &str) -> ForecastCell {
+    let none: [u32; 0] = [];
+    let record = serde_json::json!({
+        "session": "a", "strategy": if arm == "reference" { "full" } else { "s" }, "repeat": 0,
+        "arm": arm, "end": { "end": "completed" }, "planned_calls": 2, "reached_calls": 2,
+        "window": null, "fixed_tokens": 40, "prompt_tokens": [1_000, 2_000], "saved_texts": 0,
+        "action_support": {
+            "wanted": none, "present": none,
+            "compacted_wanted": none, "compacted_present": none,
+        },
+    });
+    let mut record: CellRecord = serde_json::from_value(record).unwrap();
+    let mut asks = Asks::new();
+    if arm == "strategy" {
+        let call = |input, output| ModelCall {
+            call: 1,
+            purpose: Purpose::Compaction,
+            usage: Usage::uncached(Tokens(input), Tokens(output)),
+            failure: None,
+            key: None,
+        };
+        record.model_calls = vec![call(200, 10), call(300, 30)];
+        asks.insert(0, Tokens(100));
+    }
+    ForecastCell {
+        record,
+        asks,
+        probes: [(1, due())].into_iter().collect(),
+        sentinels: SentinelsDue {
+            calls: if arm == "reference" { 10 } else { 0 },
+            tokens: Tokens(if arm == "reference" { 5_000 } else { 0 }),
+        },
+    }
+}
+
+/// Two items, one of them asked in both orders; the answer to the other may have to be judged.
+fn due() -> ProbesDue {
+    ProbesDue {
+        items: 2,
+        questions: 3,
+        question_tokens: Tokens(60),
+        gold_tokens: Tokens(15),
+        judged: 1,
+        judge_tokens: Tokens(400),
+        judged_gold: Tokens(7),
+    }
+}
+
+fn forecast(summariser: ModelKind, reader: ModelKind) -> Forecast {
+    judged(summariser, reader, &[])
+}
+
+fn judged(summariser: ModelKind, reader: ModelKind, judges: &[ModelEntry]) -> Forecast {
+    let price = PerToken {
+        input: Some(Usd(1)),
+        output: Some(Usd(10)),
+        ..PerToken::default()
+    };
+    Forecast::of(
+        &manifest(summariser, reader),
+        &[cell("reference"), cell("strategy")],
+        &Asking {
+            price_of: &|model| (model == "m").then_some(price),
+            judges,
+            longest_answer: Tokens(1_024),
+            longest_verdict: Tokens(64),
+        },
+    )
+}
+
+#[track_caller]
+fn check(spend: &Spend, calls: u64, input: u64, dollars: [u64; 3]) {
+    let [low, expected, high] = dollars.map(Usd);
+    let span = Span {
+        low,
+        expected,
+        high,
+    };
+    assert_eq!((spend.calls, spend.input_tokens.0), (calls, input));
+    assert_eq!(spend.dollars, Some(span));
+}
+
+#[test]
+fn only_what_a_live_model_writes_is_a_range() {
+    use ModelKind::{Deterministic, Live};
+    let offline = forecast(Deterministic, Deterministic);
+    let live = forecast(Live, Deterministic);
+    let output = |forecast: &Forecast| forecast.arms[1].strategy_output;
+    assert_eq!(output(&offline), Span::exact(Tokens(40)));
+    // The recorded answer is what it is; the other one may be empty, or as long as allowed.
+    let range = Span {
+        low: Tokens(30),
+        expected: Tokens(40),
+        high: Tokens(130),
+    };
+    assert_eq!(output(&live), range);
+    assert_eq!(offline.arms[1].input_tokens, Tokens(3_000 + 500));
+    check(&offline.spend, 0, 0, [0, 0, 0]);
+    check(&live.spend, 1, 200, [200, 300, 1_200]);
+}
+
+#[test]
+fn a_live_reader_is_asked_every_probe_of_every_arm_the_floor_included() {
+    use ModelKind::{Deterministic, Live};
+    let spend = forecast(Deterministic, Live).spend;
+    // Three of the reference, three of the floor, three of the strategy; and the questions.
+    let input = 3 * 2_000 + 3 * 40 + 3 * 2_000 + 3 * 60;
+    let expected = input + 3 * 10 * 15;
+    let most = input + 9 * 10 * 1_024;
+    check(&spend, 9, input, [input, expected, most]);
+}
+
+#[test]
+fn every_live_judge_costs_what_it_may_be_shown_and_its_sentinels() {
+    use ModelKind::{Deterministic, Live, Scripted};
+    let judges = [entry(Live), entry(Scripted), entry(Live)];
+    let spend = judged(Deterministic, Deterministic, &judges).spend;
+    // One answer of each of three arms, and each live judge ten answers of known verdict.
+    assert_eq!(spend.judged_at_most, 2 * 3);
+    let known = 2 * 5_000;
+    let verdicts = 2 * (3 + 10) * 64 * 10;
+    let expected = known + 2 * 3 * (400 + 7) + verdicts;
+    let most = known + 2 * 3 * (400 + 1_024) + verdicts;
+    check(&spend, 20, known, [known, expected, most]);
+}
+
+#[test]
+fn a_price_nobody_knows_is_no_price_of_nothing() {
+    use ModelKind::{Deterministic, Live};
+    let cells = [cell("reference"), cell("strategy")];
+    let spend = |summariser, judges: &[ModelEntry]| {
+        let asking = Asking {
+            price_of: &|_| None,
+            judges,
+            longest_answer: Tokens(1_024),
+            longest_verdict: Tokens(64),
+        };
+        Forecast::of(&manifest(summariser, Deterministic), &cells, &asking).spend
+    };
+    assert_eq!(
+        (spend(Live, &[]).calls, spend(Live, &[]).dollars),
+        (1, None)
+    );
+    let judged = spend(Deterministic, &[entry(Live)]);
+    assert_eq!((judged.judged_at_most, judged.dollars), (3, None));
+}
+
+#[test]
+fn a_longer_summary_is_carried_until_the_next_one_and_never_beyond_the_window() {
+    // Six prompts; a summary of 10 of 100 tokens at the second, one of 20 of 100 at the fifth.
+    let mut cell = cell("strategy");
+    cell.record.prompt_tokens = [500, 300, 350, 980, 200, 250].map(Tokens).to_vec();
+    cell.record.window = Some(Window::new(Tokens(1_000)));
+    let asked = |call, purpose, output| ModelCall {
+        call,
+        purpose,
+        usage: Usage::uncached(Tokens(400), Tokens(output)),
+        failure: None,
+        key: None,
+    };
+    cell.record.model_calls = vec![
+        asked(1, Purpose::Compaction, 10),
+        asked(2, Purpose::Background, 30),
+        asked(4, Purpose::Recovery, 20),
+    ];
+    let longest = [0, 1, 2].map(|number| (number, Tokens(100)));
+    cell.asks = longest.into_iter().collect();
+    let check = |cell: &ForecastCell, less: u64, more: u64| {
+        let total = Carry::of(cell).total();
+        assert_eq!((total.less, total.more), (Tokens(less), Tokens(more)));
+    };
+    // Prompts 1 to 3 and two requests carry the first, the prompt of 980 only up to the window;
+    // prompts 4 and 5 carry the second. Notes beside the work stand in no prompt.
+    check(&cell, 5 * 10 + 2 * 20, 90 + 90 + 20 + 2 * 90 + 2 * 80);
+    // What failed wrote nothing.
+    cell.record.model_calls[0].failure = Some("timed out".to_owned());
+    check(&cell, 2 * 20, 2 * 80);
+}
+
+#[test]
+fn what_another_model_writes_has_its_own_price_in_a_plan_too() {
+    let rates = serde_json::json!({ "write": 1_250, "read": 100, "output": 5_000 });
+    let cache = serde_json::json!({ "scheme": "s", "rates": rates, "again": 0 });
+    let cache: CacheRecord = serde_json::from_value(cache).unwrap();
+    let mut full = cell("reference");
+    full.record.prompt_cache = vec![cache.clone()];
+    let mut own = cell("strategy");
+    own.record.prompt_cache = vec![cache];
+    let other = RelativePrice {
+        input: 500,
+        output: 2_000,
+    };
+    own.record.prompt_cache[0].elsewhere.insert(0, Some(other));
+    let cost = &SchemeCost::of(&own.record, &full.record)[0];
+    let price = PriceEntry {
+        model: "m".to_owned(),
+        provider: "p".to_owned(),
+        date: "2026-01-01".to_owned(),
+        document: "d".to_owned(),
+        per_token: PerToken {
+            input: Some(Usd(1_000)),
+            output: Some(Usd(5_000)),
+            ..PerToken::default()
+        },
+        latency: None,
+    };
+    let found = |is_live| CostForecast::of(&own, cost, Some(&price), is_live);
+    // 3,000 of prompts, 300 and 30 at home, 200 and 10 elsewhere.
+    let exact = 3_000_000 + 300_000 + 150_000 + 200 * 500 + 10 * 2_000;
+    assert_eq!(found(false).thousandths, Span::exact(exact));
+    assert_eq!(found(false).dollars, Some(Span::exact(Usd(exact))));
+    // The one elsewhere may be empty or have 90 more; the last of two prompts and the other request
+    // carry it, or do not.
+    let span = Span {
+        low: exact - 10 * 2_000 - 10 * 1_000,
+        expected: exact,
+        high: exact + 90 * 2_000 + 90 * 1_000,
+    };
+    assert_eq!(found(true).thousandths, span);
+    assert_eq!(found(true).dollars, Some(span.map(Usd)));
+}
