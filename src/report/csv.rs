@@ -3,9 +3,8 @@
 use crate::metric::CellSummary;
 use crate::metric::answers::Answers;
 use crate::metric::cost::SchemeCost;
-use crate::probe::{Outcome, Verdict};
-use crate::record::Fate;
-use crate::report::{Artifact, ItemOutcome, RenderError, Renderer, Report, escape};
+use crate::probe::Verdict;
+use crate::report::{Artifact, ItemOutcome, RenderError, Renderer, Report, escape, figure};
 
 /// Writes `report.csv` with one row per cell, and `report.probes.csv` with one per probe item.
 ///
@@ -253,7 +252,7 @@ fn item(item: &ItemOutcome) -> Vec<String> {
     let (outcome, score) = match probe.verdict() {
         None => (NOT_MEASURED, None),
         Some(Verdict::Unscored { .. }) => ("unscored", None),
-        Some(Verdict::Scored { score, outcome }) => (outcome_name(outcome), Some(score)),
+        Some(Verdict::Scored { score, outcome }) => (figure::outcome(outcome), Some(score)),
     };
     vec![
         text(&item.session),
@@ -263,7 +262,7 @@ fn item(item: &ItemOutcome) -> Vec<String> {
         probe.kind.name().to_owned(),
         count(probe.percent),
         count(probe.call),
-        fate_name(found.fate).to_owned(),
+        figure::fate(found.fate).to_owned(),
         count(found.score),
         or_na(found.compacted_score),
         or_na(lost.map(|lost| lost.call)),
@@ -275,31 +274,6 @@ fn item(item: &ItemOutcome) -> Vec<String> {
         outcome.to_owned(),
         or_na(score),
     ]
-}
-
-fn outcome_name(outcome: Outcome) -> &'static str {
-    match outcome {
-        Outcome::Right => "right",
-        Outcome::Partial => "partial",
-        Outcome::Wrong => "wrong",
-        Outcome::Stale => "stale",
-        Outcome::Misbound => "misbound",
-        Outcome::Abstained => "abstained",
-        Outcome::Invented => "invented",
-    }
-}
-
-fn fate_name(fate: Fate) -> &'static str {
-    match fate {
-        Fate::Survived => "survived",
-        Fate::Partial => "partial",
-        Fate::Reachable => "reachable",
-        Fate::Unbound => "unbound",
-        Fate::Distorted => "distorted",
-        Fate::Stale => "stale",
-        Fate::Ambiguous => "ambiguous",
-        Fate::Lost => "lost",
-    }
 }
 
 #[cfg(test)]

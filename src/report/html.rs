@@ -9,8 +9,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::metric::survival::is_planted;
-use crate::probe::{Outcome, Verdict};
-use crate::record::Fate;
+use crate::probe::Verdict;
 use crate::report::plot::{self, Plot};
 use crate::report::{
     Artifact, BannerLevel, Cell, Column, ItemOutcome, RenderError, Renderer, Report, Role, Row,
@@ -340,7 +339,7 @@ fn columns_of(report: &Report, item: &ItemOutcome) -> Vec<String> {
     let (question, gold) = text.map_or(("not recorded", "not recorded"), |(question, gold)| {
         (question.as_str(), gold.as_str())
     });
-    let mut left = fate(probe.survival.fate).to_owned();
+    let mut left = figure::fate(probe.survival.fate).to_owned();
     if let Some(place) = probe.survival.place {
         left.push_str(" in what is ");
         left.push_str(&format!("{place:?}").to_lowercase());
@@ -373,7 +372,7 @@ fn columns_of(report: &Report, item: &ItemOutcome) -> Vec<String> {
         left,
         said,
         verdict,
-        fate(probe.survival.fate).to_owned(),
+        figure::fate(probe.survival.fate).to_owned(),
     ]
 }
 
@@ -385,31 +384,10 @@ fn format_lost(call: usize, stage: &str, reason: &str) -> String {
     }
 }
 
-fn fate(fate: Fate) -> &'static str {
-    match fate {
-        Fate::Survived => "survived",
-        Fate::Partial => "partial",
-        Fate::Reachable => "reachable",
-        Fate::Unbound => "unbound",
-        Fate::Distorted => "distorted",
-        Fate::Stale => "stale",
-        Fate::Ambiguous => "ambiguous",
-        Fate::Lost => "lost",
-    }
-}
-
 fn verdict(verdict: Verdict) -> String {
     match verdict {
         Verdict::Scored { score, outcome } => {
-            let word = match outcome {
-                Outcome::Right => "right",
-                Outcome::Partial => "partial",
-                Outcome::Wrong => "wrong",
-                Outcome::Stale => "stale",
-                Outcome::Misbound => "misbound",
-                Outcome::Abstained => "abstained",
-                Outcome::Invented => "invented",
-            };
+            let word = figure::outcome(outcome);
             format!("{word}, {score:.2}")
         }
         Verdict::Unscored { .. } => "not scored".to_owned(),

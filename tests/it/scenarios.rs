@@ -186,7 +186,8 @@ fn masking_on_every_call_saves_most_tokens_and_costs_more_than_nothing_at_all() 
     for row in &rows {
         let _ = write!(table, "\n{:<46} {:>6.1} %", row.name, row.savings());
         for scheme in schemes {
-            let _ = write!(table, " {:>11.1} %", under(row, scheme));
+            let share = format!("{:.1}", under(row, scheme)).replace('-', "−");
+            let _ = write!(table, " {share:>11} %");
         }
     }
     table.push('\n');
