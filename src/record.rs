@@ -463,6 +463,9 @@ pub struct ActionSupport {
     pub compacted_wanted: Vec<u32>,
     /// Of these, present.
     pub compacted_present: Vec<u32>,
+    /// Of the atoms needed, those that are gone and could be read again; older records do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reachable: Option<Vec<u32>>,
 }
 
 /// One probe item.

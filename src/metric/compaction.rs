@@ -44,6 +44,24 @@ pub fn by_stage(cell: &CellRecord) -> BTreeMap<String, StageTotal> {
     stages
 }
 
+/// What compactions left free of the effective window.
+///
+/// Formula: mean of 1 − (fixed + after)/effective over the patches that freed something; nothing
+/// where none did, or where there is no window. Below 0 where more was left than fits. Source: the
+/// counter.
+pub fn headroom(cell: &CellRecord) -> Option<f64> {
+    let effective = cell.window?.effective();
+    let freeing = cell
+        .compactions
+        .iter()
+        .filter(|event| event.after < event.before);
+    let shares: Vec<f64> = freeing
+        .filter_map(|event| (cell.fixed_tokens + event.after).share_of(effective))
+        .map(|filled| 1.0 - filled)
+        .collect();
+    (!shares.is_empty()).then(|| shares.iter().sum::<f64>() / shares.len() as f64)
+}
+
 /// What compactions left of the messages.
 ///
 /// Formula: mean of after/before over the patches that freed something; nothing where none did.
@@ -56,4 +74,43 @@ pub fn retained(cell: &CellRecord) -> Option<f64> {
         .filter_map(|event| event.after.share_of(event.before))
         .collect();
     (!shares.is_empty()).then(|| shares.iter().sum::<f64>() / shares.len() as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::CompactionEvent;
+    use crate::window::Window;
+
+    #[test]
+    fn headroom_is_what_is_free_behind_what_freed_something() {
+        let none: [u32; 0] = [];
+        let record = serde_json::json!({
+            "session": "", "strategy": "", "repeat": 0, "arm": "strategy",
+            "end": { "end": "completed" }, "planned_calls": 1, "reached_calls": 1,
+            "window": null, "fixed_tokens": 100, "prompt_tokens": [1, 20, 300], "saved_texts": 0,
+            "action_support": {
+                "wanted": none, "present": none,
+                "compacted_wanted": none, "compacted_present": none,
+            },
+        });
+        let mut cell: CellRecord = serde_json::from_value(record).unwrap();
+        let event = |before, after| CompactionEvent {
+            call: 0,
+            stage: "s".to_owned(),
+            reason: String::new(),
+            before: Tokens(before),
+            after: Tokens(after),
+        };
+        cell.compactions = vec![event(900, 300), event(900, 900), event(900, 500)];
+        assert_eq!(headroom(&cell), None, "without a window");
+        cell.window = Some(Window {
+            max_output: Tokens(200),
+            ..Window::new(Tokens(1_000))
+        });
+        // Of 800: 1 − 400/800 and 1 − 600/800.
+        let found = headroom(&cell).unwrap();
+        assert!((found - 0.375).abs() < 1e-12, "{found}");
+        assert_eq!(crate::metric::tokens::area(&cell), Tokens(321));
+    }
 }

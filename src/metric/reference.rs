@@ -2,12 +2,12 @@
 
 use std::fmt::Write as _;
 
-use super::{Direction, METRICS, Unit};
+use super::{DETAILS, Direction, METRICS, Metric, Unit};
 
 const HEAD: &str = "# Metrics
 
-Every column of a report, in the order of the comparison. This page is written from the table of
-metrics in the code (`src/metric.rs`); a test holds the two together.
+Every column of the comparison, in its order, and behind them what stands in tables of its own. This page is
+written from the table of metrics in the code (`src/metric/table.rs`); a test holds the two together.
 
 A superscript 0 marks the reference `full`: the whole history at every call, without a window, on
 the same calls. Where an interval is shown it is a 95 % t interval over sessions, each session
@@ -20,11 +20,20 @@ need a language model that reads; without one they are *not measured*, which is 
 /// All metrics: meaning, formula, unit, direction and source.
 pub fn reference() -> String {
     let mut out = HEAD.to_owned();
-    for metric in METRICS {
+    list(&mut out, METRICS);
+    out.push_str("\n# In tables of their own\n");
+    list(&mut out, DETAILS);
+    out
+}
+
+fn list(out: &mut String, metrics: &[Metric]) {
+    for metric in metrics {
         let unit = match metric.unit {
             Unit::Share => "a share, printed in percent",
             Unit::Tokens => "tokens",
             Unit::Count => "a count",
+            Unit::Dollars => "dollars",
+            Unit::Seconds => "seconds",
         };
         let better = match metric.direction {
             Direction::Higher => "higher is better",
@@ -41,7 +50,6 @@ pub fn reference() -> String {
             metric.source
         );
     }
-    out
 }
 
 fn capitalised(sentence: &str) -> String {

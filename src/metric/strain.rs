@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::metric::calls::is_on_the_bill;
 use crate::model::Purpose;
-use crate::record::{CellRecord, CompactionEvent};
+use crate::record::{CellRecord, CompactionEvent, ModelCall};
 use crate::window::{WarningFrom, Zone};
 
 /// A compaction that leaves more than this share of the messages was futile.
@@ -48,6 +48,12 @@ pub struct Strain {
     pub unseen_gone: usize,
     /// Attempts at the agent's own calls that failed.
     pub agent_failures: usize,
+    /// Calls of the strategy's own that brought no answer.
+    pub failed_calls: usize,
+    /// Calls of the strategy's own that repeat one which failed.
+    pub retried_calls: usize,
+    /// Calls of the strategy's own after which nothing was gained.
+    pub wasted_calls: usize,
 }
 
 impl Strain {
@@ -78,6 +84,24 @@ impl Strain {
         calls.dedup();
         let is_near = |pair: &[usize]| pair[1] - pair[0] < NEAR;
         let share = |event: &CompactionEvent| event.after.share_of(event.before);
+        let own: Vec<&ModelCall> = cell
+            .model_calls
+            .iter()
+            .filter(|call| is_on_the_bill(call.purpose))
+            .collect();
+        let is_repeat = |pair: &[&ModelCall]| {
+            pair[0].failure.is_some()
+                && (pair[0].call, pair[0].purpose) == (pair[1].call, pair[1].purpose)
+        };
+        let freed: BTreeSet<usize> = cell
+            .compactions
+            .iter()
+            .filter(|event| event.after < event.before)
+            .map(|event| event.call)
+            .collect();
+        // Notes are taken for a later call: what they gain is not seen at their own.
+        let is_wasted =
+            |call: &&&ModelCall| call.purpose != Purpose::Background && !freed.contains(&call.call);
         Self {
             warned_calls: in_zones(&[Zone::Warning, Zone::Error]),
             auto_compact_calls: in_zones(&[Zone::AutoCompact]),
@@ -104,6 +128,9 @@ impl Strain {
                 .iter()
                 .filter(|call| call.purpose == Purpose::Agent && call.failure.is_some())
                 .count(),
+            failed_calls: own.iter().filter(|call| call.failure.is_some()).count(),
+            retried_calls: own.windows(2).filter(|pair| is_repeat(pair)).count(),
+            wasted_calls: own.iter().filter(is_wasted).count(),
         }
     }
 
@@ -123,6 +150,9 @@ impl Strain {
             unseen_reachable: self.unseen_reachable + other.unseen_reachable,
             unseen_gone: self.unseen_gone + other.unseen_gone,
             agent_failures: self.agent_failures + other.agent_failures,
+            failed_calls: self.failed_calls + other.failed_calls,
+            retried_calls: self.retried_calls + other.retried_calls,
+            wasted_calls: self.wasted_calls + other.wasted_calls,
         }
     }
 
@@ -141,6 +171,9 @@ impl Strain {
             "unseen_reachable" => self.unseen_reachable,
             "unseen_gone" => self.unseen_gone,
             "agent_failures" => self.agent_failures,
+            "failed_calls" => self.failed_calls,
+            "retried_calls" => self.retried_calls,
+            "wasted_calls" => self.wasted_calls,
             _ => return None,
         })
     }

@@ -15,7 +15,7 @@ use crate::metric::strain::Strain;
 use crate::metric::summaries::Summaries;
 use crate::metric::support::Support;
 use crate::metric::survival::Survival;
-use crate::metric::tokens::{Savings, peak_prompt};
+use crate::metric::tokens::{self, Savings, peak_prompt};
 use crate::metric::trail::Trail;
 use crate::metric::validity::Findings;
 use crate::model::ModelKind;
@@ -41,6 +41,10 @@ pub struct CellSummary {
     pub costs: Vec<SchemeCost>,
     /// The largest prompt that was sent.
     pub peak_prompt: Option<Tokens>,
+    /// All prompts together.
+    pub area: Tokens,
+    /// What compactions left free of the effective window.
+    pub headroom: Option<f64>,
     /// What compactions left of the messages.
     pub retained: Option<f64>,
     /// What each stage did.
@@ -107,6 +111,8 @@ impl CellSummary {
                 (Arm::Floor, _) | (_, None) => Vec::new(),
             },
             peak_prompt: peak_prompt(cell),
+            area: tokens::area(cell),
+            headroom: compaction::headroom(cell),
             retained: compaction::retained(cell),
             stages: compaction::by_stage(cell),
             model_calls: ModelCalls::of(cell),

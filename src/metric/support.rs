@@ -18,6 +18,9 @@ pub struct Support {
     pub compacted_wanted: u64,
     /// Of these, present.
     pub compacted_present: u64,
+    /// Of the atoms wanted, those that are gone and could be read again; nothing where nobody
+    /// looked.
+    pub reachable: Option<u64>,
 }
 
 impl Support {
@@ -33,12 +36,18 @@ impl Support {
             present: sum(&own.present),
             compacted_wanted: sum(&own.compacted_wanted),
             compacted_present: sum(&own.compacted_present),
+            reachable: own.reachable.as_deref().map(sum),
         }
     }
 
     /// Formula: present / wanted; nothing where nothing was wanted.
     pub fn share(&self) -> Option<f64> {
         share(self.present, self.wanted)
+    }
+
+    /// What is gone and could be read again. Formula: reachable / wanted.
+    pub fn reachable_share(&self) -> Option<f64> {
+        share(self.reachable?, self.wanted)
     }
 
     /// The same where some occurrence of the atom has been compacted.

@@ -61,6 +61,12 @@ pub fn peak_prompt(cell: &CellRecord) -> Option<Tokens> {
     cell.prompt_tokens.iter().copied().max()
 }
 
+/// All prompts together: the area under the curve of tokens by call. Lower is better. Formula: Σ over
+/// the calls reached.
+pub fn area(cell: &CellRecord) -> Tokens {
+    cell.prompt_tokens.iter().copied().sum()
+}
+
 /// Calls of which the prompt's size is known.
 fn reached(cell: &CellRecord) -> usize {
     cell.reached_calls.min(cell.prompt_tokens.len())

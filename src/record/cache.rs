@@ -56,6 +56,9 @@ pub struct PriceEntry {
     pub date: String,
     /// Where they stand.
     pub document: String,
+    /// The scheme by which this provider's cache works where nothing else is asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scheme: Option<String>,
     /// The prices.
     pub per_token: PerToken,
     /// How long its calls take.

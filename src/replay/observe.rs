@@ -34,6 +34,7 @@ pub mod look;
 pub mod prompt_cache;
 #[cfg(test)]
 mod recount;
+mod sources;
 pub mod survival;
 pub mod trail;
 pub mod unseen;

@@ -78,6 +78,12 @@ pub struct ArmSummary {
     pub action_support: Option<Estimate>,
     /// The same for atoms of which some occurrence has been compacted.
     pub action_support_compacted: Option<Estimate>,
+    /// All prompts together, over all cells.
+    pub area: Tokens,
+    /// What compactions left free of the effective window; its items are patches.
+    pub headroom: Option<Estimate>,
+    /// Atoms of tool calls that are gone and could be read again; its items are atoms.
+    pub action_reachable: Option<Estimate>,
     /// What compactions left of the messages; its items are patches.
     pub retained: Option<Estimate>,
     /// Patches that were applied.
@@ -250,6 +256,12 @@ impl ArmSummary {
             action_support_compacted: estimate(cells, |cell| {
                 let share = cell.support.compacted_share()?;
                 Some((share, count(cell.support.compacted_wanted)))
+            }),
+            area: cells.iter().map(|cell| cell.area).sum(),
+            headroom: estimate(cells, |cell| Some((cell.headroom?, cell.compactions()))),
+            action_reachable: estimate(cells, |cell| {
+                let share = cell.support.reachable_share()?;
+                Some((share, count(cell.support.wanted)))
             }),
             retained: estimate(cells, |cell| Some((cell.retained?, cell.compactions()))),
             compactions: sum(CellSummary::compactions),

@@ -22,6 +22,14 @@ pub struct ArmCost {
     pub total: Usage,
     /// Of these, the strategy's.
     pub strategy: Usage,
+    /// Of these, before a call.
+    pub compaction: Usage,
+    /// Of these, beside the agent's work.
+    pub background: Usage,
+    /// Of these, after a prompt was refused.
+    pub recovery: Usage,
+    /// Of these, those to another model, whatever for.
+    pub elsewhere: Usage,
     /// C, in whole input tokens.
     pub cost: Tokens,
     /// C⁰, likewise.
@@ -65,6 +73,10 @@ impl ArmCost {
             strategy: sum(|cell| {
                 cell.compaction + cell.background + cell.recovery + cell.elsewhere
             }),
+            compaction: sum(|cell| cell.compaction),
+            background: sum(|cell| cell.background),
+            recovery: sum(|cell| cell.recovery),
+            elsewhere: sum(|cell| cell.elsewhere),
             cost: thousandths(|cell| cell.cost),
             reference_cost: thousandths(|cell| cell.reference_cost),
             breaks,

@@ -129,6 +129,11 @@ const CELL_COLUMNS: &[&str] = &[
     "auto_compact_calls",
     "warned_calls",
     "agent_failures",
+    "retried_calls",
+    "wasted_calls",
+    "prompt_area",
+    "headroom",
+    "action_reachable",
 ];
 
 fn cell(cell: &CellSummary) -> Vec<String> {
@@ -222,6 +227,11 @@ fn cell(cell: &CellSummary) -> Vec<String> {
         count(cell.strain.auto_compact_calls),
         count(cell.strain.warned_calls),
         count(cell.strain.agent_failures),
+        count(cell.strain.retried_calls),
+        count(cell.strain.wasted_calls),
+        count(cell.area.0),
+        or_na(cell.headroom),
+        or_na(cell.support.reachable_share()),
     ]
 }
 

@@ -35,6 +35,7 @@ pub(super) fn entry(prices: &Prices, model: &str) -> Option<PriceEntry> {
         provider: list.provider.clone(),
         date: list.date.clone(),
         document: price.document.as_ref().unwrap_or(&list.document).clone(),
+        scheme: list.schemes.first().map(|scheme| scheme.name.clone()),
         per_token: price.per_token,
         latency: price.latency,
     })

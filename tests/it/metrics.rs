@@ -64,6 +64,7 @@ fn cell(session: &str, strategy: &str) -> CellRecord {
             present: vec![2; CALLS],
             compacted_wanted: vec![0; CALLS],
             compacted_present: vec![0; CALLS],
+            reachable: None,
         },
         probes: Vec::new(),
         counter_error: None,
@@ -948,6 +949,9 @@ fn strain_counts_zones_and_restless_compactions() {
     ];
     strained.model_calls = [1, 3, 6, 7, 20].map(|call| asked(call, None)).to_vec();
     strained.model_calls.push(asked(22, Some("timed out")));
+    // Asked again, and once where nothing was freed.
+    strained.model_calls.push(asked(22, Some("timed out")));
+    strained.model_calls.push(asked(30, Some("server error")));
     strained.model_calls.push(ModelCall {
         purpose: Purpose::Agent,
         ..asked(4, Some("rate limited"))
@@ -975,6 +979,9 @@ fn strain_counts_zones_and_restless_compactions() {
         unseen_reachable: 2,
         unseen_gone: 2,
         agent_failures: 1,
+        failed_calls: 3,
+        retried_calls: 1,
+        wasted_calls: 1,
     };
     assert_eq!(strain, expected);
     assert_eq!(strain.plus(strain).thrash, 4);
@@ -982,7 +989,7 @@ fn strain_counts_zones_and_restless_compactions() {
     let listed = METRICS
         .iter()
         .filter(|metric| strain.named(metric.name).is_some());
-    assert_eq!(listed.count(), 12);
+    assert_eq!(listed.count(), 15);
     strained.window = None;
     assert_eq!(Strain::of(&strained).blocking_calls, 0);
 }

@@ -1,3 +1,5 @@
+//! Spans, spends and what is carried, each by hand.
+
 use super::*;
 use crate::model::Purpose;
 use crate::model::price::RelativePrice;
@@ -222,6 +224,7 @@ fn what_another_model_writes_has_its_own_price_in_a_plan_too() {
         provider: "p".to_owned(),
         date: "2026-01-01".to_owned(),
         document: "d".to_owned(),
+        scheme: None,
         per_token: PerToken {
             input: Some(Usd(1_000)),
             output: Some(Usd(5_000)),

@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::sources::Places;
 use super::{CallView, Observer};
 use crate::context::{Applied, Entry, Origin};
 use crate::needles::{Needles, NeedlesError, Pattern, PerText};
@@ -15,7 +16,10 @@ use crate::session::{Session, ToolSchema};
 use crate::tokens::CountedTexts;
 use crate::units::Tokens;
 
+use pointers::{Pointers, Targets};
+
 pub(super) mod atoms;
+mod pointers;
 
 /// Which atoms each call of a session needs, and where they stand: made once, shared by all cells.
 #[derive(Debug)]
@@ -31,6 +35,8 @@ pub struct ActionAtoms {
     mentions: Vec<Vec<u32>>,
     /// By atom: the tool results that hold it, in order.
     results: Vec<Vec<ResultAt>>,
+    /// The tool results that hold any wanted atom.
+    targets: Targets,
     found: PerText<[u32]>,
 }
 
@@ -40,6 +46,8 @@ struct ResultAt {
     message: usize,
     block: usize,
     tokens: Tokens,
+    /// Its number among the targets.
+    target: Option<usize>,
 }
 
 impl ActionAtoms {
@@ -95,6 +103,8 @@ impl ActionAtoms {
         let found = PerText::default();
         let mut mentions = Vec::with_capacity(texts.len());
         let mut results = vec![Vec::new(); count];
+        let places = Places::new(session);
+        let mut targets = Targets::default();
         for (at, (message, texts)) in session.messages().iter().zip(texts).enumerate() {
             let mut all = Vec::new();
             let answers: BTreeSet<usize> = message.tool_results().map(|(block, _)| block).collect();
@@ -102,11 +112,12 @@ impl ActionAtoms {
             for (number, ((text, block), mut atoms)) in blocks.zip(texts).enumerate() {
                 atoms.retain(|atom| is_wanted[*atom as usize]);
                 all.extend_from_slice(&atoms);
-                if answers.contains(&number) {
+                if !atoms.is_empty() && answers.contains(&number) {
                     let result = ResultAt {
                         message: at,
                         block: number,
                         tokens: counts.block(&block).tokens,
+                        target: targets.add(&places, at, number),
                     };
                     for atom in &atoms {
                         results[*atom as usize].push(result);
@@ -123,6 +134,7 @@ impl ActionAtoms {
             pinned,
             mentions,
             results,
+            targets,
             found,
         })
     }
@@ -176,6 +188,9 @@ pub struct ActionSupportObserver {
     /// So many messages are in `history`.
     seen: usize,
     support: ActionSupport,
+    /// By call: what is gone and could be read again.
+    reachable: Vec<u32>,
+    pointers: Pointers,
     /// What was missed so far: each is read again once.
     missed: BTreeSet<Target>,
     rereads: Vec<Reread>,
@@ -195,6 +210,8 @@ impl ActionSupportObserver {
             history: vec![0; count],
             seen: 0,
             support: ActionSupport::default(),
+            reachable: Vec::new(),
+            pointers: Pointers::new(&atoms.targets),
             missed: BTreeSet::new(),
             rereads: Vec::new(),
             atoms,
@@ -208,6 +225,7 @@ impl ActionSupportObserver {
     }
 
     fn count(&mut self, entry: &Entry, change: impl Fn(&mut u32)) {
+        self.pointers.count(&self.atoms.targets, entry, &change);
         let is_message = matches!(entry.origin, Origin::Verbatim(_) | Origin::Edited { .. });
         for (block, text) in entry.message.model_text().iter().enumerate() {
             let is_verbatim = is_message && entry.is_verbatim(block);
@@ -226,11 +244,16 @@ impl ActionSupportObserver {
 
     /// Notes what the call would have to read again.
     fn miss(&mut self, wanted: &[u32], view: &CallView<'_>) {
+        let mut reachable = 0;
         for &atom in wanted {
             if self.present[atom as usize] > 0 {
                 continue;
             }
             let result = self.atoms.newest_result(atom, view.before);
+            let target = result.and_then(|result| result.target);
+            let targets = &self.atoms.targets;
+            let is_near = |target| self.pointers.reach(targets, target, view.before);
+            reachable += u32::from(target.is_some_and(is_near));
             let target = result.map_or(Target::Atom(atom), |result| Target::Result {
                 message: result.message,
                 block: result.block,
@@ -243,6 +266,7 @@ impl ActionSupportObserver {
                 });
             }
         }
+        self.reachable.push(reachable);
     }
 
     fn push(&mut self, wanted: &[u32]) {
@@ -292,6 +316,7 @@ impl Observer for ActionSupportObserver {
 
     fn finish(self: Box<Self>, record: &mut CellRecord) {
         record.action_support = self.support;
+        record.action_support.reachable = (record.arm != Arm::Floor).then_some(self.reachable);
         // The floor works on nothing: there is nothing to go on with.
         record.rereads = (record.arm != Arm::Floor).then_some(self.rereads);
     }
@@ -301,7 +326,9 @@ impl Observer for ActionSupportObserver {
 mod tests {
     use super::*;
     use crate::context::{CacheEffect, Context, Edit};
-    use crate::session::{ContentBlock, JsonText, Message, Role, SessionParts, ToolClass, ToolUse};
+    use crate::session::{
+        ContentBlock, JsonText, Message, Role, SessionParts, ToolClass, ToolResult, ToolUse,
+    };
     use crate::tokens::{CharsPer4, Size};
 
     fn session() -> Session {
@@ -379,6 +406,7 @@ mod tests {
             }
             assert_eq!(again.present, observer.present);
             assert_eq!(again.verbatim, observer.verbatim);
+            assert_eq!(again.pointers, observer.pointers);
         }
         let support = ActionSupport {
             // `src/a.rs` | `retry_limit`, `src/a.rs`, `unseen_name` | `log_level`, `retry_limit`
@@ -386,6 +414,7 @@ mod tests {
             present: vec![1, 3, 1],
             compacted_wanted: vec![0, 2, 2],
             compacted_present: vec![0, 2, 1],
+            reachable: None,
         };
         assert_eq!(observer.support, support);
         // No tool ever answered: the third call has to look for `log_level`.
@@ -395,5 +424,97 @@ mod tests {
             tokens: Tokens::ZERO,
         };
         assert_eq!(observer.rereads, [reread]);
+    }
+
+    #[test]
+    fn what_is_gone_is_reachable_while_something_points_to_it() {
+        let tool = |id: &str, name: &str, class, input: &str| {
+            Message::new(
+                Role::Assistant,
+                vec![ContentBlock::ToolUse(ToolUse {
+                    id: id.into(),
+                    name: name.into(),
+                    class,
+                    input: JsonText::parse(input).unwrap(),
+                })],
+            )
+        };
+        let result = |id: &str, text: &str| {
+            Message::new(
+                Role::User,
+                vec![ContentBlock::ToolResult(ToolResult {
+                    tool_use_id: id.into(),
+                    content: vec![ContentBlock::Text(text.into())],
+                    is_error: false,
+                })],
+            )
+        };
+        let read = r#"{"file_path":"src/a.rs"}"#;
+        let wants = [
+            r#"{"command":"grep retry_limit"}"#,
+            r#"{"command":"grep log_level"}"#,
+        ];
+        let held = "retry_limit = 3, log_level = 4";
+        let edit = r#"{"file_path":"src/a.rs","old_string":"x","new_string":"y"}"#;
+        let messages = [
+            Message::text(Role::User, "go"),
+            tool("1", "Read", ToolClass::Read, read),
+            result("1", held),
+            tool("2", "Bash", ToolClass::Shell, wants[0]),
+            result("2", "ok"),
+            tool("3", "Edit", ToolClass::Edit, edit),
+            result("3", "ok"),
+            tool("4", "Bash", ToolClass::Shell, wants[1]),
+        ];
+        let session = Session::new(SessionParts {
+            id: "s".into(),
+            messages: messages.into_iter().map(Arc::new).collect(),
+            ..SessionParts::default()
+        })
+        .unwrap();
+        let counts = CountedTexts::new(Arc::new(CharsPer4));
+        let atoms = Arc::new(ActionAtoms::new(&session, &counts).unwrap());
+        let hash = crate::units::ContentHash::of(held).hex(12);
+        // What stands in place of the result, and what of it is reachable at the second call and,
+        // behind the edit, at the fourth.
+        let check = |stub: &str, reachable: [u32; 2]| {
+            let mut observer = Box::new(ActionSupportObserver::new(atoms.clone()));
+            let mut context = Context::default();
+            for (at, message) in session.messages().iter().enumerate() {
+                if let Some(call) = session.calls().iter().position(|before| *before == at) {
+                    observer.called(&CallView {
+                        call,
+                        before: at,
+                        session: &session,
+                        context: &context,
+                        fixed: Size::default(),
+                        response: message,
+                    });
+                }
+                let entry = Entry::new(Origin::Verbatim(at), message.clone(), &counts);
+                observer.appended(&entry);
+                context.append(entry);
+                if at == 2 {
+                    let edits = vec![Edit::EditBlock {
+                        entry: 2,
+                        block: 0,
+                        text: stub.into(),
+                        cache: CacheEffect::Breaks,
+                    }];
+                    let change = context.apply(edits, &counts).unwrap();
+                    observer.patched(&Applied {
+                        call: 1,
+                        stage: "clear".into(),
+                        reason: String::new(),
+                        change,
+                    });
+                }
+            }
+            let found = [observer.reachable[1], observer.reachable[3]];
+            assert_eq!(found, reachable, "{stub}");
+        };
+        check("[cleared]", [1, 0]);
+        check(&format!("[saved to tool-results/{hash}.txt]"), [1, 1]);
+        check("[cleared; retry_limit and log_level]", [0, 0]);
     }
 }

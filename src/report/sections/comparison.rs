@@ -64,6 +64,12 @@ const COLUMNS: &[(&str, u8)] = &[
     ("trail_precision", 31),
     ("trail_recall", 31),
     ("unsupported_atoms", 32),
+    ("action_reachable", 33),
+    ("headroom", 34),
+    ("area", 35),
+    ("failed_calls", 36),
+    ("retried_calls", 36),
+    ("wasted_calls", 36),
 ];
 
 /// Columns of which the best value is marked. Counts are not: doing nothing makes few calls. The
@@ -245,8 +251,8 @@ fn cell(kind: Arm, arm: &ArmSummary, name: &str) -> Cell {
     let applies = match name {
         // Where no summary was written there is nothing to make up.
         "unsupported_atoms" => kind == Arm::Strategy && arm.unsupported_atoms.is_some(),
-        "completion" | "peak_prompt" | "action_support" | "cache_read_share" | "trail_f1"
-        | "trail_precision" | "trail_recall" => kind != Arm::Floor,
+        "completion" | "peak_prompt" | "area" | "action_support" | "cache_read_share"
+        | "trail_f1" | "trail_precision" | "trail_recall" => kind != Arm::Floor,
         "survival" | "extract" | "accuracy" | "fidelity" => true,
         _ => kind == Arm::Strategy,
     };
@@ -320,6 +326,9 @@ fn cell(kind: Arm, arm: &ArmSummary, name: &str) -> Cell {
         "token_savings_of_totals" => Cell::share(arm.token_savings_of_totals),
         "token_savings_without_calls" => Cell::estimate(arm.token_savings_without_calls),
         "retained" => Cell::estimate(arm.retained),
+        "headroom" => Cell::estimate(arm.headroom),
+        "action_reachable" => Cell::estimate(arm.action_reachable),
+        "area" => Cell::exact(Value::Tokens(arm.area.0)),
         "net_savings" => Cell::estimate(arm.net_savings),
         "reread_calls" => arm
             .reread_calls

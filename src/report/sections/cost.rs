@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::metric::cost::SchemeCost;
 use crate::metric::{CellSummary, Direction, Unit};
-use crate::record::{Arm, PriceEntry};
+use crate::record::{Arm, CacheRecord, CellRecord, PriceEntry};
 use crate::report::build::Material;
 use crate::report::cost::ArmCost;
 use crate::report::{Audience, Cell, Column, Measure, Role, Row, Section, Table, Value};
@@ -139,6 +139,10 @@ pub(super) fn schemes(material: &Material<'_>) -> Section {
                     Cell::exact(Value::Tokens(written.0)),
                     Cell::exact(Value::Tokens(total.cache_read.0)),
                     Cell::exact(Value::Tokens(cost.strategy.total().0)),
+                    Cell::exact(Value::Tokens(cost.compaction.total().0)),
+                    Cell::exact(Value::Tokens(cost.background.total().0)),
+                    Cell::exact(Value::Tokens(cost.recovery.total().0)),
+                    Cell::exact(Value::Tokens(cost.elsewhere.total().0)),
                     money.dollars(),
                     seconds(money.blocking),
                     seconds(money.background),
@@ -181,6 +185,10 @@ fn columns() -> Vec<Column> {
         Column::new("written", "written", 4),
         Column::new("read", "read", 4),
         Column::new("strategy_tokens", "strategy's tokens", 5),
+        Column::new("compaction_tokens", "for compaction", 5),
+        Column::new("background_tokens", "in background", 5),
+        Column::new("recovery_tokens", "for recovery", 5),
+        Column::new("elsewhere_tokens", "by another model", 5),
         Column::new("dollars", "dollars", 3),
         Column::new("blocking_seconds", "modelled time", 6),
         Column::new("background_seconds", "modelled background", 7),
@@ -343,58 +351,63 @@ pub(super) fn scheme<'a>(material: &'a Material<'_>) -> Option<&'a str> {
     costs.next().map(|cost| cost.scheme.as_str())
 }
 
-/// What the provider says it read, beside what the scheme of the comparison reads.
+/// What the provider says it read, beside what the scheme of the session's own provider reads.
 pub(super) fn observed(material: &Material<'_>) -> Section {
     let references = material
         .cells
         .iter()
         .filter(|cell| cell.arm == Arm::Reference);
-    let mut errors = Vec::new();
+    let mut errors: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
     let mut rows = Vec::new();
     for cell in references {
         let Some(observed) = &cell.observed_cache else {
             continue;
         };
+        let Some(record) = own_scheme(material, cell) else {
+            continue;
+        };
         let billed = observed.read.share_of(observed.prompt);
-        let shares: Vec<(&str, Option<f64>)> = cell
-            .prompt_cache
-            .iter()
-            .map(|record| {
-                let read = observed.simulated.get(&record.scheme).copied();
-                (
-                    record.scheme.as_str(),
-                    observed.share(read.unwrap_or_default()),
-                )
-            })
-            .collect();
-        let first = shares.first().copied();
-        if let (Some((_, Some(simulated))), Some(billed)) = (first, billed) {
-            errors.push((simulated - billed).abs());
-        }
-        let mut cells = vec![Cell::count(observed.calls), Cell::share(billed)];
-        let simulated = first.and_then(|(_, share)| share);
-        cells.push(Cell::share(simulated));
+        let read = observed.simulated.get(&record.scheme).copied();
+        let simulated = observed.share(read.unwrap_or_default());
         let error = simulated
             .zip(billed)
             .map(|(simulated, billed)| simulated - billed);
-        cells.push(Cell::share(error));
+        if let Some(error) = error {
+            let of_scheme = errors.entry(&record.scheme).or_default();
+            of_scheme.push(error.abs());
+        }
+        let cells = vec![
+            Cell::text(record.scheme.as_str()),
+            Cell::count(observed.calls),
+            Cell::share(billed),
+            Cell::share(simulated),
+            Cell::share(error),
+        ];
         rows.push(super::row(&cell.session, Role::Other, cells));
     }
-    errors.sort_unstable_by(f64::total_cmp);
-    let median = errors.get(errors.len() / 2).copied();
+    let notes = errors.into_iter().filter_map(|(scheme, mut errors)| {
+        errors.sort_unstable_by(f64::total_cmp);
+        let median = errors.get(errors.len() / 2)?;
+        Some(format!(
+            "median of the absolute differences under `{scheme}`: {} in {}",
+            crate::report::figure::percent(*median),
+            crate::report::figure::many(errors.len(), "session", "sessions")
+        ))
+    });
     Section {
         id: "observed_cache",
         title: "Prompt cache, simulated and observed".to_owned(),
-        about: format!(
-            "Share of full history that is read from the cache: as billed in the recording, and under \
-             `{}`, up to the first compaction of the recorded product. What the recording does not hold \
-             of the first prompt counts as read at every later call that reads anything.",
-            scheme(material).unwrap_or_default()
-        ),
+        about: "Share of full history that is read from the cache: as billed in the recording, and under \
+                the scheme of the provider of the session's model (where no price file knows the model, \
+                the scheme of the comparison), up to the first compaction of the recorded product. What \
+                the recording does not hold of the first prompt counts as read at every later call that \
+                reads anything."
+            .to_owned(),
         audience: Audience::Everyone,
         table: Table {
             columns: vec![
                 Column::new("session", "session", 0),
+                Column::new("scheme", "scheme", 1),
                 Column::new("calls", "calls", 0),
                 Column::new("observed", "billed", 0),
                 Column::new("simulated", "simulated", 0),
@@ -402,14 +415,16 @@ pub(super) fn observed(material: &Material<'_>) -> Section {
             ],
             rows,
         },
-        notes: median
-            .map(|median| {
-                format!(
-                    "median of the absolute differences: {}",
-                    crate::report::figure::percent(median)
-                )
-            })
-            .into_iter()
-            .collect(),
+        notes: notes.collect(),
     }
+}
+
+/// A cell under the scheme of its session's provider, or else under that of the comparison.
+fn own_scheme<'a>(material: &Material<'_>, cell: &'a CellRecord) -> Option<&'a CacheRecord> {
+    let mut sessions = material.manifest.sessions.iter();
+    let entry = sessions.find(|entry| entry.id == cell.session);
+    let named = entry.and_then(|entry| entry.price.as_ref()?.scheme.as_deref());
+    let mut caches = cell.prompt_cache.iter();
+    let own = caches.find(|cache| named == Some(cache.scheme.as_str()));
+    own.or(cell.prompt_cache.first())
 }
