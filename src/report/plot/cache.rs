@@ -145,7 +145,7 @@ fn panel(
     let below = Axis {
         label: if is_last { "call" } else { "" },
         figure: if is_last { &whole } else { &none },
-        ticks: 10,
+        ticks: calls.clamp(1, 10),
     };
     let beside = Axis {
         label: "tokens",

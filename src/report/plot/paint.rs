@@ -111,9 +111,13 @@ fn draw<DB: DrawingBackend>(
             opacity,
             width,
         } => {
-            let points: Vec<_> = points.iter().map(|point| at(*point)).collect();
             let style = ShapeStyle::from(rgba(*color, *opacity)).stroke_width(width * fine);
-            area.draw(&PathElement::new(points, style))
+            let mut points: Vec<_> = points.iter().map(|point| at(*point)).collect();
+            points.dedup();
+            for part in blunt(&points) {
+                area.draw(&PathElement::new(part.to_vec(), style))?;
+            }
+            Ok(())
         }
         Shape::Area { points, color } => {
             let points: Vec<_> = points.iter().map(|point| at(*point)).collect();
@@ -170,6 +174,33 @@ fn draw<DB: DrawingBackend>(
     }
 }
 
+/// The parts of a line between its sharp corners. A thick line is drawn with pointed corners, and where
+/// it turns back the point would reach far beyond the picture's values.
+fn blunt(points: &[(i32, i32)]) -> Vec<&[(i32, i32)]> {
+    let mut parts = Vec::new();
+    let mut from = 0;
+    for (at, three) in points.windows(3).enumerate() {
+        let step = |from: (i32, i32), to: (i32, i32)| {
+            (
+                f64::from(to.0) - f64::from(from.0),
+                f64::from(to.1) - f64::from(from.1),
+            )
+        };
+        let (come, go) = (step(three[0], three[1]), step(three[1], three[2]));
+        let lengths = libm::hypot(come.0, come.1) * libm::hypot(go.0, go.1);
+        // More than a right-angled turn's half is cut: up to there a point is hardly longer than the
+        // line is thick.
+        if come.0 * go.0 + come.1 * go.1 < 0.7 * lengths {
+            parts.push(&points[from..=at + 1]);
+            from = at + 1;
+        }
+    }
+    if from < points.len() {
+        parts.push(&points[from..]);
+    }
+    parts
+}
+
 #[expect(
     clippy::cast_possible_truncation,
     reason = "a float that is too large becomes the largest pixel, which lies outside of the picture"
@@ -184,4 +215,19 @@ fn rgb((red, green, blue): Color) -> RGBColor {
 
 fn rgba(color: Color, opacity: f64) -> RGBAColor {
     rgb(color).mix(opacity)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_cut_where_it_turns_back_and_nowhere_else() {
+        let gentle = [(0, 0), (10, 1), (20, 3), (30, 2)];
+        assert_eq!(blunt(&gentle), [&gentle[..]]);
+        let spike = [(0, 0), (10, 100), (11, 0), (20, 2)];
+        assert_eq!(blunt(&spike), [&spike[..2], &spike[1..3], &spike[2..]]);
+        assert_eq!(blunt(&[(1, 1)]), [&[(1, 1)][..]]);
+        assert_eq!(blunt(&[]), [&[][..]; 0]);
+    }
 }

@@ -39,21 +39,23 @@ pub(super) fn scene(report: &Report) -> Scene {
         opacity: 1.0,
         text: "broken or never fired: not to be compared",
     });
-    keys.push(Key {
-        mark: Mark::Line { dashed: false },
-        color: INK,
-        opacity: 0.6,
-        text: "95 % interval over sessions",
-    });
+    let figures = rows.iter().flat_map(|(_, both)| both.iter().flatten());
+    if figures.clone().any(|figure| figure.interval.is_some()) {
+        keys.push(Key {
+            mark: Mark::Line { dashed: false },
+            color: INK,
+            opacity: 0.6,
+            text: "95 % interval over sessions",
+        });
+    }
     let y = scene.legend((16.0, 46.0), f64::from(WIDTH) - 32.0, &keys);
     if rows.is_empty() {
         scene.label((16.0, y + 6.0), "no strategy was run", Anchor::Start);
         scene.ends_at(y + 30.0);
         return scene;
     }
-    let edges = rows.iter().flat_map(|(_, both)| both.iter().flatten());
     let (mut from, mut to) = (0.0_f64, 0.1_f64);
-    for figure in edges {
+    for figure in figures {
         let interval = figure.interval;
         from = from
             .min(figure.value)

@@ -2,10 +2,16 @@
 
 use super::scene::{Anchor, Shape, text_width};
 use super::*;
-use crate::record::{CellRecord, Manifest};
+use crate::record::{Arm, CellRecord, DeathCause, End, Manifest};
+use crate::units::Tokens;
 
 /// A run of so many sessions and strategies, all of a different kind.
 fn report(sessions: usize, strategies: &[&str]) -> Report {
+    report_of(sessions, strategies, |_| ())
+}
+
+/// The same with every cell changed.
+fn report_of(sessions: usize, strategies: &[&str], change: fn(&mut CellRecord)) -> Report {
     let model = |name: &str| serde_json::json!({ "name": name, "kind": "deterministic" });
     let strategy = |name: &&str| serde_json::json!({ "name": name, "description": "", "toml": "" });
     let entry = |at: usize| {
@@ -29,6 +35,7 @@ fn report(sessions: usize, strategies: &[&str]) -> Report {
             cells.push(cell(session, strategy, at + 1));
         }
     }
+    cells.iter_mut().for_each(change);
     Report::of(&manifest, &cells)
 }
 
@@ -237,4 +244,65 @@ fn the_name_of_a_file_says_which_picture_it_is() {
         let found = PlotRenderer::for_file(name).map(|it| (it.plot, it.format));
         assert_eq!(found, expected, "{name}");
     }
+}
+
+#[test]
+fn where_many_strategies_end_at_once_their_ends_stand_in_the_legend() {
+    let end = |cell: &mut CellRecord| {
+        if cell.arm == Arm::Strategy {
+            cell.prompt_tokens.truncate(12);
+            cell.reached_calls = 12;
+            cell.end = End::Died {
+                call: 12,
+                prompt: Tokens(50_000),
+                cause: DeathCause::Overflow,
+            };
+        }
+    };
+    let one = Plot::Tokens.scene(&report_of(1, &MANY, end));
+    apart("one session", &one);
+    let ended = texts(&one).filter(|text| text.ends_with(", ended at 13"));
+    assert_eq!(ended.count(), MANY.len());
+    let three = Plot::Tokens.scene(&report_of(3, &MANY, end));
+    apart("three sessions", &three);
+    assert!(texts(&three).any(|text| text.starts_with("the session ended there")));
+}
+
+#[test]
+fn a_session_of_one_call_is_a_point_and_its_axis_names_it_once() {
+    let single = |cell: &mut CellRecord| {
+        cell.prompt_tokens.truncate(1);
+        cell.reached_calls = 1;
+        cell.planned_calls = 1;
+        cell.compactions.clear();
+        for cache in &mut cell.prompt_cache {
+            cache.read.truncate(1);
+            cache.written.truncate(1);
+        }
+    };
+    for plot in [Plot::Tokens, Plot::Cache] {
+        let scene = plot.scene(&report_of(1, &["codex"], single));
+        apart(&format!("{plot:?}"), &scene);
+        let calls: Vec<&str> = texts(&scene).filter(|text| text.len() == 1).collect();
+        assert_eq!(
+            calls.iter().filter(|call| **call == "1").count(),
+            1,
+            "{plot:?}: {calls:?}"
+        );
+        assert!(!calls.contains(&"2"), "{plot:?}: {calls:?}");
+    }
+    let scene = Plot::Tokens.scene(&report_of(1, &["codex"], single));
+    let points = scene
+        .shapes
+        .iter()
+        .filter(|shape| matches!(shape, Shape::Dot { hollow: false, .. }));
+    assert_eq!(points.count(), 2, "full history and the strategy");
+}
+
+/// What stands in a picture.
+fn texts(scene: &Scene) -> impl Iterator<Item = &str> {
+    scene.shapes.iter().filter_map(|shape| match shape {
+        Shape::Text { text, .. } => Some(text.as_str()),
+        _ => None,
+    })
 }

@@ -45,19 +45,21 @@ pub(super) fn of_session(report: &Report, session: &str) -> Option<Scene> {
 fn draw(report: &Report, sessions: &[&str], all: usize) -> Scene {
     let mut scene = Scene::new(WIDTH, "Prompt tokens at each call");
     let names = strategies(report);
+    let titles = names.iter().map(|name| title(report, sessions, name));
+    let titles: Vec<String> = titles.collect();
     let mut keys: Vec<Key<'_>> = vec![Key {
         mark: Mark::Line { dashed: false },
         color: INK,
         opacity: 0.35,
         text: "full history",
     }];
-    keys.extend(names.iter().enumerate().map(|(at, name)| {
+    keys.extend(titles.iter().enumerate().map(|(at, title)| {
         let (color, dashed) = line_of(at);
         Key {
             mark: Mark::Line { dashed },
             color,
             opacity: 1.0,
-            text: name,
+            text: title,
         }
     }));
     keys.push(Key {
@@ -75,6 +77,13 @@ fn draw(report: &Report, sessions: &[&str], all: usize) -> Scene {
         }));
     }
     let mut y = scene.legend((16.0, 46.0), f64::from(WIDTH) - 32.0, &keys);
+    let mut shown = sessions.iter().flat_map(|session| of(report, session));
+    if shown.any(|series| series.arm == Arm::Strategy && series.ended_at.is_some()) {
+        cross(&mut scene, (26.0, y), INK);
+        let words = "the session ended there: the next prompt was not sent";
+        scene.label((44.0, y), words, Anchor::Start);
+        y += 18.0;
+    }
     if all > sessions.len() {
         let words = format!("the longest {} of {all} sessions", sessions.len());
         scene.label((16.0, y), &words, Anchor::Start);
@@ -112,6 +121,27 @@ fn strategies(report: &Report) -> Vec<&str> {
         }
     }
     names
+}
+
+/// A strategy, and in a picture of one session where that ended: beside the lines there is no room
+/// for it where several end at once.
+fn title(report: &Report, sessions: &[&str], name: &str) -> String {
+    let [session] = sessions else {
+        return name.to_owned();
+    };
+    let mut series = of(report, session).filter(|series| series.strategy == name);
+    match series.find_map(|series| series.ended_at) {
+        Some(call) => format!("{name}, ended at {call}"),
+        None => name.to_owned(),
+    }
+}
+
+/// The cross of a session that died.
+fn cross(scene: &mut Scene, (x, y): (f64, f64), color: super::scene::Color) {
+    for sign in [-1.0, 1.0] {
+        let line = vec![(x - 5.0, y - 5.0 * sign), (x + 5.0, y + 5.0 * sign)];
+        scene.line(line, color, 3, 1.0);
+    }
 }
 
 fn of<'a>(report: &'a Report, session: &'a str) -> impl Iterator<Item = &'a CellSeries> {
@@ -166,10 +196,16 @@ fn panel(scene: &mut Scene, report: &Report, session: &str, names: &[&str], top:
         scene.label((RIGHT, top), &text, Anchor::End);
     }
     let calls = of(report, session).map(|series| series.prompts.len()).max();
+    let calls = calls.unwrap_or(1).max(1);
     let most = in_sight.map_or(0.0, |window| window.tokens.0 as f64);
     let panel = Panel {
         edges: [LEFT, top + 14.0, RIGHT, top + 14.0 + PANEL],
-        x: (0.0, calls.unwrap_or(1).saturating_sub(1).max(1) as f64),
+        // A single call stands in the middle.
+        x: if calls == 1 {
+            (-0.5, 0.5)
+        } else {
+            (0.0, (calls - 1) as f64)
+        },
         y: (0.0, 1.06 * highest(report, session).max(most)),
     };
     if let Some(window) = in_sight {
@@ -190,7 +226,7 @@ fn panel(scene: &mut Scene, report: &Report, session: &str, names: &[&str], top:
         &Axis {
             label: "call",
             figure: &whole,
-            ticks: 10,
+            ticks: (calls - 1).clamp(1, 10),
         },
         &Axis {
             label: "prompt tokens",
@@ -213,10 +249,16 @@ fn line(scene: &mut Scene, panel: &Panel, series: &CellSeries, at: Option<usize>
         .map(|(call, prompt)| panel.at(call as f64, prompt.0 as f64))
         .collect();
     let Some(at) = at.filter(|_| series.arm == Arm::Strategy) else {
+        if let [point] = points[..] {
+            scene.dot(point, 4.0, INK, false);
+        }
         scene.line(points, INK, 3, 0.35);
         return;
     };
     let (color, dashed) = line_of(at);
+    if let [point] = points[..] {
+        scene.dot(point, 3.0, color, false);
+    }
     if dashed {
         scene.dashes(&points, color, 2, 1.0);
     } else {
@@ -231,18 +273,7 @@ fn line(scene: &mut Scene, panel: &Panel, series: &CellSeries, at: Option<usize>
             scene.dot(*point, 3.0, color, true);
         }
     }
-    if let (Some(call), Some((x, y))) = (series.ended_at, points.last()) {
-        // The cross of a session that died.
-        for sign in [-1.0, 1.0] {
-            let cross = vec![(x - 5.0, y - 5.0 * sign), (x + 5.0, y + 5.0 * sign)];
-            scene.line(cross, color, 3, 1.0);
-        }
-        let text = format!("ended at {call}");
-        let anchor = if x + 50.0 > RIGHT {
-            Anchor::End
-        } else {
-            Anchor::Middle
-        };
-        scene.write((*x, y - 14.0), &text, SIZE, color, anchor);
+    if let (Some(_), Some(point)) = (series.ended_at, points.last()) {
+        cross(scene, *point, color);
     }
 }
