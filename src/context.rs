@@ -80,7 +80,7 @@ impl Entry {
     }
 }
 
-fn measure(message: &Message, counts: &CountedTexts) -> Size {
+pub(crate) fn measure(message: &Message, counts: &CountedTexts) -> Size {
     message.blocks().map(|block| counts.block(&block)).sum()
 }
 

@@ -496,6 +496,8 @@ pub enum Tag {
     Snip,
     /// Holds a tool result that answers no earlier tool use.
     Orphan,
+    /// Holds tool results that must outlive a compaction: a file read with critical data.
+    Protected,
 }
 
 /// A compaction that the recorded product made.

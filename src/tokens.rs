@@ -7,7 +7,7 @@
 //! theirs.
 
 use std::cell::Cell;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt::Debug;
 use std::ops::{Add, AddAssign, Sub};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -196,6 +196,8 @@ impl std::iter::Sum for Size {
 pub struct CountedTexts {
     counter: Arc<dyn TokenCounter>,
     sizes: RwLock<HashMap<Arc<str>, Size, RandomState>>,
+    /// The same texts by other counters, as far as somebody asked.
+    beside: RwLock<BTreeMap<&'static str, Arc<CountedTexts>>>,
 }
 
 impl CountedTexts {
@@ -204,7 +206,28 @@ impl CountedTexts {
         Self {
             counter,
             sizes: RwLock::default(),
+            beside: RwLock::default(),
         }
+    }
+
+    /// Sizes by the counter called `name`, or `None` if there is none: a table that this one keeps.
+    pub fn beside(&self, name: &str) -> Option<Arc<Self>> {
+        if let Some(known) = self
+            .beside
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get(name)
+        {
+            return Some(known.clone());
+        }
+        let counter = counter(name)?;
+        let mut tables = self.beside.write().unwrap_or_else(PoisonError::into_inner);
+        let table = tables.entry(counter.name());
+        Some(
+            table
+                .or_insert_with(|| Arc::new(Self::new(counter)))
+                .clone(),
+        )
     }
 
     /// The counter's name.

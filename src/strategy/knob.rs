@@ -99,7 +99,7 @@ pub struct KnobReader<'a> {
 }
 
 /// The keys of a stage's table that are no knobs: the pipeline reads them.
-pub const STAGE_KEYS: &[&str] = &["kind", "name", "when", "guards"];
+pub const STAGE_KEYS: &[&str] = &["kind", "name", "enabled", "when", "guards"];
 
 impl<'a> KnobReader<'a> {
     /// Reads the table of the stage that is called `path`.

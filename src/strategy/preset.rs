@@ -503,6 +503,29 @@ mod tests {
     }
 
     #[test]
+    fn a_stage_can_be_switched_off_and_stays_checked() {
+        let stages = |name: &str| {
+            named(name)
+                .and_then(|spec| spec.stages())
+                .map(|it| it.len())
+        };
+        let all = stages("claude-code").unwrap();
+        assert_eq!(stages("claude-code[micro.enabled=false]").unwrap(), all - 1);
+        // What is asked after a refusal is not, and what waits for it waits in vain.
+        assert_eq!(
+            stages("claude-code[summarize.enabled=false]").unwrap(),
+            all - 1
+        );
+        check(
+            "claude-code[micro.enabled=false]",
+            "micro.keep_last",
+            "0",
+            "flag `--set`: `micro.keep_last` must be a whole number of at least 1, not `0`",
+        );
+        check("claude-code", "micro.enabled", "'no'", "flag `--set`: `micro.enabled` must be `true` or `false`, not `\"no\"`");
+    }
+
+    #[test]
     fn names_can_be_typed_as_they_are_printed() {
         let name = "learn-claude-code-s06[clear_results.tools=[\"Read\", \"Bash\"],\
                     summarize.when={ tokens_over = 9, scope = \"messages\" }]";

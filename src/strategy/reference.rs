@@ -1,14 +1,16 @@
 //! The reference of strategies, as Markdown: `docs/strategies.md` is what this writes.
 //!
-//! Values are those that the presets set, and what is said beside them are the comments of the
-//! preset files: the reasons and sources stand where the constants do, and nowhere else.
+//! Values are those that the presets set. The comment beside a constant is its source, the comment above
+//! a table is said of it as a whole: both stand where the constants do, and nowhere else. What a preset
+//! leaves alone is listed behind its table, with the value that its kind of stage gives it.
 
 use std::fmt::Write as _;
 
 use super::control::CONTROLS;
+use super::guard::DEFAULTS;
 use super::law::Law;
 use super::preset::{PRESETS, StrategySpec};
-use super::stage::STAGES;
+use super::stage::{self, STAGES};
 use super::trigger::{CONDITIONS, Condition, Takes, Trigger};
 use crate::settings::{Place, Setting, SettingError, Table, Value};
 
@@ -19,7 +21,7 @@ is written from the preset files (`presets/`) and the tables in the code; a test
 
 A preset is data: `proctor strategies show NAME` prints it as TOML to start your own from, and any
 constant can be changed on the spot, as in `--strategy 'codex[summarize.when={window_fraction=0.8}]'`.
-A constant that is not listed under a preset has the default of its kind of stage.
+Behind each table stands what the preset leaves as its kinds of stages have it.
 ";
 
 /// All presets with their constants, all controls, conditions and kinds of stages.
@@ -97,25 +99,68 @@ fn preset(out: &mut String, name: &str, text: &str) -> Result<(), SettingError> 
     }
     let _ = writeln!(out, "- Stages, in order: {}", stages.join("; "));
     let mut rows = String::new();
-    for (key, setting) in spec.table().entries() {
-        match (key.as_str(), &setting.value) {
-            ("guards" | "overflow", Value::Table(table)) => block(&mut rows, key, table, &lines),
-            ("stage", Value::List(stages)) => {
-                for stage in stages {
-                    if let Value::Table(table) = &stage.value {
-                        let named = ["name", "kind"].iter().find_map(|key| text_of(table, key));
-                        block(&mut rows, named.unwrap_or(key), table, &lines);
-                    }
-                }
-            }
-            _ => {}
+    let mut left = Vec::new();
+    let set = |key: &str| match spec.table().get(key).map(|setting| &setting.value) {
+        Some(Value::Table(table)) => Some(table),
+        _ => None,
+    };
+    let guards = set("guards");
+    if let Some(table) = guards {
+        block(&mut rows, "guards", table, &lines);
+    }
+    let is_set = |key: &str| guards.is_some_and(|table| table.get(key).is_some());
+    let unset = DEFAULTS.iter().filter(|(key, _)| !is_set(key));
+    left.push((
+        "guards",
+        unset.map(|(key, value)| inherited(key, value)).collect(),
+    ));
+    let stages = match spec.table().get("stage").map(|setting| &setting.value) {
+        Some(Value::List(stages)) => stages.as_slice(),
+        _ => &[],
+    };
+    for stage in stages {
+        if let Value::Table(table) = &stage.value {
+            let kind = text_of(table, "kind").unwrap_or_default();
+            let name = text_of(table, "name").unwrap_or(kind);
+            block(&mut rows, name, table, &lines);
+            left.push((name, unset_knobs(kind, table)));
         }
     }
+    if let Some(table) = set("overflow") {
+        block(&mut rows, "overflow", table, &lines);
+        let of = text_of(table, "stage").unwrap_or_default();
+        let is_stage = left.iter().any(|(name, _)| *name == of);
+        left.push(if is_stage {
+            ("overflow", vec![format!("the rest as `{of}` above has it")])
+        } else {
+            ("overflow", unset_knobs(of, table))
+        });
+    }
     if !rows.is_empty() {
-        out.push_str("\n| where | constant | value | said of it |\n|---|---|---|---|\n");
+        out.push_str(
+            "\n| where | constant | value | source | said of it |\n|---|---|---|---|---|\n",
+        );
         out.push_str(&rows);
     }
+    out.push_str("\nLeft as they are:\n\n");
+    for (name, knobs) in left.iter().filter(|(_, knobs)| !knobs.is_empty()) {
+        let _ = writeln!(out, "- `{name}`: {}", knobs.join(", "));
+    }
     Ok(())
+}
+
+/// A constant that a preset leaves alone.
+fn inherited(key: &str, value: &str) -> String {
+    format!("`{key}` {}", code(value))
+}
+
+/// The knobs of a kind of stage that a table does not set.
+fn unset_knobs(kind: &str, table: &Table) -> Vec<String> {
+    let knobs = stage::kind(kind).map_or(&[][..], |kind| kind.knobs);
+    let unset = knobs.iter().filter(|knob| table.get(knob.name).is_none());
+    unset
+        .map(|knob| inherited(knob.name, &knob.default.to_string()))
+        .collect()
 }
 
 fn text_of<'a>(table: &'a Table, key: &str) -> Option<&'a str> {
@@ -128,7 +173,8 @@ fn text_of<'a>(table: &'a Table, key: &str) -> Option<&'a str> {
     }
 }
 
-/// One row for each constant of a table; what stands above the table is said of its first.
+/// One row for each constant of a table, with the source that stands beside it; what stands above the
+/// table is said of its first.
 fn block(rows: &mut String, name: &str, table: &Table, lines: &[&str]) {
     let constants = table.entries().iter();
     let constants = constants.filter(|(key, _)| !matches!(key.as_str(), "kind" | "name"));
@@ -141,16 +187,12 @@ fn block(rows: &mut String, name: &str, table: &Table, lines: &[&str]) {
     );
     for (key, setting) in constants {
         let beside = line(setting).and_then(|at| comment(lines.get(at)?));
-        let said: Vec<String> = above
-            .take()
-            .into_iter()
-            .chain(beside.map(str::to_owned))
-            .collect();
         let _ = writeln!(
             rows,
-            "| `{name}` | `{key}` | {} | {} |",
+            "| `{name}` | `{key}` | {} | {} | {} |",
             code(&shown(&setting.value)),
-            cell(&said.join(" "))
+            cell(beside.unwrap_or_default()),
+            cell(&above.take().unwrap_or_default())
         );
     }
 }
@@ -219,6 +261,22 @@ mod tests {
     use super::*;
 
     #[test]
+    fn every_constant_of_every_preset_has_its_source() {
+        let text = reference().unwrap();
+        let presets = text.split("\n## Controls").next().unwrap();
+        let mut rows = 0;
+        for line in presets.lines().filter(|line| line.starts_with("| `")) {
+            // A bar within a value is escaped.
+            let line = line.replace("\\|", "/");
+            let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+            assert_eq!(cells.len(), 7, "{line}");
+            assert!(!cells[4].is_empty(), "no source: {line}");
+            rows += 1;
+        }
+        assert!(rows > 250, "{rows}");
+    }
+
+    #[test]
     fn what_is_said_of_a_constant_stands_above_its_table_or_beside_it() {
         let text = "# Not this.\n\n# The lesson keeps\n# three.\n[[stage]]\nkind = 'clear_results'\n\
                     keep_last = 3\nmin_chars = 100   # strictly more\nplaceholder = '#'\n";
@@ -234,9 +292,9 @@ mod tests {
         block(&mut rows, "clear_results", stage, &lines);
         assert_eq!(
             rows,
-            "| `clear_results` | `keep_last` | `3` | The lesson keeps three. |\n\
-             | `clear_results` | `min_chars` | `100` | strictly more |\n\
-             | `clear_results` | `placeholder` | `\"#\"` |  |\n"
+            "| `clear_results` | `keep_last` | `3` |  | The lesson keeps three. |\n\
+             | `clear_results` | `min_chars` | `100` | strictly more |  |\n\
+             | `clear_results` | `placeholder` | `\"#\"` |  |  |\n"
         );
     }
 }

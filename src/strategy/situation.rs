@@ -61,6 +61,14 @@ pub struct Overflow {
 }
 
 impl Situation {
+    /// Size of system prompt and tool definitions by another counter.
+    pub fn fixed_by(&self, counts: &CountedTexts) -> Size {
+        let tools = self.tools.iter().map(|tool| counts.schema(tool.text()));
+        tools
+            .chain(self.system.iter().map(|text| counts.size(text)))
+            .sum()
+    }
+
     /// Size of the prompt that would be sent now.
     pub fn prompt(&self, context: &Context) -> Size {
         self.fixed + context.size()

@@ -19,7 +19,7 @@ pub mod session_memory;
 pub mod snip;
 pub mod summarize;
 #[cfg(test)]
-mod trial;
+pub(super) mod trial;
 pub mod truncate_output;
 
 /// All kinds of stages, in the order of the documentation.

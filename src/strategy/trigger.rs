@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::situation::Situation;
-use crate::context::{Applied, Context};
+use crate::context::{self, Applied, Context};
 use crate::settings::{Reader, Setting, SettingError, Value};
 use crate::tokens::Size;
 use crate::units::Tokens;
@@ -44,6 +44,9 @@ pub enum Measure {
     /// What the last prompt of this cell truly took, characters divided by four for what was
     /// appended since, less what was freed since. Before the first prompt all of it is estimated.
     Usage,
+    /// An exact encoding. Where the scenario counts otherwise, every message is looked at before each
+    /// call; each text is encoded once.
+    Encoding(&'static str),
 }
 
 /// What a trigger measures.
@@ -57,7 +60,7 @@ pub enum Scope {
 
 /// The words for [`Measure`].
 pub const MEASURES: &[&str] = &[
-    "scenario", "chars/4", "chars/3", "bytes/4", "padded", "usage",
+    "scenario", "chars/4", "chars/3", "bytes/4", "padded", "usage", "o200k", "cl100k",
 ];
 
 impl Trigger {
@@ -88,6 +91,8 @@ impl Trigger {
                 Some("bytes/4") => Measure::BytesPer4,
                 Some("padded") => Measure::Padded,
                 Some("usage") => Measure::Usage,
+                Some("o200k") => Measure::Encoding("o200k"),
+                Some("cl100k") => Measure::Encoding("cl100k"),
                 _ => Measure::Scenario,
             };
             trigger.scope = match reader.choice("scope", &["prompt", "messages"])? {
@@ -143,7 +148,7 @@ impl Trigger {
             Scope::Messages => context.size(),
         };
         Present {
-            size: self.counter.of(size, context, cx),
+            size: self.counter.of(size, self.scope, context, cx),
             messages: context.entries().len() as u64,
             results: context.results().len() as u64,
             calls,
@@ -194,7 +199,7 @@ impl Trigger {
 
 impl Measure {
     /// `size` is a part of the prompt, and the messages are in it.
-    fn of(self, size: Size, context: &Context, cx: &Situation) -> Tokens {
+    fn of(self, size: Size, scope: Scope, context: &Context, cx: &Situation) -> Tokens {
         match self {
             Self::Scenario => size.tokens,
             Self::CharsPer4 => Tokens(size.chars.div_ceil(4)),
@@ -202,9 +207,23 @@ impl Measure {
             Self::BytesPer4 => Tokens(size.bytes.div_ceil(4)),
             // 4/3 × (chars / 4 + 2,000 × images), over one denominator.
             Self::Padded => Tokens((size.chars + 8_000 * context.images()).div_ceil(3)),
-            Self::Usage if cx.last_usage.is_none() => Self::CharsPer4.of(size, context, cx),
+            Self::Usage if cx.last_usage.is_none() => Self::CharsPer4.of(size, scope, context, cx),
             // last + estimate − freed, where freed = last + appended − now.
             Self::Usage => size.tokens + Tokens(cx.appended.chars.div_ceil(4)) - cx.appended.tokens,
+            Self::Encoding(name) if name == cx.counts.counter_name() => size.tokens,
+            Self::Encoding(name) => {
+                // The names are those of counters: a test holds them together.
+                let Some(counts) = cx.counts.beside(name) else {
+                    return size.tokens;
+                };
+                let messages = context.entries().iter();
+                let messages = messages.map(|entry| context::measure(&entry.message, &counts));
+                let fixed = match scope {
+                    Scope::Prompt => cx.fixed_by(&counts),
+                    Scope::Messages => Size::default(),
+                };
+                (fixed + messages.sum::<Size>()).tokens
+            }
         }
     }
 
@@ -217,6 +236,7 @@ impl Measure {
             Self::BytesPer4 => "bytes/4",
             Self::Padded => "padded",
             Self::Usage => "usage",
+            Self::Encoding(name) => name,
         }
     }
 }
@@ -271,6 +291,43 @@ mod tests {
         ] {
             assert_eq!(read(text), shown);
         }
+    }
+
+    #[test]
+    fn an_encoding_counts_as_if_the_scenario_did() {
+        use crate::context::{Entry, Origin};
+        use crate::session::{Message, Role};
+        use crate::strategy::stage::trial::situation;
+        use crate::tokens::{CountedTexts, counter};
+        use std::sync::Arc;
+
+        for name in ["o200k", "cl100k"] {
+            let sized = |own: &str, scope: Scope| {
+                let counts = Arc::new(CountedTexts::new(counter(own).unwrap()));
+                let mut cx = situation(counts.clone());
+                let system: Arc<str> = "You are an agent, über alles.".into();
+                cx.fixed = counts.size(&system);
+                cx.system = Some(system);
+                let mut context = Context::default();
+                for text in ["fn main() {}", "naïve façade", "1234567"] {
+                    let message = Arc::new(Message::text(Role::User, text));
+                    context.append(Entry::new(Origin::Authored, message, &counts));
+                }
+                let size = match scope {
+                    Scope::Prompt => cx.prompt(&context),
+                    Scope::Messages => context.size(),
+                };
+                Measure::Encoding(name).of(size, scope, &context, &cx)
+            };
+            for scope in [Scope::Prompt, Scope::Messages] {
+                assert_eq!(sized(name, scope), sized("chars/4", scope), "{name}");
+                assert!(sized(name, scope) > Tokens(5));
+            }
+        }
+        let table =
+            Table::parse("t.toml", "when = { tokens_over = 9, counter = 'cl100k' }").unwrap();
+        let read = Trigger::read("when", table.get("when").unwrap()).unwrap();
+        assert_eq!(read.to_string(), "over 9 tokens (cl100k)");
     }
 
     #[test]

@@ -452,6 +452,14 @@ fn stage(kind: &StageKind) -> Value {
         "name".to_owned(),
         text("its path in settings; the kind without one"),
     );
+    properties.insert(
+        "enabled".to_owned(),
+        json!({
+            "description": "whether the stage is asked at all",
+            "type": "boolean",
+            "default": true,
+        }),
+    );
     properties.insert("when".to_owned(), json!({ "$ref": "#/$defs/when" }));
     properties.insert("guards".to_owned(), json!({ "$ref": "#/$defs/guards" }));
     for knob in kind.knobs {

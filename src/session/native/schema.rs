@@ -178,7 +178,7 @@ fn message() -> Value {
     )
 }
 
-const TAGS: [Tag; 9] = [
+const TAGS: [Tag; 10] = [
     Tag::TypedUser,
     Tag::Synthetic,
     Tag::CompactSummary,
@@ -188,6 +188,7 @@ const TAGS: [Tag; 9] = [
     Tag::PhaseEnd,
     Tag::Snip,
     Tag::Orphan,
+    Tag::Protected,
 ];
 
 fn usage() -> Value {

@@ -1,5 +1,7 @@
 //! From settings to stages in their places.
 
+use std::collections::BTreeSet;
+
 use super::StrategySpec;
 use crate::settings::{Reader, Setting, SettingError, Table, Value, with_suggestion};
 use crate::strategy::control::{DIGEST, FOLLOWING};
@@ -37,9 +39,13 @@ impl StrategySpec {
             return Ok((vec![slot], Retries::default()));
         }
         let mut slots: Vec<Slot> = Vec::new();
+        let mut off = BTreeSet::new();
         let tables = reader.tables("stage")?;
         for table in &tables {
             let slot = self.slot(table, guards)?;
+            if Reader::new(table, &*slot.name).flag("enabled")? == Some(false) {
+                off.insert(slot.name.clone());
+            }
             if slots.iter().any(|other| other.name == slot.name) {
                 return Err(SettingError::new(
                     table.place(),
@@ -50,6 +56,8 @@ impl StrategySpec {
             slots.push(slot);
         }
         self.check_order(&slots, &tables)?;
+        // One that is switched off is read and checked all the same, and may be waited for in vain.
+        slots.retain(|slot| !off.contains(&slot.name));
         let retries = match reader.table("overflow")? {
             Some(overflow) => self.overflow(overflow, &tables, guards, &mut slots)?,
             None => Retries {
@@ -170,6 +178,7 @@ impl StrategySpec {
             }
         }
         table.remove("name");
+        table.remove("enabled");
         table.remove("when");
         let mut slot = self.slot(&table, guards)?;
         slot.name = OVERFLOW.into();

@@ -99,30 +99,35 @@ impl Caller for Canned {
     }
 }
 
+/// The present before the first call, in a window of 200,000 tokens.
+pub(in crate::strategy) fn situation(counts: Arc<CountedTexts>) -> Situation {
+    Situation {
+        call: 0,
+        now: None,
+        window: Window::new(Tokens(200_000)),
+        system: None,
+        tools: Arc::from([]),
+        fixed: Size::default(),
+        last_usage: None,
+        appended: Size::default(),
+        last_answer: None,
+        phase_ended: false,
+        was_asked: false,
+        compact_hint: None,
+        tool_requests: Vec::new(),
+        overflow: None,
+        recorded: None,
+        notes: None,
+        counts,
+    }
+}
+
 impl Trial {
     /// A window of 200,000 tokens; four characters to a token; a model that writes `S`.
     pub(super) fn new(kind: &StageKind, knobs: &str) -> Self {
         let stage = build(kind, knobs).unwrap_or_else(|error| panic!("{error}"));
         let counts = Arc::new(CountedTexts::new(Arc::new(CharsPer4)));
-        let cx = Situation {
-            call: 0,
-            now: None,
-            window: Window::new(Tokens(200_000)),
-            system: None,
-            tools: Arc::from([]),
-            fixed: Size::default(),
-            last_usage: None,
-            appended: Size::default(),
-            last_answer: None,
-            phase_ended: false,
-            was_asked: false,
-            compact_hint: None,
-            tool_requests: Vec::new(),
-            overflow: None,
-            recorded: None,
-            notes: None,
-            counts,
-        };
+        let cx = situation(counts);
         Self {
             stage,
             context: Context::default(),

@@ -194,6 +194,13 @@ pub(super) const KNOBS: &[Knob] = &[
               names a class",
     },
     Knob {
+        name: "protect_tagged",
+        kind: KnobKind::Flag,
+        default: Default::Flag(false),
+        doc: "tool results in messages that the session tags `protected` stay behind the summary, \
+              with their calls, whatever the tool: a read with critical data",
+    },
+    Knob {
         name: "keep_unanswered",
         kind: KnobKind::Flag,
         default: Default::Flag(false),
@@ -279,6 +286,7 @@ pub(super) fn build(knobs: &mut KnobReader<'_>) -> Result<Box<dyn Stage>, Settin
             only: knobs.texts("protected_tools")?,
             except: Vec::new(),
         },
+        protects_tagged: knobs.flag("protect_tagged")?,
         keeps_unanswered: knobs.flag("keep_unanswered")?,
     };
     if select.tail.min > select.tail.max {

@@ -25,6 +25,8 @@ pub(super) struct Select {
     pub(super) user_messages: UserMessages,
     pub(super) keep_markers: Vec<String>,
     pub(super) protected: Tools,
+    /// Results that the session tags as protected stay, with their calls.
+    pub(super) protects_tagged: bool,
     /// Tool uses that nothing answers stay.
     pub(super) keeps_unanswered: bool,
 }
@@ -179,13 +181,19 @@ impl Select {
     /// context answers, where they stay.
     fn protected(&self, gone: &[Entry], entries: &[Entry], cx: &Situation) -> Vec<Entry> {
         let is_protecting = !self.protected.are_all();
-        if !is_protecting && !self.keeps_unanswered {
+        if !is_protecting && !self.protects_tagged && !self.keeps_unanswered {
             return Vec::new();
         }
+        let is_tagged = |entry: &&Entry| entry.message.has_tag(Tag::Protected);
+        let tagged = gone
+            .iter()
+            .filter(|entry| self.protects_tagged && is_tagged(entry));
+        let tagged = answered(tagged);
         let answered_here = answered(gone);
         let answered = answered(entries);
         let is_wanted = |tool: &ToolUse| {
             is_protecting && self.protected.include(Some(tool)) && answered_here.contains(&*tool.id)
+                || tagged.contains(&*tool.id)
                 || self.keeps_unanswered && !answered.contains(&*tool.id)
         };
         let mut ids: BTreeSet<&str> = BTreeSet::new();
@@ -204,9 +212,9 @@ impl Select {
 }
 
 /// The ids of the tool uses that are answered by one of these.
-fn answered(entries: &[Entry]) -> BTreeSet<&str> {
+fn answered<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> BTreeSet<&'a str> {
     let results = entries
-        .iter()
+        .into_iter()
         .flat_map(|entry| entry.message.tool_results());
     results.map(|(_, result)| &*result.tool_use_id).collect()
 }
