@@ -522,7 +522,12 @@ mod tests {
             "0",
             "flag `--set`: `micro.keep_last` must be a whole number of at least 1, not `0`",
         );
-        check("claude-code", "micro.enabled", "'no'", "flag `--set`: `micro.enabled` must be `true` or `false`, not `\"no\"`");
+        check(
+            "claude-code",
+            "micro.enabled",
+            "'no'",
+            "flag `--set`: `micro.enabled` must be `true` or `false`, not `\"no\"`",
+        );
     }
 
     #[test]
