@@ -71,6 +71,7 @@ mod openhands;
 mod opencode;
 pub mod outline;
 mod pi;
+mod pieces;
 mod request_log;
 mod requests;
 mod sketch;
@@ -105,6 +106,12 @@ pub trait Importer: Sync {
     ) -> Result<Vec<Recording>, ImportError> {
         let sessions = self.import(path, input)?;
         Ok(sessions.into_iter().map(Recording::from).collect())
+    }
+
+    /// The folder that a file is the conversation of, where the rest of the session stands beside
+    /// it; mostly none.
+    fn folder_of(&self, _path: &Path) -> Option<Folder> {
+        None
     }
 
     /// Whether a folder is a session of this format; most formats keep a session in one file.
@@ -204,6 +211,9 @@ pub fn load_with_truth(
     let Some(importer) = importer.or_else(|| claimant(&head)) else {
         return Err(unknown_format(path, &head));
     };
+    if let Some(folder) = importer.folder_of(path) {
+        return importer.import_folder(&folder).map(known);
+    }
     let mut recordings = importer.import_with_truth(path, &mut input)?;
     if importer.format() == Native.format()
         && let [recording] = &mut recordings[..]

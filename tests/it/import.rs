@@ -21,7 +21,9 @@ mod agents;
 mod api_logs;
 mod bodies;
 mod chat;
+mod claude_code;
 mod codex;
+mod dialects;
 mod exported;
 mod folders;
 mod hostile;
@@ -443,10 +445,9 @@ fn counts_and_keeps_what_it_does_not_know() {
             ),
         ],
         &[
-            r#"0 user[meta] <hologram>, <text>, image {"type":"url"}, <malformed>"#,
+            r#"0 user[meta] <hologram>, <text>, image {"type":"url"}, <malformed>, <aura>"#,
             r#"1 model[] <redacted_thinking>, thinking """#,
             "skipped: attachment/hook_system_message: 1",
-            "skipped: system/microcompact_boundary: 1",
             "skipped: user without content: 1",
             "unknown: attachment/aura: 1",
             "unknown: block hologram: 1",
@@ -454,6 +455,7 @@ fn counts_and_keeps_what_it_does_not_know() {
             "unknown: block text: 1",
             "unknown: record telepathy: 1",
             "unknown: record without type: 1",
+            "warning: a compaction says nothing of what it cleared: 1",
         ],
     );
 }
@@ -471,7 +473,7 @@ fn one_odd_record_is_left_out_and_the_others_are_read() {
             r#"{"type":"assistant","uuid":7,"isSidechain":"no","message":{"id":7,"content":"c"}}"#,
         ],
         &[
-            r#"0 user[typed_user] "a""#,
+            r#"0 user[typed_user meta] "a", <without type>"#,
             r#"1 model[] "c""#,
             "unknown: record that is no object: 2",
             "unknown: record without a message: 2",

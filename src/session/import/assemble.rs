@@ -73,6 +73,8 @@ pub(super) struct Assembler {
     pending: Draft,
     pending_records: Vec<Arc<str>>,
     placed: BTreeMap<Arc<str>, usize>,
+    /// Where each tool use was first answered: message and block.
+    answers: BTreeMap<Arc<str>, (usize, usize)>,
     compactions: Vec<RecordedCompaction>,
     always: Vec<Tag>,
     /// What the recording says beside its messages.
@@ -185,8 +187,15 @@ impl Assembler {
         draft.blocks.extend(said);
         let records = std::mem::take(&mut self.pending_records);
         if !draft.blocks.is_empty() {
+            let at = self.drafts.len();
             for record in records {
-                self.placed.insert(record, self.drafts.len());
+                self.placed.insert(record, at);
+            }
+            for (place, block) in draft.blocks.iter().enumerate() {
+                if let ContentBlock::ToolResult(result) = block {
+                    let id = result.tool_use_id.clone();
+                    self.answers.entry(id).or_insert((at, place));
+                }
             }
             self.drafts.push(draft);
         }
@@ -196,6 +205,16 @@ impl Assembler {
     /// The index of the message that a record became part of; none while it is collected.
     pub(super) fn message_of(&self, record: &str) -> Option<usize> {
         self.placed.get(record).copied()
+    }
+
+    /// The message and block of the first result for a tool use; none while it is collected.
+    pub(super) fn answer(&self, tool_use: &str) -> Option<(usize, usize)> {
+        self.answers.get(tool_use).copied()
+    }
+
+    /// Whether records of that call were added.
+    pub(super) fn knows(&self, call: Option<&ApiCallId>) -> bool {
+        call.is_some_and(|call| self.calls.contains_key(call))
     }
 
     /// Adds a compaction that happened before message `at`, and returns its index.
@@ -292,15 +311,17 @@ impl Assembler {
     ///
     /// A second answer that differs from the first stays where it was recorded: a provider would
     /// refuse it, but which of the two the agent saw is not ours to decide. One that says the
-    /// same is dropped, unless its message would then be empty.
+    /// same is dropped, unless its message would then be empty; compactions that name a block
+    /// behind it are mended.
     fn pair(&mut self) {
         let mut asked: BTreeSet<Arc<str>> = BTreeSet::new();
         let mut answered: BTreeMap<Arc<str>, ContentBlock> = BTreeMap::new();
         let (mut orphans, mut again, mut same, mut other) = (0, 0, 0, 0);
-        for draft in &mut self.drafts {
+        let mut dropped: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        for (at, draft) in self.drafts.iter_mut().enumerate() {
             let mut kept = Vec::with_capacity(draft.blocks.len());
             let mut left = draft.blocks.len();
-            for block in std::mem::take(&mut draft.blocks) {
+            for (place, block) in std::mem::take(&mut draft.blocks).into_iter().enumerate() {
                 left -= 1;
                 match &block {
                     ContentBlock::ToolUse(tool_use) => {
@@ -318,6 +339,7 @@ impl Assembler {
                         } else if let Some(earlier) = answered.get(id) {
                             if *earlier == block && (left > 0 || !kept.is_empty()) {
                                 same += 1;
+                                dropped.entry(at).or_default().push(place);
                                 continue;
                             }
                             other += 1;
@@ -333,6 +355,9 @@ impl Assembler {
                 kept.push(block);
             }
             draft.blocks = kept;
+        }
+        if !dropped.is_empty() {
+            self.mend_edits(&dropped);
         }
         for (count, what) in [
             (orphans, ORPHANS),
@@ -353,10 +378,37 @@ impl Assembler {
     }
 }
 
+impl Assembler {
+    /// Moves the edits of compactions to where their blocks are without those that were dropped.
+    fn mend_edits(&mut self, dropped: &BTreeMap<usize, Vec<usize>>) {
+        for compaction in &mut self.compactions {
+            let CompactedTo::Replaced(pieces) = &mut compaction.after else {
+                continue;
+            };
+            for piece in pieces {
+                if let Recorded::Edited { message, block, .. } = piece
+                    && let Some(gone) = dropped.get(message)
+                {
+                    *block -= gone.iter().filter(|place| **place < *block).count();
+                }
+            }
+        }
+    }
+}
+
 /// Counts one `what`. Names come from the file, so they are cut where they get absurd.
 pub(super) fn count(counts: &mut BTreeMap<String, u64>, what: &str) {
     let name: String = what.chars().take(80).collect();
     *counts.entry(name).or_default() += 1;
+}
+
+/// What of a prompt was not cached, where its size mostly includes what was read from the cache
+/// and written to it: some gateways count them apart, and then it is smaller than they are.
+pub(super) fn uncached(prompt: u64, cached: u64, assembler: &mut Assembler) -> Tokens {
+    Tokens(prompt.checked_sub(cached).unwrap_or_else(|| {
+        assembler.warn("a usage counts cached tokens apart from the prompt");
+        prompt
+    }))
 }
 
 /// Adds the counts of `other` to `source`.

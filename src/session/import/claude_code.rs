@@ -12,11 +12,17 @@
 //!   and no messages of the history. Where a file *begins* with a compaction, the history before
 //!   it is elsewhere: then the summary is the first message, for it is all that is left, and the
 //!   compaction is recorded as having kept it.
+//! - Old results are cleared without a summary: a `microcompact_boundary` names them, and a
+//!   `content-replacement` says what was read in the place of a result that was too large. Both
+//!   take effect at the next call; the results are whole in the file.
+//! - Records that a resumed session copied stand under new names: they are told by their call or
+//!   their time, and by what they say.
 //! - Records of sub-agents (`isSidechain`) are conversations of their own.
-//! - Two prompts with one parent mean that the user went back and asked anew. Only the branch that
-//!   the file ends in is kept. Any other fork is parallel tool calls and stays.
+//! - Two prompts with one parent, or two at the root, mean that the user went back and asked anew,
+//!   if the earlier was answered. Only the branch that the file ends in is kept. Any other fork is
+//!   parallel tool calls, or prompts that were typed in a row, and stays.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, btree_map};
 use std::io::BufRead;
 use std::path::Path;
 use std::sync::Arc;
@@ -24,17 +30,20 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::anthropic::blocks::{self, Speaker};
 use super::assemble::{AssistantRecord, UserRecord, add_counts, count};
+use super::content;
+use super::conversations::{Object, unknown_record};
 use super::lenient;
 use super::lines::{Line, Lines, Strictness, head_lines};
 use super::{ImportError, Importer};
 use crate::session::{ContentBlock, Session, Source, Tag};
-use crate::units::{ApiCallId, Timestamp};
+use crate::units::{ApiCallId, ContentHash, Timestamp, Tokens};
 use attachments::{Attached, attached};
-use chain::{Chain, Entry, Said};
-use records::{ApiMessage, CompactMetadata, Record};
+use chain::{Chain, Cleared, Entry, Said};
+use records::{ApiMessage, CompactMetadata, MicrocompactMetadata, Record, Replacement};
 
 mod attachments;
 mod branches;
@@ -56,7 +65,6 @@ const BOOKKEEPING: &[&str] = &[
     "ai-title",
     "attribution-snapshot",
     "bridge-session",
-    "content-replacement",
     "custom-title",
     "file-history-delta",
     "file-history-snapshot",
@@ -72,6 +80,9 @@ const BOOKKEEPING: &[&str] = &[
     "task-summary",
     "worktree-state",
 ];
+
+/// What the model reads instead of a result that was cleared.
+const CLEARED: &str = "[Old tool result content cleared]";
 
 /// How user records begin that nobody typed: echoes of commands, their output, reminders.
 const INJECTED: &[&str] = &[
@@ -156,7 +167,7 @@ fn is_record(line: &[u8]) -> bool {
             probe.uuid.is_some() && (probe.session_id.is_some() || probe.message.is_some())
         }
         other => {
-            BOOKKEEPING.contains(&other)
+            (other == "content-replacement" || BOOKKEEPING.contains(&other))
                 && (probe.session_id.is_some()
                     || probe.message_id.is_some()
                     || probe.leaf_uuid.is_some())
@@ -174,6 +185,10 @@ struct Recording {
     chains_by_agent: BTreeMap<Arc<str>, usize>,
     /// The number of side chains; chain 0 is the main conversation.
     side_chains: usize,
+    /// Calls by message id: by which request, if it is told, and under which name.
+    calls: BTreeMap<Arc<str>, (Option<Arc<str>>, ApiCallId)>,
+    /// What was said, with its call or its time; and the record that said it.
+    said: BTreeMap<ContentHash, Option<Arc<str>>>,
     source: Source,
 }
 
@@ -200,6 +215,20 @@ impl Recording {
             }
             self.parents.insert(uuid.clone(), parent.clone());
         }
+        let repeated = self.repeats(&record, &kind);
+        if let Some(earlier) = &repeated {
+            count(
+                &mut self.source.warnings,
+                "a record stands in the file twice",
+            );
+            // What follows the copy follows what was copied.
+            if let (Some(uuid), Some(earlier)) = (&record.uuid, earlier) {
+                self.parents.insert(uuid.clone(), Some(earlier.clone()));
+            }
+            if &*kind == "user" {
+                return Ok(());
+            }
+        }
         let chain = self.chain_of(&record);
         let timestamp = record.timestamp.and_then(records::timestamp);
         if timestamp.is_none() && record.timestamp.is_some() {
@@ -209,8 +238,10 @@ impl Recording {
             "user" => self.user(&record, timestamp, chain > 0),
             "assistant" => self.assistant(&record, timestamp),
             "attachment" => self.attachment(line, &record)?,
+            "content-replacement" => self.replacements(&record),
             "system" => match record.subtype.as_deref() {
                 Some("compact_boundary") => Some(Said::Boundary(self.boundary(line, &record))),
+                Some("microcompact_boundary") => Some(Said::Cleared(self.cleared(&record))),
                 subtype => {
                     let name = format!("system/{}", subtype.unwrap_or("without subtype"));
                     count(&mut self.source.skipped, &name);
@@ -220,20 +251,105 @@ impl Recording {
             other => {
                 if BOOKKEEPING.contains(&other) {
                     count(&mut self.source.skipped, other);
+                    None
                 } else {
-                    count(&mut self.source.unknown, &format!("record {other}"));
+                    unknown_record(other, line.parse()?, &mut self.source)
+                        .map(|kept| Said::User(UserRecord { timestamp, ..kept }))
                 }
-                None
             }
         };
+        let said = said.map(|said| match said {
+            // The copy may still tell more of what the call cost.
+            Said::Assistant(part) if repeated.is_some() => Said::Assistant(AssistantRecord {
+                blocks: Vec::new(),
+                ..part
+            }),
+            said => said,
+        });
         self.entries.extend(said.map(|said| Entry {
             uuid: record.uuid,
             parent,
             chain,
+            session: record.session_id,
             timestamp,
             said,
         }));
         Ok(())
+    }
+
+    /// Whether a record was copied from an earlier one of the file, and from which.
+    #[expect(clippy::option_option, reason = "the earlier record may have no name")]
+    fn repeats(&mut self, record: &Record<'_>, kind: &str) -> Option<Option<Arc<str>>> {
+        let message = Object::read(record.message?)?;
+        let content = message.clone().take("content")?;
+        let of = match kind {
+            "assistant" => message.text("id")?,
+            "user" => record.timestamp?.get().into(),
+            _ => return None,
+        };
+        let side = record.agent_id.as_deref().unwrap_or_default();
+        let said = format!("{kind} {of} {side} {}", content.get());
+        match self.said.entry(ContentHash::of(said.as_bytes())) {
+            btree_map::Entry::Occupied(earlier) => Some(earlier.get().clone()),
+            btree_map::Entry::Vacant(new) => {
+                new.insert(record.uuid.clone());
+                None
+            }
+        }
+    }
+
+    /// The name of a call. Some of its records may not say its request.
+    fn call(&mut self, id: Arc<str>, request: Option<&Arc<str>>) -> ApiCallId {
+        if let Some((known, call)) = self.calls.get_mut(&id)
+            && (known.is_none() || request.is_none() || known.as_ref() == request)
+        {
+            *known = known.take().or_else(|| request.cloned());
+            return call.clone();
+        }
+        let call = ApiCallId(match request {
+            Some(request) => format!("{id}/{request}").into(),
+            None => id.clone(),
+        });
+        self.calls.insert(id, (request.cloned(), call.clone()));
+        call
+    }
+
+    /// Old results that are cleared before the next call.
+    fn cleared(&mut self, record: &Record<'_>) -> Cleared {
+        let metadata = record.microcompact_metadata;
+        let metadata = metadata.filter(|raw| raw.get().starts_with('{'));
+        let metadata: MicrocompactMetadata = metadata
+            .and_then(|raw| lenient::object_in(raw.get(), &mut self.source))
+            .unwrap_or_default();
+        let results = metadata.compacted_tool_ids.into_iter();
+        Cleared {
+            trigger: "microcompact",
+            pre_tokens: metadata
+                .pre_tokens
+                .and_then(|tokens| tokens.as_u64())
+                .map(Tokens),
+            results: results.map(|id| (id, CLEARED.into())).collect(),
+            attachments: metadata.cleared_attachments,
+        }
+    }
+
+    /// What the model reads in the place of results from the next call on.
+    fn replacements(&mut self, record: &Record<'_>) -> Option<Said> {
+        let list = record.replacements?;
+        let list: Vec<&RawValue> = serde_json::from_str(list.get()).unwrap_or_default();
+        let mut results = Vec::with_capacity(list.len());
+        for raw in list {
+            match serde_json::from_str::<Replacement>(raw.get()) {
+                Ok(it) => results.push((it.tool_use_id, it.replacement)),
+                Err(_) => count(&mut self.source.unknown, "replacement of a result"),
+            }
+        }
+        Some(Said::Cleared(Cleared {
+            trigger: "content-replacement",
+            pre_tokens: None,
+            results,
+            attachments: Vec::new(),
+        }))
     }
 
     /// The conversation a record belongs to.
@@ -242,7 +358,13 @@ impl Recording {
     /// looked up among earlier records only, so that no cycle can be followed.
     fn chain_of(&mut self, record: &Record<'_>) -> usize {
         if record.is_sidechain != Some(true) {
-            return 0;
+            // What is replaced in a side chain names its agent alone.
+            let agent = record
+                .agent_id
+                .as_ref()
+                .filter(|_| record.replacements.is_some());
+            let known = agent.and_then(|agent| self.chains_by_agent.get(agent));
+            return known.copied().unwrap_or(0);
         }
         let known = match (&record.agent_id, &record.parent_uuid) {
             (Some(agent), _) => self.chains_by_agent.get(agent),
@@ -315,17 +437,17 @@ impl Recording {
                 ..AssistantRecord::default()
             }));
         }
-        let call = match (message.id, &record.request_id) {
-            (Some(id), Some(request)) => Some(Arc::from(format!("{id}/{request}"))),
-            (Some(id), None) => Some(id),
-            (None, request) => request.clone(),
+        let request = record.request_id.as_ref();
+        let call = match message.id {
+            Some(id) => Some(self.call(id, request)),
+            None => request.cloned().map(ApiCallId),
         };
         let usage = message
             .usage
             .filter(Value::is_object)
             .map(|usage| blocks::usage(&usage, &mut |what| count(&mut self.source.warnings, what)));
         Some(Said::Assistant(AssistantRecord {
-            call: call.map(ApiCallId),
+            call,
             model: message.model,
             blocks,
             usage,
@@ -350,8 +472,12 @@ impl Recording {
             Attached::Hidden => {
                 count(&mut self.source.skipped, &format!("attachment/{kind}"));
             }
+            // What is attached is mostly read.
             Attached::Unknown => {
                 count(&mut self.source.unknown, &format!("attachment/{kind}"));
+                let block = record.attachment.map(|raw| content::kept(kind, raw));
+                let blocks: Vec<ContentBlock> = block.into_iter().collect();
+                return Ok((!blocks.is_empty()).then(|| Said::Attachment(blocks, Tag::Meta)));
             }
         }
         Ok(None)
@@ -390,7 +516,7 @@ impl Recording {
         let mut side = 0;
         let mut sessions = Vec::new();
         for (at, mut chain) in chains.into_iter().enumerate() {
-            chain.close();
+            chain.end();
             let mut assembler = chain.assembler;
             if assembler.is_empty() {
                 if let Some(first) = &mut first {

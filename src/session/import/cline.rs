@@ -3,7 +3,8 @@
 //!
 //! Rules of this format, beside those every importer shares:
 //! - Where the agent was given no tools, calls stand in the model's text and results in the user's,
-//!   which nobody typed; what a person typed stands in tags such as `<task>`.
+//!   which nobody typed: see `tags`. What a person typed stands in tags such as `<task>`.
+//! - Cline notes in what it showed the user which messages it left out of the context from then on.
 //! - Roo never deletes: what was summarised names its summary (`condenseParent`), what was cut off
 //!   names its marker (`truncationParent`). Summaries and markers stand where they take effect in
 //!   the list, which is not when they were written: see `hidden`.
@@ -19,7 +20,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::assemble::{Assembler, AssistantRecord, UserRecord, add_counts};
+use super::assemble::{Assembler, AssistantRecord, UserRecord, add_counts, uncached};
 use super::conversations::{Object, keep_unread};
 use super::documents::Documents;
 use super::lines::strip_bom;
@@ -29,10 +30,12 @@ use crate::session::{ContentBlock, Role, Session, Source, Tag};
 use crate::units::{ApiCallId, Tokens, Usage, to_valid_id};
 use hidden::Hidden;
 use shown::Shown;
+use tags::Calls;
 
 mod content;
 mod hidden;
 mod shown;
+mod tags;
 
 /// Reads tasks of Cline and Roo.
 #[derive(Debug, Clone, Copy)]
@@ -89,6 +92,18 @@ impl Importer for Cline {
 
     fn import(&self, path: &Path, input: &mut dyn BufRead) -> Result<Vec<Session>, ImportError> {
         task(path, input, None, &Shown::default())
+    }
+
+    fn folder_of(&self, path: &Path) -> Option<Folder> {
+        let is_history = path.file_name().is_some_and(|name| name == HISTORY);
+        let beside = is_history.then(|| path.parent()).flatten()?;
+        // A path of one part stands in the current folder.
+        let beside = if beside.as_os_str().is_empty() {
+            Path::new(".")
+        } else {
+            beside
+        };
+        Folder::open(beside).ok().filter(|folder| folder.has(SHOWN))
     }
 
     fn detect_folder(&self, folder: &Folder) -> bool {
@@ -179,6 +194,7 @@ fn task(
 fn read(messages: &[&RawValue], shown: &Shown, assembler: &mut Assembler) {
     let mut hidden = Hidden::of(messages, shown);
     let usages = shown.usages(messages, assembler);
+    let mut calls = Calls::default();
     for (at, raw) in messages.iter().enumerate() {
         hidden.take_effect(at, assembler);
         let Some(mut object) = Object::read(raw) else {
@@ -190,7 +206,7 @@ fn read(messages: &[&RawValue], shown: &Shown, assembler: &mut Assembler) {
             continue;
         }
         let usage = usages.get(&at).copied();
-        message(raw, object, &hidden::name(at), usage, assembler);
+        message(raw, object, &hidden::name(at), usage, &mut calls, assembler);
     }
     hidden.take_effect(messages.len(), assembler);
 }
@@ -200,6 +216,7 @@ fn message(
     mut object: Object<'_>,
     name: &Arc<str>,
     shown: Option<Usage>,
+    calls: &mut Calls,
     assembler: &mut Assembler,
 ) {
     let timestamp = object.take_time("ts", assembler);
@@ -212,15 +229,21 @@ fn message(
         }
         _ => return keep_unread("of unknown role", raw, assembler),
     };
-    let blocks = content::blocks(object.take("content"), role, assembler);
+    let mut blocks = content::blocks(object.take("content"), role, assembler);
     if role == Role::User {
+        let mut tags = speaker(&blocks);
+        calls.answer(&mut blocks);
+        if blocks.iter().any(is_result) {
+            tags.retain(|tag| *tag != Tag::Meta);
+        }
         let record = UserRecord {
-            tags: speaker(&blocks),
             blocks,
             timestamp,
+            tags,
         };
         return assembler.user(Some(name), record);
     }
+    calls.call(&mut blocks);
     let mut model = object.take_object("modelInfo").unwrap_or_default();
     let model = model.take_text("id").or_else(|| model.take_text("modelId"));
     let own = object.take("metrics").filter(|_| shown.is_none());
@@ -236,9 +259,12 @@ fn message(
     assembler.assistant(Some(name), record);
 }
 
+fn is_result(block: &ContentBlock) -> bool {
+    matches!(block, ContentBlock::ToolResult(_))
+}
+
 /// Who wrote a message of the user's: a person, or the product with what came of a call.
 fn speaker(blocks: &[ContentBlock]) -> Vec<Tag> {
-    let is_result = |block: &ContentBlock| matches!(block, ContentBlock::ToolResult(_));
     let text = |block: &ContentBlock| match block {
         ContentBlock::Text(text) => Some(text.clone()),
         _ => None,
@@ -274,12 +300,8 @@ fn usage(raw: &RawValue, assembler: &mut Assembler) -> Option<Usage> {
     };
     let (input, output) = (counter("inputTokens"), counter("outputTokens"));
     let (read, written) = (counter("cacheReadTokens"), counter("cacheWriteTokens"));
-    let cached = read.saturating_add(written);
-    if cached > input {
-        assembler.warn("a usage counts more cached tokens than the prompt has");
-    }
     let usage = Usage {
-        input_uncached: Tokens(input.saturating_sub(cached)),
+        input_uncached: uncached(input, read.saturating_add(written), assembler),
         cache_write_5m: Tokens(written),
         cache_write_1h: Tokens::ZERO,
         cache_read: Tokens(read),

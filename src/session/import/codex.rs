@@ -3,7 +3,8 @@
 //! Items of type `response_item` are the conversation as the model saw it, `compacted` is a
 //! compaction, `session_meta` and `turn_context` say who runs where, and `event_msg` is what was
 //! shown on the screen: it repeats the conversation, and only its token counts are used. The first
-//! versions wrote items without the wrapper; they are read too.
+//! versions wrote items without the wrapper, and those before them one object with all `items`; they
+//! are read too.
 //!
 //! Rules of this format, beside those every importer shares:
 //! - Items name no API call. What the model says belongs to one call until a tool or the user has
@@ -12,11 +13,14 @@
 //!   the results stand before its bill.
 //! - A token count is the bill of the call before it; it is written again when nothing was called,
 //!   and counts only where it changed. Its input includes what was read from the cache.
+//! - A turn that the user went back from is rolled back by an event: it stays in the file, and is
+//!   no part of what followed.
 //! - What Codex slips in (instructions, the environment, notes about an aborted turn) is the
 //!   user's by its role, and nobody typed it.
 //! - A compaction whose summary is encrypted is an event without content. Older versions wrote the
 //!   summary alone; the context was then what the user had said of late, and the summary.
 
+use std::collections::BTreeMap;
 use std::io::BufRead;
 use std::path::Path;
 use std::sync::Arc;
@@ -25,34 +29,25 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::assemble::{Assembler, AssistantRecord, UserRecord, add_counts, count};
-use super::conversations::Object;
+use super::conversations::{Object, unknown_record};
+use super::documents::Documents;
 use super::lenient;
-use super::lines::{Line, Lines, Strictness, head_lines};
-use super::openai_responses::items::{self, Item, item};
+use super::lines::{Line, Lines, Strictness, head_lines, strip_bom};
+use super::openai_responses::items::{Item, item};
+use super::sketch;
 use super::{ImportError, Importer};
 use crate::session::{
     CompactedTo, ContentBlock, Message, Recorded, RecordedCompaction, Role, Session, Source, Tag,
 };
 use crate::units::{ApiCallId, Timestamp, Tokens, Usage};
 
+mod left;
+
 /// Reads Codex's rollouts.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Codex;
 
 const FORMAT: &str = "codex";
-
-/// How user messages begin that nobody typed.
-const INJECTED: &[&str] = &[
-    "<environment_context>",
-    "<user_instructions>",
-    "<turn_aborted>",
-    "<permissions instructions>",
-    "<collaboration_mode>",
-    "<skill>",
-    "<subagent_notification>",
-    "<user_shell_command>",
-    "# AGENTS.md instructions",
-];
 
 #[derive(Deserialize)]
 struct Record<'a> {
@@ -73,6 +68,9 @@ impl Importer for Codex {
 
     fn detect(&self, head: &[u8]) -> bool {
         let (lines, rest) = head_lines(head);
+        if is_whole_file(head) {
+            return true;
+        }
         let is_rollout = |line: &&[u8]| match serde_json::from_slice::<Record<'_>>(line) {
             Ok(record) => match (record.r#type.as_deref(), record.payload) {
                 (Some(kind), Some(_)) => WRAPPED.contains(&kind),
@@ -92,24 +90,69 @@ impl Importer for Codex {
     }
 
     fn import(&self, path: &Path, input: &mut dyn BufRead) -> Result<Vec<Session>, ImportError> {
+        let head = input.fill_buf().map_err(|source| ImportError::Io {
+            path: path.to_owned(),
+            source,
+        })?;
+        if is_whole_file(head) {
+            return whole_file(path, input);
+        }
         let mut lines = Lines::new(path, input, Strictness::Recording);
         let mut rollout = Rollout::default();
-        FORMAT.clone_into(&mut rollout.assembler.source.format);
         while let Some(line) = lines.next()? {
             rollout.read(&line)?;
         }
-        rollout.settle(Order::AsWritten);
         let warnings = std::mem::take(&mut lines.warnings);
-        let source = Source {
-            warnings,
-            ..Source::default()
-        };
-        add_counts(&mut rollout.assembler.source, source);
-        rollout.assembler.header.context_window = rollout.window;
-        let session = rollout.assembler.finish(lines.session_id(), path)?;
-        let session = session.ok_or_else(|| ImportError::NoConversation { path: lines.path() })?;
-        Ok(vec![session])
+        rollout.finish(path, lines.session_id(), warnings)
     }
+}
+
+/// Whether a file is a rollout of the versions before there were lines: one object.
+fn is_whole_file(head: &[u8]) -> bool {
+    let start: Vec<u8> = strip_bom(head)
+        .trim_ascii_start()
+        .iter()
+        .take(256)
+        .copied()
+        .collect();
+    let keys = [&b"\"session\""[..], b"\"items\""];
+    let is_first = |key: &&[u8]| {
+        let rest = start.strip_prefix(b"{").map(<[u8]>::trim_ascii_start);
+        rest.is_some_and(|rest| rest.starts_with(key))
+    };
+    if !keys.iter().any(is_first) {
+        return false;
+    }
+    let values = sketch::values(head);
+    let is_object = |value: &serde_json::Value, at: &str| {
+        value.pointer(at).is_some_and(serde_json::Value::is_object)
+    };
+    values.first().is_some_and(|it| {
+        is_object(it, "/session")
+            && is_object(it, "/items/0")
+            && ["/items/0/type", "/items/0/role"]
+                .iter()
+                .any(|at| it.pointer(at).is_some())
+    })
+}
+
+/// Reads a rollout that is one object: `session`, and `items`.
+fn whole_file(path: &Path, input: &mut dyn BufRead) -> Result<Vec<Session>, ImportError> {
+    let documents = Documents::read(path, input)?;
+    let (values, _) = documents.values()?;
+    let mut rollout = Rollout::default();
+    for value in &values {
+        let mut file = Object::read(value.parse()?).unwrap_or_default();
+        if let Some(session) = file.take("session") {
+            rollout.meta(session);
+        }
+        let items = file.take_list("items");
+        let items = items.ok_or_else(|| value.error("missing key `items`"))?;
+        for item in items {
+            rollout.item(item, None);
+        }
+    }
+    rollout.finish(path, documents.id.clone(), documents.warnings.clone())
 }
 
 /// Types of records that have a payload.
@@ -131,9 +174,21 @@ fn is_bare_head(line: &[u8]) -> bool {
     has("id") && has("timestamp") && has("instructions") && !has("messages")
 }
 
+/// What a record adds, in the order of the file: a turn that was rolled back is no part of it.
+enum Step {
+    Item(Item, Option<Timestamp>),
+    /// The bill of the call before it; none where only the window is told.
+    Bill(Option<Usage>),
+    /// A turn begins, with this model.
+    Turn(Option<Arc<str>>),
+    /// A compaction: what it left, or the summary that stands behind what was typed of late.
+    Compacted(Result<CompactedTo, Arc<str>>),
+}
+
 /// The rollout so far.
 #[derive(Default)]
 struct Rollout {
+    steps: Vec<Step>,
     assembler: Assembler,
     model: Option<Arc<str>>,
     window: Option<Tokens>,
@@ -143,6 +198,8 @@ struct Rollout {
     /// Whether the last call has been billed.
     is_billed: bool,
     last_bill: Option<Box<str>>,
+    /// The counters of the last bill that was read, in either shape.
+    last_usage: Option<Usage>,
     last_prompt: Option<Tokens>,
     /// What the model said and what tools answered since the last bill.
     queue: Vec<(Item, Option<Timestamp>)>,
@@ -166,20 +223,30 @@ impl Rollout {
         match (record.r#type.as_deref(), record.payload) {
             (Some("response_item"), Some(payload)) => self.item(payload, time),
             (Some("event_msg"), Some(payload)) => self.event(payload),
-            (Some("compacted"), Some(payload)) => self.compacted(payload),
+            (Some("token_usage_record"), Some(payload)) => {
+                let mut told = Object::read(payload).unwrap_or_default();
+                if let Some(usage) = told.take("usage") {
+                    self.bill(usage);
+                }
+                self.assembler.skip("token_usage_record");
+            }
+            (Some("compacted"), Some(payload)) => {
+                let step = self.compacted(payload);
+                self.steps.push(step);
+            }
             (Some("session_meta"), Some(payload)) => self.meta(payload),
             (Some("turn_context"), Some(payload)) => {
-                self.settle(Order::AsWritten);
                 let mut context = Object::read(payload).unwrap_or_default();
-                self.model = context.take_text("model").or(self.model.take());
+                self.steps.push(Step::Turn(context.take_text("model")));
                 self.assembler.skip("turn_context");
             }
             (Some(kind), Some(_)) if WRAPPED.contains(&kind) => self.assembler.skip(kind),
             (Some(kind), Some(_)) => {
-                count(
-                    &mut self.assembler.source.unknown,
-                    &format!("record {kind}"),
-                );
+                let source = &mut self.assembler.source;
+                if let Some(kept) = unknown_record(kind, line.parse()?, source) {
+                    let item = Item::Product(kept.blocks);
+                    self.steps.push(Step::Item(item, time));
+                }
             }
             // The first versions: items without a wrapper, and notes beside them.
             (Some(_), None) => self.item(line.parse()?, time),
@@ -203,6 +270,7 @@ impl Rollout {
         let base = meta.take_object("base_instructions");
         let text = base.and_then(|mut base| base.take_text("text"));
         let text = text.or_else(|| meta.take_text("instructions"));
+        let text = text.filter(|text| !text.is_empty());
         let system = &mut self.assembler.header.system;
         *system = system.take().or(text);
     }
@@ -214,13 +282,40 @@ impl Rollout {
         match kind {
             "token_count" => {
                 if let Some(info) = event.take("info") {
-                    self.bill(info);
+                    self.counted(info);
                 }
             }
             "task_started" => self.saw_window(event.take("model_context_window")),
+            "thread_rolled_back" => {
+                let turns = event.take("num_turns");
+                let turns = turns.and_then(|raw| serde_json::from_str(raw.get()).ok());
+                self.roll_back(turns.unwrap_or(1));
+            }
             _ => {}
         }
         self.assembler.skip(&format!("event_msg/{kind}"));
+    }
+
+    /// The user went back: the last turns that somebody typed are in the context no more.
+    fn roll_back(&mut self, turns: u64) {
+        let is_typed = |step: &Step| match step {
+            Step::Item(Item::Other(blocks), _) => left::tags_of(blocks) == [Tag::TypedUser],
+            _ => false,
+        };
+        let mut left = turns;
+        while left > 0
+            && let Some(at) = self.steps.iter().rposition(is_typed)
+        {
+            self.steps.truncate(at);
+            left -= 1;
+        }
+        let what = "abandoned branch: a turn the user went back from is left out";
+        for _ in left..turns.min(left.saturating_add(1_000_000)) {
+            self.assembler.warn(what);
+        }
+        // Its bills are written anew.
+        self.last_bill = None;
+        self.last_usage = None;
     }
 
     fn saw_window(&mut self, raw: Option<&RawValue>) {
@@ -229,18 +324,69 @@ impl Rollout {
     }
 
     /// The bill of the call before it, unless it was written before.
-    fn bill(&mut self, info: &RawValue) {
+    fn counted(&mut self, info: &RawValue) {
         if self.last_bill.as_deref() == Some(info.get()) {
             return;
         }
         self.last_bill = Some(info.get().into());
         let mut info = Object::read(info).unwrap_or_default();
         self.saw_window(info.take("model_context_window"));
+        match info.take("last_token_usage") {
+            Some(raw) => self.bill(raw),
+            None => self.steps.push(Step::Bill(None)),
+        }
+    }
+
+    /// A bill. Newer versions write each in two shapes, one behind the other.
+    fn bill(&mut self, raw: &RawValue) {
+        let usage = usage(raw, &mut self.assembler);
+        let is_same = usage.is_some() && usage == self.last_usage;
+        let is_at_once = matches!(self.steps.last(), Some(Step::Bill(_)));
+        self.last_usage = usage;
+        if is_same && is_at_once {
+            self.assembler.skip("bill that was written twice");
+            return;
+        }
+        self.steps.push(Step::Bill(usage));
+    }
+
+    /// Places all steps, and ends the session.
+    fn finish(
+        mut self,
+        path: &Path,
+        id: String,
+        warnings: BTreeMap<String, u64>,
+    ) -> Result<Vec<Session>, ImportError> {
+        for step in std::mem::take(&mut self.steps) {
+            match step {
+                Step::Item(item, time) => self.add(item, time),
+                Step::Bill(usage) => self.billed(usage),
+                Step::Turn(model) => {
+                    self.settle(Order::AsWritten);
+                    self.model = model.or(self.model.take());
+                }
+                Step::Compacted(left) => self.compact(left),
+            }
+        }
+        self.settle(Order::AsWritten);
+        let source = Source {
+            warnings,
+            ..Source::default()
+        };
+        add_counts(&mut self.assembler.source, source);
+        FORMAT.clone_into(&mut self.assembler.source.format);
+        self.assembler.header.context_window = self.window;
+        let session = self.assembler.finish(id, path)?;
+        let session = session.ok_or_else(|| ImportError::NoConversation {
+            path: path.to_owned(),
+        })?;
+        Ok(vec![session])
+    }
+
+    /// The call before it is done.
+    fn billed(&mut self, usage: Option<Usage>) {
         self.settle(Order::ByResponse);
-        let Some(usage) = info
-            .take("last_token_usage")
-            .and_then(|raw| usage(raw, &mut self.assembler))
-        else {
+        let Some(usage) = usage else {
             return;
         };
         // After a compaction Codex writes what it estimates, and no counters.
@@ -274,6 +420,10 @@ impl Rollout {
 
     fn item(&mut self, raw: &RawValue, time: Option<Timestamp>) {
         let item = item(raw, &mut self.assembler);
+        self.steps.push(Step::Item(item, time));
+    }
+
+    fn add(&mut self, item: Item, time: Option<Timestamp>) {
         if matches!(&item, Item::Model(_)) || is_answer(&item) {
             return self.queue.push((item, time));
         }
@@ -307,7 +457,7 @@ impl Rollout {
             }
             Item::Other(blocks) => {
                 self.is_open = false;
-                let tags = tags_of(&blocks);
+                let tags = left::tags_of(&blocks);
                 if tags == [Tag::TypedUser] {
                     self.typed.push(blocks.clone());
                 }
@@ -332,27 +482,33 @@ impl Rollout {
     }
 
     /// A compaction: the items that the context became, or an older version's summary alone.
-    fn compacted(&mut self, payload: &RawValue) {
-        self.settle(Order::AsWritten);
-        self.is_open = false;
-        // The next bill is the compaction's own.
-        self.is_billed = true;
+    fn compacted(&mut self, payload: &RawValue) -> Step {
         let mut compacted = Object::read(payload).unwrap_or_default();
         let summary = compacted.take_text("message");
         let summary = summary.filter(|text| !text.is_empty());
         let history = compacted.take_list("replacement_history");
-        let after = match (history, summary) {
-            (Some(history), summary) => {
-                replacement(&history, summary.as_deref(), &mut self.assembler)
-            }
-            (None, Some(summary)) => {
-                let message = Message::text(Role::User, summary).with_tags([Tag::CompactSummary]);
-                let mut pieces = of_late(&self.typed);
-                pieces.push(Recorded::Written(Arc::new(message)));
-                CompactedTo::Replaced(pieces)
-            }
-            (None, None) => CompactedTo::Missing,
-        };
+        Step::Compacted(match (history, summary) {
+            (Some(history), summary) => Ok(left::replacement(
+                &history,
+                summary.as_deref(),
+                &mut self.assembler,
+            )),
+            (None, Some(summary)) => Err(summary),
+            (None, None) => Ok(CompactedTo::Missing),
+        })
+    }
+
+    fn compact(&mut self, left: Result<CompactedTo, Arc<str>>) {
+        self.settle(Order::AsWritten);
+        self.is_open = false;
+        // The next bill is the compaction's own.
+        self.is_billed = true;
+        let after = left.unwrap_or_else(|summary| {
+            let message = Message::text(Role::User, summary).with_tags([Tag::CompactSummary]);
+            let mut pieces = left::of_late(&self.typed);
+            pieces.push(Recorded::Written(Arc::new(message)));
+            CompactedTo::Replaced(pieces)
+        });
         let at = self.assembler.flush();
         self.assembler.compaction(RecordedCompaction {
             at,
@@ -397,95 +553,6 @@ fn by_response(queue: Vec<(Item, Option<Timestamp>)>) -> Vec<(Item, Option<Times
     }
     placed.append(&mut answers);
     placed
-}
-
-/// How many tokens of what the user typed a compaction keeps, at four bytes a token.
-const TYPED_TOKENS: usize = 20_000;
-
-/// What the user typed, the newest first up to the limit, in the order it was typed. The message
-/// that does not fit is cut in its middle.
-fn of_late(typed: &[Vec<ContentBlock>]) -> Vec<Recorded> {
-    let mut left = TYPED_TOKENS * 4;
-    let mut pieces = Vec::new();
-    for blocks in typed.iter().rev() {
-        if left == 0 {
-            break;
-        }
-        let texts = blocks.iter().filter_map(|block| match block {
-            ContentBlock::Text(text) => Some(&**text),
-            _ => None,
-        });
-        let text = texts.collect::<Vec<_>>().join("\n");
-        let kept = if text.len() <= left {
-            text.clone()
-        } else {
-            let head = text.floor_char_boundary(left / 2);
-            let tail = text.ceil_char_boundary(text.len() - left / 2);
-            format!("{}…{}", &text[..head], &text[tail..])
-        };
-        left = left.saturating_sub(text.len());
-        if !kept.is_empty() {
-            let message = Message::text(Role::User, kept).with_tags([Tag::TypedUser]);
-            pieces.push(Recorded::Written(Arc::new(message)));
-        }
-    }
-    pieces.reverse();
-    pieces
-}
-
-/// What the context became. One encrypted item in it is the summary, and nobody can read it.
-fn replacement(
-    history: &[&RawValue],
-    summary: Option<&str>,
-    assembler: &mut Assembler,
-) -> CompactedTo {
-    let mut pieces = Vec::new();
-    for raw in history {
-        let (role, blocks, tags) = match item(raw, assembler) {
-            Item::Nothing => continue,
-            Item::Model(blocks) => (Role::Assistant, blocks, Vec::new()),
-            Item::Product(blocks) => (Role::User, blocks, vec![Tag::Meta]),
-            Item::Other(blocks) => {
-                // The summary stands in the history too, behind the words that introduce it.
-                let is_summary = |block: &ContentBlock| match (block, summary) {
-                    (ContentBlock::Text(text), Some(summary)) => text.ends_with(summary),
-                    _ => false,
-                };
-                let tags = if blocks.iter().any(is_summary) {
-                    vec![Tag::CompactSummary]
-                } else {
-                    tags_of(&blocks)
-                };
-                (Role::User, blocks, tags)
-            }
-        };
-        let is_encrypted = |block: &ContentBlock| matches!(block, ContentBlock::Opaque(opaque) if items::is_encrypted(&opaque.kind));
-        if blocks.iter().any(is_encrypted) {
-            return CompactedTo::Encrypted;
-        }
-        let message = Message::new(role, blocks).with_tags(tags);
-        pieces.push(Recorded::Written(Arc::new(message)));
-    }
-    CompactedTo::Replaced(pieces)
-}
-
-/// Who wrote a message of the user's role: a tool, the product, or somebody who typed it.
-fn tags_of(blocks: &[ContentBlock]) -> Vec<Tag> {
-    let mut texts = blocks.iter().filter_map(|block| match block {
-        ContentBlock::Text(text) => Some(text.trim_start()),
-        _ => None,
-    });
-    let is_injected = |text: &str| INJECTED.iter().any(|start| text.starts_with(start));
-    if blocks
-        .iter()
-        .any(|block| matches!(block, ContentBlock::ToolResult(_)))
-    {
-        Vec::new()
-    } else if texts.any(is_injected) {
-        vec![Tag::Meta]
-    } else {
-        vec![Tag::TypedUser]
-    }
 }
 
 #[derive(Deserialize, Default)]

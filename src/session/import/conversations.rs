@@ -297,6 +297,7 @@ impl Object<'_> {
         self.0.contains_key(shape.key)
             || has_answer && self.text("object").as_deref() == Some("response")
             || self.0.contains_key("request") && !self.has(shape.of_message)
+            || self.has("custom_id") && (self.has("body") || self.has("params"))
     }
 
     /// The text under a key, which stays.
@@ -309,6 +310,14 @@ impl Object<'_> {
     fn with_its_request(mut self, shape: Shape) -> Self {
         if self.has(shape.key) {
             return self;
+        }
+        // One request of a batch.
+        if self.has("custom_id")
+            && let Some(request) = self
+                .take_object("body")
+                .or_else(|| self.take_object("params"))
+        {
+            self.0.extend(request.0);
         }
         if let Some(mut request) = self.take_object("request") {
             let body = request.take_object("body");
@@ -398,6 +407,38 @@ pub(super) fn keep_unread(kind: &str, raw: &RawValue, assembler: &mut Assembler)
             tags,
         },
     );
+}
+
+/// Keys under which records hold what somebody said or a tool told.
+const SAYS: &[&str] = &[
+    "attachment",
+    "content",
+    "message",
+    "messages",
+    "output",
+    "parts",
+    "text",
+];
+
+/// A record of a kind that is not known, counted. It is kept as the user's if it says something:
+/// bookkeeping that says nothing would only make the prompt longer than it was.
+pub(super) fn unknown_record(
+    kind: &str,
+    raw: &RawValue,
+    source: &mut Source,
+) -> Option<UserRecord> {
+    count(&mut source.unknown, &format!("record {kind}"));
+    let object = Object::read(raw).unwrap_or_default();
+    let inner = object.clone().take_object("payload").unwrap_or_default();
+    let says = SAYS.iter().any(|key| object.has(key) || inner.has(key));
+    says.then(|| UserRecord {
+        blocks: vec![ContentBlock::Opaque(Opaque {
+            kind: kind.chars().take(80).collect::<String>().into(),
+            json: JsonText::from(raw),
+        })],
+        timestamp: None,
+        tags: vec![Tag::Meta],
+    })
 }
 
 /// Who wrote a message of the user's that the product does not mark: nobody, where a tool speaks.

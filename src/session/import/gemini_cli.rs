@@ -6,6 +6,9 @@
 //!   the tool calls. It keeps the place of the first.
 //! - Calls and results stand in the record of the model; the results are the user's next message.
 //! - The input of a call includes what was read from the cache; thoughts are billed beside output.
+//! - One that is written again with results masked masks them from there on: the first form is
+//!   what was said.
+//! - A chat that was saved as a checkpoint holds contents of the API's; see `checkpoint`.
 //! - A chat that was compacted goes on with a snapshot of its state, which the product wrote; where
 //!   all messages are set anew and hold one, they are what the compaction left.
 
@@ -25,6 +28,7 @@ use super::documents::Documents;
 use super::left::{Records, Shown};
 use super::lenient;
 use super::lines::strip_bom;
+use super::sketch;
 use super::tool_names::class_of;
 use super::{ImportError, Importer};
 use crate::session::{
@@ -32,6 +36,11 @@ use crate::session::{
     Source, Tag, Thinking, ToolResult, ToolUse,
 };
 use crate::units::{ApiCallId, Timestamp, Tokens, Usage};
+use snapshot::{ACKS, SNAPSHOT, Snapshot, is_snapshot};
+
+mod checkpoint;
+mod masked;
+mod snapshot;
 
 /// Reads chats of Gemini CLI.
 #[derive(Debug, Clone, Copy)]
@@ -41,9 +50,6 @@ const FORMAT: &str = "gemini-cli";
 
 /// What the product says where the model stopped too early.
 const NUDGE: &str = "System: Please continue.";
-
-/// What the message holds that a compaction leaves.
-const SNAPSHOT: &str = "<state_snapshot>";
 
 impl Importer for GeminiCli {
     fn format(&self) -> &'static str {
@@ -58,6 +64,10 @@ impl Importer for GeminiCli {
             && ["\"sessionId\"", "\"projectHash\"", "\"startTime\""]
                 .iter()
                 .all(|key| start.contains(key))
+            || start.contains("\"parts\"")
+                && sketch::values(head.as_bytes())
+                    .first()
+                    .is_some_and(checkpoint::is_checkpoint)
     }
 
     fn import(&self, path: &Path, input: &mut dyn BufRead) -> Result<Vec<Session>, ImportError> {
@@ -74,6 +84,10 @@ impl Importer for GeminiCli {
             chat.assembler.warn("the last line was cut and is left out");
         }
         for value in &values {
+            if checkpoint::begins(value.text) {
+                checkpoint::read(value, &mut chat.assembler)?;
+                continue;
+            }
             if let Some(record) = lenient::line(value, &mut chat.assembler.source)? {
                 chat.collect(record);
             }
@@ -82,6 +96,7 @@ impl Importer for GeminiCli {
             match step {
                 Step::Said(record) => chat.read(record),
                 Step::Compacted(records) => chat.compacted(records),
+                Step::Masked(results) => chat.masked(results),
             }
         }
         let session = chat
@@ -125,6 +140,10 @@ struct Chat<'a> {
     places: BTreeMap<Arc<str>, usize>,
     results: usize,
     records: Records,
+    /// What masks the results of these calls.
+    masks: BTreeMap<Arc<str>, Arc<str>>,
+    /// What the last message was.
+    snapshot: Snapshot,
 }
 
 /// What happened in a chat.
@@ -132,6 +151,8 @@ enum Step<'a> {
     Said(Record<'a>),
     /// What a compaction left.
     Compacted(Vec<Record<'a>>),
+    /// What stands in the place of the results of these calls.
+    Masked(Vec<(Arc<str>, Arc<str>)>),
 }
 
 impl<'a> Chat<'a> {
@@ -151,9 +172,13 @@ impl<'a> Chat<'a> {
                 self.steps.push(Step::Compacted(records));
                 return;
             }
-            // The list takes the place of all that was said.
-            self.steps.clear();
-            self.places.clear();
+            // The list takes the place of all that was said; with results masked, it is all that
+            // was said.
+            let is_masked = list.iter().any(|raw| raw.get().contains(masked::MASK));
+            if !is_masked || list.len() < self.places.len() {
+                self.steps.clear();
+                self.places.clear();
+            }
             record.messages = Some(list);
         }
         for raw in record.messages.take().into_iter().flatten() {
@@ -166,8 +191,16 @@ impl<'a> Chat<'a> {
             return;
         }
         let place = record.id.as_ref().and_then(|id| self.places.get(id));
-        if let Some(place) = place {
-            self.steps[*place] = Step::Said(record);
+        if let Some(place) = place.copied() {
+            if let Some(masked) = self.masked_in(place, &record) {
+                match self.steps.last_mut() {
+                    _ if masked.is_empty() => {}
+                    Some(Step::Masked(results)) => results.extend(masked),
+                    _ => self.steps.push(Step::Masked(masked)),
+                }
+                return;
+            }
+            self.steps[place] = Step::Said(record);
             self.assembler.skip("earlier form of a record");
             return;
         }
@@ -216,7 +249,14 @@ impl<'a> Chat<'a> {
             Some("user") => self.user(&record, time),
             Some("gemini" | "model") => self.model(record, time),
             Some(known @ ("info" | "warning" | "error")) => self.assembler.skip(known),
-            other => self.unknown(&format!("record {}", other.unwrap_or_default())),
+            other => {
+                let kind = other.unwrap_or_default();
+                self.unknown(&format!("record {kind}"));
+                let kept = record.content.map(|raw| content::kept(kind, raw));
+                if let Some(block) = kept {
+                    self.hear(record.id.as_ref(), vec![block], time, vec![Tag::Meta]);
+                }
+            }
         }
     }
 
@@ -227,14 +267,20 @@ impl<'a> Chat<'a> {
             let summary = Message::new(Role::User, blocks).with_tags([Tag::CompactSummary]);
             let at = self.assembler.flush();
             let after = CompactedTo::Replaced(vec![Recorded::Written(Arc::new(summary))]);
-            self.assembler.compaction(RecordedCompaction {
+            let compaction = self.assembler.compaction(RecordedCompaction {
                 at,
                 trigger: None,
                 pre_tokens: None,
                 after,
             });
+            self.snapshot = Snapshot::Of(compaction);
             return;
         }
+        self.snapshot = if has_snapshot {
+            Snapshot::First
+        } else {
+            Snapshot::No
+        };
         let is_nudge =
             |block: &ContentBlock| matches!(block, ContentBlock::Text(text) if &**text == NUDGE);
         let tags = if has_snapshot {
@@ -359,6 +405,19 @@ impl<'a> Chat<'a> {
             .tokens
             .and_then(|raw| usage(raw, &mut self.assembler));
         let answers = record.id.as_ref().map(results_of);
+        let snapshot = std::mem::take(&mut self.snapshot);
+        let is_ack = matches!(&said[..], [ContentBlock::Text(text)] if ACKS.contains(&text.trim()));
+        let mut tags = Vec::new();
+        // The product answers for the model, so that it speaks in its turn.
+        match snapshot {
+            Snapshot::Of(compaction) if is_ack && usage.is_none() => {
+                let said = Message::new(Role::Assistant, said).with_tags([Tag::Synthetic]);
+                let written = Recorded::Written(Arc::new(said));
+                return self.assembler.compacted_to(compaction, written);
+            }
+            Snapshot::First if is_ack && usage.is_none() => tags.push(Tag::Synthetic),
+            Snapshot::Of(_) | Snapshot::First | Snapshot::No => {}
+        }
         self.records.note(record.id.as_ref(), &said);
         self.assembler.assistant(
             record.id.as_ref(),
@@ -368,20 +427,12 @@ impl<'a> Chat<'a> {
                 blocks: said,
                 usage,
                 timestamp,
-                tags: Vec::new(),
+                tags,
             },
         );
         if !results.is_empty() {
             self.hear(answers.as_ref(), results, None, Vec::new());
         }
-    }
-}
-
-/// Whether a text is what a compaction leaves.
-fn is_snapshot(block: &ContentBlock) -> bool {
-    match block {
-        ContentBlock::Text(text) => text.trim_start().starts_with('<') && text.contains(SNAPSHOT),
-        _ => false,
     }
 }
 

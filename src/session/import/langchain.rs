@@ -17,7 +17,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::anthropic::blocks;
-use super::assemble::{Assembler, AssistantRecord, UserRecord, add_counts, count};
+use super::assemble::{Assembler, AssistantRecord, UserRecord, add_counts, count, uncached};
 use super::content;
 use super::conversations::{Object, keep_unread, name, system_text};
 use super::documents::Documents;
@@ -114,6 +114,7 @@ const KINDS: &[&str] = &[
     "tool",
     "system",
     "function",
+    "chat",
 ];
 
 /// The lists of messages in a file.
@@ -160,6 +161,7 @@ fn conversations<'a>(values: &[Line<'a>]) -> Result<Vec<Vec<&'a RawValue>>, Impo
 struct Reading {
     assembler: Assembler,
     system: Vec<ContentBlock>,
+    unnamed: parts::Unnamed,
 }
 
 impl Reading {
@@ -204,6 +206,18 @@ impl Reading {
                 let blocks = content::blocks(fields.take("content"), &mut self.assembler, part);
                 self.hear(blocks, vec![Tag::Meta]);
             }
+            // A message of any role.
+            "chat" => match fields.take_text("role").as_deref() {
+                Some("user" | "human") => self.human(fields),
+                Some("assistant" | "ai" | "model") => self.ai(fields),
+                Some("tool" | "function") => self.tool(fields),
+                Some("system" | "developer") if self.assembler.is_empty() => {
+                    let content = fields.take("content");
+                    let blocks = content::blocks(content, &mut self.assembler, part);
+                    self.system.extend(blocks);
+                }
+                _ => keep_unread("chat", raw, &mut self.assembler),
+            },
             "remove" => self.assembler.skip("removal of a message"),
             kind => keep_unread(kind, raw, &mut self.assembler),
         }
@@ -263,7 +277,16 @@ impl Reading {
             });
         }
         let mut additional = fields.take_object("additional_kwargs").unwrap_or_default();
+        // Before the library had its own, it kept the provider's calls.
+        if uses.is_empty() {
+            let unnamed = &mut self.unnamed;
+            uses = parts::tool_uses(&mut additional, unnamed, &mut self.assembler);
+        }
         let mut blocks = parts::reasoning(&mut additional, &mut self.assembler);
+        for repeated in ["tool_calls", "function_call"] {
+            additional.take(repeated);
+        }
+        additional.count_left("additional key", &mut self.assembler);
         let said = content::blocks(fields.take("content"), &mut self.assembler, part);
         for block in said {
             match &block {
@@ -320,12 +343,12 @@ impl Reading {
             None => content::blocks(raw, &mut self.assembler, part),
         };
         let is_error = fields.take_text("status").as_deref() == Some("error");
-        let id = fields
-            .take_text("tool_call_id")
-            .or_else(|| fields.take_text("name"));
+        let name = fields.take_text("name");
+        let id = fields.take_text("tool_call_id");
+        let id = id.unwrap_or_else(|| self.unnamed.answered(name.as_deref()));
         let content = content.into_iter().map(told).collect();
         let block = ContentBlock::ToolResult(ToolResult {
-            tool_use_id: id.unwrap_or_else(|| "unnamed".into()),
+            tool_use_id: id,
             content,
             is_error,
         });
@@ -409,11 +432,8 @@ fn usage(raw: &RawValue, assembler: &mut Assembler) -> Usage {
     let written = counter("/input_token_details/cache_creation");
     let written = written.max(hours.saturating_add(minutes));
     let output = counter("/output_tokens");
-    if read.saturating_add(written) > input {
-        assembler.warn("a usage counts more cached tokens than the prompt has");
-    }
     Usage {
-        input_uncached: Tokens(input.saturating_sub(read).saturating_sub(written)),
+        input_uncached: uncached(input, read.saturating_add(written), assembler),
         cache_write_5m: Tokens(written.saturating_sub(hours)),
         cache_write_1h: Tokens(hours),
         cache_read: Tokens(read),

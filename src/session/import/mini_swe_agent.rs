@@ -4,8 +4,8 @@
 //! Messages have the shape of chat messages, with what the agent noted beside them (`extra`: the
 //! API's answer, its time and cost); where the agent spoke to the responses API, they are its items
 //! and whole responses. Only the task is typed. Where the agent was given no tools, actions stand
-//! in the model's text, and what came of them in messages of the user's role: they are kept as they
-//! are.
+//! in the model's text, one fenced block in each, and what came of them in messages of the user's
+//! role: they become tool uses and their results.
 
 use std::io::BufRead;
 use std::path::Path;

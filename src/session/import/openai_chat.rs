@@ -8,6 +8,8 @@
 //! - Arguments are JSON in a string, and are kept as written; where they are no JSON, they are
 //!   kept as a JSON string and counted.
 //! - `prompt_tokens` includes what was read from the cache, and is split.
+//! - What providers add in their own words is read too: what was thought, and what was written to
+//!   the cache.
 //! - The older `function_call` names no id: calls and results are paired by order.
 
 use std::io::BufRead;
@@ -25,8 +27,10 @@ use super::{ImportError, Importer, openai_responses};
 use crate::session::wire::stream as wire;
 use crate::session::{ContentBlock, Session, Tag, ToolResult};
 use crate::units::{ApiCallId, Timestamp};
+use actions::Actions;
 use parts::{Unnamed, content, reasoning, refusal, tool_uses, usage};
 
+mod actions;
 pub(super) mod parts;
 
 /// Reads conversations in the shape of the chat completions API.
@@ -71,6 +75,7 @@ pub(super) fn read(conversation: Conversation<'_>, dialect: Dialect, assembler: 
         dialect,
         is_told: false,
         unnamed: Unnamed::default(),
+        actions: Actions::default(),
         system: Vec::new(),
     };
     reading.read(conversation);
@@ -91,6 +96,7 @@ struct Reading<'r> {
     /// Whether the task was told.
     is_told: bool,
     unnamed: Unnamed,
+    actions: Actions,
     system: Vec<ContentBlock>,
 }
 
@@ -198,6 +204,10 @@ impl Reading<'_> {
         let is_demo = object
             .take("is_demo")
             .is_some_and(|raw| raw.get() == "true");
+        let answered = (!is_demo && tags.is_empty()).then(|| self.actions.answered());
+        if let Some(id) = answered.flatten() {
+            return self.came_of(id, object, blocks);
+        }
         let tags = match (self.dialect, tags) {
             (Dialect::SweAgent | Dialect::MiniSweAgent, []) if is_demo || self.is_told => {
                 vec![Tag::Meta]
@@ -217,6 +227,53 @@ impl Reading<'_> {
                 tags,
             },
         );
+    }
+
+    /// What came of an action.
+    fn came_of(&mut self, id: Arc<str>, mut object: Object<'_>, content: Vec<ContentBlock>) {
+        let extra = self.extra(&mut object);
+        let timestamp = object.take_time("timestamp", self.assembler).or(extra.time);
+        object.count_left("message key", self.assembler);
+        let result = ToolResult {
+            tool_use_id: id,
+            content,
+            is_error: false,
+        };
+        self.assembler.user(
+            None,
+            UserRecord {
+                blocks: vec![ContentBlock::ToolResult(result)],
+                timestamp,
+                tags: Vec::new(),
+            },
+        );
+    }
+
+    /// Tells the action in the model's text as a tool use.
+    fn act(&mut self, object: &mut Object<'_>, blocks: &mut Vec<ContentBlock>) {
+        self.actions.answered();
+        let is_text = |block: &ContentBlock| matches!(block, ContentBlock::Text(_));
+        let Some(at) = blocks.iter().rposition(is_text) else {
+            return;
+        };
+        let ContentBlock::Text(text) = &blocks[at] else {
+            return;
+        };
+        let action = match self.dialect {
+            Dialect::Api => None,
+            Dialect::SweAgent => object.take_text("action"),
+            Dialect::MiniSweAgent => actions::fenced(text).map(Arc::from),
+        };
+        let Some(action) = action.filter(|action| !action.trim().is_empty()) else {
+            return;
+        };
+        let (rest, tool_use) = self.actions.act(text, &action);
+        if rest.is_empty() {
+            blocks.remove(at);
+        } else {
+            blocks[at] = ContentBlock::Text(rest.into());
+        }
+        blocks.push(tool_use);
     }
 
     fn tool(&mut self, mut object: Object<'_>) {
@@ -297,7 +354,11 @@ impl Reading<'_> {
         let mut blocks = reasoning(&mut object, self.assembler);
         blocks.extend(content(object.take("content"), self.assembler));
         blocks.extend(refusal(&mut object));
-        blocks.extend(tool_uses(&mut object, &mut self.unnamed, self.assembler));
+        let uses = tool_uses(&mut object, &mut self.unnamed, self.assembler);
+        if uses.is_empty() && !is_demo {
+            self.act(&mut object, &mut blocks);
+        }
+        blocks.extend(uses);
         let own = object.take("usage").or(call.usage);
         let usage = own.and_then(|raw| usage(raw, self.assembler));
         let own_time = object.take_time("timestamp", self.assembler);

@@ -141,7 +141,9 @@ impl Reading {
         match object.take_text("role").as_deref() {
             Some("user") => self.user(id, time, parts),
             Some("assistant") if object.take("summary").is_some_and(|it| it.get() == "true") => {
-                let is_done = object.take("error").is_none() && object.take("finish").is_some();
+                // Before 1.0 a call said only when it was done, not why.
+                let is_ended = object.take("finish").is_some() || times.take("completed").is_some();
+                let is_done = object.take("error").is_none() && is_ended;
                 let parent = object.take_text("parentID");
                 self.summary(parent.as_deref(), is_done, parts);
             }

@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 use serde_json::value::RawValue;
 
-use super::assemble::{Assembler, add_counts, count};
+use super::assemble::{Assembler, add_counts, count, uncached};
 use super::content;
 use super::conversations::Object;
 use super::documents::Documents;
@@ -415,11 +415,8 @@ fn counters(mut one: Object<'_>, assembler: &mut Assembler) -> Usage {
     let prompt = counter("prompt_tokens");
     let (read, written) = (counter("cache_read_tokens"), counter("cache_write_tokens"));
     let output = counter("completion_tokens");
-    if read.saturating_add(written) > prompt {
-        assembler.warn("a usage counts more cached tokens than the prompt has");
-    }
     Usage {
-        input_uncached: Tokens(prompt.saturating_sub(read).saturating_sub(written)),
+        input_uncached: uncached(prompt, read.saturating_add(written), assembler),
         cache_write_5m: Tokens(written),
         cache_read: Tokens(read),
         output: Tokens(output),

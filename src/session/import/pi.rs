@@ -195,9 +195,15 @@ impl Reading {
                 self.model = entry.model_id.or(self.model.take());
                 self.assembler.skip(known);
             }
-            (other, ..) => {
-                let unknown = &mut self.assembler.source.unknown;
-                count(unknown, &format!("entry {other}"));
+            (other, message, content) => {
+                let what = format!("entry {other}");
+                match message.or(content) {
+                    Some(raw) => {
+                        let block = unknown(&what, raw, &mut self.assembler);
+                        self.user(at, &name, vec![block], time, vec![Tag::Meta]);
+                    }
+                    None => count(&mut self.assembler.source.unknown, &what),
+                }
             }
         }
     }
@@ -239,6 +245,11 @@ impl Reading {
                     None => unknown("tool result without a call", raw, &mut self.assembler),
                 };
                 self.user(at, name, vec![block], time, Vec::new());
+            }
+            // What an extension adds.
+            Some("custom" | "hookMessage") => {
+                let blocks = blocks(said.content, &mut self.assembler);
+                self.user(at, name, blocks, time, vec![Tag::Meta]);
             }
             Some("bashExecution") if said.exclude_from_context == Some(true) => {
                 self.assembler.skip("command that the model was not shown");

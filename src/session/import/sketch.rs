@@ -44,36 +44,45 @@ const DEEPEST: usize = 60;
 /// No role and no type is longer: a cut text of more bytes is surely none of them.
 const KEYWORD: usize = 40;
 
-/// Keys beside messages that tell another product's format.
+/// Keys beside messages that tell another product's format. Where the messages are plain ones, with
+/// a role and a content, only the first few do: a program may have such keys for itself, and the
+/// product's importer was asked before.
 const FOREIGN: &[&str] = &[
-    "eval",
-    "history",
-    "info",
     "parentUuid",
     "projectHash",
     "samples",
-    "sessionId",
     "simulations",
+    "trajectory_format",
+    "eval",
+    "history",
+    "info",
+    "sessionId",
     "traj",
     "trajectory",
-    "trajectory_format",
 ];
 
-/// Keys of messages that tell another product's format.
+/// How many of [`FOREIGN`] are no keys that a program may have for itself.
+const FOREIGN_BESIDE: usize = 5;
+
+/// Keys of messages that tell another product's format; where there is more to see than messages,
+/// only the first few do.
 const FOREIGN_IN_MESSAGE: &[&str] = &[
+    "lc",
+    "modelInfo",
+    "parts",
+    "turn_idx",
     "action",
     "agent",
     "extra",
-    "lc",
     "metrics",
-    "modelInfo",
     "observation",
     "parentUuid",
-    "parts",
     "ts",
-    "turn_idx",
     "uuid",
 ];
+
+/// How many of [`FOREIGN_IN_MESSAGE`] are no keys that a program may add to its messages.
+const FOREIGN_ANYWHERE: usize = 4;
 
 /// What was found so far. A method returns none where the file is surely something else.
 #[derive(Default)]
@@ -81,6 +90,8 @@ struct Signs {
     messages: usize,
     anthropic: usize,
     openai: usize,
+    /// Whether the messages stand in something that is surely a log.
+    is_log: bool,
 }
 
 impl Signs {
@@ -121,9 +132,28 @@ impl Signs {
         {
             return self.around(&laid_out);
         }
-        if FOREIGN.iter().any(|key| object.contains_key(*key)) {
+        let is_plain = |message: &Value| {
+            message.get("role").is_some_and(Value::is_string) && message.get("content").is_some()
+        };
+        let messages = object.get("messages").and_then(Value::as_array);
+        let is_log = messages.and_then(|it| it.first()).is_some_and(is_plain);
+        let foreign = if is_log {
+            &FOREIGN[..FOREIGN_BESIDE]
+        } else {
+            FOREIGN
+        };
+        if foreign.iter().any(|key| object.contains_key(*key)) {
             return None;
         }
+        let was_log = self.is_log;
+        self.is_log |= is_log;
+        let read = self.beside(object);
+        self.is_log = was_log;
+        read
+    }
+
+    /// What stands in a conversation, and beside it.
+    fn beside(&mut self, object: &Map<String, Value>) -> Option<()> {
         let has = |key: &str| object.contains_key(key);
         if !has("messages") {
             let request = object.get("request").and_then(Value::as_object);
@@ -135,6 +165,12 @@ impl Signs {
             if let Some(request) = request {
                 let body = request.get("body").and_then(Value::as_object);
                 return self.around(body.unwrap_or(request));
+            }
+            // One request of a batch.
+            let mut batched = ["body", "params"].into_iter().filter(|_| has("custom_id"));
+            let batched = batched.find_map(|key| object.get(key)?.as_object());
+            if let Some(request) = batched {
+                return self.around(request);
             }
             // The responses API.
             if has("input") || has("output") {
@@ -172,10 +208,12 @@ impl Signs {
     }
 
     fn message(&mut self, message: &Map<String, Value>) -> Option<()> {
-        if FOREIGN_IN_MESSAGE
-            .iter()
-            .any(|key| message.contains_key(*key))
-        {
+        let foreign = if self.is_log {
+            &FOREIGN_IN_MESSAGE[..FOREIGN_ANYWHERE]
+        } else {
+            FOREIGN_IN_MESSAGE
+        };
+        if foreign.iter().any(|key| message.contains_key(*key)) {
             return None;
         }
         match message.get("role").map(Value::as_str) {
@@ -196,6 +234,16 @@ impl Signs {
             self.openai += usize::from(message.contains_key(key));
         }
         self.anthropic += usize::from(message.contains_key("stop_reason"));
+        let is_message = message.get("type").is_some_and(|kind| kind == "message");
+        self.anthropic += usize::from(is_message);
+        let counts = |key| {
+            message
+                .get("usage")
+                .and_then(|usage| usage.get(key))
+                .is_some()
+        };
+        self.anthropic += usize::from(counts("input_tokens"));
+        self.openai += usize::from(counts("prompt_tokens"));
         for call in message
             .get("tool_calls")
             .and_then(Value::as_array)
@@ -339,6 +387,22 @@ mod tests {
             r#"{"tools":[{"name":"a","input_schema":{}}],"messages":[]}"#,
             anthropic,
         );
+        check(
+            r#"{"type":"message","role":"assistant","content":[{"type":"text","text":"a"}],"usage":{"input_tokens":1}}"#,
+            anthropic,
+        );
+        check(
+            r#"{"custom_id":"a","params":{"model":"m","max_tokens":1,"system":"s","messages":[{"role":"user","content":"a"}]}}"#,
+            anthropic,
+        );
+        check(
+            r#"{"custom_id":"a","method":"POST","url":"/v1/chat/completions","body":{"model":"m","messages":[{"role":"user","content":"a"}]}}"#,
+            openai,
+        );
+        check(
+            r#"{"sessionId":"s","info":{},"messages":[{"role":"user","content":"a","uuid":"1"}]}"#,
+            openai,
+        );
         check(r#"[{"role":"user","content":"a"}]"#, openai);
         check(r#"[{"role":"system","content":"a"}]"#, openai);
         check(r#"[[{"role":"user","content":"a"}],[]]"#, openai);
@@ -358,7 +422,8 @@ mod tests {
             "[7]",
             "[[[[",
             r#"{"type":"user","message":{"role":"user"}}"#,
-            r#"{"sessionId":"s","messages":[{"role":"user","content":"a"}]}"#,
+            r#"{"sessionId":"s","messages":[{"id":"a","type":"user","content":"a"}]}"#,
+            r#"{"info":{},"messages":[{"info":{"role":"user"},"parts":[]}]}"#,
             r#"[{"role":"user","content":"a","ts":1}]"#,
             r#"{"messages":[{"role":"assistant","tool_calls":[{"name":"a","args":{}}]}]}"#,
             r#"{"messages":[{"role":"user","content":[{"type":"input_text"}]}]}"#,

@@ -4,8 +4,8 @@
 //! Rules of this format, beside those every importer shares:
 //! - A tool message names the calls it answers in a list.
 //! - Where the agent was given no tools, actions stand in the model's text, and what came of them
-//!   in messages of the user's role, which nobody typed. They are kept as they are: such a session
-//!   has no tool results that could be cleared.
+//!   in messages of the user's role, which nobody typed. They become tool uses and their results,
+//!   numbered in order; the text is cut where the action stood.
 //! - Demonstrations are part of the prompt; nobody typed them either.
 //! - Where the steps store what the model was shown, the history without old observations, that is
 //!   what the product's compaction left: `recorded` replays it.
@@ -17,6 +17,7 @@ use std::path::Path;
 use super::conversations::{self, Shape};
 use super::lines::strip_bom;
 use super::openai_chat::{self, Dialect};
+use super::sketch;
 use super::{ImportError, Importer};
 use crate::session::{Session, SessionParts};
 use views::Steps;
@@ -45,12 +46,37 @@ impl Importer for SweAgent {
         let is_run = starts(&["\"environment\"", "\"trajectory\"", "\"attempts\""])
             && has(&["\"trajectory\""])
             && has(&["\"observation\"", "\"action\"", "\"response\""]);
-        // The keys in another order: the history says who speaks, and of what kind it is.
-        is_run
-            || starts(&["\"history\"", "\"info\"", "\"replay_config\""])
-                && has(&["\"agent\"", "\"message_type\""])
-                && has(&["\"history\""])
-                && has(&["\"role\""])
+        if is_run {
+            return true;
+        }
+        // The keys in any order: a step says what came of its action, and the history who speaks.
+        let values = sketch::values(head.as_bytes());
+        let Some(run) = values.first() else {
+            return false;
+        };
+        let has = |at: &str| run.pointer(at).is_some();
+        let is_step = |at: &str| {
+            let all = ["action", "observation"]
+                .iter()
+                .all(|key| has(&format!("{at}/{key}")));
+            all && ["response", "thought", "state"]
+                .iter()
+                .any(|key| has(&format!("{at}/{key}")))
+        };
+        let is_history = |at: &str| {
+            has(&format!("{at}/0/role"))
+                && ["agent", "message_type"]
+                    .iter()
+                    .any(|key| has(&format!("{at}/0/{key}")))
+        };
+        is_step("/trajectory/0")
+            || is_history("/history")
+            || is_step("/attempts/0/trajectory/0")
+            || is_history("/attempts/0/history")
+            // The model and the patch may fill what is seen of the file.
+            || starts(&["\"info\"", "\"replay_config\""])
+                && has("/replay_config")
+                && has("/info/model_stats")
     }
 
     fn import(&self, path: &Path, input: &mut dyn BufRead) -> Result<Vec<Session>, ImportError> {

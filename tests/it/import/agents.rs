@@ -97,8 +97,10 @@ fn swe_agent_tells_the_task_once_and_answers_by_lists() {
 {"role":"user","content":[{"type":"text","text":"Mend b."}],"agent":"main","message_type":"observation"},
 {"role":"assistant","content":"Look.","thought":"Look.","action":"ls","agent":"main","tool_calls":[{"function":{"arguments":"{\"p\":1}","name":"bash"},"id":"c1","type":"function"}],"message_type":"action"},
 {"role":"tool","content":"b","agent":"main","tool_call_ids":["c1"],"message_type":"observation"},
-{"role":"assistant","content":"```\nedit b\n```","agent":"main"},
+{"role":"assistant","content":"So:\n```\nedit b\n```","action":"edit b\n","agent":"main"},
 {"role":"user","content":"edited","agent":"main"},
+{"role":"assistant","content":"<command>\nls\n</command>","action":"ls","agent":"main"},
+{"role":"user","content":"OBSERVATION:\nb","agent":"main"},
 {"role":"assistant","content":"Done.","agent":"main"}],
 "info":{"exit_status":"submitted"}}"#,
     ];
@@ -108,14 +110,16 @@ fn swe_agent_tells_the_task_once_and_answers_by_lists() {
         r#"0 user[typed_user meta] "A demonstration.", "Mend b."
 1 model[] "Look.", shell c1 {"p":1}
 2 user[] ->c1 "b"
-3 model[] "```\nedit b\n```"
-4 user[meta] "edited"
-5 model[] "Done."
+3 model[] "So:", edit action-1 {"command":"edit b\n"}
+4 user[] ->action-1 "edited"
+5 model[] shell action-2 {"command":"ls"}
+6 user[] ->action-2 "OBSERVATION:\nb"
+7 model[] "Done."
 skipped: key `environment`: 1
 skipped: key `info`: 1
 skipped: key `trajectory`: 1
 skipped: message key `action`: 1
-skipped: message key `agent`: 8
+skipped: message key `agent`: 10
 skipped: message key `message_type`: 4
 skipped: message key `thought`: 1
 "#,
@@ -311,8 +315,13 @@ fn shared_sessions_of_other_agents_are_read_whole() {
                 "{file}"
             );
             assert_eq!(session.compactions().len(), compactions, "{file}");
-            // Without tools, actions stand in the text, where the catalogue counted them too.
-            assert!(uses == calls || uses == 0, "{file}: {uses} of {calls}");
+            // The catalogue counts a last step that is not in the history.
+            let calls = calls - usize::from(file.contains("BabyEncryption"));
+            assert_eq!(uses, calls, "{file}");
+            // The last action may end the run before anything came of it; of pi's calls some were
+            // stopped.
+            let stopped = if product == "pi" { 6 } else { 1 };
+            assert!(results + stopped >= uses, "{file}: {results} of {uses}");
             round_trip(session);
         }
     }

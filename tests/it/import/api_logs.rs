@@ -25,9 +25,9 @@ fn the_oldest_mini_swe_agent_wrote_its_messages_alone() {
         "mini-swe-agent/older.traj.json",
         "mini-swe-agent",
         &[r#"0 user[typed_user] "The door squeaks."
-1 model[] "Look.\n\n```bash\nls\n```"
-2 user[meta] "<returncode>0</returncode>\n<output>\nhinge\n</output>"
-3 model[] "```bash\necho DONE\n```"
+1 model[] "Look.", shell action-1 {"command":"ls"}
+2 user[] ->action-1 "<returncode>0</returncode>\n<output>\nhinge\n</output>"
+3 model[] shell action-2 {"command":"echo DONE"}
 "#],
     );
     assert_eq!(sessions[0].system(), Some(&"You oil doors.".into()));
@@ -358,6 +358,10 @@ fn shared_mini_swe_agent_runs_are_read_whole() {
         let sessions = import::load(&path).expect("a good file");
         assert_eq!(sessions[0].source().format, "mini-swe-agent");
         assert_eq!(sessions[0].calls().len(), 10);
+        let messages = sessions[0].messages();
+        let uses: usize = messages.iter().map(|one| one.tool_uses().count()).sum();
+        let results: usize = messages.iter().map(|one| one.tool_results().count()).sum();
+        assert!(uses == 10 && results >= 9, "{uses} uses, {results} results");
         assert!(sessions[0].source().unknown.is_empty());
         round_trip(&sessions[0]);
     }

@@ -169,7 +169,7 @@ fn what_is_not_understood_is_kept_and_counted() {
             r#"0 user[typed_user meta] <hologram>, "loose", <input_audio>, <oracle>, <without role>, <malformed>"#,
             r#"1 model[] <refusal>, shell a {"b":1}, shell b "ls", <tool_call>"#,
             r#"2 user[meta orphan] ->z , "Hurry.""#,
-            r#"3 model[] shell d "" = 0/0/0/9/0"#,
+            r#"3 model[] shell d "" = 5/0/0/9/0"#,
             "skipped: message key `name`: 1",
             "unknown: block hologram: 1",
             "unknown: block tool_call: 1",
@@ -180,7 +180,7 @@ fn what_is_not_understood_is_kept_and_counted() {
             "warning: a tool call has no arguments: 1",
             "warning: a tool result answers no earlier tool use: 1",
             "warning: a usage counter is no count and was taken as zero: 1",
-            "warning: a usage counts more cached tokens than the prompt has: 1",
+            "warning: a usage counts cached tokens apart from the prompt: 1",
             "warning: tool arguments stand as JSON, not as a string: 1",
         ],
     );

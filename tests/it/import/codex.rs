@@ -173,6 +173,106 @@ compaction before 2: - 0: (user[typed_user] "Why is it late?"), (user[compact_su
     assert_eq!(cut.len(), 80_000 - whole.len() - 1 + "…".len());
 }
 
+/// A message of the user's or the model's.
+fn message(role: &str, text: &str) -> String {
+    format!(
+        r#"response_item {{"type":"message","role":"{role}","content":[{{"type":"text","text":"{text}"}}]}}"#
+    )
+}
+
+#[test]
+fn turns_that_were_rolled_back_are_left_out() {
+    let said: Vec<String> = [
+        ("user", "One."),
+        ("assistant", "Done."),
+        ("user", "Two, wrong."),
+        ("assistant", "Wrong."),
+        ("user", "Three, wrong."),
+    ]
+    .iter()
+    .map(|(role, text)| message(role, text))
+    .collect();
+    let mut payloads: Vec<&str> = said.iter().map(String::as_str).collect();
+    let first = bill(100);
+    payloads.insert(2, &first);
+    payloads.push(r#"event_msg {"type":"thread_rolled_back","num_turns":2}"#);
+    let [user, model, second] = [
+        message("user", "Two."),
+        message("assistant", "Right."),
+        bill(120),
+    ];
+    payloads.extend([&*user, &*model, &*second]);
+    check(
+        &payloads,
+        r#"0 user[typed_user] "One."
+1 model[] "Done." = 100/0/0/0/5
+2 user[typed_user] "Two."
+3 model[] "Right." = 120/0/0/0/5
+skipped: event_msg/thread_rolled_back: 1
+skipped: event_msg/token_count: 2
+warning: abandoned branch: a turn the user went back from is left out: 2
+"#,
+    );
+}
+
+#[test]
+fn a_call_is_billed_once_in_either_shape() {
+    let usage = r#"{"input_tokens":100,"cached_input_tokens":20,"output_tokens":5}"#;
+    let record = format!(r#"token_usage_record {{"thread_id":"a","usage":{usage}}}"#);
+    let count = format!(
+        r#"event_msg {{"type":"token_count","info":{{"last_token_usage":{usage},"total_token_usage":{usage}}}}}"#
+    );
+    let [user, model] = [message("user", "One."), message("assistant", "Done.")];
+    check(
+        &[&user, &model, &record, &count],
+        r#"0 user[typed_user] "One."
+1 model[] "Done." = 80/0/0/20/5
+skipped: bill that was written twice: 1
+skipped: event_msg/token_count: 1
+skipped: token_usage_record: 1
+"#,
+    );
+}
+
+#[test]
+fn what_an_unknown_record_says_is_kept() {
+    check(
+        &[
+            &message("user", "One."),
+            r#"dream {"text":"of gears"}"#,
+            r#"pulse {"rate":60}"#,
+        ],
+        r#"0 user[typed_user meta] "One.", <dream>
+unknown: record dream: 1
+unknown: record pulse: 1
+"#,
+    );
+}
+
+#[test]
+fn the_versions_before_lines_wrote_one_object() {
+    let text = r#"{"session": {"timestamp":"2025-05-01T00:00:00Z","id":"x","instructions":"You mend clocks."},
+ "items": [
+  {"role":"user","content":[{"type":"input_text","text":"Why is it late?"}],"type":"message"},
+  {"type":"function_call","name":"shell","arguments":"{}","call_id":"c"},
+  {"type":"function_call_output","call_id":"c","output":"gear"}
+ ]}"#;
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("rollout-2025.json");
+    std::fs::write(&path, text).expect("the folder can be written to");
+    let sessions = import::load(&path).expect("a good file");
+    assert_eq!(
+        outline(&sessions[0]),
+        r#"0 user[typed_user] "Why is it late?"
+1 model[] shell c {}
+2 user[] ->c "gear"
+skipped: session_meta: 1
+"#
+    );
+    assert_eq!(sessions[0].source().format, "codex");
+    assert_eq!(sessions[0].system(), Some(&"You mend clocks.".into()));
+}
+
 #[test]
 fn a_key_of_an_odd_type_is_left_out_and_counted() {
     let odd =

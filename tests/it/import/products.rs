@@ -185,8 +185,8 @@ fn cline_counts_cached_tokens_within_the_input() {
         r#"0 user[typed_user] "Which tube fits?", "wheel.txt\n28 inch"
 1 model[] thinking "Look it up.", read t1 {"files":[{"path":"tubes.txt"}]}, shell t2 {"commands":["ls"]} = 100/300/0/600/20
 2 user[] ->t1 "[{\"query\":\"tubes.txt\",\"result\":\"28: the red one\",\"success\":true}]", ->!t2 "no such folder"
-3 model[] "The red one." = 0/0/0/40/3
-warning: a usage counts more cached tokens than the prompt has: 1
+3 model[] "The red one." = 10/0/0/40/3
+warning: a usage counts cached tokens apart from the prompt: 1
 "#,
     );
     assert_eq!(sessions[0].system(), Some(&"You repair bicycles.".into()));
@@ -198,8 +198,8 @@ fn cline_and_roo_hide_what_was_summarised_and_cut_off() {
         "cline",
         "condensed.json",
         r#"0 user[typed_user] "<task>\nFind the leak.\n</task>", "<environment_details>\n# Mode\n</environment_details>"
-1 model[] thinking "Listen.", "I listen at the pipe.\n<execute_command>hear</execute_command>"
-2 user[meta] "[execute_command for 'hear'] Result:", "it hisses"
+1 model[] thinking "Listen.", "I listen at the pipe.", shell call-1 {"text":"hear"}
+2 user[] ->call-1 "[execute_command for 'hear'] Result:"+"it hisses"
 3 model[] read t1 {"path":"pipe.txt"}
 4 user[] ->t1 "a hole at 3 m"
 5 model[] "There is a hole."

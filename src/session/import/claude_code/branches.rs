@@ -7,30 +7,50 @@ use super::chain::{Entry, Said};
 use crate::session::Tag;
 use crate::session::import::assemble::count;
 
+/// What prompts have in common of which one was asked in the place of the others.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum Above<'a> {
+    /// The record before them.
+    Record(&'a Arc<str>),
+    /// Nothing: they begin the conversation of that session, between as many compactions.
+    Root(Option<&'a Arc<str>>, usize),
+}
+
 /// Drops what the user went back from: of several prompts with one parent, only the one that
-/// the end of the file descends from stays, with its descendants.
+/// the end of the file descends from stays, with its descendants. A prompt that nothing follows
+/// was typed before the next one, and stays.
 pub(super) fn leave_abandoned(
     entries: &mut Vec<Entry>,
     parents: &BTreeMap<Arc<str>, Option<Arc<str>>>,
     warnings: &mut BTreeMap<String, u64>,
 ) {
-    let mut prompts: BTreeMap<&Arc<str>, Vec<&Arc<str>>> = BTreeMap::new();
+    let mut prompts: BTreeMap<Above<'_>, Vec<&Arc<str>>> = BTreeMap::new();
+    let mut compactions = 0;
     for entry in &*entries {
-        if let (Some(uuid), Some(parent), Said::User(said), 0) =
-            (&entry.uuid, &entry.parent, &entry.said, entry.chain)
-            && said.tags.contains(&Tag::TypedUser)
-        {
-            prompts.entry(parent).or_default().push(uuid);
+        if entry.chain != 0 {
+            continue;
+        }
+        match (&entry.uuid, &entry.said) {
+            (_, Said::Boundary(_) | Said::Summary(_)) => compactions += 1,
+            (Some(uuid), Said::User(said)) if said.tags.contains(&Tag::TypedUser) => {
+                let above = match &entry.parent {
+                    Some(parent) => Above::Record(parent),
+                    None => Above::Root(entry.session.as_ref(), compactions),
+                };
+                prompts.entry(above).or_default().push(uuid);
+            }
+            _ => {}
         }
     }
     prompts.retain(|_, siblings| siblings.len() > 1);
     if prompts.is_empty() {
         return;
     }
+    let is_said = |entry: &&Entry| matches!(entry.said, Said::User(_) | Said::Assistant(_));
     let last = entries
         .iter()
         .rev()
-        .find(|entry| entry.chain == 0 && matches!(entry.said, Said::User(_) | Said::Assistant(_)));
+        .find(|entry| entry.chain == 0 && is_said(entry));
     let mut path: BTreeSet<&Arc<str>> = BTreeSet::new();
     let mut at = last.and_then(|entry| entry.uuid.as_ref());
     while let Some(uuid) = at {
@@ -39,15 +59,28 @@ pub(super) fn leave_abandoned(
         }
         at = parents.get(uuid).and_then(Option::as_ref);
     }
+    // Records after which something was said.
+    let mut followed: BTreeSet<&Arc<str>> = BTreeSet::new();
+    for entry in entries.iter().filter(is_said) {
+        let mut at = entry.parent.as_ref();
+        while let Some(uuid) = at {
+            if !followed.insert(uuid) {
+                break;
+            }
+            at = parents.get(uuid).and_then(Option::as_ref);
+        }
+    }
     // Whether a record descends from an abandoned prompt (the prompt itself included).
     let mut abandoned: BTreeMap<&Arc<str>, bool> = BTreeMap::new();
-    for siblings in prompts.values() {
-        let kept = siblings
-            .iter()
-            .find(|uuid| path.contains(**uuid))
-            .or(siblings.last());
+    for (above, siblings) in &prompts {
+        let on_path = siblings.iter().find(|uuid| path.contains(**uuid));
+        let kept = match above {
+            Above::Record(_) => on_path.or(siblings.last()),
+            Above::Root(..) if on_path.is_none() => continue,
+            Above::Root(..) => on_path,
+        };
         for uuid in siblings {
-            if Some(uuid) != kept {
+            if Some(uuid) != kept && followed.contains(uuid) {
                 abandoned.insert(uuid, true);
             }
         }

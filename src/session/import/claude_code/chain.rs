@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::records::{CompactMetadata, Preserved};
 use crate::session::import::assemble::{Assembler, AssistantRecord, UserRecord};
+use crate::session::import::pieces::{self, Edits};
 use crate::session::{CompactedTo, ContentBlock, Message, Recorded, RecordedCompaction, Role, Tag};
 use crate::units::{Timestamp, Tokens};
 
@@ -16,6 +17,17 @@ pub(super) enum Said {
     Summary(Vec<ContentBlock>),
     Attachment(Vec<ContentBlock>, Tag),
     Boundary(CompactMetadata),
+    Cleared(Cleared),
+}
+
+/// What the model read less of from its next call on.
+pub(super) struct Cleared {
+    pub(super) trigger: &'static str,
+    pub(super) pre_tokens: Option<Tokens>,
+    /// What stands in the place of the results of these tool uses.
+    pub(super) results: Vec<(Arc<str>, Arc<str>)>,
+    /// Attachments that were cleared.
+    pub(super) attachments: Vec<Arc<str>>,
 }
 
 /// A record that is part of a conversation.
@@ -23,6 +35,7 @@ pub(super) struct Entry {
     pub(super) uuid: Option<Arc<str>>,
     pub(super) parent: Option<Arc<str>>,
     pub(super) chain: usize,
+    pub(super) session: Option<Arc<str>>,
     pub(super) timestamp: Option<Timestamp>,
     pub(super) said: Said,
 }
@@ -32,6 +45,8 @@ pub(super) struct Entry {
 pub(super) struct Chain {
     pub(super) assembler: Assembler,
     open: Option<Open>,
+    /// What is cleared before the next call.
+    cleared: Vec<Cleared>,
 }
 
 /// A compaction whose end was not seen yet.
@@ -58,7 +73,7 @@ impl Chain {
     pub(super) fn side() -> Self {
         Self {
             assembler: Assembler::new([Tag::Sidechain]),
-            open: None,
+            ..Self::default()
         }
     }
 
@@ -68,6 +83,9 @@ impl Chain {
         match entry.said {
             Said::Assistant(part) => {
                 self.close();
+                if !self.assembler.knows(part.call.as_ref()) {
+                    self.clear();
+                }
                 self.assembler.assistant(uuid, part);
             }
             Said::User(part) => {
@@ -95,8 +113,9 @@ impl Chain {
                     },
                 ),
             },
+            Said::Cleared(cleared) => self.cleared.push(cleared),
             Said::Boundary(metadata) => {
-                self.close();
+                self.end();
                 self.boundary(entry.uuid.as_deref(), metadata, known);
             }
             Said::Summary(blocks) => self.summary(uuid, blocks, entry.timestamp),
@@ -220,8 +239,51 @@ impl Chain {
         }
     }
 
+    /// Clears what is due: old results, and results that were too large to be read whole.
+    fn clear(&mut self) {
+        for cleared in std::mem::take(&mut self.cleared) {
+            let at = self.assembler.flush();
+            let mut edits = Edits::new();
+            for (id, text) in cleared.results {
+                match self.assembler.answer(&id) {
+                    Some((message, block)) => {
+                        edits.entry(message).or_default().insert(block, text);
+                    }
+                    None => self
+                        .assembler
+                        .warn("a compaction clears a result that is not in the file"),
+                }
+            }
+            for _ in &cleared.attachments {
+                self.assembler
+                    .warn("a compaction clears an attachment, which is kept");
+            }
+            if edits.is_empty() {
+                self.assembler
+                    .warn("a compaction says nothing of what it cleared");
+                continue;
+            }
+            let context = pieces::context(self.assembler.compactions(), at);
+            let after = context.map_or(CompactedTo::Missing, |context| {
+                CompactedTo::Replaced(pieces::edited(context, &edits))
+            });
+            self.assembler.compaction(RecordedCompaction {
+                at,
+                trigger: Some(cleared.trigger.into()),
+                pre_tokens: cleared.pre_tokens,
+                after,
+            });
+        }
+    }
+
+    /// Ends the compaction that is being read, and clears what is due.
+    pub(super) fn end(&mut self) {
+        self.close();
+        self.clear();
+    }
+
     /// Ends the compaction that is being read.
-    pub(super) fn close(&mut self) {
+    fn close(&mut self) {
         let Some(open) = self.open.take() else {
             return;
         };

@@ -31,6 +31,11 @@ pub(super) struct Record<'a> {
     pub(super) attachment: Option<&'a RawValue>,
     #[serde(borrow)]
     pub(super) compact_metadata: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) microcompact_metadata: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) replacements: Option<&'a RawValue>,
+    pub(super) session_id: Option<Arc<str>>,
 }
 
 /// The `message` of a user or assistant record, as the provider's API has it.
@@ -51,6 +56,24 @@ pub(super) struct CompactMetadata {
     pub(super) pre_tokens: Option<Value>,
     pub(super) preserved_messages: Option<Preserved>,
     pub(super) preserved_segment: Option<Preserved>,
+}
+
+/// The `microcompactMetadata` of a boundary: old results that were cleared.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct MicrocompactMetadata {
+    pub(super) pre_tokens: Option<Value>,
+    pub(super) compacted_tool_ids: Vec<Arc<str>>,
+    #[serde(rename = "clearedAttachmentUUIDs")]
+    pub(super) cleared_attachments: Vec<Arc<str>>,
+}
+
+/// One of the `replacements` of a record: what the model read instead of a result.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Replacement {
+    pub(super) tool_use_id: Arc<str>,
+    pub(super) replacement: Arc<str>,
 }
 
 /// Records before a boundary that stayed in the context.

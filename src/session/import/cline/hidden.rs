@@ -6,6 +6,7 @@
 //! as many messages as it hides. Where the user was shown a compaction, its time says it exactly.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use serde::Deserialize;
@@ -45,6 +46,10 @@ pub(super) struct Hidden {
     written: BTreeMap<usize, Arc<Message>>,
     /// What the user was shown of each.
     shown: BTreeMap<usize, Compacted>,
+    /// Parts of the list that are left out, by the number of messages before it takes effect.
+    left_out: BTreeMap<usize, RangeInclusive<usize>>,
+    /// The part that is left out now.
+    gone: Option<RangeInclusive<usize>>,
 }
 
 /// The name of the message at this place of the list.
@@ -68,7 +73,16 @@ impl Hidden {
             let after = exact.unwrap_or_else(|| at + 1 + later(&marks, at));
             due.entry(after.min(marks.len())).or_default().push(at);
         }
+        let mut left_out = BTreeMap::new();
+        for it in &shown.left_out {
+            let after = it.index.map(|index| index + 1);
+            let after = after.or_else(|| said_before(&marks, 0, it.time));
+            let after = after.unwrap_or(marks.len()).min(marks.len());
+            left_out.insert(after, it.first..=it.last);
+        }
         Self {
+            left_out,
+            gone: None,
             marks,
             due,
             done: BTreeSet::new(),
@@ -117,6 +131,18 @@ impl Hidden {
                 after: CompactedTo::Replaced(pieces),
             });
         }
+        let Some(gone) = self.left_out.remove(&after) else {
+            return;
+        };
+        self.gone = Some(gone);
+        let at = assembler.flush();
+        let pieces = self.context(after, at, assembler);
+        assembler.compaction(RecordedCompaction {
+            at,
+            trigger: Some("truncation".into()),
+            pre_tokens: None,
+            after: CompactedTo::Replaced(pieces),
+        });
     }
 
     /// What of the first `after` messages is not hidden; there are `end` messages of the session.
@@ -127,7 +153,8 @@ impl Hidden {
             parent.is_some_and(|parent| self.done.contains(parent))
         };
         for (at, marks) in self.marks.iter().enumerate().take(after) {
-            if is_done(&marks.condense_parent) || is_done(&marks.truncation_parent) {
+            let left_out = self.gone.as_ref().is_some_and(|gone| gone.contains(&at));
+            if left_out || is_done(&marks.condense_parent) || is_done(&marks.truncation_parent) {
                 continue;
             }
             if marks.is_written() {

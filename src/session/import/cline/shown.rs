@@ -19,8 +19,21 @@ use crate::units::{Timestamp, Tokens, Usage};
 pub(super) struct Shown {
     calls: Vec<(Timestamp, Counters)>,
     compactions: BTreeMap<Arc<str>, Compacted>,
+    /// Which messages were left out from then on: after how many, or when; and the first and last
+    /// of them.
+    pub(super) left_out: Vec<LeftOut>,
     /// Records that could not be read.
     unread: u64,
+}
+
+/// A part of the list that is left out of the context.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct LeftOut {
+    pub(super) time: Timestamp,
+    /// The place of the last message before it took effect.
+    pub(super) index: Option<usize>,
+    pub(super) first: usize,
+    pub(super) last: usize,
 }
 
 /// When a compaction was shown, and what it says of the context before.
@@ -73,6 +86,17 @@ impl Shown {
             reason = "a float that is too large becomes the largest time"
         )]
         let time = Timestamp(record.ts as i64);
+        if let Some((first, last)) = record.left_out() {
+            let is_known = |it: &LeftOut| (it.first, it.last) == (first, last);
+            if !self.left_out.last().is_some_and(is_known) {
+                self.left_out.push(LeftOut {
+                    time,
+                    index: record.index(),
+                    first,
+                    last,
+                });
+            }
+        }
         match record.say.as_deref() {
             Some("api_req_started") => {
                 // A call that was stopped says nothing of its size.
@@ -176,6 +200,22 @@ struct Record<'a> {
     context_condense: Option<&'a RawValue>,
     #[serde(borrow)]
     context_truncation: Option<&'a RawValue>,
+    #[serde(borrow)]
+    conversation_history_deleted_range: Option<&'a RawValue>,
+    #[serde(borrow)]
+    conversation_history_index: Option<&'a RawValue>,
+}
+
+impl Record<'_> {
+    fn left_out(&self) -> Option<(usize, usize)> {
+        let range = self.conversation_history_deleted_range?;
+        let (first, last): (usize, usize) = serde_json::from_str(range.get()).ok()?;
+        (first <= last).then_some((first, last))
+    }
+
+    fn index(&self) -> Option<usize> {
+        serde_json::from_str(self.conversation_history_index?.get()).ok()
+    }
 }
 
 #[derive(Deserialize, Default)]

@@ -9,6 +9,7 @@ use serde_json::value::RawValue;
 
 use super::super::ImportError;
 use super::super::assemble::{Assembler, AssistantRecord, UserRecord, count};
+use super::super::content;
 use super::super::conversations::Object;
 use super::super::tool_names::class_of;
 use super::{BOOKKEEPING, Event};
@@ -100,10 +101,16 @@ impl<'a> Reading<'a> {
                 if BOOKKEEPING.contains(&first) {
                     self.assembler.skip(other);
                 } else {
-                    count(
-                        &mut self.assembler.source.unknown,
-                        &format!("event {other}"),
-                    );
+                    let what = format!("event {other}");
+                    count(&mut self.assembler.source.unknown, &what);
+                    if data.has("content") {
+                        let record = UserRecord {
+                            blocks: vec![content::kept(other, &event.raw)],
+                            timestamp: time,
+                            tags: vec![Tag::Meta],
+                        };
+                        self.assembler.user(None, record);
+                    }
                 }
             }
         }
@@ -216,7 +223,14 @@ impl<'a> Reading<'a> {
             id,
             class: class_of(&name),
             name,
-            input: arguments.map_or_else(|| JsonText::of(&Value::Null), JsonText::from),
+            input: match arguments.map(|raw| (raw, content::text(raw))) {
+                // Some versions write them as JSON in a text.
+                Some((_, Some(text))) => {
+                    JsonText::parse(&text).unwrap_or_else(|_| JsonText::string(&text))
+                }
+                Some((raw, None)) => JsonText::from(raw),
+                None => JsonText::of(&Value::Null),
+            },
         })
     }
 

@@ -284,8 +284,17 @@ fn usage_of(raw: &RawValue, assembler: &mut Assembler) -> Usage {
     let read = counter("input_tokens_cache_read");
     let written = counter("input_tokens_cache_write");
     let total = counter("total_tokens");
+    let thought = counter("reasoning_tokens");
     let cached = read.saturating_add(written);
-    let is_inclusive = total == input.saturating_add(output) && cached <= input;
+    // Providers count what was cached within the input or beside it, and what was thought within
+    // the output or beside it; the total tells which.
+    let is = |parts: &[u64]| total == parts.iter().fold(0, |sum: u64, it| sum.saturating_add(*it));
+    let is_beside = !is(&[input, output])
+        && !is(&[input, cached, output])
+        && (is(&[input, output, thought]) || is(&[input, cached, output, thought]));
+    let is_inclusive =
+        cached <= input && (is(&[input, output]) || is_beside && is(&[input, output, thought]));
+    let output = output.saturating_add(if is_beside { thought } else { 0 });
     Usage {
         input_uncached: Tokens(if is_inclusive { input - cached } else { input }),
         cache_write_5m: Tokens(written),

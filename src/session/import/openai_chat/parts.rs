@@ -8,7 +8,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::session::import::anthropic::blocks::{self, Speaker};
-use crate::session::import::assemble::{Assembler, count};
+use crate::session::import::assemble::{Assembler, count, uncached};
 use crate::session::import::content;
 use crate::session::import::conversations::Object;
 use crate::session::import::lenient;
@@ -57,7 +57,11 @@ pub(in crate::session::import) fn reasoning(
     object: &mut Object<'_>,
     assembler: &mut Assembler,
 ) -> Vec<ContentBlock> {
+    // Gateways name it in their own way, and may say it twice.
     let text = object.take_text("reasoning_content");
+    let own = object.take_text("reasoning");
+    let text = text.filter(|text| !text.is_empty()).or(own);
+    let details = object.take_list("reasoning_details").unwrap_or_default();
     if let Some(raw) = object
         .take("thinking_blocks")
         .filter(|raw| raw.get() != "[]")
@@ -68,11 +72,26 @@ pub(in crate::session::import) fn reasoning(
             count(unknown, what);
         });
     }
-    let text = text.filter(|text| !text.is_empty());
-    let signature = None;
-    text.map(|text| ContentBlock::Thinking(Thinking { text, signature }))
-        .into_iter()
-        .collect()
+    let mut text = text.filter(|text| !text.is_empty());
+    let mut signature = None;
+    let mut hidden = Vec::new();
+    let mut told: Vec<Arc<str>> = Vec::new();
+    for raw in details {
+        let mut detail = Object::read(raw).unwrap_or_default();
+        signature = signature.or_else(|| detail.take_text("signature"));
+        let said = ["text", "summary"]
+            .iter()
+            .find_map(|key| detail.take_text(key));
+        match said {
+            Some(said) => told.push(said),
+            None => hidden.push(content::kept("reasoning_details", raw)),
+        }
+    }
+    if text.is_none() && !told.is_empty() {
+        text = Some(told.concat().into());
+    }
+    let thought = text.map(|text| ContentBlock::Thinking(Thinking { text, signature }));
+    thought.into_iter().chain(hidden).collect()
 }
 
 /// The model's refusal, where it is a key of the message; kept as the part it would be.
@@ -87,7 +106,7 @@ pub(super) fn refusal(object: &mut Object<'_>) -> Option<ContentBlock> {
 
 /// Calls that were made without an id, until they are answered.
 #[derive(Debug, Default)]
-pub(super) struct Unnamed {
+pub(in crate::session::import) struct Unnamed {
     made: usize,
     orphans: usize,
     open: VecDeque<(Arc<str>, Arc<str>)>,
@@ -95,7 +114,7 @@ pub(super) struct Unnamed {
 
 impl Unnamed {
     /// An id for a call to `tool`.
-    fn called(&mut self, tool: &Arc<str>) -> Arc<str> {
+    pub(in crate::session::import) fn called(&mut self, tool: &Arc<str>) -> Arc<str> {
         self.made += 1;
         let id: Arc<str> = format!("unnamed-call-{}", self.made).into();
         self.open.push_back((id.clone(), tool.clone()));
@@ -103,7 +122,7 @@ impl Unnamed {
     }
 
     /// The id of the first open call to `tool`, or of the first one at all.
-    pub(super) fn answered(&mut self, tool: Option<&str>) -> Arc<str> {
+    pub(in crate::session::import) fn answered(&mut self, tool: Option<&str>) -> Arc<str> {
         let same = |(_, name): &(Arc<str>, Arc<str>)| Some(&**name) == tool;
         let at = self.open.iter().position(same).unwrap_or(0);
         self.open.remove(at).map_or_else(
@@ -117,7 +136,7 @@ impl Unnamed {
 }
 
 /// The tool uses of a message: `tool_calls`, and the older `function_call`.
-pub(super) fn tool_uses(
+pub(in crate::session::import) fn tool_uses(
     object: &mut Object<'_>,
     unnamed: &mut Unnamed,
     assembler: &mut Assembler,
@@ -208,13 +227,15 @@ pub(in crate::session::import) fn usage(
         "/prompt_cache_hit_tokens",
     ]);
     let read = read.unwrap_or_default();
-    let written = counter(&["/cache_creation_input_tokens"]).unwrap_or_default();
+    let written = counter(&[
+        "/cache_creation_input_tokens",
+        "/prompt_tokens_details/cache_write_tokens",
+        "/prompt_tokens_details/cache_creation_tokens",
+    ]);
+    let written = written.unwrap_or_default();
     let output = counter(&["/completion_tokens"]).unwrap_or_default();
-    if read.saturating_add(written) > prompt {
-        assembler.warn("a usage counts more cached tokens than the prompt has");
-    }
     Some(Usage {
-        input_uncached: Tokens(prompt.saturating_sub(read).saturating_sub(written)),
+        input_uncached: uncached(prompt, read.saturating_add(written), assembler),
         cache_write_5m: Tokens(written),
         cache_write_1h: Tokens::ZERO,
         cache_read: Tokens(read),

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::super::assemble::Assembler;
+use super::super::pieces::{self, Edits};
 use super::parts::Asked;
 use crate::session::{CompactedTo, ContentBlock, Message, Recorded, RecordedCompaction, Role, Tag};
 use crate::units::{Timestamp, Tokens};
@@ -88,32 +89,18 @@ impl View {
             return;
         }
         let at = assembler.flush();
-        let mut blocks: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        let mut edits = Edits::new();
         for (record, block) in marks.into_values().flatten() {
             if let Some(message) = assembler.message_of(&record) {
-                blocks.entry(message).or_default().push(block);
+                edits
+                    .entry(message)
+                    .or_default()
+                    .insert(block, CLEARED.into());
             }
         }
-        let mut pieces = Vec::new();
-        let since = Recorded::Kept(self.since..at);
-        for piece in std::mem::take(&mut self.pieces).into_iter().chain([since]) {
-            let Recorded::Kept(mut range) = piece else {
-                pieces.push(piece);
-                continue;
-            };
-            for (message, cleared) in blocks.range(range.clone()) {
-                keep(range.start..*message, &mut pieces);
-                range.start = message + 1;
-                let mut cleared = cleared.clone();
-                cleared.sort_unstable();
-                pieces.extend(cleared.into_iter().map(|block| Recorded::Edited {
-                    message: *message,
-                    block,
-                    text: CLEARED.into(),
-                }));
-            }
-            keep(range, &mut pieces);
-        }
+        let mut context = std::mem::take(&mut self.pieces);
+        pieces::keep(self.since..at, &mut context);
+        let pieces = pieces::edited(context, &edits);
         self.replace(at, Some("prune".into()), pieces, assembler);
     }
 
@@ -132,11 +119,5 @@ impl View {
             pre_tokens: self.last_size,
             after: CompactedTo::Replaced(pieces),
         });
-    }
-}
-
-fn keep(range: std::ops::Range<usize>, pieces: &mut Vec<Recorded>) {
-    if !range.is_empty() {
-        pieces.push(Recorded::Kept(range));
     }
 }

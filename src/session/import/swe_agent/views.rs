@@ -7,13 +7,14 @@
 
 use std::sync::Arc;
 
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::super::assemble::Assembler;
 use super::super::conversations::{Conversation, Object};
 use super::super::openai_chat::{self, Dialect};
 use crate::session::{
-    CompactedTo, ContentBlock, Message, Recorded, RecordedCompaction, Role, Session,
+    CompactedTo, ContentBlock, Message, Recorded, RecordedCompaction, Role, Session, ToolUse,
 };
 
 /// What the steps of one run store.
@@ -60,10 +61,14 @@ impl Steps {
             let step = if is_even {
                 steps.next()
             } else {
-                let said = texts(session.message(at));
+                let message = session.message(at);
                 let mut rest = steps.clone();
-                rest.find(|step| step.response.as_deref().is_some_and(|it| it.trim() == said))
-                    .inspect(|_| steps = rest)
+                rest.find(|step| {
+                    step.response
+                        .as_deref()
+                        .is_some_and(|it| is_said(it, message))
+                })
+                .inspect(|_| steps = rest)
             };
             seen.say(session, at);
             let Some(view) = step.and_then(|step| step.view) else {
@@ -104,6 +109,17 @@ fn texts(message: &Message) -> String {
         _ => None,
     });
     texts.collect::<Vec<&str>>().join("\n").trim().to_owned()
+}
+
+/// Whether a response is what the message says: all of it, or a text and an action cut out of it.
+fn is_said(response: &str, message: &Message) -> bool {
+    let (response, said) = (response.trim(), texts(message));
+    let is_action = |(_, it): (usize, &ToolUse)| {
+        let input: Value = serde_json::from_str(it.input.as_str()).unwrap_or_default();
+        let command = input.get("command").and_then(Value::as_str);
+        command.is_some_and(|command| response.contains(command.trim()))
+    };
+    response == said || response.starts_with(&said) && message.tool_uses().any(is_action)
 }
 
 /// The context as the model last saw it, and what was said since.

@@ -1,0 +1,234 @@
+//! Calls that stand as tags in the model's text, and results that stand as text in the user's.
+//!
+//! A call is `<tool><parameter>value</parameter></tool>`; of several in a message only the first is
+//! made. Its result begins `[tool for '…'] Result:`. The text is cut where the call stands, so that
+//! it is told once.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use super::super::tool_names::class_of;
+use crate::session::{ContentBlock, JsonText, ToolResult, ToolUse};
+
+/// The tools of both products.
+const TOOLS: &[&str] = &[
+    "access_mcp_resource",
+    "apply_diff",
+    "ask_followup_question",
+    "attempt_completion",
+    "browser_action",
+    "codebase_search",
+    "condense",
+    "execute_command",
+    "fetch_instructions",
+    "generate_image",
+    "insert_content",
+    "list_code_definition_names",
+    "list_files",
+    "load_mcp_documentation",
+    "new_rule",
+    "new_task",
+    "plan_mode_respond",
+    "read_file",
+    "replace_in_file",
+    "report_bug",
+    "run_slash_command",
+    "search_and_replace",
+    "search_files",
+    "summarize_task",
+    "switch_mode",
+    "update_todo_list",
+    "use_mcp_tool",
+    "web_fetch",
+    "web_search",
+    "write_to_file",
+];
+
+/// What every result ends with that the user typed nothing of.
+const ENVIRONMENT: &str = "<environment_details>";
+
+/// What the product says where a tool failed.
+const FAILED: &str = "The tool execution failed";
+
+/// The calls of one task, numbered.
+#[derive(Debug, Default)]
+pub(super) struct Calls {
+    made: usize,
+    /// The call that was not answered yet: its id and its tool.
+    open: Option<(Arc<str>, &'static str)>,
+}
+
+impl Calls {
+    /// Tells the call in the model's text as a tool use.
+    pub(super) fn call(&mut self, blocks: &mut Vec<ContentBlock>) {
+        self.open = None;
+        let is_use = |block: &ContentBlock| matches!(block, ContentBlock::ToolUse(_));
+        if blocks.iter().any(is_use) {
+            return;
+        }
+        let found = blocks
+            .iter()
+            .enumerate()
+            .find_map(|(at, block)| match block {
+                ContentBlock::Text(text) => Some((at, tagged(text)?)),
+                _ => None,
+            });
+        let Some((at, found)) = found else {
+            return;
+        };
+        self.made += 1;
+        let id: Arc<str> = format!("call-{}", self.made).into();
+        self.open = Some((id.clone(), found.tool));
+        let tool_use = ToolUse {
+            id,
+            class: class_of(found.tool),
+            name: found.tool.into(),
+            input: JsonText::of(&Value::Object(found.input)),
+        };
+        if found.rest.is_empty() {
+            blocks.remove(at);
+        } else {
+            blocks[at] = ContentBlock::Text(found.rest.into());
+        }
+        blocks.push(ContentBlock::ToolUse(tool_use));
+    }
+
+    /// Tells what came of the last call as its result.
+    pub(super) fn answer(&mut self, blocks: &mut Vec<ContentBlock>) {
+        let Some((id, tool)) = self.open.take() else {
+            return;
+        };
+        let text = |block: &ContentBlock| match block {
+            ContentBlock::Text(text) => Some(text.clone()),
+            _ => None,
+        };
+        let is_told = |block: &ContentBlock| {
+            text(block).is_some_and(|text| {
+                let rest = text.strip_prefix('[').and_then(|it| it.strip_prefix(tool));
+                rest.is_some_and(|rest| rest.contains("Result:"))
+            })
+        };
+        let Some(from) = blocks.iter().position(is_told) else {
+            return;
+        };
+        let is_end = |block: &ContentBlock| {
+            text(block).is_some_and(|text| text.trim_start().starts_with(ENVIRONMENT))
+        };
+        let length = blocks[from..].iter().position(is_end);
+        let end = length.map_or(blocks.len(), |length| from + length);
+        let content: Vec<ContentBlock> = blocks.drain(from..end).collect();
+        let is_error = content
+            .iter()
+            .filter_map(text)
+            .any(|text| text.contains(FAILED));
+        let result = ToolResult {
+            tool_use_id: id,
+            content,
+            is_error,
+        };
+        blocks.insert(from, ContentBlock::ToolResult(result));
+    }
+}
+
+/// A call in a text.
+struct Tagged {
+    tool: &'static str,
+    input: Map<String, Value>,
+    /// The text without it.
+    rest: String,
+}
+
+/// The first call in a text.
+fn tagged(text: &str) -> Option<Tagged> {
+    let opened = TOOLS.iter().filter_map(|tool| {
+        let (open, close) = (format!("<{tool}>"), format!("</{tool}>"));
+        let from = text.find(&open)?;
+        let inside = from + open.len();
+        let length = text[inside..].find(&close)?;
+        Some((
+            from,
+            *tool,
+            inside..inside + length,
+            inside + length + close.len(),
+        ))
+    });
+    let (from, tool, inside, end) = opened.min_by_key(|(from, ..)| *from)?;
+    let parts = [text[..from].trim_end(), text[end..].trim_start()];
+    let parts = parts.into_iter().filter(|part| !part.is_empty());
+    Some(Tagged {
+        tool,
+        input: parameters(&text[inside]),
+        rest: parts.collect::<Vec<&str>>().join("\n"),
+    })
+}
+
+/// The parameters of a call; a text without any is a parameter of its own.
+fn parameters(text: &str) -> Map<String, Value> {
+    let mut parameters = Map::new();
+    let mut rest = text;
+    while let Some(at) = rest.find('<') {
+        rest = &rest[at + 1..];
+        let name_end = rest.find(|c: char| !c.is_ascii_lowercase() && c != '_');
+        let name = &rest[..name_end.unwrap_or(rest.len())];
+        let Some(inside) = rest[name.len()..].strip_prefix('>') else {
+            continue;
+        };
+        let close = format!("</{name}>");
+        // What is written to a file may hold such a tag itself.
+        let found = match name {
+            "content" | "diff" => inside.rfind(&close),
+            _ => inside.find(&close),
+        };
+        if name.is_empty() {
+            continue;
+        }
+        if let Some(end) = found {
+            let value = inside[..end].trim_matches('\n');
+            parameters.insert(name.to_owned(), value.into());
+            rest = &inside[end + close.len()..];
+        }
+    }
+    if parameters.is_empty() && !text.trim().is_empty() {
+        parameters.insert("text".to_owned(), text.trim().into());
+    }
+    parameters
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The tool, its input and the rest of a text; `-` where there is no call.
+    #[track_caller]
+    fn check(text: &str, expected: &str) {
+        let got = tagged(text).map(|it| {
+            let input = Value::Object(it.input);
+            format!("{} {input} {:?}", it.tool, it.rest)
+        });
+        assert_eq!(got.as_deref().unwrap_or("-"), expected, "{text}");
+    }
+
+    #[test]
+    fn the_first_call_in_a_text_is_told_with_its_parameters() {
+        check(
+            "I look.\n<read_file>\n<path>a.rs</path>\n</read_file>",
+            r#"read_file {"path":"a.rs"} "I look.""#,
+        );
+        check(
+            "<write_to_file>\n<path>a</path>\n<content>\n<path>x</path></content>y\n</content>\n</write_to_file>\nDone.",
+            r#"write_to_file {"path":"a","content":"<path>x</path></content>y"} "Done.""#,
+        );
+        check(
+            "<list_files></list_files><read_file><path>b</path></read_file>",
+            r#"list_files {} "<read_file><path>b</path></read_file>""#,
+        );
+        check(
+            "<execute_command>ls</execute_command>",
+            r#"execute_command {"text":"ls"} """#,
+        );
+        check("<read_file><path>cut", "-");
+        check("<unknown_tool><path>a</path></unknown_tool>", "-");
+        check("a < b", "-");
+    }
+}

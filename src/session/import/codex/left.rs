@@ -1,0 +1,111 @@
+//! What a compaction of Codex left of the context, and who wrote what is in it.
+
+use std::sync::Arc;
+
+use serde_json::value::RawValue;
+
+use crate::session::import::assemble::Assembler;
+use crate::session::import::openai_responses::items::{self, Item, item};
+use crate::session::{CompactedTo, ContentBlock, Message, Recorded, Role, Tag};
+
+/// How user messages begin that nobody typed.
+const INJECTED: &[&str] = &[
+    "<environment_context>",
+    "<user_instructions>",
+    "<turn_aborted>",
+    "<permissions instructions>",
+    "<collaboration_mode>",
+    "<skill>",
+    "<subagent_notification>",
+    "<user_shell_command>",
+    "# AGENTS.md instructions",
+];
+
+/// How many tokens of what the user typed a compaction keeps, at four bytes a token.
+const TYPED_TOKENS: usize = 20_000;
+
+/// What the user typed, the newest first up to the limit, in the order it was typed. The message
+/// that does not fit is cut in its middle.
+pub(super) fn of_late(typed: &[Vec<ContentBlock>]) -> Vec<Recorded> {
+    let mut left = TYPED_TOKENS * 4;
+    let mut pieces = Vec::new();
+    for blocks in typed.iter().rev() {
+        if left == 0 {
+            break;
+        }
+        let texts = blocks.iter().filter_map(|block| match block {
+            ContentBlock::Text(text) => Some(&**text),
+            _ => None,
+        });
+        let text = texts.collect::<Vec<_>>().join("\n");
+        let kept = if text.len() <= left {
+            text.clone()
+        } else {
+            let head = text.floor_char_boundary(left / 2);
+            let tail = text.ceil_char_boundary(text.len() - left / 2);
+            format!("{}…{}", &text[..head], &text[tail..])
+        };
+        left = left.saturating_sub(text.len());
+        if !kept.is_empty() {
+            let message = Message::text(Role::User, kept).with_tags([Tag::TypedUser]);
+            pieces.push(Recorded::Written(Arc::new(message)));
+        }
+    }
+    pieces.reverse();
+    pieces
+}
+
+/// What the context became. One encrypted item in it is the summary, and nobody can read it.
+pub(super) fn replacement(
+    history: &[&RawValue],
+    summary: Option<&str>,
+    assembler: &mut Assembler,
+) -> CompactedTo {
+    let mut pieces = Vec::new();
+    for raw in history {
+        let (role, blocks, tags) = match item(raw, assembler) {
+            Item::Nothing => continue,
+            Item::Model(blocks) => (Role::Assistant, blocks, Vec::new()),
+            Item::Product(blocks) => (Role::User, blocks, vec![Tag::Meta]),
+            Item::Other(blocks) => {
+                // The summary stands in the history too, behind the words that introduce it.
+                let is_summary = |block: &ContentBlock| match (block, summary) {
+                    (ContentBlock::Text(text), Some(summary)) => text.ends_with(summary),
+                    _ => false,
+                };
+                let tags = if blocks.iter().any(is_summary) {
+                    vec![Tag::CompactSummary]
+                } else {
+                    tags_of(&blocks)
+                };
+                (Role::User, blocks, tags)
+            }
+        };
+        let is_encrypted = |block: &ContentBlock| matches!(block, ContentBlock::Opaque(opaque) if items::is_encrypted(&opaque.kind));
+        if blocks.iter().any(is_encrypted) {
+            return CompactedTo::Encrypted;
+        }
+        let message = Message::new(role, blocks).with_tags(tags);
+        pieces.push(Recorded::Written(Arc::new(message)));
+    }
+    CompactedTo::Replaced(pieces)
+}
+
+/// Who wrote a message of the user's role: a tool, the product, or somebody who typed it.
+pub(super) fn tags_of(blocks: &[ContentBlock]) -> Vec<Tag> {
+    let mut texts = blocks.iter().filter_map(|block| match block {
+        ContentBlock::Text(text) => Some(text.trim_start()),
+        _ => None,
+    });
+    let is_injected = |text: &str| INJECTED.iter().any(|start| text.starts_with(start));
+    if blocks
+        .iter()
+        .any(|block| matches!(block, ContentBlock::ToolResult(_)))
+    {
+        Vec::new()
+    } else if texts.any(is_injected) {
+        vec![Tag::Meta]
+    } else {
+        vec![Tag::TypedUser]
+    }
+}

@@ -1,0 +1,148 @@
+//! Actions that stand in the model's text, where an agent was given no tools.
+//!
+//! The text is cut where the action stands, so that it is told once: as a tool use. What came of it
+//! is the next message of the user's role.
+
+use std::sync::Arc;
+
+use crate::session::import::tool_names::class_of;
+use crate::session::{ContentBlock, JsonText, ToolUse};
+
+/// SWE-agent's own commands; every other action is the shell's.
+const COMMANDS: &[&str] = &[
+    "create",
+    "edit",
+    "find_file",
+    "goto",
+    "insert",
+    "open",
+    "scroll_down",
+    "scroll_up",
+    "search_dir",
+    "search_file",
+    "str_replace_editor",
+    "submit",
+    "view_image",
+];
+
+/// What stands around an action: a line that begins with the first, and a line that is the second.
+const FENCE: &str = "```";
+const TAGS: (&str, &str) = ("<command>", "</command>");
+
+/// How mini-swe-agent's model marks the block that is its action.
+const LANGUAGES: &[&str] = &["bash", "mswea_bash_command"];
+
+/// Actions of one run, numbered.
+#[derive(Debug, Default)]
+pub(super) struct Actions {
+    made: usize,
+    /// The action that nothing came of yet.
+    open: Option<Arc<str>>,
+}
+
+impl Actions {
+    /// A tool use for the action, and the text without it.
+    pub(super) fn act(&mut self, text: &str, action: &str) -> (String, ContentBlock) {
+        self.made += 1;
+        let id: Arc<str> = format!("action-{}", self.made).into();
+        self.open = Some(id.clone());
+        let word = action.split_whitespace().next().unwrap_or_default();
+        let own = COMMANDS.iter().find(|command| **command == word);
+        let name: Arc<str> = own.map_or("bash", |own| *own).into();
+        let input = serde_json::json!({ "command": action });
+        let tool_use = ToolUse {
+            id,
+            class: class_of(&name),
+            name,
+            input: JsonText::of(&input),
+        };
+        (without(text, action), ContentBlock::ToolUse(tool_use))
+    }
+
+    /// The action that the next message of the user's role answers.
+    pub(super) fn answered(&mut self) -> Option<Arc<str>> {
+        self.open.take()
+    }
+}
+
+/// The one fenced block that is an action; none where there is none, or more than one.
+pub(super) fn fenced(text: &str) -> Option<&str> {
+    let mut blocks = text.match_indices(FENCE).filter_map(|(at, _)| {
+        let rest = &text[at + FENCE.len()..];
+        let (language, body) = rest.split_once('\n')?;
+        let is_action = LANGUAGES.contains(&language.trim_end());
+        let end = body.find("\n```")?;
+        is_action.then(|| body[..end].trim())
+    });
+    let first = blocks.next()?;
+    (blocks.next().is_none() && !first.is_empty()).then_some(first)
+}
+
+/// The text without the action and the marks around it; the whole text where it is not found.
+fn without(text: &str, action: &str) -> String {
+    let action = action.trim();
+    let Some(at) = text.rfind(action) else {
+        return text.to_owned();
+    };
+    let (before, after) = (
+        text[..at].trim_end(),
+        text[at + action.len()..].trim_start(),
+    );
+    let line = before.rfind('\n').map_or(0, |at| at + 1);
+    let said = if before.is_empty() && after.is_empty() {
+        ("", "")
+    } else if before[line..].starts_with(FENCE)
+        && let Some(after) = after.strip_prefix(FENCE)
+    {
+        (&before[..line], after)
+    } else if let (Some(before), Some(after)) =
+        (before.strip_suffix(TAGS.0), after.strip_prefix(TAGS.1))
+    {
+        (before, after)
+    } else {
+        return text.to_owned();
+    };
+    let parts = [said.0.trim_end(), said.1.trim_start()];
+    let parts = parts.into_iter().filter(|part| !part.is_empty());
+    parts.collect::<Vec<&str>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, action: &str, expected: &str) {
+        assert_eq!(without(text, action), expected, "{text}");
+    }
+
+    #[test]
+    fn an_action_is_cut_out_with_the_marks_around_it() {
+        check("Look.\n```\nls -l\n```", "ls -l\n", "Look.");
+        check(
+            "Look.\n\n```bash\nls\n```\nThen more.",
+            "ls",
+            "Look.\nThen more.",
+        );
+        check("Look.\n<command>\nls\n</command>", "ls", "Look.");
+        check("ls", "ls", "");
+        check("```\nls\n```", "ls", "");
+        // What is no mark stays, and so does a text that does not hold the action.
+        check("I run ls now.", "ls", "I run ls now.");
+        check("Look.", "cat", "Look.");
+    }
+
+    #[test]
+    fn an_action_is_the_one_block_of_its_language() {
+        assert_eq!(fenced("a\n```bash\nls\n```\nb"), Some("ls"));
+        assert_eq!(
+            fenced("```mswea_bash_command\nls\n\ncat\n```"),
+            Some("ls\n\ncat")
+        );
+        assert_eq!(fenced("```bash\nls\n```\n```bash\ncat\n```"), None);
+        assert_eq!(fenced("```python\nprint()\n```"), None);
+        assert_eq!(fenced("```bash\nls"), None);
+        assert_eq!(fenced("```bash\n\n```"), None);
+        assert_eq!(fenced("no block"), None);
+    }
+}

@@ -1,0 +1,157 @@
+//! What a product left of the context when it replaced single blocks: most of it as it was.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::session::{CompactedTo, Recorded, RecordedCompaction};
+
+/// Texts that stand in the place of blocks, by message and block.
+pub(super) type Edits = BTreeMap<usize, BTreeMap<usize, Arc<str>>>;
+
+/// The context before message `at`: what the last compaction left and all that was said since.
+/// None where what it left cannot be read.
+pub(super) fn context(compactions: &[RecordedCompaction], at: usize) -> Option<Vec<Recorded>> {
+    let (mut pieces, since) = match compactions.last() {
+        None => (Vec::new(), 0),
+        Some(last) => match &last.after {
+            CompactedTo::Replaced(pieces) => (pieces.clone(), last.at),
+            CompactedTo::Encrypted | CompactedTo::Missing => return None,
+        },
+    };
+    keep(since..at, &mut pieces);
+    Some(pieces)
+}
+
+/// The pieces with these blocks replaced. A message that is in no piece stays out.
+pub(super) fn edited(pieces: Vec<Recorded>, edits: &Edits) -> Vec<Recorded> {
+    let mut result = Vec::with_capacity(pieces.len());
+    // The message whose blocks are being replaced, with all that replace them.
+    let mut open: Option<(usize, BTreeMap<usize, Arc<str>>)> = None;
+    for piece in pieces {
+        if let Recorded::Edited {
+            message,
+            block,
+            text,
+        } = piece
+        {
+            if open.as_ref().is_none_or(|(of, _)| *of != message) {
+                close(open.take(), edits, &mut result);
+            }
+            let (_, blocks) = open.get_or_insert_with(|| (message, BTreeMap::new()));
+            blocks.insert(block, text);
+            continue;
+        }
+        close(open.take(), edits, &mut result);
+        let Recorded::Kept(mut range) = piece else {
+            result.push(piece);
+            continue;
+        };
+        for (message, _) in edits.range(range.clone()) {
+            keep(range.start..*message, &mut result);
+            range.start = message + 1;
+            close(Some((*message, BTreeMap::new())), edits, &mut result);
+        }
+        keep(range, &mut result);
+    }
+    close(open, edits, &mut result);
+    result
+}
+
+fn close(
+    open: Option<(usize, BTreeMap<usize, Arc<str>>)>,
+    edits: &Edits,
+    pieces: &mut Vec<Recorded>,
+) {
+    let Some((message, mut blocks)) = open else {
+        return;
+    };
+    if let Some(new) = edits.get(&message) {
+        blocks.extend(new.iter().map(|(block, text)| (*block, text.clone())));
+    }
+    let edited = blocks.into_iter().map(|(block, text)| Recorded::Edited {
+        message,
+        block,
+        text,
+    });
+    pieces.extend(edited);
+}
+
+/// Adds these messages, if there are any.
+pub(super) fn keep(range: Range<usize>, pieces: &mut Vec<Recorded>) {
+    if !range.is_empty() {
+        pieces.push(Recorded::Kept(range));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(pieces: &[Recorded]) -> String {
+        let piece = |piece: &Recorded| match piece {
+            Recorded::Kept(range) => format!("{range:?}"),
+            Recorded::Edited {
+                message,
+                block,
+                text,
+            } => format!("{message}.{block}={text}"),
+            Recorded::Written(_) => "+".to_owned(),
+        };
+        pieces.iter().map(piece).collect::<Vec<_>>().join(" ")
+    }
+
+    /// Edits the context before message 6 after a compaction that left `left`.
+    #[track_caller]
+    fn check(left: Vec<Recorded>, edits: &[(usize, usize)], expected: &str) {
+        let compaction = RecordedCompaction {
+            at: 4,
+            trigger: None,
+            pre_tokens: None,
+            after: CompactedTo::Replaced(left),
+        };
+        let mut by_message = Edits::new();
+        for (message, block) in edits {
+            let blocks = by_message.entry(*message).or_default();
+            blocks.insert(*block, "x".into());
+        }
+        let pieces = context(&[compaction], 6).expect("it can be read");
+        assert_eq!(shown(&edited(pieces, &by_message)), expected);
+    }
+
+    #[test]
+    fn blocks_are_replaced_wherever_their_message_still_stands() {
+        let old = |block| Recorded::Edited {
+            message: 2,
+            block,
+            text: "o".into(),
+        };
+        check(vec![Recorded::Kept(0..4)], &[], "0..4 4..6");
+        check(
+            vec![Recorded::Kept(0..4)],
+            &[(1, 0), (1, 2), (5, 0)],
+            "0..1 1.0=x 1.2=x 2..4 4..5 5.0=x",
+        );
+        check(vec![], &[(1, 0), (4, 1)], "4.1=x 5..6");
+        check(
+            vec![old(0), old(3), Recorded::Kept(3..4)],
+            &[(2, 1), (2, 3)],
+            "2.0=o 2.1=x 2.3=x 3..4 4..6",
+        );
+    }
+
+    #[test]
+    fn what_is_encrypted_leaves_no_context_to_edit() {
+        let compaction = RecordedCompaction {
+            at: 1,
+            trigger: None,
+            pre_tokens: None,
+            after: CompactedTo::Encrypted,
+        };
+        assert!(context(&[compaction], 2).is_none());
+        assert_eq!(
+            shown(&context(&[], 2).expect("nothing was compacted")),
+            "0..2"
+        );
+    }
+}
