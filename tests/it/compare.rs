@@ -507,7 +507,8 @@ fn what_did_not_pass_or_is_not_whole_becomes_no_baseline() {
         .rposition(|line| line.contains("\"strategy\":\"ours"))
         .unwrap();
     let less = kept.iter().enumerate().filter(|(at, _)| *at != last);
-    let less: String = less.map(|(_, line)| format!("{line}\n")).collect();
+    let less: Vec<&str> = less.map(|(_, line)| *line).collect();
+    let less = less.join("\n") + "\n";
     bench.write("worse/cells.jsonl", &less);
     bench.check(
         &["baseline", "save", "worse", "main"],
