@@ -31,6 +31,7 @@ use crate::units::{Timestamp, Tokens, Usage};
 use crate::window::Window;
 
 mod clock;
+mod failure;
 mod faults;
 mod meter;
 pub mod observe;
@@ -40,6 +41,7 @@ mod reader;
 mod unanswered;
 pub mod verify;
 
+use failure::{chain, failed};
 use faults::Weather;
 use meter::Meter;
 use observe::{CallView, Observer};
@@ -583,23 +585,4 @@ fn time_of_request(incoming: &[Arc<Message>]) -> Option<Timestamp> {
         .iter()
         .filter_map(|message| message.timestamp)
         .max()
-}
-
-fn failed(call: usize, error: &dyn Error) -> End {
-    End::Failed {
-        call,
-        error: chain(error),
-    }
-}
-
-/// An error with its causes, in one line.
-fn chain(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
-        cause = error.source();
-    }
-    text
 }

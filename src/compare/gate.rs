@@ -102,7 +102,9 @@ pub fn judge(
     noise: &dyn Fn(&str) -> f64,
     family: usize,
 ) -> Gated {
-    // What is replayed by rules alone is exact; a model's summary or answer is one draw of many.
+    // What is replayed by rules alone is exact; a model's summary or answer is one draw of many, and a
+    // script may answer otherwise the next time, too.
+    let is_exact = |metric: &str| metric != "accuracy" && !comparison.chance.touches(metric);
     let (lost, unconfirmed): (Vec<ChangedProbe>, Vec<ChangedProbe>) = comparison
         .changed
         .iter()
@@ -110,7 +112,7 @@ pub fn judge(
         // A weak reader's miss is no loss: the text may still stand there.
         .filter(|probe| probe.metric != "extract")
         .cloned()
-        .partition(|probe| !comparison.chance.touches(probe.metric) || probe.repeats >= CONFIRM);
+        .partition(|probe| is_exact(probe.metric) || probe.repeats >= CONFIRM);
     let is_sure = |death: &NewDeath| {
         let ((before, old), (after, new)) = (death.baseline, death.candidate);
         let in_all = before == 0 && after == new && old.min(new) >= CONFIRM;

@@ -43,7 +43,7 @@ pub fn kept<'a>(cells: impl IntoIterator<Item = &'a CellRecord>) -> BTreeMap<Pur
                 note(key, call.purpose, &call.usage);
             }
         }
-        let answers = cell.probes.iter().flat_map(ProbeRecord::answers);
+        let answers = cell.probes.iter().flat_map(ProbeRecord::every_answer);
         let answers = answers.flat_map(|answer| &answer.calls);
         let sentinels = cell.sentinels.iter().flat_map(|sentinel| &sentinel.calls);
         for call in answers.chain(sentinels) {

@@ -626,7 +626,7 @@ fn a_report_holds_the_figures() {
     };
     assert_eq!(
         marks("none"),
-        ["never fired", "broken (died at 4 in 1 of 2)"]
+        ["never fired", "broken (died in 1 of 2, first at 4)"]
     );
     assert_eq!(marks("learn-claude-code-s06"), ["broken (2 rejected)"]);
     for row in rows.iter().filter(|row| !row.ranked) {

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 
 use proctor::probe::judge::MAX_ANSWER;
 use proctor::record::journal::{Journal, Run};
-use proctor::record::{CellRecord, ForecastCell};
+use proctor::record::{CellRecord, ForecastCell, ProbeRecord};
 use proctor::runner::{self, Access, Plan, Progress, Workers};
 use proctor::scenario::Scenario;
 use proctor::settings::Table;
@@ -243,14 +243,15 @@ fn a_plan_knows_what_readers_and_judges_will_be_asked() {
         let key = recorded.key();
         for (call, due) in &forecast.probes {
             let items = recorded.probes.iter().filter(|item| item.call == *call);
-            let answers = items.filter_map(|item| item.answer.as_ref());
+            let answers: Vec<_> = items.flat_map(ProbeRecord::every_answer).collect();
             let Some(prompt) = recorded.prompt_tokens.get(*call) else {
                 continue;
             };
-            let read = answers.clone().map(|answer| answer.usage.prompt());
+            let read = answers.iter().map(|answer| answer.usage.prompt());
             let asked = prompt.0 * due.questions + due.question_tokens.0;
             assert_eq!(read.sum::<Tokens>().0, asked, "{key} at {call}");
             let shown: Vec<Usage> = answers
+                .iter()
                 .map(|answer| answer.judge_usage)
                 .filter(|usage| *usage != Usage::default())
                 .collect();

@@ -180,11 +180,6 @@ const DIFFERENCES: &[(&str, &str, &str)] = &[
         "results are counted once, as the text that the model read",
     ),
     (
-        "mini-swe-agent/",
-        "tool uses",
-        "actions stand in the model's text, and are no tool uses",
-    ),
-    (
         "openai-chat/oh-sdk",
         "tool uses",
         "the answer beside the request is a message too",

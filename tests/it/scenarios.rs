@@ -199,7 +199,7 @@ fn costs(rows: &[Row]) -> String {
     for row in rows {
         let _ = write!(table, "\n{:<46} {:>6.1} %", row.name, row.savings());
         for scheme in SCHEMES {
-            let share = format!("{:.1}", row.cost_savings(scheme)).replace('-', "â");
+            let share = format!("{:.1}", row.cost_savings(scheme)).replace('-', "−");
             let _ = write!(table, " {share:>11} %");
         }
     }

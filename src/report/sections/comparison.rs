@@ -380,7 +380,10 @@ fn mark_best(rows: &mut [Row], at: usize, name: &str, twins: &[Vec<&str>]) {
         .iter()
         .filter(|(_, value)| *value >= best)
         .filter_map(|(row, _)| {
-            let interval = rows[*row].cells.get(at)?.interval.as_ref()?;
+            let cell = rows[*row].cells.get(at)?;
+            // Of two sessions an interval is wider than anything that is measured.
+            cell.n.filter(|n| n.sessions > 2)?;
+            let interval = cell.interval.as_ref()?;
             Some((interval.upper_bound - interval.lower_bound) / 2.0)
         })
         .fold(1e-12, f64::max);

@@ -1,0 +1,170 @@
+//! Presets by name, with overrides, and what is wrong with names.
+
+use super::*;
+use crate::settings::parse_value;
+
+fn named(name: &str) -> Result<StrategySpec, SettingError> {
+    StrategySpec::parse(name, &Trigger::always(), &Place::BuiltIn)
+}
+
+#[track_caller]
+fn check(preset: &str, path: &str, value: &str, says: &str) {
+    let flag = Place::Flag("--set".into());
+    let said = named(preset)
+        .and_then(|spec| spec.with(path, parse_value(value, &flag)))
+        .map_or_else(|error| error.to_string(), |spec| spec.name().to_owned());
+    assert_eq!(said, says);
+}
+
+#[test]
+fn every_preset_builds_and_describes_itself() {
+    for (name, _) in PRESETS {
+        let spec = named(name).unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert!(!spec.description().is_empty(), "{name}");
+        spec.breaks().unwrap();
+    }
+    assert_eq!(
+        named("learn-claude-code-s06").unwrap().stages().unwrap(),
+        [
+            "clear_results (before every call)",
+            "summarize (over 50000 tokens or when the model calls `compact` (chars/4) (messages only))"
+        ]
+    );
+    assert!(named("tail@20000").is_ok());
+    assert!(named("random@20000").is_ok());
+}
+
+#[test]
+fn a_control_is_called_after_what_it_follows() {
+    let follows = |text: &str| {
+        StrategySpec::parse(text, &Trigger::always(), &Place::BuiltIn).map_or_else(
+            |error| error.to_string(),
+            |spec| format!("{} {}", spec.name(), spec.follows().unwrap_or("-")),
+        )
+    };
+    for (text, says) in [
+        ("tail@20000", "tail@20000 -"),
+        ("tail@20k", "tail@20k -"),
+        (
+            "random@2000[extract.seed=7]",
+            "random@2000[extract.seed=7] -",
+        ),
+        ("tail@none", "tail@none none"),
+        ("random@my-own", "random@my-own my-own"),
+        (
+            "tail@observation-masking[ clear_results.keep_last = 5 ]",
+            "tail@observation-masking[clear_results.keep_last=5] \
+             observation-masking[clear_results.keep_last=5]",
+        ),
+        (
+            "tail@observation-masking[clear_results.keep_lst=5]",
+            "built-in default: unknown key `clear_results.keep_lst`, did you mean `keep_last`?",
+        ),
+        (
+            "tail@My own",
+            "built-in default: `tail@My own` names neither a budget in tokens nor a strategy",
+        ),
+    ] {
+        assert_eq!(follows(text), says);
+    }
+}
+
+#[test]
+fn a_stage_can_be_switched_off_and_stays_checked() {
+    let stages = |name: &str| {
+        named(name)
+            .and_then(|spec| spec.stages())
+            .map(|it| it.len())
+    };
+    let all = stages("claude-code").unwrap();
+    assert_eq!(stages("claude-code[micro.enabled=false]").unwrap(), all - 1);
+    // What is asked after a refusal is not, and what waits for it waits in vain.
+    assert_eq!(
+        stages("claude-code[summarize.enabled=false]").unwrap(),
+        all - 1
+    );
+    check(
+        "claude-code[micro.enabled=false]",
+        "micro.keep_last",
+        "0",
+        "flag `--set`: `micro.keep_last` must be a whole number of at least 1, not `0`",
+    );
+    check(
+        "claude-code",
+        "micro.enabled",
+        "'no'",
+        "flag `--set`: `micro.enabled` must be `true` or `false`, not `\"no\"`",
+    );
+}
+
+#[test]
+fn names_can_be_typed_as_they_are_printed() {
+    let name = "learn-claude-code-s06[clear_results.tools=[\"Read\", \"Bash\"],\
+                summarize.when={ tokens_over = 9, scope = \"messages\" }]";
+    let spec = StrategySpec::parse(name, &Trigger::always(), &Place::BuiltIn).unwrap();
+    assert_eq!(spec.name(), name);
+}
+
+#[test]
+fn overrides_show_in_the_name_and_are_checked() {
+    check(
+        "observation-masking",
+        "clear_results.keep_last",
+        "5",
+        "observation-masking[clear_results.keep_last=5]",
+    );
+    check(
+        "observation-masking",
+        "clear_results.keep_last",
+        "0",
+        "flag `--set`: `clear_results.keep_last` must be a whole number of at least 1, not `0`",
+    );
+    check(
+        "observation-masking",
+        "clear_results.keep_lst",
+        "5",
+        "flag `--set`: unknown key `clear_results.keep_lst`, did you mean `keep_last`?",
+    );
+    check(
+        "observation-masking",
+        "clear_result.keep_last",
+        "5",
+        "flag `--set`: strategy `observation-masking` has no stage `clear_result`, did you mean `clear_results`?",
+    );
+    check(
+        "observation-masking[clear_results.keep_last=2]",
+        "clear_results.keep_last",
+        "5",
+        "observation-masking[clear_results.keep_last=5]",
+    );
+    check(
+        "observation-masking",
+        "keep_last",
+        "5",
+        "flag `--set`: `keep_last` names no knob",
+    );
+    check(
+        "learn-claude-code-s06",
+        "guards.max_consecutive_failures",
+        "5",
+        "learn-claude-code-s06[guards.max_consecutive_failures=5]",
+    );
+    check(
+        "observation-maskin",
+        "a.b",
+        "5",
+        "built-in default: unknown strategy `observation-maskin`, did you mean `observation-masking`?",
+    );
+    check(
+        "tail@many",
+        "a.b",
+        "5",
+        "flag `--set`: strategy `tail@many` has no stage `a`",
+    );
+    check(
+        "full",
+        "a.b",
+        "5",
+        "built-in default: `full` is no strategy: every run measures it beside the others",
+    );
+}
