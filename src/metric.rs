@@ -254,7 +254,7 @@ pub const METRICS: &[Metric] = &[
         unit: Unit::Share,
         direction: Direction::Higher,
         doc: "accuracy relative to full history, same items and reader",
-        formula: "F = acc/acc_full over items scored under both; refused where acc_full < 60 % or \
+        formula: "F = acc/acc_full over qualified items scored under both; refused where acc_full < 60 % or \
                   acc_full − acc_empty < 20 points",
         source: READER,
     },

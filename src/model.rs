@@ -103,8 +103,22 @@ pub enum Purpose {
     Recovery,
     /// A probe question; never on a strategy's bill.
     Probe,
+    /// The same question, asked only to see whether it is worth asking; on an account of its own.
+    Qualification,
     /// A verdict; never on a strategy's bill.
     Judge,
+}
+
+impl Purpose {
+    /// The purpose as whoever answers may know it: a question that is asked to qualify a probe is
+    /// answered as any other.
+    #[must_use]
+    pub fn as_asked(self) -> Self {
+        match self {
+            Self::Qualification => Self::Probe,
+            other => other,
+        }
+    }
 }
 
 /// What kind of answer is wanted.

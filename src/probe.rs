@@ -253,6 +253,16 @@ pub const OTHER_ORDER: &str = "\n--- in the other order ---\n";
 /// Fewer events than this have no order worth asking for: two are right in every other guess.
 pub const LEAST_EVENTS: usize = 3;
 
+/// What a reader that is a model is asked beside the scored question of each prompt.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Asking {
+    /// Once more under full history and under an empty context, to see whether the question can be
+    /// answered, and only with the context. These answers are never scored.
+    pub qualifies: bool,
+    /// Once more of the summaries in the prompt alone, where the evidence went into one.
+    pub summaries: bool,
+}
+
 /// One probe at one point of the session: the unit that is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Item {

@@ -10,10 +10,11 @@ use serde::{Deserialize, Serialize};
 
 pub use crate::context::validity::Level;
 use crate::model::{ModelKind, Purpose};
-use crate::probe::{ProbeKind, Verdict};
+use crate::probe::ProbeKind;
 use crate::units::{Tokens, Usage};
 use crate::window::Window;
 
+pub mod answer;
 pub mod cache;
 pub mod forecast;
 pub mod health;
@@ -25,6 +26,7 @@ pub mod trail;
 pub mod verdicts;
 
 pub use crate::session::ground_truth::{ArtifactVerb, Importance};
+pub use answer::AnswerRecord;
 pub use cache::{CacheBreaks, CacheRecord, ObservedCache, PriceEntry};
 pub use forecast::{Asks, ForecastCell};
 pub use health::{Ailment, SummaryHealth, UnhealthySummary};
@@ -461,6 +463,14 @@ pub struct ProbeRecord {
     /// What the reader answered; nothing after a death.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<AnswerRecord>,
+    /// What it answered in the qualification pass, which is never scored: only on the reference and
+    /// the floor.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub qualifying: Option<AnswerRecord>,
+    /// What it answered when it saw nothing but the summaries in the prompt; nothing where none of
+    /// them stands for the evidence.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from_summary: Option<AnswerRecord>,
 }
 
 /// What became of a planted value, by string matching. Never a statement about answers.
@@ -536,42 +546,6 @@ pub struct LostAt {
     pub stage: String,
     /// Why it did, in words.
     pub reason: String,
-}
-
-/// What a reader answered, and how that was graded.
-#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct AnswerRecord {
-    /// The answer; nothing where the reader failed.
-    pub text: Option<String>,
-    /// What rules made of it.
-    pub typed: Verdict,
-    /// What the judge made of it, where one was asked.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub judged: Option<Verdict>,
-    /// What each judge of a panel made of it, in the order of the scenario; nothing where there is
-    /// but one.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub panel: Vec<Verdict>,
-    /// What the reader cost; on no strategy's bill.
-    pub usage: Usage,
-    /// What the judges cost; on no strategy's bill, and not the reader's.
-    #[serde(default, skip_serializing_if = "is_nothing")]
-    pub judge_usage: Usage,
-    /// The answers and verdicts that are kept in a cassette.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub calls: Vec<KeptCall>,
-}
-
-fn is_nothing(usage: &Usage) -> bool {
-    *usage == Usage::default()
-}
-
-impl AnswerRecord {
-    /// The verdict that counts: the judge's where there is one, else the rules'.
-    pub fn verdict(&self) -> Verdict {
-        self.judged.unwrap_or(self.typed)
-    }
 }
 
 /// How far the counter is off, against what the provider billed.

@@ -19,8 +19,8 @@ use crate::context::{Applied, Context, Entry};
 use crate::model::Model;
 use crate::probe::Item;
 use crate::record::{
-    ActionSupport, AnswerRecord, Arm, CellRecord, CompactionEvent, DeathCause, End, FailureEvent,
-    SummaryHealth, UnseenResults,
+    ActionSupport, Arm, CellRecord, CompactionEvent, DeathCause, End, FailureEvent, SummaryHealth,
+    UnseenResults,
 };
 use crate::session::{Message, Tag};
 use crate::step::drive;
@@ -41,8 +41,8 @@ pub mod verify;
 
 use faults::Weather;
 use meter::Meter;
-use observe::survival::attach_answers;
 use observe::{CallView, Observer};
+use reader::{ItemAnswers, Questioner};
 
 pub use clock::{CpuClock, NoClock};
 pub use prepared::PreparedSession;
@@ -148,6 +148,7 @@ pub fn replay_observed(
     };
     let weather = Weather::new(faults, prepared.session.id(), name.repeat);
     let mut cell = Cell::new(prepared, models, clock, observers, weather);
+    cell.is_anchor = !matches!(replayed, Replayed::Strategy(..));
     let (arm, end, window) = match replayed {
         Replayed::Full => (Arm::Reference, cell.run(None), None),
         Replayed::Empty => (Arm::Floor, cell.run_empty(), None),
@@ -170,7 +171,9 @@ struct Cell<'a> {
     failures: Vec<FailureEvent>,
     overflows: Vec<usize>,
     prompt_tokens: Vec<Tokens>,
-    answers: Vec<(Item, AnswerRecord)>,
+    answers: Vec<(Item, ItemAnswers)>,
+    /// Whether it is the reference or the floor.
+    is_anchor: bool,
     vault: BTreeMap<String, Arc<str>>,
     strategy_cpu: Vec<Duration>,
     spent: Duration,
@@ -201,6 +204,7 @@ impl<'a> Cell<'a> {
             overflows: Vec::new(),
             prompt_tokens: Vec::new(),
             answers: Vec::new(),
+            is_anchor: false,
             vault: BTreeMap::new(),
             strategy_cpu: Vec::new(),
             spent: Duration::ZERO,
@@ -488,16 +492,17 @@ impl<'a> Cell<'a> {
             observer.called(&view);
         }
         if self.models.reader.is_some() {
+            let mut questioner = Questioner {
+                view,
+                rules: prepared.watched.rules(),
+                panel: self.models.judge.as_ref(),
+                asking: prepared.asking,
+                is_anchor: self.is_anchor,
+                meter: &mut self.meter,
+            };
             for item in prepared.watched.items_at(call) {
                 let probe = &prepared.watched.probes()[item.probe];
-                let answer = reader::ask(
-                    &view,
-                    probe,
-                    prepared.watched.rules(),
-                    self.models.judge.as_ref(),
-                    &mut self.meter,
-                );
-                self.answers.push((*item, answer));
+                self.answers.push((*item, questioner.ask(probe)));
             }
         }
     }
@@ -549,7 +554,7 @@ impl<'a> Cell<'a> {
         for observer in self.observers {
             observer.finish(&mut record);
         }
-        attach_answers(&mut record.probes, prepared.watched.probes(), self.answers);
+        reader::attach(&mut record.probes, prepared.watched.probes(), self.answers);
         if arm == Arm::Reference {
             record.probe_texts = prepared.watched.texts(&prepared.session);
         }

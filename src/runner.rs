@@ -546,6 +546,7 @@ fn prepare(
     let prepared = PreparedSession::new(loaded.session.clone(), loaded.counts.clone(), probes)?;
     Ok(prepared
         .sent_to(plan.scenario.provider)
+        .asking(plan.scenario.models.asking)
         .with_faults(Arc::new(plan.scenario.faults.clone()))
         .with_cache(
             prices::schemes(&plan.scenario, &plan.prices, &loaded.session),

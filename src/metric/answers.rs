@@ -8,11 +8,11 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::metric::fidelity::{Answered, Failings, Reading};
+use crate::metric::fidelity::{Answered, Failings, Reading, qualifies};
 use crate::metric::survival::{Score, is_planted};
 use crate::model::ModelKind;
-use crate::probe::{Outcome, Verdict};
-use crate::record::{CellRecord, ProbeRecord};
+use crate::probe::{Outcome, ProbeKind, Verdict};
+use crate::record::{AnswerRecord, CellRecord, ProbeRecord};
 
 /// What a reader made of one cell.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -66,6 +66,26 @@ pub struct Accuracy {
     pub failings: Failings,
     /// Items, decoys included, that were not graded; in no share.
     pub unscored: usize,
+    /// Items, decoys included, that did not qualify: they count in accuracy, and not in fidelity.
+    pub unqualified: usize,
+}
+
+/// Which of the answers to an item are looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// Those to the whole prompt.
+    Context,
+    /// Those to the summaries in it alone.
+    Summaries,
+}
+
+/// What a reader made of the same session under full history and under an empty context.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Beside<'a> {
+    /// The cell of `full`.
+    pub full: Option<&'a CellRecord>,
+    /// The cell of `empty`.
+    pub empty: Option<&'a CellRecord>,
 }
 
 /// What became of one item.
@@ -79,9 +99,25 @@ enum Graded {
 impl Answers {
     /// What a reader of this kind made of `cell`; `reference` is `full` on the same session.
     pub fn of(cell: &CellRecord, reference: Option<&CellRecord>, reader: ModelKind) -> Self {
+        let beside = Beside {
+            full: reference,
+            empty: None,
+        };
+        Self::in_scope(cell, beside, reader, Scope::Context)
+    }
+
+    /// The same, with what did not qualify left out of fidelity, in either scope.
+    pub fn in_scope(
+        cell: &CellRecord,
+        beside: Beside<'_>,
+        reader: ModelKind,
+        scope: Scope,
+    ) -> Self {
         match reader {
             ModelKind::Deterministic => Self::Extract(Extract::of(cell)),
-            ModelKind::Scripted | ModelKind::Live => Self::Accuracy(Accuracy::of(cell, reference)),
+            ModelKind::Scripted | ModelKind::Live => {
+                Self::Accuracy(Accuracy::of(cell, beside, scope))
+            }
         }
     }
 }
@@ -162,8 +198,9 @@ impl Extract {
 }
 
 impl Accuracy {
-    fn of(cell: &CellRecord, reference: Option<&CellRecord>) -> Self {
-        let full: BTreeMap<(&str, u8), f64> = reference
+    fn of(cell: &CellRecord, beside: Beside<'_>, scope: Scope) -> Self {
+        let full: BTreeMap<(&str, u8), f64> = beside
+            .full
             .into_iter()
             .flat_map(|full| {
                 full.probes.iter().filter_map(|item| {
@@ -171,11 +208,21 @@ impl Accuracy {
                 })
             })
             .collect();
-        let mut unscored = 0;
+        let qualification = Qualification::of(beside);
+        let (mut unscored, mut unqualified) = (0, 0);
         let mut items = Vec::with_capacity(cell.probes.len());
         for item in &cell.probes {
-            let graded = match graded(cell, item) {
-                Graded::Scored(score, outcome) => Some((score, outcome)),
+            let graded = match scope {
+                Scope::Context => graded(cell, item),
+                Scope::Summaries => match &item.from_summary {
+                    Some(answer) => graded_answer(answer),
+                    None => continue,
+                },
+            };
+            let qualified = qualification.of_item(item);
+            unqualified += usize::from(qualified == Some(false));
+            let graded = match graded {
+                Graded::Scored(mark, outcome) => Some((mark, outcome)),
                 Graded::Unanswered => None,
                 Graded::Unscored => {
                     unscored += 1;
@@ -187,7 +234,7 @@ impl Accuracy {
                 fate: item.survival.fate,
                 graded,
                 full: full.get(&(item.probe.as_str(), item.percent)).copied(),
-                qualified: None,
+                qualified,
             });
         }
         let reading = Reading::of(items);
@@ -198,7 +245,71 @@ impl Accuracy {
             invented: reading.failings.hallucinated,
             failings: reading.failings,
             unscored,
+            unqualified,
         }
+    }
+}
+
+/// How the items of a session fared in the qualification pass.
+#[derive(Debug, Clone, Default)]
+pub struct Qualification<'a>(BTreeMap<(&'a str, u8), Qualifying>);
+
+/// What the reader made of one item in the qualification pass; nothing where the answer could not be
+/// graded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Qualifying {
+    /// What is asked about.
+    pub kind: ProbeKind,
+    /// Under full history.
+    pub full: Option<Outcome>,
+    /// Under an empty context.
+    pub empty: Option<Outcome>,
+}
+
+impl Qualifying {
+    /// Whether it may count in fidelity.
+    pub fn is_qualified(&self) -> bool {
+        qualifies(self.kind, self.full, self.empty)
+    }
+}
+
+impl<'a> Qualification<'a> {
+    /// What the pass brought: empty unless both anchors were asked.
+    pub fn of(beside: Beside<'a>) -> Self {
+        let (Some(full), Some(empty)) = (beside.full, beside.empty) else {
+            return Self::default();
+        };
+        let asked = |cell: &'a CellRecord| -> BTreeMap<(&'a str, u8), Option<Outcome>> {
+            let of_item = |item: &'a ProbeRecord| {
+                let outcome = outcome(item.qualifying.as_ref()?);
+                Some(((item.probe.as_str(), item.percent), outcome))
+            };
+            cell.probes.iter().filter_map(of_item).collect()
+        };
+        let without = asked(empty);
+        let both = full.probes.iter().filter_map(|item| {
+            let key = (item.probe.as_str(), item.percent);
+            let of_item = Qualifying {
+                kind: item.kind,
+                full: outcome(item.qualifying.as_ref()?),
+                empty: *without.get(&key)?,
+            };
+            Some((key, of_item))
+        });
+        Self(both.collect())
+    }
+
+    /// Whether this item qualified; nothing where it was not in the pass.
+    pub fn of_item(&self, item: &ProbeRecord) -> Option<bool> {
+        let found = self.0.get(&(item.probe.as_str(), item.percent));
+        found.map(Qualifying::is_qualified)
+    }
+
+    /// All items of the pass, by probe and percent.
+    pub fn items(&self) -> impl Iterator<Item = (&'a str, u8, Qualifying)> {
+        self.0
+            .iter()
+            .map(|((probe, at), found)| (*probe, *at, *found))
     }
 }
 
@@ -209,12 +320,23 @@ pub fn was_asked(cell: &CellRecord) -> bool {
 
 fn graded(cell: &CellRecord, item: &ProbeRecord) -> Graded {
     match &item.answer {
-        Some(answer) => match answer.verdict() {
-            Verdict::Scored { score, outcome } => Graded::Scored(score, outcome),
-            Verdict::Unscored { .. } => Graded::Unscored,
-        },
+        Some(answer) => graded_answer(answer),
         None if item.call >= cell.reached_calls => Graded::Unanswered,
         None => Graded::Unscored,
+    }
+}
+
+fn outcome(answer: &AnswerRecord) -> Option<Outcome> {
+    match answer.verdict() {
+        Verdict::Scored { outcome, .. } => Some(outcome),
+        Verdict::Unscored { .. } => None,
+    }
+}
+
+fn graded_answer(answer: &AnswerRecord) -> Graded {
+    match answer.verdict() {
+        Verdict::Scored { score, outcome } => Graded::Scored(score, outcome),
+        Verdict::Unscored { .. } => Graded::Unscored,
     }
 }
 

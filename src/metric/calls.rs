@@ -11,7 +11,7 @@ use crate::units::Tokens;
 pub fn is_on_the_bill(purpose: Purpose) -> bool {
     match purpose {
         Purpose::Compaction | Purpose::Background | Purpose::Recovery => true,
-        Purpose::Agent | Purpose::Probe | Purpose::Judge => false,
+        Purpose::Agent | Purpose::Probe | Purpose::Qualification | Purpose::Judge => false,
     }
 }
 

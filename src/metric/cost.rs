@@ -105,7 +105,7 @@ impl SchemeCost {
                 Purpose::Compaction => cost.compaction += usage,
                 Purpose::Background => cost.background += usage,
                 Purpose::Recovery => cost.recovery += usage,
-                Purpose::Agent | Purpose::Probe | Purpose::Judge => {}
+                Purpose::Agent | Purpose::Probe | Purpose::Qualification | Purpose::Judge => {}
             }
             spent[asked.call.min(calls)] += own.rates.cost(&usage);
         }

@@ -167,6 +167,8 @@ pub enum Refusal {
     CeilingTooLow,
     /// An empty context is answered right nearly as often: [`LOWEST_SPAN`].
     SpanTooSmall,
+    /// No item qualified: none is answered right under full history, and only there.
+    NoneQualified,
 }
 
 impl Refusal {
@@ -176,6 +178,7 @@ impl Refusal {
             Self::Unpaired => "not measured: no item scored under full as well",
             Self::CeilingTooLow => "refused: the reader is right too rarely under full history",
             Self::SpanTooSmall => "refused: the reader hardly needs the context",
+            Self::NoneQualified => "refused: no item qualified",
         }
     }
 }

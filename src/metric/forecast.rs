@@ -296,8 +296,12 @@ impl Spend {
             .as_ref()
             .is_some_and(|judge| judge.kind == ModelKind::Live);
         if is_judged {
-            let items = cells.iter().flat_map(|cell| cell.probes.values());
-            spend.judged_at_most = items.sum();
+            let asked = |cell: &ForecastCell| {
+                let own: u64 = cell.probes.values().sum();
+                // The floor's answers are judged too.
+                own * (1 + u64::from(cell.record.arm == Arm::Reference))
+            };
+            spend.judged_at_most = cells.iter().map(asked).sum();
         }
         spend
     }

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use crate::model::Purpose;
-use crate::record::CellRecord;
+use crate::record::{CellRecord, ProbeRecord};
 use crate::units::{Tokens, Usage};
 
 /// Kept answers of one purpose.
@@ -43,7 +43,7 @@ pub fn kept<'a>(cells: impl IntoIterator<Item = &'a CellRecord>) -> BTreeMap<Pur
                 note(key, call.purpose, &call.usage);
             }
         }
-        let answers = cell.probes.iter().filter_map(|item| item.answer.as_ref());
+        let answers = cell.probes.iter().flat_map(ProbeRecord::answers);
         let answers = answers.flat_map(|answer| &answer.calls);
         let sentinels = cell.sentinels.iter().flat_map(|sentinel| &sentinel.calls);
         for call in answers.chain(sentinels) {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::metric::answers::{Answers, was_asked};
+use crate::metric::answers::{Answers, Beside, Scope, was_asked};
 use crate::metric::calls::ModelCalls;
 use crate::metric::compaction::{self, StageTotal};
 use crate::metric::completion::Completion;
@@ -68,15 +68,28 @@ pub struct CellSummary {
     pub retention: Retention,
     /// What the reader made of it; nothing where nobody was asked.
     pub answers: Option<Answers>,
+    /// What it made of the summaries in the prompt alone; nothing where it was not asked.
+    pub summary_answers: Option<Answers>,
 }
 
 impl CellSummary {
     /// Measures a cell. `reference` is `full` on the same session, `reader` the kind of model that
     /// answered probes.
     pub fn of(cell: &CellRecord, reference: Option<&CellRecord>, reader: ModelKind) -> Self {
+        let empty = None;
+        let full = reference;
+        Self::beside(cell, Beside { full, empty }, reader)
+    }
+
+    /// The same, with what the reader made of an empty context: what did not qualify is then left
+    /// out of fidelity.
+    pub fn beside(cell: &CellRecord, beside: Beside<'_>, reader: ModelKind) -> Self {
+        let reference = beside.full;
         // A session that died before the first question was still to be asked, if the reference
         // was.
         let asked = was_asked(cell) || reference.is_some_and(was_asked);
+        let answers = |scope| Answers::in_scope(cell, beside, reader, scope);
+        let has_summaries = cell.probes.iter().any(|item| item.from_summary.is_some());
         let savings = match cell.arm {
             Arm::Reference | Arm::Strategy => reference.map(|full| Savings::of(cell, full)),
             Arm::Floor => None,
@@ -105,7 +118,8 @@ impl CellSummary {
             summary_atoms: cell.summary_atoms.clone(),
             survival: Survival::of(cell),
             retention: Retention::of(cell, reference),
-            answers: asked.then(|| Answers::of(cell, reference, reader)),
+            answers: asked.then(|| answers(Scope::Context)),
+            summary_answers: has_summaries.then(|| answers(Scope::Summaries)),
         }
     }
 

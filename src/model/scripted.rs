@@ -46,7 +46,7 @@ impl When {
 
     fn fits(&self, request: &Request) -> bool {
         self.purpose
-            .is_none_or(|purpose| purpose == request.purpose)
+            .is_none_or(|purpose| purpose == request.purpose.as_asked())
             && self.containing.as_ref().is_none_or(|part| {
                 let texts = request.messages.iter().flat_map(|m| m.model_text());
                 request

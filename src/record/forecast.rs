@@ -16,6 +16,6 @@ pub struct ForecastCell {
     pub record: CellRecord,
     /// Which of its calls a model answers.
     pub asks: Asks,
-    /// How many probes are due, by call.
+    /// How many questions are put to the reader, by call; the floor is asked as many as the reference.
     pub probes: BTreeMap<usize, u64>,
 }

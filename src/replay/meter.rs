@@ -13,6 +13,10 @@ use crate::step::{Answer, Caller};
 use crate::tokens::{CountedTexts, Size};
 use crate::units::{Tokens, Usage};
 
+/// Answers that qualify a probe are never those that are scored: they are asked as a repeat that no
+/// run has.
+const QUALIFYING_REPEAT: u32 = u32::MAX;
+
 /// Sends each request to the model that is meant for it, and logs what it cost.
 pub(super) struct Meter<'a> {
     models: &'a Models,
@@ -143,7 +147,7 @@ impl<'a> Meter<'a> {
             Purpose::Agent | Purpose::Compaction | Purpose::Background | Purpose::Recovery => {
                 Some(&*self.models.summariser)
             }
-            Purpose::Probe => self.models.reader.as_deref(),
+            Purpose::Probe | Purpose::Qualification => self.models.reader.as_deref(),
             Purpose::Judge => {
                 let panel = self.models.judge.as_ref();
                 panel.and_then(|panel| panel.judges.get(self.judge).map(|judge| &**judge))
@@ -152,6 +156,7 @@ impl<'a> Meter<'a> {
         // The same answer gets the same verdict in every repeat.
         let repeat = match request.purpose {
             Purpose::Judge => 0,
+            Purpose::Qualification => QUALIFYING_REPEAT,
             _ => self.weather.repeat(),
         };
         let key = RefCell::new(None);
@@ -171,7 +176,7 @@ impl<'a> Meter<'a> {
         };
         let fault = match request.purpose {
             Purpose::Compaction | Purpose::Background | Purpose::Recovery => self.weather.request(),
-            Purpose::Agent | Purpose::Probe | Purpose::Judge => None,
+            Purpose::Agent | Purpose::Probe | Purpose::Qualification | Purpose::Judge => None,
         };
         let answer = match fault {
             Some(fault) => faults::answer(fault, request, self.history, self.counts, ask),
@@ -183,7 +188,7 @@ impl<'a> Meter<'a> {
         let key = key.take().filter(|_| answer.is_ok());
         let key = key.map(|key| key.hex(KeptCall::DIGITS));
         match request.purpose {
-            Purpose::Probe | Purpose::Judge => {
+            Purpose::Probe | Purpose::Qualification | Purpose::Judge => {
                 match request.purpose {
                     Purpose::Judge => self.aside.judge += usage,
                     _ => self.aside.reader += usage,

@@ -8,7 +8,7 @@ use crate::context::{Entry, Origin};
 use crate::model::fault::Faults;
 use crate::model::price::{CacheScheme, Prices};
 use crate::needles::NeedlesError;
-use crate::probe::Probe;
+use crate::probe::{Asking, Probe};
 use crate::session::wire::Provider;
 use crate::session::{RecordedCompaction, Session, ToolSchema};
 use crate::tokens::{CountedTexts, Size};
@@ -24,6 +24,7 @@ pub struct PreparedSession {
     pub(super) compactions: Vec<Arc<RecordedCompaction>>,
     pub(super) watched: observe::Watched,
     pub(super) faults: Arc<Faults>,
+    pub(super) asking: Asking,
 }
 
 impl PreparedSession {
@@ -56,6 +57,7 @@ impl PreparedSession {
             compactions,
             watched: observe::Watched::new(&session, &counts, probes)?,
             faults: Arc::default(),
+            asking: Asking::default(),
             session,
             counts,
             entries,
@@ -94,6 +96,13 @@ impl PreparedSession {
     #[must_use]
     pub fn with_faults(mut self, faults: Arc<Faults>) -> Self {
         self.faults = faults;
+        self
+    }
+
+    /// The same, with a model asked this beside the scored questions.
+    #[must_use]
+    pub fn asking(mut self, asking: Asking) -> Self {
+        self.asking = asking;
         self
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::metric::CellSummary;
-use crate::metric::answers::{Accuracy, Answers, Extract};
+use crate::metric::answers::{Accuracy, Answers, Extract, Scope};
 use crate::metric::calls::ModelCalls;
 use crate::metric::compaction::StageTotal;
 use crate::metric::cost::SchemeCost;
@@ -72,6 +72,8 @@ pub struct ArmSummary {
     pub survival_by_kind: BTreeMap<&'static str, Estimate>,
     /// What the reader made of it; nothing where nobody was asked.
     pub answers: Option<ArmAnswers>,
+    /// What the reader made of the summaries in it alone; nothing where it was not asked.
+    pub summary_answers: Option<ArmAnswers>,
     /// Atoms of tool calls that were present; its items are atoms.
     pub action_support: Option<Estimate>,
     /// The same for atoms of which some occurrence has been compacted.
@@ -135,6 +137,8 @@ pub enum ArmAnswers {
         invented: Option<Estimate>,
         /// Items that were not graded.
         unscored: usize,
+        /// Items that did not qualify: they count in accuracy, and not in fidelity.
+        unqualified: usize,
     },
 }
 
@@ -157,6 +161,8 @@ pub enum Fidelity {
     CeilingTooLow,
     /// Empty context is answered right nearly as often: [`LOWEST_SPAN`].
     SpanTooSmall,
+    /// No item qualified.
+    NoneQualified,
 }
 
 /// Accuracy under full history and under empty context: what fidelity is measured between.
@@ -236,7 +242,8 @@ impl ArmSummary {
                 .and_then(|found| found.corrected_for_chance(compacted_chance)),
             survival_reachable: score(cells, |cell| cell.survival.reachable),
             survival_by_kind: by_kind,
-            answers: answers(cells, anchors),
+            answers: answers(cells, anchors, Scope::Context),
+            summary_answers: answers(cells, anchors, Scope::Summaries),
             action_support: estimate(cells, |cell| {
                 Some((cell.support.share()?, count(cell.support.wanted)))
             }),
@@ -307,7 +314,9 @@ impl Anchors {
     pub fn of(full: &[&CellSummary], empty: &[&CellSummary]) -> Self {
         let accuracy = |cells: &[&CellSummary]| {
             score(cells, |cell| {
-                model(cell).map(|a| a.score).unwrap_or_default()
+                model(cell, Scope::Context)
+                    .map(|a| a.score)
+                    .unwrap_or_default()
             })
             .map(|estimate| estimate.point_estimate)
         };
@@ -373,10 +382,10 @@ fn costs(cells: &[&CellSummary]) -> Vec<ArmCost> {
     schemes.iter().map(under).collect()
 }
 
-fn answers(cells: &[&CellSummary], anchors: Anchors) -> Option<ArmAnswers> {
-    match cells.iter().find_map(|cell| cell.answers.as_ref())? {
+fn answers(cells: &[&CellSummary], anchors: Anchors, scope: Scope) -> Option<ArmAnswers> {
+    match cells.iter().find_map(|cell| in_scope(cell, scope))? {
         Answers::Extract(_) => {
-            let extract = |cell: &CellSummary| match &cell.answers {
+            let extract = |cell: &CellSummary| match in_scope(cell, scope) {
                 Some(Answers::Extract(extract)) => Some(*extract),
                 Some(Answers::Accuracy(_)) | None => None,
             };
@@ -393,14 +402,22 @@ fn answers(cells: &[&CellSummary], anchors: Anchors) -> Option<ArmAnswers> {
         }
         Answers::Accuracy(_) => {
             let part = |part: fn(&Accuracy) -> Score| {
-                score(cells, move |cell| model(cell).map(part).unwrap_or_default())
+                score(cells, move |cell| {
+                    model(cell, scope).map(part).unwrap_or_default()
+                })
             };
+            let sum = |count: fn(&Accuracy) -> usize| {
+                let models = cells.iter().filter_map(|cell| model(cell, scope));
+                models.map(count).sum::<usize>()
+            };
+            let unqualified = sum(|accuracy| accuracy.unqualified);
             Some(ArmAnswers::Accuracy {
                 accuracy: part(|accuracy| accuracy.score),
                 fidelity: fidelity(
                     part(|accuracy| accuracy.paired),
                     part(|accuracy| accuracy.paired_full),
                     anchors,
+                    unqualified > 0,
                 ),
                 normalised: {
                     let accuracy = part(|accuracy| accuracy.score);
@@ -410,23 +427,26 @@ fn answers(cells: &[&CellSummary], anchors: Anchors) -> Option<ArmAnswers> {
                 failings: FAILINGS
                     .into_iter()
                     .filter_map(|(name, of)| {
-                        let rate = |cell: &CellSummary| model(cell).map(|it| of(&it.failings));
+                        let rate =
+                            |cell: &CellSummary| model(cell, scope).map(|it| of(&it.failings));
                         let estimate = score(cells, |cell| rate(cell).unwrap_or_default())?;
                         Some((name, estimate))
                     })
                     .collect(),
                 invented: part(|accuracy| accuracy.invented),
-                unscored: cells
-                    .iter()
-                    .filter_map(|cell| model(cell))
-                    .map(|accuracy| accuracy.unscored)
-                    .sum(),
+                unscored: sum(|accuracy| accuracy.unscored),
+                unqualified,
             })
         }
     }
 }
 
-fn fidelity(paired: Option<Estimate>, full: Option<Estimate>, anchors: Anchors) -> Fidelity {
+fn fidelity(
+    paired: Option<Estimate>,
+    full: Option<Estimate>,
+    anchors: Anchors,
+    has_unqualified: bool,
+) -> Fidelity {
     let point = |estimate: Option<Estimate>| estimate.map(|estimate| estimate.point_estimate);
     match (anchors.bare().fidelity(point(paired), point(full)), paired) {
         (Ok(value), Some(paired)) => Fidelity::Measured {
@@ -434,9 +454,25 @@ fn fidelity(paired: Option<Estimate>, full: Option<Estimate>, anchors: Anchors) 
             sessions: paired.n.sessions,
             items: paired.n.items,
         },
+        (Ok(_) | Err(Refusal::Unpaired), None) if has_unqualified => Fidelity::NoneQualified,
         (Ok(_), None) | (Err(Refusal::Unpaired), _) => Fidelity::Unpaired,
         (Err(Refusal::CeilingTooLow), _) => Fidelity::CeilingTooLow,
         (Err(Refusal::SpanTooSmall), _) => Fidelity::SpanTooSmall,
+        (Err(Refusal::NoneQualified), _) => Fidelity::NoneQualified,
+    }
+}
+
+impl Fidelity {
+    /// Why there is none, in words; nothing where it was measured.
+    pub fn refusal(self) -> Option<&'static str> {
+        let refusal = match self {
+            Self::Measured { .. } => return None,
+            Self::Unpaired => Refusal::Unpaired,
+            Self::CeilingTooLow => Refusal::CeilingTooLow,
+            Self::SpanTooSmall => Refusal::SpanTooSmall,
+            Self::NoneQualified => Refusal::NoneQualified,
+        };
+        Some(refusal.in_words())
     }
 }
 
@@ -455,8 +491,15 @@ pub(super) const FAILINGS: [Failing; 8] = [
     ("compliance_dropped", |failings| failings.compliance_dropped),
 ];
 
-fn model(cell: &CellSummary) -> Option<&Accuracy> {
-    match &cell.answers {
+fn in_scope(cell: &CellSummary, scope: Scope) -> Option<&Answers> {
+    match scope {
+        Scope::Context => cell.answers.as_ref(),
+        Scope::Summaries => cell.summary_answers.as_ref(),
+    }
+}
+
+fn model(cell: &CellSummary, scope: Scope) -> Option<&Accuracy> {
+    match in_scope(cell, scope) {
         Some(Answers::Accuracy(accuracy)) => Some(accuracy),
         Some(Answers::Extract(_)) | None => None,
     }

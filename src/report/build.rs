@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::metric::CellSummary;
-use crate::metric::answers::was_asked;
+use crate::metric::answers::{Beside, was_asked};
 use crate::model::ModelKind;
 use crate::record::{Arm, CellKey, CellRecord, End, Manifest, ProbeRecord};
 use crate::report::arm::{Anchors, ArmSummary};
@@ -185,10 +185,24 @@ fn material<'a>(
         };
         at(cell.repeat).or_else(|| at(0))
     };
+    let floor = |cell: &CellRecord| {
+        let key = CellKey {
+            session: cell.session.clone(),
+            strategy: EMPTY.to_owned(),
+            repeat: 0,
+        };
+        recorded.get(&key).copied()
+    };
     let cells: Vec<&CellRecord> = recorded.values().copied().collect();
     let summaries: Vec<CellSummary> = cells
         .iter()
-        .map(|cell| CellSummary::of(cell, reference(cell), manifest.reader.kind))
+        .map(|cell| {
+            let beside = Beside {
+                full: reference(cell),
+                empty: floor(cell),
+            };
+            CellSummary::beside(cell, beside, manifest.reader.kind)
+        })
         .collect();
     let of = |strategy: &str| -> Vec<&CellSummary> {
         summaries

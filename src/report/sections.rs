@@ -2,11 +2,11 @@
 
 use crate::probe::ProbeKind;
 use crate::record::{Arm, Level};
-use crate::report::arm::{ArmAnswers, ArmSummary, FAILINGS, Fidelity};
+use crate::report::arm::ArmSummary;
 use crate::report::build::Material;
 use crate::report::{Audience, Cell, Column, Role, Row, Section, Table, Value};
-use crate::stats::SampleSize;
 
+mod answers;
 pub(super) mod comparison;
 mod cost;
 mod lost;
@@ -28,7 +28,9 @@ pub(super) fn details<'a>(
         kinds,
         retention::by_age,
         retention::grid,
-        answers,
+        answers::of_prompts,
+        answers::of_summaries,
+        answers::unqualified,
         stages,
         model_calls,
         models::asked,
@@ -122,116 +124,6 @@ fn kinds(material: &Material<'_>) -> Section {
         audience: Audience::Everyone,
         table: Table { columns, rows },
         notes: Vec::new(),
-    }
-}
-
-/// Outcomes of a reader without a model, or what stands beside accuracy.
-fn answers(material: &Material<'_>) -> Section {
-    let is_extract = material
-        .arms
-        .iter()
-        .any(|(_, arm)| matches!(arm.answers, Some(ArmAnswers::Extract { .. })));
-    let rows = material
-        .arms
-        .iter()
-        .filter_map(|(kind, arm)| {
-            let cells = match arm.answers.as_ref()? {
-                ArmAnswers::Extract { outcomes, .. } => {
-                    let share = |part: usize, whole: usize| Cell {
-                        n: Some(SampleSize {
-                            sessions: arm.sessions,
-                            items: whole,
-                        }),
-                        ..Cell::share((whole > 0).then(|| part as f64 / whole as f64))
-                    };
-                    let scored = outcomes.scored();
-                    let mut cells: Vec<Cell> = outcomes
-                        .outcomes()
-                        .iter()
-                        .map(|(_, count)| share(*count, scored))
-                        .collect();
-                    cells.push(share(outcomes.invented, outcomes.decoys));
-                    cells.push(Cell::count(outcomes.unscored));
-                    cells
-                }
-                ArmAnswers::Accuracy {
-                    accuracy,
-                    fidelity,
-                    normalised,
-                    failings,
-                    unscored,
-                    ..
-                } => {
-                    let mut cells = vec![
-                        Cell::estimate(*accuracy),
-                        Cell::text(fidelity_in_words(*fidelity)),
-                        Cell::share(*normalised),
-                    ];
-                    let rates = FAILINGS.iter().map(|(name, _)| failings.get(name).copied());
-                    cells.extend(rates.map(Cell::estimate));
-                    cells.push(Cell::count(*unscored));
-                    cells
-                }
-            };
-            Some(row(&arm.strategy, role(*kind), cells))
-        })
-        .collect();
-    let mut columns = vec![Column::new("strategy", "strategy", 0)];
-    let about = if is_extract {
-        columns.extend([
-            Column::new("right", "right", 0),
-            Column::new("partial", "partial", 3),
-            Column::new("wrong", "wrong", 0),
-            Column::new("stale", "stale", 0),
-            Column::new("misbound", "misbound", 0),
-            Column::new("abstained", "abstained", 1),
-            Column::new("unanswered", "unanswered", 2),
-            Column::new("invented", "invented", 0),
-            Column::new("unscored", "unscored", 2),
-        ]);
-        "What BM25 line search made of the prompts, as shares of the scored items over all \
-         sessions together; no language model answered. Invented is the share of decoys answered \
-         with a value; unanswered items come after a session's death; unscored ones are in no \
-         share."
-    } else {
-        columns.extend([
-            Column::new("accuracy", "accuracy", 0),
-            Column::new("fidelity", "fidelity", 0),
-            Column::new("normalised", "F*", 0),
-            Column::new("omitted", "omitted", 0),
-            Column::new("distorted", "distorted", 0),
-            Column::new("stale", "stale", 1),
-            Column::new("misbound", "misbound", 1),
-            Column::new("hallucinated", "hallucinated", 0),
-            Column::new("overclaimed", "overclaimed", 1),
-            Column::new("compliance_kept", "kept rules", 1),
-            Column::new("compliance_dropped", "dropped rules", 1),
-            Column::new("unscored", "unscored", 0),
-        ]);
-        "What the reader made of the prompts. F* is accuracy between empty context (0) and full \
-         history (1). Distorted is wrong, stale or misbound; hallucinated is the share of decoys \
-         answered with a value; overclaimed are concrete answers whose value is not in the prompt; \
-         kept and dropped rules say how often rules are kept that stand in the prompt, and that do \
-         not. Unscored items are in no share."
-    };
-    Section {
-        id: "answers",
-        title: if is_extract { "Extract" } else { "Answers" }.to_owned(),
-        about: about.to_owned(),
-        audience: Audience::Everyone,
-        table: Table { columns, rows },
-        notes: Vec::new(),
-    }
-}
-
-fn fidelity_in_words(fidelity: Fidelity) -> String {
-    match fidelity {
-        Fidelity::Measured { value, .. } => crate::report::figure::percent(value),
-        Fidelity::Unpaired => "not measured: no item scored under full as well".to_owned(),
-        Fidelity::CeilingTooLow => {
-            "refused: the reader is right too rarely under full history".to_owned()
-        }
-        Fidelity::SpanTooSmall => "refused: the reader hardly needs the context".to_owned(),
     }
 }
 

@@ -70,10 +70,20 @@ impl Plan {
                 .forecast_cell(prepared, session, arm, &followed)
                 .map_err(|why| fails(arm, why.to_string()))?;
             followed.over(&record.key(), Some(&record));
+            // A second answer qualifies a probe; one of the summaries alone is never longer than that.
+            let asking = self.scenario.models.asking;
+            let is_twice = match arm.which {
+                Which::Full | Which::Empty => asking.qualifies,
+                Which::Strategy(_) => asking.summaries,
+            };
+            let times = 1 + u64::from(is_twice);
+            let asked = asked_at
+                .iter()
+                .map(|(call, probes)| (*call, probes * times));
             cells.push(ForecastCell {
                 record,
                 asks,
-                probes: asked_at.clone(),
+                probes: asked.collect(),
             });
         }
         Ok(cells)

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::model::api::LimitName;
 use crate::model::cassette::ReplayMode;
 use crate::model::spending::Budget;
+use crate::probe::Asking;
 use crate::probe::judge::Judging;
 use crate::session::wire::Provider;
 use crate::settings::{Place, Reader, Setting, SettingError, Table, Value};
@@ -21,6 +22,8 @@ pub struct ModelsSetting {
     pub judges: Vec<ModelSetting>,
     /// Which answers are judged.
     pub judging: Judging,
+    /// What a reader that is a model is asked beside the scored questions.
+    pub asking: Asking,
     /// Where answers are kept, and what named it; without one, in the run's folder.
     pub cassette: Option<(PathBuf, Place)>,
     /// What recorded answers are for.
@@ -108,6 +111,10 @@ impl Default for ModelsSetting {
             reader: Some(ModelSetting::Offline),
             judges: Vec::new(),
             judging: Judging::Needed,
+            asking: Asking {
+                qualifies: true,
+                summaries: false,
+            },
             cassette: None,
             replay: ReplayMode::Auto,
             pace: Pace::default(),
@@ -147,10 +154,11 @@ impl ModelsSetting {
     pub fn exact(&self) -> String {
         let models: Vec<String> = self.all().map(ModelSetting::exact).collect();
         format!(
-            "{} {:?} {:?}",
+            "{} {:?} {:?} {:?}",
             models.join(" | "),
             self.reader.is_some(),
-            self.judging
+            self.judging,
+            self.asking
         )
     }
 }
@@ -215,6 +223,11 @@ pub(super) fn read(
         Some("all") => Judging::All,
         _ => Judging::Needed,
     };
+    models.asking.qualifies = reader.flag("qualify")?.unwrap_or(true);
+    models.asking.summaries = matches!(
+        reader.choice("reader_scope", &["context", "context+summary"])?,
+        Some("context+summary")
+    );
     if let Some(file) = reader.text("cassette")? {
         let setting = reader.setting("cassette");
         let place = setting.map_or(reader.place(), |setting| &setting.place);

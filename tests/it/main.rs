@@ -40,6 +40,7 @@ mod prompt_cache;
 mod proxy;
 #[cfg(feature = "http")]
 mod real_server;
+mod qualified;
 mod recorded;
 mod recordings;
 mod replay;

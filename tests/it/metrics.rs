@@ -142,6 +142,8 @@ fn probe(id: &str, kind: ProbeKind, call: usize, score: f64, outcome: Outcome) -
             calls: Vec::new(),
             usage: Usage::default(),
         }),
+        qualifying: None,
+        from_summary: None,
     }
 }
 

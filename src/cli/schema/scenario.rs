@@ -195,6 +195,17 @@ fn models() -> Value {
                 "enum": ["needed", "all"],
                 "default": "needed",
             },
+            "qualify": {
+                "description": "ask a reader that is a model every probe once more, under full history \
+                    and under an empty context, to see which probes the context decides",
+                "type": "boolean",
+                "default": true,
+            },
+            "reader_scope": {
+                "description": "whether a reader that is a model is also asked of the summaries alone",
+                "enum": ["context", "context+summary"],
+                "default": "context",
+            },
             "cassette": text("the file in which answers are kept; by default one in the run's folder"),
             "replay": {
                 "description": "what recorded answers are for",

@@ -80,7 +80,7 @@ impl Rule {
     fn fits(&self, request: &Request) -> bool {
         if self
             .purpose
-            .is_some_and(|purpose| purpose != request.purpose)
+            .is_some_and(|purpose| purpose != request.purpose.as_asked())
         {
             return false;
         }

@@ -5,7 +5,6 @@
 //! slot without any place, the patch is what lost it. Where it matters which of two values stands
 //! last, the module `order` follows the positions too.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::{CallView, Observer};
@@ -14,8 +13,7 @@ use crate::needles::NeedlesError;
 use crate::probe::survival::{Strength, Survival, WrittenBy};
 use crate::probe::{Gold, Item, Probe, ProbeKind, items};
 use crate::record::{
-    AnswerRecord, CellRecord, DeathCause, End, Fate, LostAt, PlaceInPrompt, ProbeRecord,
-    SurvivalRecord,
+    CellRecord, DeathCause, End, Fate, LostAt, PlaceInPrompt, ProbeRecord, SurvivalRecord,
 };
 use crate::session::Session;
 
@@ -509,6 +507,8 @@ impl Observer for SurvivalObserver {
                     survival: survival.unwrap_or_else(|| after_death.clone()),
                     said_at: *said_at,
                     answer: None,
+                    qualifying: None,
+                    from_summary: None,
                 }
             })
             .collect();
@@ -549,26 +549,6 @@ fn after_death(end: &End) -> SurvivalRecord {
         place: None,
         compacted_score: None,
         lost_at,
-    }
-}
-
-/// Puts the answers of a reader into the records of the items they answer.
-pub fn attach_answers(
-    records: &mut [ProbeRecord],
-    probes: &[Probe],
-    answers: impl IntoIterator<Item = (Item, AnswerRecord)>,
-) {
-    let mut by_item: BTreeMap<(usize, &str), AnswerRecord> = answers
-        .into_iter()
-        .filter_map(|(item, answer)| {
-            let probe = probes.get(item.probe)?;
-            Some(((item.call, probe.id.as_str()), answer))
-        })
-        .collect();
-    for record in records {
-        if let Some(answer) = by_item.remove(&(record.call, record.probe.as_str())) {
-            record.answer = Some(answer);
-        }
     }
 }
 

@@ -301,9 +301,13 @@ fn cell(kind: Arm, arm: &ArmSummary, name: &str) -> Cell {
                 n: Some(SampleSize { sessions, items }),
                 ..Cell::share(Some(value))
             },
-            Some(Fidelity::Unpaired | Fidelity::CeilingTooLow | Fidelity::SpanTooSmall) | None => {
-                Cell::exact(Value::NotMeasured)
-            }
+            Some(
+                Fidelity::Unpaired
+                | Fidelity::CeilingTooLow
+                | Fidelity::SpanTooSmall
+                | Fidelity::NoneQualified,
+            )
+            | None => Cell::exact(Value::NotMeasured),
         },
         "action_support" => Cell::estimate(arm.action_support),
         "action_support_compacted" => Cell::estimate(arm.action_support_compacted),

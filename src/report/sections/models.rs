@@ -17,6 +17,7 @@ fn name(purpose: Purpose) -> &'static str {
         Purpose::Background => "background",
         Purpose::Recovery => "recovery",
         Purpose::Probe => "probe",
+        Purpose::Qualification => "qualification",
         Purpose::Judge => "judge",
     }
 }

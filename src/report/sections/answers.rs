@@ -1,0 +1,251 @@
+//! What readers answered: by prompt, by summary alone, and which probes did not qualify.
+
+use std::collections::BTreeMap;
+
+use super::{role, row};
+use crate::metric::answers::{Beside, Qualification, Qualifying};
+use crate::metric::survival::is_planted;
+use crate::probe::Outcome;
+use crate::record::{Arm, CellRecord, ProbeText};
+use crate::report::arm::{ArmAnswers, ArmSummary, FAILINGS, Fidelity};
+use crate::report::build::Material;
+use crate::report::{Audience, Cell, Column, Role, Section, Table};
+use crate::stats::SampleSize;
+
+/// Outcomes of a reader without a model, or what stands beside accuracy.
+pub(super) fn of_prompts(material: &Material<'_>) -> Section {
+    let is_extract = material
+        .arms
+        .iter()
+        .any(|(_, arm)| matches!(arm.answers, Some(ArmAnswers::Extract { .. })));
+    let rows = material
+        .arms
+        .iter()
+        .filter_map(|(kind, arm)| {
+            let cells = match arm.answers.as_ref()? {
+                ArmAnswers::Extract { outcomes, .. } => {
+                    let share = |part: usize, whole: usize| Cell {
+                        n: Some(SampleSize {
+                            sessions: arm.sessions,
+                            items: whole,
+                        }),
+                        ..Cell::share((whole > 0).then(|| part as f64 / whole as f64))
+                    };
+                    let scored = outcomes.scored();
+                    let mut cells: Vec<Cell> = outcomes
+                        .outcomes()
+                        .iter()
+                        .map(|(_, count)| share(*count, scored))
+                        .collect();
+                    cells.push(share(outcomes.invented, outcomes.decoys));
+                    cells.push(Cell::count(outcomes.unscored));
+                    cells
+                }
+                ArmAnswers::Accuracy {
+                    accuracy,
+                    fidelity,
+                    normalised,
+                    failings,
+                    unscored,
+                    unqualified,
+                    ..
+                } => {
+                    let mut cells = vec![
+                        Cell::estimate(*accuracy),
+                        Cell::text(in_words(*fidelity)),
+                        Cell::share(*normalised),
+                    ];
+                    let rates = FAILINGS.iter().map(|(name, _)| failings.get(name).copied());
+                    cells.extend(rates.map(Cell::estimate));
+                    cells.push(Cell::count(*unscored));
+                    cells.push(Cell::count(*unqualified));
+                    cells
+                }
+            };
+            Some(row(&arm.strategy, role(*kind), cells))
+        })
+        .collect();
+    let mut columns = vec![Column::new("strategy", "strategy", 0)];
+    let about = if is_extract {
+        columns.extend([
+            Column::new("right", "right", 0),
+            Column::new("partial", "partial", 3),
+            Column::new("wrong", "wrong", 0),
+            Column::new("stale", "stale", 0),
+            Column::new("misbound", "misbound", 0),
+            Column::new("abstained", "abstained", 1),
+            Column::new("unanswered", "unanswered", 2),
+            Column::new("invented", "invented", 0),
+            Column::new("unscored", "unscored", 2),
+        ]);
+        "What BM25 line search made of the prompts, as shares of the scored items over all \
+         sessions together; no language model answered. Invented is the share of decoys answered \
+         with a value; unanswered items come after a session's death; unscored ones are in no \
+         share."
+    } else {
+        columns.extend([
+            Column::new("accuracy", "accuracy", 0),
+            Column::new("fidelity", "fidelity", 0),
+            Column::new("normalised", "F*", 0),
+            Column::new("omitted", "omitted", 0),
+            Column::new("distorted", "distorted", 0),
+            Column::new("stale", "stale", 1),
+            Column::new("misbound", "misbound", 1),
+            Column::new("hallucinated", "hallucinated", 0),
+            Column::new("overclaimed", "overclaimed", 1),
+            Column::new("compliance_kept", "kept rules", 1),
+            Column::new("compliance_dropped", "dropped rules", 1),
+            Column::new("unscored", "unscored", 0),
+            Column::new("unqualified", "unqualified", 2),
+        ]);
+        "What the reader made of the prompts. F* is accuracy between empty context (0) and full \
+         history (1). Distorted is wrong, stale or misbound; hallucinated is the share of decoys \
+         answered with a value; overclaimed are concrete answers whose value is not in the prompt; \
+         kept and dropped rules say how often rules are kept that stand in the prompt, and that do \
+         not. Unscored items are in no share; unqualified ones are in accuracy and not in fidelity."
+    };
+    Section {
+        id: "answers",
+        title: if is_extract { "Extract" } else { "Answers" }.to_owned(),
+        about: about.to_owned(),
+        audience: Audience::Everyone,
+        table: Table { columns, rows },
+        notes: Vec::new(),
+    }
+}
+
+/// What a model made of the summaries alone: fidelity of the summaries themselves.
+pub(super) fn of_summaries(material: &Material<'_>) -> Section {
+    const SHOWN: [&str; 5] = ["omitted", "distorted", "stale", "misbound", "hallucinated"];
+    let of_arm = |(kind, arm): &(Arm, ArmSummary)| {
+        let Some(ArmAnswers::Accuracy {
+            accuracy,
+            fidelity,
+            failings,
+            unscored,
+            ..
+        }) = &arm.summary_answers
+        else {
+            return None;
+        };
+        let mut cells = vec![Cell::estimate(*accuracy), Cell::text(in_words(*fidelity))];
+        cells.extend(SHOWN.map(|name| Cell::estimate(failings.get(name).copied())));
+        cells.push(Cell::count(*unscored));
+        Some(row(&arm.strategy, role(*kind), cells))
+    };
+    let mut columns = vec![
+        Column::new("strategy", "strategy", 0),
+        Column::new("accuracy", "accuracy", 0),
+        Column::new("fidelity", "fidelity", 0),
+    ];
+    columns.extend(SHOWN.map(|name| Column::new(name, name, 1)));
+    columns.push(Column::new("unscored", "unscored", 2));
+    Section {
+        id: "summary_answers",
+        title: "Answers from summaries alone".to_owned(),
+        about: "The reader saw nothing but what was written in place of messages, and was asked \
+                what those messages said, and decoys. Fidelity is relative to full history on the same \
+                items; items whose evidence went into no summary are not in this table."
+            .to_owned(),
+        audience: Audience::Everyone,
+        table: Table {
+            columns,
+            rows: material.arms.iter().filter_map(of_arm).collect(),
+        },
+        notes: Vec::new(),
+    }
+}
+
+/// Probes that did not qualify, with what the reader made of them in the qualification pass.
+pub(super) fn unqualified(material: &Material<'_>) -> Section {
+    let (mut rows, mut items, mut failed) = (Vec::new(), 0, 0);
+    for session in &material.manifest.sessions {
+        let of_arm = |arm: Arm| -> Option<&CellRecord> {
+            let mut cells = material.cells.iter().copied();
+            cells.find(|cell| cell.session == session.id && cell.arm == arm)
+        };
+        let beside = Beside {
+            full: of_arm(Arm::Reference),
+            empty: of_arm(Arm::Floor),
+        };
+        let texts: BTreeMap<(&str, u8), &ProbeText> = beside
+            .full
+            .into_iter()
+            .flat_map(|full| &full.probe_texts)
+            .map(|text| ((text.probe.as_str(), text.percent), text))
+            .collect();
+        for (probe, percent, found) in Qualification::of(beside).items() {
+            items += 1;
+            if found.is_qualified() {
+                continue;
+            }
+            failed += 1;
+            let question = texts.get(&(probe, percent)).map(|text| &*text.question);
+            let cells = vec![
+                Cell::text(format!("{probe} at {percent} %")),
+                Cell::text(found.kind.name()),
+                Cell::text(outcome(found.full)),
+                Cell::text(outcome(found.empty)),
+                Cell::text(why(found)),
+                Cell::text(question.unwrap_or_default().trim()),
+            ];
+            rows.push(row(&session.id, Role::Strategy, cells));
+        }
+    }
+    let notes = (failed > 0).then(|| format!("{failed} of {items} items did not qualify"));
+    Section {
+        id: "unqualified",
+        title: "Probes that did not qualify".to_owned(),
+        about:
+            "Before it counts in fidelity, every item is put to the reader twice more: it must be \
+                answered right under full history, and not under an empty context; of a decoy the \
+                reader must say there that it is not known. These answers are never scored."
+                .to_owned(),
+        audience: Audience::Everyone,
+        table: Table {
+            columns: vec![
+                Column::new("session", "session", 0),
+                Column::new("probe", "probe", 0),
+                Column::new("kind", "kind", 0),
+                Column::new("full", "under full", 0),
+                Column::new("empty", "under empty", 0),
+                Column::new("why", "why not", 0),
+                Column::new("question", "question", 1),
+            ],
+            rows,
+        },
+        notes: notes.into_iter().collect(),
+    }
+}
+
+fn outcome(outcome: Option<Outcome>) -> &'static str {
+    match outcome {
+        Some(Outcome::Right) => "right",
+        Some(Outcome::Partial) => "partial",
+        Some(Outcome::Wrong) => "wrong",
+        Some(Outcome::Stale) => "stale",
+        Some(Outcome::Misbound) => "misbound",
+        Some(Outcome::Abstained) => "abstained",
+        Some(Outcome::Invented) => "invented",
+        None => "not graded",
+    }
+}
+
+fn why(found: Qualifying) -> &'static str {
+    if !is_planted(found.kind) {
+        "invents without a context"
+    } else if found.full != Some(Outcome::Right) {
+        "not right from full history"
+    } else if found.empty == Some(Outcome::Right) {
+        "right without a context"
+    } else {
+        "not graded without a context"
+    }
+}
+
+fn in_words(fidelity: Fidelity) -> String {
+    match fidelity {
+        Fidelity::Measured { value, .. } => crate::report::figure::percent(value),
+        refused => refused.refusal().unwrap_or_default().to_owned(),
+    }
+}

@@ -1,0 +1,232 @@
+//! The qualification pass and the reader's two scopes, through the program.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use proctor::metric::kept::kept;
+use proctor::model::Purpose;
+use proctor::probe::ProbeKind;
+use proctor::record::journal::Run;
+use proctor::record::{Arm, CellRecord, ProbeRecord};
+use proctor::report::Report;
+
+/// Runs a scripted reader on a small session under a strategy that summarises; `script` is its rules,
+/// `models` more settings.
+#[track_caller]
+fn run(folder: &Path, script: &str, models: &str) -> (Run, Report) {
+    let script = format!("format = \"proctor-script\"\nversion = 1\n{script}");
+    fs::write(folder.join("script.toml"), script).unwrap();
+    let scenario = format!(
+        "name = \"qualified\"\n\
+         [models]\nreader = {{ kind = \"scripted\", model = \"reader\", script = \"script.toml\" }}\n\
+         cassette = \"kept.jsonl\"\n{models}\n\
+         [window]\nmode = \"fit\"\nfraction = 0.4\n\
+         [[sessions]]\nsynthetic = {{ family = \"code-review\", rounds = 8, seed = 3 }}\n\
+         [[strategies]]\npreset = \"claude-code\"\n"
+    );
+    fs::write(folder.join("s.toml"), scenario).unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_proctor"))
+        .current_dir(folder)
+        .args(["run", "s.toml", "--out", "out"])
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    let run = Run::read(&folder.join("out")).unwrap();
+    let report = Report::of(&run.manifest, &run.cells);
+    (run, report)
+}
+
+fn of_arm(run: &Run, arm: Arm) -> &CellRecord {
+    run.cells.iter().find(|cell| cell.arm == arm).unwrap()
+}
+
+/// The cells of a section's rows, without their names; nothing where it is left out.
+fn rows<'a>(report: &'a Report, id: &str) -> Vec<&'a proctor::report::Row> {
+    let mut sections = report.sections.iter();
+    let section = sections.find(|section| section.id == id);
+    section.map_or(Vec::new(), |section| section.table.rows.iter().collect())
+}
+
+fn text(row: &proctor::report::Row, at: usize) -> String {
+    format!("{:?}", row.cells[at].value)
+}
+
+const ABSTAINS: &str = "[[answer]]\npurpose = \"probe\"\ntext = \"not in context\"\n";
+
+/// A reader that says the planted value of every question wherever the prompt holds it, and with
+/// `knows` this one of them everywhere.
+fn script(recalled: &[(String, String)], knows: Option<&str>) -> String {
+    let quoted = |text: &str| toml::Value::String(text.to_owned()).to_string();
+    let mut out = String::new();
+    for (question, value) in recalled {
+        let holds = if knows == Some(question) {
+            String::new()
+        } else {
+            format!("holds = {}\n", quoted(value))
+        };
+        let _ = write!(
+            out,
+            "[[answer]]\npurpose = \"probe\"\nasked = {}\n{holds}text = {}\n",
+            quoted(question.trim()),
+            quoted(value)
+        );
+    }
+    out + ABSTAINS
+}
+
+/// The questions after values that stand still, with the values.
+fn recalled(run: &Run) -> Vec<(String, String)> {
+    let full = of_arm(run, Arm::Reference);
+    let is_recall = |id: &str| {
+        let mut items = full.probes.iter();
+        items.any(|item| item.probe == id && item.kind == ProbeKind::Recall)
+    };
+    let mut all: Vec<(String, String)> = full
+        .probe_texts
+        .iter()
+        .filter(|text| is_recall(&text.probe))
+        .map(|text| (text.question.clone(), text.gold.clone()))
+        .collect();
+    all.sort();
+    all.dedup();
+    all
+}
+
+#[test]
+fn what_the_reader_knows_without_the_context_does_not_qualify_and_is_listed() {
+    let folder = tempfile::tempdir().unwrap();
+    // First only to learn what is asked.
+    let (first, _) = run(folder.path(), ABSTAINS, "qualify = false\n");
+    let asked = recalled(&first);
+    assert!(asked.len() >= 2, "{asked:?}");
+    let is_unasked = |item: &ProbeRecord| item.qualifying.is_none();
+    assert!(
+        first
+            .cells
+            .iter()
+            .flat_map(|cell| &cell.probes)
+            .all(is_unasked)
+    );
+
+    let folder = tempfile::tempdir().unwrap();
+    let known = asked[0].0.clone();
+    let (second, report) = run(folder.path(), &script(&asked, Some(&known)), "");
+    // Asked of both anchors and of no strategy, and never what is scored.
+    for cell in &second.cells {
+        let asked = cell.probes.iter().filter(|item| item.qualifying.is_some());
+        let expected = match cell.arm {
+            Arm::Reference | Arm::Floor => cell.probes.len(),
+            Arm::Strategy => 0,
+        };
+        assert_eq!(asked.count(), expected, "{}", cell.strategy);
+    }
+    let listed = rows(&report, "unqualified");
+    let why: Vec<String> = listed
+        .iter()
+        .filter(|row| text(row, 1).contains("recall"))
+        .map(|row| text(row, 4))
+        .collect();
+    assert!(!why.is_empty());
+    assert!(
+        why.iter()
+            .all(|why| why.contains("right without a context")),
+        "{why:?}"
+    );
+    // All other kinds are answered with "not in context", and listed for it; decoys qualify.
+    let kinds: Vec<String> = listed.iter().map(|row| text(row, 1)).collect();
+    assert!(
+        !kinds.iter().any(|kind| kind.contains("decoy")),
+        "{kinds:?}"
+    );
+    assert!(
+        kinds.iter().any(|kind| kind.contains("constraint")),
+        "{kinds:?}"
+    );
+    // On an account of its own, in the cassette too.
+    let metered = kept(&second.cells);
+    let anchors =
+        of_arm(&second, Arm::Reference).probes.len() + of_arm(&second, Arm::Floor).probes.len();
+    assert!(metered[&Purpose::Qualification].requests >= anchors);
+    assert!(metered[&Purpose::Probe].requests > metered[&Purpose::Qualification].requests);
+    let entries = proctor::model::cassette::read(&folder.path().join("kept.jsonl"))
+        .unwrap()
+        .entries;
+    let of = |purpose| {
+        entries
+            .iter()
+            .filter(|entry| entry.purpose == purpose)
+            .count()
+    };
+    assert_eq!(
+        of(Purpose::Qualification),
+        metered[&Purpose::Qualification].distinct
+    );
+    assert_eq!(of(Purpose::Probe), metered[&Purpose::Probe].distinct);
+}
+
+#[test]
+fn fidelity_is_refused_where_the_reader_cannot_do_the_task_or_needs_no_context() {
+    let fidelity = |script: &str| {
+        let folder = tempfile::tempdir().unwrap();
+        let (_, report) = run(folder.path(), script, "");
+        let strategy = rows(&report, "answers").into_iter().last().unwrap();
+        text(strategy, 1)
+    };
+    let cannot = fidelity(ABSTAINS);
+    assert!(cannot.contains("right too rarely"), "{cannot}");
+    let folder = tempfile::tempdir().unwrap();
+    let (first, _) = run(folder.path(), ABSTAINS, "qualify = false\n");
+    let full = of_arm(&first, Arm::Reference);
+    let mut knows = String::new();
+    for text in &full.probe_texts {
+        let quoted = |text: &str| toml::Value::String(text.to_owned()).to_string();
+        let (asked, gold) = (quoted(text.question.trim()), quoted(&text.gold));
+        let rule = format!("[[answer]]\npurpose = \"probe\"\nasked = {asked}\ntext = {gold}\n");
+        knows.push_str(&rule);
+    }
+    let needs_none = fidelity(&(knows + ABSTAINS));
+    assert!(
+        needs_none.contains("hardly needs the context"),
+        "{needs_none}"
+    );
+}
+
+#[test]
+fn a_summary_is_read_alone_where_it_stands_for_the_evidence() {
+    let folder = tempfile::tempdir().unwrap();
+    let (first, _) = run(folder.path(), ABSTAINS, "qualify = false\n");
+    let asked = recalled(&first);
+    let folder = tempfile::tempdir().unwrap();
+    let both = "reader_scope = \"context+summary\"\n";
+    let (run, report) = run(folder.path(), &script(&asked, None), both);
+    let strategy = of_arm(&run, Arm::Strategy);
+    assert!(!strategy.compactions.is_empty());
+    let alone: Vec<&ProbeRecord> = strategy
+        .probes
+        .iter()
+        .filter(|item| item.from_summary.is_some())
+        .collect();
+    assert!(!alone.is_empty() && alone.len() < strategy.probes.len());
+    for item in &alone {
+        let answer = item.from_summary.as_ref().unwrap();
+        // What the prompt lost no summary in it holds.
+        if item.kind == ProbeKind::Recall && item.survival.score < 0.5 {
+            assert_eq!(
+                answer.text.as_deref(),
+                Some("not in context"),
+                "{}",
+                item.probe
+            );
+        }
+        assert!(answer.usage.total() < item.answer.as_ref().unwrap().usage.total());
+    }
+    for cell in run.cells.iter().filter(|cell| cell.arm != Arm::Strategy) {
+        assert!(cell.probes.iter().all(|item| item.from_summary.is_none()));
+    }
+    let table = rows(&report, "summary_answers");
+    assert_eq!(table.len(), 1);
+    assert!(table[0].name.starts_with("claude-code"));
+}
