@@ -43,6 +43,12 @@ pub trait Model: Debug + Send + Sync {
             key: None,
         }
     }
+
+    /// Whether the answer to this request is kept: it is given without asking anybody.
+    fn is_kept(&self, request: &Request, repeat: u32) -> bool {
+        let _ = (request, repeat);
+        false
+    }
 }
 
 /// An answer, and the name under which it is kept.

@@ -378,6 +378,8 @@ pub enum Unscored {
     Unparsable,
     /// As many judges of a panel said the one as the other.
     Split,
+    /// Every judge that was asked misses too many answers whose verdict is known.
+    JudgeUnfit,
 }
 
 #[cfg(test)]

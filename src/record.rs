@@ -40,19 +40,20 @@ pub use trail::{ArtifactTrail, Reread, SummaryAtoms, TrailCounts, UnsupportedAto
 /// 1: the first.
 pub const FORMAT_VERSION: u32 = 1;
 
-/// A JSON Schema (draft 2020-12) of the files that [`journal`] writes: the object in `run.json`,
-/// or one line of `cells.jsonl`.
+/// A JSON Schema (draft 2020-12) of the files that [`journal`] writes: the object in `run.json`, or
+/// one line of `cells.jsonl` or of `verdicts.jsonl`.
 pub fn schema() -> serde_json::Value {
     let settings = SchemaSettings::draft2020_12().for_serialize();
     let mut generator = settings.into_generator();
     let files = [
         generator.subschema_for::<Manifest>(),
         generator.subschema_for::<CellRecord>(),
+        generator.subschema_for::<verdicts::GivenVerdict>(),
     ];
     serde_json::json!({
         "$schema": generator.settings().meta_schema,
         "title": "A file of a Proctor run folder",
-        "description": "The object in `run.json`, or one line of `cells.jsonl`.",
+        "description": "The object in `run.json`, or one line of `cells.jsonl` or of `verdicts.jsonl`.",
         "oneOf": files,
         "$defs": generator.take_definitions(true),
     })

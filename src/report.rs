@@ -51,6 +51,9 @@ pub struct Report {
     pub coverage: Coverage,
     /// Whether ceiling, floor and decoys are where they must be.
     pub controls: Controls,
+    /// Judges that miss too many answers whose verdict is known: their verdicts do not count.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unfit_judges: Vec<String>,
     /// What a reader must know before looking at a number; in every format.
     pub banners: Vec<Banner>,
     /// The tables, the comparison first.

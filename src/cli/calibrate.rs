@@ -9,12 +9,15 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::{Exit, Stop, judges, models, print, say};
+use crate::model::Request;
+use crate::probe::Verdict;
 use crate::probe::judge::{self, Judge};
 use crate::record::journal::write_whole;
 use crate::report::escape;
 use crate::runner::Connected;
 use crate::stats::ConfidenceInterval;
 use crate::stats::calibration::{Calibration, Labelled, self_consistency};
+use crate::tokens::CharsPer4;
 
 /// Arguments of `proctor calibrate`.
 #[derive(Debug, clap::Args)]
@@ -27,9 +30,9 @@ use crate::stats::calibration::{Calibration, Labelled, self_consistency};
 pub(super) struct Args {
     /// Labelled answers: .csv with a header, or .jsonl
     labels: PathBuf,
-    /// The judge, as in `openai:gpt-5-mini`, or a table as in a scenario
+    /// The judge, as in `openai:gpt-5-mini`, or a table as in a scenario; several vote
     #[arg(long, value_name = "KIND:MODEL")]
-    judge: Option<String>,
+    judge: Vec<String>,
     /// How often the judge is asked about each answer, to see whether it agrees with itself
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=20))]
     repeats: u32,
@@ -45,6 +48,8 @@ pub(super) struct Args {
     output: Option<PathBuf>,
     #[command(flatten)]
     asked: judges::Asked,
+    #[command(flatten)]
+    costs: judges::Costs,
 }
 
 /// One row, as it is written.
@@ -72,25 +77,26 @@ struct Row {
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let mut rows = read(&args.labels)?;
-    let name = match &args.judge {
-        Some(typed) => {
-            let named = judges::parse(typed)?;
-            let name = judges::names(&named);
-            let connected = args.asked.connect_judges(&named, &args.cassette)?;
-            ask(&mut rows, &connected, args.repeats);
-            models::finish(&connected)?;
-            name
-        }
-        None if rows.iter().any(|row| !row.verdicts.is_empty()) => "as in the file".to_owned(),
-        None => {
-            let problem = format!(
-                "`{}` holds no verdict, and no judge is named",
-                args.labels.display()
-            );
-            return Err(Stop::new(Exit::Usage, problem)
-                .with_hint("name one with `--judge`, or add a column `verdict`")
-                .into());
-        }
+    let has_verdicts = rows.iter().any(|row| !row.verdicts.is_empty());
+    let name = if !args.judge.is_empty() {
+        let named = judges::parse(&args.judge)?;
+        let connected = args.asked.connect_judges(&named, &args.cassette)?;
+        let requests: Vec<Request> = rows.iter().map(Row::request).collect();
+        args.costs
+            .confirm(&connected, &requests, args.repeats, &CharsPer4)?;
+        ask(&mut rows, &connected, args.repeats);
+        models::finish(&connected)?;
+        judges::names(&named)
+    } else if has_verdicts {
+        "as in the file".to_owned()
+    } else {
+        let problem = format!(
+            "`{}` holds no verdict, and no judge is named",
+            args.labels.display()
+        );
+        return Err(Stop::new(Exit::Usage, problem)
+            .with_hint("name one with `--judge`, or add a column `verdict`")
+            .into());
     };
     let figures = Figures::of(&rows)?;
     print(&figures.in_words(&name))?;
@@ -103,16 +109,25 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Asks the judge about every row, each repeat as a request of its own.
+/// Asks the judges about every row, each repeat as a request of its own; several vote.
 fn ask(rows: &mut [Row], connected: &Connected, repeats: u32) {
-    let Some(judge) = connected.judges().first() else {
-        return;
-    };
     for row in rows {
-        let request = Judge::request_of(&row.question, &row.reference, &row.answer);
-        row.verdicts = (0..repeats)
-            .map(|repeat| judge::read(&judge.answer(&request, repeat).answer).ok())
-            .collect();
+        let request = row.request();
+        let said = |repeat: u32| {
+            let judges = connected.judges().iter();
+            let replies = judges.map(|judge| judge::read(&judge.answer(&request, repeat).answer));
+            let verdicts: Vec<Verdict> = replies
+                .map(|reply| match reply {
+                    Ok(is_right) => judge::graded(is_right, false, &row.answer),
+                    Err(reason) => Verdict::Unscored { reason },
+                })
+                .collect();
+            match judge::vote(&verdicts)? {
+                Verdict::Scored { score, .. } => Some(score > 0.5),
+                Verdict::Unscored { .. } => None,
+            }
+        };
+        row.verdicts = (0..repeats).map(said).collect();
     }
 }
 
@@ -200,6 +215,11 @@ fn said(name: &str, value: &serde_json::Value) -> Result<Option<bool>, String> {
 }
 
 impl Row {
+    /// What a judge is sent.
+    fn request(&self) -> Request {
+        Judge::request_of(&self.question, &self.reference, &self.answer)
+    }
+
     /// The first verdict; the others only say whether the judge agrees with itself.
     fn verdict(&self) -> Option<bool> {
         self.verdicts.first().copied().flatten()

@@ -19,7 +19,7 @@ pub enum Exit {
     Outstanding,
     /// 100: the gate failed: something got worse.
     GateFailed,
-    /// 102: controls failed: the run says nothing.
+    /// 102: controls failed: the run says nothing, or a judge of it is unfit.
     ControlsFailed,
     /// 103: the gate is inconclusive, and that was to fail.
     GateInconclusive,
@@ -47,7 +47,7 @@ impl Exit {
     4  nothing selected
     5  cells are outstanding; what ran is fine
   100  the gate failed
-  102  controls failed: the run is invalid
+  102  controls failed: the run is invalid, or a judge misses known verdicts
   103  the gate is inconclusive, with --fail-on inconclusive
   104  failed cells above --max-error-rate
   105  a recorded answer was wanted (--replay strict, --offline), and there is none

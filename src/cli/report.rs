@@ -59,7 +59,8 @@ impl Output {
         Ok(())
     }
 
-    /// Writes the files. The exit code says whether the controls held.
+    /// Writes the files. The exit code says whether the controls held, those of the judges
+    /// among them.
     pub(super) fn write(&self, report: &Report) -> anyhow::Result<Exit> {
         for path in &self.output {
             for (at, artifact) in renderer_of(path)?.render(report)?.iter().enumerate() {
@@ -72,7 +73,15 @@ impl Output {
             }
         }
         match report.controls() {
-            Ok(()) => Ok(Exit::Done),
+            Ok(()) if report.unfit_judges.is_empty() => Ok(Exit::Done),
+            Ok(()) => {
+                say(&format!(
+                    "error: unfit as a judge, by answers whose verdict is known: {}; its verdicts do \
+                     not count",
+                    report.unfit_judges.join(", ")
+                ));
+                Ok(Exit::ControlsFailed)
+            }
             Err(invalid) => {
                 say(&format!("error: {invalid}"));
                 Ok(Exit::ControlsFailed)

@@ -23,7 +23,7 @@ enum What {
     Scenario,
     /// One line of a session in Proctor's own format
     Session,
-    /// The files of a run folder: `run.json`, or one line of `cells.jsonl`
+    /// The files of a run folder: `run.json`, or one line of `cells.jsonl` or `verdicts.jsonl`
     Record,
     /// The JSON report
     Report,

@@ -1,34 +1,38 @@
-//! `proctor score`: another judge grades the answers of a run; nothing is replayed.
+//! `proctor score`: another judge, or a panel, grades the answers of a run; nothing is replayed.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::Mutex;
-use std::sync::PoisonError;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Context as _;
 
 use super::{Exit, Stop, judges, models, report, say};
-use crate::model::{CallFailure, Model, ModelKind};
+use crate::model::{CallFailure, Model, ModelKind, Request};
 use crate::probe::judge::{self, Judge, sentinel};
 use crate::probe::{OTHER_ORDER, ProbeKind, Unscored, Verdict};
 use crate::record::journal::{Journal, Run};
 use crate::record::verdicts::GivenVerdict;
 use crate::record::{CellRecord, ProbeRecord, ProbeText};
 use crate::report::Report;
+use crate::tokens::{CharsPer4, counter};
+use crate::units::Usage;
 
 /// Arguments of `proctor score`.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Verdicts are added to `verdicts.jsonl` in the run's folder; the judge that was \
-                        added last is the run's. What it said before is not asked again."
+                        added last, or the panel, is the run's. What it said before is not asked \
+                        again. Ten answers whose verdict is known are put to it first: a judge that \
+                        misses more than two of them is unfit, its verdicts do not count, and the exit \
+                        code is 102."
 )]
 pub(super) struct Args {
     /// Folder of the run
     run: PathBuf,
-    /// The judge, as in `openai:gpt-5-mini`, or a table as in a scenario
-    #[arg(long, value_name = "KIND:MODEL")]
-    judge: String,
+    /// The judge, as in `openai:gpt-5-mini`, or a table as in a scenario; several vote
+    #[arg(long, value_name = "KIND:MODEL", required = true)]
+    judge: Vec<String>,
     /// Grade all answers, and not only those that rules cannot grade
     #[arg(long)]
     all: bool,
@@ -37,6 +41,8 @@ pub(super) struct Args {
     jobs: u16,
     #[command(flatten)]
     asked: judges::Asked,
+    #[command(flatten)]
+    costs: judges::Costs,
     #[command(flatten)]
     output: report::Output,
 }
@@ -79,25 +85,33 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let connected = args
         .asked
         .connect_judges(&named, &args.run.join("cassette.jsonl"))?;
-    let Some(judge) = connected.judges().first() else {
-        return Err(Stop::new(Exit::Usage, "no judge is named").into());
-    };
+    let panel = connected.judges();
+    let mut asked = sentinels();
+    asked.extend(open.iter().map(Open::asked));
+    let requests: Vec<Request> = asked.iter().map(|one| one.request.clone()).collect();
+    let named_counter = counter(&run.manifest.counter);
+    let counter = named_counter.unwrap_or_else(|| Arc::new(CharsPer4));
+    args.costs.confirm(&connected, &requests, 1, &*counter)?;
     // The lock of the run's folder: nobody else writes to it meanwhile.
     let mut journal = Journal::open(&args.run, &run.manifest)?;
-    sentinels(&**judge);
-    let given = grade_all(&open, &**judge, usize::from(args.jobs));
+    let given = grade_all(&asked, panel, usize::from(args.jobs));
     models::finish(&connected)?;
     journal.keep_verdicts(&given)?;
     drop(journal);
-    let unscored = given
-        .iter()
-        .filter(|one| matches!(one.verdict, Verdict::Unscored { .. }))
-        .count();
-    say(&format!(
-        "{} answers were given to judge {}, {unscored} brought no verdict",
-        given.len(),
-        judge.name()
-    ));
+    for judge in panel {
+        let of_judge = || given.iter().filter(|one| one.judge == judge.name());
+        let met = of_judge().filter(|one| is_met(one)).count();
+        let all = of_judge().filter(|one| one.sentinel.is_some()).count();
+        let graded = of_judge().filter(|one| one.sentinel.is_none());
+        let is_unscored = |one: &&GivenVerdict| matches!(one.verdict, Verdict::Unscored { .. });
+        say(&format!(
+            "{} answers were given to judge {}, {} brought no verdict; it meets {met} of {all} answers \
+             whose verdict is known",
+            graded.clone().count(),
+            judge.name(),
+            graded.filter(is_unscored).count()
+        ));
+    }
     let run = Run::read(&args.run).context("cannot read the run back")?;
     let made = Report::of(&run.manifest, &run.cells);
     report::show(&made)?;
@@ -140,19 +154,94 @@ fn open<'a>(
     })
 }
 
-/// Grades all answers, several at once; verdicts come back in the order of the answers.
-fn grade_all(open: &[Open<'_>], judge: &dyn Model, workers: usize) -> Vec<GivenVerdict> {
+/// One answer, as judges are asked about it.
+struct Asked<'a> {
+    request: Request,
+    answer: &'a str,
+    is_decoy: bool,
+    /// The verdict as far as it is known before: all but what the judge says.
+    about: GivenVerdict,
+}
+
+impl<'a> Open<'a> {
+    fn asked(&self) -> Asked<'a> {
+        Asked {
+            request: Judge::request_of(&self.text.question, &self.text.gold, self.answer),
+            answer: self.answer,
+            is_decoy: self.item.kind == ProbeKind::Decoy,
+            about: GivenVerdict {
+                session: self.cell.session.clone(),
+                strategy: self.cell.strategy.clone(),
+                repeat: self.cell.repeat,
+                probe: self.item.probe.clone(),
+                percent: self.item.percent,
+                ..unsaid()
+            },
+        }
+    }
+}
+
+/// The answers whose verdict is known: they come first, so that a judge is known by them.
+fn sentinels() -> Vec<Asked<'static>> {
+    let all = sentinel::sentinels().into_iter();
+    all.map(|sentinel| Asked {
+        request: Judge::request(&sentinel.probe, 0, sentinel.answer),
+        answer: sentinel.answer,
+        is_decoy: false,
+        about: GivenVerdict {
+            probe: sentinel.name.to_owned(),
+            sentinel: Some(sentinel.is_right),
+            ..unsaid()
+        },
+    })
+    .collect()
+}
+
+/// A verdict that nobody has given yet, on nothing.
+fn unsaid() -> GivenVerdict {
+    GivenVerdict {
+        session: String::new(),
+        strategy: String::new(),
+        repeat: 0,
+        probe: String::new(),
+        percent: 0,
+        judge: String::new(),
+        panel: Vec::new(),
+        sentinel: None,
+        kind: ModelKind::Live,
+        rubric: judge::rubric_hash(),
+        verdict: Verdict::Unscored {
+            reason: Unscored::JudgeFailed,
+        },
+        usage: Usage::default(),
+    }
+}
+
+fn is_met(given: &GivenVerdict) -> bool {
+    match (given.sentinel, given.verdict) {
+        (Some(is_right), Verdict::Scored { score, .. }) => (score > 0.5) == is_right,
+        (None, _) | (_, Verdict::Unscored { .. }) => false,
+    }
+}
+
+/// Grades all answers, several at once; verdicts come back in the order of the answers, those of a
+/// panel side by side.
+fn grade_all(asked: &[Asked<'_>], panel: &[Arc<dyn Model>], workers: usize) -> Vec<GivenVerdict> {
+    let names: Vec<String> = panel.iter().map(|judge| judge.name().to_owned()).collect();
+    let names = if names.len() > 1 { names } else { Vec::new() };
     let next = AtomicUsize::new(0);
-    let done: Mutex<BTreeMap<usize, GivenVerdict>> = Mutex::new(BTreeMap::new());
+    let done: Mutex<BTreeMap<(usize, usize), GivenVerdict>> = Mutex::new(BTreeMap::new());
     std::thread::scope(|scope| {
-        for _ in 0..workers.min(open.len()).max(1) {
+        for _ in 0..workers.min(asked.len()).max(1) {
             scope.spawn(|| {
                 loop {
                     let at = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(one) = open.get(at) else { break };
-                    let verdict = grade(one, judge);
-                    let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
-                    done.extend(verdict.map(|verdict| (at, verdict)));
+                    let Some(one) = asked.get(at) else { break };
+                    for (voter, judge) in panel.iter().enumerate() {
+                        let verdict = grade(one, &**judge, &names);
+                        let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
+                        done.extend(verdict.map(|verdict| ((at, voter), verdict)));
+                    }
                 }
             });
         }
@@ -162,43 +251,21 @@ fn grade_all(open: &[Open<'_>], judge: &dyn Model, workers: usize) -> Vec<GivenV
 }
 
 /// The verdict; nothing where only a recorded one would do and there is none.
-fn grade(open: &Open<'_>, judge: &dyn Model) -> Option<GivenVerdict> {
-    let request = Judge::request_of(&open.text.question, &open.text.gold, open.answer);
-    let reply = judge.answer(&request, 0).answer;
+fn grade(asked: &Asked<'_>, judge: &dyn Model, panel: &[String]) -> Option<GivenVerdict> {
+    let reply = judge.answer(&asked.request, 0).answer;
     if matches!(reply, Err(CallFailure::NotRecorded)) {
         return None;
     }
     let verdict = match judge::read(&reply) {
-        Ok(is_right) => judge::graded(is_right, open.item.kind == ProbeKind::Decoy, open.answer),
+        Ok(is_right) => judge::graded(is_right, asked.is_decoy, asked.answer),
         Err(reason) => Verdict::Unscored { reason },
     };
     Some(GivenVerdict {
-        session: open.cell.session.clone(),
-        strategy: open.cell.strategy.clone(),
-        repeat: open.cell.repeat,
-        probe: open.item.probe.clone(),
-        percent: open.item.percent,
         judge: judge.name().to_owned(),
+        panel: panel.to_vec(),
         kind: judge.kind(),
-        rubric: judge::rubric_hash(),
         verdict,
         usage: reply.map(|reply| reply.usage).unwrap_or_default(),
+        ..asked.about.clone()
     })
-}
-
-/// Puts the answers whose verdict is known to the judge, and says how it did.
-fn sentinels(judge: &dyn Model) {
-    let all = sentinel::sentinels();
-    let met = all
-        .iter()
-        .filter(|sentinel| {
-            let request = Judge::request(&sentinel.probe, 0, sentinel.answer);
-            judge::read(&judge.answer(&request, 0).answer) == Ok(sentinel.is_right)
-        })
-        .count();
-    let count = all.len();
-    say(&format!(
-        "judge {} meets {met} of {count} answers whose verdict is known",
-        judge.name()
-    ));
 }

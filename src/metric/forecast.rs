@@ -306,7 +306,14 @@ impl Spend {
         spend
     }
 
-    fn add(&mut self, calls: u64, input: Tokens, output: Span<Tokens>, price: Option<PerToken>) {
+    /// Adds requests that read so much and write so much.
+    pub fn add(
+        &mut self,
+        calls: u64,
+        input: Tokens,
+        output: Span<Tokens>,
+        price: Option<PerToken>,
+    ) {
         self.calls += calls;
         self.input_tokens += input;
         self.output_tokens += output;

@@ -546,6 +546,16 @@ impl Model for Taped {
             key: Some(key),
         }
     }
+
+    fn is_kept(&self, request: &Request, repeat: u32) -> bool {
+        let key = Self::key(&self.dialect, request, repeat).to_string();
+        let state = self.cassette.state();
+        match self.cassette.mode() {
+            ReplayMode::Strict => true,
+            ReplayMode::Auto => state.entries.contains_key(&key),
+            ReplayMode::Record | ReplayMode::Off => state.fresh.contains(&key),
+        }
+    }
 }
 
 /// The dialect under which answers of scripted models are kept.

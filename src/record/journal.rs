@@ -201,6 +201,7 @@ impl Run {
         };
         let given: Vec<GivenVerdict> = read_lines(&folder.join(VERDICTS))?;
         verdicts::apply(&mut manifest, &mut cells, &given);
+        verdicts::disregard_unfit(&mut cells);
         let sorted: BTreeMap<CellKey, CellRecord> =
             cells.into_iter().map(|cell| (cell.key(), cell)).collect();
         Ok(Self {

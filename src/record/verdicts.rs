@@ -1,13 +1,15 @@
-//! Verdicts given after a run: answers are kept, so that another judge may grade them later.
+//! Verdicts: those given after a run, for answers are kept, and those of judges that are unfit, which
+//! do not count.
 
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{CellRecord, Manifest, ModelEntry};
+use super::{Arm, CellRecord, Manifest, ModelEntry, SentinelRecord};
 use crate::model::ModelKind;
-use crate::probe::Verdict;
+use crate::probe::judge::{self, sentinel};
+use crate::probe::{Unscored, Verdict};
 use crate::units::Usage;
 
 /// One line of `verdicts.jsonl`: a verdict given after the run.
@@ -26,6 +28,14 @@ pub struct GivenVerdict {
     pub percent: u8,
     /// The judge.
     pub judge: String,
+    /// All judges that voted together, in the order in which they were named; nothing where there is
+    /// but one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub panel: Vec<String>,
+    /// Where the verdict is on an answer whose verdict is known, whether that answer is right: `probe`
+    /// is its name, and no session is meant.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sentinel: Option<bool>,
     /// What its verdicts may be taken for.
     pub kind: ModelKind,
     /// What stands for the rubric it was given.
@@ -36,37 +46,283 @@ pub struct GivenVerdict {
     pub usage: Usage,
 }
 
-/// Lays verdicts over the records of a run. The judge of the last line is the run's judge from then
-/// on: verdicts of others do not count beside its own, for two judges make no one figure.
+impl GivenVerdict {
+    /// The judges whose verdicts are one, this one among them.
+    fn voters(&self) -> Vec<&str> {
+        if self.panel.is_empty() {
+            return vec![&self.judge];
+        }
+        self.panel.iter().map(String::as_str).collect()
+    }
+}
+
+/// Lays verdicts over the records of a run. The judges of the last line are the run's judges from then
+/// on: verdicts of others do not count beside theirs, for two judges who were not asked together make
+/// no one figure.
 pub fn apply(manifest: &mut Manifest, cells: &mut [CellRecord], given: &[GivenVerdict]) {
     let Some(last) = given.last() else {
         return;
     };
-    manifest.judge = Some(ModelEntry {
-        name: last.judge.clone(),
-        kind: last.kind,
-    });
-    let verdicts: BTreeMap<_, (Verdict, Usage)> = given
+    let voters = last.voters();
+    let given = given
         .iter()
-        .filter(|one| one.judge == last.judge && one.rubric == last.rubric)
-        .map(|one| {
-            let cell = (one.session.as_str(), one.strategy.as_str(), one.repeat);
-            (
-                (cell, one.probe.as_str(), one.percent),
-                (one.verdict, one.usage),
-            )
-        })
-        .collect();
+        .filter(|one| one.rubric == last.rubric && one.voters() == voters);
+    let mut kinds: BTreeMap<&str, ModelKind> = BTreeMap::new();
+    let mut verdicts: BTreeMap<_, BTreeMap<&str, (Verdict, Usage)>> = BTreeMap::new();
+    let mut sentinels: BTreeMap<(usize, &str), SentinelRecord> = BTreeMap::new();
+    for one in given {
+        let Some(at) = voters.iter().position(|voter| *voter == one.judge) else {
+            continue;
+        };
+        kinds.insert(&one.judge, one.kind);
+        if let Some(is_right) = one.sentinel {
+            let record = SentinelRecord {
+                judge: one.judge.clone(),
+                name: one.probe.clone(),
+                is_right,
+                verdict: one.verdict,
+                usage: one.usage,
+                calls: Vec::new(),
+            };
+            sentinels.insert((at, &one.probe), record);
+            continue;
+        }
+        let cell = (one.session.as_str(), one.strategy.as_str(), one.repeat);
+        let of_item = verdicts.entry((cell, one.probe.as_str(), one.percent));
+        let said = (one.verdict, one.usage);
+        of_item.or_default().insert(&one.judge, said);
+    }
+    // A panel is what its least trustworthy member is.
+    let is_scripted = kinds.values().any(|kind| *kind == ModelKind::Scripted);
+    manifest.judge = Some(ModelEntry {
+        name: voters.join(" + "),
+        kind: if is_scripted {
+            ModelKind::Scripted
+        } else {
+            last.kind
+        },
+    });
+    let mut sentinels: Vec<SentinelRecord> = sentinels.into_values().collect();
     for cell in cells {
         let key = (cell.session.as_str(), cell.strategy.as_str(), cell.repeat);
         for item in &mut cell.probes {
             if let Some(answer) = &mut item.answer {
                 let found = verdicts.get(&(key, item.probe.as_str(), item.percent));
-                answer.judged = found.map(|(verdict, _)| *verdict);
-                answer.judge_usage = found.map(|(_, usage)| *usage).unwrap_or_default();
-                answer.panel.clear();
+                let of_voter = |voter: &&str| found?.get(voter).copied();
+                let said: Vec<(Verdict, Usage)> = voters.iter().filter_map(of_voter).collect();
+                let panel: Vec<Verdict> = said.iter().map(|(verdict, _)| *verdict).collect();
+                answer.judged = judge::vote(&panel);
+                answer.judge_usage = said
+                    .iter()
+                    .fold(Usage::default(), |sum, (_, usage)| sum + *usage);
+                answer.panel = if panel.len() > 1 { panel } else { Vec::new() };
             }
         }
         cell.sentinels.clear();
+        if cell.arm == Arm::Reference {
+            // They belong to no session: the first one keeps them.
+            cell.sentinels = std::mem::take(&mut sentinels);
+        }
+    }
+}
+
+/// The sentinels of each judge, each once, judges in the order in which they vote: all sessions of a
+/// run put the same.
+pub fn by_judge<'a>(
+    cells: impl IntoIterator<Item = &'a CellRecord>,
+) -> Vec<(&'a str, Vec<&'a SentinelRecord>)> {
+    let mut judges: Vec<(&str, Vec<&SentinelRecord>)> = Vec::new();
+    for record in cells.into_iter().flat_map(|cell| &cell.sentinels) {
+        let at = judges.iter().position(|(judge, _)| *judge == record.judge);
+        let at = at.unwrap_or_else(|| {
+            judges.push((&record.judge, Vec::new()));
+            judges.len() - 1
+        });
+        let of_judge = &mut judges[at].1;
+        if of_judge.iter().all(|known| known.name != record.name) {
+            of_judge.push(record);
+        }
+    }
+    judges
+}
+
+/// Whether the verdicts of a judge that met these sentinels do not count.
+pub fn is_unfit(sentinels: &[&SentinelRecord]) -> bool {
+    let met = |record: &&SentinelRecord| (record.is_right, record.is_met() == Some(true));
+    sentinel::is_unfit(sentinels.iter().map(met))
+}
+
+/// Takes away the verdicts of judges that miss too many answers whose verdict is known. The others of
+/// a panel vote without them; where nobody is left, what rules can grade they grade, and the rest is
+/// unscored.
+pub fn disregard_unfit(cells: &mut [CellRecord]) {
+    let fit: Vec<bool> = by_judge(cells.iter())
+        .iter()
+        .map(|(_, sentinels)| !is_unfit(sentinels))
+        .collect();
+    if fit.iter().all(|fit| *fit) {
+        return;
+    }
+    for item in cells.iter_mut().flat_map(|cell| &mut cell.probes) {
+        let answers = [
+            &mut item.answer,
+            &mut item.qualifying,
+            &mut item.from_summary,
+        ];
+        for answer in answers.into_iter().flatten() {
+            if answer.judged.is_none() {
+                continue;
+            }
+            let voters = answer.panel.iter().zip(&fit).filter(|(_, fit)| **fit);
+            let said: Vec<Verdict> = voters.map(|(verdict, _)| *verdict).collect();
+            let needs_judge = Verdict::Unscored {
+                reason: Unscored::NeedsJudge,
+            };
+            answer.judged =
+                judge::vote(&said).or((answer.typed == needs_judge).then_some(Verdict::Unscored {
+                    reason: Unscored::JudgeUnfit,
+                }));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::probe::{Outcome, ProbeKind};
+    use crate::record::{AnswerRecord, Fate, Importance, ProbeRecord, SurvivalRecord};
+
+    const RIGHT: Verdict = Verdict::Scored {
+        score: 1.0,
+        outcome: Outcome::Right,
+    };
+    const WRONG: Verdict = Verdict::Scored {
+        score: 0.0,
+        outcome: Outcome::Wrong,
+    };
+
+    fn unscored(reason: Unscored) -> Verdict {
+        Verdict::Unscored { reason }
+    }
+
+    /// The reference with one answer, and sentinels of these judges, of which each misses so many.
+    fn cells(judges: &[(&str, usize)], typed: Verdict, panel: &[Verdict]) -> Vec<CellRecord> {
+        let none: [u32; 0] = [];
+        let record = serde_json::json!({
+            "session": "a", "strategy": "full", "repeat": 0, "arm": "reference",
+            "end": { "end": "completed" }, "planned_calls": 1, "reached_calls": 1, "window": null,
+            "fixed_tokens": 0, "prompt_tokens": [9], "saved_texts": 0,
+            "action_support": {
+                "wanted": none, "present": none, "compacted_wanted": none, "compacted_present": none,
+            },
+        });
+        let mut cell: CellRecord = serde_json::from_value(record).unwrap();
+        cell.probes = vec![ProbeRecord {
+            probe: "p".to_owned(),
+            kind: ProbeKind::Decision,
+            importance: Importance::Normal,
+            percent: 100,
+            call: 0,
+            said_at: None,
+            survival: SurvivalRecord {
+                fate: Fate::Survived,
+                score: 1.0,
+                place: None,
+                compacted_score: None,
+                lost_at: None,
+            },
+            answer: Some(AnswerRecord {
+                text: Some("it is so".to_owned()),
+                typed,
+                judged: judge::vote(panel),
+                panel: if panel.len() > 1 {
+                    panel.to_vec()
+                } else {
+                    Vec::new()
+                },
+                usage: Usage::default(),
+                judge_usage: Usage::default(),
+                calls: Vec::new(),
+            }),
+            qualifying: None,
+            from_summary: None,
+        }];
+        for (name, missed) in judges {
+            for (at, sentinel) in sentinel::sentinels().into_iter().enumerate() {
+                let says_right = sentinel.is_right == (at >= *missed);
+                cell.sentinels.push(SentinelRecord {
+                    judge: (*name).to_owned(),
+                    name: sentinel.name.to_owned(),
+                    is_right: sentinel.is_right,
+                    verdict: if says_right { RIGHT } else { WRONG },
+                    usage: Usage::default(),
+                    calls: Vec::new(),
+                });
+            }
+        }
+        vec![cell]
+    }
+
+    #[track_caller]
+    fn check(judges: &[(&str, usize)], typed: Verdict, panel: &[Verdict], expected: Verdict) {
+        let mut cells = cells(judges, typed, panel);
+        disregard_unfit(&mut cells);
+        let answer = cells[0].probes[0].answer.as_ref().unwrap();
+        assert_eq!(answer.verdict(), expected);
+    }
+
+    #[test]
+    fn verdicts_of_an_unfit_judge_do_not_count() {
+        let open = unscored(Unscored::NeedsJudge);
+        check(&[("a", 2)], open, &[RIGHT], RIGHT);
+        check(&[("a", 6)], open, &[RIGHT], unscored(Unscored::JudgeUnfit));
+        // What rules graded they have graded.
+        check(&[("a", 6)], WRONG, &[RIGHT], WRONG);
+        let panel = [("a", 0), ("b", 10), ("c", 9)];
+        check(&panel, open, &[WRONG, RIGHT, RIGHT], WRONG);
+        let all = [("a", 10), ("b", 10)];
+        check(&all, open, &[RIGHT, RIGHT], unscored(Unscored::JudgeUnfit));
+    }
+
+    #[test]
+    fn judges_that_were_asked_together_vote_and_the_last_ones_count() {
+        let open = unscored(Unscored::NeedsJudge);
+        let given = |judge: &str, panel: &[&str], sentinel, verdict| GivenVerdict {
+            session: "a".to_owned(),
+            strategy: "full".to_owned(),
+            repeat: 0,
+            probe: "p".to_owned(),
+            percent: 100,
+            judge: judge.to_owned(),
+            panel: panel.iter().map(|name| (*name).to_owned()).collect(),
+            sentinel,
+            kind: ModelKind::Live,
+            rubric: "r".to_owned(),
+            verdict,
+            usage: Usage::default(),
+        };
+        let three = ["x", "y", "z"];
+        let lines = [
+            given("old", &[], None, RIGHT),
+            given("x", &three, Some(true), RIGHT),
+            given("x", &three, None, RIGHT),
+            given("y", &three, None, WRONG),
+            given("z", &three, None, WRONG),
+        ];
+        let mut manifest: Manifest = serde_json::from_value(serde_json::json!({
+            "format": "proctor-run", "version": 1, "proctor": "0", "fingerprint": "",
+            "scenario": "s", "counter": "chars/4", "seed": 1, "window": "native",
+            "summariser": { "name": "m", "kind": "live" }, "reader": { "name": "m", "kind": "live" },
+            "judge": null, "sessions": [], "strategies": [], "repeats": 1,
+        }))
+        .unwrap();
+        let mut cells = cells(&[("old", 10)], open, &[RIGHT]);
+        apply(&mut manifest, &mut cells, &lines);
+        let answer = cells[0].probes[0].answer.as_ref().unwrap();
+        assert_eq!(answer.panel, [RIGHT, WRONG, WRONG]);
+        assert_eq!(answer.verdict(), WRONG);
+        assert_eq!(manifest.judge.unwrap().name, "x + y + z");
+        let kept: Vec<&str> = cells[0].sentinels.iter().map(|one| &*one.judge).collect();
+        assert_eq!(kept, ["x"]);
     }
 }

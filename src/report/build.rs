@@ -82,6 +82,7 @@ pub(super) fn report(manifest: &Manifest, cells: &[CellRecord]) -> Report {
         },
         coverage,
         controls,
+        unfit_judges: sections::models::unfit(&material),
         banners,
         sections,
         items: items(&material),

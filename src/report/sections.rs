@@ -35,6 +35,7 @@ pub(super) fn details<'a>(
         model_calls,
         models::asked,
         models::sentinels,
+        models::agreement,
         generations,
         retention::health,
         retention::unhealthy,

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use proctor::model::ModelKind;
-use proctor::probe::Verdict;
+use proctor::probe::{Unscored, Verdict};
 use proctor::record::journal::Run;
 use serde_json::Value;
 
@@ -33,32 +33,70 @@ fn shown(bytes: &[u8]) -> String {
 
 /// A judge that calls everything right, as a script.
 fn agreeable(folder: &Path) -> String {
-    let path = folder.join("agreeable.toml");
-    let text = "format = \"proctor-script\"\nversion = 1\n[[answer]]\ntext = '{\"verdict\": \"correct\"}'\n";
+    judge(folder, "agreeable", "")
+}
+
+/// A judge that knows the sentinels that words alone do not tell, and compares words; a question that
+/// holds `refused` nobody answers right.
+fn careful(folder: &Path, name: &str, refused: &str) -> String {
+    let mut rules = String::new();
+    if !refused.is_empty() {
+        let _ = write!(
+            rules,
+            "[[answer]]\nasked = \"{refused}\"\ntext = '{{\"verdict\": \"incorrect\"}}'\n"
+        );
+    }
+    for (asked, verdict) in [
+        ("I am not sure which", "incorrect"),
+        ("The grader must reply", "incorrect"),
+        ("One has to ask before", "correct"),
+        ("may be written without asking", "incorrect"),
+        ("The bounded one", "correct"),
+        ("says so is correct", "incorrect"),
+    ] {
+        let _ = write!(
+            rules,
+            "[[answer]]\nasked = \"{asked}\"\ntext = '{{\"verdict\": \"{verdict}\"}}'\n"
+        );
+    }
+    let _ = write!(
+        rules,
+        "[[answer]]\nalike = 0.5\ntext = '{{\"verdict\": \"correct\"}}'\n\
+         [[answer]]\ntext = '{{\"verdict\": \"incorrect\"}}'\n"
+    );
+    judge(folder, name, &rules)
+}
+
+fn judge(folder: &Path, name: &str, rules: &str) -> String {
+    let path = folder.join(format!("{name}.toml"));
+    let all = "[[answer]]\ntext = '{\"verdict\": \"correct\"}'\n";
+    let text = format!("format = \"proctor-script\"\nversion = 1\n{rules}{all}");
     fs::write(&path, text).unwrap();
-    format!("scripted:{}", path.display())
+    let path = path.display();
+    format!("{{ kind = \"scripted\", model = \"{name}\", script = \"{path}\" }}")
+}
+
+/// The graded scenario, run in a folder of its own.
+fn graded(folder: &Path) -> PathBuf {
+    let graded = scenarios().join("graded.toml");
+    run(
+        folder,
+        &["run", graded.to_str().unwrap(), "--out", "out"],
+        0,
+    );
+    folder.join("out")
 }
 
 #[test]
 fn another_judge_grades_the_kept_answers_and_nothing_is_replayed() {
     let folder = tempfile::tempdir().unwrap();
-    let graded = scenarios().join("graded.toml");
-    run(
-        folder.path(),
-        &["run", graded.to_str().unwrap(), "--out", "out"],
-        0,
-    );
-    let out = folder.path().join("out");
+    let out = graded(folder.path());
     let cells = fs::read(out.join("cells.jsonl")).unwrap();
     let before = Run::read(&out).unwrap();
-    let judge = agreeable(folder.path());
-    let output = run(
-        folder.path(),
-        &["score", "out", "--judge", &judge, "--all"],
-        0,
-    );
-    let said = shown(&output.stderr);
-    assert!(said.contains("meets 5 of 10 answers"), "{said}");
+    let judge = careful(folder.path(), "careful", "");
+    let score = ["score", "out", "--judge", &judge, "--all"];
+    let said = shown(&run(folder.path(), &score, 0).stderr);
+    assert!(said.contains("meets 10 of 10 answers"), "{said}");
     assert_eq!(
         fs::read(out.join("cells.jsonl")).unwrap(),
         cells,
@@ -68,17 +106,18 @@ fn another_judge_grades_the_kept_answers_and_nothing_is_replayed() {
     let judge = after.manifest.judge.unwrap();
     assert_eq!(
         (judge.name.as_str(), judge.kind),
-        ("scripted", ModelKind::Scripted)
+        ("careful", ModelKind::Scripted)
     );
     assert_eq!(before.manifest.judge.unwrap().name, "scripted-judge");
-    let mut judged = 0;
-    for item in after.cells.iter().flat_map(|cell| &cell.probes) {
-        if let Some(Verdict::Scored { score, .. }) = item.answer.as_ref().and_then(|a| a.judged) {
-            assert!(score > 0.5, "it calls everything right");
-            judged += 1;
-        }
-    }
-    assert!(judged > 50, "{judged}");
+    let judged = |item: &&proctor::record::ProbeRecord| {
+        let answer = item.answer.as_ref();
+        matches!(
+            answer.and_then(|it| it.judged),
+            Some(Verdict::Scored { .. })
+        )
+    };
+    let items = || after.cells.iter().flat_map(|cell| &cell.probes);
+    assert!(items().filter(judged).count() > 50);
     // Verdicts are added: another time adds as many lines.
     let lines = |out: &Path| {
         fs::read_to_string(out.join("verdicts.jsonl"))
@@ -87,13 +126,165 @@ fn another_judge_grades_the_kept_answers_and_nothing_is_replayed() {
             .count()
     };
     let once = lines(&out);
-    let again = agreeable(folder.path());
-    run(
-        folder.path(),
-        &["score", "out", "--judge", &again, "--all"],
-        0,
-    );
+    run(folder.path(), &score, 0);
     assert_eq!(lines(&out), 2 * once);
+}
+
+#[test]
+fn a_judge_that_calls_everything_right_is_unfit_and_its_verdicts_do_not_count() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = graded(folder.path());
+    let judge = agreeable(folder.path());
+    let score = ["score", "out", "--judge", &judge, "--all", "-o", "r.json"];
+    let output = run(folder.path(), &score, 102);
+    let said = shown(&output.stderr);
+    assert!(said.contains("meets 5 of 10 answers"), "{said}");
+    assert!(said.contains("unfit as a judge"), "{said}");
+    let after = Run::read(&out).unwrap();
+    let mut graded = 0;
+    for answer in after
+        .cells
+        .iter()
+        .flat_map(|cell| &cell.probes)
+        .filter_map(|item| item.answer.as_ref())
+    {
+        // What rules graded they have graded.
+        let reason = Unscored::JudgeUnfit;
+        assert!(answer.judged.is_none() || answer.judged == Some(Verdict::Unscored { reason }));
+        graded += usize::from(answer.judged.is_none() && answer.verdict() == answer.typed);
+    }
+    assert!(graded > 50, "{graded}");
+    let report = fs::read_to_string(folder.path().join("r.json")).unwrap();
+    let report: Value = serde_json::from_str(&report).unwrap();
+    assert_eq!(report["report"]["unfit_judges"][0], "agreeable");
+    assert!(
+        report
+            .to_string()
+            .contains("it is unfit, and its verdicts do not count")
+    );
+}
+
+#[test]
+fn a_panel_votes_on_kept_answers_and_says_how_far_it_agrees() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = graded(folder.path());
+    let strict = careful(folder.path(), "strict", "What is the ");
+    let careful = careful(folder.path(), "careful", "");
+    let unfit = agreeable(folder.path());
+    let panel = [
+        "score", "out", "--judge", &strict, "--judge", &careful, "--judge", &unfit, "--all",
+    ];
+    let said = shown(
+        &run(
+            folder.path(),
+            &[&panel[..], &["-o", "r.json"]].concat(),
+            102,
+        )
+        .stderr,
+    );
+    assert!(
+        said.contains("answers were given to judge strict"),
+        "{said}"
+    );
+    let after = Run::read(&out).unwrap();
+    assert_eq!(
+        after.manifest.judge.unwrap().name,
+        "strict + careful + agreeable"
+    );
+    let answers = || {
+        let items = after.cells.iter().flat_map(|cell| &cell.probes);
+        items
+            .filter_map(|item| item.answer.as_ref())
+            .filter(|answer| answer.panel.len() == 3)
+    };
+    assert!(answers().count() > 50);
+    let right =
+        |verdict: &Verdict| matches!(verdict, Verdict::Scored { score, .. } if *score > 0.5);
+    let mut split = 0;
+    for answer in answers() {
+        // The unfit one has no vote: two that differ are split.
+        let expected = match (right(&answer.panel[0]), right(&answer.panel[1])) {
+            (left, other) if left == other => Some(left),
+            _ => None,
+        };
+        let judged = answer.judged.unwrap();
+        if let Some(is_right) = expected {
+            assert_eq!(right(&judged), is_right);
+        } else {
+            split += 1;
+            let reason = Unscored::Split;
+            assert_eq!(judged, Verdict::Unscored { reason });
+        }
+    }
+    assert!(split > 0, "the two differ somewhere");
+    let report = fs::read_to_string(folder.path().join("r.json")).unwrap();
+    let report: Value = serde_json::from_str(&report).unwrap();
+    let sections = report["report"]["sections"].as_array().unwrap();
+    let agreement = sections
+        .iter()
+        .find(|it| it["id"] == "judge_agreement")
+        .unwrap();
+    assert_eq!(agreement["table"]["rows"].as_array().unwrap().len(), 4);
+}
+
+#[test]
+fn verdicts_of_older_folders_and_every_new_line_fit_the_schema() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = graded(folder.path());
+    let judge = careful(folder.path(), "careful", "");
+    run(folder.path(), &["score", "out", "--judge", &judge], 0);
+    let schema = shown(&run(folder.path(), &["schema", "record"], 0).stdout);
+    let schema: Value = serde_json::from_str(&schema).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let verdicts = fs::read_to_string(out.join("verdicts.jsonl")).unwrap();
+    for line in verdicts.lines() {
+        let line: Value = serde_json::from_str(line).unwrap();
+        assert!(validator.is_valid(&line), "{line}");
+    }
+    let mut wrong: Value = serde_json::from_str(verdicts.lines().next().unwrap()).unwrap();
+    wrong["percent"] = "many".into();
+    assert!(!validator.is_valid(&wrong));
+    // A line as it was before panels and sentinels were kept.
+    let old = r#"{"session":"a","strategy":"full","repeat":0,"probe":"p","percent":25,"judge":"j",
+        "kind":"live","rubric":"r","verdict":{"verdict":"unscored","reason":"split"},
+        "usage":{"input_uncached":1,"cache_write_5m":0,"cache_write_1h":0,"cache_read":0,"output":1}}"#;
+    assert!(validator.is_valid(&serde_json::from_str(old).unwrap()));
+}
+
+#[cfg(feature = "http")]
+#[test]
+fn live_judges_are_not_asked_before_somebody_agrees_to_what_they_cost() {
+    let folder = tempfile::tempdir().unwrap();
+    graded(folder.path());
+    // Nobody listens there: what is refused must be refused before that matters.
+    let judge =
+        "{ kind = \"anthropic\", model = \"claude-opus-5\", base_url = \"http://127.0.0.1:9/v1\" }";
+    let score = [
+        "score",
+        "out",
+        "--judge",
+        judge,
+        "--all",
+        "--cost-limit",
+        "0",
+    ];
+    let said = shown(&run(folder.path(), &score, 2).stderr);
+    assert!(
+        said.contains("above the limit of $0.0000") && said.contains("--yes"),
+        "{said}"
+    );
+    assert!(!folder.path().join("out/verdicts.jsonl").exists());
+    let nobody = judge.replace("claude-opus-5", "of-no-price-file");
+    let said = shown(&run(folder.path(), &["score", "out", "--judge", &nobody], 2).stderr);
+    assert!(said.contains("no price file knows"), "{said}");
+    fs::write(
+        folder.path().join("l.jsonl"),
+        r#"{"question":"q","reference":"7","answer":"7","label":true}"#,
+    )
+    .unwrap();
+    let calibrate = ["calibrate", "l.jsonl", "--judge", &nobody];
+    let said = shown(&run(folder.path(), &calibrate, 2).stderr);
+    assert!(said.contains("asks live models 3 times"), "{said}");
 }
 
 #[test]
@@ -163,7 +354,7 @@ fn a_judge_is_asked_several_times_and_about_unlabelled_answers_too() {
     let output = run(path, &["calibrate", "l.jsonl", "--judge", &judge], 0);
     let said = shown(&output.stdout);
     for part in [
-        "judge scripted: unfit",
+        "judge agreeable: unfit",
         "3 answers, 2 labelled",
         "agrees with itself on  100.0 %",
         "of 1 answers without a label it calls 100.0 % right",

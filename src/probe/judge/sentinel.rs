@@ -117,9 +117,52 @@ pub fn sentinels() -> Vec<Sentinel> {
         .collect()
 }
 
+/// Sensitivity and specificity together that a judge must reach on the sentinels, or its verdicts do
+/// not count: what calibration asks of it on people's labels. It may miss two of ten.
+pub const LEAST_BOTH: f64 = 1.6;
+
+/// Whether a judge that met these sentinels is unfit. Each is given as whether its answer is right,
+/// and whether the judge said so; where it said nothing it did not. Without sentinels of both kinds
+/// nothing is known, and nothing held against it.
+pub fn is_unfit(sentinels: impl IntoIterator<Item = (bool, bool)>) -> bool {
+    let (mut right, mut wrong) = ((0_u32, 0_u32), (0_u32, 0_u32));
+    for (is_right, is_met) in sentinels {
+        let (met, all) = if is_right { &mut right } else { &mut wrong };
+        *met += u32::from(is_met);
+        *all += 1;
+    }
+    let share = |(met, all): (u32, u32)| (all > 0).then(|| f64::from(met) / f64::from(all));
+    // A sum of exactly 1.6 is enough, whatever its last bit is.
+    let both = share(right).zip(share(wrong));
+    both.is_some_and(|(q1, q0)| q0 + q1 + f64::EPSILON < LEAST_BOTH)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_judge_may_miss_two_of_ten_and_not_three() {
+        let check = |missed_right: usize, missed_wrong: usize, expected: bool| {
+            let right = (0..5).map(|at| (true, at >= missed_right));
+            let wrong = (0..5).map(|at| (false, at >= missed_wrong));
+            assert_eq!(
+                is_unfit(right.chain(wrong)),
+                expected,
+                "{missed_right} {missed_wrong}"
+            );
+        };
+        check(0, 0, false);
+        check(1, 1, false);
+        check(2, 0, false);
+        check(0, 2, false);
+        check(0, 3, true);
+        check(2, 1, true);
+        // It calls everything right.
+        check(0, 5, true);
+        assert!(!is_unfit([(true, false)]));
+        assert!(!is_unfit([]));
+    }
 
     #[test]
     fn there_are_as_many_right_answers_as_wrong_ones() {

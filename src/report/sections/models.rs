@@ -1,12 +1,14 @@
-//! What models were asked beside the replay: kept answers, and the judges' sentinels.
+//! What models were asked beside the replay: kept answers, the judges' sentinels, and how far they agree.
 
 use std::collections::BTreeMap;
 
 use crate::metric::kept::kept;
 use crate::model::Purpose;
-use crate::record::SentinelRecord;
+use crate::probe::Verdict;
+use crate::record::verdicts::{by_judge, is_unfit};
 use crate::report::build::Material;
-use crate::report::{Audience, Cell, Column, Role, Section, Table, Value};
+use crate::report::{Audience, Cell, Column, Role, Row, Section, Table, Value};
+use crate::stats::agreement::{Scale, krippendorffs_alpha};
 
 use super::row;
 
@@ -59,7 +61,7 @@ pub(super) fn asked(material: &Material<'_>) -> Section {
 
 /// How the judges did on answers whose verdict is known.
 pub(super) fn sentinels(material: &Material<'_>) -> Section {
-    let rows = by_judge(material)
+    let rows = by_judge(material.cells.iter().copied())
         .into_iter()
         .map(|(judge, records)| {
             let count = |wanted: Option<bool>| {
@@ -80,6 +82,7 @@ pub(super) fn sentinels(material: &Material<'_>) -> Section {
                 count(Some(true)),
                 count(Some(false)),
                 count(None),
+                Cell::text(if is_unfit(&records) { "unfit" } else { "fit" }),
                 Cell::text(missed),
             ];
             row(judge, Role::Strategy, cells)
@@ -88,10 +91,10 @@ pub(super) fn sentinels(material: &Material<'_>) -> Section {
     Section {
         id: "sentinels",
         title: "Judges on answers whose verdict is known".to_owned(),
-        about:
-            "Ten fixed answers, five of them right, are put to every judge in every run. A judge \
-                that misses some says little about the others."
-                .to_owned(),
+        about: "Ten fixed answers, five of them right, are put to every judge in every run. A judge \
+                whose shares of right answers called right and of wrong ones called wrong do not add \
+                up to 1.6 is unfit: its verdicts do not count."
+            .to_owned(),
         audience: Audience::Everyone,
         table: Table {
             columns: vec![
@@ -99,6 +102,7 @@ pub(super) fn sentinels(material: &Material<'_>) -> Section {
                 Column::new("met", "as known", 0),
                 Column::new("missed", "otherwise", 0),
                 Column::new("none", "no verdict", 0),
+                Column::new("fitness", "fitness", 0),
                 Column::new("which", "which not", 0),
             ],
             rows,
@@ -107,35 +111,114 @@ pub(super) fn sentinels(material: &Material<'_>) -> Section {
     }
 }
 
-/// The sentinels of each judge, each once: all sessions of a run put the same.
-fn by_judge<'a>(material: &'a Material<'_>) -> BTreeMap<&'a str, Vec<&'a SentinelRecord>> {
-    let mut judges: BTreeMap<&str, BTreeMap<&str, &SentinelRecord>> = BTreeMap::new();
-    for record in material.cells.iter().flat_map(|cell| &cell.sentinels) {
-        let of_judge = judges.entry(&record.judge).or_default();
-        of_judge.entry(&record.name).or_insert(record);
+/// How far the judges of a panel agree.
+pub(super) fn agreement(material: &Material<'_>) -> Section {
+    let judges: Vec<&str> = match &material.manifest.judge {
+        Some(judge) => judge.name.split(" + ").collect(),
+        None => Vec::new(),
+    };
+    // The same answer to the same question is one verdict, however many cells it was given in.
+    let mut units: BTreeMap<(&str, &str, u8, &str), Vec<Option<f64>>> = BTreeMap::new();
+    for cell in &material.cells {
+        for item in &cell.probes {
+            for answer in item.answers().filter(|answer| answer.panel.len() > 1) {
+                let text = answer.text.as_deref().unwrap_or_default();
+                let key = (&*cell.session, &*item.probe, item.percent, text);
+                let said = answer.panel.iter().map(|verdict| match verdict {
+                    Verdict::Scored { score, .. } => Some(score.round()),
+                    Verdict::Unscored { .. } => None,
+                });
+                units.entry(key).or_insert_with(|| said.collect());
+            }
+        }
     }
-    judges
-        .into_iter()
-        .map(|(judge, records)| (judge, records.into_values().collect()))
-        .collect()
+    let among = |who: &dyn Fn(usize) -> bool| -> Vec<Vec<f64>> {
+        let of_unit = |said: &Vec<Option<f64>>| {
+            let said = said.iter().enumerate().filter(|(at, _)| who(*at));
+            said.filter_map(|(_, verdict)| *verdict).collect()
+        };
+        units.values().map(of_unit).collect()
+    };
+    let mut rows = Vec::new();
+    if !units.is_empty() {
+        rows.push(agreed("all", &among(&|_| true)));
+    }
+    for left in 0..judges.len() {
+        for right in (left + 1)..judges.len() {
+            if !units.is_empty() && judges.len() > 2 {
+                let name = format!("{} and {}", judges[left], judges[right]);
+                rows.push(agreed(&name, &among(&|at| at == left || at == right)));
+            }
+        }
+    }
+    Section {
+        id: "judge_agreement",
+        title: "Agreement of the judges".to_owned(),
+        about: "Over different answers that two or more judges gave a verdict on. Krippendorff's alpha \
+                is 1 where they always agree and 0 where they agree as often as chance would; where all \
+                verdicts are the same it is not defined."
+            .to_owned(),
+        audience: Audience::Everyone,
+        table: Table {
+            columns: vec![
+                Column::new("judges", "judges", 0),
+                Column::new("answers", "answers", 0),
+                Column::new("agreed", "all the same", 0),
+                Column::new("alpha", "alpha", 0),
+            ],
+            rows,
+        },
+        notes: Vec::new(),
+    }
+}
+
+fn agreed(name: &str, units: &[Vec<f64>]) -> Row {
+    let several: Vec<Vec<f64>> = units
+        .iter()
+        .filter(|unit| unit.len() > 1)
+        .cloned()
+        .collect();
+    let same = |unit: &&Vec<f64>| {
+        unit.windows(2)
+            .all(|pair| pair[0].total_cmp(&pair[1]).is_eq())
+    };
+    let alpha = krippendorffs_alpha(&several, Scale::Nominal);
+    let cells = vec![
+        Cell::count(several.len()),
+        Cell::count(several.iter().filter(same).count()),
+        Cell::text(alpha.map_or("not defined".to_owned(), |alpha| format!("{alpha:.2}"))),
+    ];
+    row(name, Role::Strategy, cells)
 }
 
 /// Judges that said otherwise than is known, in words.
 pub(in crate::report) fn drifted(material: &Material<'_>) -> Vec<String> {
-    by_judge(material)
+    by_judge(material.cells.iter().copied())
         .into_iter()
         .filter_map(|(judge, records)| {
             let wrong = records
                 .iter()
                 .filter(|record| record.is_met() != Some(true))
                 .count();
-            (wrong > 0).then(|| {
-                format!(
-                    "judge {judge} misses {wrong} of {} answers whose verdict is known: calibrate it \
-                     before its verdicts are believed",
-                    records.len()
-                )
-            })
+            let all = records.len();
+            let misses =
+                format!("judge {judge} misses {wrong} of {all} answers whose verdict is known");
+            match (wrong, is_unfit(&records)) {
+                (0, _) => None,
+                (_, true) => Some(format!(
+                    "{misses}: it is unfit, and its verdicts do not count"
+                )),
+                (_, false) => Some(format!(
+                    "{misses}: calibrate it before its verdicts are believed"
+                )),
+            }
         })
         .collect()
+}
+
+/// Judges whose verdicts do not count.
+pub(in crate::report) fn unfit(material: &Material<'_>) -> Vec<String> {
+    let judges = by_judge(material.cells.iter().copied()).into_iter();
+    let unfit = judges.filter(|(_, records)| is_unfit(records));
+    unfit.map(|(judge, _)| judge.to_owned()).collect()
 }
