@@ -167,6 +167,17 @@ pub(super) fn compare(
             return Err(Stop::new(Exit::Baseline, problem).into());
         }
     }
+    if let Err(mixed) = old.same_reader(&new) {
+        old.forget_answers();
+        new.forget_answers();
+        say(&format!(
+            "note: {mixed}; extract and accuracy are not compared"
+        ));
+    } else if old.conditions.judge != new.conditions.judge {
+        old.forget_answers();
+        new.forget_answers();
+        say("note: two judges graded the answers; extract and accuracy are not compared");
+    }
     let versions = (&old.conditions.proctor, &new.conditions.proctor);
     if versions.0 != versions.1 {
         say(&format!(

@@ -6,9 +6,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Sample;
+use crate::metric::fidelity::{Mixed, ReaderId};
 use crate::model::ModelKind;
 use crate::record::{Arm, CellRecord, Manifest, ModelEntry};
 use crate::units::ContentHash;
+
+/// How the manifest names a reader where none is asked.
+const NOBODY: &str = "none";
 
 /// All strategies of a run, with what they were measured by.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
@@ -125,6 +129,31 @@ impl Source {
             ModelKind::Deterministic | ModelKind::Scripted => true,
             ModelKind::Live => false,
         })
+    }
+
+    /// Whether answers to probes say anything about each other: only if one and the same reader gave
+    /// them. Where nobody answered there is nothing to mix.
+    pub fn same_reader(&self, candidate: &Self) -> Result<(), Mixed> {
+        let reader = |source: &Self| {
+            let ModelEntry { name, kind } = source.conditions.reader.clone();
+            (name != NOBODY).then_some(ReaderId { kind, model: name })
+        };
+        match (reader(self), reader(candidate)) {
+            (Some(own), Some(other)) => own.compare_with(&other),
+            (None, _) | (_, None) => Ok(()),
+        }
+    }
+
+    /// Leaves out what readers answered: the numbers of two readers make no difference.
+    pub fn forget_answers(&mut self) {
+        let sessions = self
+            .strategies
+            .iter_mut()
+            .flat_map(|sample| sample.sessions.values_mut());
+        for probe in sessions.flat_map(|session| session.probes.values_mut()) {
+            probe.extract.clear();
+            probe.accuracy.clear();
+        }
     }
 
     /// The strategy of this name.

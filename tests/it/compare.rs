@@ -275,6 +275,58 @@ fn an_underpowered_change_is_inconclusive_and_says_how_many_sessions_it_needs() 
 }
 
 #[test]
+fn answers_of_two_readers_are_never_one_difference() {
+    let bench = Bench::new();
+    bench.write(
+        "a.toml",
+        "format = 'proctor-script'\nversion = 1\n[[answer]]\npurpose = 'probe'\ntext = 'an answer'\n",
+    );
+    let scenario = |reader: &str| {
+        let models = format!("[models]\nreader = {reader}\n[window]");
+        scenario(10, 1, 2).replace("[window]", &models)
+    };
+    let scripted =
+        |name: &str| format!("{{ kind = 'scripted', model = '{name}', script = 'a.toml' }}");
+    for (name, reader) in [
+        ("lines", "'offline'".to_owned()),
+        ("nobody", "'none'".to_owned()),
+        ("one", scripted("one")),
+        ("two", scripted("two")),
+    ] {
+        bench.write("s.toml", &scenario(&reader));
+        bench.check(&["run", "s.toml", "--out", name], 0, &[]);
+    }
+    let refused = |left: &str, right: &str| {
+        bench.check(
+            &["compare", left, right],
+            106,
+            &["reader:", "cannot be compared"],
+        );
+        bench.check(
+            &["compare", left, right, "--allow-different"],
+            0,
+            &["survival"],
+        )
+    };
+    let is_compared = |said: &str| {
+        let mut lines = said.lines().map(str::trim_start);
+        lines.any(|line| line.starts_with("accuracy") || line.starts_with("extract"))
+    };
+    let said = refused("lines", "one");
+    assert!(
+        said.contains("line search says nothing about what a model answers"),
+        "{said}"
+    );
+    assert!(!is_compared(&said), "{said}");
+    let said = refused("one", "two");
+    assert!(said.contains("`one` and `two` are two readers"), "{said}");
+    assert!(!is_compared(&said), "{said}");
+    assert!(!is_compared(&refused("nobody", "one")));
+    let said = bench.check(&["compare", "one", "one"], 0, &[]);
+    assert!(is_compared(&said), "{said}");
+}
+
+#[test]
 fn what_was_measured_by_something_else_is_refused_with_what_differs() {
     let bench = baselined(10);
     bench.check(
