@@ -172,7 +172,6 @@ struct Cell<'a> {
     overflows: Vec<usize>,
     prompt_tokens: Vec<Tokens>,
     answers: Vec<(Item, ItemAnswers)>,
-    /// Whether it is the reference or the floor.
     is_anchor: bool,
     vault: BTreeMap<String, Arc<str>>,
     strategy_cpu: Vec<Duration>,
@@ -494,9 +493,8 @@ impl<'a> Cell<'a> {
         if self.models.reader.is_some() {
             let mut questioner = Questioner {
                 view,
-                rules: prepared.watched.rules(),
+                prepared,
                 panel: self.models.judge.as_ref(),
-                asking: prepared.asking,
                 is_anchor: self.is_anchor,
                 meter: &mut self.meter,
             };

@@ -20,7 +20,6 @@ use serde::{Deserialize, Serialize};
 use super::api::Dialect;
 use super::spending::Spending;
 use super::{Answered, CallFailure, Model, ModelKind, Purpose, Request, Response, Stop};
-use crate::session::wire::Provider;
 use crate::units::{ContentHash, Usage};
 
 mod shape;
@@ -549,18 +548,10 @@ impl Model for Taped {
 
     fn is_kept(&self, request: &Request, repeat: u32) -> bool {
         let key = Self::key(&self.dialect, request, repeat).to_string();
-        let state = self.cassette.state();
-        match self.cassette.mode() {
-            ReplayMode::Strict => true,
-            ReplayMode::Auto => state.entries.contains_key(&key),
-            ReplayMode::Record | ReplayMode::Off => state.fresh.contains(&key),
-        }
+        let is_auto = self.cassette.mode() == ReplayMode::Auto;
+        let is_strict = self.cassette.mode() == ReplayMode::Strict;
+        is_strict || (is_auto && self.cassette.state().entries.contains_key(&key))
     }
-}
-
-/// The dialect under which answers of scripted models are kept.
-pub fn scripted_dialect(name: &str) -> Dialect {
-    Dialect::new(Provider::Anthropic, name)
 }
 
 /// Why a cassette cannot be used.

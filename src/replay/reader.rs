@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::PreparedSession;
 use super::meter::Meter;
 use super::observe::CallView;
 use crate::context::Origin;
 use crate::model::{Model, Purpose, Request, Response, Stop};
-use crate::probe::grade::Rules;
 use crate::probe::judge::sentinel;
 use crate::probe::judge::{self, Judge, Judging};
-use crate::probe::{Asking, Grader, Item, OTHER_ORDER, Probe, ProbeKind, Unscored, Verdict};
+use crate::probe::{Grader, Item, OTHER_ORDER, Probe, ProbeKind, Unscored, Verdict};
 use crate::record::{AnswerRecord, ProbeRecord, SentinelRecord};
 use crate::session::{ContentBlock, Message, Role, ToolSchema};
 use crate::step::{Caller, drive};
@@ -35,9 +35,8 @@ pub(super) struct ItemAnswers {
 /// Everything that asking a probe needs.
 pub(super) struct Questioner<'a, 'm> {
     pub(super) view: CallView<'a>,
-    pub(super) rules: &'a Rules,
+    pub(super) prepared: &'a PreparedSession,
     pub(super) panel: Option<&'a Panel>,
-    pub(super) asking: Asking,
     /// Whether the prompt is that of the reference or the floor.
     pub(super) is_anchor: bool,
     pub(super) meter: &'a mut Meter<'m>,
@@ -49,14 +48,15 @@ impl Questioner<'_, '_> {
     pub(super) fn ask(&mut self, probe: &Probe) -> ItemAnswers {
         let scored = self.put(probe, self.requests(probe));
         let is_model = self.meter.has_model_reader();
-        let qualifying = (is_model && self.asking.qualifies && self.is_anchor).then(|| {
-            let mut requests = self.requests(probe);
-            for request in &mut requests {
-                request.purpose = Purpose::Qualification;
-            }
-            self.put(probe, requests)
-        });
-        let from_summary = (is_model && self.asking.summaries && !self.is_anchor)
+        let qualifying =
+            (is_model && self.prepared.asking.qualifies && self.is_anchor).then(|| {
+                let mut requests = self.requests(probe);
+                for request in &mut requests {
+                    request.purpose = Purpose::Qualification;
+                }
+                self.put(probe, requests)
+            });
+        let from_summary = (is_model && self.prepared.asking.summaries && !self.is_anchor)
             .then(|| self.summaries_about(probe))
             .flatten()
             .map(|summaries| self.put(probe, judge::questions(None, &[summaries], probe)));
@@ -120,7 +120,10 @@ impl Questioner<'_, '_> {
         let is_choice = texts.len() > 1;
         let text = &*texts.join(OTHER_ORDER);
         let before = self.view.before;
-        let typed = drive(self.rules.grade(probe, before, text), meter);
+        let typed = drive(
+            self.prepared.watched.rules().grade(probe, before, text),
+            meter,
+        );
         let is_open = matches!(
             typed,
             Verdict::Unscored {

@@ -247,7 +247,8 @@ impl Making<'_> {
                     cause,
                 })?;
                 let model: Arc<dyn Model> = Arc::new(script::parse(&file, &text)?.named(name));
-                let dialect = cassette::scripted_dialect(name);
+                // The dialect under which answers of scripted models are kept.
+                let dialect = Dialect::new(crate::session::wire::Provider::Anthropic, name);
                 self.taped(dialect, ModelKind::Scripted, Some(model))
             }
             ModelSetting::Cassette { name, provider, .. } => {

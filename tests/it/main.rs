@@ -55,6 +55,8 @@ mod support;
 mod survivors;
 mod synthetic;
 mod tokens;
+#[cfg(feature = "http")]
+mod trusted;
 mod validity;
 mod walk;
 mod words;

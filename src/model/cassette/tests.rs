@@ -40,7 +40,7 @@ fn counting() -> (Arc<dyn Model>, Arc<Mutex<usize>>) {
 }
 
 fn taped(cassette: &Arc<Cassette>, model: Option<Arc<dyn Model>>) -> Taped {
-    let dialect = scripted_dialect("m");
+    let dialect = Dialect::new(crate::session::wire::Provider::Anthropic, "m");
     let spending = Arc::new(Spending::default());
     let keeps: Keeps = |_, response| response.stop != Stop::Refusal;
     Taped::new(

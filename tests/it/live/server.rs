@@ -76,13 +76,18 @@ impl Reply {
         self
     }
 
-    fn send(&self, mut stream: TcpStream) -> std::io::Result<()> {
+    /// All of it as it goes over the wire.
+    pub(crate) fn bytes(&self) -> Vec<u8> {
         let head = format!(
             "{}Content-Length: {}\r\nConnection: close\r\n\r\n",
             self.head,
             self.body.len()
         );
-        let bytes = [head.as_bytes(), self.body.as_bytes()].concat();
+        [head.as_bytes(), self.body.as_bytes()].concat()
+    }
+
+    fn send(&self, mut stream: TcpStream) -> std::io::Result<()> {
+        let bytes = self.bytes();
         match (self.cut, self.stall) {
             (Some(at), _) => stream.write_all(&bytes[..at.min(bytes.len())])?,
             (None, Some(at)) => {
