@@ -6,13 +6,17 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 
-use super::{Exit, Stop, print, say, write_new};
+use super::{Exit, Stop, judges, models, print, say, write_new};
+use crate::model::Request;
 use crate::probe::check::{self, Mistake, TruthFile};
-use crate::probe::{self, Probe, derive};
+use crate::probe::derive::{self, decisions};
+use crate::probe::grade::Rules;
+use crate::probe::judge;
+use crate::probe::{self, Outcome, Probe, Verdict};
 use crate::replay::PreparedSession;
 use crate::replay::verify::unsound;
-use crate::session::ground_truth::GroundTruth;
-use crate::session::{Session, import};
+use crate::session::ground_truth::{GroundTruth, PlantedFact};
+use crate::session::{Message, Session, import};
 use crate::strategy::files::touched_by;
 use crate::tokens::{CharsPer4, CountedTexts};
 
@@ -44,6 +48,18 @@ struct DeriveArgs {
     /// Write over a file that is there
     #[arg(long)]
     force: bool,
+    /// A model that proposes decisions, as in `openai:gpt-5-mini`, or a table as in a scenario: kept is
+    /// what stands word for word in the recording, and what the model answers from there and not
+    /// without
+    #[arg(long, value_name = "KIND:MODEL")]
+    model: Option<String>,
+    /// Where the model's replies are kept
+    #[arg(long, value_name = "FILE", default_value = "derive.cassette.jsonl")]
+    cassette: PathBuf,
+    #[command(flatten)]
+    asked: judges::Asked,
+    #[command(flatten)]
+    costs: judges::Costs,
 }
 
 #[derive(Debug, clap::Args)]
@@ -80,7 +96,13 @@ fn derive_facts(args: &DeriveArgs) -> anyhow::Result<Exit> {
         let hint = "`proctor import` writes each into a file of its own";
         return Err(Stop::new(Exit::Invalid, problem).with_hint(hint).into());
     };
-    let (truth, dropped) = sound(session)?;
+    let mut proposed = derive::derive(session, &touched_by);
+    if let Some(model) = &args.model {
+        let decisions = decided(session, model, args)?;
+        proposed.facts.extend(decisions);
+        proposed.facts.sort_by(|a, b| a.id.cmp(&b.id));
+    }
+    let (truth, dropped) = sound(session, proposed)?;
     let json = serde_json::to_string_pretty(&truth)? + "\n";
     match &args.output {
         Some(path) => write_new(path, json.as_bytes(), args.force)?,
@@ -100,9 +122,64 @@ fn derive_facts(args: &DeriveArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
+/// The decisions that a model proposes, that the recording bears out, and that the model answers from
+/// the evidence and not without it.
+fn decided(session: &Session, model: &str, args: &DeriveArgs) -> anyhow::Result<Vec<PlantedFact>> {
+    let named = judges::parse(&[model.to_owned()])?;
+    let connected = args.asked.connect_judges(&named, &args.cassette)?;
+    let requests = decisions::requests(session);
+    args.costs.confirm(&connected, &requests, 1, &CharsPer4)?;
+    let Some(model) = connected.judges().first() else {
+        return Ok(Vec::new());
+    };
+    let ask = |request: &Request| model.answer(request, 0).answer.ok().map(|reply| reply.text);
+    let replies: Vec<_> = requests
+        .iter()
+        .map(|it| ask(it).unwrap_or_default())
+        .collect();
+    let replies: Vec<&str> = replies.iter().map(|reply| &**reply).collect();
+    let (mut facts, dropped) = decisions::kept(session, &replies);
+    let proposed = facts.len() + dropped.values().sum::<usize>();
+    let before = session.messages().len();
+    facts.retain(|fact| {
+        let truth = GroundTruth::new(session.id(), vec![fact.clone()]);
+        let probes = Probe::planted(&truth);
+        let rules = Rules::new(&probes);
+        let is_right = |messages: &[Arc<Message>]| {
+            let mut asked = probes.iter().flat_map(|probe| {
+                let requests = judge::questions(None, messages, probe);
+                requests.into_iter().map(move |request| (probe, request))
+            });
+            asked.all(|(probe, request)| {
+                let said = ask(&request).unwrap_or_default();
+                let verdict = rules.verdict(probe, before, &said);
+                matches!(
+                    verdict,
+                    Verdict::Scored {
+                        outcome: Outcome::Right,
+                        ..
+                    }
+                )
+            })
+        };
+        let [with, without] = decisions::arms(session, fact);
+        is_right(&with) && !is_right(&without)
+    });
+    models::finish(&connected)?;
+    let dropped: Vec<String> = dropped
+        .iter()
+        .map(|(why, count)| format!(", {count} {}", why.in_words()))
+        .collect();
+    say(&format!(
+        "{} of {proposed} proposed decisions are answered from their evidence and not without it{}",
+        facts.len(),
+        dropped.concat()
+    ));
+    Ok(facts)
+}
+
 /// What can be asked for and is answered by the full history, and how many proposals were not.
-fn sound(session: &Session) -> anyhow::Result<(GroundTruth, usize)> {
-    let proposed = derive::derive(session, &touched_by);
+fn sound(session: &Session, proposed: GroundTruth) -> anyhow::Result<(GroundTruth, usize)> {
     let unsound: BTreeSet<String> = unsound_in(session, &proposed)?
         .into_iter()
         .map(|unsound| unsound.0)

@@ -10,6 +10,7 @@ use crate::session::ground_truth::{ArtifactVerb, Fact, GroundTruth, Importance, 
 use crate::session::{Session, ToolUse};
 use crate::units::ContentHash;
 
+pub mod decisions;
 mod entities;
 mod said;
 mod work;

@@ -15,6 +15,7 @@ mod contexts;
 mod conversations;
 #[cfg(feature = "sqlite")]
 mod databases;
+mod decided;
 mod describe;
 mod docs;
 mod facts;

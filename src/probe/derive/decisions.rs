@@ -1,0 +1,226 @@
+//! Decisions of a recorded session: proposed by a model, kept only where the recording bears them out.
+//!
+//! What was decided and why cannot be found by rule. A model is shown what was said, part by part, and
+//! proposes; a proposal is kept only if its quotation stands word for word in one message, and choice
+//! and reason stand in the quotation. Whether a reader can answer it from there, and not without, the
+//! caller finds out by asking.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::Deserialize;
+
+use crate::model::{AnswerFormat, Purpose, Request, Task};
+use crate::probe::survival::content_word_recall;
+use crate::session::ground_truth::{Fact, Importance, PlantedFact};
+use crate::session::{ContentBlock, Message, Role, Session};
+use crate::units::Tokens;
+
+/// Characters of a session that are shown at once: some 6,000 tokens.
+const SHOWN_CHARS: usize = 24_000;
+
+/// Room for a dozen proposals.
+const MAX_PROPOSALS: Tokens = Tokens(2_048);
+
+/// A quotation of fewer words says nothing.
+const LEAST_WORDS: usize = 5;
+
+/// Of the key's words, this share must stand beside the choice: as survival binds a value.
+const BOUND: f64 = 0.5;
+
+/// What the model is told.
+pub const INSTRUCTIONS: &str = "\
+You are shown a part of a recorded session between a user and a coding agent. Find the decisions in it: \
+places where one of several options was chosen and a reason was given.
+
+Reply with one JSON array and nothing else. Each element is an object with these fields:
+\"question\": asks what was chosen and why, without naming the choice;
+\"key\": what was to be decided, in words that stand in the quotation;
+\"choice\": the option that was taken, in the quotation's own words;
+\"reason\": why, in the quotation's own words;
+\"rejected\": an array of the other options, as they are called there;
+\"quote\": the sentence or sentences that say all this, copied word for word.
+
+Propose only what one passage says by itself. If there is none, reply with [].";
+
+/// Why a proposal was not kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Dropped {
+    /// The reply was no list of proposals.
+    Unreadable,
+    /// The quotation stands in no message, or in several.
+    QuoteNotFound,
+    /// Choice, reason or key do not stand in the quotation.
+    NotInQuote,
+    /// The question holds the choice.
+    ToldInQuestion,
+    /// Another proposal quotes the same.
+    Twice,
+}
+
+impl Dropped {
+    /// In words.
+    pub fn in_words(self) -> &'static str {
+        match self {
+            Self::Unreadable => "in replies that are no list",
+            Self::QuoteNotFound => "whose quotation stands nowhere, or twice",
+            Self::NotInQuote => "whose choice, reason or key is not in the quotation",
+            Self::ToldInQuestion => "whose question holds the choice",
+            Self::Twice => "proposed twice",
+        }
+    }
+}
+
+/// What is put to the model, part by part.
+pub fn requests(session: &Session) -> Vec<Request> {
+    let mut parts: Vec<String> = Vec::new();
+    for (at, message) in session.messages().iter().enumerate() {
+        for text in said(message) {
+            let chars: Vec<char> = text.chars().collect();
+            for piece in chars.chunks(SHOWN_CHARS) {
+                let piece: String = piece.iter().collect();
+                let shown = format!("[{at}, {}]\n{piece}\n\n", who(message.role()));
+                match parts.last_mut() {
+                    Some(part) if part.len() + shown.len() <= SHOWN_CHARS => part.push_str(&shown),
+                    _ => parts.push(shown),
+                }
+            }
+        }
+    }
+    let request = |part: String| Request {
+        purpose: Purpose::Probe,
+        task: Task::Answer {
+            format: AnswerFormat::Items,
+        },
+        system: Some(Arc::from(INSTRUCTIONS)),
+        tools: Arc::default(),
+        messages: vec![Arc::new(Message::text(
+            Role::User,
+            format!("<part>\n{}\n</part>", part.trim_end()),
+        ))],
+        max_output: MAX_PROPOSALS,
+        model: None,
+    };
+    parts.into_iter().map(request).collect()
+}
+
+fn who(role: Role) -> &'static str {
+    match role {
+        Role::User => "user",
+        Role::Assistant => "agent",
+    }
+}
+
+/// What was said in a message, by user or agent: no tool's output, no thinking.
+fn said(message: &Message) -> impl Iterator<Item = &str> {
+    message.content().iter().filter_map(|block| match block {
+        ContentBlock::Text(text) if !text.trim().is_empty() => Some(&**text),
+        _ => None,
+    })
+}
+
+#[derive(Debug, Deserialize)]
+struct Proposed {
+    question: String,
+    key: String,
+    choice: String,
+    reason: String,
+    #[serde(default)]
+    rejected: Vec<String>,
+    quote: String,
+}
+
+/// The proposals of these replies that the session bears out, and how many of the others were dropped
+/// for what.
+pub fn kept(session: &Session, replies: &[&str]) -> (Vec<PlantedFact>, BTreeMap<Dropped, usize>) {
+    let mut facts: Vec<PlantedFact> = Vec::new();
+    let mut quotes: Vec<String> = Vec::new();
+    let mut dropped: BTreeMap<Dropped, usize> = BTreeMap::new();
+    for reply in replies {
+        let Some(proposals) = read(reply) else {
+            *dropped.entry(Dropped::Unreadable).or_default() += 1;
+            continue;
+        };
+        for proposed in proposals {
+            let found = borne_out(session, &proposed).and_then(|at| {
+                let is_new = !quotes.contains(&proposed.quote);
+                is_new.then_some(at).ok_or(Dropped::Twice)
+            });
+            match found {
+                Ok(at) => {
+                    quotes.push(proposed.quote.clone());
+                    facts.push(fact(proposed, at, facts.len()));
+                }
+                Err(why) => *dropped.entry(why).or_default() += 1,
+            }
+        }
+    }
+    (facts, dropped)
+}
+
+/// The list in a reply, fenced or not.
+fn read(reply: &str) -> Option<Vec<Proposed>> {
+    let reply = reply.trim();
+    let fenced = reply
+        .strip_prefix("```")
+        .and_then(|rest| rest.strip_suffix("```"));
+    let list = fenced.map_or(reply, |inside| inside.trim_start_matches("json").trim());
+    serde_json::from_str(list).ok()
+}
+
+/// The message that bears a proposal out.
+fn borne_out(session: &Session, proposed: &Proposed) -> Result<usize, Dropped> {
+    let quote = proposed.quote.trim();
+    if quote.split_whitespace().count() < LEAST_WORDS {
+        return Err(Dropped::QuoteNotFound);
+    }
+    let messages = session.messages().iter().enumerate();
+    let holding: Vec<usize> = messages
+        .filter(|(_, message)| said(message).any(|text| text.contains(quote)))
+        .map(|(at, _)| at)
+        .collect();
+    let [at] = holding[..] else {
+        return Err(Dropped::QuoteNotFound);
+    };
+    let lower = quote.to_lowercase();
+    let holds = |part: &str| {
+        let part = part.trim().to_lowercase();
+        !part.is_empty() && lower.contains(&part)
+    };
+    let is_bound = content_word_recall(&proposed.key, quote) >= BOUND;
+    if !holds(&proposed.choice) || !holds(&proposed.reason) || !is_bound {
+        return Err(Dropped::NotInQuote);
+    }
+    let question = proposed.question.to_lowercase();
+    if question.trim().is_empty() || question.contains(&proposed.choice.trim().to_lowercase()) {
+        return Err(Dropped::ToldInQuestion);
+    }
+    Ok(at)
+}
+
+fn fact(proposed: Proposed, message: usize, at: usize) -> PlantedFact {
+    PlantedFact {
+        id: format!("decision-{:02}", at + 1),
+        question: proposed.question.trim().to_owned(),
+        evidence: vec![message],
+        importance: Importance::Normal,
+        fact: Fact::Decision {
+            key: proposed.key.trim().to_owned(),
+            choice: proposed.choice.trim().to_owned(),
+            reason: proposed.reason.trim().to_owned(),
+            rejected: proposed.rejected,
+        },
+    }
+}
+
+/// The message of the evidence alone, and nothing: what a reader is shown to see whether the question
+/// can be answered from the one, and not from the other.
+pub fn arms(session: &Session, fact: &PlantedFact) -> [Vec<Arc<Message>>; 2] {
+    let evidence = fact.evidence.iter();
+    let texts = evidence.flat_map(|at| said(session.message(*at)));
+    let texts: Vec<&str> = texts.collect();
+    [
+        vec![Arc::new(Message::text(Role::User, texts.join("\n\n")))],
+        Vec::new(),
+    ]
+}
