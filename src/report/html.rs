@@ -178,7 +178,11 @@ fn body_row(page: &mut Page, row: &Row, shown: &[usize], ranks: bool) {
         Role::Strategy | Role::Other => "<tr>",
     });
     page.raw("<th scope=\"row\">");
-    page.text(&row.name);
+    // A name breaks before its knobs, and not within a number.
+    for (at, part) in row.name.split_inclusive(['[', '.', '=']).enumerate() {
+        page.raw(if at > 0 { "<wbr>" } else { "" });
+        page.text(part);
+    }
     if !row.marks.is_empty() {
         page.raw(" <small>");
         page.text(&row.marks.join("; "));

@@ -139,7 +139,8 @@ fn panel(
                 .push(super::scene::Shape::Area { points, color });
         }
     }
-    let whole = |value: f64| format!("{value:.0}");
+    // Adding 0 makes 0 of −0.
+    let whole = |value: f64| format!("{:.0}", value.round() + 0.0);
     let none = |_: f64| String::new();
     let tokens = |value: f64| figure::tokens(super::count(value));
     let below = Axis {

@@ -286,8 +286,8 @@ fn a_session_of_one_call_is_a_point_and_its_axis_names_it_once() {
         let calls: Vec<&str> = texts(&scene).filter(|text| text.len() == 1).collect();
         assert_eq!(
             calls.iter().filter(|call| **call == "0").count(),
-            // The axis of tokens begins at 0, too.
-            1 + usize::from(matches!(plot, Plot::Cache)),
+            // The axes of tokens begin at 0, too: one here, and one for each strategy there.
+            2 + usize::from(matches!(plot, Plot::Cache)),
             "{plot:?}: {calls:?}"
         );
         assert!(!calls.contains(&"1"), "{plot:?}: {calls:?}");

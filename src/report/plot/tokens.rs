@@ -219,7 +219,8 @@ fn panel(scene: &mut Scene, report: &Report, session: &str, names: &[&str], top:
         let (_, y) = panel.at(0.0, window.tokens.0 as f64);
         scene.dashes(&[(LEFT, y), (RIGHT, y)], INK, 1, 0.8);
     }
-    let whole = |value: f64| format!("{value:.0}");
+    // Adding 0 makes 0 of −0.
+    let whole = |value: f64| format!("{:.0}", value.round() + 0.0);
     let tokens = |value: f64| figure::tokens(super::count(value));
     panel.axes(
         scene,
