@@ -1,0 +1,233 @@
+//! What messages are made of: texts, tool uses and their results, and JSON as it was written.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::tokens::{Block, BlockKind};
+
+/// One part of a message.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ContentBlock {
+    /// Plain text.
+    Text(Arc<str>),
+    /// The model's visible reasoning.
+    Thinking(Thinking),
+    /// The model asks for a tool.
+    ToolUse(ToolUse),
+    /// The answer to a tool use.
+    ToolResult(ToolResult),
+    /// A picture.
+    Image(Image),
+    /// A block of a kind Proctor does not know, kept as recorded.
+    Opaque(Opaque),
+}
+
+impl ContentBlock {
+    pub(super) fn render(&self) -> Arc<str> {
+        match self {
+            Self::Text(text) => text.clone(),
+            Self::Thinking(thinking) => thinking.text.clone(),
+            Self::ToolUse(tool_use) => {
+                format!("{} {}", tool_use.name, tool_use.input.as_str()).into()
+            }
+            Self::ToolResult(result) => match &result.content[..] {
+                [ContentBlock::Text(text)] => text.clone(),
+                parts => {
+                    let parts: Vec<Arc<str>> = parts.iter().map(Self::render).collect();
+                    parts
+                        .iter()
+                        .map(AsRef::as_ref)
+                        .collect::<Vec<_>>()
+                        .join("\n")
+                        .into()
+                }
+            },
+            Self::Image(_) => Arc::from(""),
+            Self::Opaque(opaque) => opaque.json.0.clone(),
+        }
+    }
+
+    /// The block as counters see it; `text` is its rendering.
+    pub(super) fn counted_with<'a>(&'a self, text: &'a Arc<str>) -> Block<'a> {
+        let kind = match self {
+            Self::Text(_) => BlockKind::Text,
+            Self::Thinking(_) => BlockKind::Thinking,
+            Self::ToolUse(tool_use) => BlockKind::ToolUse {
+                name: &tool_use.name,
+                input: tool_use.input.as_str(),
+            },
+            Self::ToolResult(_) => BlockKind::ToolResult,
+            Self::Image(_) => BlockKind::Image,
+            Self::Opaque(opaque) if &*opaque.kind == "document" => BlockKind::Document,
+            Self::Opaque(_) => BlockKind::Opaque,
+        };
+        Block {
+            kind,
+            text,
+            images: self.images(),
+        }
+    }
+
+    /// The number of images in the block, those inside a tool result included.
+    pub fn images(&self) -> u64 {
+        match self {
+            Self::Image(_) => 1,
+            Self::ToolResult(result) => result.content.iter().map(Self::images).sum(),
+            Self::Text(_) | Self::Thinking(_) | Self::ToolUse(_) | Self::Opaque(_) => 0,
+        }
+    }
+}
+
+/// The model's visible reasoning.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Thinking {
+    /// The words; empty where the provider redacted them.
+    pub text: Arc<str>,
+    /// The provider's proof that the words are its own. Never counted, never shown.
+    pub signature: Option<Arc<str>>,
+}
+
+/// The model asks for a tool.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolUse {
+    /// Pairs the use with its result.
+    pub id: Arc<str>,
+    /// The tool's name, as the product calls it.
+    pub name: Arc<str>,
+    /// What kind of tool it is, so that a preset written for one product works on another's.
+    pub class: ToolClass,
+    /// The arguments, as recorded.
+    pub input: JsonText,
+}
+
+/// The answer to a tool use.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolResult {
+    /// The id of the tool use that is answered.
+    pub tool_use_id: Arc<str>,
+    /// Text, images and opaque blocks; may be empty.
+    pub content: Vec<ContentBlock>,
+    /// Whether the tool reported a failure.
+    pub is_error: bool,
+}
+
+/// A picture, kept as recorded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Image {
+    /// The source as recorded: base64 data with its media type, or an address.
+    pub source: JsonText,
+}
+
+/// A block of a kind Proctor does not know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Opaque {
+    /// The block's own type name.
+    pub kind: Arc<str>,
+    /// The whole block as recorded.
+    pub json: JsonText,
+}
+
+/// JSON kept as it was written: a parsed value drops duplicate keys and their order.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct JsonText(pub(super) Arc<str>);
+
+impl JsonText {
+    /// Keeps `text`, which must be one JSON value.
+    pub fn parse(text: &str) -> Result<Self, serde_json::Error> {
+        let raw: &serde_json::value::RawValue = serde_json::from_str(text)?;
+        Ok(Self(raw.get().into()))
+    }
+
+    /// Writes `value` as compact JSON.
+    pub fn of(value: &serde_json::Value) -> Self {
+        Self(value.to_string().into())
+    }
+
+    /// `text` as a JSON string.
+    pub fn string(text: &str) -> Self {
+        Self::of(&serde_json::Value::String(text.to_owned()))
+    }
+
+    /// The JSON, as written.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The parsed value; of duplicate keys, the last one.
+    pub fn value(&self) -> serde_json::Value {
+        serde_json::from_str(&self.0).unwrap_or(serde_json::Value::Null)
+    }
+}
+
+impl From<&serde_json::value::RawValue> for JsonText {
+    fn from(raw: &serde_json::value::RawValue) -> Self {
+        Self(raw.get().into())
+    }
+}
+
+/// What kind of tool it is. Importers map every tool of their product to one of these.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolClass {
+    /// Reads a file.
+    Read,
+    /// Runs a command.
+    Shell,
+    /// Searches in files.
+    Grep,
+    /// Lists files.
+    Glob,
+    /// Searches the web.
+    WebSearch,
+    /// Fetches a web page.
+    WebFetch,
+    /// Changes a file.
+    Edit,
+    /// Creates or replaces a file.
+    Write,
+    /// Keeps the task list.
+    Todo,
+    /// Starts another agent.
+    Agent,
+    /// A tool of an MCP server.
+    Mcp,
+    /// Anything else.
+    Other,
+}
+
+impl ToolClass {
+    /// All classes, in the order of the documentation.
+    pub const ALL: [Self; 12] = [
+        Self::Read,
+        Self::Shell,
+        Self::Grep,
+        Self::Glob,
+        Self::WebSearch,
+        Self::WebFetch,
+        Self::Edit,
+        Self::Write,
+        Self::Todo,
+        Self::Agent,
+        Self::Mcp,
+        Self::Other,
+    ];
+
+    /// The name used in presets, as in `class:web_fetch`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Shell => "shell",
+            Self::Grep => "grep",
+            Self::Glob => "glob",
+            Self::WebSearch => "web_search",
+            Self::WebFetch => "web_fetch",
+            Self::Edit => "edit",
+            Self::Write => "write",
+            Self::Todo => "todo",
+            Self::Agent => "agent",
+            Self::Mcp => "mcp",
+            Self::Other => "other",
+        }
+    }
+}
