@@ -107,12 +107,6 @@ const MOST_LINES: usize = 600;
 
 const MOST_LINES_OF_MAIN: usize = 40;
 
-/// Files that may be longer, each with its reason. One that got short again is taken off.
-const LONG_FILES: &[(&str, &str)] = &[(
-    "settings",
-    "one reader with its errors; a third of it is a table of tests",
-)];
-
 /// A file of `src`: its module path with slashes, and its text.
 struct File {
     module: String,
@@ -195,18 +189,8 @@ fn check_shape(file: &File, complain: &mut impl FnMut(usize, String)) {
     if !file.text.starts_with("//! ") {
         complain(1, "the first line says what the module is: `//! …`".into());
     }
-    let excused = LONG_FILES.iter().any(|(module, _)| *module == file.module);
-    if lines > MOST_LINES && !excused {
-        complain(
-            lines,
-            format!("{lines} lines: look for the second idea, or list a reason"),
-        );
-    }
-    if lines <= MOST_LINES && excused {
-        complain(
-            lines,
-            "short enough: take it off the list of long files".into(),
-        );
+    if lines > MOST_LINES {
+        complain(lines, format!("{lines} lines: look for the second idea"));
     }
     if file.module == "main" && lines > MOST_LINES_OF_MAIN {
         complain(
@@ -308,12 +292,6 @@ fn the_source_keeps_to_the_architecture() {
     assert!(all.len() > EDGES.len(), "the source was not found");
     let complaints = complaints(&all);
     assert!(complaints.is_empty(), "\n{}\n", complaints.join("\n"));
-    for (module, _) in LONG_FILES {
-        assert!(
-            all.iter().any(|file| file.module == *module),
-            "{module} is gone"
-        );
-    }
 }
 
 #[test]

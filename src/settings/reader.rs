@@ -1,0 +1,232 @@
+//! Reading a table once: names, types and ranges are checked, and what nobody asked for is a mistake.
+
+use std::collections::BTreeSet;
+
+use super::{Place, Setting, SettingError, Table, Value, with_suggestion};
+
+/// Reads a table once: every setting that is there must be asked for, or it is a mistake.
+#[derive(Debug)]
+pub struct Reader<'a> {
+    table: &'a Table,
+    path: String,
+    asked: BTreeSet<String>,
+}
+
+impl<'a> Reader<'a> {
+    /// Reads `table`; `path` is its dotted path, empty for the whole file.
+    pub fn new(table: &'a Table, path: impl Into<String>) -> Self {
+        Self {
+            table,
+            path: path.into(),
+            asked: BTreeSet::new(),
+        }
+    }
+
+    /// Where the table was written.
+    pub fn place(&self) -> &'a Place {
+        self.table.place()
+    }
+
+    /// The dotted path of `key`.
+    pub fn path_of(&self, key: &str) -> String {
+        if self.path.is_empty() {
+            key.to_owned()
+        } else {
+            format!("{}.{key}", self.path)
+        }
+    }
+
+    /// The setting, if it is there.
+    pub fn setting(&mut self, key: &str) -> Option<&'a Setting> {
+        self.asked.insert(key.to_owned());
+        self.table.get(key)
+    }
+
+    fn wrong(&self, key: &str, setting: &Setting, wanted: &str) -> SettingError {
+        let got = match &setting.value {
+            value @ (Value::Text(_) | Value::Whole(_) | Value::Real(_) | Value::Flag(_)) => {
+                format!("`{value}`")
+            }
+            value @ (Value::List(_) | Value::Table(_)) => value.kind().to_owned(),
+        };
+        let path = self.path_of(key);
+        SettingError::new(
+            &setting.place,
+            format!("`{path}` must be {wanted}, not {got}"),
+        )
+    }
+
+    /// Text.
+    pub fn text(&mut self, key: &str) -> Result<Option<&'a str>, SettingError> {
+        match self.setting(key) {
+            None => Ok(None),
+            Some(Setting {
+                value: Value::Text(text),
+                ..
+            }) => Ok(Some(text)),
+            Some(setting) => Err(self.wrong(key, setting, "text")),
+        }
+    }
+
+    /// A whole number from `low` to `high`, both included.
+    pub fn whole(&mut self, key: &str, low: u64, high: u64) -> Result<Option<u64>, SettingError> {
+        let Some(setting) = self.setting(key) else {
+            return Ok(None);
+        };
+        match &setting.value {
+            Value::Whole(number) => match u64::try_from(*number) {
+                Ok(number) if (low..=high).contains(&number) => Ok(Some(number)),
+                _ => Err(self.wrong(key, setting, &range_of(low, high))),
+            },
+            _ => Err(self.wrong(key, setting, "a whole number")),
+        }
+    }
+
+    /// A number from 0 to 1, both included.
+    pub fn fraction(&mut self, key: &str) -> Result<Option<f64>, SettingError> {
+        let Some(setting) = self.setting(key) else {
+            return Ok(None);
+        };
+        let number = match setting.value {
+            Value::Real(number) => number,
+            Value::Whole(0) => 0.0,
+            Value::Whole(1) => 1.0,
+            _ => f64::NAN,
+        };
+        if (0.0..=1.0).contains(&number) {
+            return Ok(Some(number));
+        }
+        Err(self.wrong(key, setting, "a number from 0 to 1"))
+    }
+
+    /// A number of at least 1.
+    pub fn factor(&mut self, key: &str) -> Result<Option<f64>, SettingError> {
+        let Some(setting) = self.setting(key) else {
+            return Ok(None);
+        };
+        match setting.value {
+            Value::Real(number) if number >= 1.0 && number.is_finite() => Ok(Some(number)),
+            Value::Whole(number @ 1..=1_000_000) => Ok(Some(number as f64)),
+            _ => Err(self.wrong(key, setting, "a number of at least 1")),
+        }
+    }
+
+    /// A number of at least 0.
+    pub fn amount(&mut self, key: &str) -> Result<Option<f64>, SettingError> {
+        let Some(setting) = self.setting(key) else {
+            return Ok(None);
+        };
+        match setting.value {
+            Value::Real(number) if number >= 0.0 && number.is_finite() => Ok(Some(number)),
+            Value::Whole(number @ 0..=1_000_000_000) => Ok(Some(number as f64)),
+            _ => Err(self.wrong(key, setting, "a number of at least 0")),
+        }
+    }
+
+    /// Yes or no.
+    pub fn flag(&mut self, key: &str) -> Result<Option<bool>, SettingError> {
+        match self.setting(key) {
+            None => Ok(None),
+            Some(Setting {
+                value: Value::Flag(flag),
+                ..
+            }) => Ok(Some(*flag)),
+            Some(setting) => Err(self.wrong(key, setting, "`true` or `false`")),
+        }
+    }
+
+    /// One of some words.
+    pub fn choice(
+        &mut self,
+        key: &str,
+        words: &[&'static str],
+    ) -> Result<Option<&'static str>, SettingError> {
+        let Some(setting) = self.setting(key) else {
+            return Ok(None);
+        };
+        if let Value::Text(text) = &setting.value
+            && let Some(word) = words.iter().find(|word| *word == text)
+        {
+            return Ok(Some(word));
+        }
+        let listed: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
+        let error = self.wrong(key, setting, &format!("one of {}", listed.join(", ")));
+        Err(match &setting.value {
+            Value::Text(text) => with_suggestion(error, text, words.iter().copied()),
+            _ => error,
+        })
+    }
+
+    /// A list of texts.
+    pub fn texts(&mut self, key: &str) -> Result<Option<Vec<&'a str>>, SettingError> {
+        let Some(setting) = self.setting(key) else {
+            return Ok(None);
+        };
+        let Value::List(items) = &setting.value else {
+            return Err(self.wrong(key, setting, "a list of texts"));
+        };
+        items
+            .iter()
+            .map(|item| match &item.value {
+                Value::Text(text) => Ok(text.as_str()),
+                _ => Err(self.wrong(key, item, "a list of texts")),
+            })
+            .collect::<Result<_, _>>()
+            .map(Some)
+    }
+
+    /// A table, ready to be read.
+    pub fn table(&mut self, key: &str) -> Result<Option<Reader<'a>>, SettingError> {
+        match self.setting(key) {
+            None => Ok(None),
+            Some(Setting {
+                value: Value::Table(table),
+                ..
+            }) => Ok(Some(Reader::new(table, self.path_of(key)))),
+            Some(setting) => Err(self.wrong(key, setting, "a table")),
+        }
+    }
+
+    /// A list of tables, as `[[key]]` writes it.
+    pub fn tables(&mut self, key: &str) -> Result<Vec<&'a Table>, SettingError> {
+        let Some(setting) = self.setting(key) else {
+            return Ok(Vec::new());
+        };
+        let Value::List(items) = &setting.value else {
+            return Err(self.wrong(key, setting, &format!("a list of tables (`[[{key}]]`)")));
+        };
+        items
+            .iter()
+            .map(|item| match &item.value {
+                Value::Table(table) => Ok(table),
+                _ => Err(self.wrong(key, item, &format!("a list of tables (`[[{key}]]`)"))),
+            })
+            .collect()
+    }
+
+    /// Refuses what nobody asked for.
+    pub fn finish(self) -> Result<(), SettingError> {
+        for (key, setting) in self.table.entries() {
+            if !self.asked.contains(key) {
+                let error = SettingError::new(
+                    &setting.place,
+                    format!("unknown key `{}`", self.path_of(key)),
+                );
+                return Err(with_suggestion(
+                    error,
+                    key,
+                    self.asked.iter().map(String::as_str),
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn range_of(low: u64, high: u64) -> String {
+    if high == u64::MAX {
+        format!("a whole number of at least {low}")
+    } else {
+        format!("a whole number from {low} to {high}")
+    }
+}
