@@ -40,6 +40,8 @@ pub mod trail;
 pub mod unseen;
 pub mod unsupported;
 pub mod validity;
+#[cfg(test)]
+mod walk;
 
 /// Watches one cell.
 ///

@@ -324,12 +324,13 @@ impl Observer for ActionSupportObserver {
 
 #[cfg(test)]
 mod tests {
+    use super::super::walk::walk;
     use super::*;
-    use crate::context::{CacheEffect, Context, Edit};
+    use crate::context::{CacheEffect, Edit};
     use crate::session::{
         ContentBlock, JsonText, Message, Role, SessionParts, ToolClass, ToolResult, ToolUse,
     };
-    use crate::tokens::{CharsPer4, Size};
+    use crate::tokens::CharsPer4;
 
     fn session() -> Session {
         let user = |text: &str| Message::text(Role::User, text);
@@ -369,45 +370,31 @@ mod tests {
         let counts = CountedTexts::new(Arc::new(CharsPer4));
         let atoms = Arc::new(ActionAtoms::new(&session, &counts).unwrap());
         let mut observer = Box::new(ActionSupportObserver::new(atoms.clone()));
-        let mut context = Context::default();
-        for (at, message) in session.messages().iter().enumerate() {
-            if let Some(call) = session.calls().iter().position(|before| *before == at) {
-                observer.called(&CallView {
-                    call,
-                    before: at,
-                    session: &session,
-                    context: &context,
-                    fixed: Size::default(),
-                    response: message,
-                });
-            }
-            let entry = Entry::new(Origin::Verbatim(at), message.clone(), &counts);
-            observer.appended(&entry);
-            context.append(entry);
-            let clear = |entry, text: &str| Edit::EditBlock {
-                entry,
-                block: 0,
-                text: text.into(),
-                cache: CacheEffect::Keeps,
-            };
-            if at == 2 {
-                let edits = vec![clear(0, "[cleared]"), clear(2, "kept: retry_limit")];
-                let change = context.apply(edits, &counts).unwrap();
-                observer.patched(&Applied {
-                    call: 1,
-                    stage: "clear".into(),
-                    reason: String::new(),
-                    change,
-                });
-            }
-            let mut again = ActionSupportObserver::new(atoms.clone());
-            for entry in context.entries() {
-                again.add(entry);
-            }
-            assert_eq!(again.present, observer.present);
-            assert_eq!(again.verbatim, observer.verbatim);
-            assert_eq!(again.pointers, observer.pointers);
-        }
+        let clear = |entry, text: &str| Edit::EditBlock {
+            entry,
+            block: 0,
+            text: text.into(),
+            cache: CacheEffect::Keeps,
+        };
+        let edits = |call| match call {
+            1 => vec![clear(0, "[cleared]"), clear(2, "kept: retry_limit")],
+            _ => Vec::new(),
+        };
+        walk(
+            &session,
+            &counts,
+            &mut *observer,
+            edits,
+            |observer, context| {
+                let mut again = ActionSupportObserver::new(atoms.clone());
+                for entry in context.entries() {
+                    again.add(entry);
+                }
+                assert_eq!(again.present, observer.present);
+                assert_eq!(again.verbatim, observer.verbatim);
+                assert_eq!(again.pointers, observer.pointers);
+            },
+        );
         let support = ActionSupport {
             // `src/a.rs` | `retry_limit`, `src/a.rs`, `unseen_name` | `log_level`, `retry_limit`
             wanted: vec![1, 3, 2],
@@ -479,37 +466,16 @@ mod tests {
         // behind the edit, at the fourth.
         let check = |stub: &str, reachable: [u32; 2]| {
             let mut observer = Box::new(ActionSupportObserver::new(atoms.clone()));
-            let mut context = Context::default();
-            for (at, message) in session.messages().iter().enumerate() {
-                if let Some(call) = session.calls().iter().position(|before| *before == at) {
-                    observer.called(&CallView {
-                        call,
-                        before: at,
-                        session: &session,
-                        context: &context,
-                        fixed: Size::default(),
-                        response: message,
-                    });
-                }
-                let entry = Entry::new(Origin::Verbatim(at), message.clone(), &counts);
-                observer.appended(&entry);
-                context.append(entry);
-                if at == 2 {
-                    let edits = vec![Edit::EditBlock {
-                        entry: 2,
-                        block: 0,
-                        text: stub.into(),
-                        cache: CacheEffect::Breaks,
-                    }];
-                    let change = context.apply(edits, &counts).unwrap();
-                    observer.patched(&Applied {
-                        call: 1,
-                        stage: "clear".into(),
-                        reason: String::new(),
-                        change,
-                    });
-                }
-            }
+            let edits = |call| match call {
+                1 => vec![Edit::EditBlock {
+                    entry: 2,
+                    block: 0,
+                    text: stub.into(),
+                    cache: CacheEffect::Breaks,
+                }],
+                _ => Vec::new(),
+            };
+            walk(&session, &counts, &mut *observer, edits, |_, _| {});
             let found = [observer.reachable[1], observer.reachable[3]];
             assert_eq!(found, reachable, "{stub}");
         };

@@ -1,8 +1,9 @@
 //! Findings of small sessions, written as letters.
 
+use super::super::walk::walk;
 use super::*;
+use crate::context::Edit;
 use crate::context::validity::{Level, short};
-use crate::context::{Context, Edit};
 use crate::session::SessionParts;
 use crate::tokens::{CharsPer4, CountedTexts};
 
@@ -53,32 +54,11 @@ fn check(text: &str, changes: &[Change], expected: &[&str]) {
     });
     let session = session.unwrap();
     let mut observer = Box::<Validity>::default();
-    let mut context = Context::default();
-    for (at, message) in session.messages().iter().enumerate() {
-        if let Ok(call) = session.calls().binary_search(&at) {
-            for change in changes.iter().filter(|change| change.call == call) {
-                let change = context.apply(vec![change.edit.clone()], &counts).unwrap();
-                let (stage, reason) = ("test".into(), String::new());
-                observer.patched(&Applied {
-                    call,
-                    stage,
-                    reason,
-                    change,
-                });
-            }
-            observer.called(&CallView {
-                call,
-                before: at,
-                session: &session,
-                context: &context,
-                fixed: Size::default(),
-                response: message,
-            });
-        }
-        let entry = Entry::new(Origin::Verbatim(at), message.clone(), &counts);
-        observer.appended(&entry);
-        context.append(entry);
-    }
+    let edits = |call| {
+        let due = changes.iter().filter(|change| change.call == call);
+        due.map(|change| change.edit.clone()).collect()
+    };
+    walk(&session, &counts, &mut *observer, edits, |_, _| {});
     let mut record = record();
     observer.finish(&mut record);
     let found: Vec<String> = record
