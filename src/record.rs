@@ -336,6 +336,24 @@ pub enum End {
         /// Why, in words.
         error: String,
     },
+    /// What the strategy would have done cannot be told from the recording. This is no failure: the
+    /// cell counts in no number, its figures go to the call before.
+    NotMeasurable {
+        /// The call.
+        call: usize,
+        /// Why not, in words.
+        why: String,
+    },
+}
+
+impl End {
+    /// Whether the cell's figures are a measurement.
+    pub fn is_measured(&self) -> bool {
+        match self {
+            Self::Completed | Self::Died { .. } | Self::Failed { .. } => true,
+            Self::NotMeasurable { .. } => false,
+        }
+    }
 }
 
 /// Why a call was never answered.

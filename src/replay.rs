@@ -41,7 +41,7 @@ mod reader;
 mod unanswered;
 pub mod verify;
 
-use failure::{chain, failed};
+use failure::{chain, failed, stopped};
 use faults::Weather;
 use meter::Meter;
 use observe::{CallView, Observer};
@@ -111,6 +111,17 @@ impl Replay {
         let weather = Weather::new(Arc::default(), prepared.session.id(), name.repeat);
         let cell = Cell::new(prepared, models, &NoClock, Vec::new(), weather);
         cell.finish(name, Arm::Strategy, failed(0, error), None)
+    }
+
+    /// The record of a cell that cannot be measured, for what it follows cannot.
+    pub fn not_measurable(prepared: &PreparedSession, name: CellName, models: &Models) -> Self {
+        let weather = Weather::new(Arc::default(), prepared.session.id(), name.repeat);
+        let cell = Cell::new(prepared, models, &NoClock, Vec::new(), weather);
+        let end = End::NotMeasurable {
+            call: 0,
+            why: "the strategy it follows is not measurable here".to_owned(),
+        };
+        cell.finish(name, Arm::Strategy, end, None)
     }
 }
 
@@ -369,7 +380,7 @@ impl<'a> Cell<'a> {
             }
             self.vault.extend(appended.saved);
             entry = appended.entry;
-            appended.outcome.map_err(|error| failed(cx.call, &error))?;
+            appended.outcome.map_err(|error| stopped(cx.call, &error))?;
         }
         self.add(entry);
         Ok(())
@@ -414,7 +425,7 @@ impl<'a> Cell<'a> {
             }
         }
         self.vault.extend(compacted.saved);
-        compacted.outcome.map_err(|error| failed(call, &error))
+        compacted.outcome.map_err(|error| stopped(call, &error))
     }
 
     fn note(&mut self, applied: &[Applied], failures: &[StageFailure], call: usize) {
@@ -445,8 +456,10 @@ impl<'a> Cell<'a> {
         let mut is_struck = self.meter.refuses_prompt();
         loop {
             let prompt = cx.prompt(&self.context).tokens;
-            // What a fault refuses is refused once: the shorter prompt only has to fit.
-            if !std::mem::take(&mut is_struck) && !window.overflows(prompt) {
+            // What a fault refuses is refused once: the shorter prompt only has to fit. And what a
+            // product did send was no prompt too long for its model.
+            let is_too_long = window.overflows(prompt) && !strategy.replays_recording();
+            if !std::mem::take(&mut is_struck) && !is_too_long {
                 cx.overflow = None;
                 return Ok(());
             }

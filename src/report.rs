@@ -125,10 +125,18 @@ pub struct Coverage {
     pub recorded: usize,
     /// Of these, cells in which the strategy failed.
     pub failed: usize,
+    /// Of these, cells that the recording leaves nothing to measure of: they count in no number.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub not_measurable: usize,
     /// Cells of the plan without a record.
     pub outstanding: usize,
     /// Records of no session or strategy of the manifest, or of a cell recorded twice: not used.
     pub unused: usize,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 /// What a reader must know before looking at a number.

@@ -42,7 +42,7 @@ mod times;
 mod variant;
 
 pub use error::PlanError;
-use followed::Followed;
+use followed::{Followed, Lead};
 pub use models::{Access, Connected};
 use queue::{Queue, Shared};
 use sink::{After, Sink};
@@ -496,7 +496,13 @@ fn run_cell<'a>(
             let mut spec = plan.scenario.strategies[at].clone();
             if let Some(other) = plan.followed_by(arm) {
                 let key = plan.key(shared.session, other);
-                spec = spec.beside(followed.sizes(&key).ok_or(Unrun::NothingToFollow)?);
+                match followed.lead(&key) {
+                    Lead::Sizes(sizes) => spec = spec.beside(sizes),
+                    Lead::NotMeasurable => {
+                        return Ok(Replay::not_measurable(prepared, name, models));
+                    }
+                    Lead::Broken => return Err(Unrun::NothingToFollow),
+                }
             }
             arrange(&spec, plan, prepared)
         }

@@ -70,6 +70,12 @@ pub trait Stage: Debug + Send {
         Step::Done(Ok(Patch::default()))
     }
 
+    /// Whether it does what the recorded product did: the prompts are those that were sent, and were accepted,
+    /// whatever the window is taken to be.
+    fn replays_recording(&self) -> bool {
+        false
+    }
+
     /// The share of the effective window from which on it starts no sub-agent, if it has such a line.
     fn blocks_agents_at(&self) -> Option<f64> {
         None
@@ -120,6 +126,12 @@ pub trait Strategy: Debug + Send {
 
     /// Takes the context after the response was appended and gives it back.
     fn after_call<'a>(&'a mut self, context: Context, cx: &'a Situation) -> Step<'a, Compacted>;
+
+    /// Whether its prompts are those that the recorded product sent: they were accepted, whatever
+    /// the window is taken to be.
+    fn replays_recording(&self) -> bool {
+        false
+    }
 
     /// The share of the effective window from which on it starts no sub-agent, if it has such a line.
     fn blocks_agents_at(&self) -> Option<f64> {
@@ -207,8 +219,8 @@ pub enum StageError {
     /// The model declined.
     #[error("the model refused to write a summary")]
     Refused,
-    /// What happened cannot be told from the recording. The cell fails: what follows would be made up.
-    #[error("the product's own compaction is not measurable: {why}")]
+    /// What happened cannot be told from the recording. The cell ends: what follows would be made up.
+    #[error("not measurable: {why}")]
     NotMeasurable {
         /// Why, in words.
         why: &'static str,
@@ -237,7 +249,7 @@ pub enum StageError {
     },
 }
 
-/// Why a strategy cannot go on: the cell fails.
+/// Why a strategy cannot go on: the cell ends.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StrategyError {

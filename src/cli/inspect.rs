@@ -295,6 +295,12 @@ fn early(name: &str, at: usize, end: &End, window: Window) -> Stop {
                 "under `{name}` call {at} is never sent: the strategy fails at call {call}: {error}"
             ),
         ),
+        End::NotMeasurable { call, why } => Stop::new(
+            Exit::NothingSelected,
+            format!(
+                "under `{name}` call {at} is not measurable, nor is anything from call {call} on: {why}"
+            ),
+        ),
         End::Completed => Stop::new(Exit::Internal, format!("call {at} was not seen")),
     }
 }

@@ -112,6 +112,7 @@ impl Progress for Lines {
             End::Completed => ("completed", None),
             End::Died { call, .. } => ("died", Some(*call)),
             End::Failed { call, .. } => ("failed", Some(*call)),
+            End::NotMeasurable { call, .. } => ("not_measurable", Some(*call)),
         };
         let rejected = record
             .violations

@@ -51,8 +51,14 @@ impl Shown {
 
 impl Progress for Shown {
     fn cell(&self, record: &CellRecord) {
-        if let End::Failed { error, .. } = &record.end {
-            let line = format!("failed: {}: {error}", record.key());
+        let line = match &record.end {
+            End::Failed { error, .. } => Some(format!("failed: {}: {error}", record.key())),
+            End::NotMeasurable { why, .. } => {
+                Some(format!("not measurable: {}: {why}", record.key()))
+            }
+            End::Completed | End::Died { .. } => None,
+        };
+        if let Some(line) = line {
             let line = crate::report::escape::plain(&line);
             match &self.bar {
                 Some(bar) => bar.suspend(|| say(&line)),

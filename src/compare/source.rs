@@ -98,6 +98,7 @@ impl Source {
                 let own: Vec<&CellRecord> = cells
                     .iter()
                     .filter(|cell| cell.arm == Arm::Strategy && cell.strategy == entry.name)
+                    .filter(|cell| cell.end.is_measured())
                     .collect();
                 let definition = ContentHash::of(entry.toml.as_bytes()).hex(16);
                 let reader = manifest.reader.kind;

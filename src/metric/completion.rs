@@ -23,7 +23,7 @@ impl Completion {
     /// How far this cell got.
     pub fn of(cell: &CellRecord) -> Self {
         let (died_at, failed_at) = match cell.end {
-            End::Completed => (None, None),
+            End::Completed | End::NotMeasurable { .. } => (None, None),
             End::Died { call, .. } => (Some(call), None),
             End::Failed { call, .. } => (None, Some(call)),
         };

@@ -3,6 +3,23 @@
 use std::error::Error;
 
 use crate::record::End;
+use crate::strategy::{StageError, StrategyError};
+
+/// The end of a cell whose strategy cannot go on.
+pub(super) fn stopped(call: usize, error: &StrategyError) -> End {
+    match error {
+        StrategyError::NotMeasurable {
+            source: StageError::NotMeasurable { why },
+            ..
+        } => End::NotMeasurable {
+            call,
+            why: (*why).to_owned(),
+        },
+        StrategyError::NotMeasurable { .. } | StrategyError::ImpossiblePatch { .. } => {
+            failed(call, error)
+        }
+    }
+}
 
 /// The end of a cell at this call.
 pub(super) fn failed(call: usize, error: &dyn Error) -> End {

@@ -37,8 +37,10 @@ const SCRIPTED_SUMMARIES: &str = "summaries scripted, not a result of a model";
 pub(super) struct Material<'a> {
     /// What was run.
     pub(super) manifest: &'a Manifest,
-    /// One record per cell of the plan, by session, strategy and repeat.
+    /// One record per measured cell of the plan, by session, strategy and repeat.
     pub(super) cells: Vec<&'a CellRecord>,
+    /// Cells of the plan that are no measurement: they count in no number.
+    pub(super) unmeasured: Vec<&'a CellRecord>,
     /// Their metrics, in the same order.
     pub(super) summaries: Vec<CellSummary>,
     /// `full`, `empty`, then the strategies in the order of the manifest.
@@ -160,11 +162,14 @@ fn planned<'a>(
         .values()
         .filter(|cell| matches!(cell.end, End::Failed { .. }))
         .count();
+    let unmeasured = recorded.values().filter(|cell| !cell.end.is_measured());
+    let not_measurable = unmeasured.count();
     let covered = plan.iter().filter(|key| recorded.contains_key(key)).count();
     let coverage = Coverage {
         planned: plan.len(),
         recorded: covered,
         failed,
+        not_measurable,
         outstanding: plan.len() - covered,
         unused: cells.len() - recorded.len(),
     };
@@ -194,7 +199,10 @@ fn material<'a>(
         };
         recorded.get(&key).copied()
     };
-    let cells: Vec<&CellRecord> = recorded.values().copied().collect();
+    let (cells, unmeasured): (Vec<&CellRecord>, Vec<_>) = recorded
+        .values()
+        .copied()
+        .partition(|cell| cell.end.is_measured());
     let summaries: Vec<CellSummary> = cells
         .iter()
         .map(|cell| {
@@ -226,6 +234,7 @@ fn material<'a>(
     Material {
         manifest,
         cells,
+        unmeasured,
         summaries,
         arms,
     }
@@ -298,6 +307,15 @@ fn banners(material: &Material<'_>, coverage: &Coverage, controls: &Controls) ->
             format!(
                 "{} of {} cells failed: see the cells that ended early",
                 coverage.failed, coverage.planned
+            ),
+        );
+    }
+    if coverage.not_measurable > 0 {
+        add(
+            BannerLevel::Note,
+            format!(
+                "{} of {} cells are not measurable, and count in no number: see the cells that ended early",
+                coverage.not_measurable, coverage.planned
             ),
         );
     }

@@ -9,6 +9,17 @@ use crate::units::Tokens;
 /// Sizes of all messages at the calls at which a strategy changed them.
 pub(super) type Sizes = BTreeMap<usize, Tokens>;
 
+/// What a cell leaves to those that follow it.
+#[derive(Debug, Clone)]
+pub(super) enum Lead {
+    /// Its sizes.
+    Sizes(Sizes),
+    /// It is not measurable, and so nothing that follows it is.
+    NotMeasurable,
+    /// The cell broke: nobody will ever know its sizes.
+    Broken,
+}
+
 /// The cells that others follow, and the sizes of those that are done.
 ///
 /// A worker that takes a cell which follows another waits here. It never waits for long: in a
@@ -16,8 +27,7 @@ pub(super) type Sizes = BTreeMap<usize, Tokens>;
 #[derive(Debug)]
 pub(super) struct Followed {
     wanted: BTreeSet<CellKey>,
-    /// Nothing where the cell broke: nobody will ever know its sizes.
-    known: Mutex<BTreeMap<CellKey, Option<Sizes>>>,
+    known: Mutex<BTreeMap<CellKey, Lead>>,
     news: Condvar,
 }
 
@@ -30,7 +40,7 @@ impl Followed {
         let known = done
             .into_iter()
             .filter(|record| wanted.contains(&record.key()))
-            .map(|record| (record.key(), Some(sizes(record))))
+            .map(|record| (record.key(), lead(record)))
             .collect();
         Self {
             wanted,
@@ -45,22 +55,30 @@ impl Followed {
             return;
         }
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        known.insert(key.clone(), record.map(sizes));
+        known.insert(key.clone(), record.map_or(Lead::Broken, lead));
         self.news.notify_all();
     }
 
-    /// The sizes of a cell, once it is over; nothing if it broke.
-    pub(super) fn sizes(&self, key: &CellKey) -> Option<Sizes> {
+    /// What a cell left, once it is over.
+    pub(super) fn lead(&self, key: &CellKey) -> Lead {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
-            if let Some(sizes) = known.get(key) {
-                return sizes.clone();
+            if let Some(lead) = known.get(key) {
+                return lead.clone();
             }
             known = self
                 .news
                 .wait(known)
                 .unwrap_or_else(PoisonError::into_inner);
         }
+    }
+}
+
+fn lead(record: &CellRecord) -> Lead {
+    if record.end.is_measured() {
+        Lead::Sizes(sizes(record))
+    } else {
+        Lead::NotMeasurable
     }
 }
 

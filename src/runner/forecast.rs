@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rayon::prelude::*;
 
-use super::followed::Followed;
+use super::followed::{Followed, Lead};
 use super::models;
 use super::{ArmIndex, Plan, ThreadClock, Unrun, Which, arrange, prepare};
 use crate::model::offline::Offline;
@@ -153,7 +153,14 @@ impl Plan {
                 let mut spec = self.scenario.strategies[at].clone();
                 if let Some(other) = self.followed_by(arm) {
                     let key = self.key(session, other);
-                    spec = spec.beside(followed.sizes(&key).ok_or(Unrun::NothingToFollow)?);
+                    match followed.lead(&key) {
+                        Lead::Sizes(sizes) => spec = spec.beside(sizes),
+                        Lead::NotMeasurable => {
+                            let replay = Replay::not_measurable(prepared, name, &models);
+                            return Ok((replay.record, Asks::new()));
+                        }
+                        Lead::Broken => return Err(Unrun::NothingToFollow),
+                    }
                 }
                 arrange(&spec, self, prepared)
             }

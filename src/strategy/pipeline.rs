@@ -192,6 +192,10 @@ impl Strategy for Pipeline {
     }
 
     /// The lowest line of its stages.
+    fn replays_recording(&self) -> bool {
+        self.slots.iter().any(|slot| slot.stage.replays_recording())
+    }
+
     fn blocks_agents_at(&self) -> Option<f64> {
         let lines = self
             .slots

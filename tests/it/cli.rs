@@ -423,6 +423,57 @@ fn generated_sessions_are_read_back_and_replayed() {
 }
 
 #[test]
+fn an_encrypted_compaction_is_no_failure_and_a_recorded_prompt_is_never_too_long() {
+    let folder = tempfile::tempdir().unwrap();
+    let fixture = |name: &str| format!("{}/tests/fixtures/{name}", env!("CARGO_MANIFEST_DIR"));
+    let (encrypted, readable) = (fixture("codex/rollout.jsonl"), fixture("pi/tree.jsonl"));
+    // The report as JSON, and the marks of a row.
+    let run = |sessions: &[&str], more: &[&str]| {
+        let sessions = sessions.iter().flat_map(|path| ["--session", path]);
+        let ran = proctor()
+            .current_dir(folder.path())
+            .arg("run")
+            .args(sessions)
+            .args(["--strategy", "recorded", "--max-error-rate", "0"])
+            .args(["-o", "report.json"])
+            .args(more)
+            .output()
+            .unwrap();
+        assert_eq!(ran.status.code(), Some(0), "{}", stderr(&ran));
+        let text = fs::read_to_string(folder.path().join("report.json")).unwrap();
+        let report: serde_json::Value = serde_json::from_str(&text).unwrap();
+        report["report"].clone()
+    };
+    let marks = |report: &serde_json::Value, strategy: &str| {
+        let rows = report["sections"][0]["table"]["rows"].as_array().unwrap();
+        let row = rows.iter().find(|row| row["name"] == strategy).unwrap();
+        let marks = row["marks"].as_array().unwrap().iter();
+        let marks: Vec<&str> = marks.map(|it| it.as_str().unwrap()).collect();
+        format!("{} {}", marks.join(", "), row["ranked"])
+    };
+    let both = [encrypted.as_str(), readable.as_str()];
+    let report = run(&both, &["--strategy", "tail@recorded"]);
+    let expected = "not measurable in 1 of 2 sessions false";
+    assert_eq!(marks(&report, "recorded"), expected);
+    assert_eq!(marks(&report, "tail@recorded"), expected);
+    let coverage = &report["coverage"];
+    assert_eq!(coverage["not_measurable"], 2, "{coverage}");
+    assert_eq!(coverage["failed"], 0, "{coverage}");
+    let text = report.to_string();
+    let why = "not measurable: the product's own compaction is encrypted";
+    assert!(text.contains(why), "{text}");
+    // Alone it leaves no number, and is no error either.
+    assert_eq!(
+        marks(&run(&both[..1], &[]), "recorded"),
+        "not measurable false"
+    );
+    // The window is a tenth of what the prompts need: they were sent all the same.
+    let report = run(&both[1..], &["--window", "fit:0.1"]);
+    let expected = "in the product's own window: 1 of 3 prompts over this one false";
+    assert_eq!(marks(&report, "recorded"), expected);
+}
+
+#[test]
 fn every_strategy_is_listed_and_shows_its_knobs() {
     let folder = tempfile::tempdir().unwrap();
     let listed = stdout(&run(folder.path(), &["strategies"]));

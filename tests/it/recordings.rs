@@ -468,6 +468,7 @@ fn row(file: &str, record: &CellRecord, full: &CellRecord) -> String {
         End::Completed => "",
         End::Died { .. } => "died",
         End::Failed { .. } => "failed",
+        End::NotMeasurable { .. } => "not measurable",
     };
     format!(
         "| {} | {} | {} | {} | {} | {} | {} | {} | {end} |\n",

@@ -546,6 +546,11 @@ fn after_death(end: &End, kind: ProbeKind) -> SurvivalRecord {
             stage: "strategy failure".to_owned(),
             reason: error.clone(),
         }),
+        End::NotMeasurable { call, why } => Some(LostAt {
+            call: *call,
+            stage: "not measurable".to_owned(),
+            reason: why.clone(),
+        }),
     };
     SurvivalRecord {
         fate: Fate::Lost,

@@ -75,7 +75,9 @@ impl CellSeries {
             compactions,
             ended_at: match cell.end {
                 End::Completed => None,
-                End::Died { call, .. } | End::Failed { call, .. } => Some(call),
+                End::Died { call, .. }
+                | End::Failed { call, .. }
+                | End::NotMeasurable { call, .. } => Some(call),
             },
         })
     }

@@ -1,10 +1,12 @@
 //! The comparison: one row per strategy, reference and floor first.
 
+use std::collections::BTreeSet;
+
 use crate::metric::strain::Strain;
 use crate::metric::summaries::Summaries;
 use crate::metric::{Direction, metric};
 use crate::model::ModelKind;
-use crate::record::{Arm, StrategyEntry};
+use crate::record::{Arm, CellRecord, StrategyEntry};
 use crate::report::arm::{ArmAnswers, ArmSummary, Fidelity};
 use crate::report::build::Material;
 use crate::report::cost::ArmCost;
@@ -107,7 +109,7 @@ pub(in crate::report) fn section(material: &Material<'_>) -> (Section, Option<Ba
         .iter()
         // Where no probe is asked there is no floor: a control without a cell says nothing.
         .filter(|(kind, arm)| *kind == Arm::Strategy || super::is_measured(arm))
-        .map(|(kind, arm)| row(*kind, arm, most.unwrap_or(0)))
+        .map(|(kind, arm)| row(*kind, arm, &Around::of(material, arm, most.unwrap_or(0))))
         .collect();
     let twins = twins(material);
     for (at, (name, _)) in COLUMNS.iter().enumerate() {
@@ -216,18 +218,63 @@ fn column(material: &Material<'_>, name: &'static str, rank: u8) -> Column {
     column
 }
 
-fn row(kind: Arm, arm: &ArmSummary, sessions: usize) -> Row {
+/// What is to be known about a row beside its numbers.
+struct Around {
+    /// Sessions of the arm that has most.
+    sessions: usize,
+    /// Sessions in which the strategy is not measurable, in any repeat.
+    unmeasured: usize,
+    /// Calls whose prompt was sent though it does not fit the window: the recorded product did so.
+    over: usize,
+    /// Calls that were sent.
+    calls: usize,
+}
+
+impl Around {
+    fn of(material: &Material<'_>, arm: &ArmSummary, sessions: usize) -> Self {
+        let own = |cell: &&&CellRecord| cell.strategy == arm.strategy;
+        let unmeasured = material.unmeasured.iter().filter(own);
+        let unmeasured: BTreeSet<&str> = unmeasured.map(|cell| cell.session.as_str()).collect();
+        let over = |cell: &&CellRecord| {
+            let is_over = |prompt: &&Tokens| cell.window.is_some_and(|it| it.overflows(**prompt));
+            cell.prompt_tokens.iter().filter(is_over).count()
+        };
+        let cells = || material.cells.iter().filter(own);
+        Self {
+            sessions,
+            unmeasured: unmeasured.len(),
+            over: cells().map(over).sum(),
+            calls: cells().map(|cell| cell.prompt_tokens.len()).sum(),
+        }
+    }
+}
+
+fn row(kind: Arm, arm: &ArmSummary, around: &Around) -> Row {
+    let sessions = around.sessions;
     let mut marks = Vec::new();
     let broken = arm.broken();
     match kind {
         Arm::Reference => marks.push("reference".to_owned()),
         Arm::Floor => marks.push("floor".to_owned()),
+        Arm::Strategy if !super::is_measured(arm) && around.unmeasured > 0 => {}
         Arm::Strategy if !super::is_measured(arm) => marks.push("no cells yet".to_owned()),
         Arm::Strategy if arm.fired == 0 => marks.push("never fired".to_owned()),
         Arm::Strategy => {}
     }
-    if super::is_measured(arm) && kind == Arm::Strategy && arm.sessions < sessions {
+    let is_short = arm.sessions + around.unmeasured < sessions;
+    if super::is_measured(arm) && kind == Arm::Strategy && is_short {
         marks.push(format!("{} of {sessions} sessions", arm.sessions));
+    }
+    match around.unmeasured {
+        0 => {}
+        _ if arm.sessions == 0 => marks.push("not measurable".to_owned()),
+        some => marks.push(format!("not measurable in {some} of {sessions} sessions")),
+    }
+    if around.over > 0 {
+        let (over, calls) = (around.over, around.calls);
+        marks.push(format!(
+            "in the product's own window: {over} of {calls} prompts over this one"
+        ));
     }
     if let Some(reason) = &broken {
         marks.push(format!("broken ({reason})"));
@@ -238,6 +285,7 @@ fn row(kind: Arm, arm: &ArmSummary, sessions: usize) -> Row {
         marks,
         ranked: kind == Arm::Strategy
             && broken.is_none()
+            && around.over == 0
             && arm.fired > 0
             && arm.sessions == sessions,
         cells: COLUMNS

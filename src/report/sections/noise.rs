@@ -28,7 +28,8 @@ pub(in crate::report) fn of<'a>(
     manifest: &Manifest,
     cells: impl IntoIterator<Item = &'a CellRecord>,
 ) -> Option<Section> {
-    let repeated = Repeated::of(manifest, cells)?;
+    let measured = cells.into_iter().filter(|cell| cell.end.is_measured());
+    let repeated = Repeated::of(manifest, measured)?;
     let levels = Levels {
         compactions: repeated.compactions,
         answers: repeated.answers,

@@ -109,11 +109,8 @@ fn cells(cell: &CellSummary) -> Vec<Cell> {
 pub(super) fn ended_early(material: &Material<'_>) -> Section {
     let mut rows = Vec::new();
     for (kind, arm) in &material.arms {
-        for cell in material
-            .cells
-            .iter()
-            .filter(|cell| cell.strategy == arm.strategy)
-        {
+        let all = material.cells.iter().chain(&material.unmeasured);
+        for cell in all.filter(|cell| cell.strategy == arm.strategy) {
             let (call, why) = match &cell.end {
                 End::Completed => continue,
                 End::Died {
@@ -136,6 +133,7 @@ pub(super) fn ended_early(material: &Material<'_>) -> Section {
                     },
                 ),
                 End::Failed { call, error } => (*call, format!("failed: {error}")),
+                End::NotMeasurable { call, why } => (*call, format!("not measurable: {why}")),
             };
             rows.push(super::row(
                 &arm.strategy,

@@ -62,11 +62,11 @@ impl Stage for Replay {
         let pieces = match &recorded.after {
             CompactedTo::Replaced(pieces) => pieces,
             CompactedTo::Encrypted => {
-                let why = "it is encrypted";
+                let why = "the product's own compaction is encrypted";
                 return Step::Done(Err(StageError::NotMeasurable { why }));
             }
             CompactedTo::Missing => {
-                let why = "the recording does not say what it left";
+                let why = "the recording does not say what the product's own compaction left";
                 return Step::Done(Err(StageError::NotMeasurable { why }));
             }
         };
@@ -107,6 +107,10 @@ impl Stage for Replay {
             self.seen.insert(at, entry.clone());
         }
         Ok(Patch::default())
+    }
+
+    fn replays_recording(&self) -> bool {
+        true
     }
 }
 
