@@ -2,7 +2,7 @@
 //!
 //! Beside `messages` stand `system` (a text or a list of texts), `tools` and `model` as in a
 //! request, and in a log perhaps `response` or `usage`. Blocks of tools that the provider runs
-//! itself, and documents, are kept as they are.
+//! itself, and documents, are kept as they are. What the provider compacts itself is an event.
 
 use std::io::BufRead;
 use std::path::Path;
@@ -20,8 +20,10 @@ use crate::session::wire::stream as wire;
 use crate::session::{ContentBlock, Session, Tag};
 use crate::units::{ApiCallId, Timestamp, Usage};
 use blocks::Speaker;
+use server::Asked;
 
 pub(super) mod blocks;
+mod server;
 
 /// Reads conversations in the shape of the messages API.
 #[derive(Debug, Clone, Copy)]
@@ -55,6 +57,7 @@ fn read(conversation: Conversation<'_>, assembler: &mut Assembler) {
         let blocks = blocks_of(system, Speaker::User, assembler);
         assembler.header.system = system_text(&blocks, assembler);
     }
+    let asked = Asked::of(&mut around);
     let time = around.take_time("timestamp", assembler);
     let response = around.take_object("response");
     // Counters beside messages without a response are those of the last message.
@@ -65,20 +68,20 @@ fn read(conversation: Conversation<'_>, assembler: &mut Assembler) {
     let last = messages.len().saturating_sub(1);
     for (at, raw) in messages.into_iter().enumerate() {
         let usage = if at == last { &mut usage } else { &mut None };
-        message(raw, None, usage, assembler);
+        message(raw, &asked, usage, assembler);
     }
     if usage.is_some() {
         assembler.skip("usage without a response");
     }
     if let Some(response) = response {
-        assistant(response, time, None, assembler);
+        assistant(response, time, &asked, None, assembler);
     }
     around.count_left("key", assembler);
 }
 
 fn message(
     raw: &RawValue,
-    time: Option<Timestamp>,
+    asked: &Asked,
     usage: &mut Option<&RawValue>,
     assembler: &mut Assembler,
 ) {
@@ -87,7 +90,7 @@ fn message(
     };
     let role = object.take_text("role");
     match role.as_deref() {
-        Some("assistant") => assistant(object, time, usage.take(), assembler),
+        Some("assistant") => assistant(object, None, asked, usage.take(), assembler),
         Some(role @ ("user" | "system")) => {
             let content = object.take("content");
             let blocks = content.map_or_else(Vec::new, |content| {
@@ -99,7 +102,7 @@ fn message(
             } else {
                 speaker_of(&blocks)
             };
-            let timestamp = object.take_time("timestamp", assembler).or(time);
+            let timestamp = object.take_time("timestamp", assembler);
             object.count_left("message key", assembler);
             assembler.user(
                 None,
@@ -119,15 +122,18 @@ fn message(
 fn assistant(
     mut object: Object<'_>,
     time: Option<Timestamp>,
+    asked: &Asked,
     usage: Option<&RawValue>,
     assembler: &mut Assembler,
 ) {
     let content = object.take("content");
-    let blocks = content.map_or_else(Vec::new, |content| {
+    let mut blocks = content.map_or_else(Vec::new, |content| {
         blocks_of(content, Speaker::Assistant, assembler)
     });
     let own = object.take("usage").or(usage);
+    let is_compacted = server::summed_up(&mut blocks, own, assembler);
     let usage = own.and_then(|raw| usage_of(raw, assembler));
+    server::applied(&mut object, asked, usage.as_ref(), assembler);
     let timestamp = object.take_time("timestamp", assembler).or(time);
     let record = AssistantRecord {
         call: object.take_text("id").map(ApiCallId),
@@ -141,7 +147,10 @@ fn assistant(
         object.take(known);
     }
     object.count_left("message key", assembler);
-    assembler.assistant(None, record);
+    // A response that paused there says nothing else.
+    if !(is_compacted && record.blocks.is_empty()) {
+        assembler.assistant(None, record);
+    }
 }
 
 fn usage_of(raw: &RawValue, assembler: &mut Assembler) -> Option<Usage> {

@@ -212,6 +212,20 @@ impl Assembler {
         self.answers.get(tool_use).copied()
     }
 
+    /// The tool uses that were answered so far, in order: the tool's name, and message and block of
+    /// the first result.
+    pub(super) fn answered(&self) -> impl Iterator<Item = (&str, (usize, usize))> {
+        let blocks = self.drafts.iter().flat_map(|draft| &draft.blocks);
+        blocks.filter_map(|block| match block {
+            ContentBlock::ToolUse(tool_use) => Some((&*tool_use.name, self.answer(&tool_use.id)?)),
+            ContentBlock::Text(_)
+            | ContentBlock::Thinking(_)
+            | ContentBlock::ToolResult(_)
+            | ContentBlock::Image(_)
+            | ContentBlock::Opaque(_) => None,
+        })
+    }
+
     /// Whether records of that call were added.
     pub(super) fn knows(&self, call: Option<&ApiCallId>) -> bool {
         call.is_some_and(|call| self.calls.contains_key(call))

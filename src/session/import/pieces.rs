@@ -77,6 +77,20 @@ fn close(
     pieces.extend(edited);
 }
 
+/// The pieces with neighbouring ranges as one: two lists that leave the same are then the same.
+pub(super) fn joined(pieces: Vec<Recorded>) -> Vec<Recorded> {
+    let mut result: Vec<Recorded> = Vec::with_capacity(pieces.len());
+    for piece in pieces {
+        match (result.last_mut(), piece) {
+            (Some(Recorded::Kept(last)), Recorded::Kept(next)) if last.end == next.start => {
+                last.end = next.end;
+            }
+            (_, piece) => result.push(piece),
+        }
+    }
+    result
+}
+
 /// Adds these messages, if there are any.
 pub(super) fn keep(range: Range<usize>, pieces: &mut Vec<Recorded>) {
     if !range.is_empty() {

@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use super::ImportError;
 use super::assemble::{ORPHANS, add_counts, count};
+use super::pieces;
 use crate::session::{
     CompactedTo, ContentBlock, Message, Recorded, RecordedCompaction, Role, Session, Tag,
 };
@@ -315,7 +316,33 @@ impl Thread {
             count(warnings, "the system prompt changed; the first one stands");
         }
         add_counts(&mut self.session.parts.source, parts.source);
+        self.provider_compacted(parts.compactions, known);
         self.add(parts.messages.into_iter().skip(known).collect());
+    }
+
+    /// The provider compacted before an answer: events of a request, of which the first `known`
+    /// messages are not new.
+    fn provider_compacted(&mut self, found: Vec<RecordedCompaction>, known: usize) {
+        let history = self.session.parts.messages.len();
+        for mut one in found.into_iter().filter(|one| one.at >= known) {
+            one.at = one.at - known + history;
+            if let CompactedTo::Replaced(pieces) = &one.after {
+                let is_written = |piece: &Recorded| matches!(piece, Recorded::Written(_));
+                // Where the client compacted as well, places in a request are none in the history.
+                if known != history && !pieces.iter().all(is_written) {
+                    one.after = CompactedTo::Missing;
+                } else if self.stands(pieces, one.at) {
+                    continue;
+                }
+            }
+            self.session.parts.compactions.push(one);
+        }
+    }
+
+    /// Whether the context before message `at` is just this.
+    fn stands(&self, left: &[Recorded], at: usize) -> bool {
+        let context = pieces::context(&self.session.parts.compactions, at);
+        context.is_some_and(|context| pieces::joined(context) == pieces::joined(left.to_vec()))
     }
 
     fn add(&mut self, messages: Vec<Arc<Message>>) {
@@ -391,7 +418,17 @@ impl Thread {
             == Some(at);
         let mut pieces = Vec::new();
         let mut added = Vec::new();
+        let (of_answer, known): (Vec<_>, Vec<_>) = parts
+            .compactions
+            .into_iter()
+            .partition(|one| one.at >= looks.len());
         for (index, message) in parts.messages.into_iter().enumerate() {
+            // What the provider summed up is not sent on.
+            for one in known.iter().filter(|one| one.at == index) {
+                if let CompactedTo::Replaced(left) = &one.after {
+                    pieces.clone_from(left);
+                }
+            }
             match places[index] {
                 Some((place, true)) => match pieces.last_mut() {
                     Some(Recorded::Kept(range)) if range.end == place => range.end += 1,
@@ -408,12 +445,14 @@ impl Thread {
         }
         let last = self.session.parts.messages.last();
         let pre_tokens = last.and_then(|message| message.usage);
-        self.session.parts.compactions.push(RecordedCompaction {
-            at,
-            trigger: None,
-            pre_tokens: pre_tokens.map(|usage| Tokens(usage.prompt().0)),
-            after: CompactedTo::Replaced(pieces),
-        });
+        if !self.stands(&pieces, at) {
+            self.session.parts.compactions.push(RecordedCompaction {
+                at,
+                trigger: None,
+                pre_tokens: pre_tokens.map(|usage| Tokens(usage.prompt().0)),
+                after: CompactedTo::Replaced(pieces),
+            });
+        }
         add_counts(&mut self.session.parts.source, parts.source);
         let kept = looks.len() - added.len();
         self.context = looks[..kept]
@@ -423,6 +462,17 @@ impl Thread {
                 is_answer: false,
             })
             .collect();
+        for mut one in of_answer {
+            one.at = at + added.len();
+            if let CompactedTo::Replaced(left) = &one.after
+                && !left
+                    .iter()
+                    .all(|piece| matches!(piece, Recorded::Written(_)))
+            {
+                one.after = CompactedTo::Missing;
+            }
+            self.session.parts.compactions.push(one);
+        }
         added.extend(answer);
         self.add(added);
     }

@@ -161,6 +161,8 @@ impl Assembly {
                         ("thinking", "thinking"),
                         ("signature", "signature"),
                         ("partial_json", PARTIAL),
+                        // A compaction's summary.
+                        ("content", "content"),
                     ] {
                         if let Some(more) = delta[from].as_str() {
                             append(block, to, more);
@@ -177,6 +179,9 @@ impl Assembly {
             Some("message_delta") => {
                 merge(&mut self.whole, event["delta"].take());
                 merge(&mut self.whole["usage"], event["usage"].take());
+                if event["context_management"].is_object() {
+                    self.whole["context_management"] = event["context_management"].take();
+                }
             }
             Some("message_stop") => self.is_complete = true,
             _ => {}

@@ -51,6 +51,125 @@ skipped: key `max_tokens`: 1
 }
 
 #[test]
+fn what_the_messages_api_summed_up_is_an_event_and_its_summary_no_message() {
+    let text = r#"{"messages": [
+        {"role": "user", "content": "Prune the hedge."},
+        {"role": "assistant", "content": [{"type": "text", "text": "It is long."}]},
+        {"role": "user", "content": "Go on."},
+        {"role": "assistant", "content": [
+            {"type": "compaction", "content": "The hedge is to be pruned."},
+            {"type": "text", "text": "Half is done."}]},
+        {"role": "user", "content": "And?"},
+        {"role": "assistant", "content": [{"type": "compaction", "content": null}, {"type": "text", "text": "Done."}]},
+        {"role": "user", "content": "Thanks."}
+    ], "response": {"type": "message", "role": "assistant", "stop_reason": "compaction",
+        "content": [{"type": "compaction", "content": null, "encrypted_content": "gAAA"}],
+        "usage": {"input_tokens": 0, "output_tokens": 0, "iterations": [
+            {"type": "compaction", "input_tokens": 170, "cache_read_input_tokens": 10, "output_tokens": 9}]}}}"#;
+    let expected = r#"0 user[typed_user] "Prune the hedge."
+1 model[] "It is long."
+2 user[typed_user] "Go on."
+3 model[] "Half is done."
+4 user[typed_user] "And?"
+5 model[] "Done."
+6 user[typed_user] "Thanks."
+compaction before 3: compaction 0: (user[compact_summary] "The hedge is to be pruned.")
+compaction before 7: compaction 180: encrypted
+skipped: compaction that failed: 1
+skipped: message key `stop_reason`: 1"#;
+    check("anthropic", text, &[expected]);
+}
+
+#[test]
+fn results_that_the_messages_api_cleared_are_events_once() {
+    let asks = |id: &str, tool: &str| json!({"role": "assistant", "content": [{"type": "tool_use", "id": id, "name": tool, "input": {}}]});
+    let told = |id: &str| {
+        let result =
+            json!({"type": "tool_result", "tool_use_id": id, "content": format!("out {id}")});
+        json!({"role": "user", "content": [result]})
+    };
+    let mut messages = vec![json!({"role": "user", "content": "Count."})];
+    for (id, tool) in [("a", "read"), ("b", "memory"), ("c", "read")] {
+        messages.extend([asks(id, tool), told(id)]);
+    }
+    let answer = |text: &str, cleared: u64| {
+        json!({"type": "message", "role": "assistant", "content": [{"type": "text", "text": text}],
+        "usage": {"input_tokens": 100, "output_tokens": 1},
+        "context_management": {"applied_edits": [
+            {"type": "clear_thinking_20251015", "cleared_thinking_turns": 1, "cleared_input_tokens": 5},
+            {"type": "clear_tool_uses_20250919", "cleared_tool_uses": cleared, "cleared_input_tokens": 50},
+        ]}})
+    };
+    let asked =
+        json!({"edits": [{"type": "clear_tool_uses_20250919", "exclude_tools": ["memory"]}]});
+    let log = |messages: &[serde_json::Value], response: &serde_json::Value| {
+        let request = json!({"model": "m", "messages": messages, "context_management": asked});
+        json!({"request": request, "response": response}).to_string()
+    };
+    let first = log(&messages, &answer("One.", 1));
+    messages.push(json!({"role": "assistant", "content": [{"type": "text", "text": "One."}]}));
+    messages.push(json!({"role": "user", "content": "More."}));
+    let second = log(&messages, &answer("Two.", 1));
+    messages.push(json!({"role": "assistant", "content": [{"type": "text", "text": "Two."}]}));
+    messages.push(json!({"role": "user", "content": "Still more."}));
+    let third = log(&messages, &answer("Three.", 2));
+    let text = [first, second, third].join("\n");
+    let sessions = read("anthropic", text.as_bytes()).expect("a good file");
+    let [session] = &sessions[..] else {
+        panic!("one session: {}", sessions.len())
+    };
+    let told = outline(session);
+    let events: Vec<&str> = told.lines().skip(session.messages().len()).collect();
+    assert_eq!(
+        events,
+        [
+            "compaction before 7: clear_tool_uses_20250919 150: kept 0..2, edited 2, kept 3..7",
+            "compaction before 11: clear_tool_uses_20250919 150: kept 0..2, edited 2, kept 3..6, edited 6, kept 7..11",
+            "skipped: edit clear_thinking_20251015: 3",
+        ]
+    );
+    round_trip(session);
+    // More than there is was cleared: what the model saw cannot be told.
+    let text = log(&messages, &answer("Four.", 9));
+    let sessions = read("anthropic", text.as_bytes()).expect("a good file");
+    assert!(outline(&sessions[0]).contains("clear_tool_uses_20250919 150: missing"));
+}
+
+#[test]
+fn requests_that_begin_with_a_summary_of_the_api_go_on_with_their_session() {
+    let said =
+        |role: &str, text: &str| json!({"role": role, "content": [{"type": "text", "text": text}]});
+    let summed = json!({"role": "assistant", "content": [
+        {"type": "compaction", "content": "A summary that is long enough to be told from chance."},
+        {"type": "text", "text": "Two."}]});
+    let log = |messages: Vec<serde_json::Value>, response: &serde_json::Value| {
+        let mut response = response.clone();
+        response["type"] = json!("message");
+        let request = json!({"model": "m", "messages": messages});
+        json!({"request": request, "response": response}).to_string()
+    };
+    let begun = vec![
+        said("user", "First."),
+        said("assistant", "One."),
+        said("user", "Second."),
+    ];
+    let first = log(begun.clone(), &summed);
+    let dropped = vec![summed.clone(), said("user", "Third.")];
+    let whole: Vec<_> = begun.into_iter().chain(dropped.clone()).collect();
+    let expected = r#"0 user[typed_user] "First."
+1 model[] "One."
+2 user[typed_user] "Second."
+3 model[] "Two."
+4 user[typed_user] "Third."
+5 model[] "Three."
+compaction before 3: compaction 0: (user[compact_summary] "A summary that is long enough to be told from chance.")"#;
+    for later in [dropped, whole] {
+        let text = [first.clone(), log(later, &said("assistant", "Three."))].join("\n");
+        check("anthropic", &text, &[expected]);
+    }
+}
+
+#[test]
 fn a_completion_log_is_read_with_its_response() {
     let sessions = import::load(&fixture("openai-chat/completion.json")).expect("a good file");
     let [session] = &sessions[..] else {
