@@ -22,7 +22,7 @@ use crate::record::journal::{self, Journal, JournalError, Run};
 use crate::record::{CellKey, CellRecord, FORMAT_VERSION, Manifest, SessionEntry, StrategyEntry};
 use crate::replay::{CellName, CpuClock, PreparedSession, Replay, Replayed, replay};
 use crate::scenario::{Scenario, SessionSource};
-use crate::session::import;
+use crate::session::import::{self, Beginnings};
 use crate::session::synthetic;
 use crate::session::{Session, ToolSchema, native};
 use crate::settings::SettingError;
@@ -75,6 +75,11 @@ impl Plan {
             .map(|source| load(source, &scenario.counter))
             .collect::<Result<_, _>>()?;
         let mut sessions: Vec<LoadedSession> = loaded.into_iter().flatten().collect();
+        let mut beginnings = Beginnings::default();
+        for loaded in &mut sessions {
+            let session = Session::clone(&loaded.session);
+            loaded.session = Arc::new(beginnings.after_repeated(session)?);
+        }
         probes::put_in_place(&scenario.probes, &mut sessions)?;
         let mut seen = BTreeSet::new();
         for loaded in &sessions {

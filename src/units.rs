@@ -247,6 +247,11 @@ impl ContentHash {
         Self(hasher.finalize().into())
     }
 
+    /// The hash itself.
+    pub fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+
     /// The first `digits` lower-case hexadecimal digits, at most 64.
     pub fn hex(&self, digits: usize) -> String {
         let mut text = String::with_capacity(64);

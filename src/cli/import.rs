@@ -16,7 +16,7 @@ use crate::report::escape::plain;
 use crate::session::export::export;
 use crate::session::ground_truth::GroundTruth;
 use crate::session::import::outline::{self, Cut, Outline, Rests};
-use crate::session::import::{self, IMPORTERS, ImportError, Importer, Recording};
+use crate::session::import::{self, Beginnings, IMPORTERS, ImportError, Importer, Recording};
 use crate::session::native::{Of, Whole};
 use crate::session::redact::{Class, Redactor};
 use crate::session::wire::Provider;
@@ -106,6 +106,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         format,
         redactor: args.redact.then(Redactor::new),
         written: BTreeSet::new(),
+        beginnings: Beginnings::default(),
     };
     let mut read = 0;
     for input in inputs(&args.files) {
@@ -187,13 +188,15 @@ struct Run<'a> {
     format: Option<&'a dyn Importer>,
     redactor: Option<Redactor>,
     written: BTreeSet<PathBuf>,
+    beginnings: Beginnings,
 }
 
 impl Run<'_> {
     /// Reads one file and writes its sessions; says what it held, or nothing if it is no recording.
     fn one(&mut self, input: &Input) -> anyhow::Result<Option<String>> {
         let path = &input.path;
-        if let Some(outline) = self.outline(path)? {
+        if let Some(mut outline) = self.outline(path)? {
+            self.go_on(path, &mut outline.recordings)?;
             return self.piecewise(path, outline).map(Some);
         }
         let mut recordings = match import::load_with_truth(path, self.format) {
@@ -211,6 +214,7 @@ impl Run<'_> {
             }
             Err(error) => return Err(error.into()),
         };
+        self.go_on(path, &mut recordings)?;
         if let Some(redactor) = &mut self.redactor {
             for recording in &mut recordings {
                 redact(recording, redactor)?;
@@ -247,6 +251,19 @@ impl Run<'_> {
             line.push_str(&replaced(&redactor.take_counts()));
         }
         Ok(Some(plain(&line) + "\n"))
+    }
+
+    /// What an earlier file held of a session is told there.
+    fn go_on(&mut self, path: &Path, recordings: &mut [Recording]) -> Result<(), ImportError> {
+        for recording in recordings {
+            let session = recording.session.clone();
+            let result = self.beginnings.after_repeated(session);
+            recording.session = result.map_err(|source| ImportError::Session {
+                path: path.to_owned(),
+                source,
+            })?;
+        }
+        Ok(())
     }
 
     /// Where a session is written, unless something stands there.

@@ -1,6 +1,7 @@
 //! Why a scenario cannot be run.
 
 use crate::model::cassette::CassetteError;
+use crate::session::SessionError;
 use crate::session::import::ImportError;
 use crate::session::synthetic::SyntheticError;
 use crate::settings::{Place, SettingError};
@@ -12,6 +13,9 @@ pub enum PlanError {
     /// A recording cannot be read.
     #[error(transparent)]
     Import(#[from] ImportError),
+    /// What a session repeats of another makes no session.
+    #[error(transparent)]
+    Session(#[from] SessionError),
     /// A price file cannot be read.
     #[error("cannot read prices `{file}`, named by {place}")]
     Prices {

@@ -52,6 +52,7 @@ mod conversations;
 mod copilot_cli;
 mod documents;
 mod folders;
+mod forks;
 mod gemini_cli;
 pub mod glance;
 mod goose;
@@ -83,6 +84,7 @@ pub mod tool_names;
 mod truth;
 
 pub use folders::Folder;
+pub use forks::Beginnings;
 pub use truth::Recording;
 
 /// Reads one format. A new format is one file here and one line in [`IMPORTERS`].

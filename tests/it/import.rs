@@ -26,6 +26,7 @@ mod codex;
 mod dialects;
 mod exported;
 mod folders;
+mod forks;
 mod hostile;
 mod libraries;
 mod listed;

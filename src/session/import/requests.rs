@@ -150,13 +150,19 @@ struct Seen {
 
 /// What a message says, and what remains of it when its texts change.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Look {
+pub(super) struct Look {
     whole: ContentHash,
     shape: ContentHash,
 }
 
 impl Look {
-    fn of(message: &Message) -> Self {
+    /// The hash of all that it says, thoughts left out.
+    pub(super) fn bytes(&self) -> &[u8] {
+        self.whole.bytes()
+    }
+
+    /// Looks at a message.
+    pub(super) fn of(message: &Message) -> Self {
         let role = match message.role() {
             Role::User => "user",
             Role::Assistant => "assistant",
