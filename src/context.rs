@@ -512,6 +512,9 @@ pub struct Applied {
     pub reason: String,
     /// What changed.
     pub change: Change,
+    /// Whether the context, once the strategy was done with it at this call, was still at or over
+    /// the size that the stage waits for; false where it waits for none.
+    pub is_still_over: bool,
 }
 
 impl Applied {

@@ -48,6 +48,11 @@ pub trait Model: Debug + Send + Sync {
         }
     }
 
+    /// The most it may write for this request, what it thinks before it writes included.
+    fn longest(&self, request: &Request) -> Tokens {
+        request.max_output
+    }
+
     /// Whether the answer to this request is kept: it is given without asking anybody.
     fn is_kept(&self, request: &Request, repeat: u32) -> bool {
         let _ = (request, repeat);

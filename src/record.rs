@@ -417,6 +417,10 @@ pub struct CompactionEvent {
     pub before: Tokens,
     /// Tokens of the messages after.
     pub after: Tokens,
+    /// Whether the context, once the strategy was done with it at this call, was still at or over
+    /// the size that the stage waits for; never where it waits for none, nor in older records.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub still_over: bool,
 }
 
 /// A stage that failed.

@@ -436,6 +436,7 @@ impl<'a> Cell<'a> {
                 reason: applied.reason.clone(),
                 before: applied.change.before.tokens,
                 after: applied.change.after.tokens,
+                still_over: applied.is_still_over,
             }));
         self.failures
             .extend(failures.iter().map(|failure| FailureEvent {

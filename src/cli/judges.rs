@@ -71,7 +71,7 @@ fn spend(
                     let output = Span {
                         low: Tokens::ZERO,
                         expected: request.max_output,
-                        high: request.max_output,
+                        high: judge.longest(request),
                     };
                     spend.asked(1, prompt, output, price);
                 }

@@ -7,7 +7,7 @@ use anyhow::Context as _;
 
 use super::inputs::Inputs;
 use super::{Exit, Stop, print, terminal};
-use crate::metric::forecast::{ArmForecast, Asking, Forecast, Span, Spend};
+use crate::metric::forecast::{ArmForecast, Asking, Forecast, Span, Spend, Thinking};
 use crate::model::ModelKind;
 use crate::probe::judge::{MAX_ANSWER, MAX_VERDICT};
 use crate::record::journal::Run;
@@ -16,6 +16,7 @@ use crate::report::{
     Audience, Cell, Column, Report, Role, Row, Section, Table, Value, tokens_in_words,
 };
 use crate::runner::Plan;
+use crate::scenario::ModelSetting;
 use crate::stats::power;
 use crate::units::{Tokens, Usd};
 
@@ -111,11 +112,20 @@ fn noise(folder: &Path) -> anyhow::Result<Section> {
 pub(super) fn forecast(plan: &Plan, done: &BTreeSet<CellKey>) -> anyhow::Result<Forecast> {
     let mut cells = plan.forecast()?;
     cells.retain(|cell| !done.contains(&cell.record.key()));
+    let models = &plan.scenario().models;
     let asking = Asking {
         price_of: &|model| plan.prices().of(model).map(|(_, price)| price.per_token),
         judges: &plan.judges(),
         longest_answer: MAX_ANSWER,
         longest_verdict: MAX_VERDICT,
+        thinking: Thinking {
+            summariser: models.summariser.thinking(),
+            reader: models
+                .reader
+                .as_ref()
+                .map_or(Tokens::ZERO, ModelSetting::thinking),
+            judges: models.judges.iter().map(ModelSetting::thinking).collect(),
+        },
     };
     Ok(Forecast::of(plan.manifest(), &cells, &asking))
 }

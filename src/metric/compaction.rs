@@ -101,6 +101,7 @@ mod tests {
             reason: String::new(),
             before: Tokens(before),
             after: Tokens(after),
+            still_over: false,
         };
         cell.compactions = vec![event(900, 300), event(900, 900), event(900, 500)];
         assert_eq!(headroom(&cell), None, "without a window");

@@ -19,7 +19,7 @@ mod carry;
 mod spend;
 
 pub use carry::Carry;
-pub use spend::{Asking, Spend};
+pub use spend::{Asking, Spend, Thinking};
 
 /// Least, expected and most.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
@@ -130,7 +130,13 @@ impl Forecast {
                 .iter()
                 .filter(|cell| cell.record.strategy == name)
                 .collect();
-            arms.push(ArmForecast::of(manifest, name, &own, cells));
+            arms.push(ArmForecast::of(
+                manifest,
+                name,
+                &own,
+                cells,
+                &asking.thinking,
+            ));
         }
         Self {
             arms,
@@ -140,8 +146,14 @@ impl Forecast {
 }
 
 impl ArmForecast {
-    fn of(manifest: &Manifest, name: &str, own: &[&ForecastCell], all: &[ForecastCell]) -> Self {
-        let is_live = manifest.summariser.kind == ModelKind::Live;
+    fn of(
+        manifest: &Manifest,
+        name: &str,
+        own: &[&ForecastCell],
+        all: &[ForecastCell],
+        thinking: &Thinking,
+    ) -> Self {
+        let writes = Writes::of(manifest, thinking);
         let mut arm = Self {
             strategy: name.to_owned(),
             cells: own.len(),
@@ -158,10 +170,9 @@ impl ArmForecast {
             let record = &cell.record;
             let prompts: Tokens = record.prompt_tokens.iter().copied().sum();
             let calls = ModelCalls::of(record).total();
-            let carry = if is_live {
-                Carry::of(cell)
-            } else {
-                Carry::default()
+            let carry = match writes {
+                Writes::Live { .. } => Carry::of(cell),
+                Writes::Known => Carry::default(),
             };
             let usages = on_the_bill(record).map(|(_, usage)| usage.prompt());
             let input = prompts + usages.sum();
@@ -171,7 +182,7 @@ impl ArmForecast {
             arm.input_tokens += input;
             arm.input_range += carry.total().around(input);
             for (number, usage) in on_the_bill(record) {
-                arm.strategy_output += written(cell, number, &usage, is_live);
+                arm.strategy_output += writes.span(cell, number, &usage);
             }
             let full = all.iter().map(|cell| &cell.record);
             let mut full = full.filter(|other| other.session == record.session);
@@ -182,7 +193,7 @@ impl ArmForecast {
             arm.agent_output += sent.copied().sum();
             let price = price_of_session(manifest, &record.session);
             for (at, cost) in SchemeCost::of(record, full).iter().enumerate() {
-                let forecast = CostForecast::of(cell, cost, price, is_live);
+                let forecast = CostForecast::of(cell, cost, price, writes);
                 match arm.costs.get_mut(at) {
                     Some(sum) => sum.add(&forecast),
                     None => arm.costs.push(forecast),
@@ -198,7 +209,7 @@ impl CostForecast {
         cell: &ForecastCell,
         cost: &SchemeCost,
         price: Option<&PriceEntry>,
-        is_live: bool,
+        writes: Writes,
     ) -> Self {
         let total = cost.total();
         let mut caches = cell.record.prompt_cache.iter();
@@ -206,7 +217,9 @@ impl CostForecast {
         let price = price.map(|price| &price.per_token);
         let dollars = price.and_then(|price| cost.dollars(price));
         let (less, more) = match cache {
-            Some(cache) if is_live => Otherwise::both(cell, cost, cache, price),
+            Some(cache) if writes != Writes::Known => {
+                Otherwise::both(cell, cost, cache, price, writes)
+            }
             Some(_) | None => Default::default(),
         };
         let thousandths = Span {
@@ -254,15 +267,36 @@ fn on_the_bill(record: &CellRecord) -> impl Iterator<Item = (usize, Usage)> {
         .map(|(number, call)| (number, call.usage))
 }
 
-/// What is written for one of a strategy's calls. A deterministic model writes what it writes.
-fn written(cell: &ForecastCell, number: usize, usage: &Usage, is_live: bool) -> Span<Tokens> {
-    match cell.asks.get(&number) {
-        Some(most) if is_live => Span {
-            low: Tokens::ZERO,
-            expected: usage.output,
-            high: (*most).max(usage.output),
-        },
-        Some(_) | None => Span::exact(usage.output),
+/// What is known of what is written for a strategy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Writes {
+    /// A deterministic model writes what it writes.
+    Known,
+    /// A live model writes nothing, or all that it may, and may think so much before it does: that
+    /// is billed as output, and stands in no later prompt.
+    Live { thinking: Tokens },
+}
+
+impl Writes {
+    fn of(manifest: &Manifest, thinking: &Thinking) -> Self {
+        match manifest.summariser.kind {
+            ModelKind::Live => Self::Live {
+                thinking: thinking.summariser,
+            },
+            ModelKind::Deterministic | ModelKind::Scripted => Self::Known,
+        }
+    }
+
+    /// What is written for one of a strategy's calls.
+    fn span(self, cell: &ForecastCell, number: usize, usage: &Usage) -> Span<Tokens> {
+        match (self, cell.asks.get(&number)) {
+            (Self::Live { thinking }, Some(most)) => Span {
+                low: Tokens::ZERO,
+                expected: usage.output,
+                high: (*most).max(usage.output) + thinking,
+            },
+            (Self::Live { .. } | Self::Known, _) => Span::exact(usage.output),
+        }
     }
 }
 
@@ -291,10 +325,11 @@ impl Otherwise {
         cost: &SchemeCost,
         cache: &CacheRecord,
         price: Option<&PerToken>,
+        writes: Writes,
     ) -> (Self, Self) {
         let (mut less, mut more) = (Self::default(), Self::default());
         for (number, usage) in on_the_bill(&cell.record) {
-            let output = written(cell, number, &usage, true);
+            let output = writes.span(cell, number, &usage);
             let fewer = output.expected - output.low;
             let longer = output.high - output.expected;
             match cache.elsewhere.get(&number) {

@@ -83,6 +83,7 @@ mod tests {
             reason: String::new(),
             before: Tokens(500),
             after: Tokens(500 - freed),
+            still_over: false,
         };
         cell.compactions = compactions.iter().map(event).collect();
         cell

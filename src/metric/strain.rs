@@ -35,8 +35,10 @@ pub struct Strain {
     /// Paid compactions that are the third of three in a row, each less than 4 calls after the
     /// one before.
     pub thrash: usize,
-    /// Paid compactions at the very next call after another.
+    /// Compactions that left the context at or over their own trigger, paid or not.
     pub retriggered: usize,
+    /// Paid compactions at the very next call after another.
+    pub next_call: usize,
     /// Paid compactions that left more than four fifths of the messages.
     pub futile: usize,
     /// Tool results altered before the first call that would have shown them.
@@ -112,7 +114,12 @@ impl Strain {
                 .windows(3)
                 .filter(|three| is_near(&three[..2]) && is_near(&three[1..]))
                 .count(),
-            retriggered: calls
+            retriggered: cell
+                .compactions
+                .iter()
+                .filter(|event| event.still_over)
+                .count(),
+            next_call: calls
                 .windows(2)
                 .filter(|pair| pair[1] - pair[0] == 1)
                 .count(),
@@ -145,6 +152,7 @@ impl Strain {
             blocked_agents: self.blocked_agents + other.blocked_agents,
             thrash: self.thrash + other.thrash,
             retriggered: self.retriggered + other.retriggered,
+            next_call: self.next_call + other.next_call,
             futile: self.futile + other.futile,
             unseen_altered: self.unseen_altered + other.unseen_altered,
             unseen_reachable: self.unseen_reachable + other.unseen_reachable,
@@ -166,6 +174,7 @@ impl Strain {
             "blocked_agents" => self.blocked_agents,
             "thrash" => self.thrash,
             "retriggered" => self.retriggered,
+            "next_call" => self.next_call,
             "futile" => self.futile,
             "unseen_altered" => self.unseen_altered,
             "unseen_reachable" => self.unseen_reachable,

@@ -465,8 +465,18 @@ pub const METRICS: &[Metric] = &[
         label: "re-triggered",
         unit: Unit::Count,
         direction: Direction::Lower,
-        doc: "paid compactions at the very next call after another: what the first one left was \
-              still too much",
+        doc: "compactions, paid or not, that left the context at or over the size their stage waits for, \
+              all that the strategy did at that call included: the next call has to compact again",
+        formula: "count of after ≥ trigger, in the trigger's own unit; after a refusal, of prompts that \
+                  would be refused again",
+        source: RECORD,
+    },
+    Metric {
+        name: "next_call",
+        label: "again at once",
+        unit: Unit::Count,
+        direction: Direction::Lower,
+        doc: "paid compactions at the very next call after another, whatever made them due",
         formula: "count of pairs of paid compactions one call apart",
         source: RECORD,
     },

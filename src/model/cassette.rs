@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use super::api::Dialect;
 use super::spending::Spending;
 use super::{Answered, CallFailure, Model, ModelKind, Purpose, Request, Response, Stop};
-use crate::units::{ContentHash, Usage};
+use crate::units::{ContentHash, Tokens, Usage};
 
 mod file;
 mod shape;
@@ -416,6 +416,10 @@ impl Model for Taped {
             answer,
             key: is_kept.then_some(key),
         }
+    }
+
+    fn longest(&self, request: &Request) -> Tokens {
+        request.max_output + self.dialect.thinking
     }
 
     fn is_kept(&self, request: &Request, repeat: u32) -> bool {

@@ -76,6 +76,13 @@ impl PromptCache {
         }
     }
 
+    /// Makes room for so many calls.
+    pub fn reserve(&mut self, calls: usize) {
+        if self.scheme.reuse == Reuse::Breakpoints {
+            self.entries.reserve(calls);
+        }
+    }
+
     /// Its rules.
     pub fn scheme(&self) -> &CacheScheme {
         &self.scheme
@@ -146,7 +153,9 @@ impl PromptCache {
                     let used = self.entries.get(&line.chain(*at));
                     used.is_some_and(|used| self.is_live(*used, now))
                 };
-                let near = |at: &usize| (at.saturating_sub(back)..=(*at).min(limit)).rev();
+                // A prefix that was never sent is not looked up.
+                let most = limit.min(line.known_until());
+                let near = |at: &usize| (at.saturating_sub(back)..=(*at).min(most)).rev();
                 // Breakpoints descend, so the first that finds anything finds the most.
                 let mut ranges = breakpoints.iter().map(near);
                 ranges

@@ -134,6 +134,7 @@ const CELL_COLUMNS: &[&str] = &[
     "prompt_area",
     "headroom",
     "action_reachable",
+    "next_call",
 ];
 
 fn cell(cell: &CellSummary) -> Vec<String> {
@@ -232,6 +233,7 @@ fn cell(cell: &CellSummary) -> Vec<String> {
         count(cell.area.0),
         or_na(cell.headroom),
         or_na(cell.support.reachable_share()),
+        count(cell.strain.next_call),
     ]
 }
 

@@ -202,6 +202,14 @@ impl ModelSetting {
         }
     }
 
+    /// What it may think before each answer, in tokens.
+    pub fn thinking(&self) -> Tokens {
+        match self {
+            Self::Live(live) => live.thinking,
+            Self::Offline | Self::Scripted { .. } | Self::Cassette { .. } => Tokens::ZERO,
+        }
+    }
+
     fn exact(&self) -> String {
         match self {
             Self::Offline => "offline".to_owned(),

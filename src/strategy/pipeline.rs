@@ -155,12 +155,8 @@ impl Strategy for Pipeline {
     }
 
     fn before_call<'a>(&'a mut self, context: Context, cx: &'a Situation) -> Step<'a, Compacted> {
-        run(
-            &mut self.slots,
-            Moment::BeforeCall,
-            Compacted::unchanged(context),
-            cx,
-        )
+        let state = Compacted::unchanged(context);
+        run(&mut self.slots, Moment::BeforeCall, state, Vec::new(), cx)
     }
 
     fn on_overflow<'a>(&'a mut self, context: Context, cx: &'a Situation) -> Step<'a, Recovery> {
@@ -173,7 +169,7 @@ impl Strategy for Pipeline {
         }
         self.in_turn += 1;
         let state = Compacted::unchanged(context);
-        run(&mut self.slots, Moment::Overflow, state, cx).map(|compacted| {
+        run(&mut self.slots, Moment::Overflow, state, Vec::new(), cx).map(|compacted| {
             if compacted.applied.is_empty() {
                 Recovery::GiveUp(compacted)
             } else {
@@ -183,12 +179,8 @@ impl Strategy for Pipeline {
     }
 
     fn after_call<'a>(&'a mut self, context: Context, cx: &'a Situation) -> Step<'a, Compacted> {
-        run(
-            &mut self.slots,
-            Moment::AfterCall,
-            Compacted::unchanged(context),
-            cx,
-        )
+        let state = Compacted::unchanged(context);
+        run(&mut self.slots, Moment::AfterCall, state, Vec::new(), cx)
     }
 
     /// The lowest line of its stages.
@@ -234,10 +226,12 @@ impl Slot {
     }
 }
 
+/// `fired` holds the triggers of what was applied so far.
 fn run<'a>(
     mut slots: &'a mut [Slot],
     moment: Moment,
     mut state: Compacted,
+    mut fired: Vec<&'a Trigger>,
     cx: &'a Situation,
 ) -> Step<'a, Compacted> {
     while let Some((slot, rest)) = slots.split_first_mut() {
@@ -261,6 +255,7 @@ fn run<'a>(
             breaker,
             last_fired,
         } = slot;
+        let when: &Trigger = when;
         let mut notes = Notes {
             name,
             guards,
@@ -277,9 +272,18 @@ fn run<'a>(
             asking @ Step::Ask(_) => {
                 return asking.then(move |planned| {
                     settle(&mut state, planned, Asked::Model, &mut notes, cx);
-                    run(slots, moment, state, cx)
+                    fired.resize(state.applied.len(), when);
+                    run(slots, moment, state, fired, cx)
                 });
             }
+        }
+        fired.resize(state.applied.len(), when);
+    }
+    // What is put back behind a summary may bring the context over its trigger again. What is done
+    // after a call waits for no size.
+    if moment != Moment::AfterCall {
+        for (applied, when) in state.applied.iter_mut().zip(fired) {
+            applied.is_still_over = when.is_over(&state.context, cx);
         }
     }
     Step::Done(state)
@@ -352,6 +356,7 @@ fn settle(
         stage: notes.name.clone(),
         reason: patch.reason,
         change,
+        is_still_over: false,
     });
 }
 

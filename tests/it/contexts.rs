@@ -85,6 +85,7 @@ pub(crate) fn apply(
         stage: "test".into(),
         reason: String::new(),
         change: context.apply(edits, counts)?,
+        is_still_over: false,
     })
 }
 

@@ -193,6 +193,7 @@ fn patch(call: usize, before: u64, after: u64) -> CompactionEvent {
         reason: "3 results older than the last 3".to_owned(),
         before: Tokens(before),
         after: Tokens(after),
+        still_over: false,
     }
 }
 
@@ -924,6 +925,7 @@ fn strain_counts_zones_and_restless_compactions() {
         reason: String::new(),
         before: Tokens(before),
         after: Tokens(after),
+        still_over: false,
     };
     let asked = |call: usize, failure: Option<&str>| ModelCall {
         call,
@@ -947,6 +949,10 @@ fn strain_counts_zones_and_restless_compactions() {
         event(21, 100, 99),
         event(22, 100, 99),
     ];
+    // One for which a model was asked, and one for which nobody was.
+    for at in [1, 5] {
+        strained.compactions[at].still_over = true;
+    }
     strained.model_calls = [1, 3, 6, 7, 20].map(|call| asked(call, None)).to_vec();
     strained.model_calls.push(asked(22, Some("timed out")));
     // Asked again, and once where nothing was freed.
@@ -973,7 +979,8 @@ fn strain_counts_zones_and_restless_compactions() {
         blocked_agents: 2,
         // 1, 3, 6 and 3, 6, 7.
         thrash: 2,
-        retriggered: 1,
+        retriggered: 2,
+        next_call: 1,
         futile: 1,
         unseen_altered: 5,
         unseen_reachable: 2,
@@ -989,7 +996,7 @@ fn strain_counts_zones_and_restless_compactions() {
     let listed = METRICS
         .iter()
         .filter(|metric| strain.named(metric.name).is_some());
-    assert_eq!(listed.count(), 15);
+    assert_eq!(listed.count(), 16);
     strained.window = None;
     assert_eq!(Strain::of(&strained).blocking_calls, 0);
 }

@@ -264,6 +264,27 @@ fn what_would_fire_again_may_make_way_for_a_better_stage() {
 }
 
 #[test]
+fn what_leaves_the_context_over_its_own_trigger_is_noted() {
+    let over = |rounds: usize, stages: &str| -> Vec<(usize, bool)> {
+        let model = Scripted::new().texts(When::always(), ["S"; 9]);
+        let record = through(reads(rounds), stages, 200_000, model);
+        let events = record.compactions.iter();
+        events.map(|event| (event.call, event.still_over)).collect()
+    };
+    let summarise = |rest: &str| {
+        format!("[[stage]]\nkind = 'summarize'\nwhen = {{ tokens_over = 2_500 }}\n{rest}")
+    };
+    assert_eq!(over(4, &summarise("")), [(3, false)]);
+    let keeps = summarise("keep_last_rounds = 4\n");
+    assert_eq!(over(4, &keeps), [(3, true), (4, true)]);
+    // What a later stage does at the same call counts; one that waits for no size is never over it.
+    let clears = "[[stage]]\nkind = 'clear_results'\nkeep_last = 1\n\
+         when = { after = 'summarize' }\n";
+    let helped = over(3, &format!("{keeps}{clears}"));
+    assert_eq!(helped, [(3, false), (3, false)]);
+}
+
+#[test]
 fn a_compaction_never_causes_another() {
     // Each request for a summary is itself far over the threshold.
     let stages = "[[stage]]\nkind = 'summarize'\nwhen = { tokens_over = 1_500 }\nmode = 'append'";

@@ -229,6 +229,31 @@ fn a_plan_is_readable_and_says_that_nothing_is_spent() {
 }
 
 #[test]
+fn a_plan_counts_what_models_think_before_they_answer() {
+    let folder = tempfile::tempdir().unwrap();
+    let spend = |thinking: &str| {
+        let text = format!(
+            "{SMALL}[models]\nreader = {{ kind = 'openai', model = 'gpt-5-mini'{thinking} }}\n"
+        );
+        fs::write(folder.path().join("live.toml"), text).unwrap();
+        let json = proctor(folder.path(), &["plan", "live.toml", "--json"]);
+        assert!(json.status.success(), "{json:?}");
+        let plan: Value = serde_json::from_slice(&json.stdout).unwrap();
+        plan["spend"].clone()
+    };
+    let [none, some, unsaid] = [", thinking_tokens = 0", ", thinking_tokens = 100", ""].map(spend);
+    let of = |spend: &Value, bound: &str| spend["output_tokens"][bound].as_u64().unwrap();
+    let calls = none["calls"].as_u64().unwrap();
+    assert!(calls > 0);
+    assert_eq!(of(&some, "high"), of(&none, "high") + 100 * calls);
+    // Its name for the limit is that of models which think: 4,096 tokens where nothing is said.
+    assert_eq!(of(&unsaid, "high"), of(&none, "high") + 4_096 * calls);
+    for bound in ["low", "expected"] {
+        assert_eq!(of(&some, bound), of(&none, bound));
+    }
+}
+
+#[test]
 fn a_plan_knows_what_readers_and_judges_will_be_asked() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios");
     let text = fs::read_to_string(folder.join("graded.toml")).unwrap();

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::Serialize;
 
 use super::carry::Change;
-use super::{Carry, Span, on_the_bill, whole, written};
+use super::{Carry, Span, Writes, on_the_bill, whole};
 use crate::model::ModelKind;
 use crate::model::price::PerToken;
 use crate::record::{Arm, ForecastCell, Manifest, ModelEntry, ProbesDue};
@@ -21,6 +21,20 @@ pub struct Asking<'a> {
     pub longest_answer: Tokens,
     /// The longest verdict of a judge.
     pub longest_verdict: Tokens,
+    /// What they may think before.
+    pub thinking: Thinking,
+}
+
+/// What models may think before each answer, in tokens: billed as output, beside the answer's own
+/// limit.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Thinking {
+    /// Who writes summaries.
+    pub summariser: Tokens,
+    /// Who answers probes.
+    pub reader: Tokens,
+    /// Who judges, in the order of [`Asking::judges`].
+    pub judges: Vec<Tokens>,
 }
 
 impl fmt::Debug for Asking<'_> {
@@ -60,32 +74,43 @@ impl Spend {
             dollars: Some(Span::default()),
             ..Self::default()
         };
-        let is_written = manifest.summariser.kind == ModelKind::Live;
+        let writes = Writes::of(manifest, &asking.thinking);
         for cell in cells {
-            let carry = if is_written {
-                Carry::of(cell)
-            } else {
-                Carry::default()
+            let carry = match writes {
+                Writes::Live { .. } => Carry::of(cell),
+                Writes::Known => Carry::default(),
             };
-            if is_written {
+            if writes != Writes::Known {
                 let price = (asking.price_of)(&manifest.summariser.name);
-                spend.summaries(cell, &carry, price);
+                spend.summaries(cell, &carry, writes, price);
             }
             if manifest.reader.kind == ModelKind::Live {
                 let price = (asking.price_of)(&manifest.reader.name);
                 spend.answers(cell, &carry, price, asking);
             }
-            for judge in asking.judges {
+            for (at, judge) in asking.judges.iter().enumerate() {
                 if judge.kind == ModelKind::Live {
                     let price = (asking.price_of)(&judge.name);
-                    spend.verdicts(cell, price, asking);
+                    let thinking = asking.thinking.judges.get(at).copied();
+                    let verdict = Span {
+                        low: Tokens::ZERO,
+                        expected: asking.longest_verdict,
+                        high: asking.longest_verdict + thinking.unwrap_or_default(),
+                    };
+                    spend.verdicts(cell, price, asking, verdict);
                 }
             }
         }
         spend
     }
 
-    fn summaries(&mut self, cell: &ForecastCell, carry: &Carry, price: Option<PerToken>) {
+    fn summaries(
+        &mut self,
+        cell: &ForecastCell,
+        carry: &Carry,
+        writes: Writes,
+        price: Option<PerToken>,
+    ) {
         for (number, usage) in on_the_bill(&cell.record) {
             if !cell.asks.contains_key(&number) {
                 continue;
@@ -93,7 +118,7 @@ impl Spend {
             let requests = Requests {
                 count: 1,
                 input: carry.of_request(number).around(usage.prompt()),
-                output: written(cell, number, &usage, true),
+                output: writes.span(cell, number, &usage),
             };
             self.add(&requests, price);
         }
@@ -113,7 +138,8 @@ impl Spend {
             let output = Span {
                 low: Tokens::ZERO,
                 expected: due.gold_tokens,
-                high: times(asking.longest_answer, due.questions).max(due.gold_tokens),
+                high: times(asking.longest_answer, due.questions).max(due.gold_tokens)
+                    + times(asking.thinking.reader, due.questions),
             };
             let mut ask = |prompt: Tokens, change: Change| {
                 let input = change.around(prompt);
@@ -134,7 +160,13 @@ impl Spend {
         }
     }
 
-    fn verdicts(&mut self, cell: &ForecastCell, price: Option<PerToken>, asking: &Asking<'_>) {
+    fn verdicts(
+        &mut self,
+        cell: &ForecastCell,
+        price: Option<PerToken>,
+        asking: &Asking<'_>,
+        verdict: Span<Tokens>,
+    ) {
         let is_reference = cell.record.arm == Arm::Reference;
         // The floor's answers are judged as well.
         let arms = if is_reference { 2 } else { 1 };
@@ -142,19 +174,15 @@ impl Spend {
         for due in reached.map(|(_, due)| due).filter(|due| due.judged > 0) {
             for _ in 0..arms {
                 self.judged_at_most += due.judged;
-                self.pay(&judged(due, asking), price);
+                self.pay(&judged(due, asking, verdict), price);
             }
         }
         let sentinels = cell.sentinels;
         if sentinels.calls > 0 {
-            let verdicts = times(asking.longest_verdict, sentinels.calls);
             let requests = Requests {
                 count: sentinels.calls,
                 input: Span::exact(sentinels.tokens),
-                output: Span {
-                    low: Tokens::ZERO,
-                    ..Span::exact(verdicts)
-                },
+                output: verdict.map(|tokens| times(tokens, sentinels.calls)),
             };
             self.add(&requests, price);
         }
@@ -198,8 +226,7 @@ impl Spend {
 
 /// What one judge is shown at one call: nothing at the least, for rules grade what they can; as a
 /// rule every answer that they may not, as long as the right one.
-fn judged(due: &ProbesDue, asking: &Asking<'_>) -> Requests {
-    let verdicts = times(asking.longest_verdict, due.judged);
+fn judged(due: &ProbesDue, asking: &Asking<'_>, verdict: Span<Tokens>) -> Requests {
     let longest = times(asking.longest_answer, due.judged);
     Requests {
         count: due.judged,
@@ -208,10 +235,7 @@ fn judged(due: &ProbesDue, asking: &Asking<'_>) -> Requests {
             expected: due.judge_tokens + due.judged_gold,
             high: due.judge_tokens + longest.max(due.judged_gold),
         },
-        output: Span {
-            low: Tokens::ZERO,
-            ..Span::exact(verdicts)
-        },
+        output: verdict.map(|tokens| times(tokens, due.judged)),
     }
 }
 

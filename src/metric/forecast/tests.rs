@@ -78,6 +78,15 @@ fn forecast(summariser: ModelKind, reader: ModelKind) -> Forecast {
 }
 
 fn judged(summariser: ModelKind, reader: ModelKind, judges: &[ModelEntry]) -> Forecast {
+    thought(summariser, reader, judges, Thinking::default())
+}
+
+fn thought(
+    summariser: ModelKind,
+    reader: ModelKind,
+    judges: &[ModelEntry],
+    thinking: Thinking,
+) -> Forecast {
     let price = PerToken {
         input: Some(Usd(1)),
         output: Some(Usd(10)),
@@ -91,6 +100,7 @@ fn judged(summariser: ModelKind, reader: ModelKind, judges: &[ModelEntry]) -> Fo
             judges,
             longest_answer: Tokens(1_024),
             longest_verdict: Tokens(64),
+            thinking,
         },
     )
 }
@@ -161,6 +171,7 @@ fn a_price_nobody_knows_is_no_price_of_nothing() {
             judges,
             longest_answer: Tokens(1_024),
             longest_verdict: Tokens(64),
+            thinking: Thinking::default(),
         };
         Forecast::of(&manifest(summariser, Deterministic), &cells, &asking).spend
     };
@@ -232,11 +243,14 @@ fn what_another_model_writes_has_its_own_price_in_a_plan_too() {
         },
         latency: None,
     };
-    let found = |is_live| CostForecast::of(&own, cost, Some(&price), is_live);
+    let found = |writes| CostForecast::of(&own, cost, Some(&price), writes);
+    let live = Writes::Live {
+        thinking: Tokens::ZERO,
+    };
     // 3,000 of prompts, 300 and 30 at home, 200 and 10 elsewhere.
     let exact = 3_000_000 + 300_000 + 150_000 + 200 * 500 + 10 * 2_000;
-    assert_eq!(found(false).thousandths, Span::exact(exact));
-    assert_eq!(found(false).dollars, Some(Span::exact(Usd(exact))));
+    assert_eq!(found(Writes::Known).thousandths, Span::exact(exact));
+    assert_eq!(found(Writes::Known).dollars, Some(Span::exact(Usd(exact))));
     // The one elsewhere may be empty or have 90 more; the last of two prompts and the other request
     // carry it, or do not.
     let span = Span {
@@ -244,6 +258,41 @@ fn what_another_model_writes_has_its_own_price_in_a_plan_too() {
         expected: exact,
         high: exact + 90 * 2_000 + 90 * 1_000,
     };
-    assert_eq!(found(true).thousandths, span);
-    assert_eq!(found(true).dollars, Some(span.map(Usd)));
+    assert_eq!(found(live).thousandths, span);
+    assert_eq!(found(live).dollars, Some(span.map(Usd)));
+    // What is thought before is paid for as output, and no later prompt carries it.
+    let thinking = Writes::Live {
+        thinking: Tokens(500),
+    };
+    let more = Span {
+        high: span.high + 500 * 2_000,
+        ..span
+    };
+    assert_eq!(found(thinking).thousandths, more);
+}
+
+#[test]
+fn what_models_may_think_is_part_of_the_most_and_of_nothing_else() {
+    use ModelKind::{Deterministic, Live};
+    let judges = [entry(Live), entry(Live)];
+    let most = |summariser, reader, judges: &[ModelEntry], thinking: Thinking| {
+        let with = thought(summariser, reader, judges, thinking);
+        let without = judged(summariser, reader, judges);
+        let [with, without] = [with, without].map(|it| it.spend.dollars.unwrap());
+        assert_eq!((with.low, with.expected), (without.low, without.expected));
+        with.high.0 - without.high.0
+    };
+    let thinking = || Thinking {
+        summariser: Tokens(1_000),
+        reader: Tokens(100),
+        judges: vec![Tokens(10), Tokens(7)],
+    };
+    // At 10 each: one summary; three questions in three arms; three answers of three arms and ten of
+    // known verdict.
+    assert_eq!(most(Live, Deterministic, &[], thinking()), 10 * 1_000);
+    assert_eq!(most(Deterministic, Live, &[], thinking()), 10 * 9 * 100);
+    let verdicts = 10 * (3 + 10) * (10 + 7);
+    let found = most(Deterministic, Deterministic, &judges, thinking());
+    assert_eq!(found, verdicts);
+    assert_eq!(most(Deterministic, Deterministic, &[], thinking()), 0);
 }

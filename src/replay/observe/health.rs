@@ -177,6 +177,7 @@ mod tests {
             stage: "summarize".into(),
             reason: "full".to_owned(),
             change: change.unwrap(),
+            is_still_over: false,
         })
     }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::{Asked, CallView, Observer};
 use crate::context::{Applied, Entry, Origin};
 use crate::model::Request;
-use crate::model::price::{CacheScheme, Prices, RelativePrice};
+use crate::model::price::{CacheScheme, Prices, RelativePrice, Reuse};
 use crate::record::{CacheRecord, CellRecord, ObservedCache};
 use crate::replay::prompt_cache::{Edited, Line, Moment, Piece, Pieces, PromptCache, Served};
 use crate::session::{Message, Role, Session};
@@ -27,6 +27,7 @@ pub struct CachePlan {
     head: Vec<Piece>,
     messages: Vec<(Arc<Message>, Pieces)>,
     counts: Arc<CountedTexts>,
+    calls: usize,
     pacing: Moment,
     /// The prices in force, and the agent's model.
     prices: Option<(Arc<Prices>, Option<String>)>,
@@ -48,6 +49,7 @@ impl CachePlan {
                 .map(|entry| (entry.message.clone(), Pieces::of(entry, counts)))
                 .collect(),
             counts: counts.clone(),
+            calls: session.calls().len(),
             pacing: 0,
             prices: None,
         }
@@ -142,22 +144,32 @@ impl PromptCaches {
     /// Watches a cell; on the reference also what the recording says of its own cache.
     pub fn new(plan: Arc<CachePlan>, is_reference: bool) -> Self {
         let caches = plan.schemes.iter().map(|scheme| {
+            let mut cache = PromptCache::new(scheme.clone());
+            cache.reserve(plan.calls);
+            // Nothing is ever said of a provider that keeps nothing.
+            let calls = match scheme.reuse {
+                Reuse::Nothing => 0,
+                Reuse::Breakpoints | Reuse::LongestPrefix => plan.calls,
+            };
             let record = CacheRecord {
                 scheme: scheme.name.clone(),
                 rates: scheme.rates,
                 ttl_seconds: scheme.ttl_seconds,
-                read: Vec::new(),
-                written: Vec::new(),
+                read: Vec::with_capacity(calls),
+                written: Vec::with_capacity(calls),
                 strategy_read: Vec::new(),
                 elsewhere: BTreeMap::new(),
                 breaks: BTreeMap::new(),
                 again: Tokens::ZERO,
             };
-            (PromptCache::new(scheme.clone()), record)
+            (cache, record)
         });
+        let caches = caches.collect();
+        let mut line = Line::new(&plan.head);
+        line.reserve(plan.messages.len());
         Self {
-            line: Line::new(&plan.head),
-            caches: caches.collect(),
+            line,
+            caches,
             clock: Clock::default(),
             broken_by: None,
             observed: is_reference.then(ObservedCache::default),
@@ -288,7 +300,9 @@ impl Observer for PromptCaches {
         let now = self.clock.request(self.plan.pacing);
         let stage = self.broken_by.take();
         let stage = stage.as_ref().map(|(_, stage)| &**stage);
-        for (cache, record) in &mut self.caches {
+        let keeps =
+            |(cache, _): &&mut (PromptCache, CacheRecord)| cache.scheme().reuse != Reuse::Nothing;
+        for (cache, record) in self.caches.iter_mut().filter(keeps) {
             let served = cache.send(&self.line, now);
             note(record, &served, cache.scheme().step, stage);
         }

@@ -207,6 +207,7 @@ mod tests {
                 stage: "summarize".into(),
                 reason: String::new(),
                 change,
+                is_still_over: false,
             });
         }
         let found = observer.found;

@@ -24,6 +24,7 @@ pub(super) fn walk<O: Observer>(
                     stage: "test".into(),
                     reason: String::new(),
                     change: context.apply(edits, counts).unwrap(),
+                    is_still_over: false,
                 });
             }
             observer.called(&CallView {

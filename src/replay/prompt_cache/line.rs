@@ -194,6 +194,23 @@ impl Line {
         self.last_sent
     }
 
+    /// Makes room for so many more messages of a block or two, so that a long session is not copied
+    /// as it grows.
+    pub fn reserve(&mut self, messages: usize) {
+        self.entries.reserve(messages);
+        self.blocks.reserve(messages.saturating_mul(2));
+    }
+
+    /// Blocks behind which nothing stands that was ever sent: where nothing that was sent was edited
+    /// away, what is new was not.
+    pub fn known_until(&self) -> usize {
+        if self.left.is_empty() {
+            self.unbroken.min(self.blocks.len())
+        } else {
+            self.blocks.len()
+        }
+    }
+
     /// Adds a message at the end.
     pub fn append(&mut self, message: &Pieces) {
         self.entries.push(Place {

@@ -53,6 +53,7 @@ const COLUMNS: &[(&str, u8)] = &[
     ("thrash", 19),
     ("futile", 20),
     ("retriggered", 21),
+    ("next_call", 21),
     ("unseen_altered", 22),
     ("unseen_reachable", 23),
     ("unseen_gone", 23),

@@ -179,6 +179,7 @@ impl Cell {
             stage: "clear".into(),
             reason: "old".into(),
             change,
+            is_still_over: false,
         });
     }
 
