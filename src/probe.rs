@@ -14,6 +14,7 @@ use crate::model::AnswerFormat;
 use crate::session::Session;
 use crate::session::ground_truth::{GroundTruth, Importance, RuleForm};
 use crate::step::Step;
+use crate::units::Tokens;
 
 pub mod check;
 pub mod derive;
@@ -274,6 +275,9 @@ pub struct Asking {
     pub qualifies: bool,
     /// Once more of the summaries in the prompt alone, where the evidence went into one.
     pub summaries: bool,
+    /// The reader's context window, prompt and answer together; where full history does not fit it,
+    /// the evidence is the ceiling. Nothing where it is not known.
+    pub window: Option<Tokens>,
 }
 
 /// One probe at one point of the session: the unit that is counted.
@@ -393,6 +397,8 @@ pub enum Unscored {
     Split,
     /// Every judge that was asked misses too many answers whose verdict is known.
     JudgeUnfit,
+    /// The prompt does not fit the reader's window, and of the reference not even the evidence does.
+    TooLong,
 }
 
 #[cfg(test)]

@@ -529,6 +529,10 @@ pub struct ProbeRecord {
     /// them stands for the evidence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from_summary: Option<AnswerRecord>,
+    /// Whether the reader was shown the evidence and the newest history that fits its window, in place
+    /// of the full history, which does not: only on the reference.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub of_evidence: bool,
 }
 
 #[expect(

@@ -30,6 +30,7 @@ use crate::tokens::Size;
 use crate::units::{Timestamp, Tokens, Usage};
 use crate::window::Window;
 
+mod ceiling;
 mod clock;
 mod failure;
 mod faults;
@@ -110,7 +111,7 @@ impl Replay {
     ) -> Self {
         let weather = Weather::new(Arc::default(), prepared.session.id(), name.repeat);
         let cell = Cell::new(prepared, models, &NoClock, Vec::new(), weather);
-        cell.finish(name, Arm::Strategy, failed(0, error), None)
+        cell.finish(name, failed(0, error), None)
     }
 
     /// The record of a cell that cannot be measured, for what it follows cannot.
@@ -165,16 +166,20 @@ pub fn replay_observed(
     };
     let weather = Weather::new(faults, prepared.session.id(), name.repeat);
     let mut cell = Cell::new(prepared, models, clock, observers, weather);
-    cell.is_anchor = !matches!(replayed, Replayed::Strategy(..));
-    let (arm, end, window) = match replayed {
-        Replayed::Full => (Arm::Reference, cell.run(None), None),
-        Replayed::Empty => (Arm::Floor, cell.run_empty(), None),
+    cell.arm = match replayed {
+        Replayed::Full => Arm::Reference,
+        Replayed::Empty => Arm::Floor,
+        Replayed::Strategy(..) => Arm::Strategy,
+    };
+    let (end, window) = match replayed {
+        Replayed::Full => (cell.run(None), None),
+        Replayed::Empty => (cell.run_empty(), None),
         Replayed::Strategy(mut strategy, window) => {
             let end = cell.run(Some((&mut *strategy, window)));
-            (Arm::Strategy, end, Some(window))
+            (end, Some(window))
         }
     };
-    cell.finish(name, arm, end, window)
+    cell.finish(name, end, window)
 }
 
 struct Cell<'a> {
@@ -189,7 +194,7 @@ struct Cell<'a> {
     overflows: Vec<usize>,
     prompt_tokens: Vec<Tokens>,
     answers: Vec<(Item, ItemAnswers)>,
-    is_anchor: bool,
+    arm: Arm,
     vault: BTreeMap<String, Arc<str>>,
     strategy_cpu: Vec<Duration>,
     spent: Duration,
@@ -220,7 +225,7 @@ impl<'a> Cell<'a> {
             overflows: Vec::new(),
             prompt_tokens: Vec::new(),
             answers: Vec::new(),
-            is_anchor: false,
+            arm: Arm::Strategy,
             vault: BTreeMap::new(),
             strategy_cpu: Vec::new(),
             spent: Duration::ZERO,
@@ -516,7 +521,7 @@ impl<'a> Cell<'a> {
                 prepared,
                 panel: self.models.judge.as_ref(),
                 times: self.models.times,
-                is_anchor: self.is_anchor,
+                arm: self.arm,
                 meter: &mut self.meter,
             };
             for item in prepared.watched.items_at(call) {
@@ -526,8 +531,8 @@ impl<'a> Cell<'a> {
         }
     }
 
-    fn finish(mut self, name: CellName, arm: Arm, end: End, window: Option<Window>) -> Replay {
-        let prepared = self.prepared;
+    fn finish(mut self, name: CellName, end: End, window: Option<Window>) -> Replay {
+        let (prepared, arm) = (self.prepared, self.arm);
         let sentinels = match (&self.models.judge, arm) {
             (Some(panel), Arm::Reference) if !self.answers.is_empty() => {
                 reader::sentinels(panel, &mut self.meter)

@@ -67,8 +67,10 @@ struct LoadedSession {
 
 impl Plan {
     /// Loads and counts all sessions of the scenario.
-    pub fn new(scenario: Scenario) -> Result<Self, PlanError> {
+    pub fn new(mut scenario: Scenario) -> Result<Self, PlanError> {
         let prices = prices::in_force(&scenario.cache)?;
+        let window = |model: &str| prices.of(model)?.1.window;
+        scenario.models.settle_window(window);
         let loaded: Vec<Vec<LoadedSession>> = scenario
             .sessions
             .par_iter()

@@ -86,6 +86,27 @@ impl Estimate {
         Some(Self::with_error(mean, standard_error, n))
     }
 
+    /// The ratio of two means over sessions, `r = Σx/Σy`, of one `(x, y)` per session.
+    ///
+    /// Its standard error is that of the ratio estimator (W. G. Cochran, *Sampling Techniques*, 3rd
+    /// edition, 1977, chapter 6), the one of probe-weighted differences as well:
+    /// `SE² = G/(G − 1) · Σ(x − r·y)²/(Σy)²`. Nothing where `Σy` is not above 0.
+    pub fn of_ratio(pairs: &[(f64, f64)], items: usize) -> Option<Self> {
+        let sum = |of: fn(&(f64, f64)) -> f64| pairs.iter().map(of).sum::<f64>();
+        let (above, below) = (sum(|pair| pair.0), sum(|pair| pair.1));
+        let ratio = above / below;
+        if below <= 0.0 || !ratio.is_finite() {
+            return None;
+        }
+        let sessions = pairs.len();
+        let standard_error = (sessions >= 2).then(|| {
+            let squares: f64 = pairs.iter().map(|(x, y)| (x - ratio * y).powi(2)).sum();
+            (sessions as f64 / (sessions - 1) as f64 * squares).sqrt() / below
+        });
+        let n = SampleSize { sessions, items };
+        Some(Self::with_error(ratio, standard_error, n))
+    }
+
     /// A number with the standard error that some formula gives it, and the interval `± t(1 − α/2,
     /// G − 1) · SE` that belongs to it.
     pub fn with_error(point: f64, standard_error: Option<f64>, n: SampleSize) -> Self {
@@ -189,6 +210,31 @@ mod tests {
         assert_eq!(one.standard_error, None);
         assert_eq!(Estimate::of_sessions(&[], 0), None);
         assert_eq!(Estimate::of_sessions(&[f64::NAN], 1), None);
+    }
+
+    #[test]
+    fn a_ratio_of_means_has_the_error_of_the_ratio_estimator() {
+        // By hand: r = 6/8; residuals 0.25, 0.5, −0.75; Σ squares = 0.875; SE = √(1.5 · 0.875)/8.
+        let estimate = Estimate::of_ratio(&[(1.0, 1.0), (2.0, 2.0), (3.0, 5.0)], 9).unwrap();
+        close(estimate.point_estimate, 0.75, 1e-12);
+        close(estimate.standard_error.unwrap(), 0.143_205, 1e-6);
+        let interval = estimate.confidence_interval.unwrap();
+        close(interval.half_width(), 4.302_65 * 0.143_205, 1e-4);
+        // Where the denominator is the same everywhere it is the mean, divided by it.
+        let pairs = [0.4, 0.5, 0.6].map(|x| (x, 0.5));
+        let ratio = Estimate::of_ratio(&pairs, 3).unwrap();
+        let mean = Estimate::of_sessions(&[0.8, 1.0, 1.2], 3).unwrap();
+        close(ratio.point_estimate, mean.point_estimate, 1e-12);
+        close(
+            ratio.standard_error.unwrap(),
+            mean.standard_error.unwrap(),
+            1e-12,
+        );
+        let one = Estimate::of_ratio(&[(0.2, 0.4)], 5).unwrap();
+        assert_eq!(one.confidence_interval, None);
+        for pairs in [&[][..], &[(0.5, 0.0)], &[(0.1, -0.2)], &[(f64::NAN, 1.0)]] {
+            assert_eq!(Estimate::of_ratio(pairs, 1), None);
+        }
     }
 
     #[test]

@@ -126,6 +126,7 @@ pub(super) fn forecast(plan: &Plan, done: &BTreeSet<CellKey>) -> anyhow::Result<
                 .map_or(Tokens::ZERO, ModelSetting::thinking),
             judges: models.judges.iter().map(ModelSetting::thinking).collect(),
         },
+        window: plan.scenario().models.asking.window,
     };
     Ok(Forecast::of(plan.manifest(), &cells, &asking))
 }

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::metric::fidelity::{Answered, Failings, Reading, qualifies};
+use crate::metric::fidelity::{Answered, Failings, Reading, Spanned, qualifies};
 use crate::metric::survival::{Score, is_planted};
 use crate::model::ModelKind;
 use crate::probe::{Outcome, ProbeKind, Verdict};
@@ -60,6 +60,8 @@ pub struct Accuracy {
     pub paired: Score,
     /// Full history on the same items.
     pub paired_full: Score,
+    /// All items that were scored here, under full history and under an empty context.
+    pub spanned: Spanned,
     /// Decoys answered with a concrete value.
     pub invented: Score,
     /// In which ways answers are wrong.
@@ -199,15 +201,8 @@ impl Extract {
 
 impl Accuracy {
     fn of(cell: &CellRecord, beside: Beside<'_>, scope: Scope) -> Self {
-        let full: BTreeMap<(&str, u8), f64> = beside
-            .full
-            .into_iter()
-            .flat_map(|full| {
-                full.probes.iter().filter_map(|item| {
-                    Some(((item.probe.as_str(), item.percent), score(full, item)?))
-                })
-            })
-            .collect();
+        let full = scores(beside.full);
+        let empty = scores(beside.empty);
         let qualification = Qualification::of(beside);
         let (mut unscored, mut unqualified) = (0, 0);
         let mut items = Vec::with_capacity(cell.probes.len());
@@ -235,6 +230,7 @@ impl Accuracy {
                 fate: item.survival.fate,
                 graded,
                 full: full.get(&(item.probe.as_str(), item.percent)).copied(),
+                empty: empty.get(&(item.probe.as_str(), item.percent)).copied(),
                 qualified,
             });
         }
@@ -243,6 +239,7 @@ impl Accuracy {
             score: reading.score,
             paired: reading.paired,
             paired_full: reading.paired_full,
+            spanned: reading.spanned,
             invented: reading.failings.hallucinated,
             failings: reading.failings,
             unscored,
@@ -339,6 +336,14 @@ fn graded_answer(answer: &AnswerRecord) -> Graded {
         Verdict::Scored { score, outcome } => Graded::Scored(score, outcome),
         Verdict::Unscored { .. } => Graded::Unscored,
     }
+}
+
+/// The scores of a cell's items, by probe and percent; of no cell, none.
+fn scores(cell: Option<&CellRecord>) -> BTreeMap<(&str, u8), f64> {
+    cell.into_iter()
+        .flat_map(|cell| cell.probes.iter().map(move |item| (cell, item)))
+        .filter_map(|(cell, item)| Some(((item.probe.as_str(), item.percent), score(cell, item)?)))
+        .collect()
 }
 
 fn score(cell: &CellRecord, item: &ProbeRecord) -> Option<f64> {

@@ -36,6 +36,8 @@ pub struct Answered {
     pub graded: Option<(f64, Outcome)>,
     /// The score under full history, if it was scored there.
     pub full: Option<f64>,
+    /// The score under an empty context, if it was scored there.
+    pub empty: Option<f64>,
     /// Whether the item qualified; nothing without a qualification pass.
     pub qualified: Option<bool>,
 }
@@ -77,10 +79,31 @@ pub struct Reading {
     pub paired: Score,
     /// Full history on the same items.
     pub paired_full: Score,
+    /// All items, qualified or not, that were scored here and under both anchors.
+    pub spanned: Spanned,
     /// In which ways answers are wrong.
     pub failings: Failings,
     /// Items that did not qualify.
     pub unqualified: usize,
+}
+
+/// The same items three times: what `F*` is made of.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub struct Spanned {
+    /// Here.
+    pub score: Score,
+    /// Under full history.
+    pub full: Score,
+    /// Under an empty context.
+    pub empty: Score,
+}
+
+impl Spanned {
+    /// `a − e` and `f − e`, means over the items; nothing without an item.
+    pub fn above_empty(&self) -> Option<(f64, f64)> {
+        let empty = self.empty.mean()?;
+        Some((self.score.mean()? - empty, self.full.mean()? - empty))
+    }
 }
 
 impl Reading {
@@ -106,6 +129,11 @@ impl Reading {
         }
         let score = item.graded.map_or(0.0, |(score, _)| score);
         self.score.add(score);
+        if let (Some(full), Some(empty)) = (item.full, item.empty) {
+            self.spanned.score.add(score);
+            self.spanned.full.add(full);
+            self.spanned.empty.add(empty);
+        }
         if item.qualified == Some(false) {
             self.unqualified += 1;
         } else {
@@ -202,26 +230,6 @@ impl Anchors {
         }
         Ok(full)
     }
-
-    /// `F = acc/acc_full` over the items scored under both.
-    pub fn fidelity(self, paired: Option<f64>, paired_full: Option<f64>) -> Result<f64, Refusal> {
-        self.check()?;
-        match (paired, paired_full) {
-            (Some(paired), Some(full)) if full > 0.0 => Ok(paired / full),
-            (Some(_), Some(_)) => Err(Refusal::CeilingTooLow),
-            (_, _) => Err(Refusal::Unpaired),
-        }
-    }
-
-    /// `F* = (acc − acc_empty)/(acc_full − acc_empty)`: 0 is no context at all, 1 is all of it. It
-    /// may be below 0 and above 1. Needs both anchors.
-    pub fn normalised(self, accuracy: Option<f64>) -> Result<f64, Refusal> {
-        let full = self.check()?;
-        let (Some(accuracy), Some(empty)) = (accuracy, self.empty) else {
-            return Err(Refusal::Unpaired);
-        };
-        Ok((accuracy - empty) / (full - empty))
-    }
 }
 
 /// Whether a probe qualifies: the reader gets it right from the ceiling and not from nothing; of a
@@ -293,6 +301,7 @@ mod tests {
             fate,
             graded,
             full: Some(1.0),
+            empty: None,
             qualified: None,
         }
     }
@@ -371,26 +380,28 @@ mod tests {
             ..item(ProbeKind::Recall, Fate::Survived, graded)
         };
         let wrong = Some((0.0, Outcome::Wrong));
-        let reading = Reading::of([
+        let mut items = [
             of(1.0, right, true),
             of(1.0, wrong, true),
             of(1.0, right, true),
             of(0.0, right, true),
             of(1.0, wrong, false),
-        ]);
+        ];
+        let reading = Reading::of(items);
         assert_eq!((reading.unqualified, reading.qualified.items), (1, 4));
-        let anchors = Anchors {
-            full: Some(0.8),
-            empty: Some(0.1),
-        };
-        let (paired, full) = (reading.paired.mean(), reading.paired_full.mean());
         // 3 of 4 against 3 of 4.
-        close(anchors.fidelity(paired, full).ok(), 1.0);
-        // (0.6 − 0.1)/(0.8 − 0.1): all five items, the unqualified one included.
-        close(anchors.normalised(reading.score.mean()).ok(), 0.5 / 0.7);
-        close(anchors.normalised(Some(0.1)).ok(), 0.0);
-        close(anchors.normalised(Some(0.8)).ok(), 1.0);
-        close(anchors.normalised(Some(0.05)).ok(), -0.05 / 0.7);
+        close(reading.paired.mean(), 0.75);
+        close(reading.paired_full.mean(), 0.75);
+        assert_eq!(reading.spanned.above_empty(), None);
+        // Four of the five were scored under both anchors, the unqualified one among them.
+        for item in &mut items[1..] {
+            item.empty = Some(0.25);
+        }
+        let spanned = Reading::of(items).spanned;
+        assert_eq!(spanned.score.items, 4);
+        let (above, span) = spanned.above_empty().unwrap();
+        close(Some(above), 0.5 - 0.25);
+        close(Some(span), 0.75 - 0.25);
     }
 
     #[test]
@@ -401,9 +412,6 @@ mod tests {
                 empty: Some(empty),
             };
             assert_eq!(anchors.check().err(), expected, "{full} {empty}");
-            let found = anchors.fidelity(Some(0.5), Some(0.5)).err();
-            assert_eq!(found, expected, "{full} {empty}");
-            assert_eq!(anchors.normalised(Some(0.5)).err(), expected);
         };
         check(0.6, 0.4, None);
         check(0.59, 0.0, Some(Refusal::CeilingTooLow));
@@ -415,8 +423,7 @@ mod tests {
             full: Some(0.9),
             empty: None,
         };
-        close(no_floor.fidelity(Some(0.45), Some(0.9)).ok(), 0.5);
-        assert_eq!(no_floor.normalised(Some(0.5)), Err(Refusal::Unpaired));
+        close(no_floor.check().ok(), 0.9);
     }
 
     #[test]

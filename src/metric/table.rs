@@ -187,8 +187,8 @@ pub const METRICS: &[Metric] = &[
         unit: Unit::Share,
         direction: Direction::Higher,
         doc: "accuracy relative to full history, same items and reader",
-        formula: "F = acc/acc_full over qualified items scored under both; refused where acc_full < 60 % or \
-                  acc_full − acc_empty < 20 points",
+        formula: "F = Σ acc / Σ acc_full over sessions, of qualified items scored under both; refused where \
+                  acc_full < 60 % or acc_full − acc_empty < 20 points",
         source: READER,
     },
     Metric {

@@ -259,6 +259,7 @@ mod tests {
             }),
             qualifying: None,
             from_summary: None,
+            of_evidence: false,
         }];
         for (name, missed) in judges {
             for (at, sentinel) in sentinel::sentinels().into_iter().enumerate() {

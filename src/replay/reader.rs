@@ -3,17 +3,18 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::PreparedSession;
 use super::meter::Meter;
 use super::observe::CallView;
+use super::{PreparedSession, ceiling};
 use crate::context::Origin;
-use crate::model::{Model, Purpose, Request, Response, Stop};
+use crate::model::{CallFailure, Model, Purpose, Request, Response, Stop};
 use crate::probe::judge::sentinel;
 use crate::probe::judge::{self, Judge, Judging};
 use crate::probe::{Grader, Item, OTHER_ORDER, Probe, ProbeKind, Unscored, Verdict};
-use crate::record::{AnswerRecord, ProbeRecord, SentinelRecord};
+use crate::record::{AnswerRecord, Arm, ProbeRecord, SentinelRecord};
 use crate::session::{ContentBlock, Message, Role, ToolSchema};
 use crate::step::{Caller, drive};
+use crate::units::Tokens;
 
 /// How often the same is asked, to tell noise from loss.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,6 +50,18 @@ pub(super) struct ItemAnswers {
     scored: Vec<AnswerRecord>,
     qualifying: Option<AnswerRecord>,
     from_summary: Option<AnswerRecord>,
+    /// Whether the prompt was the evidence and the newest history, in place of all of it.
+    of_evidence: bool,
+}
+
+/// What an item is asked of.
+enum Shown {
+    /// The prompt exactly as it was sent.
+    Prompt(Vec<Arc<Message>>),
+    /// The evidence and the newest history that fits.
+    Evidence(Vec<Arc<Message>>),
+    /// Nothing: not even the evidence fits.
+    Nothing,
 }
 
 /// Everything that asking a probe needs.
@@ -57,8 +70,8 @@ pub(super) struct Questioner<'a, 'm> {
     pub(super) prepared: &'a PreparedSession,
     pub(super) panel: Option<&'a Panel>,
     pub(super) times: Times,
-    /// Whether the prompt is that of the reference or the floor.
-    pub(super) is_anchor: bool,
+    /// Whose prompt it is.
+    pub(super) arm: Arm,
     pub(super) meter: &'a mut Meter<'m>,
 }
 
@@ -66,23 +79,29 @@ impl Questioner<'_, '_> {
     /// Asks `probe` of the prompt in `view`, and beside it what `asking` says. The context is not
     /// changed; nothing is billed to the strategy.
     pub(super) fn ask(&mut self, probe: &Probe) -> ItemAnswers {
+        let is_model = self.meter.has_model_reader();
+        let is_anchor = self.arm != Arm::Strategy;
+        let shown = self.shown(probe);
+        let (messages, of_evidence) = match shown {
+            Shown::Prompt(messages) => (messages, false),
+            Shown::Evidence(messages) => (messages, true),
+            Shown::Nothing => return self.too_long(),
+        };
         let scored = (0..self.times.answers.max(1))
             .map(|turn| {
                 self.meter.answer_again(turn);
-                self.put(probe, self.requests(probe))
+                self.put(probe, self.requests(probe, &messages))
             })
             .collect();
         self.meter.answer_again(0);
-        let is_model = self.meter.has_model_reader();
-        let qualifying =
-            (is_model && self.prepared.asking.qualifies && self.is_anchor).then(|| {
-                let mut requests = self.requests(probe);
-                for request in &mut requests {
-                    request.purpose = Purpose::Qualification;
-                }
-                self.put(probe, requests)
-            });
-        let from_summary = (is_model && self.prepared.asking.summaries && !self.is_anchor)
+        let qualifying = (is_model && self.prepared.asking.qualifies && is_anchor).then(|| {
+            let mut requests = self.requests(probe, &messages);
+            for request in &mut requests {
+                request.purpose = Purpose::Qualification;
+            }
+            self.put(probe, requests)
+        });
+        let from_summary = (is_model && self.prepared.asking.summaries && !is_anchor)
             .then(|| self.summaries_about(probe))
             .flatten()
             .map(|summaries| self.put(probe, judge::questions(None, &[summaries], probe)));
@@ -90,15 +109,51 @@ impl Questioner<'_, '_> {
             scored,
             qualifying,
             from_summary,
+            of_evidence,
         }
     }
 
-    /// The prompt exactly as it was sent, with the question at its end.
-    fn requests(&self, probe: &Probe) -> Vec<Request> {
+    /// What the item is asked of: the prompt as it was sent, unless it is full history and does not
+    /// fit the window of a reader that is a model.
+    fn shown(&self, probe: &Probe) -> Shown {
         let view = &self.view;
-        let entries = view.context.entries().iter();
-        let messages: Vec<_> = entries.map(|entry| entry.message.clone()).collect();
-        let mut requests = judge::questions(view.session.system(), &messages, probe);
+        let entries = view.context.entries();
+        let whole = || {
+            let messages = entries.iter().map(|entry| entry.message.clone());
+            Shown::Prompt(messages.collect())
+        };
+        let window = self.prepared.asking.window;
+        let Some(window) = window.filter(|_| self.arm == Arm::Reference) else {
+            return whole();
+        };
+        if !self.meter.has_model_reader() {
+            return whole();
+        }
+        let counts = &self.prepared.counts;
+        let evidence = probe.evidence_before(view.before);
+        let taken = view.fixed.tokens + judge::MAX_ANSWER + ceiling::question(probe, counts);
+        let room = Tokens(window.0.saturating_sub(taken.0));
+        if view.context.size().tokens <= room {
+            return whole();
+        }
+        ceiling::of_evidence(entries, &evidence, room, counts)
+            .map_or(Shown::Nothing, Shown::Evidence)
+    }
+
+    /// An item that nobody could be asked.
+    fn too_long(&mut self) -> ItemAnswers {
+        ItemAnswers {
+            scored: vec![unanswered(Unscored::TooLong, self.meter)],
+            qualifying: None,
+            from_summary: None,
+            of_evidence: true,
+        }
+    }
+
+    /// The messages, with the question at their end.
+    fn requests(&self, probe: &Probe, messages: &[Arc<Message>]) -> Vec<Request> {
+        let view = &self.view;
+        let mut requests = judge::questions(view.session.system(), messages, probe);
         if self.meter.has_model_reader() {
             // The prompt exactly as it was sent has its tools.
             let tools: Arc<[ToolSchema]> = view.session.tools().into();
@@ -140,6 +195,7 @@ impl Questioner<'_, '_> {
                     ..
                 })) => return unanswered(Unscored::Refused, meter),
                 Some(Ok(response)) => texts.push(response.text),
+                Some(Err(CallFailure::Overflow)) => return unanswered(Unscored::TooLong, meter),
                 Some(Err(_)) | None => return unanswered(Unscored::NoAnswer, meter),
             }
         }
@@ -209,6 +265,7 @@ pub(super) fn attach(
             record.more = scored.collect();
             record.qualifying = answers.qualifying;
             record.from_summary = answers.from_summary;
+            record.of_evidence = answers.of_evidence;
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::metric::answers::{Accuracy, Answers, Extract, Scope};
 use crate::metric::calls::ModelCalls;
 use crate::metric::compaction::StageTotal;
 use crate::metric::cost::SchemeCost;
-use crate::metric::fidelity::{self, Failings, Refusal};
+use crate::metric::fidelity::Failings;
 pub use crate::metric::fidelity::{LOWEST_CEILING, LOWEST_SPAN};
 use crate::metric::strain::Strain;
 use crate::metric::summaries::Summaries;
@@ -20,6 +20,10 @@ use crate::record::TrailCounts;
 use crate::report::cost::ArmCost;
 use crate::stats::Estimate;
 use crate::units::Tokens;
+
+mod fidelity;
+
+pub use fidelity::Fidelity;
 
 /// Every metric of one strategy over all its sessions.
 ///
@@ -134,9 +138,9 @@ pub enum ArmAnswers {
         accuracy: Option<Estimate>,
         /// Relative to full history.
         fidelity: Fidelity,
-        /// `F* = (acc − acc_empty)/(acc_full − acc_empty)`; nothing where fidelity is refused, and
-        /// without an empty arm.
-        normalised: Option<f64>,
+        /// `F* = (acc − acc_empty)/(acc_full − acc_empty)`, over what was scored in all three;
+        /// nothing where fidelity is refused, and without an empty arm.
+        normalised: Option<Estimate>,
         /// In which ways answers are wrong, by name.
         failings: BTreeMap<&'static str, Estimate>,
         /// Share of decoys answered with a concrete value.
@@ -146,29 +150,6 @@ pub enum ArmAnswers {
         /// Items that did not qualify: they count in accuracy, and not in fidelity.
         unqualified: usize,
     },
-}
-
-/// Accuracy relative to full history.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-#[serde(tag = "fidelity", rename_all = "snake_case")]
-pub enum Fidelity {
-    /// `F = acc/acc_full` over the items scored under both, each session weighing the same.
-    Measured {
-        /// F; a ratio of two means, so without an interval.
-        value: f64,
-        /// Sessions in it.
-        sessions: usize,
-        /// Items in it.
-        items: usize,
-    },
-    /// No item was scored under both.
-    Unpaired,
-    /// Full history is answered right too rarely: [`LOWEST_CEILING`].
-    CeilingTooLow,
-    /// Empty context is answered right nearly as often: [`LOWEST_SPAN`].
-    SpanTooSmall,
-    /// No item qualified.
-    NoneQualified,
 }
 
 /// Accuracy under full history and under empty context: what fidelity is measured between.
@@ -317,9 +298,9 @@ impl ArmSummary {
 }
 
 impl Anchors {
-    fn bare(self) -> fidelity::Anchors {
+    fn bare(self) -> crate::metric::fidelity::Anchors {
         let Self { full, empty } = self;
-        fidelity::Anchors { full, empty }
+        crate::metric::fidelity::Anchors { full, empty }
     }
 
     /// The anchors, from the cells of `full` and of `empty`.
@@ -425,17 +406,8 @@ fn answers(cells: &[&CellSummary], anchors: Anchors, scope: Scope) -> Option<Arm
             let unqualified = sum(|accuracy| accuracy.unqualified);
             Some(ArmAnswers::Accuracy {
                 accuracy: part(|accuracy| accuracy.score),
-                fidelity: fidelity(
-                    part(|accuracy| accuracy.paired),
-                    part(|accuracy| accuracy.paired_full),
-                    anchors,
-                    unqualified > 0,
-                ),
-                normalised: {
-                    let accuracy = part(|accuracy| accuracy.score);
-                    let accuracy = accuracy.map(|estimate| estimate.point_estimate);
-                    anchors.bare().normalised(accuracy).ok()
-                },
+                fidelity: fidelity::relative(cells, scope, anchors, unqualified > 0),
+                normalised: fidelity::normalised(cells, scope, anchors),
                 failings: FAILINGS
                     .into_iter()
                     .filter_map(|(name, of)| {
@@ -450,41 +422,6 @@ fn answers(cells: &[&CellSummary], anchors: Anchors, scope: Scope) -> Option<Arm
                 unqualified,
             })
         }
-    }
-}
-
-fn fidelity(
-    paired: Option<Estimate>,
-    full: Option<Estimate>,
-    anchors: Anchors,
-    has_unqualified: bool,
-) -> Fidelity {
-    let point = |estimate: Option<Estimate>| estimate.map(|estimate| estimate.point_estimate);
-    match (anchors.bare().fidelity(point(paired), point(full)), paired) {
-        (Ok(value), Some(paired)) => Fidelity::Measured {
-            value,
-            sessions: paired.n.sessions,
-            items: paired.n.items,
-        },
-        (Ok(_) | Err(Refusal::Unpaired), None) if has_unqualified => Fidelity::NoneQualified,
-        (Ok(_), None) | (Err(Refusal::Unpaired), _) => Fidelity::Unpaired,
-        (Err(Refusal::CeilingTooLow), _) => Fidelity::CeilingTooLow,
-        (Err(Refusal::SpanTooSmall), _) => Fidelity::SpanTooSmall,
-        (Err(Refusal::NoneQualified), _) => Fidelity::NoneQualified,
-    }
-}
-
-impl Fidelity {
-    /// Why there is none, in words; nothing where it was measured.
-    pub fn refusal(self) -> Option<&'static str> {
-        let refusal = match self {
-            Self::Measured { .. } => return None,
-            Self::Unpaired => Refusal::Unpaired,
-            Self::CeilingTooLow => Refusal::CeilingTooLow,
-            Self::SpanTooSmall => Refusal::SpanTooSmall,
-            Self::NoneQualified => Refusal::NoneQualified,
-        };
-        Some(refusal.in_words())
     }
 }
 
@@ -547,6 +484,16 @@ fn estimate(
 ) -> Option<Estimate> {
     let (values, items) = by_session(cells, value);
     Estimate::of_sessions(&values, items)
+}
+
+/// Two values per session, each the mean over its repeats, and the observations behind them all.
+fn by_session_pair(
+    cells: &[&CellSummary],
+    value: impl Fn(&CellSummary) -> Option<((f64, f64), usize)>,
+) -> (Vec<(f64, f64)>, usize) {
+    let (left, items) = by_session(cells, |cell| value(cell).map(|(both, n)| (both.0, n)));
+    let (right, _) = by_session(cells, |cell| value(cell).map(|(both, n)| (both.1, n)));
+    (left.into_iter().zip(right).collect(), items)
 }
 
 /// One value per session, the mean over its repeats, and the observations behind them all.

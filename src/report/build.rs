@@ -274,6 +274,12 @@ fn banners(material: &Material<'_>, coverage: &Coverage, controls: &Controls) ->
     for drifted in sections::models::drifted(material) {
         add(BannerLevel::Warning, drifted);
     }
+    if let Some(ceiling) = sections::answers::ceiling(material) {
+        add(BannerLevel::Note, ceiling);
+    }
+    if let Some(refused) = sections::answers::too_long(material) {
+        add(BannerLevel::Warning, refused);
+    }
     if let Some(faults) = &manifest.faults {
         add(
             BannerLevel::Warning,

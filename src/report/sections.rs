@@ -6,7 +6,7 @@ use crate::report::arm::ArmSummary;
 use crate::report::build::Material;
 use crate::report::{Audience, Cell, Column, Role, Row, Section, Table, Value};
 
-mod answers;
+pub(super) mod answers;
 pub(super) mod comparison;
 mod cost;
 mod lost;

@@ -33,6 +33,9 @@ pub(super) fn conditions(scenario: &Scenario) -> BTreeMap<String, String> {
             ),
         ),
     ]);
+    if let Some(window) = scenario.models.asking.window {
+        found.insert("reader window".to_owned(), format!("{} tokens", window.0));
+    }
     if window.is_matched {
         found.insert("trigger".to_owned(), format!("{:?}", scenario.trigger));
     }

@@ -116,6 +116,9 @@ impl Default for Pace {
     }
 }
 
+/// No reader has a larger window.
+const MOST_WINDOW: u64 = 1_000_000_000;
+
 /// The most answers to a probe and verdicts on an answer.
 const MOST_TIMES: u64 = 100;
 
@@ -132,6 +135,7 @@ impl Default for ModelsSetting {
             asking: Asking {
                 qualifies: true,
                 summaries: false,
+                window: None,
             },
             cassette: None,
             replay: ReplayMode::Auto,
@@ -160,6 +164,20 @@ impl ModelsSetting {
     pub fn needs_cassette(&self) -> bool {
         let mut all = self.all();
         self.has_live() || all.any(|model| matches!(model, ModelSetting::Cassette { .. }))
+    }
+
+    /// Sets the reader's window where the scenario says nothing and `known` knows the model, with
+    /// room for what it may think before it answers.
+    pub fn settle_window(&mut self, known: impl Fn(&str) -> Option<Tokens>) {
+        let name = match &self.reader {
+            Some(ModelSetting::Live(live)) => &live.model,
+            Some(ModelSetting::Cassette { name, .. }) => name,
+            Some(ModelSetting::Offline | ModelSetting::Scripted { .. }) | None => return,
+        };
+        if self.asking.window.is_none() {
+            let window = known(name).map(|window| window.0.saturating_sub(THINKING.0));
+            self.asking.window = window.map(Tokens);
+        }
     }
 
     /// Whether anything but rules is named.
@@ -280,6 +298,14 @@ pub(super) fn read(
         reader.choice("reader_scope", &["context", "context+summary"])?,
         Some("context+summary")
     );
+    models.asking.window = reader.whole("reader_window", 1, MOST_WINDOW)?.map(Tokens);
+    if models.asking.window.is_some() && matches!(models.reader, None | Some(ModelSetting::Offline))
+    {
+        let problem = "`models.reader_window` needs a reader that is a model";
+        let setting = reader.setting("reader_window");
+        let place = setting.map_or(reader.place(), |setting| &setting.place);
+        return Err(SettingError::new(place, problem).with_hint("name one in `models.reader`"));
+    }
     if let Some(file) = reader.text("cassette")? {
         let setting = reader.setting("cassette");
         let place = setting.map_or(reader.place(), |setting| &setting.place);

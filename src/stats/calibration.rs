@@ -109,12 +109,13 @@ impl Calibration {
     /// the interval of Lang and Reiczigel (*Confidence limits for prevalence of disease adjusted for
     /// estimated sensitivity and specificity*, 2014).
     ///
-    /// It adds `z²/2` to the answers called right and `z²` to all, and one success and one failure
-    /// to the labels behind `q0` and `q1`, so that it has a width at the edges too: five labels
-    /// without a mistake are no proof. With the numbers so made, `m0` and `m1` being the labelled
-    /// wrong and right answers, the variance is that of the delta method,
+    /// It adds `z²/2` to the answers called right and `z²` to all (equations 6 and 7 there), and one
+    /// success and one failure to the labels behind `q0` and `q1`, so that it has a width at the edges
+    /// too: five labels without a mistake are no proof. With the numbers so made, `m0` and `m1` being
+    /// the labelled wrong and right answers, the variance is that of the delta method (4),
     /// `(p(1−p)/n + (1−θ)² q0(1−q0)/m0 + θ² q1(1−q1)/m1)/(q0 + q1 − 1)²`, and its middle is moved
-    /// by `2z²(θ q1(1−q1)/m1 − (1−θ) q0(1−q0)/m0)`.
+    /// by `2z²(θ q1(1−q1)/m1 − (1−θ) q0(1−q0)/m0)` (16 and 17). θ is kept within 0 and 1 in none of
+    /// these, and the limits are.
     ///
     /// Nothing where the judge is no better than chance, or a rate is unknown.
     pub fn corrected(&self, called: usize, judged: usize) -> Option<(f64, ConfidenceInterval)> {
@@ -157,7 +158,7 @@ fn adjusted_interval(
     if span <= 0.0 {
         return None;
     }
-    let theta = ((p + q0 - 1.0) / span).clamp(0.0, 1.0);
+    let theta = (p + q0 - 1.0) / span;
     let spread = |share: f64, of: f64| share * (1.0 - share) / of;
     let (of_wrong, of_right) = (spread(q0, wrong.1), spread(q1, right.1));
     let variance =
@@ -252,6 +253,30 @@ mod tests {
         let (theta, interval) = judge.corrected(0, 40).unwrap();
         check(theta, 0.0);
         assert!(interval.upper_bound > 0.1, "{interval:?}");
+    }
+
+    /// Worked out apart from this code from equations 4, 6, 7, 16 and 17 of the paper, in decimal
+    /// arithmetic of 30 digits.
+    #[test]
+    fn the_limits_are_those_of_lang_and_reiczigel() {
+        for (labels, (called, judged), lower, upper) in [
+            (
+                (90, 10, 20, 80),
+                (590, 1000),
+                0.474_697_650_742,
+                0.640_975_982_449,
+            ),
+            ((18, 2, 3, 17), (2, 60), 0.0, 0.048_605_850_583),
+            ((9, 1, 1, 9), (38, 40), 0.848_609_802_035, 1.0),
+            ((45, 5, 0, 50), (0, 30), 0.0, 0.140_529_312_528),
+            ((60, 0, 8, 42), (120, 120), 0.955_647_963_462, 1.0),
+        ] {
+            let (both, human, judge, neither) = labels;
+            let calibration = Calibration::of(&labelled(both, human, judge, neither)).unwrap();
+            let (_, interval) = calibration.corrected(called, judged).unwrap();
+            check(interval.lower_bound, lower);
+            check(interval.upper_bound, upper);
+        }
     }
 
     /// Probabilities of 0 to n successes.

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use proctor::metric::answers::Answers;
+use proctor::metric::answers::{Answers, Beside};
 use proctor::metric::strain::Strain;
 use proctor::metric::{CellSummary, METRICS};
 use proctor::model::{ModelKind, Purpose};
@@ -148,6 +148,7 @@ fn probe(id: &str, kind: ProbeKind, call: usize, score: f64, outcome: Outcome) -
         more: Vec::new(),
         qualifying: None,
         from_summary: None,
+        of_evidence: false,
     }
 }
 
@@ -556,14 +557,9 @@ fn fidelity_needs_a_model_a_ceiling_and_a_floor() {
         panic!("no accuracy");
     };
     close(accuracy.unwrap().point_estimate, 0.4);
-    assert_eq!(
-        fidelity,
-        Fidelity::Measured {
-            value: 0.4,
-            sessions: 1,
-            items: 5
-        }
-    );
+    let measured = fidelity.measured().unwrap();
+    close(measured.point_estimate, 0.4);
+    assert_eq!((measured.n.sessions, measured.n.items), (1, 5));
     assert_eq!(unscored, 1);
     for (full, empty, refusal) in [
         (0.59, 0.0, Fidelity::CeilingTooLow),
@@ -582,6 +578,57 @@ fn fidelity_needs_a_model_a_ceiling_and_a_floor() {
         of(&half, OFFLINE).answers,
         Some(Answers::Extract(_))
     ));
+}
+
+/// By hand: F* = Σ(a − e)/Σ(f − e) over `s` and `t`. `u` has no floor, and is in no part of it.
+#[test]
+fn normalised_fidelity_is_taken_over_the_sessions_scored_in_all_three() {
+    let scripted = ModelKind::Scripted;
+    let arm = |sessions: &[(&str, f64, bool)]| {
+        let mut all = [Vec::new(), Vec::new(), Vec::new()];
+        for (session, score, has_floor) in sessions {
+            let [full, empty] = controls(session);
+            let mut cell = masked(session, "x", 1.0);
+            let planted = cell.probes.iter_mut();
+            for item in planted.filter(|item| item.kind != ProbeKind::Decoy) {
+                item.answer.as_mut().unwrap().typed = Verdict::Scored {
+                    score: *score,
+                    outcome: Outcome::Partial,
+                };
+            }
+            let beside = Beside {
+                full: Some(&full),
+                empty: has_floor.then_some(&empty),
+            };
+            let of = |cell: &CellRecord| CellSummary::beside(cell, beside, scripted);
+            all[0].push(of(&full));
+            all[1].extend(has_floor.then(|| of(&empty)));
+            all[2].push(of(&cell));
+        }
+        let [full, empty, cells] = all
+            .each_ref()
+            .map(|cells: &Vec<CellSummary>| cells.iter().collect::<Vec<_>>());
+        let anchors = Anchors::of(&full, &empty);
+        match ArmSummary::of("x", &cells, anchors).answers {
+            Some(ArmAnswers::Accuracy {
+                fidelity,
+                normalised,
+                ..
+            }) => (fidelity, normalised),
+            other => panic!("{other:?}"),
+        }
+    };
+    let (fidelity, normalised) = arm(&[("s", 0.5, true), ("t", 1.0, true), ("u", 0.0, false)]);
+    close(fidelity.measured().unwrap().point_estimate, 0.5);
+    let normalised = normalised.unwrap();
+    close(normalised.point_estimate, 0.75);
+    assert_eq!(normalised.n.sessions, 2);
+    // The residuals are −0.25 and 0.25: SE = √(2 · 0.125)/2, and t(0.975, 1) = 12.706.
+    close(normalised.standard_error.unwrap(), 0.25);
+    let interval = normalised.confidence_interval.unwrap();
+    assert!((interval.half_width() - 12.706 * 0.25).abs() < 1e-3);
+    let (_, none) = arm(&[("s", 0.5, false)]);
+    assert_eq!(none, None);
 }
 
 #[test]

@@ -7,7 +7,8 @@ use std::process::Command;
 
 use proctor::metric::kept::kept;
 use proctor::model::Purpose;
-use proctor::probe::ProbeKind;
+use proctor::probe::judge::MAX_ANSWER;
+use proctor::probe::{ProbeKind, Unscored, Verdict};
 use proctor::record::journal::Run;
 use proctor::record::{Arm, CellRecord, ProbeRecord};
 use proctor::report::Report;
@@ -229,4 +230,102 @@ fn a_summary_is_read_alone_where_it_stands_for_the_evidence() {
     let table = rows(&report, "summary_answers");
     assert_eq!(table.len(), 1);
     assert!(table[0].name.starts_with("claude-code"));
+}
+
+#[test]
+fn where_full_history_does_not_fit_the_reader_the_ceiling_is_the_evidence_and_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let (first, whole) = run(folder.path(), ABSTAINS, "qualify = false\n");
+    assert!(
+        !rows(&whole, "comparison")[0]
+            .marks
+            .join(" ")
+            .contains("ceiling")
+    );
+    let asked = recalled(&first);
+    let full = of_arm(&first, Arm::Reference);
+    let largest = full.prompt_tokens.iter().max().unwrap().0;
+    let window = full.fixed_tokens.0 + MAX_ANSWER.0 + largest * 2 / 5;
+
+    let folder = tempfile::tempdir().unwrap();
+    let setting = format!("reader_window = {window}\n");
+    let (second, report) = run(folder.path(), &script(&asked, None), &setting);
+    let full = of_arm(&second, Arm::Reference);
+    let (evidence, all): (Vec<&ProbeRecord>, Vec<&ProbeRecord>) =
+        full.probes.iter().partition(|item| item.of_evidence);
+    assert!(
+        !evidence.is_empty() && !all.is_empty(),
+        "some fit, some do not"
+    );
+    for item in &evidence {
+        let prompt = full.prompt_tokens[item.call].0;
+        let answer = item.answer.as_ref().unwrap();
+        let sent = answer.usage.prompt().0;
+        // Both orders of a choice are two requests.
+        assert!(prompt > sent / 2, "{}: {sent} of {prompt}", item.probe);
+        assert!(
+            sent <= 2 * (window - MAX_ANSWER.0),
+            "{}: {sent}",
+            item.probe
+        );
+        if item.kind == ProbeKind::Recall {
+            let said = answer.text.as_deref();
+            assert_ne!(said, Some("not in context"), "{} was left out", item.probe);
+            assert!(item.qualifying.is_some());
+        }
+    }
+    let others = second
+        .cells
+        .iter()
+        .filter(|cell| cell.arm != Arm::Reference);
+    assert!(
+        others
+            .flat_map(|cell| &cell.probes)
+            .all(|item| !item.of_evidence)
+    );
+    let mark = format!(
+        "ceiling: evidence in {} of {} items",
+        evidence.len(),
+        full.probes.len()
+    );
+    for section in ["comparison", "answers"] {
+        let row = rows(&report, section)[0];
+        assert!(row.marks.contains(&mark), "{section}: {:?}", row.marks);
+    }
+    let sections = report.sections.iter();
+    for section in sections.filter(|section| ["answers", "unqualified"].contains(&section.id)) {
+        let said = section.notes.join(" ");
+        assert!(said.contains("ceiling: evidence"), "{}: {said}", section.id);
+    }
+    let banners: Vec<&str> = report.banners.iter().map(|it| &*it.text).collect();
+    assert!(
+        banners.iter().any(|it| it.starts_with("ceiling: evidence")),
+        "{banners:?}"
+    );
+    assert_eq!(
+        second.manifest.conditions["reader window"],
+        format!("{window} tokens")
+    );
+
+    // Where not even the evidence fits, nobody is asked, and that is no zero.
+    let folder = tempfile::tempdir().unwrap();
+    let window = full.fixed_tokens.0 + MAX_ANSWER.0;
+    let setting = format!("reader_window = {window}\n");
+    let (third, report) = run(folder.path(), ABSTAINS, &setting);
+    let full = of_arm(&third, Arm::Reference);
+    let too_long = Verdict::Unscored {
+        reason: Unscored::TooLong,
+    };
+    assert!(
+        full.probes
+            .iter()
+            .all(|item| item.verdict() == Some(too_long))
+    );
+    let banners: Vec<&str> = report.banners.iter().map(|it| &*it.text).collect();
+    assert!(
+        banners
+            .iter()
+            .any(|it| it.contains("too long for the reader")),
+        "{banners:?}"
+    );
 }

@@ -23,6 +23,8 @@ pub struct Asking<'a> {
     pub longest_verdict: Tokens,
     /// What they may think before.
     pub thinking: Thinking,
+    /// The reader's window, where it is known: of full history no more is sent.
+    pub window: Option<Tokens>,
 }
 
 /// What models may think before each answer, in tokens: billed as output, beside the answer's own
@@ -152,7 +154,10 @@ impl Spend {
                 };
                 self.add(&requests, price);
             };
-            ask(*prompt, carry.of_prompt(*call));
+            // Where full history does not fit the reader's window, the evidence is asked of.
+            let window = asking.window.filter(|_| cell.record.arm == Arm::Reference);
+            let prompt = window.map_or(*prompt, |window| window.min(*prompt));
+            ask(prompt, carry.of_prompt(*call));
             // The floor is asked the same of the system prompt alone.
             if cell.record.arm == Arm::Reference {
                 ask(cell.record.fixed_tokens, Change::default());

@@ -101,6 +101,7 @@ fn thought(
             longest_answer: Tokens(1_024),
             longest_verdict: Tokens(64),
             thinking,
+            window: None,
         },
     )
 }
@@ -172,6 +173,7 @@ fn a_price_nobody_knows_is_no_price_of_nothing() {
             longest_answer: Tokens(1_024),
             longest_verdict: Tokens(64),
             thinking: Thinking::default(),
+            window: None,
         };
         Forecast::of(&manifest(summariser, Deterministic), &cells, &asking).spend
     };

@@ -512,6 +512,7 @@ impl Observer for SurvivalObserver {
                     more: Vec::new(),
                     qualifying: None,
                     from_summary: None,
+                    of_evidence: false,
                 }
             })
             .collect();

@@ -5,12 +5,67 @@ use std::collections::BTreeMap;
 use super::{role, row};
 use crate::metric::answers::{Beside, Qualification, Qualifying};
 use crate::metric::survival::is_planted;
-use crate::probe::Outcome;
+use crate::probe::{Outcome, Unscored, Verdict};
 use crate::record::{Arm, CellRecord, ProbeText};
 use crate::report::arm::{ArmAnswers, ArmSummary, FAILINGS, Fidelity};
 use crate::report::build::Material;
 use crate::report::{Audience, Cell, Column, Role, Section, Table};
 use crate::stats::SampleSize;
+
+/// How many items of the reference were asked, and of how many of these the evidence stood for the full
+/// history; nothing where it did of none.
+fn of_evidence(material: &Material<'_>) -> Option<(usize, usize)> {
+    let cells = material.cells.iter();
+    let items = cells
+        .filter(|cell| cell.arm == Arm::Reference)
+        .flat_map(|cell| &cell.probes)
+        .filter(|item| item.answer.is_some());
+    let (asked, evidence) = items.fold((0, 0), |(asked, evidence), item| {
+        (asked + 1, evidence + usize::from(item.of_evidence))
+    });
+    (evidence > 0).then_some((asked, evidence))
+}
+
+/// The ceiling as rows of the reference are marked with it; nothing where it is full history.
+pub(super) fn ceiling_mark(material: &Material<'_>) -> Option<String> {
+    let (asked, evidence) = of_evidence(material)?;
+    Some(if evidence == asked {
+        "ceiling: evidence".to_owned()
+    } else {
+        format!("ceiling: evidence in {evidence} of {asked} items")
+    })
+}
+
+/// The same in a sentence, for tables that compare with it.
+pub(in crate::report) fn ceiling(material: &Material<'_>) -> Option<String> {
+    let (asked, evidence) = of_evidence(material)?;
+    let window = material.manifest.conditions.get("reader window");
+    let window = window.map_or(String::new(), |window| format!(" of {window}"));
+    Some(format!(
+        "ceiling: evidence. Of {evidence} of {asked} items full history does not fit the reader's \
+         window{window}; what stands as full history there is the evidence with the newest history \
+         that fits"
+    ))
+}
+
+/// Items that no reader could be asked, for the prompt was too long; nothing where there are none.
+pub(in crate::report) fn too_long(material: &Material<'_>) -> Option<String> {
+    let too_long = Verdict::Unscored {
+        reason: Unscored::TooLong,
+    };
+    let cells = material.cells.iter().copied();
+    let items = cells.flat_map(|cell| cell.probes.iter().map(move |item| (cell.arm, item)));
+    let refused = items.filter(|(_, item)| item.verdict() == Some(too_long));
+    let (all, of_full) = refused.fold((0, 0), |(all, full), (arm, _)| {
+        (all + 1, full + usize::from(arm == Arm::Reference))
+    });
+    (all > 0).then(|| {
+        format!(
+            "{all} items are unscored, {of_full} of them under full history: the prompt was too long \
+             for the reader. `models.reader_window` says what fits"
+        )
+    })
+}
 
 /// Outcomes of a reader without a model, or what stands beside accuracy.
 pub(super) fn of_prompts(material: &Material<'_>) -> Section {
@@ -52,8 +107,8 @@ pub(super) fn of_prompts(material: &Material<'_>) -> Section {
                 } => {
                     let mut cells = vec![
                         Cell::estimate(*accuracy),
-                        Cell::text(in_words(*fidelity)),
-                        Cell::share(*normalised),
+                        in_table(*fidelity),
+                        Cell::estimate(*normalised),
                     ];
                     let rates = FAILINGS.iter().map(|(name, _)| failings.get(name).copied());
                     cells.extend(rates.map(Cell::estimate));
@@ -62,7 +117,11 @@ pub(super) fn of_prompts(material: &Material<'_>) -> Section {
                     cells
                 }
             };
-            Some(row(&arm.strategy, role(*kind), cells))
+            let mut row = row(&arm.strategy, role(*kind), cells);
+            if *kind == Arm::Reference {
+                row.marks.extend(ceiling_mark(material));
+            }
+            Some(row)
         })
         .collect();
     let mut columns = vec![Column::new("strategy", "strategy", 0)];
@@ -98,8 +157,9 @@ pub(super) fn of_prompts(material: &Material<'_>) -> Section {
             Column::new("unscored", "unscored", 0),
             Column::new("unqualified", "unqualified", 2),
         ]);
-        "What the reader made of the prompts. F* is accuracy between empty context (0) and full \
-         history (1). Distorted is wrong, stale or misbound; hallucinated is the share of decoys \
+        "What the reader made of the prompts. Fidelity is accuracy relative to full history; F* is \
+         where it lies between empty context (0) and full history (1), over what was scored in all \
+         three. Distorted is wrong, stale or misbound; hallucinated is the share of decoys \
          answered with a value; overclaimed are concrete answers whose value is not in the prompt; \
          kept and dropped rules say how often rules are kept that stand in the prompt, and that do \
          not. Unscored items are in no share; unqualified ones are in accuracy and not in fidelity."
@@ -110,7 +170,7 @@ pub(super) fn of_prompts(material: &Material<'_>) -> Section {
         about: about.to_owned(),
         audience: Audience::Everyone,
         table: Table { columns, rows },
-        notes: Vec::new(),
+        notes: ceiling(material).into_iter().collect(),
     }
 }
 
@@ -128,7 +188,7 @@ pub(super) fn of_summaries(material: &Material<'_>) -> Section {
         else {
             return None;
         };
-        let mut cells = vec![Cell::estimate(*accuracy), Cell::text(in_words(*fidelity))];
+        let mut cells = vec![Cell::estimate(*accuracy), in_table(*fidelity)];
         cells.extend(SHOWN.map(|name| Cell::estimate(failings.get(name).copied())));
         cells.push(Cell::count(*unscored));
         Some(row(&arm.strategy, role(*kind), cells))
@@ -152,7 +212,7 @@ pub(super) fn of_summaries(material: &Material<'_>) -> Section {
             columns,
             rows: material.arms.iter().filter_map(of_arm).collect(),
         },
-        notes: Vec::new(),
+        notes: ceiling(material).into_iter().collect(),
     }
 }
 
@@ -214,7 +274,7 @@ pub(super) fn unqualified(material: &Material<'_>) -> Section {
             ],
             rows,
         },
-        notes: notes.into_iter().collect(),
+        notes: notes.into_iter().chain(ceiling(material)).collect(),
     }
 }
 
@@ -243,9 +303,9 @@ fn why(found: Qualifying) -> &'static str {
     }
 }
 
-fn in_words(fidelity: Fidelity) -> String {
-    match fidelity {
-        Fidelity::Measured { value, .. } => crate::report::figure::percent(value),
-        refused => refused.refusal().unwrap_or_default().to_owned(),
+fn in_table(fidelity: Fidelity) -> Cell {
+    match fidelity.refusal() {
+        Some(refusal) => Cell::text(refusal),
+        None => Cell::estimate(fidelity.measured()),
     }
 }

@@ -11,9 +11,8 @@ use crate::report::arm::{ArmAnswers, ArmSummary, Fidelity};
 use crate::report::build::Material;
 use crate::report::cost::ArmCost;
 use crate::report::{
-    Audience, Banner, BannerLevel, Cell, Column, Measure, Row, Section, Table, Value,
+    Audience, Banner, BannerLevel, Cell, Column, Measure, Role, Row, Section, Table, Value,
 };
-use crate::stats::SampleSize;
 use crate::units::Tokens;
 
 /// Columns in their order, with the rank in which they make room for others.
@@ -112,6 +111,9 @@ pub(in crate::report) fn section(material: &Material<'_>) -> (Section, Option<Ba
         .filter(|(kind, arm)| *kind == Arm::Strategy || super::is_measured(arm))
         .map(|(kind, arm)| row(*kind, arm, &Around::of(material, arm, most.unwrap_or(0))))
         .collect();
+    for row in rows.iter_mut().filter(|row| row.role == Role::Reference) {
+        row.marks.extend(super::answers::ceiling_mark(material));
+    }
     let twins = twins(material);
     for (at, (name, _)) in COLUMNS.iter().enumerate() {
         if MARKED.contains(name) {
@@ -347,23 +349,7 @@ fn cell(kind: Arm, arm: &ArmSummary, name: &str) -> Cell {
         "survival_reachable" => Cell::estimate(arm.survival_reachable),
         "extract" => Cell::estimate(extract),
         "accuracy" => Cell::estimate(accuracy),
-        "fidelity" => match fidelity {
-            Some(Fidelity::Measured {
-                value,
-                sessions,
-                items,
-            }) => Cell {
-                n: Some(SampleSize { sessions, items }),
-                ..Cell::share(Some(value))
-            },
-            Some(
-                Fidelity::Unpaired
-                | Fidelity::CeilingTooLow
-                | Fidelity::SpanTooSmall
-                | Fidelity::NoneQualified,
-            )
-            | None => Cell::exact(Value::NotMeasured),
-        },
+        "fidelity" => Cell::estimate(fidelity.and_then(Fidelity::measured)),
         "action_support" => Cell::estimate(arm.action_support),
         "action_support_compacted" => Cell::estimate(arm.action_support_compacted),
         "compactions" => Cell::count(arm.compactions),

@@ -41,6 +41,9 @@ pub(super) fn models() -> Value {
                 "enum": ["context", "context+summary"],
                 "default": "context",
             },
+            "reader_window": whole(1, 1_000_000_000, "the context window of a reader that is a model, prompt and \
+                answer together; where full history does not fit it, the ceiling is the evidence and the newest \
+                history that fits. Without it that of the price file, less 4,096", None),
             "cassette": text("the file in which answers are kept; by default one in the run's folder"),
             "replay": {
                 "description": "what recorded answers are for",
