@@ -21,6 +21,7 @@ pub mod noise;
 pub mod reference;
 pub mod rereads;
 pub mod retention;
+pub mod silent;
 pub mod strain;
 pub mod summaries;
 pub mod summary;

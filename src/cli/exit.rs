@@ -23,7 +23,7 @@ pub enum Exit {
     ControlsFailed,
     /// 103: the gate is inconclusive, and that was to fail.
     GateInconclusive,
-    /// 104: more cells failed than `--max-error-rate` allows.
+    /// 104: more cells failed, or more answers have no score, than `--max-error-rate` allows.
     TooManyFailures,
     /// 105: a recorded answer was wanted, and there is none.
     ReplayMiss,
@@ -49,7 +49,7 @@ impl Exit {
   100  the gate failed
   102  controls failed: the run is invalid, or a judge misses known verdicts
   103  the gate is inconclusive, with --fail-on inconclusive
-  104  failed cells above --max-error-rate
+  104  failed cells, or answers without a score, above --max-error-rate
   105  a recorded answer was wanted (--replay strict, --offline), and there is none
   106  baseline missing or incompatible
   107  the budget was reached before the least coverage

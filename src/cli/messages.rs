@@ -70,6 +70,8 @@ pub(super) struct Summary {
     pub(super) outcome: Option<Outcome>,
     /// Cells in which the strategy failed, over all that are recorded.
     pub(super) failed: Option<usize>,
+    /// Answers that were asked for, and those without a score, over all that are recorded.
+    pub(super) answers: Option<(usize, usize)>,
     /// Whether ceiling, floor and decoys are where they must be.
     pub(super) controls: Option<Controls>,
 }
@@ -96,6 +98,10 @@ pub(super) fn done(summary: &Summary, exit: Exit, error: Option<&str>) -> Value 
             "done_now": outcome.map(|outcome| outcome.done_now),
             "outstanding": outcome.map(|outcome| outcome.outstanding),
             "failed": summary.failed,
+        },
+        "answers": {
+            "asked": summary.answers.map(|answers| answers.0),
+            "unscored": summary.answers.map(|answers| answers.1),
         },
         "controls": controls,
         "error": error,

@@ -11,6 +11,7 @@ use super::models;
 use super::progress::Shown;
 use super::versus::{self, Files, How, Side};
 use super::{Exit, Stop, confirm, gate, plan as forecast, report, say};
+use crate::metric::silent::Silence;
 use crate::record::End;
 use crate::record::journal::{Journal, Run};
 use crate::report::Report;
@@ -34,7 +35,8 @@ pub(super) struct Args {
     /// The run's folder itself, instead of one named after the scenario
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Share of cells that may fail before the exit code says so
+    /// Share of cells that may fail, and share of answers that may stay without a score, before the exit
+    /// code says so
     #[arg(long, value_name = "SHARE", default_value_t = 0.0, value_parser = share)]
     max_error_rate: f64,
     /// Dollars that calls of live models may cost unasked
@@ -274,6 +276,8 @@ fn replay(
         .filter(|cell| matches!(cell.end, End::Failed { .. }))
         .count();
     summary.failed = Some(failed);
+    let silence = Silence::of(&run.cells);
+    summary.answers = Some((silence.asked, silence.items()));
     let made = Report::of(&run.manifest, &run.cells);
     summary.controls = Some(made.controls.clone());
     if args.message_format == MessageFormat::Human {
@@ -301,10 +305,18 @@ fn replay(
         let problem = format!("proctor itself failed in\n  {}", lines.join("\n  "));
         return Err(Stop::new(Exit::Internal, problem).into());
     }
-    if exit == Exit::Done && failed as f64 > args.max_error_rate * run.cells.len() as f64 {
+    let problem = if failed as f64 > args.max_error_rate * run.cells.len() as f64 {
+        Some(format!("{failed} of {} cells failed", run.cells.len()))
+    } else if silence.share() > args.max_error_rate {
+        Some(silence.to_string())
+    } else {
+        None
+    };
+    if let Some(problem) = problem.filter(|_| exit == Exit::Done) {
+        say(&format!("error: {problem}"));
         say(&format!(
-            "error: {failed} of {} cells failed",
-            run.cells.len()
+            "hint: `--max-error-rate` says how many are accepted, {} here",
+            args.max_error_rate
         ));
         return args
             .gate

@@ -228,6 +228,68 @@ fn a_panel_votes_on_kept_answers_and_says_how_far_it_agrees() {
 }
 
 #[test]
+fn answers_without_a_score_are_errors_that_the_exit_code_tells() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    // Questions about a ticket are answered by nothing; what rules cannot grade was never to be graded.
+    let script = "format = \"proctor-script\"\nversion = 1\n\
+        [[answer]]\npurpose = \"probe\"\nasked = \"ticket\"\ntext = \"\"\n\
+        [[answer]]\npurpose = \"probe\"\ntext = \"not in context\"\n";
+    fs::write(path.join("reader.toml"), script).unwrap();
+    let scenario = "name = \"silent\"\ncounter = \"chars/4\"\n\
+        [models]\nreader = { kind = \"scripted\", model = \"r\", script = \"reader.toml\" }\n\
+        [[sessions]]\nsynthetic = { family = \"code-review\", seed = 5, rounds = 16 }\n\
+        [[strategies]]\npreset = \"observation-masking\"\n";
+    fs::write(path.join("silent.toml"), scenario).unwrap();
+    let command = [
+        "run",
+        "silent.toml",
+        "--out",
+        "out",
+        "--message-format",
+        "json",
+    ];
+    let output = run(path, &command, 104);
+    let said = shown(&output.stderr);
+    assert!(said.contains(" answers have no score: "), "{said}");
+    assert!(
+        said.contains(" empty") && said.contains("--max-error-rate"),
+        "{said}"
+    );
+    let last: Value = serde_json::from_str(shown(&output.stdout).lines().last().unwrap()).unwrap();
+    let (asked, unscored) = (&last["answers"]["asked"], &last["answers"]["unscored"]);
+    let share = unscored.as_f64().unwrap() / asked.as_f64().unwrap();
+    assert!(0.0 < share && share < 0.5, "{last}");
+    assert_eq!(last["cells"]["failed"], 0);
+    let enough = format!("{:.3}", share + 0.001);
+    let too_few = format!("{:.3}", share - 0.001);
+    run(
+        path,
+        &[
+            "run",
+            "silent.toml",
+            "--out",
+            "out",
+            "--max-error-rate",
+            &enough,
+        ],
+        0,
+    );
+    run(
+        path,
+        &[
+            "run",
+            "silent.toml",
+            "--out",
+            "out",
+            "--max-error-rate",
+            &too_few,
+        ],
+        104,
+    );
+}
+
+#[test]
 fn verdicts_of_older_folders_and_every_new_line_fit_the_schema() {
     let folder = tempfile::tempdir().unwrap();
     let out = graded(folder.path());

@@ -1,0 +1,76 @@
+//! Answers that were asked for and brought no score, and why: nobody's zero, and not nothing either.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use crate::probe::{Unscored, Verdict};
+use crate::record::{CellRecord, ProbeRecord};
+
+/// How many items were asked, and how many of them have no score.
+///
+/// An item has a score if one of its answers does. One that rules cannot grade, where no judge was named, was
+/// never to have one and is left out.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Silence {
+    /// Items that were asked and that somebody was to grade.
+    pub asked: usize,
+    /// Those without a score, by why the first answer has none.
+    pub unscored: BTreeMap<Unscored, usize>,
+}
+
+impl Silence {
+    /// Counts over cells, those of full history and of the empty context included: fidelity rests on them.
+    pub fn of<'a>(cells: impl IntoIterator<Item = &'a CellRecord>) -> Self {
+        let mut silence = Self::default();
+        let items = cells.into_iter().flat_map(|cell| &cell.probes);
+        for verdict in items.filter_map(ProbeRecord::verdict) {
+            match verdict {
+                Verdict::Unscored {
+                    reason: Unscored::NeedsJudge,
+                } => {}
+                Verdict::Unscored { reason } => {
+                    silence.asked += 1;
+                    *silence.unscored.entry(reason).or_default() += 1;
+                }
+                Verdict::Scored { .. } => silence.asked += 1,
+            }
+        }
+        silence
+    }
+
+    /// Items without a score.
+    pub fn items(&self) -> usize {
+        self.unscored.values().sum()
+    }
+
+    /// Formula: unscored / asked; 0 where nothing was asked. Lower is better.
+    pub fn share(&self) -> f64 {
+        self.items() as f64 / self.asked.max(1) as f64
+    }
+}
+
+impl fmt::Display for Silence {
+    /// `3 of 96 answers have no score: 2 empty, 1 refused`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let answers = if self.asked == 1 {
+            "answer has"
+        } else {
+            "answers have"
+        };
+        write!(f, "{} of {} {answers} no score", self.items(), self.asked)?;
+        for (at, (reason, count)) in self.unscored.iter().enumerate() {
+            let why = match reason {
+                Unscored::NeedsJudge => "without a judge",
+                Unscored::NoAnswer => "empty",
+                Unscored::Refused => "refused",
+                Unscored::JudgeFailed => "without a verdict",
+                Unscored::Unparsable => "with a verdict that cannot be read",
+                Unscored::Split => "on which judges are split",
+                Unscored::JudgeUnfit => "by judges that do not count",
+            };
+            let comma = if at == 0 { ": " } else { ", " };
+            write!(f, "{comma}{count} {why}")?;
+        }
+        Ok(())
+    }
+}
