@@ -11,12 +11,13 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::metric::{CellSummary, Direction, Unit};
-use crate::record::{CellRecord, Manifest, ModelEntry, ProbeRecord, Timing};
+use crate::record::{Arm, CellRecord, Manifest, ModelEntry, ProbeRecord, Timing};
 use crate::stats::{ConfidenceInterval, SampleSize};
 
 pub mod arm;
 pub mod bmf;
 mod build;
+pub mod columns;
 pub mod controls;
 pub mod cost;
 pub mod csv;
@@ -82,6 +83,8 @@ pub struct ItemOutcome {
     pub strategy: String,
     /// Which repeat, from 0.
     pub repeat: u32,
+    /// Which column of the comparison its cell belongs to.
+    pub arm: Arm,
     /// What was asked, and what became of it.
     pub probe: ProbeRecord,
 }

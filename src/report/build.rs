@@ -113,11 +113,12 @@ fn questions(material: &Material<'_>) -> BTreeMap<(String, String, u8), (String,
 
 fn items(material: &Material<'_>) -> Vec<ItemOutcome> {
     let of_cell = |cell: &&CellRecord| {
-        let key = cell.key();
+        let (key, arm) = (cell.key(), cell.arm);
         let outcome = move |probe: &ProbeRecord| ItemOutcome {
             session: key.session.clone(),
             strategy: key.strategy.clone(),
             repeat: key.repeat,
+            arm,
             probe: probe.clone(),
         };
         cell.probes.iter().map(outcome).collect::<Vec<_>>()
