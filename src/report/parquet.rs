@@ -1,0 +1,166 @@
+//! Parquet: the rows of the CSV files with their types, for data frames and databases.
+//!
+//! One row group, uncompressed, and no time in it: the same report is the same bytes.
+
+use std::sync::Arc;
+
+use ::parquet::basic::{LogicalType, Repetition, Type as Physical};
+use ::parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
+use ::parquet::errors::ParquetError;
+use ::parquet::file::properties::WriterProperties;
+use ::parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
+use ::parquet::schema::types::Type;
+
+use super::columns::{CELLS, Column, ITEMS, Read};
+use super::{Artifact, RenderError, Renderer, Report};
+
+/// Writes `report.parquet` with one row per cell, and `report.probes.parquet` with one per probe item: the
+/// columns of [`CELLS`] and [`ITEMS`].
+///
+/// What nobody measured is null. Texts are as they were recorded: nothing that reads Parquet obeys them.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Parquet;
+
+/// What a file says of its writer.
+const WRITER: &str = concat!("proctor version ", env!("CARGO_PKG_VERSION"));
+
+impl Renderer for Parquet {
+    fn format(&self) -> &'static str {
+        "parquet"
+    }
+
+    fn render(&self, report: &Report) -> Result<Vec<Artifact>, RenderError> {
+        let artifact = |name: &str, bytes: Result<Vec<u8>, ParquetError>| {
+            let bytes = bytes.map_err(RenderError::Parquet)?;
+            let name = name.to_owned();
+            Ok(Artifact { name, bytes })
+        };
+        Ok(vec![
+            artifact("report.parquet", table("cells", CELLS, &report.cells))?,
+            artifact(
+                "report.probes.parquet",
+                table("items", ITEMS, &report.items),
+            )?,
+        ])
+    }
+}
+
+fn table<T>(name: &str, columns: &[Column<T>], rows: &[T]) -> Result<Vec<u8>, ParquetError> {
+    let fields = columns.iter().map(|column| field(column).map(Arc::new));
+    let schema = Type::group_type_builder(name)
+        .with_fields(fields.collect::<Result<_, _>>()?)
+        .build()?;
+    let properties = WriterProperties::builder()
+        .set_created_by(WRITER.to_owned())
+        .build();
+    let mut file = SerializedFileWriter::new(Vec::new(), Arc::new(schema), Arc::new(properties))?;
+    let mut group = file.next_row_group()?;
+    let mut columns = columns.iter();
+    while let Some(mut writer) = group.next_column()? {
+        // The schema has as many columns as the table: they end together.
+        match columns.next().map(|column| &column.read) {
+            Some(Read::Text(read)) => {
+                let bytes = |row: &T| read(row).map(|text| ByteArray::from(text.into_bytes()));
+                put::<ByteArrayType>(&mut writer, rows.iter().map(bytes))?;
+            }
+            Some(Read::Count(read)) => put::<Int64Type>(&mut writer, rows.iter().map(read))?,
+            Some(Read::Number(read)) => put::<DoubleType>(&mut writer, rows.iter().map(read))?,
+            None => {}
+        }
+        writer.close()?;
+    }
+    group.close()?;
+    file.into_inner()
+}
+
+fn field<T>(column: &Column<T>) -> Result<Type, ParquetError> {
+    let (physical, logical) = match column.read {
+        Read::Text(_) => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
+        Read::Count(_) => (Physical::INT64, None),
+        Read::Number(_) => (Physical::DOUBLE, None),
+    };
+    Type::primitive_type_builder(column.name, physical)
+        .with_logical_type(logical)
+        .with_repetition(Repetition::OPTIONAL)
+        .build()
+}
+
+/// Writes a column: the values that are there, and for each row whether it has one.
+fn put<D: DataType>(
+    writer: &mut SerializedColumnWriter<'_>,
+    rows: impl Iterator<Item = Option<D::T>>,
+) -> Result<(), ParquetError> {
+    let rows: Vec<Option<D::T>> = rows.collect();
+    let levels: Vec<i16> = rows.iter().map(|row| i16::from(row.is_some())).collect();
+    let values: Vec<D::T> = rows.into_iter().flatten().collect();
+    writer
+        .typed::<D>()
+        .write_batch(&values, Some(&levels), None)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use ::parquet::file::reader::{FileReader, SerializedFileReader};
+    use ::parquet::record::Field;
+
+    use super::*;
+
+    struct Row(&'static str, Option<i64>, Option<f64>);
+
+    const COLUMNS: &[Column<Row>] = &[
+        Column {
+            name: "word",
+            read: Read::Text(|row| Some(row.0.to_owned())),
+        },
+        Column {
+            name: "count",
+            read: Read::Count(|row| row.1),
+        },
+        Column {
+            name: "share",
+            read: Read::Number(|row| row.2),
+        },
+    ];
+
+    #[track_caller]
+    fn check(rows: &[Row], expected: &[Vec<Field>]) {
+        let bytes = table("rows", COLUMNS, rows).unwrap();
+        assert_eq!(bytes, table("rows", COLUMNS, rows).unwrap());
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(&bytes).unwrap();
+        let reader = SerializedFileReader::new(file).unwrap();
+        let found: Vec<Vec<Field>> = reader
+            .get_row_iter(None)
+            .unwrap()
+            .map(|row| {
+                row.unwrap()
+                    .into_columns()
+                    .into_iter()
+                    .map(|it| it.1)
+                    .collect()
+            })
+            .collect();
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn what_is_written_is_read_back_with_its_type_and_what_is_missing_is_null() {
+        check(&[], &[]);
+        let word = |text: &str| Field::Str(text.to_owned());
+        check(
+            &[
+                Row("=1+1\n\u{1b}[2J", Some(7), None),
+                Row("", None, Some(-0.25)),
+                Row("ä", Some(0), Some(1.0)),
+            ],
+            &[
+                vec![word("=1+1\n\u{1b}[2J"), Field::Long(7), Field::Null],
+                vec![word(""), Field::Null, Field::Double(-0.25)],
+                vec![word("ä"), Field::Long(0), Field::Double(1.0)],
+            ],
+        );
+    }
+}
