@@ -29,6 +29,8 @@ pub mod jsonl;
 pub mod junit;
 mod layout;
 pub mod markdown;
+#[cfg(feature = "parquet")]
+pub mod parquet;
 pub mod plot;
 mod sections;
 pub mod terminal;
@@ -374,6 +376,10 @@ pub enum RenderError {
     /// The report could not be written as CSV.
     #[error("cannot write the report as CSV")]
     Csv(#[source] ::csv::Error),
+    /// The report could not be written as Parquet.
+    #[cfg(feature = "parquet")]
+    #[error("cannot write the report as Parquet")]
+    Parquet(#[source] ::parquet::errors::ParquetError),
     /// A plot could not be drawn.
     #[error("cannot draw the plot: {0}")]
     Plot(String),
@@ -396,6 +402,8 @@ const RENDERERS: &[(&str, Make)] = &[
     ("jsonl", || Box::new(jsonl::JsonLines)),
     ("junit.xml", || Box::new(junit::Junit)),
     ("md", || Box::new(markdown::Markdown)),
+    #[cfg(feature = "parquet")]
+    ("parquet", || Box::new(parquet::Parquet)),
     ("txt", || {
         Box::new(terminal::Terminal::plain(terminal::FILE_WIDTH))
     }),

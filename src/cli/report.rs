@@ -23,8 +23,8 @@ pub(super) struct Args {
 /// Where a report goes.
 #[derive(Debug, clap::Args)]
 pub(super) struct Output {
-    /// Also write the report to this file; the ending says how: .html, .md, .json, .jsonl, .csv, .txt,
-    /// .junit.xml, .bmf.json, or a picture: .tokens.svg, .cache.svg, .savings.svg, .pareto.svg, .retention.svg, or .png
+    /// Also write the report to this file; the ending says how: .html, .md, .json, .jsonl, .csv, .parquet (in a
+    /// build with the feature `parquet`), .txt, .junit.xml, .bmf.json, or a picture: .tokens.svg, .cache.svg, .savings.svg, .pareto.svg, .retention.svg, or .png
     /// (repeatable)
     #[arg(short, long, value_name = "FILE")]
     output: Vec<PathBuf>,
@@ -124,6 +124,17 @@ fn beside(path: &Path, name: &str) -> PathBuf {
 fn renderer_of(path: &Path) -> anyhow::Result<Box<dyn Renderer>> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     renderer(&name).ok_or_else(|| {
+        if cfg!(not(feature = "parquet")) && name.to_ascii_lowercase().ends_with(".parquet") {
+            let problem = format!(
+                "this build writes no Parquet, and so not `{}`",
+                path.display()
+            );
+            return Stop::new(Exit::Usage, problem)
+                .with_hint(
+                    "build it with `--features parquet`, or write `.csv`: the columns are the same",
+                )
+                .into();
+        }
         let endings: Vec<String> = endings().map(|ending| format!("`.{ending}`")).collect();
         Stop::new(
             Exit::Usage,

@@ -1,6 +1,6 @@
 //! Databases of opencode and goose: read by the library and through the program.
 //!
-//! `.ci/run databases` runs these with the feature `sqlite`.
+//! `.ci/run optional` runs these with the feature `sqlite`.
 
 use std::path::Path;
 use std::process::Command;

@@ -35,6 +35,71 @@ fn small() -> tempfile::TempDir {
     folder
 }
 
+#[cfg(not(feature = "parquet"))]
+#[test]
+fn parquet_is_refused_by_its_name_where_the_build_writes_none() {
+    let folder = small();
+    let output = proctor(folder.path(), &["run", "small.toml", "-o", "r.parquet"]);
+    let says = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{says}");
+    assert!(
+        says.contains("--features parquet") && says.contains(".csv"),
+        "{says}"
+    );
+    assert!(!folder.path().join("reports").exists(), "nothing was run");
+}
+
+#[cfg(feature = "parquet")]
+#[test]
+fn parquet_holds_the_rows_of_the_csv_files_with_their_types() {
+    use parquet::file::reader::{FileReader as _, SerializedFileReader};
+    use parquet::record::Field;
+
+    let folder = small();
+    let files = ["-o", "r.csv", "-o", "r.parquet"];
+    let output = proctor(
+        folder.path(),
+        &[&["run", "small.toml"], &files[..]].concat(),
+    );
+    assert!(output.status.success(), "{output:?}");
+    for name in ["r", "r.probes"] {
+        let file = |ending: &str| fs::File::open(folder.path().join(format!("{name}.{ending}")));
+        let mut csv = csv::Reader::from_reader(file("csv").unwrap());
+        let head: Vec<String> = csv.headers().unwrap().iter().map(str::to_owned).collect();
+        let expected: Vec<Vec<String>> = csv
+            .records()
+            .map(|row| row.unwrap().iter().map(str::to_owned).collect())
+            .collect();
+        let reader = SerializedFileReader::new(file("parquet").unwrap()).unwrap();
+        let mut numbers = 0;
+        let found: Vec<Vec<String>> = reader
+            .get_row_iter(None)
+            .unwrap()
+            .map(|row| {
+                let columns = row.unwrap().into_columns();
+                assert!(columns.iter().map(|(name, _)| name).eq(&head));
+                let text = |field: Field| match field {
+                    Field::Null => "NA".to_owned(),
+                    // CSV escapes what a terminal would obey.
+                    Field::Str(text) => text.replace('\n', "\\u{a}"),
+                    Field::Long(count) => count.to_string(),
+                    Field::Double(number) => {
+                        numbers += 1;
+                        number.to_string()
+                    }
+                    other => panic!("{other:?}"),
+                };
+                columns.into_iter().map(|it| it.1).map(text).collect()
+            })
+            .collect();
+        assert!(!found.is_empty() && numbers > 0);
+        assert_eq!(found.len(), expected.len());
+        for (found, expected) in found.iter().zip(&expected) {
+            assert_eq!(found, expected);
+        }
+    }
+}
+
 #[test]
 fn a_run_for_programs_launches_first_and_is_done_last() {
     let folder = small();
