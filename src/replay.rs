@@ -122,7 +122,7 @@ impl Replay {
             call: 0,
             why: "the strategy it follows is not measurable here".to_owned(),
         };
-        cell.finish(name, Arm::Strategy, end, None)
+        cell.finish(name, end, None)
     }
 }
 

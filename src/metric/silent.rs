@@ -67,6 +67,7 @@ impl fmt::Display for Silence {
                 Unscored::Unparsable => "with a verdict that cannot be read",
                 Unscored::Split => "on which judges are split",
                 Unscored::JudgeUnfit => "by judges that do not count",
+                Unscored::TooLong => "too long for the reader",
             };
             let comma = if at == 0 { ": " } else { ", " };
             write!(f, "{comma}{count} {why}")?;
