@@ -11,7 +11,6 @@
 //! it was sent, observers look, and the recorded answer is appended.
 
 use std::collections::BTreeMap;
-use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -42,7 +41,7 @@ mod reader;
 mod unanswered;
 pub mod verify;
 
-use failure::{chain, failed, stopped};
+use failure::{chain, stopped};
 use faults::Weather;
 use meter::Meter;
 use observe::{CallView, Observer};
@@ -99,31 +98,6 @@ pub struct Replay {
     pub vault: BTreeMap<String, Arc<str>>,
     /// An answer that was wanted and not got: the record is none.
     pub unanswered: Option<Unanswered>,
-}
-
-impl Replay {
-    /// The record of a cell that could not begin.
-    pub fn failed(
-        prepared: &PreparedSession,
-        name: CellName,
-        models: &Models,
-        error: &dyn Error,
-    ) -> Self {
-        let weather = Weather::new(Arc::default(), prepared.session.id(), name.repeat);
-        let cell = Cell::new(prepared, models, &NoClock, Vec::new(), weather);
-        cell.finish(name, failed(0, error), None)
-    }
-
-    /// The record of a cell that cannot be measured, for what it follows cannot.
-    pub fn not_measurable(prepared: &PreparedSession, name: CellName, models: &Models) -> Self {
-        let weather = Weather::new(Arc::default(), prepared.session.id(), name.repeat);
-        let cell = Cell::new(prepared, models, &NoClock, Vec::new(), weather);
-        let end = End::NotMeasurable {
-            call: 0,
-            why: "the strategy it follows is not measurable here".to_owned(),
-        };
-        cell.finish(name, end, None)
-    }
 }
 
 /// Replays one cell.

@@ -1,7 +1,10 @@
-//! An error of the machinery as the end of a cell.
+//! Cells that end without a measurement: an error of the machinery, or something that cannot be measured.
 
 use std::error::Error;
+use std::sync::Arc;
 
+use super::faults::Weather;
+use super::{Cell, CellName, Models, NoClock, PreparedSession, Replay};
 use crate::record::End;
 use crate::strategy::{StageError, StrategyError};
 
@@ -39,4 +42,29 @@ pub(super) fn chain(error: &dyn Error) -> String {
         cause = error.source();
     }
     text
+}
+
+impl Replay {
+    /// The record of a cell that could not begin.
+    pub fn failed(
+        prepared: &PreparedSession,
+        name: CellName,
+        models: &Models,
+        error: &dyn Error,
+    ) -> Self {
+        let weather = Weather::new(Arc::default(), prepared.session.id(), name.repeat);
+        let cell = Cell::new(prepared, models, &NoClock, Vec::new(), weather);
+        cell.finish(name, failed(0, error), None)
+    }
+
+    /// The record of a cell that cannot be measured, for what it follows cannot.
+    pub fn not_measurable(prepared: &PreparedSession, name: CellName, models: &Models) -> Self {
+        let weather = Weather::new(Arc::default(), prepared.session.id(), name.repeat);
+        let cell = Cell::new(prepared, models, &NoClock, Vec::new(), weather);
+        let end = End::NotMeasurable {
+            call: 0,
+            why: "the strategy it follows is not measurable here".to_owned(),
+        };
+        cell.finish(name, end, None)
+    }
 }

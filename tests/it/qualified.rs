@@ -17,6 +17,12 @@ use proctor::report::Report;
 /// `models` more settings.
 #[track_caller]
 fn run(folder: &Path, script: &str, models: &str) -> (Run, Report) {
+    run_to(0, folder, script, models)
+}
+
+/// The same, with this exit code.
+#[track_caller]
+fn run_to(code: i32, folder: &Path, script: &str, models: &str) -> (Run, Report) {
     let script = format!("format = \"proctor-script\"\nversion = 1\n{script}");
     fs::write(folder.join("script.toml"), script).unwrap();
     let scenario = format!(
@@ -34,7 +40,7 @@ fn run(folder: &Path, script: &str, models: &str) -> (Run, Report) {
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{said}");
+    assert_eq!(output.status.code(), Some(code), "{said}");
     let run = Run::read(&folder.join("out")).unwrap();
     let report = Report::of(&run.manifest, &run.cells);
     (run, report)
@@ -307,11 +313,11 @@ fn where_full_history_does_not_fit_the_reader_the_ceiling_is_the_evidence_and_na
         format!("{window} tokens")
     );
 
-    // Where not even the evidence fits, nobody is asked, and that is no zero.
+    // Where not even the evidence fits, nobody is asked, and that is no zero, but no success either.
     let folder = tempfile::tempdir().unwrap();
     let window = full.fixed_tokens.0 + MAX_ANSWER.0;
     let setting = format!("reader_window = {window}\n");
-    let (third, report) = run(folder.path(), ABSTAINS, &setting);
+    let (third, report) = run_to(104, folder.path(), ABSTAINS, &setting);
     let full = of_arm(&third, Arm::Reference);
     let too_long = Verdict::Unscored {
         reason: Unscored::TooLong,
