@@ -36,6 +36,7 @@ mod outlined;
 mod products;
 mod records;
 mod schema;
+mod unknown;
 mod views;
 
 fn fixture(name: &str) -> PathBuf {
@@ -462,7 +463,7 @@ fn counts_and_keeps_what_it_does_not_know() {
 }
 
 #[test]
-fn one_odd_record_is_left_out_and_the_others_are_read() {
+fn an_odd_record_stops_no_other_and_is_kept_where_it_says_something() {
     check(
         &[
             &user("u", "", "a"),
@@ -474,7 +475,7 @@ fn one_odd_record_is_left_out_and_the_others_are_read() {
             r#"{"type":"assistant","uuid":7,"isSidechain":"no","message":{"id":7,"content":"c"}}"#,
         ],
         &[
-            r#"0 user[typed_user meta] "a", <without type>"#,
+            r#"0 user[typed_user meta] "a", <without a message>, <without type>"#,
             r#"1 model[] "c""#,
             "unknown: record that is no object: 2",
             "unknown: record without a message: 2",

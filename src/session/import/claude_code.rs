@@ -234,7 +234,13 @@ impl Recording {
         if timestamp.is_none() && record.timestamp.is_some() {
             count(&mut self.source.warnings, "a timestamp cannot be read");
         }
+        let has_message = record.message.is_some_and(|raw| raw.get().starts_with('{'));
         let said = match &*kind {
+            "user" | "assistant" if !has_message => {
+                let what = "record without a message";
+                unknown_record(what, line.parse()?, &mut self.source)
+                    .map(|kept| Said::User(UserRecord { timestamp, ..kept }))
+            }
             "user" => self.user(&record, timestamp, chain > 0),
             "assistant" => self.assistant(&record, timestamp),
             "attachment" => self.attachment(line, &record)?,
@@ -253,7 +259,7 @@ impl Recording {
                     count(&mut self.source.skipped, other);
                     None
                 } else {
-                    unknown_record(other, line.parse()?, &mut self.source)
+                    unknown_record(&format!("record {other}"), line.parse()?, &mut self.source)
                         .map(|kept| Said::User(UserRecord { timestamp, ..kept }))
                 }
             }

@@ -28,7 +28,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::assemble::{Assembler, AssistantRecord, UserRecord, add_counts, count};
+use super::assemble::{Assembler, AssistantRecord, UserRecord, add_counts};
 use super::conversations::{Object, unknown_record};
 use super::documents::Documents;
 use super::lenient;
@@ -243,7 +243,8 @@ impl Rollout {
             (Some(kind), Some(_)) if WRAPPED.contains(&kind) => self.assembler.skip(kind),
             (Some(kind), Some(_)) => {
                 let source = &mut self.assembler.source;
-                if let Some(kept) = unknown_record(kind, line.parse()?, source) {
+                let what = format!("record {kind}");
+                if let Some(kept) = unknown_record(&what, line.parse()?, source) {
                     let item = Item::Product(kept.blocks);
                     self.steps.push(Step::Item(item, time));
                 }
@@ -256,8 +257,12 @@ impl Rollout {
                 self.assembler.header.system = record.instructions;
             }
             (None, Some(_) | None) => {
-                let unknown = &mut self.assembler.source.unknown;
-                count(unknown, "record without type");
+                let source = &mut self.assembler.source;
+                let what = "record without type";
+                if let Some(kept) = unknown_record(what, line.parse()?, source) {
+                    self.steps
+                        .push(Step::Item(Item::Product(kept.blocks), time));
+                }
             }
         }
         Ok(())

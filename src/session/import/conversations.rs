@@ -420,18 +420,22 @@ const SAYS: &[&str] = &[
     "text",
 ];
 
-/// A record of a kind that is not known, counted. It is kept as the user's if it says something:
-/// bookkeeping that says nothing would only make the prompt longer than it was.
+/// A record that is not known, counted as `what`: `record mystery`. It is kept as the user's if it
+/// says something, in whatever key: bookkeeping that says nothing (ids, times, settings) would
+/// only make the prompt longer than it was.
 pub(super) fn unknown_record(
-    kind: &str,
+    what: &str,
     raw: &RawValue,
     source: &mut Source,
 ) -> Option<UserRecord> {
-    count(&mut source.unknown, &format!("record {kind}"));
+    count(&mut source.unknown, what);
     let object = Object::read(raw).unwrap_or_default();
-    let inner = object.clone().take_object("payload").unwrap_or_default();
-    let says = SAYS.iter().any(|key| object.has(key) || inner.has(key));
-    says.then(|| UserRecord {
+    let is_told = SAYS.iter().any(|key| object.has(key)) || {
+        let value: Value = serde_json::from_str(raw.get()).unwrap_or_default();
+        says_words(&value)
+    };
+    let kind = what.split_once(' ').map_or(what, |(_, kind)| kind);
+    is_told.then(|| UserRecord {
         blocks: vec![ContentBlock::Opaque(Opaque {
             kind: kind.chars().take(80).collect::<String>().into(),
             json: JsonText::from(raw),
@@ -439,6 +443,18 @@ pub(super) fn unknown_record(
         timestamp: None,
         tags: vec![Tag::Meta],
     })
+}
+
+/// Whether a text of more than one word stands in it: names, ids and times are one.
+fn says_words(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text.trim().contains(char::is_whitespace),
+        Value::Array(items) => items.iter().any(says_words),
+        Value::Object(entries) => entries.iter().any(|(key, value)| {
+            SAYS.contains(&key.as_str()) && !value.is_null() || says_words(value)
+        }),
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+    }
 }
 
 /// Who wrote a message of the user's that the product does not mark: nobody, where a tool speaks.

@@ -165,7 +165,7 @@ struct Log {
 
 impl Log {
     fn collect(&mut self, raw: Box<RawValue>) {
-        let read = Object::read(&raw).and_then(|mut event| {
+        let read = Object::read(&raw).map(|mut event| {
             let time = match event.take_text("timestamp") {
                 Some(text) => match text.parse::<jiff::Timestamp>() {
                     Ok(time) => Ok(Some(Timestamp(time.as_millisecond()))),
@@ -174,10 +174,16 @@ impl Log {
                 None => Ok(None),
             };
             let (id, agent) = (event.take_text("id"), event.take_text("agentId"));
-            Some((event.take_text("type")?, id, time, agent))
+            let kind = event.take_text("type");
+            (
+                kind.unwrap_or_else(|| "without type".into()),
+                id,
+                time,
+                agent,
+            )
         });
         let Some((kind, id, time, agent)) = read else {
-            count(&mut self.source.unknown, "event without type");
+            count(&mut self.source.unknown, "event that is no object");
             return;
         };
         let event = Event {

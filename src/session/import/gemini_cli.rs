@@ -23,7 +23,7 @@ use serde_json::value::RawValue;
 
 use super::assemble::{Assembler, AssistantRecord, UserRecord, add_counts, count};
 use super::content;
-use super::conversations::Object;
+use super::conversations::{Object, unknown_record};
 use super::documents::Documents;
 use super::left::{Records, Shown};
 use super::lenient;
@@ -89,7 +89,7 @@ impl Importer for GeminiCli {
                 continue;
             }
             if let Some(record) = lenient::line(value, &mut chat.assembler.source)? {
-                chat.collect(record);
+                chat.collect(record, value.parse()?);
             }
         }
         for step in std::mem::take(&mut chat.steps) {
@@ -97,6 +97,12 @@ impl Importer for GeminiCli {
                 Step::Said(record) => chat.read(record),
                 Step::Compacted(records) => chat.compacted(records),
                 Step::Masked(results) => chat.masked(results),
+                Step::Unknown(what, raw) => {
+                    let source = &mut chat.assembler.source;
+                    if let Some(kept) = unknown_record(&what, raw, source) {
+                        chat.hear(None, kept.blocks, None, kept.tags);
+                    }
+                }
             }
         }
         let session = chat
@@ -108,6 +114,9 @@ impl Importer for GeminiCli {
         Ok(vec![session])
     }
 }
+
+/// The types of records that can be read.
+const KNOWN: &[&str] = &["user", "gemini", "model", "info", "warning", "error"];
 
 /// A header, a record, or a change of the header.
 #[derive(Deserialize)]
@@ -153,11 +162,13 @@ enum Step<'a> {
     Compacted(Vec<Record<'a>>),
     /// What stands in the place of the results of these calls.
     Masked(Vec<(Arc<str>, Arc<str>)>),
+    /// A record of a kind that is not known: how it is counted, and as it was written.
+    Unknown(String, &'a RawValue),
 }
 
 impl<'a> Chat<'a> {
     /// Takes the records in; one that was written again takes the place of the first.
-    fn collect(&mut self, mut record: Record<'a>) {
+    fn collect(&mut self, mut record: Record<'a>, raw: &'a RawValue) {
         if let Some(id) = &record.rewind_to {
             self.rewind(id);
             return;
@@ -183,12 +194,20 @@ impl<'a> Chat<'a> {
         }
         for raw in record.messages.take().into_iter().flatten() {
             if let Some(message) = self.record(raw) {
-                self.collect(message);
+                self.collect(message, raw);
             }
         }
-        if record.r#type.is_none() {
-            self.assembler.skip("header");
-            return;
+        match record.r#type.as_deref() {
+            Some(known) if KNOWN.contains(&known) => {}
+            None if record.content.is_none() => {
+                self.assembler.skip("header");
+                return;
+            }
+            kind => {
+                let what = format!("record {}", kind.unwrap_or("without type"));
+                self.steps.push(Step::Unknown(what, raw));
+                return;
+            }
         }
         let place = record.id.as_ref().and_then(|id| self.places.get(id));
         if let Some(place) = place.copied() {
@@ -249,14 +268,8 @@ impl<'a> Chat<'a> {
             Some("user") => self.user(&record, time),
             Some("gemini" | "model") => self.model(record, time),
             Some(known @ ("info" | "warning" | "error")) => self.assembler.skip(known),
-            other => {
-                let kind = other.unwrap_or_default();
-                self.unknown(&format!("record {kind}"));
-                let kept = record.content.map(|raw| content::kept(kind, raw));
-                if let Some(block) = kept {
-                    self.hear(record.id.as_ref(), vec![block], time, vec![Tag::Meta]);
-                }
-            }
+            // Others were told when they were collected.
+            _ => {}
         }
     }
 

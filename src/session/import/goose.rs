@@ -17,7 +17,7 @@ use std::sync::Arc;
 use serde_json::value::RawValue;
 
 use super::assemble::{Assembler, AssistantRecord, UserRecord, add_counts};
-use super::conversations::{Object, keep_unread, speaker_of};
+use super::conversations::{Object, keep_unread, speaker_of, unknown_record};
 use super::documents::Documents;
 use super::lines::{head_lines, strip_bom};
 use super::{ImportError, Importer};
@@ -74,7 +74,7 @@ impl Importer for Goose {
                 .assembler
                 .warn("the last line was cut and is left out");
         }
-        for value in &values {
+        for (at, value) in values.iter().enumerate() {
             let raw: &RawValue = value.parse()?;
             let Some(mut object) = Object::read(raw) else {
                 keep_unread("malformed", raw, &mut reading.assembler);
@@ -87,9 +87,11 @@ impl Importer for Goose {
                 for raw in messages {
                     reading.message(raw, None);
                 }
-            } else {
+            } else if at == 0 || object.has("working_dir") {
                 reading.header(object);
                 reading.assembler.skip("header");
+            } else {
+                reading.unknown(raw);
             }
         }
         let session = reading.finish(documents.id.clone(), path)?;
@@ -131,6 +133,13 @@ struct Reading {
 }
 
 impl Reading {
+    fn unknown(&mut self, raw: &RawValue) {
+        let source = &mut self.assembler.source;
+        if let Some(kept) = unknown_record("record without a message", raw, source) {
+            self.assembler.user(None, kept);
+        }
+    }
+
     /// What stands beside the messages.
     fn header(&mut self, mut header: Object<'_>) {
         if let Some(mut config) = header.take_object("model_config") {

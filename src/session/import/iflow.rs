@@ -19,7 +19,7 @@ use serde_json::value::RawValue;
 use super::anthropic::blocks::{self, Speaker};
 use super::assemble::{Assembler, AssistantRecord, UserRecord, add_counts, count};
 use super::content;
-use super::conversations::{Object, speaker_of};
+use super::conversations::{Object, speaker_of, unknown_record};
 use super::gemini_cli::response;
 use super::lines::{Lines, Strictness, head_lines};
 use super::{ImportError, Importer};
@@ -59,8 +59,9 @@ impl Importer for IFlow {
         let mut reading = Reading::default();
         FORMAT.clone_into(&mut reading.assembler.source.format);
         while let Some(line) = lines.next()? {
-            if let Some(record) = Object::read(line.parse()?) {
-                reading.record(record);
+            let raw = line.parse()?;
+            if let Some(record) = Object::read(raw) {
+                reading.record(record, raw);
             } else {
                 let unknown = &mut reading.assembler.source.unknown;
                 count(unknown, "record that is no object");
@@ -86,7 +87,7 @@ struct Reading {
 }
 
 impl Reading {
-    fn record(&mut self, mut record: Object<'_>) {
+    fn record(&mut self, mut record: Object<'_>, raw: &RawValue) {
         let time = record.take_time("timestamp", &mut self.assembler);
         let kind = record.take_text("type");
         let message = record.take_object("message");
@@ -96,10 +97,15 @@ impl Reading {
                 self.user(message, time, is_meta);
             }
             (Some("assistant"), Some(message)) => self.model(message, time),
-            (Some("user" | "assistant"), None) => self.assembler.skip("record without a message"),
-            (kind, _) => {
-                let what = format!("record {}", kind.unwrap_or("without type"));
-                count(&mut self.assembler.source.unknown, &what);
+            (kind, message) => {
+                let what = match (kind, message) {
+                    (Some("user" | "assistant"), _) => "record without a message".to_owned(),
+                    (kind, _) => format!("record {}", kind.unwrap_or("without type")),
+                };
+                if let Some(kept) = unknown_record(&what, raw, &mut self.assembler.source) {
+                    let timestamp = time;
+                    self.assembler.user(None, UserRecord { timestamp, ..kept });
+                }
             }
         }
     }

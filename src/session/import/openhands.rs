@@ -24,7 +24,7 @@ use serde_json::value::RawValue;
 
 use super::assemble::{Assembler, add_counts, count, uncached};
 use super::content;
-use super::conversations::Object;
+use super::conversations::{Object, unknown_record};
 use super::documents::Documents;
 use super::folders::SessionFiles;
 use super::lines::Line;
@@ -299,7 +299,11 @@ impl Reading {
     fn event(&mut self, raw: &RawValue) {
         self.events += 1;
         let Some(mut event) = Object::read(raw) else {
-            count(&mut self.assembler.source.unknown, "event malformed");
+            let source = &mut self.assembler.source;
+            if let Some(kept) = unknown_record("event malformed", raw, source) {
+                let name = format!("event {}", self.events).into();
+                self.view.user(&name, kept, &mut self.assembler);
+            }
             return;
         };
         let kind = event.take_text("kind");

@@ -19,6 +19,7 @@ use serde_json::value::RawValue;
 
 use super::assemble::{Assembler, AssistantRecord, UserRecord, add_counts, count};
 use super::content;
+use super::conversations::unknown_record;
 use super::lenient;
 use super::lines::{Lines, Strictness, head_lines};
 use super::tool_names::class_of;
@@ -34,6 +35,9 @@ use crate::units::{Timestamp, Tokens, Usage};
 pub(super) struct Pi;
 
 const FORMAT: &str = "pi";
+
+/// Entries that are part of the conversation.
+const SAID: &[&str] = &["message", "custom_message", "compaction", "branch_summary"];
 
 /// Entries that are no part of the conversation.
 const BOOKKEEPING: &[&str] = &[
@@ -69,7 +73,14 @@ impl Importer for Pi {
         let mut reading = Reading::default();
         let mut entries: Vec<Entry> = Vec::new();
         while let Some(line) = lines.next()? {
-            entries.extend(lenient::line(&line, &mut reading.assembler.source)?);
+            let read: Option<Entry> = lenient::line(&line, &mut reading.assembler.source)?;
+            if let Some(mut entry) = read {
+                let kind = entry.r#type.as_deref();
+                if !kind.is_some_and(|kind| SAID.contains(&kind) || BOOKKEEPING.contains(&kind)) {
+                    entry.whole = Some(line.parse::<&RawValue>()?.to_owned());
+                }
+                entries.push(entry);
+            }
         }
         FORMAT.clone_into(&mut reading.assembler.source.format);
         let source = Source {
@@ -80,7 +91,8 @@ impl Importer for Pi {
         let branch = branch(&entries);
         for (at, entry) in entries.into_iter().enumerate() {
             match &branch {
-                Some(kept) if !kept.contains(&at) => {
+                // What has no name stands in no branch, and in all of them.
+                Some(kept) if !kept.contains(&at) && entry.is_named() => {
                     reading.assembler.skip("entry of an abandoned branch");
                 }
                 _ => reading.entry(at, entry),
@@ -107,6 +119,15 @@ struct Entry {
     first_kept_entry_index: Option<usize>,
     first_kept_entry_id: Option<Arc<str>>,
     tokens_before: Option<u64>,
+    /// The entry as it was written, where its type is not known.
+    #[serde(skip)]
+    whole: Option<Box<RawValue>>,
+}
+
+impl Entry {
+    fn is_named(&self) -> bool {
+        self.id.is_some() || self.parent_id.is_some()
+    }
 }
 
 /// The entries of the branch that the file ends in; none where entries have no parents.
@@ -195,14 +216,16 @@ impl Reading {
                 self.model = entry.model_id.or(self.model.take());
                 self.assembler.skip(known);
             }
-            (other, message, content) => {
+            (other, ..) => {
                 let what = format!("entry {other}");
-                match message.or(content) {
+                let source = &mut self.assembler.source;
+                match &entry.whole {
                     Some(raw) => {
-                        let block = unknown(&what, raw, &mut self.assembler);
-                        self.user(at, &name, vec![block], time, vec![Tag::Meta]);
+                        if let Some(kept) = unknown_record(&what, raw, source) {
+                            self.user(at, &name, kept.blocks, time, kept.tags);
+                        }
                     }
-                    None => count(&mut self.assembler.source.unknown, &what),
+                    None => count(&mut source.unknown, &what),
                 }
             }
         }

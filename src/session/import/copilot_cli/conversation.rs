@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 use super::super::ImportError;
 use super::super::assemble::{Assembler, AssistantRecord, UserRecord, count};
 use super::super::content;
-use super::super::conversations::Object;
+use super::super::conversations::{Object, unknown_record};
 use super::super::tool_names::class_of;
 use super::{BOOKKEEPING, Event};
 use crate::session::{
@@ -102,14 +102,10 @@ impl<'a> Reading<'a> {
                     self.assembler.skip(other);
                 } else {
                     let what = format!("event {other}");
-                    count(&mut self.assembler.source.unknown, &what);
-                    if data.has("content") {
-                        let record = UserRecord {
-                            blocks: vec![content::kept(other, &event.raw)],
-                            timestamp: time,
-                            tags: vec![Tag::Meta],
-                        };
-                        self.assembler.user(None, record);
+                    let source = &mut self.assembler.source;
+                    if let Some(kept) = unknown_record(&what, &event.raw, source) {
+                        let timestamp = time;
+                        self.assembler.user(None, UserRecord { timestamp, ..kept });
                     }
                 }
             }
