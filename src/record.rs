@@ -16,6 +16,7 @@ use crate::window::Window;
 
 pub mod answer;
 pub mod cache;
+pub mod change;
 pub mod forecast;
 pub mod health;
 pub mod journal;
@@ -29,6 +30,7 @@ pub mod verdicts;
 pub use crate::session::ground_truth::{ArtifactVerb, Importance};
 pub use answer::AnswerRecord;
 pub use cache::{CacheBreaks, CacheRecord, ObservedCache, PriceEntry};
+pub use change::{CompactionChange, Excerpt, MessageKind, Portion};
 pub use forecast::{Asks, ForecastCell, ProbesDue, SentinelsDue};
 pub use health::{Ailment, SummaryHealth, UnhealthySummary};
 pub use kept::{KeptCall, SentinelRecord};
@@ -220,6 +222,9 @@ pub struct CellRecord {
     /// Patches that were applied.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub compactions: Vec<CompactionEvent>,
+    /// What each of them took out and put in, in the same order; nothing in older records.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<CompactionChange>,
     /// Stages that failed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failures: Vec<FailureEvent>,

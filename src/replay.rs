@@ -528,6 +528,7 @@ impl<'a> Cell<'a> {
             prompt_tokens: self.prompt_tokens,
             model_calls,
             compactions: self.compactions,
+            changes: Vec::new(),
             failures: self.failures,
             violations: Vec::new(),
             overflows: self.overflows,

@@ -11,7 +11,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::metric::{CellSummary, Direction, Unit};
-use crate::record::{Arm, CellRecord, Manifest, ModelEntry, ProbeRecord, Timing};
+use crate::record::{
+    Arm, CellRecord, CompactionChange, CompactionEvent, Manifest, ModelEntry, ProbeRecord, Timing,
+};
 use crate::stats::{ConfidenceInterval, SampleSize};
 
 pub mod arm;
@@ -68,6 +70,9 @@ pub struct Report {
     /// Every probe item of each cell, in the same order.
     #[serde(skip)]
     pub items: Vec<ItemOutcome>,
+    /// Every compaction of the first repeat of each cell, in the same order.
+    #[serde(skip)]
+    pub(crate) compactions: Vec<CellCompaction>,
     /// What was sent at each call, for plots.
     #[serde(skip)]
     pub(crate) series: Vec<plot::series::CellSeries>,
@@ -89,6 +94,19 @@ pub struct ItemOutcome {
     pub arm: Arm,
     /// What was asked, and what became of it.
     pub probe: ProbeRecord,
+}
+
+/// One compaction of one cell.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct CellCompaction {
+    /// The session's id.
+    pub(crate) session: String,
+    /// The strategy's name.
+    pub(crate) strategy: String,
+    /// What happened.
+    pub(crate) event: CompactionEvent,
+    /// What it took out and put in; nothing in older records.
+    pub(crate) change: Option<CompactionChange>,
 }
 
 /// What was run.

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::survival::{Score, is_planted};
 use crate::probe::ProbeKind;
-use crate::record::{CellRecord, PlaceInPrompt};
+use crate::record::{CellRecord, PlaceInPrompt, ProbeRecord};
 use crate::units::Tokens;
 
 /// The ages by compactions, each with the fewest that belong to it.
@@ -49,7 +49,8 @@ pub struct Aged {
 }
 
 /// The planted items of some cells, with their ages. Items of records that say nothing of when they
-/// were said are left out.
+/// were said are left out, and so are those that were due after a session's death: nothing forgot
+/// them, there was no prompt.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(transparent)]
 pub struct Retention(pub Vec<Aged>);
@@ -60,7 +61,9 @@ impl Retention {
         let mut changed: Vec<usize> = cell.compactions.iter().map(|event| event.call).collect();
         changed.dedup();
         let size = |call: usize| reference?.prompt_tokens.get(call).copied();
-        let aged = cell.probes.iter().filter(|item| is_planted(item.kind));
+        let reached = |item: &&ProbeRecord| item.call < cell.reached_calls;
+        let aged = cell.probes.iter().filter(reached);
+        let aged = aged.filter(|item| is_planted(item.kind));
         let aged = aged.filter_map(|item| {
             let said = item.said_at?;
             let since = changed
@@ -215,6 +218,32 @@ mod tests {
         assert!((found.1 - 0.6).abs() < 1e-12);
         assert_eq!(cliff(&ages(&[Some(1.0), Some(0.9), Some(0.8)])), None);
         assert_eq!(cliff(&ages(&[Some(1.0)])), None);
+    }
+
+    #[test]
+    fn what_was_due_after_a_death_was_not_forgotten() {
+        let none: [u32; 0] = [];
+        let probe = |call: usize| {
+            serde_json::json!({
+                "probe": "p", "kind": "recall", "importance": "normal", "percent": 50, "call": call,
+                "said_at": 0, "survival": { "fate": "lost", "score": 0.0, "place": null },
+            })
+        };
+        let cell = |end: serde_json::Value| -> CellRecord {
+            let cell = serde_json::json!({
+                "session": "s", "strategy": "none", "repeat": 0, "arm": "strategy", "end": end,
+                "planned_calls": 4, "reached_calls": 3, "window": null, "fixed_tokens": 0,
+                "prompt_tokens": [1, 2, 3], "saved_texts": 0,
+                "action_support": {
+                    "wanted": none, "present": none,
+                    "compacted_wanted": none, "compacted_present": none,
+                },
+                "probes": [probe(2), probe(3)],
+            });
+            serde_json::from_value(cell).unwrap()
+        };
+        let died = cell(serde_json::json!({ "end": "died", "call": 3, "prompt": 9 }));
+        assert_eq!(Retention::of(&died, None).0.len(), 1);
     }
 
     #[test]

@@ -509,6 +509,7 @@ mod tests {
             prompt_tokens: vec![Tokens(1)],
             model_calls: Vec::new(),
             compactions: Vec::new(),
+            changes: Vec::new(),
             failures: Vec::new(),
             violations: Vec::new(),
             overflows: Vec::new(),

@@ -7,6 +7,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use self::action_support::{ActionAtoms, ActionSupportObserver};
+use self::changes::Changes;
 use self::counter_error::CounterErrors;
 use self::health::Health;
 use self::prompt_cache::{CachePlan, PromptCaches};
@@ -28,6 +29,7 @@ use crate::tokens::{CountedTexts, Size};
 use crate::units::Usage;
 
 pub mod action_support;
+pub mod changes;
 pub mod counter_error;
 pub mod health;
 pub mod look;
@@ -195,6 +197,7 @@ pub fn observers(watched: &Watched, replayed: &Replayed) -> Vec<Box<dyn Observer
             let blocked_at = strategy.blocks_agents_at().unwrap_or(AGENTS_BLOCKED_AT);
             observers.push(Box::new(Validity::new(watched.provider)));
             observers.push(Box::new(Unseen::new(*window, blocked_at)));
+            observers.push(Box::new(Changes::default()));
             observers.push(Box::new(Health::default()));
             observers.push(Box::new(UnsupportedAtoms::new(watched.said.clone())));
         }

@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::metric::CellSummary;
 use crate::metric::answers::{Beside, was_asked};
 use crate::model::ModelKind;
-use crate::record::{Arm, CellKey, CellRecord, End, Manifest, ProbeRecord};
+use crate::record::{Arm, CellKey, CellRecord, CompactionEvent, End, Manifest, ProbeRecord};
 use crate::report::arm::{Anchors, ArmSummary};
 use crate::report::plot::series::CellSeries;
 use crate::report::{
-    Banner, BannerLevel, Controls, Coverage, ItemOutcome, Report, Run, Section,
+    Banner, BannerLevel, CellCompaction, Controls, Coverage, ItemOutcome, Report, Run, Section,
     controls::ControlFailure, sections,
 };
 
@@ -88,6 +88,7 @@ pub(super) fn report(manifest: &Manifest, cells: &[CellRecord]) -> Report {
         banners,
         sections,
         items: items(&material),
+        compactions: compactions(&material),
         series: material
             .cells
             .iter()
@@ -124,6 +125,25 @@ fn items(material: &Material<'_>) -> Vec<ItemOutcome> {
         cell.probes.iter().map(outcome).collect::<Vec<_>>()
     };
     material.cells.iter().flat_map(of_cell).collect()
+}
+
+/// Compactions; the first repeat of a cell stands for the others.
+fn compactions(material: &Material<'_>) -> Vec<CellCompaction> {
+    let first = material.cells.iter().filter(|cell| cell.repeat == 0);
+    let of_cell = |cell: &&'_ CellRecord| {
+        let events = cell.compactions.iter().enumerate();
+        let compaction = |(at, event): (usize, &CompactionEvent)| {
+            let change = cell.changes.get(at).filter(|change| change.event == at);
+            CellCompaction {
+                session: cell.session.clone(),
+                strategy: cell.strategy.clone(),
+                event: event.clone(),
+                change: change.cloned(),
+            }
+        };
+        events.map(compaction).collect::<Vec<_>>()
+    };
+    first.flat_map(of_cell).collect()
 }
 
 /// The records of planned cells, by key, and what is missing.

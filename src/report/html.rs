@@ -4,10 +4,6 @@
 //! no style but its own two, by their hashes. Everything that was recorded passes through
 //! one function, which escapes it; the probe items are data that the script writes as text.
 
-use std::collections::BTreeMap;
-
-use serde::Serialize;
-
 use crate::metric::survival::is_planted;
 use crate::probe::Verdict;
 use crate::report::plot::{self, Plot};
@@ -16,11 +12,14 @@ use crate::report::{
     Section, Value, figure,
 };
 
+mod compactions;
 mod page;
+mod paged;
 mod retention;
 mod sweep;
 
 use page::Page;
+use paged::{Packed, Paged};
 
 pub use sweep::sweep;
 
@@ -32,6 +31,23 @@ const TIMELINES: usize = 40;
 
 /// Probe items that are part of the page.
 const ITEMS: usize = 20_000;
+
+const EVIDENCE: Paged = Paged {
+    id: "items",
+    label: "Evidence",
+    columns: &[
+        "Session",
+        "Strategy",
+        "Kind",
+        "At",
+        "Question",
+        "Answer",
+        "Left in the prompt",
+        "Reader said",
+        "Verdict",
+    ],
+    filters: &[("Strategy", 1), ("Session", 0), ("Kind", 2), ("Left", 9)],
+};
 
 /// Sections that have a place of their own, and are not repeated among the tables.
 const PLACED: &[&str] = &["comparison", "findings", "metrics"];
@@ -55,6 +71,7 @@ impl Renderer for Html {
         timelines(&mut page, report)?;
         retention::tables(&mut page, report);
         evidence(&mut page, report)?;
+        compactions::table(&mut page, report)?;
         violations(&mut page, report);
         tables(&mut page, report);
         method(&mut page, report);
@@ -79,6 +96,7 @@ fn head(page: &mut Page, report: &Report) {
         "<nav aria-label=\"Parts of the report\"><a href=\"#comparison\">Comparison</a> \
          <a href=\"#pictures\">Pictures</a> <a href=\"#timelines\">Timelines</a> \
          <a href=\"#retention\">Retention</a> <a href=\"#evidence\">Evidence</a> \
+         <a href=\"#compactions\">Compactions</a> \
          <a href=\"#violations\">Violations</a> <a href=\"#tables\">Tables</a> \
          <a href=\"#method\">Method</a></nav>\n</header>\n",
     );
@@ -287,52 +305,13 @@ fn evidence(page: &mut Page, report: &Report) -> Result<(), RenderError> {
             report.items.len()
         ));
     }
-    page.raw(
-        "<form id=\"filter\"><label>Strategy <select id=\"by-strategy\"></select></label> \
-         <label>Session <select id=\"by-session\"></select></label> \
-         <label>Kind <select id=\"by-kind\"></select></label> \
-         <label>Left <select id=\"by-fate\"></select></label> \
-         <span id=\"found\" role=\"status\"></span></form>\n\
-         <div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"Evidence\">\
-         <table id=\"items\"><thead><tr><th scope=\"col\">Session</th><th scope=\"col\">Strategy</th>\
-         <th scope=\"col\">Kind</th><th scope=\"col\">At</th><th scope=\"col\">Question</th>\
-         <th scope=\"col\">Answer</th><th scope=\"col\">Left in the prompt</th>\
-         <th scope=\"col\">Reader said</th><th scope=\"col\">Verdict</th></tr></thead>\
-         <tbody></tbody></table></div>\n\
-         <p><button type=\"button\" id=\"earlier\">Earlier</button> \
-         <button type=\"button\" id=\"later\">Later</button></p>\n\
-         <noscript><p>The items are shown by a script.</p></noscript>\n",
-    );
-    page.data("items-data", &Items::of(report))?;
+    let mut rows = Packed::default();
+    for item in report.items.iter().take(ITEMS) {
+        rows.push(columns_of(report, item));
+    }
+    EVIDENCE.write(page, &rows)?;
     page.raw("</section>\n");
     Ok(())
-}
-
-/// Items as numbers of texts: what many of them say stands in the page once.
-#[derive(Debug, Default, Serialize)]
-struct Items {
-    texts: Vec<String>,
-    rows: Vec<Vec<usize>>,
-}
-
-impl Items {
-    fn of(report: &Report) -> Self {
-        let mut items = Self::default();
-        let mut known: BTreeMap<String, usize> = BTreeMap::new();
-        for item in report.items.iter().take(ITEMS) {
-            let mut row = Vec::new();
-            for text in columns_of(report, item) {
-                let number = known.get(&text).copied().unwrap_or(known.len());
-                if number == known.len() {
-                    items.texts.push(text.clone());
-                    known.insert(text, number);
-                }
-                row.push(number);
-            }
-            items.rows.push(row);
-        }
-        items
-    }
 }
 
 /// One item as the texts of its columns.

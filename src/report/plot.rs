@@ -6,6 +6,7 @@
 //! apart.
 
 use crate::compare::sweep::Sweep;
+use crate::probe::ProbeKind;
 use crate::report::versus::Versus;
 use crate::report::{Artifact, RenderError, Renderer, Report};
 
@@ -36,7 +37,7 @@ pub enum Plot {
     Savings,
     /// Cost against survival, with intervals.
     Pareto,
-    /// Survival by kind and by age of what was planted.
+    /// Survival by age of what was planted.
     Retention,
 }
 
@@ -83,7 +84,7 @@ impl Plot {
             Self::Cache => cache::scene(report),
             Self::Savings => savings::scene(report),
             Self::Pareto => pareto::scene(report),
-            Self::Retention => curves::scene(report),
+            Self::Retention => curves::scene(report, None),
         }
     }
 }
@@ -160,6 +161,11 @@ impl ImageFormat {
 /// The timeline of one session alone.
 pub(crate) fn timeline(report: &Report, session: &str) -> Option<Scene> {
     tokens::of_session(report, session)
+}
+
+/// Survival of one kind by age.
+pub(crate) fn retention_of(report: &Report, kind: ProbeKind) -> Scene {
+    curves::scene(report, Some(kind))
 }
 
 /// Writes one plot.

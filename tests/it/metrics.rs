@@ -52,6 +52,7 @@ fn cell(session: &str, strategy: &str) -> CellRecord {
             .collect(),
         model_calls: Vec::new(),
         compactions: Vec::new(),
+        changes: Vec::new(),
         failures: Vec::new(),
         violations: Vec::new(),
         overflows: Vec::new(),

@@ -30,66 +30,68 @@
     });
   });
 
-  // Probe items, page by page; every text is set as text.
-  var data = document.getElementById("items-data");
-  if (!data) return;
-  var packed = JSON.parse(data.textContent);
-  var all = packed.rows.map(function (row) {
-    return row.map(function (number) { return packed.texts[number]; });
-  });
-  var size = 50, from = 0, found = all;
-  var filters = [["by-strategy", 1], ["by-session", 0], ["by-kind", 2], ["by-fate", 9]];
-  function option(select, text, value) {
-    var made = document.createElement("option");
-    made.textContent = text;
-    made.value = value;
-    select.appendChild(made);
-  }
-  filters.forEach(function (filter) {
-    var select = document.getElementById(filter[0]);
-    var seen = new Set();
-    option(select, "all", "");
-    all.forEach(function (item) {
-      if (!seen.has(item[filter[1]])) {
-        seen.add(item[filter[1]]);
-        option(select, item[filter[1]], item[filter[1]]);
-      }
+  // Long tables, page by page; every text is set as text.
+  document.querySelectorAll(".paged").forEach(function (part) {
+    var packed = JSON.parse(part.querySelector("script").textContent);
+    var all = packed.rows.map(function (row) {
+      return row.map(function (number) { return packed.texts[number]; });
     });
-    select.addEventListener("change", function () {
-      from = 0;
-      choose();
-    });
-  });
-  function choose() {
-    found = all.filter(function (item) {
-      return filters.every(function (filter) {
-        var wanted = document.getElementById(filter[0]).value;
-        return wanted === "" || item[filter[1]] === wanted;
+    var shown = Number(part.getAttribute("data-columns"));
+    var body = part.querySelector("tbody"), status = part.querySelector("[role=status]");
+    var earlier = part.querySelector(".earlier"), later = part.querySelector(".later");
+    var selects = Array.prototype.slice.call(part.querySelectorAll("select"));
+    var size = 50, from = 0, found = all;
+    function column(select) { return Number(select.getAttribute("data-column")); }
+    function option(select, text, value) {
+      var made = document.createElement("option");
+      made.textContent = text;
+      made.value = value;
+      select.appendChild(made);
+    }
+    selects.forEach(function (select) {
+      var seen = new Set();
+      option(select, "all", "");
+      all.forEach(function (row) {
+        var text = row[column(select)];
+        if (!seen.has(text)) {
+          seen.add(text);
+          option(select, text, text);
+        }
+      });
+      select.addEventListener("change", function () {
+        from = 0;
+        choose();
       });
     });
-    show();
-  }
-  function show() {
-    var body = document.querySelector("#items tbody");
-    body.textContent = "";
-    found.slice(from, from + size).forEach(function (item) {
-      var row = body.insertRow();
-      item.slice(0, 9).forEach(function (text) { row.insertCell().textContent = text; });
+    function choose() {
+      found = all.filter(function (row) {
+        return selects.every(function (select) {
+          return select.value === "" || row[column(select)] === select.value;
+        });
+      });
+      show();
+    }
+    function show() {
+      body.textContent = "";
+      found.slice(from, from + size).forEach(function (texts) {
+        var row = body.insertRow();
+        texts.slice(0, shown).forEach(function (text) { row.insertCell().textContent = text; });
+      });
+      var last = Math.min(from + size, found.length);
+      status.textContent =
+        found.length === 0 ? "none" : (from + 1) + " to " + last + " of " + found.length;
+      earlier.disabled = from === 0;
+      later.disabled = last >= found.length;
+    }
+    earlier.addEventListener("click", function () {
+      from = Math.max(0, from - size);
+      show();
     });
-    var last = Math.min(from + size, found.length);
-    document.getElementById("found").textContent =
-      found.length === 0 ? "none" : (from + 1) + " to " + last + " of " + found.length;
-    document.getElementById("earlier").disabled = from === 0;
-    document.getElementById("later").disabled = last >= found.length;
-  }
-  document.getElementById("earlier").addEventListener("click", function () {
-    from = Math.max(0, from - size);
-    show();
+    later.addEventListener("click", function () {
+      from += size;
+      show();
+    });
+    part.querySelector("form").addEventListener("submit", function (event) { event.preventDefault(); });
+    choose();
   });
-  document.getElementById("later").addEventListener("click", function () {
-    from += size;
-    show();
-  });
-  document.getElementById("filter").addEventListener("submit", function (event) { event.preventDefault(); });
-  choose();
 }());

@@ -62,16 +62,10 @@ impl Page {
     }
 
     /// Writes data for the script. A browser reads it as text, and no text ends it early.
-    pub(super) fn data(
-        &mut self,
-        id: &'static str,
-        data: &impl Serialize,
-    ) -> Result<(), RenderError> {
+    pub(super) fn data(&mut self, data: &impl Serialize) -> Result<(), RenderError> {
         let json = serde_json::to_string(data).map_err(RenderError::Json)?;
         let json = escape::json(&json).replace('<', "\\u003c");
-        self.raw("<script type=\"application/json\" id=\"");
-        self.raw(id);
-        self.raw("\">");
+        self.raw("<script type=\"application/json\">");
         self.out.push_str(&json);
         self.raw("</script>\n");
         Ok(())
@@ -132,7 +126,7 @@ mod tests {
             "&lt;img src=x onerror=&quot;alert(&#39;&amp;&#39;)&quot;&gt;\\u{202e}"
         );
         page.out.clear();
-        page.data("d", &["</script><script>alert(1)</script><!--"])
+        page.data(&["</script><script>alert(1)</script><!--"])
             .unwrap();
         assert_eq!(page.out.matches('<').count(), 2, "{}", page.out);
     }

@@ -1,70 +1,62 @@
-//! Retention by kind and age: how much of what was planted survives, as the session goes on.
-
-use std::collections::{BTreeMap, BTreeSet};
+//! Retention by kind and age: how much of what was planted survives, the older it gets.
 
 use super::heading;
 use super::page::Page;
-use crate::report::plot::Plot;
-use crate::report::{Report, figure};
-
-/// The mean score and the number of items of one strategy and kind, by how far the session is.
-type ByAge = BTreeMap<u8, (f64, usize)>;
+use crate::metric::retention::{COMPACTIONS, Retention, TOKENS};
+use crate::metric::survival::Score;
+use crate::probe::ProbeKind;
+use crate::report::plot::{self, Plot};
+use crate::report::{Report, Role, figure};
 
 pub(super) fn tables(page: &mut Page, report: &Report) {
     heading(page, "retention", "Retention by kind and age");
-    if report.items.is_empty() {
-        page.paragraph("Nothing was planted in these sessions.");
+    let arms = arms(report);
+    if arms.iter().all(|(_, items)| items.0.is_empty()) {
+        page.paragraph(if report.items.is_empty() {
+            "Nothing was planted in these sessions."
+        } else {
+            "These records do not say when what was asked about was said."
+        });
         page.raw("</section>\n");
         return;
     }
     // A picture that cannot be drawn is missed by nobody: the figures stand below.
     let _ = page.picture(&Plot::Retention.scene(report));
     page.paragraph(
-        "Mean survival of the items of a kind, all sessions together, by how far the session is when \
-         it is asked. Decoys were never planted: their share is what chance finds.",
+        "Mean survival of all planted items together, each session as heavy as it has items, by the \
+         tokens that full history grew by since the value was said, and by the calls that changed \
+         the context since then. What was due after a session's death is left out.",
     );
-    let mut kinds: BTreeMap<&str, BTreeMap<&str, ByAge>> = BTreeMap::new();
-    let mut ages: BTreeSet<u8> = BTreeSet::new();
-    for item in &report.items {
-        let probe = &item.probe;
-        ages.insert(probe.percent);
-        let of_kind = kinds.entry(probe.kind.name()).or_default();
-        let of_arm = of_kind.entry(&item.strategy).or_default();
-        let (sum, items) = of_arm.entry(probe.percent).or_default();
-        *sum += probe.survival.score;
-        *items += 1;
-    }
-    for (kind, arms) in &kinds {
+    for kind in ProbeKind::ALL {
+        let has_items = |(_, items): &(&str, Retention)| items.0.iter().any(|it| it.kind == kind);
+        if !arms.iter().any(has_items) {
+            continue;
+        }
         page.raw("<details><summary>");
-        page.text(kind);
-        page.raw("</summary>\n<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"");
-        page.text(&format!("Retention of {kind}"));
+        page.text(kind.name());
+        page.raw("</summary>\n");
+        let _ = page.picture(&plot::retention_of(report, kind));
+        page.raw("<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"");
+        page.text(&format!("Retention of {}", kind.name()));
         page.raw("\"><table><thead><tr><th scope=\"col\">strategy</th>");
-        for age in &ages {
+        let tokens = TOKENS.iter().map(|(age, _)| format!("{age} tokens"));
+        let compactions = COMPACTIONS
+            .iter()
+            .map(|(age, _)| format!("{age} compactions"));
+        for age in tokens.chain(compactions) {
             page.raw("<th scope=\"col\">");
-            page.text(&format!("at {age} %"));
+            page.text(&age);
             page.raw("</th>");
         }
         page.raw("</tr></thead>\n<tbody>\n");
-        for name in in_order(report) {
-            let Some(by_age) = arms.get(name) else {
-                continue;
-            };
+        for (name, items) in arms.iter().filter(|arm| has_items(arm)) {
             page.raw("<tr><th scope=\"row\">");
             page.text(name);
             page.raw("</th>");
-            for age in &ages {
-                page.raw("<td>");
-                match by_age.get(age) {
-                    Some((sum, items)) => {
-                        page.text(&figure::percent(sum / *items as f64));
-                        page.raw(" <small class=\"n\">");
-                        page.text(&format!("n={items}"));
-                        page.raw("</small>");
-                    }
-                    None => page.text("–"),
-                }
-                page.raw("</td>");
+            let tokens = items.by_tokens(|item| item.kind == kind);
+            let compactions = items.by_compactions(|item| item.kind == kind);
+            for age in tokens.iter().chain(&compactions) {
+                cell(page, age);
             }
             page.raw("</tr>\n");
         }
@@ -73,9 +65,29 @@ pub(super) fn tables(page: &mut Page, report: &Report) {
     page.raw("</section>\n");
 }
 
-/// The arms in the order of the comparison.
-fn in_order(report: &Report) -> impl Iterator<Item = &str> {
+fn cell(page: &mut Page, age: &Score) {
+    page.raw("<td>");
+    match age.mean() {
+        Some(mean) => {
+            page.text(&figure::percent(mean));
+            page.raw(" <small class=\"n\">");
+            page.text(&format!("n={}", age.items));
+            page.raw("</small>");
+        }
+        None => page.text("–"),
+    }
+    page.raw("</td>");
+}
+
+/// The items of each arm, in the order of the comparison; the floor has no history to forget.
+fn arms(report: &Report) -> Vec<(&str, Retention)> {
     let rows = report.section("comparison").into_iter();
-    rows.flat_map(|section| &section.table.rows)
-        .map(|row| row.name.as_str())
+    let rows = rows.flat_map(|section| &section.table.rows);
+    let rows = rows.filter(|row| row.role != Role::Floor);
+    rows.map(|row| {
+        let cells = report.cells.iter().filter(|cell| cell.strategy == row.name);
+        let items = cells.flat_map(|cell| cell.retention.0.iter().copied());
+        (row.name.as_str(), Retention(items.collect()))
+    })
+    .collect()
 }

@@ -22,7 +22,7 @@ fn page() -> String {
     let cell = |strategy: &str| -> CellRecord {
         let probe = serde_json::json!({
             "probe": HOSTILE, "kind": "recall", "importance": "normal", "percent": 100, "call": 1,
-            "survival": {
+            "said_at": 0, "survival": {
                 "fate": "lost", "score": 0.0, "place": null,
                 "lost_at": { "call": 1, "stage": HOSTILE, "reason": HOSTILE },
             },
@@ -36,6 +36,11 @@ fn page() -> String {
         });
         let event = serde_json::json!({
             "call": 1, "stage": HOSTILE, "reason": HOSTILE, "before": 200, "after": 10,
+        });
+        let change = serde_json::json!({
+            "event": 0, "out": { "results": { "messages": 1, "tokens": 190 } },
+            "before": { "kind": "results", "message": 3, "text": HOSTILE, "chars": 9_000 },
+            "after": { "kind": "summary", "text": HOSTILE, "chars": HOSTILE.chars().count() },
         });
         let violation = serde_json::json!({
             "call": 1, "calls": 1, "rule": HOSTILE, "level": "rejected", "subject": HOSTILE,
@@ -54,7 +59,7 @@ fn page() -> String {
                 "compacted_wanted": none, "compacted_present": none,
             },
             "probes": [probe], "probe_texts": if is_full { vec![text] } else { vec![] },
-            "compactions": [event], "violations": if is_full { vec![] } else { vec![violation] },
+            "compactions": [event], "changes": [change], "violations": if is_full { vec![] } else { vec![violation] },
         });
         serde_json::from_value(cell).unwrap()
     };
@@ -72,12 +77,19 @@ fn nothing_that_was_recorded_becomes_markup() {
         !page.contains('\u{202e}'),
         "the direction of text was turned round"
     );
-    // The data of the items, and the one script; both are closed once.
-    assert_eq!(page.matches("<script").count(), 2);
-    assert_eq!(page.matches("</script>").count(), 2);
+    // The data of the items and of the compactions, and the one script; each is closed once.
+    assert_eq!(page.matches("<script").count(), 3);
+    assert_eq!(page.matches("</script>").count(), 3);
     // Every text is there, escaped: in the table, the evidence, the violations.
     assert!(page.matches("&lt;/script&gt;").count() > 10);
     assert!(page.contains("\\u003c/script>"));
+    let (_, compactions) = page.split_once("id=\"compacted\"").unwrap();
+    for part in [
+        "[tool results, message 3, 9000 characters]\\n\\u003c/script>",
+        "[summary]\\n",
+    ] {
+        assert!(compactions.contains(part), "{part}");
+    }
 }
 
 #[test]
@@ -103,6 +115,7 @@ fn every_part_has_its_place_and_its_heading() {
         "timelines",
         "retention",
         "evidence",
+        "compactions",
         "violations",
         "tables",
         "method",

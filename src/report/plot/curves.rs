@@ -1,10 +1,9 @@
 //! Retention curves: what survives, by how old it is.
 
-use std::collections::BTreeMap;
-
 use super::axes::{Axis, Panel};
 use super::scene::{Anchor, INK, Key, Mark, Scene, line_of};
-use crate::metric::survival::is_planted;
+use crate::metric::retention::{Retention, TOKENS};
+use crate::probe::ProbeKind;
 use crate::report::{Report, Role, figure};
 
 const WIDTH: u32 = 800;
@@ -12,25 +11,30 @@ const LEFT: f64 = 80.0;
 const RIGHT: f64 = 780.0;
 const HEIGHT: f64 = 280.0;
 
-/// Mean survival by how far the session is, in percent.
+/// Mean survival by age: the places along the axis are those of [`TOKENS`].
 type Curve = Vec<(f64, f64)>;
 
-/// Survival at each asking point, for every strategy: all planted items together.
-pub(super) fn scene(report: &Report) -> Scene {
-    let mut scene = Scene::new(WIDTH, "What survives, as the session goes on");
+/// Survival by age, for every strategy: all planted items together, or those of one kind.
+pub(super) fn scene(report: &Report, kind: Option<ProbeKind>) -> Scene {
+    let title = match kind {
+        None => "What survives, by how old it is".to_owned(),
+        Some(kind) => format!("What survives of {}, by how old it is", kind.name()),
+    };
+    let mut scene = Scene::new(WIDTH, &title);
     let rows = report.section("comparison").into_iter();
     let names: Vec<&str> = rows
         .flat_map(|section| &section.table.rows)
         .filter(|row| row.role == Role::Strategy)
         .map(|row| row.name.as_str())
         .collect();
+    let curve = |strategy: &str| curve(report, strategy, kind);
     let curves: Vec<(usize, &str, Curve)> = names
         .iter()
         .enumerate()
-        .map(|(at, name)| (at, *name, curve(report, name)))
+        .map(|(at, name)| (at, *name, curve(name)))
         .filter(|(.., points)| !points.is_empty())
         .collect();
-    let full = curve(report, "full");
+    let full = curve("full");
     let mut keys = vec![Key {
         mark: Mark::Line { dashed: false },
         color: INK,
@@ -48,22 +52,26 @@ pub(super) fn scene(report: &Report) -> Scene {
     }));
     let y = scene.legend((16.0, 46.0), f64::from(WIDTH) - 32.0, &keys);
     if curves.is_empty() {
-        let words = "nothing was planted in these sessions";
+        let words = "nothing was planted in these sessions, or nobody noted when it was said";
         scene.label((16.0, y + 6.0), words, Anchor::Start);
         scene.ends_at(y + 30.0);
         return scene;
     }
     let panel = Panel {
         edges: [LEFT, y + 6.0, RIGHT, y + 6.0 + HEIGHT],
-        x: (20.0, 105.0),
+        x: (-0.25, TOKENS.len() as f64 - 0.75),
         y: (0.0, 1.05),
     };
     let percent = |value: f64| format!("{} %", figure::points(value).trim_end_matches(".0"));
-    let far = |value: f64| format!("{value:.0} %");
+    let age = |value: f64| {
+        let at = usize::try_from(super::count(value)).ok();
+        let at = at.and_then(|at| TOKENS.get(at));
+        at.map_or(String::new(), |(words, _)| (*words).to_owned())
+    };
     let below = Axis {
-        label: "how far the session is when it is asked, in percent of its calls",
-        figure: &far,
-        ticks: 8,
+        label: "tokens of full history since it was said",
+        figure: &age,
+        ticks: TOKENS.len(),
     };
     let beside = Axis {
         label: "survival, not corrected for chance",
@@ -91,17 +99,15 @@ pub(super) fn scene(report: &Report) -> Scene {
     scene
 }
 
-/// The mean score of planted items at each asking point, in percent of the session's calls.
-fn curve(report: &Report, strategy: &str) -> Curve {
-    let mut sums: BTreeMap<u8, (f64, usize)> = BTreeMap::new();
-    for item in &report.items {
-        if item.strategy == strategy && is_planted(item.probe.kind) {
-            let (sum, items) = sums.entry(item.probe.percent).or_default();
-            *sum += item.probe.survival.score;
-            *items += 1;
-        }
-    }
-    sums.into_iter()
-        .map(|(percent, (sum, items))| (f64::from(percent), sum / items as f64))
+/// The mean score of planted items of each age that was met.
+fn curve(report: &Report, strategy: &str, kind: Option<ProbeKind>) -> Curve {
+    let cells = report.cells.iter();
+    let own = cells.filter(|cell| cell.strategy == strategy);
+    let items = own.flat_map(|cell| cell.retention.0.iter().copied());
+    let ages =
+        Retention(items.collect()).by_tokens(|item| kind.is_none_or(|kind| kind == item.kind));
+    let means = ages.iter().enumerate();
+    means
+        .filter_map(|(at, age)| Some((at as f64, age.mean()?)))
         .collect()
 }

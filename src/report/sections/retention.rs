@@ -77,7 +77,8 @@ pub(super) fn by_age(material: &Material<'_>) -> Section {
         about: "Share of planted items that survive, by how many calls changed the context since the \
                 value was said. Half-life is the age, in tokens of full history, from which on no more \
                 than half is left; a cliff is the deepest fall from one such age to the next; drift is \
-                what each further compaction adds or takes."
+                what each further compaction adds or takes. All items together, each session as heavy as \
+                it has items; what was due after a death is left out, for nothing forgot it."
             .to_owned(),
         audience: Audience::Everyone,
         table: Table { columns, rows },

@@ -1,0 +1,331 @@
+//! Before and after of each compaction, for people who want to see what a stage does.
+//!
+//! Sizes are kept of every compaction. Texts are kept of the first few of each stage and of its last
+//! one: what a stage does a hundred times looks alike. They are cut and their secrets replaced when
+//! the cell is over.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::Observer;
+use crate::context::{Applied, AppliedEdit, Entry, Origin};
+use crate::record::{CellRecord, CompactionChange, Excerpt, MessageKind, Portion};
+use crate::session::redact::Redactor;
+use crate::session::{Message, Role};
+use crate::units::Tokens;
+
+/// Compactions of a stage whose texts are kept, beside the last one's.
+const FIRST: usize = 4;
+
+/// Characters of what was taken out.
+const BEFORE_CHARS: usize = 400;
+
+/// Characters of what came in its place: a summary is what people want to read.
+const AFTER_CHARS: usize = 1_200;
+
+/// Characters in which secrets are looked for: a secret that is cut in two is none to the eye that
+/// looks for its shape.
+const REDACTED_CHARS: usize = 8_000;
+
+/// Watches what patches take out and put in.
+#[derive(Debug, Default)]
+pub struct Changes {
+    done: Vec<CompactionChange>,
+    /// By stage, the compactions whose texts are kept.
+    texts: BTreeMap<Arc<str>, Vec<Texts>>,
+}
+
+/// The texts of one compaction.
+#[derive(Debug)]
+struct Texts {
+    event: usize,
+    before: Option<Piece>,
+    after: Option<Piece>,
+}
+
+/// A message, and the block of it that is meant.
+#[derive(Debug)]
+struct Piece {
+    kind: MessageKind,
+    index: Option<usize>,
+    message: Arc<Message>,
+    block: Option<usize>,
+}
+
+impl Piece {
+    fn of(entry: &Entry, block: Option<usize>) -> Self {
+        let index = match &entry.origin {
+            Origin::Verbatim(at) | Origin::Edited { message: at, .. } | Origin::Restored(at) => {
+                Some(*at)
+            }
+            Origin::Derived(_) | Origin::Authored => None,
+        };
+        Self {
+            kind: kind(entry),
+            index,
+            message: entry.message.clone(),
+            block,
+        }
+    }
+
+    fn excerpt(&self, chars: usize) -> Excerpt {
+        let texts = self.message.model_text();
+        let meant = match self.block {
+            Some(block) => texts.get(block..=block).unwrap_or(texts),
+            None => texts,
+        };
+        let whole = meant.join("\n");
+        let head: String = whole.chars().take(REDACTED_CHARS).collect();
+        let head = Redactor::new().text(&head);
+        Excerpt {
+            kind: self.kind,
+            message: self.index,
+            text: head.chars().take(chars).collect(),
+            chars: whole.chars().count() as u64,
+        }
+    }
+}
+
+fn kind(entry: &Entry) -> MessageKind {
+    match &entry.origin {
+        Origin::Derived(_) => MessageKind::Summary,
+        Origin::Restored(_) => MessageKind::Restored,
+        Origin::Authored => MessageKind::Authored,
+        Origin::Verbatim(_) | Origin::Edited { .. } => {
+            let message = &entry.message;
+            if message.role() == Role::Assistant {
+                MessageKind::Agent
+            } else if message.tool_results().next().is_some() {
+                MessageKind::Results
+            } else {
+                MessageKind::User
+            }
+        }
+    }
+}
+
+fn portions<'a>(entries: impl Iterator<Item = &'a Entry>) -> BTreeMap<MessageKind, Portion> {
+    let mut portions: BTreeMap<MessageKind, Portion> = BTreeMap::new();
+    for entry in entries {
+        let portion = portions.entry(kind(entry)).or_default();
+        portion.messages += 1;
+        portion.tokens += entry.size.tokens;
+    }
+    portions
+}
+
+/// The place of a patch that freed most: what stood there, and what stands there.
+fn place(applied: &Applied) -> Option<(&[Entry], &AppliedEdit)> {
+    let size = |entries: &[Entry]| entries.iter().map(|it| it.size.tokens).sum::<Tokens>().0;
+    let mut removed = applied.change.removed.as_slice();
+    let mut best: Option<(u64, &[Entry], &AppliedEdit)> = None;
+    for edit in &applied.change.edits {
+        let (own, rest) = removed.split_at_checked(edit.entries.len())?;
+        removed = rest;
+        let freed = size(own).saturating_sub(size(&edit.with));
+        if best.is_none_or(|(most, ..)| freed > most) {
+            best = Some((freed, own, edit));
+        }
+    }
+    best.map(|(_, own, edit)| (own, edit))
+}
+
+fn texts(event: usize, applied: &Applied) -> Option<Texts> {
+    let (own, edit) = place(applied)?;
+    let address = |entry: &Entry| Arc::as_ptr(&entry.message);
+    let new: BTreeSet<_> = edit.with.iter().map(address).collect();
+    let old: BTreeSet<_> = own.iter().map(address).collect();
+    let largest = own
+        .iter()
+        .enumerate()
+        .filter(|(_, entry)| !new.contains(&address(entry)))
+        .max_by_key(|(at, entry)| (entry.size.tokens, std::cmp::Reverse(*at)));
+    let mut written = edit.with.iter().filter(|it| !old.contains(&address(it)));
+    let is_summary = |entry: &&Entry| matches!(entry.origin, Origin::Derived(_));
+    let after = match edit.with.iter().find(is_summary) {
+        Some(summary) => Some(summary),
+        // One for one: what stands where the largest stood.
+        None if own.len() == edit.with.len() => largest.and_then(|(at, _)| edit.with.get(at)),
+        None => written.next(),
+    };
+    // Of a message of several blocks the one that changed is meant.
+    let block = largest.zip(after).and_then(|((_, before), after)| {
+        let (before, after) = (before.message.model_text(), after.message.model_text());
+        let mut pairs = before.iter().zip(after);
+        (before.len() == after.len() && before.len() > 1)
+            .then(|| pairs.position(|(before, after)| before != after))?
+    });
+    Some(Texts {
+        event,
+        before: largest.map(|(_, entry)| Piece::of(entry, block)),
+        after: after.map(|entry| Piece::of(entry, block)),
+    })
+}
+
+impl Changes {
+    fn note(&mut self, applied: &Applied) {
+        let event = self.done.len();
+        let address = |entry: &Entry| Arc::as_ptr(&entry.message);
+        let written = || applied.change.edits.iter().flat_map(|edit| &edit.with);
+        let new: BTreeSet<_> = written().map(address).collect();
+        let old: BTreeSet<_> = applied.change.removed.iter().map(address).collect();
+        let removed = applied.change.removed.iter();
+        self.done.push(CompactionChange {
+            event,
+            out: portions(removed.filter(|entry| !new.contains(&address(entry)))),
+            put_in: portions(written().filter(|entry| !old.contains(&address(entry)))),
+            before: None,
+            after: None,
+        });
+        let Some(texts) = texts(event, applied) else {
+            return;
+        };
+        let kept = self.texts.entry(applied.stage.clone()).or_default();
+        kept.truncate(FIRST);
+        kept.push(texts);
+    }
+}
+
+impl Observer for Changes {
+    fn shortened(&mut self, applied: &Applied) {
+        self.note(applied);
+    }
+
+    fn patched(&mut self, applied: &Applied) {
+        self.note(applied);
+    }
+
+    fn finish(mut self: Box<Self>, record: &mut CellRecord) {
+        for texts in self.texts.values().flatten() {
+            if let Some(change) = self.done.get_mut(texts.event) {
+                change.before = texts.before.as_ref().map(|it| it.excerpt(BEFORE_CHARS));
+                change.after = texts.after.as_ref().map(|it| it.excerpt(AFTER_CHARS));
+            }
+        }
+        record.changes = self.done;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::context::{CacheEffect, Context, Edit};
+    use crate::session::{ContentBlock, ToolResult};
+    use crate::tokens::{CharsPer4, CountedTexts};
+
+    fn counts() -> CountedTexts {
+        CountedTexts::new(Arc::new(CharsPer4))
+    }
+
+    /// A question, an answer, a result of 4,000 characters with a token in it, an answer.
+    fn context(counts: &CountedTexts) -> Context {
+        let result = format!("sk-ant-api03-{} {}", "Ab9".repeat(30), "line ".repeat(800));
+        let result = ContentBlock::ToolResult(ToolResult {
+            tool_use_id: "a".into(),
+            content: vec![ContentBlock::Text(result.into())],
+            is_error: false,
+        });
+        let messages = [
+            Message::text(Role::User, "read"),
+            Message::text(Role::Assistant, "I read it"),
+            Message::new(Role::User, vec![result]),
+            Message::text(Role::Assistant, "done"),
+        ];
+        let mut context = Context::default();
+        for (at, message) in messages.into_iter().enumerate() {
+            let message = Arc::new(message);
+            context.append(Entry::new(Origin::Verbatim(at), message, counts));
+        }
+        context
+    }
+
+    fn watch(times: usize, edits: impl Fn(&Context, &CountedTexts) -> Vec<Edit>) -> CellRecord {
+        let counts = counts();
+        let mut observer = Box::new(Changes::default());
+        for call in 0..times {
+            let mut context = context(&counts);
+            let edits = edits(&context, &counts);
+            observer.patched(&Applied {
+                call,
+                stage: "own".into(),
+                reason: String::new(),
+                change: context.apply(edits, &counts).unwrap(),
+                is_still_over: false,
+            });
+        }
+        let none: [u32; 0] = [];
+        let record = serde_json::json!({
+            "session": "s", "strategy": "own", "repeat": 0, "arm": "strategy",
+            "end": { "end": "completed" }, "planned_calls": 1, "reached_calls": 1, "window": null,
+            "fixed_tokens": 0, "prompt_tokens": [1], "saved_texts": 0,
+            "action_support": {
+                "wanted": none, "present": none,
+                "compacted_wanted": none, "compacted_present": none,
+            },
+        });
+        let mut record: CellRecord = serde_json::from_value(record).unwrap();
+        observer.finish(&mut record);
+        record
+    }
+
+    fn clear(_: &Context, _: &CountedTexts) -> Vec<Edit> {
+        vec![Edit::EditBlock {
+            entry: 2,
+            block: 0,
+            text: "[cleared]".into(),
+            cache: CacheEffect::Breaks,
+        }]
+    }
+
+    fn summarise(context: &Context, counts: &CountedTexts) -> Vec<Edit> {
+        let all = context.entries();
+        let summary = Message::text(Role::User, "It was read.");
+        let origin = Origin::derived_from(&all[..3]);
+        let summary = Entry::new(origin, Arc::new(summary), counts);
+        vec![Edit::Replace {
+            entries: 0..4,
+            with: vec![summary, all[3].clone()],
+        }]
+    }
+
+    fn parts(of: &BTreeMap<MessageKind, Portion>) -> Vec<(MessageKind, u64)> {
+        of.iter().map(|(kind, it)| (*kind, it.messages)).collect()
+    }
+
+    #[test]
+    fn a_cleared_result_is_shown_before_and_after_without_its_secrets() {
+        let changes = watch(1, clear).changes;
+        let [change] = &changes[..] else {
+            panic!("one compaction");
+        };
+        assert_eq!(parts(&change.out), [(MessageKind::Results, 1)]);
+        assert_eq!(parts(&change.put_in), [(MessageKind::Results, 1)]);
+        let before = change.before.as_ref().unwrap();
+        assert!(before.text.starts_with("redacted-token-1"), "{before:?}");
+        assert!(before.text.chars().count() == BEFORE_CHARS && before.chars > 4_000);
+        assert_eq!(before.message, Some(2));
+        assert_eq!(change.after.as_ref().unwrap().text, "[cleared]");
+    }
+
+    #[test]
+    fn a_summary_stands_for_what_it_took_out_and_what_only_moved_is_left_out() {
+        use MessageKind::{Agent, Results, Summary, User};
+        let changes = watch(1, summarise).changes;
+        assert_eq!(
+            parts(&changes[0].out),
+            [(User, 1), (Agent, 1), (Results, 1)]
+        );
+        assert_eq!(parts(&changes[0].put_in), [(Summary, 1)]);
+        assert_eq!(changes[0].before.as_ref().unwrap().kind, Results);
+        assert_eq!(changes[0].after.as_ref().unwrap().text, "It was read.");
+    }
+
+    #[test]
+    fn texts_are_kept_of_the_first_ones_and_the_last() {
+        let changes = watch(9, clear).changes;
+        let shown = |change: &&CompactionChange| change.before.is_some();
+        let shown = changes.iter().filter(shown).map(|change| change.event);
+        assert_eq!(shown.collect::<Vec<_>>(), [0, 1, 2, 3, 8]);
+        assert!(changes.iter().all(|change| !change.out.is_empty()));
+    }
+}

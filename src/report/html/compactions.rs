@@ -1,0 +1,126 @@
+//! Before and after of each compaction: what it took out, and what stands there now.
+
+use std::collections::BTreeMap;
+
+use super::heading;
+use super::page::Page;
+use super::paged::{Packed, Paged};
+use crate::record::{CompactionChange, Excerpt, MessageKind, Portion};
+use crate::report::{CellCompaction, RenderError, Report, figure};
+
+/// Compactions that are part of the page.
+const COMPACTIONS: usize = 5_000;
+
+type Portions = BTreeMap<MessageKind, Portion>;
+
+const TABLE: Paged = Paged {
+    id: "compacted",
+    label: "Before and after of each compaction",
+    columns: &[
+        "Session",
+        "Strategy",
+        "Call",
+        "Stage",
+        "Messages",
+        "Taken out",
+        "Put in",
+        "Before",
+        "After",
+    ],
+    filters: &[("Strategy", 1), ("Session", 0), ("Stage", 9)],
+};
+
+pub(super) fn table(page: &mut Page, report: &Report) -> Result<(), RenderError> {
+    heading(page, "compactions", "Before and after of each compaction");
+    let all = &report.compactions;
+    if all.is_empty() {
+        page.paragraph("Nothing was compacted in this run.");
+        page.raw("</section>\n");
+        return Ok(());
+    }
+    page.paragraph(
+        "Tokens of all messages before and after; what was taken out and what came in its place, in \
+         messages and tokens, without what only moved; and the place that freed most. Texts are kept \
+         of the first compactions of each stage and of its last one, cut, with what looks like a \
+         secret replaced; `proctor inspect` shows any call whole.",
+    );
+    if all.len() > COMPACTIONS {
+        page.paragraph(&format!(
+            "The first {COMPACTIONS} of {} compactions.",
+            all.len()
+        ));
+    }
+    let mut rows = Packed::default();
+    for compaction in all.iter().take(COMPACTIONS) {
+        rows.push(columns(compaction));
+    }
+    TABLE.write(page, &rows)?;
+    page.raw("</section>\n");
+    Ok(())
+}
+
+fn columns(compaction: &CellCompaction) -> Vec<String> {
+    let event = &compaction.event;
+    let change = compaction.change.as_ref();
+    let sizes = |of: fn(&CompactionChange) -> &Portions| {
+        change.map_or_else(|| "not recorded".to_owned(), |change| portions(of(change)))
+    };
+    let text = |of: fn(&CompactionChange) -> &Option<Excerpt>| {
+        let excerpt = change.and_then(|change| of(change).as_ref());
+        excerpt.map_or_else(|| "–".to_owned(), self::excerpt)
+    };
+    let mut stage = event.stage.clone();
+    if !event.reason.is_empty() {
+        stage.push_str(": ");
+        stage.push_str(&event.reason);
+    }
+    let mut messages = format!(
+        "{} → {}",
+        figure::tokens(event.before.0),
+        figure::tokens(event.after.0)
+    );
+    if event.still_over {
+        messages.push_str(", still over its trigger");
+    }
+    vec![
+        compaction.session.clone(),
+        compaction.strategy.clone(),
+        event.call.to_string(),
+        stage,
+        messages,
+        sizes(|change| &change.out),
+        sizes(|change| &change.put_in),
+        text(|change| &change.before),
+        text(|change| &change.after),
+        event.stage.clone(),
+    ]
+}
+
+/// `3 tool results (4.2k), 1 user (120)`.
+fn portions(of: &Portions) -> String {
+    let words = |(kind, portion): (&MessageKind, &Portion)| {
+        let tokens = figure::tokens(portion.tokens.0);
+        format!("{}: {} ({tokens})", kind.name(), portion.messages)
+    };
+    let all: Vec<String> = of.iter().map(words).collect();
+    if all.is_empty() {
+        "nothing".to_owned()
+    } else {
+        all.join(", ")
+    }
+}
+
+/// What it is, and how it begins.
+fn excerpt(excerpt: &Excerpt) -> String {
+    let of = excerpt
+        .message
+        .map(|message| format!(", message {message}"));
+    let shown = excerpt.text.chars().count() as u64;
+    let (chars, cut) = if shown < excerpt.chars {
+        (format!(", {} characters", excerpt.chars), " …")
+    } else {
+        (String::new(), "")
+    };
+    let (kind, of) = (excerpt.kind.name(), of.unwrap_or_default());
+    format!("[{kind}{of}{chars}]\n{}{cut}", excerpt.text)
+}
