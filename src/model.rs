@@ -9,9 +9,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::session::{Message, ToolSchema};
+use crate::tokens::CountedTexts;
 use crate::units::{ContentHash, Tokens, Usage};
 
 pub mod api;
+pub mod bill;
 pub mod cassette;
 pub mod fault;
 #[cfg(feature = "http")]
@@ -39,13 +41,11 @@ pub trait Model: Debug + Send + Sync {
     fn respond(&self, request: &Request) -> Result<Response, CallFailure>;
 
     /// Answers one request for the repeat of this number, and says under which name the answer is
-    /// kept, if it is. Whoever answers the same to all repeats need not know of them.
-    fn answer(&self, request: &Request, repeat: u32) -> Answered {
-        let _ = repeat;
-        Answered {
-            answer: self.respond(request),
-            key: None,
-        }
+    /// kept, if it is. Whoever answers the same to all repeats need not know of them. What a provider
+    /// does not tell of its usage is counted by `counts`.
+    fn answer(&self, request: &Request, repeat: u32, counts: &CountedTexts) -> Answered {
+        let _ = (repeat, counts);
+        Answered::once(self.respond(request))
     }
 
     /// The most it may write for this request, what it thinks before it writes included.
@@ -67,6 +67,31 @@ pub struct Answered {
     pub answer: Result<Response, CallFailure>,
     /// The name, where answers are kept.
     pub key: Option<ContentHash>,
+    /// What came of the attempts before the last one.
+    pub failed: Vec<CallFailure>,
+    /// What the answer cost, where it was paid now or when it was recorded, and whether it is kept.
+    pub paid: Option<Paid>,
+}
+
+/// What an answer cost that somebody was paid for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Paid {
+    /// What it cost.
+    pub usage: Usage,
+    /// Whether the next one who asks gets it for nothing.
+    pub is_kept: bool,
+}
+
+impl Answered {
+    /// What came of a request that was made once, and is kept nowhere.
+    pub fn once(answer: Result<Response, CallFailure>) -> Self {
+        Self {
+            answer,
+            key: None,
+            failed: Vec::new(),
+            paid: None,
+        }
+    }
 }
 
 /// What a model's answers may be taken for.

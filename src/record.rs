@@ -33,7 +33,7 @@ pub use cache::{CacheBreaks, CacheRecord, ObservedCache, PriceEntry};
 pub use change::{CompactionChange, Excerpt, MessageKind, Portion};
 pub use forecast::{Asks, ForecastCell, ProbesDue, SentinelsDue};
 pub use health::{Ailment, SummaryHealth, UnhealthySummary};
-pub use kept::{KeptCall, SentinelRecord};
+pub use kept::{KeptCall, LostCall, SentinelRecord};
 pub use probe_text::ProbeText;
 pub use survival::{Fate, LostAt, PlaceInPrompt, SurvivalRecord};
 pub use timing::Timing;
@@ -219,6 +219,14 @@ pub struct CellRecord {
     /// Requests that the strategy made, and attempts at the agent's own calls that failed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub model_calls: Vec<ModelCall>,
+    /// What was paid for this cell and is kept nowhere, whoever asked: answers that were refused,
+    /// verdicts that cannot be read, attempts that failed and were made again.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lost_calls: Vec<LostCall>,
+    /// Verdicts that were given after the run and are kept: read from `verdicts.jsonl`, and never part of
+    /// a line.
+    #[serde(skip)]
+    pub later_calls: Vec<KeptCall>,
     /// Patches that were applied.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub compactions: Vec<CompactionEvent>,

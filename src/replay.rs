@@ -514,7 +514,7 @@ impl<'a> Cell<'a> {
             _ => Vec::new(),
         };
         let unanswered = self.meter.take_unanswered();
-        let (model_calls, faults) = self.meter.into_log();
+        let (model_calls, lost_calls, faults) = self.meter.into_log();
         let mut record = CellRecord {
             session: prepared.session.id().to_owned(),
             strategy: name.strategy,
@@ -527,6 +527,8 @@ impl<'a> Cell<'a> {
             fixed_tokens: prepared.fixed.tokens,
             prompt_tokens: self.prompt_tokens,
             model_calls,
+            lost_calls,
+            later_calls: Vec::new(),
             compactions: self.compactions,
             changes: Vec::new(),
             failures: self.failures,

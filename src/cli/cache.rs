@@ -1,12 +1,17 @@
 //! `proctor cache`: what a cassette holds, whether it is sound, and taking answers out of it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use anyhow::Context as _;
 use clap::Subcommand;
 
 use super::{Exit, Stop, print};
+use crate::metric::kept;
+use crate::model::Purpose;
 use crate::model::cassette::{self, Entry};
+use crate::record::journal::Run;
+use crate::record::{CellRecord, KeptCall};
 use crate::report::escape;
 use crate::units::Tokens;
 
@@ -27,9 +32,13 @@ enum Command {
     },
     /// Check that each is whole, canonical and holds every answer once
     Verify {
-        /// Cassettes
-        #[arg(required = true)]
+        /// Cassettes; with `--run` by default the one in its folder
+        #[arg(required_unless_present = "run")]
         cassettes: Vec<PathBuf>,
+        /// Also check that they hold every answer that this run was given, and that what these cost
+        /// is what its report says, by purpose
+        #[arg(long, value_name = "FOLDER")]
+        run: Option<PathBuf>,
     },
     /// Take out the answers of a model, or all
     Clear {
@@ -47,7 +56,21 @@ enum Command {
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     match &args.command {
         Command::List { cassettes } => list(cassettes),
-        Command::Verify { cassettes } => verify(cassettes),
+        Command::Verify { cassettes, run } => {
+            let own = run.iter().map(|run| run.join("cassette.jsonl"));
+            let cassettes = if cassettes.is_empty() {
+                own.collect()
+            } else {
+                cassettes.clone()
+            };
+            let sound = verify(&cassettes)?;
+            let same = run.as_ref().map(|run| same(run, &cassettes)).transpose()?;
+            Ok(if sound == Exit::Done {
+                same.unwrap_or(Exit::Done)
+            } else {
+                sound
+            })
+        }
         Command::Clear {
             cassette,
             model,
@@ -128,6 +151,79 @@ fn verify(cassettes: &[PathBuf]) -> anyhow::Result<Exit> {
         }
     }
     Ok(exit)
+}
+
+/// Whether the answers that a run was given are those that cassettes hold, at the same cost.
+fn same(folder: &Path, cassettes: &[PathBuf]) -> anyhow::Result<Exit> {
+    let shown = folder.display();
+    let run = Run::read(folder).with_context(|| format!("cannot read the run in `{shown}`"))?;
+    let mut entries = Vec::new();
+    for path in cassettes {
+        entries.extend(read(path)?.entries);
+    }
+    let found = reconcile(&run.cells, &entries);
+    for line in &found.lines {
+        print(&format!("{shown}: {line}\n"))?;
+    }
+    if found.lines.is_empty() {
+        print(&format!(
+            "{shown}: no request was made whose answer is kept\n"
+        ))?;
+    }
+    Ok(if found.agrees {
+        Exit::Done
+    } else {
+        Exit::Invalid
+    })
+}
+
+/// What a run and cassettes say of the same answers.
+struct Reconciled {
+    lines: Vec<String>,
+    agrees: bool,
+}
+
+fn reconcile(cells: &[CellRecord], entries: &[Entry]) -> Reconciled {
+    let reported = kept::kept(cells);
+    let wanted = kept::keys(cells);
+    let mut held: BTreeMap<Purpose, (usize, Tokens)> = BTreeMap::new();
+    let mut others = 0;
+    let mut seen: BTreeSet<&str> = BTreeSet::new();
+    for entry in entries {
+        let key = entry.key.get(..KeptCall::DIGITS).unwrap_or(&entry.key);
+        match wanted.get(key) {
+            Some(purpose) if seen.insert(key) => {
+                let sum = held.entry(*purpose).or_default();
+                sum.0 += 1;
+                sum.1 += entry.answer.usage.total();
+            }
+            Some(_) => {}
+            None => others += 1,
+        }
+    }
+    let (mut lines, mut agrees) = (Vec::new(), true);
+    for (purpose, kept) in reported.iter().filter(|(_, kept)| kept.distinct > 0) {
+        let (answers, tokens) = held.get(purpose).copied().unwrap_or_default();
+        let purpose = format!("{purpose:?}").to_lowercase();
+        if (answers, tokens) == (kept.distinct, kept.paid) {
+            lines.push(format!(
+                "{purpose}: {answers} answers, {tokens} tokens in both"
+            ));
+        } else {
+            agrees = false;
+            lines.push(format!(
+                "{purpose}: the report has {} answers, {} tokens; the cassettes hold {answers} of them, \
+                 {tokens} tokens",
+                kept.distinct, kept.paid
+            ));
+        }
+    }
+    if others > 0 {
+        lines.push(format!(
+            "{others} answers in the cassettes belong to other runs"
+        ));
+    }
+    Reconciled { lines, agrees }
 }
 
 fn is_sound(entry: &Entry) -> bool {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::Context as _;
 use serde::Deserialize;
@@ -17,7 +18,7 @@ use crate::report::escape;
 use crate::runner::Connected;
 use crate::stats::ConfidenceInterval;
 use crate::stats::calibration::{Calibration, Labelled, self_consistency};
-use crate::tokens::CharsPer4;
+use crate::tokens::{CharsPer4, CountedTexts};
 
 /// Arguments of `proctor calibrate`.
 #[derive(Debug, clap::Args)]
@@ -111,11 +112,13 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
 
 /// Asks the judges about every row, each repeat as a request of its own; several vote.
 fn ask(rows: &mut [Row], connected: &Connected, repeats: u32) {
+    let counts = CountedTexts::new(Arc::new(CharsPer4));
     for row in rows {
         let request = row.request();
         let said = |repeat: u32| {
             let judges = connected.judges().iter();
-            let replies = judges.map(|judge| judge::read(&judge.answer(&request, repeat).answer));
+            let replies =
+                judges.map(|judge| judge::read(&judge.answer(&request, repeat, &counts).answer));
             let verdicts: Vec<Verdict> = replies
                 .map(|reply| match reply {
                     Ok(is_right) => judge::graded(is_right, false, &row.answer),

@@ -132,7 +132,11 @@ fn decided(session: &Session, model: &str, args: &DeriveArgs) -> anyhow::Result<
     let Some(model) = connected.judges().first() else {
         return Ok(Vec::new());
     };
-    let ask = |request: &Request| model.answer(request, 0).answer.ok().map(|reply| reply.text);
+    let counts = CountedTexts::new(Arc::new(CharsPer4));
+    let ask = |request: &Request| {
+        let answered = model.answer(request, 0, &counts);
+        answered.answer.ok().map(|reply| reply.text)
+    };
     let replies: Vec<_> = requests
         .iter()
         .map(|it| ask(it).unwrap_or_default())

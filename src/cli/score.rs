@@ -8,15 +8,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use anyhow::Context as _;
 
 use super::{Exit, Stop, judges, models, report, say};
-use crate::model::{CallFailure, Model, ModelKind, Request};
+use crate::model::{CallFailure, Model, ModelKind, Purpose, Request, bill};
 use crate::probe::judge::{self, Judge, sentinel};
 use crate::probe::{OTHER_ORDER, ProbeKind, Unscored, Verdict};
 use crate::record::journal::{Journal, Run};
 use crate::record::verdicts::GivenVerdict;
-use crate::record::{AnswerRecord, CellRecord, ProbeRecord, ProbeText};
+use crate::record::{AnswerRecord, CellRecord, KeptCall, LostCall, ProbeRecord, ProbeText};
 use crate::report::Report;
-use crate::tokens::{CharsPer4, counter};
-use crate::units::Usage;
+use crate::tokens::{CharsPer4, CountedTexts, counter};
+use crate::units::{Tokens, Usage};
 
 /// Arguments of `proctor score`.
 #[derive(Debug, clap::Args)]
@@ -100,7 +100,8 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     args.costs.confirm(&connected, &requests, 1, &*counter)?;
     // The lock of the run's folder: nobody else writes to it meanwhile.
     let mut journal = Journal::open(&args.run, &run.manifest)?;
-    let given = grade_all(&asked, panel, usize::from(args.jobs));
+    let counts = CountedTexts::new(counter);
+    let given = grade_all(&asked, panel, usize::from(args.jobs), &counts);
     models::finish(&connected)?;
     journal.keep_verdicts(&given)?;
     drop(journal);
@@ -223,6 +224,8 @@ fn unsaid() -> GivenVerdict {
             reason: Unscored::JudgeFailed,
         },
         usage: Usage::default(),
+        key: None,
+        lost: Vec::new(),
     }
 }
 
@@ -235,7 +238,12 @@ fn is_met(given: &GivenVerdict) -> bool {
 
 /// Grades all answers, several at once; verdicts come back in the order of the answers, those of a
 /// panel side by side.
-fn grade_all(asked: &[Asked<'_>], panel: &[Arc<dyn Model>], workers: usize) -> Vec<GivenVerdict> {
+fn grade_all(
+    asked: &[Asked<'_>],
+    panel: &[Arc<dyn Model>],
+    workers: usize,
+    counts: &CountedTexts,
+) -> Vec<GivenVerdict> {
     let names: Vec<String> = panel.iter().map(|judge| judge.name().to_owned()).collect();
     let names = if names.len() > 1 { names } else { Vec::new() };
     let next = AtomicUsize::new(0);
@@ -247,7 +255,7 @@ fn grade_all(asked: &[Asked<'_>], panel: &[Arc<dyn Model>], workers: usize) -> V
                     let at = next.fetch_add(1, Ordering::Relaxed);
                     let Some(one) = asked.get(at) else { break };
                     for (voter, judge) in panel.iter().enumerate() {
-                        let verdict = grade(one, &**judge, &names);
+                        let verdict = grade(one, &**judge, &names, counts);
                         let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
                         done.extend(verdict.map(|verdict| ((at, voter), verdict)));
                     }
@@ -260,8 +268,14 @@ fn grade_all(asked: &[Asked<'_>], panel: &[Arc<dyn Model>], workers: usize) -> V
 }
 
 /// The verdict; nothing where only a recorded one would do and there is none.
-fn grade(asked: &Asked<'_>, judge: &dyn Model, panel: &[String]) -> Option<GivenVerdict> {
-    let reply = judge.answer(&asked.request, 0).answer;
+fn grade(
+    asked: &Asked<'_>,
+    judge: &dyn Model,
+    panel: &[String],
+    counts: &CountedTexts,
+) -> Option<GivenVerdict> {
+    let answered = judge.answer(&asked.request, 0, counts);
+    let reply = answered.answer;
     if matches!(reply, Err(CallFailure::NotRecorded)) {
         return None;
     }
@@ -269,12 +283,30 @@ fn grade(asked: &Asked<'_>, judge: &dyn Model, panel: &[String]) -> Option<Given
         Ok(is_right) => judge::graded(is_right, asked.is_decoy, asked.answer),
         Err(reason) => Verdict::Unscored { reason },
     };
+    let usage = answered.paid.map(|paid| paid.usage).unwrap_or_default();
+    let attempts = answered.failed.iter().map(|failure| LostCall {
+        purpose: Purpose::Judge,
+        usage: bill::failed(&asked.request, failure, counts),
+        failure: Some(failure.to_string()),
+    });
+    let mut lost: Vec<LostCall> = attempts
+        .filter(|call| call.usage.total() > Tokens::ZERO)
+        .collect();
+    if answered.paid.is_some_and(|paid| !paid.is_kept) {
+        lost.push(LostCall {
+            purpose: Purpose::Judge,
+            usage,
+            failure: None,
+        });
+    }
     Some(GivenVerdict {
         judge: judge.name().to_owned(),
         panel: panel.to_vec(),
         kind: judge.kind(),
         verdict,
-        usage: reply.map(|reply| reply.usage).unwrap_or_default(),
+        usage,
+        key: answered.key.map(|key| key.hex(KeptCall::DIGITS)),
+        lost,
         ..asked.about.clone()
     })
 }

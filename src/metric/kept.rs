@@ -1,7 +1,8 @@
 //! Answers that are kept in a cassette: what was asked, and what of it had to be paid.
 //!
 //! The same request is paid once, however many cells make it: the distinct ones are the entries of
-//! the cassette, and their tokens are what was paid.
+//! the cassette, and their tokens are what was paid for them. What is not worth keeping, and attempts
+//! that failed, are paid as well, and counted apart.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,33 +23,52 @@ pub struct Kept {
     pub distinct: usize,
     /// The tokens of these: what was paid, now or when they were recorded.
     pub paid: Tokens,
+    /// Requests that were paid and are kept nowhere: refused, not to be read, or failed and made again.
+    pub lost: usize,
+    /// Their tokens.
+    pub lost_tokens: Tokens,
 }
 
 /// Kept answers by purpose, over all cells; nothing of a purpose that nobody was asked for.
 pub fn kept<'a>(cells: impl IntoIterator<Item = &'a CellRecord>) -> BTreeMap<Purpose, Kept> {
     let mut all: BTreeMap<Purpose, Kept> = BTreeMap::new();
     let mut seen: BTreeSet<&str> = BTreeSet::new();
-    let mut note = |key: &'a str, purpose: Purpose, usage: &Usage| {
-        let kept = all.entry(purpose).or_default();
-        kept.requests += 1;
-        kept.tokens += usage.total();
-        if seen.insert(key) {
-            kept.distinct += 1;
-            kept.paid += usage.total();
-        }
-    };
     for cell in cells {
-        for call in &cell.model_calls {
-            if let Some(key) = &call.key {
-                note(key, call.purpose, &call.usage);
+        for (key, purpose, usage) in calls(cell) {
+            let kept = all.entry(purpose).or_default();
+            kept.requests += 1;
+            kept.tokens += usage.total();
+            if seen.insert(key) {
+                kept.distinct += 1;
+                kept.paid += usage.total();
             }
         }
-        let answers = cell.probes.iter().flat_map(ProbeRecord::every_answer);
-        let answers = answers.flat_map(|answer| &answer.calls);
-        let sentinels = cell.sentinels.iter().flat_map(|sentinel| &sentinel.calls);
-        for call in answers.chain(sentinels) {
-            note(&call.key, call.purpose, &call.usage);
+        for call in &cell.lost_calls {
+            let kept = all.entry(call.purpose).or_default();
+            kept.lost += 1;
+            kept.lost_tokens += call.usage.total();
         }
     }
     all
+}
+
+/// The names under which answers to these cells are kept, with whom they were for: of an answer that
+/// serves two purposes, the first.
+pub fn keys(cells: &[CellRecord]) -> BTreeMap<&str, Purpose> {
+    let mut keys = BTreeMap::new();
+    for (key, purpose, _) in cells.iter().flat_map(calls) {
+        keys.entry(key).or_insert(purpose);
+    }
+    keys
+}
+
+/// Every request of a cell whose answer is kept.
+fn calls(cell: &CellRecord) -> impl Iterator<Item = (&str, Purpose, &Usage)> {
+    let own = cell.model_calls.iter();
+    let own = own.filter_map(|call| Some((call.key.as_deref()?, call.purpose, &call.usage)));
+    let answers = cell.probes.iter().flat_map(ProbeRecord::every_answer);
+    let answers = answers.flat_map(|answer| &answer.calls);
+    let sentinels = cell.sentinels.iter().flat_map(|sentinel| &sentinel.calls);
+    let beside = answers.chain(sentinels).chain(&cell.later_calls);
+    own.chain(beside.map(|call| (call.key.as_str(), call.purpose, &call.usage)))
 }

@@ -18,7 +18,10 @@ use serde::{Deserialize, Serialize};
 
 use super::api::Dialect;
 use super::spending::Spending;
-use super::{Answered, CallFailure, Model, ModelKind, Purpose, Request, Response, Stop};
+use super::{
+    Answered, CallFailure, Model, ModelKind, Paid, Purpose, Request, Response, Stop, bill,
+};
+use crate::tokens::{CharsPer4, CountedTexts};
 use crate::units::{ContentHash, Tokens, Usage};
 
 mod file;
@@ -350,15 +353,16 @@ impl Taped {
         ])
     }
 
-    /// The answer, and whether it is one that is kept.
-    fn ask(
-        &self,
-        request: &Request,
-        repeat: u32,
-        key: &str,
-    ) -> (Result<Response, CallFailure>, bool) {
+    /// The answer, without the name under which it is kept.
+    fn ask(&self, request: &Request, repeat: u32, key: &str, counts: &CountedTexts) -> Answered {
         if let Some(recorded) = self.cassette.find(key, request.purpose) {
-            return (Ok(recorded), true);
+            let usage = bill::answered(request, &recorded, counts);
+            let mut answered = Answered::once(Ok(recorded));
+            answered.paid = Some(Paid {
+                usage,
+                is_kept: true,
+            });
+            return answered;
         }
         let is_strict = self.cassette.mode() == ReplayMode::Strict;
         let Some(model) = self.model.as_ref().filter(|_| !is_strict) else {
@@ -366,15 +370,24 @@ impl Taped {
             self.cassette
                 .note_miss(&self.dialect.model, repeat, request.purpose, &shape);
             self.cassette.settle(key, None);
-            return (Err(CallFailure::NotRecorded), false);
+            return Answered::once(Err(CallFailure::NotRecorded));
         };
         let mut asking = Asking {
             cassette: &self.cassette,
             key,
             kept: None,
         };
-        let answer = model.respond(request);
-        if let Ok(response) = &answer {
+        let mut answered = model.answer(request, repeat, counts);
+        let failed = answered.failed.iter().chain(answered.answer.as_ref().err());
+        for failure in failed {
+            let usage = bill::failed(request, failure, counts);
+            if usage.total() > Tokens::ZERO {
+                self.spending.paid(&self.dialect.model, &usage);
+            }
+        }
+        if let Ok(response) = &mut answered.answer {
+            // What is kept, recorded and billed is one figure, whoever found it out.
+            response.usage = bill::answered(request, response, counts);
             self.spending.paid(&self.dialect.model, &response.usage);
             asking.kept = (self.keeps)(request, response).then(|| Entry {
                 key: key.to_owned(),
@@ -392,7 +405,12 @@ impl Taped {
                 },
             });
         }
-        (answer, asking.kept.is_some())
+        let is_kept = asking.kept.is_some();
+        answered.paid = answered.answer.as_ref().ok().map(|response| Paid {
+            usage: response.usage,
+            is_kept,
+        });
+        answered
     }
 }
 
@@ -406,16 +424,15 @@ impl Model for Taped {
     }
 
     fn respond(&self, request: &Request) -> Result<Response, CallFailure> {
-        self.answer(request, 0).answer
+        let counts = CountedTexts::new(Arc::new(CharsPer4));
+        self.answer(request, 0, &counts).answer
     }
 
-    fn answer(&self, request: &Request, repeat: u32) -> Answered {
+    fn answer(&self, request: &Request, repeat: u32, counts: &CountedTexts) -> Answered {
         let key = Self::key(&self.dialect, request, repeat);
-        let (answer, is_kept) = self.ask(request, repeat, &key.to_string());
-        Answered {
-            answer,
-            key: is_kept.then_some(key),
-        }
+        let mut answered = self.ask(request, repeat, &key.to_string(), counts);
+        answered.key = answered.paid.filter(|paid| paid.is_kept).map(|_| key);
+        answered
     }
 
     fn longest(&self, request: &Request) -> Tokens {

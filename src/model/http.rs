@@ -15,8 +15,9 @@ use reqwest::{Certificate, Client, Url};
 
 use super::api::Dialect;
 use super::secret::Secret;
-use super::{CallFailure, Model, ModelKind, Purpose, Request, Response};
+use super::{Answered, CallFailure, Model, ModelKind, Purpose, Request, Response};
 use crate::session::wire::Provider;
+use crate::tokens::CountedTexts;
 
 mod attempt;
 pub mod pace;
@@ -240,10 +241,24 @@ impl Model for Live {
     }
 
     fn respond(&self, request: &Request) -> Result<Response, CallFailure> {
+        self.ask(request).answer
+    }
+
+    fn answer(&self, request: &Request, _: u32, _: &CountedTexts) -> Answered {
+        self.ask(request)
+    }
+}
+
+impl Live {
+    /// Sends a request until it is answered or given up.
+    fn ask(&self, request: &Request) -> Answered {
         let body = self.dialect.body(request);
         let wire = self.wire.clone();
         let sent = attempt::send(wire, body, request.max_output);
-        let (answer, time) = self.engine.wait_for(sent).ok_or(CallFailure::Network)?;
+        let Some(sent) = self.engine.wait_for(sent) else {
+            return Answered::once(Err(CallFailure::Network));
+        };
+        let time = sent.time;
         let mut times = self.times.lock().unwrap_or_else(PoisonError::into_inner);
         times.push(CallTime {
             purpose: request.purpose,
@@ -252,9 +267,12 @@ impl Model for Live {
             waited: time.waited,
             first_token: time.first_token,
             took: time.took,
-            is_answered: answer.is_ok(),
+            is_answered: sent.answer.is_ok(),
         });
-        answer
+        Answered {
+            failed: sent.failed,
+            ..Answered::once(sent.answer)
+        }
     }
 }
 

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::{Answered, CallFailure, Model, ModelKind, Purpose, Request, Response, Stop};
 
+use crate::tokens::CountedTexts;
 use crate::units::{Tokens, Usage};
 
 pub mod script;
@@ -192,11 +193,8 @@ impl Model for Scripted {
         self.find(request, 0)
     }
 
-    fn answer(&self, request: &Request, repeat: u32) -> Answered {
-        Answered {
-            answer: self.find(request, repeat),
-            key: None,
-        }
+    fn answer(&self, request: &Request, repeat: u32, _: &CountedTexts) -> Answered {
+        Answered::once(self.find(request, repeat))
     }
 }
 

@@ -37,7 +37,7 @@ pub struct Spending {
 /// Sums of what was paid.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Spent {
-    /// Answers.
+    /// Requests that were billed.
     pub calls: u64,
     /// Tokens of prompts and answers.
     pub tokens: Tokens,
@@ -56,7 +56,7 @@ impl Spending {
         }
     }
 
-    /// Takes note of one answer.
+    /// Takes note of one answer, or of an attempt that brought none and is billed.
     pub fn paid(&self, model: &str, usage: &Usage) {
         let cost = self.prices.get(model).and_then(|price| price.cost(usage));
         let mut spent = self.spent.lock().unwrap_or_else(PoisonError::into_inner);

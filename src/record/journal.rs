@@ -508,6 +508,8 @@ mod tests {
             fixed_tokens: Tokens(0),
             prompt_tokens: vec![Tokens(1)],
             model_calls: Vec::new(),
+            lost_calls: Vec::new(),
+            later_calls: Vec::new(),
             compactions: Vec::new(),
             changes: Vec::new(),
             failures: Vec::new(),

@@ -24,6 +24,19 @@ impl KeptCall {
     pub const DIGITS: usize = 16;
 }
 
+/// A request that was paid and whose answer is kept nowhere.
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LostCall {
+    /// Whose bill it goes on.
+    pub purpose: Purpose,
+    /// What it cost.
+    pub usage: Usage,
+    /// Why it brought no answer; nothing where it brought one that is not worth keeping.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
+}
+
 /// A verdict on an answer whose verdict is known.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Arm, CellRecord, Manifest, ModelEntry, SentinelRecord};
-use crate::model::ModelKind;
+use super::{Arm, CellRecord, KeptCall, LostCall, Manifest, ModelEntry, SentinelRecord};
+use crate::model::{ModelKind, Purpose};
 use crate::probe::judge::{self, sentinel};
 use crate::probe::{Unscored, Verdict};
 use crate::units::Usage;
@@ -47,6 +47,12 @@ pub struct GivenVerdict {
     pub verdict: Verdict,
     /// What that cost.
     pub usage: Usage,
+    /// The first digits of the name under which it is kept, if it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    /// What was paid for it beside, and is kept nowhere.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lost: Vec<LostCall>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
@@ -71,6 +77,8 @@ pub fn apply(manifest: &mut Manifest, cells: &mut [CellRecord], given: &[GivenVe
     let Some(last) = given.last() else {
         return;
     };
+    // What was paid was paid, whoever's verdicts count.
+    account(cells, given);
     // Later verdicts are given once.
     manifest.judgements = 1;
     let voters = last.voters();
@@ -129,10 +137,42 @@ pub fn apply(manifest: &mut Manifest, cells: &mut [CellRecord], given: &[GivenVe
                 answer.panel = if panel.len() > 1 { panel } else { Vec::new() };
             }
         }
-        cell.sentinels.clear();
+        // Their verdicts do not count any more, and were paid.
+        let before = std::mem::take(&mut cell.sentinels).into_iter();
+        cell.later_calls.extend(before.flat_map(|it| it.calls));
         if cell.arm == Arm::Reference {
             // They belong to no session: the first one keeps them.
             cell.sentinels = std::mem::take(&mut sentinels);
+        }
+    }
+}
+
+/// Puts what later verdicts cost among the requests of the cells they are on; those on answers whose
+/// verdict is known belong to no session, and the first reference has them.
+fn account(cells: &mut [CellRecord], given: &[GivenVerdict]) {
+    let mut by_cell: BTreeMap<_, Vec<&GivenVerdict>> = BTreeMap::new();
+    for one in given {
+        let cell = one.sentinel.is_none().then_some((
+            one.session.as_str(),
+            one.strategy.as_str(),
+            one.repeat,
+        ));
+        by_cell.entry(cell).or_default().push(one);
+    }
+    for cell in cells {
+        let mut of_cell = Vec::new();
+        if cell.arm == Arm::Reference {
+            of_cell.extend(by_cell.remove(&None).unwrap_or_default());
+        }
+        let key = (cell.session.as_str(), cell.strategy.as_str(), cell.repeat);
+        of_cell.extend(by_cell.remove(&Some(key)).unwrap_or_default());
+        for one in of_cell {
+            cell.lost_calls.extend(one.lost.iter().cloned());
+            cell.later_calls.extend(one.key.clone().map(|key| KeptCall {
+                key,
+                purpose: Purpose::Judge,
+                usage: one.usage,
+            }));
         }
     }
 }
@@ -315,6 +355,8 @@ mod tests {
             rubric: "r".to_owned(),
             verdict,
             usage: Usage::default(),
+            key: (judge != "old").then(|| format!("{judge}-{}", sentinel.is_some())),
+            lost: Vec::new(),
         };
         let three = ["x", "y", "z"];
         let lines = [
@@ -339,5 +381,7 @@ mod tests {
         assert_eq!(manifest.judge.unwrap().name, "x + y + z");
         let kept: Vec<&str> = cells[0].sentinels.iter().map(|one| &*one.judge).collect();
         assert_eq!(kept, ["x"]);
+        let keys: Vec<&str> = cells[0].later_calls.iter().map(|one| &*one.key).collect();
+        assert_eq!(keys, ["x-true", "x-false", "y-false", "z-false"]);
     }
 }

@@ -7,11 +7,13 @@ use std::time::Duration;
 use super::faults::{self, Weather};
 use super::observe::Asked;
 use super::{CpuClock, Models, Unanswered};
-use crate::model::{AGAIN, CallFailure, Model, ModelKind, Purpose, Request, Response, Stop, Task};
-use crate::record::{FaultEvent, KeptCall, ModelCall};
+use crate::model::{
+    AGAIN, CallFailure, Model, ModelKind, Paid, Purpose, Request, Response, Stop, Task, bill,
+};
+use crate::record::{FaultEvent, KeptCall, LostCall, ModelCall};
 use crate::step::{Answer, Caller};
 use crate::tokens::{CountedTexts, Size};
-use crate::units::{Tokens, Usage};
+use crate::units::{ContentHash, Tokens, Usage};
 
 /// Answers that qualify a probe are never those that are scored: they are asked as a repeat that no
 /// run has.
@@ -27,6 +29,8 @@ pub(super) struct Meter<'a> {
     /// Size of the messages the strategy has before it.
     history: Size,
     log: Vec<ModelCall>,
+    /// What was paid and is kept nowhere.
+    lost: Vec<LostCall>,
     /// Requests of the strategy that the observers have not seen yet.
     asked: Vec<Asked>,
     aside: Aside,
@@ -65,6 +69,7 @@ impl<'a> Meter<'a> {
             call: 0,
             history: Size::default(),
             log: Vec::new(),
+            lost: Vec::new(),
             asked: Vec::new(),
             aside: Aside::default(),
             judge: 0,
@@ -152,10 +157,10 @@ impl<'a> Meter<'a> {
         std::mem::take(&mut self.aside)
     }
 
-    /// The strategy's requests and the agent's failed attempts, in order, and what went wrong on
-    /// purpose.
-    pub(super) fn into_log(self) -> (Vec<ModelCall>, Vec<FaultEvent>) {
-        (self.log, self.weather.into_struck())
+    /// The strategy's requests and the agent's failed attempts, in order; what was paid and is kept
+    /// nowhere; and what went wrong on purpose.
+    pub(super) fn into_log(self) -> (Vec<ModelCall>, Vec<LostCall>, Vec<FaultEvent>) {
+        (self.log, self.lost, self.weather.into_struck())
     }
 
     fn send(&mut self, request: &Request) -> Answer {
@@ -178,7 +183,8 @@ impl<'a> Meter<'a> {
                 self.weather.repeat()
             }
         };
-        let key = RefCell::new(None);
+        let came = RefCell::new(Came::default());
+        let counts = self.counts;
         let unanswered = RefCell::new(self.unanswered.take());
         let ask = |request: &Request| match (&request.task, model) {
             (Task::Recorded { answer }, _) => Ok(Response {
@@ -190,8 +196,12 @@ impl<'a> Meter<'a> {
             // This cell will be no record: no more is paid for it.
             (_, Some(_)) if unanswered.borrow().is_some() => Err(CallFailure::NoAnswer),
             (_, Some(model)) => {
-                let answered = model.answer(request, repeat);
-                key.replace(answered.key);
+                let answered = model.answer(request, repeat, counts);
+                came.replace(Came {
+                    key: answered.key,
+                    failed: answered.failed,
+                    paid: answered.paid,
+                });
                 unanswered.replace(Unanswered::of(model, &answered.answer));
                 answered.answer
             }
@@ -206,10 +216,24 @@ impl<'a> Meter<'a> {
             None => ask(request),
         };
         self.unanswered = unanswered.into_inner();
-        let usage = self.usage(request, &answer);
+        let came = came.into_inner();
+        for failure in &came.failed {
+            self.failed_attempt(request, failure);
+        }
+        // What was paid is what was answered, whatever a fault makes of it behind the provider's back.
+        let usage = match came.paid {
+            Some(paid) => paid.usage,
+            None => self.usage(request, &answer),
+        };
         let purpose = request.purpose;
-        let key = key.take().filter(|_| answer.is_ok());
-        let key = key.map(|key| key.hex(KeptCall::DIGITS));
+        if came.paid.is_some_and(|paid| !paid.is_kept) {
+            self.lost.push(LostCall {
+                purpose,
+                usage,
+                failure: None,
+            });
+        }
+        let key = came.key.map(|key| key.hex(KeptCall::DIGITS));
         match request.purpose {
             Purpose::Probe | Purpose::Qualification | Purpose::Judge => {
                 match request.purpose {
@@ -236,50 +260,55 @@ impl<'a> Meter<'a> {
         answer
     }
 
-    /// What the call cost: in the model's own words, or counted here where it says nothing. A
-    /// prompt of no tokens is nothing said: llama.cpp tells its usage when it begins to write, and
-    /// says 0 where that is half a character.
-    ///
-    /// A call that timed out or failed on the server has been read: its input is billed. One that
-    /// was refused, or never sent, costs nothing.
-    fn usage(&self, request: &Request, answer: &Answer) -> Usage {
-        match answer {
-            Ok(Response { usage, text, .. }) if usage.prompt() == Tokens::ZERO => {
-                let output = match usage.output {
-                    Tokens::ZERO => self.counts.size(text).tokens,
-                    told => told,
-                };
-                Usage::uncached(self.input(request), output)
+    /// An attempt that failed before another was made: on the same bill as the request.
+    fn failed_attempt(&mut self, request: &Request, failure: &CallFailure) {
+        let usage = bill::failed(request, failure, self.counts);
+        let purpose = request.purpose;
+        let why = failure.to_string();
+        match purpose {
+            Purpose::Judge => self.aside.judge += usage,
+            Purpose::Probe | Purpose::Qualification => self.aside.reader += usage,
+            Purpose::Agent | Purpose::Compaction | Purpose::Background | Purpose::Recovery => {
+                self.asked.push(Asked {
+                    number: self.log.len(),
+                    usage,
+                    request: request.clone(),
+                    call: self.call,
+                    answer: None,
+                });
+                self.log.push(ModelCall {
+                    call: self.call,
+                    purpose,
+                    usage,
+                    failure: Some(why.clone()),
+                    key: None,
+                });
             }
-            Ok(Response { usage, .. }) => *usage,
-            Err(
-                CallFailure::Timeout
-                | CallFailure::Server
-                | CallFailure::Cut
-                | CallFailure::Unreadable,
-            ) => Usage::uncached(self.input(request), Tokens::ZERO),
-            Err(
-                CallFailure::Overflow
-                | CallFailure::RateLimited
-                | CallFailure::Unsupported
-                | CallFailure::Denied(_)
-                | CallFailure::Rejected(_)
-                | CallFailure::Network
-                | CallFailure::NotRecorded
-                | CallFailure::NoAnswer,
-            ) => Usage::default(),
+        }
+        // What costs nothing was not paid.
+        if usage.total() > Tokens::ZERO {
+            self.lost.push(LostCall {
+                purpose,
+                usage,
+                failure: Some(why),
+            });
         }
     }
 
-    fn input(&self, request: &Request) -> Tokens {
-        let blocks = request.messages.iter().flat_map(|message| message.blocks());
-        let system = request.system.iter().map(|text| self.counts.size(text));
-        let tools = request.tools.iter();
-        let tools = tools.map(|tool| self.counts.schema(tool.text()));
-        let sizes = blocks.map(|block| self.counts.block(&block));
-        let sizes = sizes.chain(system).chain(tools);
-        sizes.map(|size| size.tokens).sum()
+    fn usage(&self, request: &Request, answer: &Answer) -> Usage {
+        match answer {
+            Ok(response) => bill::answered(request, response, self.counts),
+            Err(failure) => bill::failed(request, failure, self.counts),
+        }
     }
+}
+
+/// What came of a request beside its answer.
+#[derive(Default)]
+struct Came {
+    key: Option<ContentHash>,
+    failed: Vec<CallFailure>,
+    paid: Option<Paid>,
 }
 
 impl Caller for Meter<'_> {
@@ -287,9 +316,11 @@ impl Caller for Meter<'_> {
         let started = self.clock.now();
         let mut answers = Vec::with_capacity(requests.len());
         for request in requests {
-            let number = self.log.len();
+            let before = self.log.len();
             let answer = self.send(&request);
-            if let Some(logged) = self.log.get(number) {
+            // Attempts that failed before it stand in front of it.
+            let number = self.log.len().saturating_sub(1);
+            if let Some(logged) = self.log.get(number).filter(|_| number >= before) {
                 self.asked.push(Asked {
                     number,
                     usage: logged.usage,

@@ -51,6 +51,8 @@ fn cell(session: &str, strategy: &str) -> CellRecord {
             .map(|call| Tokens(call * 1_000))
             .collect(),
         model_calls: Vec::new(),
+        lost_calls: Vec::new(),
+        later_calls: Vec::new(),
         compactions: Vec::new(),
         changes: Vec::new(),
         failures: Vec::new(),

@@ -360,3 +360,152 @@ fn a_key_that_is_not_there_is_named_before_anything_is_asked() {
     );
     assert_eq!(server.requests().len(), 0);
 }
+
+/// Tokens of what cassette entries cost, by purpose.
+fn recorded(path: &Path) -> BTreeMap<Purpose, Tokens> {
+    let mut sums = BTreeMap::new();
+    for entry in cassette::read(path).unwrap().entries {
+        *sums.entry(entry.purpose).or_default() += entry.answer.usage.total();
+    }
+    sums
+}
+
+#[test]
+fn what_fails_or_cannot_be_read_is_on_the_bill_and_what_no_server_tells_is_counted() {
+    let has_failed = AtomicBool::new(false);
+    // No usage is told, the first request fails once, and of some verdicts nothing can be read.
+    let server = Server::answering(move |body| {
+        if !has_failed.swap(true, Ordering::Relaxed) {
+            return Reply::status(500, "{}");
+        }
+        match reply(body) {
+            _ if body.contains("judge-x") && body.len() % 3 == 0 => {
+                Reply::openai("I would rather not say.", 0, 0)
+            }
+            _ if body.contains("judge-x") => Reply::openai("{\"verdict\": \"correct\"}", 0, 0),
+            _ => Reply::openai("an answer", 0, 0),
+        }
+    });
+    let folder = scenario(&server, "");
+    // A judge that agrees with everything is unfit.
+    let output = run(folder.path(), &[], 102);
+    let out = folder.path().join("out");
+    let metered = kept(&Run::read(&out).unwrap().cells);
+    let paid: BTreeMap<Purpose, Tokens> =
+        metered.iter().map(|(of, kept)| (*of, kept.paid)).collect();
+    assert_eq!(paid, recorded(&out.join("cassette.jsonl")));
+    assert!(
+        paid.values().all(|tokens| *tokens > Tokens::ZERO),
+        "{paid:?}"
+    );
+    let unreadable = metered[&Purpose::Judge].lost;
+    assert!(unreadable > 0, "{metered:?}");
+    let lost: usize = metered.values().map(|kept| kept.lost).sum();
+    assert_eq!(
+        lost,
+        unreadable + 1,
+        "and the attempt that failed: {metered:?}"
+    );
+    let distinct: usize = metered.values().map(|kept| kept.distinct).sum();
+    assert_eq!(server.requests().len(), distinct + lost);
+    let total: Tokens = metered
+        .values()
+        .map(|kept| kept.paid + kept.lost_tokens)
+        .sum();
+    let said = String::from_utf8_lossy(&output.stderr);
+    let asked = format!("asked now: {} requests, {total} tokens", distinct + lost);
+    assert!(said.contains(&asked), "{said}");
+
+    let verify = |arguments: &[&str], exit: i32| {
+        let output = Command::new(env!("CARGO_BIN_EXE_proctor"))
+            .current_dir(folder.path())
+            .args(["cache", "verify"])
+            .args(arguments)
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert_eq!(output.status.code(), Some(exit), "{said}");
+        said
+    };
+    let said = verify(&["--run", "out"], 0);
+    let probes = &metered[&Purpose::Probe];
+    let line = format!(
+        "probe: {} answers, {} tokens in both",
+        probes.distinct, probes.paid
+    );
+    assert!(said.contains(&line), "{said}");
+    // An answer that is gone, and one that cost something else, are told.
+    let path = out.join("cassette.jsonl");
+    let mut entries = cassette::read(&path).unwrap().entries;
+    let at = entries
+        .iter()
+        .position(|entry| entry.purpose == Purpose::Judge);
+    entries.remove(at.unwrap());
+    cassette::write_sorted(&folder.path().join("less.jsonl"), &entries).unwrap();
+    let said = verify(&["less.jsonl", "--run", "out"], 3);
+    assert!(said.contains("judge: the report has"), "{said}");
+    assert!(
+        said.contains("probe: ") && !said.contains("probe: the report"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_limit_of_tokens_holds_where_no_server_tells_them() {
+    let server = Server::answering(|_| Reply::openai("an answer", 0, 0));
+    let folder = scenario(&server, "");
+    let output = Command::new(env!("CARGO_BIN_EXE_proctor"))
+        .current_dir(folder.path())
+        .env("TEST_KEY", KEY)
+        .args(["run", "live.toml", "--out", "out", "-j", "1", "--yes"])
+        .args(["--token-limit", "1"])
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("stopped at its budget"), "{said}");
+    let cells = Run::read(&folder.path().join("out")).unwrap().cells;
+    assert_eq!(cells.len(), 3, "one session");
+}
+
+#[test]
+fn an_attempt_of_the_summariser_that_failed_is_on_the_bill_of_the_strategy() {
+    let has_failed = AtomicBool::new(false);
+    let server = Server::answering(move |body| {
+        if body.contains("writer-x") && !has_failed.swap(true, Ordering::Relaxed) {
+            return Reply::status(503, "{}");
+        }
+        Reply::openai(
+            "<summary>The user wants the review to go on.</summary>",
+            900,
+            9,
+        )
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let url = server.base_url();
+    let text = format!(
+        "name = \"live\"\n[models]\nreader = \"none\"\n\
+         summariser = {{ kind = \"openai\", model = \"writer-x\", base_url = \"{url}\", key = \"TEST_KEY\" }}\n\
+         [window]\nmode = \"fit\"\nfraction = 0.4\n\
+         [[sessions]]\nsynthetic = {{ family = \"code-review\", rounds = 8, seed = 3 }}\n\
+         [[strategies]]\npreset = \"claude-code\"\n"
+    );
+    fs::write(folder.path().join("live.toml"), text).unwrap();
+    run(folder.path(), &[], 0);
+    let cells = Run::read(&folder.path().join("out")).unwrap().cells;
+    let strategy = cells
+        .iter()
+        .find(|cell| !cell.model_calls.is_empty())
+        .unwrap();
+    let calls = &strategy.model_calls;
+    assert_eq!(calls[0].failure.as_deref(), Some("server error"));
+    assert!(calls[0].usage.prompt() > Tokens(1_000) && calls[0].key.is_none());
+    assert_eq!(calls[1].failure, None);
+    assert_eq!(calls[0].call, calls[1].call, "the same request, made again");
+    assert_eq!(strategy.lost_calls.len(), 1);
+    assert_eq!(strategy.lost_calls[0].usage, calls[0].usage);
+    assert_eq!(
+        calls.iter().filter(|call| call.failure.is_some()).count(),
+        1
+    );
+    assert_eq!(server.requests().len(), calls.len());
+}

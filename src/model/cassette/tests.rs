@@ -53,8 +53,12 @@ fn taped(cassette: &Arc<Cassette>, model: Option<Arc<dyn Model>>) -> Taped {
     )
 }
 
+fn counts() -> CountedTexts {
+    CountedTexts::new(Arc::new(CharsPer4))
+}
+
 fn text(model: &Taped, asked: &str, repeat: u32) -> Result<String, CallFailure> {
-    let answered = model.answer(&request(asked), repeat);
+    let answered = model.answer(&request(asked), repeat, &counts());
     answered.answer.map(|response| response.text.to_string())
 }
 

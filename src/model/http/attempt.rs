@@ -23,6 +23,14 @@ pub(super) struct Time {
     pub(super) took: Duration,
 }
 
+/// What became of a request.
+pub(super) struct Sent {
+    pub(super) answer: Result<Response, CallFailure>,
+    /// What came of the attempts before the last one.
+    pub(super) failed: Vec<CallFailure>,
+    pub(super) time: Time,
+}
+
 /// What one attempt came to.
 struct Failed {
     failure: CallFailure,
@@ -48,12 +56,9 @@ const SAID_CHARS: usize = 300;
 const REFUSAL_BYTES: usize = 64 * 1024;
 
 /// Sends a request until it is answered, refused for good, or tried often enough.
-pub(super) async fn send(
-    wire: Arc<Wire>,
-    body: String,
-    max_output: Tokens,
-) -> (Result<Response, CallFailure>, Time) {
+pub(super) async fn send(wire: Arc<Wire>, body: String, max_output: Tokens) -> Sent {
     let mut time = Time::default();
+    let mut before: Vec<CallFailure> = Vec::new();
     // Four bytes a token is near enough for a bucket that is corrected by what was billed.
     let expected = Tokens(body.len() as u64 / 4) + max_output;
     let place = ContentHash::of(&body);
@@ -70,13 +75,24 @@ pub(super) async fn send(
             Ok((response, first_token)) => {
                 time.first_token = first_token;
                 pass.answered(response.usage.total());
-                return (Ok(response), time);
+                return Sent {
+                    answer: Ok(response),
+                    failed: before,
+                    time,
+                };
             }
             Err(failed) => failed,
         };
         match pass.failed(failed.retry, time.attempts, place) {
-            After::GiveUp => return (Err(failed.failure), time),
+            After::GiveUp => {
+                return Sent {
+                    answer: Err(failed.failure),
+                    failed: before,
+                    time,
+                };
+            }
             After::Wait(pause) => {
+                before.push(failed.failure);
                 tokio::time::sleep(pause).await;
                 time.waited += pause;
             }

@@ -34,6 +34,8 @@ pub(super) fn asked(material: &Material<'_>) -> Section {
                 Cell::exact(Value::Tokens(kept.tokens.0)),
                 Cell::count(kept.distinct),
                 Cell::exact(Value::Tokens(kept.paid.0)),
+                Cell::count(kept.lost),
+                Cell::exact(Value::Tokens(kept.lost_tokens.0)),
             ];
             row(name(purpose), Role::Strategy, cells)
         })
@@ -42,7 +44,9 @@ pub(super) fn asked(material: &Material<'_>) -> Section {
         id: "kept_answers",
         title: "Requests to models, by purpose".to_owned(),
         about: "What summarisers, readers and judges were asked. The same request is paid once, \
-                whoever makes it: the distinct ones are the entries of the cassette."
+                whoever makes it: the distinct ones are the entries of the cassette. Not kept, and paid \
+                all the same, are refusals, verdicts that cannot be read, and attempts that failed and \
+                were made again. What a provider does not tell of its tokens is counted."
             .to_owned(),
         audience: Audience::Everyone,
         table: Table {
@@ -52,6 +56,8 @@ pub(super) fn asked(material: &Material<'_>) -> Section {
                 Column::new("tokens", "tokens", 1),
                 Column::new("distinct", "distinct", 0),
                 Column::new("paid", "tokens of these", 0),
+                Column::new("lost", "not kept", 0),
+                Column::new("lost_tokens", "tokens not kept", 1),
             ],
             rows,
         },

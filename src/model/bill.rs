@@ -1,0 +1,47 @@
+//! What a call costs: in the provider's own words, or counted here where it says nothing.
+
+use super::{CallFailure, Request, Response};
+use crate::tokens::CountedTexts;
+use crate::units::{Tokens, Usage};
+
+/// What an answer cost. A prompt of no tokens is nothing said: llama.cpp tells its usage when it begins
+/// to write, and says 0 where that is half a character.
+pub fn answered(request: &Request, response: &Response, counts: &CountedTexts) -> Usage {
+    let usage = response.usage;
+    if usage.prompt() > Tokens::ZERO {
+        return usage;
+    }
+    let output = match usage.output {
+        Tokens::ZERO => counts.size(&response.text).tokens,
+        told => told,
+    };
+    Usage::uncached(input(request, counts), output)
+}
+
+/// What an attempt cost that brought no answer. One that timed out, failed on the server or broke off
+/// has been read: its input is billed. One that was refused, or never sent, costs nothing.
+pub fn failed(request: &Request, failure: &CallFailure, counts: &CountedTexts) -> Usage {
+    match failure {
+        CallFailure::Timeout | CallFailure::Server | CallFailure::Cut | CallFailure::Unreadable => {
+            Usage::uncached(input(request, counts), Tokens::ZERO)
+        }
+        CallFailure::Overflow
+        | CallFailure::RateLimited
+        | CallFailure::Unsupported
+        | CallFailure::Denied(_)
+        | CallFailure::Rejected(_)
+        | CallFailure::Network
+        | CallFailure::NotRecorded
+        | CallFailure::NoAnswer => Usage::default(),
+    }
+}
+
+fn input(request: &Request, counts: &CountedTexts) -> Tokens {
+    let blocks = request.messages.iter().flat_map(|message| message.blocks());
+    let system = request.system.iter().map(|text| counts.size(text));
+    let tools = request.tools.iter();
+    let tools = tools.map(|tool| counts.schema(tool.text()));
+    let sizes = blocks.map(|block| counts.block(&block));
+    let sizes = sizes.chain(system).chain(tools);
+    sizes.map(|size| size.tokens).sum()
+}
