@@ -416,7 +416,7 @@ fn what_fails_or_cannot_be_read_is_on_the_bill_and_what_no_server_tells_is_count
     let asked = format!("asked now: {} requests, {total} tokens", distinct + lost);
     assert!(said.contains(&asked), "{said}");
 
-    let verify = |arguments: &[&str], exit: i32| {
+    let hold = |arguments: &[&str], exit: i32| {
         let output = Command::new(env!("CARGO_BIN_EXE_proctor"))
             .current_dir(folder.path())
             .args(["cache", "verify"])
@@ -427,7 +427,7 @@ fn what_fails_or_cannot_be_read_is_on_the_bill_and_what_no_server_tells_is_count
         assert_eq!(output.status.code(), Some(exit), "{said}");
         said
     };
-    let said = verify(&["--run", "out"], 0);
+    let said = hold(&["--run", "out"], 0);
     let probes = &metered[&Purpose::Probe];
     let line = format!(
         "probe: {} answers, {} tokens in both",
@@ -442,7 +442,7 @@ fn what_fails_or_cannot_be_read_is_on_the_bill_and_what_no_server_tells_is_count
         .position(|entry| entry.purpose == Purpose::Judge);
     entries.remove(at.unwrap());
     cassette::write_sorted(&folder.path().join("less.jsonl"), &entries).unwrap();
-    let said = verify(&["less.jsonl", "--run", "out"], 3);
+    let said = hold(&["less.jsonl", "--run", "out"], 3);
     assert!(said.contains("judge: the report has"), "{said}");
     assert!(
         said.contains("probe: ") && !said.contains("probe: the report"),
@@ -496,16 +496,16 @@ fn an_attempt_of_the_summariser_that_failed_is_on_the_bill_of_the_strategy() {
         .iter()
         .find(|cell| !cell.model_calls.is_empty())
         .unwrap();
-    let calls = &strategy.model_calls;
-    assert_eq!(calls[0].failure.as_deref(), Some("server error"));
-    assert!(calls[0].usage.prompt() > Tokens(1_000) && calls[0].key.is_none());
-    assert_eq!(calls[1].failure, None);
-    assert_eq!(calls[0].call, calls[1].call, "the same request, made again");
+    let asked = &strategy.model_calls;
+    assert_eq!(asked[0].failure.as_deref(), Some("server error"));
+    assert!(asked[0].usage.prompt() > Tokens(1_000) && asked[0].key.is_none());
+    assert_eq!(asked[1].failure, None);
+    assert_eq!(asked[0].call, asked[1].call, "the same request, made again");
     assert_eq!(strategy.lost_calls.len(), 1);
-    assert_eq!(strategy.lost_calls[0].usage, calls[0].usage);
+    assert_eq!(strategy.lost_calls[0].usage, asked[0].usage);
     assert_eq!(
-        calls.iter().filter(|call| call.failure.is_some()).count(),
+        asked.iter().filter(|call| call.failure.is_some()).count(),
         1
     );
-    assert_eq!(server.requests().len(), calls.len());
+    assert_eq!(server.requests().len(), asked.len());
 }
