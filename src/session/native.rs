@@ -32,7 +32,7 @@ mod schema;
 mod write;
 
 pub use schema::schema;
-pub use write::{Of, Whole, write, write_whole};
+pub use write::{AsItIs, Of, Whole, write, write_whole};
 
 /// The value of `format` in the header.
 pub const FORMAT: &str = "proctor-session";

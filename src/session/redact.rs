@@ -87,12 +87,17 @@ impl Redactor {
     /// The session without its secrets.
     pub fn session(&mut self, session: &Session) -> Result<Session, SessionError> {
         let around = self.around(session)?;
-        let messages = session.messages().iter();
-        let messages = messages
-            .map(|message| Arc::new(self.message(message)))
-            .collect();
-        let compactions = session.compactions().iter();
-        let compactions = compactions.map(|it| self.compaction(it)).collect();
+        let mut messages = Vec::new();
+        let mut compactions = Vec::new();
+        // In the order in which a file has them, for secrets are numbered as they appear.
+        let mut left = session.compactions().iter().peekable();
+        for (at, message) in session.messages().iter().enumerate() {
+            while let Some(compaction) = left.next_if(|it| it.at <= at) {
+                compactions.push(self.compaction(compaction));
+            }
+            messages.push(Arc::new(self.message(message)));
+        }
+        compactions.extend(left.map(|it| self.compaction(it)));
         Session::new(SessionParts {
             messages,
             compactions,

@@ -39,7 +39,8 @@ pub enum Of {
 }
 
 /// A session that holds everything.
-struct AsItIs;
+#[derive(Debug, Clone, Copy)]
+pub struct AsItIs;
 
 impl Whole for AsItIs {
     fn message<'a>(&mut self, message: &'a Message, _: Of) -> io::Result<Cow<'a, Message>> {
