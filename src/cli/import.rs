@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write as _;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,18 +12,22 @@ use clap::builder::PossibleValuesParser;
 use super::{Exit, Stop, chain, explain, print, say, write_new};
 use crate::record::journal::write_private;
 use crate::report::escape::plain;
-use crate::session::export::export;
+use crate::session::export::export_whole;
 use crate::session::ground_truth::GroundTruth;
-use crate::session::import::outline::{self, Cut, Outline, Rests};
+use crate::session::import::outline::Rests;
 use crate::session::import::{self, Beginnings, IMPORTERS, ImportError, Importer, Recording};
 use crate::session::native::{Of, Whole};
 use crate::session::redact::{Class, Redactor};
 use crate::session::wire::Provider;
-use crate::session::{JsonText, Message, Session, Tag, ToolSchema, native};
-use crate::tokens::{COUNTERS, CountedTexts, TokenCounter, counter};
+use crate::session::{JsonText, Message, Session, ToolSchema, native};
+use crate::tokens::{COUNTERS, TokenCounter, counter};
 use crate::units::Tokens;
+use read::Read;
+use tally::Tally;
 
 mod list;
+mod read;
+mod tally;
 
 /// Arguments of `proctor import`.
 #[derive(Debug, clap::Args)]
@@ -185,7 +188,7 @@ fn walk(folder: &Path, inputs: &mut Vec<anyhow::Result<Input>>) {
 /// What is the same for all files, and what was done so far.
 struct Run<'a> {
     args: &'a Args,
-    format: Option<&'a dyn Importer>,
+    format: Option<&'static dyn Importer>,
     redactor: Option<Redactor>,
     written: BTreeSet<PathBuf>,
     beginnings: Beginnings,
@@ -195,12 +198,8 @@ impl Run<'_> {
     /// Reads one file and writes its sessions; says what it held, or nothing if it is no recording.
     fn one(&mut self, input: &Input) -> anyhow::Result<Option<String>> {
         let path = &input.path;
-        if let Some(mut outline) = self.outline(path)? {
-            self.go_on(path, &mut outline.recordings)?;
-            return self.piecewise(path, outline).map(Some);
-        }
-        let mut recordings = match import::load_with_truth(path, self.format) {
-            Ok(recordings) => recordings,
+        let mut read = match Read::open(path, self.format) {
+            Ok(read) => read,
             Err(
                 error @ (ImportError::NotJson { .. }
                 | ImportError::Empty { .. }
@@ -214,66 +213,83 @@ impl Run<'_> {
             }
             Err(error) => return Err(error.into()),
         };
-        self.go_on(path, &mut recordings)?;
-        if let Some(redactor) = &mut self.redactor {
-            for recording in &mut recordings {
-                redact(recording, redactor)?;
+        if self.redactor.is_none() {
+            // Nothing is written of a file of which something is there already.
+            for session in read.known() {
+                self.target(path, session)?;
             }
         }
-        let mut left_out = BTreeMap::new();
-        let mut files = Vec::new();
-        for recording in &recordings {
-            let session = &recording.session;
-            let (name, bytes) = file(session, self.args.to, &mut left_out)?;
-            let target = self.target(path, session, &name)?;
-            files.push((target, bytes));
-            if let (To::Native, Some(truth)) = (self.args.to, &recording.truth) {
-                files.push(truth_file(&self.args.output, truth)?);
-            }
+        let mut tally = Tally::default();
+        while let Some(recording) = read.next()? {
+            self.write(path, recording, read.rests(), &mut tally)?;
         }
-        for (target, bytes) in files {
-            write_new(&target, &bytes, self.args.force)?;
-            self.written.insert(target);
-        }
-        let counted = counter(&self.args.counter).map(CountedTexts::new);
-        let texts = recordings.iter().flat_map(|it| it.session.texts());
-        let tokens = counted.map_or(Tokens::ZERO, |counted| {
-            texts.map(|text| counted.size(text).tokens).sum()
-        });
-        let mut line = line(path, &recordings, tokens, &left_out);
-        let facts = recordings.iter().filter_map(|it| it.truth.as_ref());
-        let facts: usize = facts.map(|truth| truth.facts.len()).sum();
-        let not_asked: usize = recordings.iter().map(|it| it.left_out).sum();
-        if facts + not_asked > 0 {
-            let _ = write!(line, "; facts: {facts}, questions left out: {not_asked}");
-        }
+        let mut line = tally.line(path);
         if let Some(redactor) = &mut self.redactor {
             line.push_str(&replaced(&redactor.take_counts()));
         }
         Ok(Some(plain(&line) + "\n"))
     }
 
-    /// What an earlier file held of a session is told there.
-    fn go_on(&mut self, path: &Path, recordings: &mut [Recording]) -> Result<(), ImportError> {
-        for recording in recordings {
-            let session = recording.session.clone();
-            let result = self.beginnings.after_repeated(session);
-            recording.session = result.map_err(|source| ImportError::Session {
-                path: path.to_owned(),
-                source,
-            })?;
+    /// Writes a session message by message, and what is known about it.
+    fn write(
+        &mut self,
+        path: &Path,
+        mut recording: Recording,
+        rests: Option<&mut Rests>,
+        tally: &mut Tally,
+    ) -> anyhow::Result<()> {
+        // What an earlier file held of a session is told there.
+        let gone_on = self.beginnings.after_repeated(recording.session);
+        recording.session = gone_on.map_err(|source| ImportError::Session {
+            path: path.to_owned(),
+            source,
+        })?;
+        if let Some(redactor) = &mut self.redactor {
+            recording.session = redactor.around(&recording.session)?;
+        }
+        let session = &recording.session;
+        let target = self.target(path, session)?;
+        let mut writing = Writing {
+            rests,
+            redactor: self.redactor.as_mut(),
+            counter: counter(&self.args.counter),
+            tokens: Tokens::ZERO,
+        };
+        writing.count_header(session);
+        let mut left_out = BTreeMap::new();
+        write_private(&target, &mut |out| match self.args.to.provider() {
+            None => native::write_whole(session, &mut writing, out),
+            Some(provider) => {
+                left_out = export_whole(session, provider, &mut writing, out)?;
+                Ok(())
+            }
+        })?;
+        tally.add(&recording, writing.tokens, &left_out);
+        self.written.insert(target);
+        if let (To::Native, Some(truth)) = (self.args.to, &mut recording.truth) {
+            if let Some(redactor) = &mut self.redactor {
+                let json = JsonText::of(&serde_json::to_value(&*truth)?);
+                *truth = serde_json::from_str(redactor.json(&json).as_str())?;
+                recording.session.id().clone_into(&mut truth.session);
+            }
+            let (target, bytes) = truth_file(&self.args.output, truth)?;
+            write_new(&target, &bytes, self.args.force)?;
+            self.written.insert(target);
         }
         Ok(())
     }
 
     /// Where a session is written, unless something stands there.
-    fn target(&self, path: &Path, session: &Session, name: &str) -> anyhow::Result<PathBuf> {
-        let target = self.args.output.join(name);
+    fn target(&self, path: &Path, session: &Session) -> anyhow::Result<PathBuf> {
+        let id = session.id();
+        let target = self.args.output.join(match self.args.to.provider() {
+            None => format!("{id}.session.jsonl"),
+            Some(provider) => format!("{id}.{provider}.json"),
+        });
         if self.written.contains(&target) {
             let problem = format!(
-                "`{}` holds session `{}` again, which another file held",
+                "`{}` holds session `{id}` again, which another file held",
                 path.display(),
-                session.id()
             );
             return Err(Stop::new(Exit::Invalid, problem).into());
         }
@@ -284,81 +300,30 @@ impl Run<'_> {
         }
         Ok(target)
     }
+}
 
-    /// The outline of a file that is too long to be held, where that says all that is needed.
-    fn outline(&self, path: &Path) -> anyhow::Result<Option<Outline>> {
-        let is_long = path.metadata().is_ok_and(|it| it.len() >= LONG);
-        if !is_long || !matches!(self.args.to, To::Native) {
-            return Ok(None);
+impl To {
+    /// Whose API the shape is of; the native format is nobody's.
+    fn provider(self) -> Option<Provider> {
+        match self {
+            Self::Native => None,
+            Self::Anthropic => Some(Provider::Anthropic),
+            Self::Openai => Some(Provider::OpenAi),
         }
-        Ok(outline::outline(path, self.format, Cut::default())?)
-    }
-
-    /// Writes the sessions of a long file message by message.
-    fn piecewise(&mut self, path: &Path, outline: Outline) -> anyhow::Result<String> {
-        let mut redactor = self.redactor.take();
-        let written = self.pieces(path, outline, redactor.as_mut());
-        // The files after one that failed are redacted, too.
-        self.redactor = redactor;
-        written
-    }
-
-    fn pieces(
-        &mut self,
-        path: &Path,
-        outline: Outline,
-        mut redactor: Option<&mut Redactor>,
-    ) -> anyhow::Result<String> {
-        let Outline {
-            mut recordings,
-            rests,
-        } = outline;
-        if let Some(redactor) = redactor.as_deref_mut() {
-            for recording in &mut recordings {
-                let around = redactor.around(&recording.session)?;
-                redact_truth(recording, around, redactor)?;
-            }
-        }
-        let mut counting = Counting {
-            redactor: redactor.as_deref_mut(),
-            rests,
-            counter: counter(&self.args.counter),
-            tokens: Tokens::ZERO,
-        };
-        for recording in &recordings {
-            let session = &recording.session;
-            let target = self.target(path, session, &format!("{}.session.jsonl", session.id()))?;
-            counting.count_header(session);
-            write_private(&target, &mut |out| {
-                native::write_whole(session, &mut counting, out)
-            })?;
-            self.written.insert(target);
-            if let Some(truth) = &recording.truth {
-                let (target, bytes) = truth_file(&self.args.output, truth)?;
-                write_new(&target, &bytes, self.args.force)?;
-            }
-        }
-        let mut line = line(path, &recordings, counting.tokens, &BTreeMap::new());
-        if let Some(redactor) = redactor {
-            line.push_str(&replaced(&redactor.take_counts()));
-        }
-        Ok(plain(&line) + "\n")
     }
 }
 
-/// A file of so many bytes is read without holding its long texts.
-const LONG: u64 = 16 << 20;
-
-/// Counts the tokens of messages as they are written.
-struct Counting<'r> {
+/// Puts a message together as it is written, and counts its tokens.
+struct Writing<'r> {
+    /// Where the rests of long texts are, where they were not read.
+    rests: Option<&'r mut Rests>,
     /// Takes the secrets out, where it is asked to.
     redactor: Option<&'r mut Redactor>,
-    rests: Rests,
     counter: Option<Arc<dyn TokenCounter>>,
     tokens: Tokens,
 }
 
-impl Counting<'_> {
+impl Writing<'_> {
     fn count(&mut self, text: &str) {
         if let Some(counter) = &self.counter {
             self.tokens += counter.count(text);
@@ -373,9 +338,12 @@ impl Counting<'_> {
     }
 }
 
-impl Whole for Counting<'_> {
+impl Whole for Writing<'_> {
     fn message<'a>(&mut self, message: &'a Message, of: Of) -> io::Result<Cow<'a, Message>> {
-        let mut whole = self.rests.message(message, of)?;
+        let mut whole = match &mut self.rests {
+            Some(rests) => rests.message(message, of)?,
+            None => Cow::Borrowed(message),
+        };
         if let Some(redactor) = &mut self.redactor {
             whole = Cow::Owned(redactor.message(&whole));
         }
@@ -388,7 +356,10 @@ impl Whole for Counting<'_> {
     }
 
     fn text(&mut self, text: &Arc<str>) -> io::Result<Arc<str>> {
-        let whole = self.rests.text(text)?;
+        let whole = match &mut self.rests {
+            Some(rests) => rests.text(text)?,
+            None => text.clone(),
+        };
         Ok(match &mut self.redactor {
             Some(redactor) => redactor.text(&whole).into(),
             None => whole,
@@ -404,27 +375,6 @@ fn truth_file(folder: &Path, truth: &GroundTruth) -> anyhow::Result<(PathBuf, Ve
     Ok((folder.join(name), bytes))
 }
 
-/// Takes the secrets out of a session and of what is known about it.
-fn redact(recording: &mut Recording, redactor: &mut Redactor) -> anyhow::Result<()> {
-    let redacted = redactor.session(&recording.session)?;
-    redact_truth(recording, redacted, redactor)
-}
-
-/// The same of what is known about a session, of which `session` is what is left.
-fn redact_truth(
-    recording: &mut Recording,
-    session: Session,
-    redactor: &mut Redactor,
-) -> anyhow::Result<()> {
-    recording.session = session;
-    if let Some(truth) = &mut recording.truth {
-        let json = JsonText::of(&serde_json::to_value(&*truth)?);
-        *truth = serde_json::from_str(redactor.json(&json).as_str())?;
-        recording.session.id().clone_into(&mut truth.session);
-    }
-    Ok(())
-}
-
 /// How many places were replaced, by class: never what stood there.
 fn replaced(counts: &BTreeMap<Class, u64>) -> String {
     let shown: Vec<String> = counts
@@ -435,84 +385,4 @@ fn replaced(counts: &BTreeMap<Class, u64>) -> String {
         return "; redacted: nothing".to_owned();
     }
     format!("; redacted: {}", shown.join(", "))
-}
-
-/// The name and bytes of the file a session is written to.
-fn file(
-    session: &Session,
-    to: To,
-    left_out: &mut BTreeMap<String, u64>,
-) -> anyhow::Result<(String, Vec<u8>)> {
-    let id = session.id();
-    let provider = match to {
-        To::Native => {
-            let mut bytes = Vec::new();
-            native::write(session, &mut bytes)?;
-            return Ok((format!("{id}.session.jsonl"), bytes));
-        }
-        To::Anthropic => Provider::Anthropic,
-        To::Openai => Provider::OpenAi,
-    };
-    let exported = export(session, provider);
-    for (what, count) in exported.left_out {
-        *left_out.entry(what.to_owned()).or_default() += count;
-    }
-    Ok((format!("{id}.{provider}.json"), exported.json.into_bytes()))
-}
-
-/// What a file held, in one line.
-fn line(
-    path: &Path,
-    recordings: &[Recording],
-    tokens: Tokens,
-    left_out: &BTreeMap<String, u64>,
-) -> String {
-    let mut counts = [0_usize; 6];
-    let (mut skipped, mut unknown, mut warnings) =
-        (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-    for Recording { session, .. } in recordings {
-        for message in session.messages() {
-            counts[2] += message.tool_uses().count();
-            counts[3] += message.tool_results().count();
-            counts[4] += usize::from(message.has_tag(Tag::Orphan));
-        }
-        counts[0] += session.messages().len();
-        counts[1] += session.calls().len();
-        counts[5] += session.compactions().len();
-        let source = session.source();
-        for (all, some) in [
-            (&mut skipped, &source.skipped),
-            (&mut unknown, &source.unknown),
-            (&mut warnings, &source.warnings),
-        ] {
-            for (what, count) in some {
-                *all.entry(what.clone()).or_default() += count;
-            }
-        }
-    }
-    let [messages, calls, uses, results, orphans, compactions] = counts;
-    let format = recordings
-        .first()
-        .map_or("", |first| &first.session.source().format);
-    let mut line = format!(
-        "{}: {format}, {} sessions, {messages} messages, {calls} calls, {uses} tool uses, \
-         {results} results, {orphans} orphans, {tokens} tokens, {compactions} compactions",
-        path.display(),
-        recordings.len(),
-    );
-    for (name, counts) in [
-        ("unknown", &unknown),
-        ("warnings", &warnings),
-        ("skipped", &skipped),
-        ("not carried", left_out),
-    ] {
-        let shown: Vec<String> = counts
-            .iter()
-            .map(|(what, count): (&String, &u64)| format!("{what} × {count}"))
-            .collect();
-        if !shown.is_empty() {
-            let _ = write!(line, "; {name}: {}", shown.join(", "));
-        }
-    }
-    line
 }

@@ -75,6 +75,7 @@ mod pi;
 mod pieces;
 mod request_log;
 mod requests;
+pub mod rows;
 mod sketch;
 mod sqlite;
 mod swe_agent;

@@ -30,11 +30,14 @@ mod forks;
 mod hostile;
 mod libraries;
 mod listed;
+#[cfg(target_os = "linux")]
+mod memory;
 mod native;
 mod openhands;
 mod outlined;
 mod products;
 mod records;
+mod rows;
 mod schema;
 mod unknown;
 mod views;

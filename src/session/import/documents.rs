@@ -57,14 +57,8 @@ impl<'a> Documents<'a> {
         hasher.update(&bytes);
         let id = session_id(path, hasher);
         let mut warnings = BTreeMap::new();
-        let mut warn = |what: &str| *warnings.entry(what.to_owned()).or_default() += 1;
-        let mut bytes = strip_bom(&bytes).to_vec();
-        if mend_surrogates(&mut bytes) {
-            warn("a text was cut within a character; the half was replaced");
-        }
-        let text = String::from_utf8(bytes).unwrap_or_else(|error| {
-            warn("the file is not UTF-8; the bad bytes were replaced");
-            String::from_utf8_lossy(error.as_bytes()).into_owned()
+        let text = mended(bytes, &mut |what| {
+            *warnings.entry(what.to_owned()).or_default() += 1;
         });
         if text.trim_ascii().is_empty() {
             return Err(ImportError::Empty {
@@ -126,6 +120,19 @@ impl<'a> Documents<'a> {
     pub(super) fn path(&self) -> &Path {
         self.path
     }
+}
+
+/// The bytes as text without a byte-order mark; `warn` is told what had to be mended.
+pub(super) fn mended(mut bytes: Vec<u8>, warn: &mut dyn FnMut(&str)) -> String {
+    let mark = bytes.len() - strip_bom(&bytes).len();
+    bytes.drain(..mark);
+    if mend_surrogates(&mut bytes) {
+        warn("a text was cut within a character; the half was replaced");
+    }
+    String::from_utf8(bytes).unwrap_or_else(|error| {
+        warn("the file is not UTF-8; the bad bytes were replaced");
+        String::from_utf8_lossy(error.as_bytes()).into_owned()
+    })
 }
 
 #[cfg(test)]

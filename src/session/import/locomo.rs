@@ -83,28 +83,11 @@ pub(super) fn recordings(
     documents: &Documents<'_>,
     path: &Path,
 ) -> Result<Vec<Recording>, ImportError> {
-    let several = chats.len() > 1;
-    let mut recordings = Vec::new();
-    for (at, mut chat) in chats.into_iter().enumerate() {
-        if at == 0 {
-            let mut source = Source {
-                warnings: documents.warnings.clone(),
-                ..Source::default()
-            };
-            if unread > 0 {
-                let what = "value that is no conversation";
-                source.unknown.insert(what.to_owned(), unread);
-            }
-            assemble::add_counts(&mut chat.assembler.source, source);
-        }
+    let mut recordings: Vec<Recording> = Vec::new();
+    for mut chat in chats {
         let placed = chat.places();
         let refused = chat.left_out;
-        let id = if several {
-            format!("{}-{}", documents.id, at + 1)
-        } else {
-            documents.id.clone()
-        };
-        if let Some(session) = chat.assembler.finish(id, path)? {
+        if let Some(session) = chat.assembler.finish(documents.id.clone(), path)? {
             let (truth, left_out) = truth(&session, &placed);
             recordings.push(Recording {
                 session,
@@ -113,10 +96,24 @@ pub(super) fn recordings(
             });
         }
     }
-    if recordings.is_empty() {
+    let Some(first) = recordings.first_mut() else {
         return Err(ImportError::NoConversation {
             path: path.to_owned(),
         });
+    };
+    let mut source = Source {
+        warnings: documents.warnings.clone(),
+        ..Source::default()
+    };
+    if unread > 0 {
+        let what = "value that is no conversation";
+        source.unknown.insert(what.to_owned(), unread);
+    }
+    assemble::add_counts(&mut first.session.parts.source, source);
+    if recordings.len() > 1 {
+        for (at, recording) in recordings.iter_mut().enumerate() {
+            recording.rename(format!("{}-{}", documents.id, at + 1));
+        }
     }
     Ok(recordings)
 }

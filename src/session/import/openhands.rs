@@ -24,7 +24,7 @@ use serde_json::value::RawValue;
 
 use super::assemble::{Assembler, add_counts, count, uncached};
 use super::content;
-use super::conversations::{Object, unknown_record};
+use super::conversations::{Object, name, unknown_record};
 use super::documents::Documents;
 use super::folders::SessionFiles;
 use super::lines::Line;
@@ -86,9 +86,8 @@ impl Importer for OpenHands {
         if cut {
             count(&mut first.warnings, "the last line was cut and is left out");
         }
-        let several = rows.len() > 1;
         let mut sessions = Vec::new();
-        for (at, row) in rows.into_iter().enumerate() {
+        for row in rows {
             let mut reading = Reading::default();
             if let Some(mut metrics) = row.metrics {
                 reading.learn_usages(metrics.take_list("token_usages"));
@@ -105,19 +104,15 @@ impl Importer for OpenHands {
                 count(&mut first.skipped, "row without events");
                 continue;
             }
-            add_counts(&mut reading.assembler.source, std::mem::take(&mut first));
-            let id = if several {
-                format!("{}-{}", documents.id, at + 1)
-            } else {
-                documents.id.clone()
-            };
-            sessions.extend(reading.finish(id, path)?);
+            sessions.extend(reading.finish(documents.id.clone(), path)?);
         }
-        if sessions.is_empty() {
+        let Some(session) = sessions.first_mut() else {
             return Err(ImportError::NoConversation {
                 path: path.to_owned(),
             });
-        }
+        };
+        add_counts(&mut session.parts.source, first);
+        name(&mut sessions, &documents.id);
         Ok(sessions)
     }
 

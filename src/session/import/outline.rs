@@ -1,50 +1,111 @@
-//! Reads a long file without holding its long texts: memory follows the largest line.
+//! Reads a long file without holding its long texts: memory follows the largest one.
 //!
-//! A first pass gives the importer every line with its long texts cut short: a beginning, and a mark
-//! that names the rest. What the importer makes of them are sessions of some hundred bytes for each
-//! message. [`Rests`] then puts the rest back from the file, one message at a time.
+//! A first pass gives the importer the file with its long texts cut short: of each a beginning, and a
+//! mark that names the rest. What the importer makes of them are sessions of some hundred bytes for
+//! each message. [`Rests`] then puts the rest back from the file, one message at a time.
 //!
 //! That is the same as reading the file at once wherever an importer looks at no more than the
-//! beginning of a long text: [`FORMATS`] are those for which the tests hold both equal. A text that is
-//! no valid JSON string is never cut, so that it is mended or refused as ever. Equal texts get equal
-//! marks, for importers leave out what was recorded twice.
+//! beginning of a long text: [`FORMATS`] are those for which the tests hold both equal, each with the
+//! texts that its importer reads to their ends. A text that is no valid JSON string is never cut, so
+//! that it is mended or refused as ever. Equal texts get equal marks, for importers leave out what
+//! was recorded twice.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::sync::Arc;
 
-use sha2::{Digest, Sha256};
-
-use super::lines::{MAX_LINE, session_id};
+use super::lines::{session_id, strip_bom};
 use super::{ImportError, Importer, Recording, truth};
 use crate::session::native::{Of, Whole};
 use crate::session::{
-    ContentBlock, Image, JsonText, Message, Opaque, Session, Thinking, ToolResult, ToolSchema,
-    ToolUse,
+    CompactedTo, ContentBlock, Image, JsonText, Message, Opaque, Recorded, RecordedCompaction,
+    Session, Thinking, ToolResult, ToolSchema, ToolUse,
 };
-use crate::units::ContentHash;
+use cutter::Cutter;
 
-/// The formats that can be read so. All keep one record per line, in the order of what happened.
-pub const FORMATS: &[&str] = &[
-    "native",
-    "claude-code",
-    "codex",
-    "pi",
-    "iflow",
-    "copilot-cli",
+mod cutter;
+
+/// A format that can be read so.
+#[derive(Debug)]
+pub struct Format {
+    /// Its name.
+    pub name: &'static str,
+    /// Keys of texts that are read to their ends.
+    keys: &'static [&'static str],
+    /// Texts that hold one of these are read to their ends, too.
+    words: &'static [&'static str],
+    /// Keys of answers that are logged beside their requests. With two of them a file is read at
+    /// once: what joins requests to sessions looks for texts in other texts.
+    answers: &'static [&'static str],
+}
+
+impl Format {
+    const fn new(name: &'static str) -> Self {
+        Self {
+            name,
+            keys: &[],
+            words: &[],
+            answers: &[],
+        }
+    }
+
+    /// A format whose arguments of tools are JSON in a string.
+    const fn with_arguments(self) -> Self {
+        Self {
+            keys: &["arguments"],
+            ..self
+        }
+    }
+
+    const fn with_answers(self, answers: &'static [&'static str]) -> Self {
+        Self { answers, ..self }
+    }
+}
+
+/// The formats that can be read so.
+pub static FORMATS: &[Format] = &[
+    Format::new("native"),
+    Format::new("claude-code"),
+    Format::new("codex").with_arguments(),
+    Format::new("pi"),
+    Format::new("iflow"),
+    Format::new("copilot-cli").with_arguments(),
+    Format::new("goose"),
+    Format::new("opencode"),
+    Format {
+        words: &[
+            "<state_snapshot>",
+            "</state_snapshot>",
+            "<tool_output_masked",
+        ],
+        ..Format::new("gemini-cli")
+    },
+    Format::new("openhands").with_arguments(),
+    Format::new("langchain").with_arguments(),
+    Format {
+        // Attachments are put in where a text names them.
+        words: &["attachment://"],
+        ..Format::new("inspect")
+    },
+    Format::new("tau2"),
+    Format::new("tau-bench").with_arguments(),
+    Format::new("anthropic").with_answers(&["response", "response_body"]),
+    Format::new("openai-chat")
+        .with_arguments()
+        .with_answers(&["response", "response_body"]),
+    Format::new("openai-responses")
+        .with_arguments()
+        .with_answers(&["response", "response_body", "output"]),
 ];
-
-/// Keys of texts that are JSON themselves and are read as such.
-const UNCUT: &[&[u8]] = &[b"arguments"];
 
 /// Begins and ends a mark: the last character of Unicode, which stands for nothing.
 const MARK: char = '\u{10fffd}';
 
-/// How [`MARK`] may be written in JSON.
-const ESCAPED_MARK: &[u8] = b"\\udbff\\udffd";
+/// [`MARK`] as it is written in what is given to the importer. Where an importer keeps JSON as it
+/// was, it stands there so; where it read the text, it is the character.
+const ESCAPED: &str = r"\udbff\udffd";
 
 /// A long file whose sessions were read without their long texts.
 #[derive(Debug)]
@@ -82,7 +143,8 @@ impl Default for Cut {
     }
 }
 
-/// Reads a file of one of the [`FORMATS`]; none if it is of another, or holds what looks like a mark.
+/// Reads a file of one of the [`FORMATS`]; none if it is of another, holds what looks like a mark,
+/// or requests that are to be joined.
 pub fn outline(
     path: &Path,
     importer: Option<&dyn Importer>,
@@ -100,12 +162,18 @@ pub fn outline(
     let Some(importer) = importer.or_else(told) else {
         return Ok(None);
     };
-    if !FORMATS.contains(&importer.format()) {
+    let format = FORMATS.iter().find(|it| it.name == importer.format());
+    let is_json = matches!(
+        strip_bom(&head).trim_ascii_start().first(),
+        Some(b'{' | b'[')
+    );
+    let Some(format) = format.filter(|_| is_json && importer.folder_of(path).is_none()) else {
         return Ok(None);
-    }
-    let mut cutter = Cutter::new(BufReader::new(File::open(path).map_err(io)?), cut);
+    };
+    let mut cutter = Cutter::new(File::open(path).map_err(io)?, format, cut);
     let read = importer.import_with_truth(path, &mut cutter);
-    if cutter.is_marked {
+    let is_joined = cutter.values > 1 && cutter.answers > 1;
+    if cutter.is_marked || is_joined {
         return Ok(None);
     }
     let mut recordings = read?;
@@ -116,6 +184,9 @@ pub fn outline(
         places: cutter.places,
     };
     for recording in &mut recordings {
+        if is_named_by_mark(&recording.session) {
+            return Ok(None);
+        }
         let parts = &mut recording.session.parts;
         if let Some(rest) = parts.id.strip_prefix(&short) {
             parts.id = format!("{whole}{rest}");
@@ -126,6 +197,43 @@ pub fn outline(
         truth::beside(path, recording)?;
     }
     Ok(Some(Outline { recordings, rests }))
+}
+
+/// Whether a name is so long that it was cut: names are not put back.
+fn is_named_by_mark(session: &Session) -> bool {
+    let is_cut = |name: &str| name.contains(MARK);
+    let of_block = |block: &ContentBlock| match block {
+        ContentBlock::ToolUse(tool_use) => is_cut(&tool_use.id) || is_cut(&tool_use.name),
+        ContentBlock::ToolResult(result) => is_cut(&result.tool_use_id),
+        ContentBlock::Opaque(opaque) => is_cut(&opaque.kind),
+        ContentBlock::Text(_) | ContentBlock::Thinking(_) | ContentBlock::Image(_) => false,
+    };
+    let of_message = |message: &Message| {
+        let hint = message.compact_hint.as_deref();
+        let call = message.api_call.as_ref().map(|call| &*call.0);
+        hint.into_iter().chain(call).any(is_cut) || message.content().iter().any(of_block)
+    };
+    let of_compaction = |compaction: &RecordedCompaction| {
+        let written = match &compaction.after {
+            CompactedTo::Replaced(pieces) => &pieces[..],
+            CompactedTo::Encrypted | CompactedTo::Missing => &[],
+        };
+        compaction.trigger.as_deref().is_some_and(is_cut)
+            || written.iter().any(|piece| match piece {
+                Recorded::Written(message) => of_message(message),
+                Recorded::Kept(_) | Recorded::Edited { .. } => false,
+            })
+    };
+    let source = session.source();
+    let counts = [&source.skipped, &source.unknown, &source.warnings];
+    session.model().is_some_and(is_cut)
+        || session.tools().iter().any(|tool| is_cut(&tool.name))
+        || counts
+            .into_iter()
+            .flat_map(|it| it.keys())
+            .any(|name| is_cut(name))
+        || session.messages().iter().any(|message| of_message(message))
+        || session.compactions().iter().any(of_compaction)
 }
 
 impl Rests {
@@ -212,17 +320,17 @@ impl Rests {
     fn whole(&mut self, text: &str, written: Written) -> io::Result<Option<String>> {
         let mut whole = String::new();
         let mut left = text;
-        while let Some((before, place, after)) = self.next_mark(left) {
-            whole.push_str(before);
-            let rest = self.read(place)?;
-            match written {
-                Written::Json => whole.push_str(&rest),
-                Written::Text => {
-                    let decoded: String = serde_json::from_str(&format!("\"{rest}\""))?;
-                    whole.push_str(&decoded);
-                }
+        while let Some(mark) = self.next_mark(left) {
+            whole.push_str(mark.before);
+            let rest = self.read(mark.place)?;
+            match (mark.form, written) {
+                (Form::Written, _) => whole.push_str(&rest),
+                (Form::Read, Written::Text) => whole.push_str(&decoded(&rest)?),
+                // The importer read the text, and wrote it anew.
+                (Form::Read, Written::Json) => whole.push_str(&encoded(&decoded(&rest)?)?),
+                (Form::WrittenInText, _) => whole.push_str(&encoded(&rest)?),
             }
-            left = after;
+            left = mark.after;
         }
         if left.len() == text.len() {
             return Ok(None);
@@ -231,12 +339,28 @@ impl Rests {
         Ok(Some(whole))
     }
 
-    /// What stands before the next mark, what it names, and what stands after it.
-    fn next_mark<'t>(&self, text: &'t str) -> Option<(&'t str, (u64, usize), &'t str)> {
-        let (before, rest) = text.split_once(MARK)?;
-        let (name, after) = rest.split_once(MARK)?;
-        let place = self.places.get(name.parse::<usize>().ok()?)?;
-        Some((before, *place, after))
+    /// The next mark, in whatever form it stands there.
+    fn next_mark<'t>(&self, text: &'t str) -> Option<Mark<'t>> {
+        let [mut read, written, in_text] =
+            [String::new(), ESCAPED.to_owned(), encoded(ESCAPED).ok()?];
+        read.push(MARK);
+        let forms = [
+            (Form::Read, read),
+            (Form::Written, written),
+            (Form::WrittenInText, in_text),
+        ];
+        let marks = forms.into_iter().filter_map(|(form, border)| {
+            let (before, rest) = text.split_once(&border)?;
+            let (name, after) = rest.split_once(&border)?;
+            let place = *self.places.get(name.parse::<usize>().ok()?)?;
+            Some(Mark {
+                before,
+                form,
+                place,
+                after,
+            })
+        });
+        marks.min_by_key(|mark| mark.before.len())
     }
 
     fn read(&mut self, (offset, length): (u64, usize)) -> io::Result<String> {
@@ -263,136 +387,38 @@ impl Whole for Rests {
 enum Written {
     /// As it reads.
     Text,
-    /// Within JSON, as the file has it.
+    /// Within JSON.
     Json,
 }
 
-/// Gives a reader the lines of a file with their long texts cut short.
-struct Cutter<R> {
-    input: R,
-    cut: Cut,
-    /// The line as the file has it, and as it is given.
-    line: Vec<u8>,
-    given: Vec<u8>,
-    at: usize,
-    offset: u64,
-    places: Vec<(u64, usize)>,
-    known: BTreeMap<ContentHash, usize>,
-    whole: Sha256,
-    short: Sha256,
-    /// Whether the file itself holds what looks like a mark.
-    is_marked: bool,
+/// The name of a rest, and what stands around it.
+struct Mark<'t> {
+    before: &'t str,
+    form: Form,
+    place: (u64, usize),
+    after: &'t str,
 }
 
-impl<R: BufRead> Cutter<R> {
-    fn new(input: R, cut: Cut) -> Self {
-        Self {
-            input,
-            cut,
-            line: Vec::new(),
-            given: Vec::new(),
-            at: 0,
-            offset: 0,
-            places: Vec::new(),
-            known: BTreeMap::new(),
-            whole: Sha256::new(),
-            short: Sha256::new(),
-            is_marked: false,
-        }
-    }
-
-    fn next_line(&mut self) -> io::Result<()> {
-        self.line.clear();
-        self.given.clear();
-        self.at = 0;
-        let input = (&mut self.input).take(MAX_LINE + 2);
-        let read = { input }.read_until(b'\n', &mut self.line)?;
-        self.whole.update(&self.line);
-        let mut mark = [0; 4];
-        let mark = MARK.encode_utf8(&mut mark).as_bytes();
-        self.is_marked |=
-            holds(&self.line, mark) || holds(&self.line.to_ascii_lowercase(), ESCAPED_MARK);
-        let line = std::mem::take(&mut self.line);
-        let mut copied = 0;
-        let mut from = 0;
-        let mut key = (0, 0);
-        while let Some(start) = line[from..].iter().position(|byte| *byte == b'"') {
-            let start = from + start + 1;
-            let Some(end) = string_end(&line, start) else {
-                break;
-            };
-            from = end + 1;
-            if line[from..].trim_ascii_start().first() == Some(&b':') {
-                key = (start, end);
-                continue;
-            }
-            let is_read = UNCUT.contains(&&line[key.0..key.1])
-                && line[key.1 + 1..start - 1].trim_ascii() == b":";
-            if end - start <= self.cut.above || is_read {
-                continue;
-            }
-            let literal = line.get(start - 1..=end).unwrap_or_default();
-            if serde_json::from_slice::<Cow<'_, str>>(literal).is_err() {
-                continue;
-            }
-            let kept = start + kept(&line[start..end], self.cut.keep);
-            let name = self.name(ContentHash::of(literal), kept, end);
-            self.given.extend_from_slice(&line[copied..kept]);
-            self.given
-                .extend_from_slice(format!("{MARK}{name}{MARK}").as_bytes());
-            copied = end;
-        }
-        self.given.extend_from_slice(&line[copied..]);
-        self.short.update(&self.given);
-        self.offset += read as u64;
-        self.line = line;
-        Ok(())
-    }
-
-    /// The name of the rest of a text, from one place in the line to another.
-    fn name(&mut self, hash: ContentHash, from: usize, to: usize) -> usize {
-        let places = &mut self.places;
-        let offset = self.offset;
-        *self.known.entry(hash).or_insert_with(|| {
-            places.push((offset + from as u64, to - from));
-            places.len() - 1
-        })
-    }
+/// What the importer did with a text that was cut.
+#[derive(Debug, Clone, Copy)]
+enum Form {
+    /// It read the text.
+    Read,
+    /// It kept the JSON around the text as it was.
+    Written,
+    /// It put such JSON into a text.
+    WrittenInText,
 }
 
-impl<R: BufRead> Read for Cutter<R> {
-    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        let given = self.fill_buf()?;
-        let count = given.len().min(out.len());
-        out[..count].copy_from_slice(&given[..count]);
-        self.consume(count);
-        Ok(count)
-    }
+/// What the inside of a JSON string says.
+fn decoded(inside: &str) -> io::Result<String> {
+    Ok(serde_json::from_str(&format!("\"{inside}\""))?)
 }
 
-impl<R: BufRead> BufRead for Cutter<R> {
-    fn fill_buf(&mut self) -> io::Result<&[u8]> {
-        if self.at >= self.given.len() {
-            self.next_line()?;
-        }
-        Ok(&self.given[self.at..])
-    }
-
-    fn consume(&mut self, count: usize) {
-        self.at += count;
-    }
-}
-
-/// Where a JSON string ends that begins at `start`: the place of its closing quotation mark.
-fn string_end(line: &[u8], start: usize) -> Option<usize> {
-    let mut at = start;
-    loop {
-        match line.get(at)? {
-            b'"' => return Some(at),
-            b'\\' => at += 2,
-            _ => at += 1,
-        }
-    }
+/// A text as the inside of a JSON string.
+fn encoded(text: &str) -> io::Result<String> {
+    let literal = serde_json::to_string(text)?;
+    Ok(literal[1..literal.len() - 1].to_owned())
 }
 
 /// How much of a valid JSON string stays: at least so many bytes, and no part of a character.
@@ -420,19 +446,6 @@ fn kept(literal: &[u8], keep: usize) -> usize {
         };
     }
     at.min(literal.len())
-}
-
-fn holds(bytes: &[u8], part: &[u8]) -> bool {
-    let first = part.first().copied().unwrap_or_default();
-    let mut rest = bytes;
-    while let Some(at) = rest.iter().position(|byte| *byte == first) {
-        rest = &rest[at..];
-        if rest.starts_with(part) {
-            return true;
-        }
-        rest = &rest[1..];
-    }
-    false
 }
 
 #[cfg(test)]

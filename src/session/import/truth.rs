@@ -22,6 +22,16 @@ pub struct Recording {
     pub left_out: usize,
 }
 
+impl Recording {
+    /// Gives the session another id.
+    pub(super) fn rename(&mut self, id: String) {
+        if let Some(truth) = &mut self.truth {
+            truth.session.clone_from(&id);
+        }
+        self.session.parts.id = id;
+    }
+}
+
 impl From<Session> for Recording {
     fn from(session: Session) -> Self {
         Self {

@@ -1,0 +1,64 @@
+//! What a recording holds, session by session: a long one is read piece by piece where it can be.
+
+use std::collections::VecDeque;
+use std::path::Path;
+
+use crate::session::Session;
+use crate::session::import::outline::{Cut, Outline, Rests, outline};
+use crate::session::import::rows::{Rows, rows};
+use crate::session::import::{self, ImportError, Importer, Recording};
+
+/// A file of so many bytes is long.
+const LONG: u64 = 16 << 20;
+
+/// A recording that is being read.
+pub(super) enum Read {
+    /// All its sessions, of which the long texts may be elsewhere.
+    AtOnce(VecDeque<Recording>, Option<Rests>),
+    /// One session after the other.
+    Rows(Box<Rows>),
+}
+
+impl Read {
+    /// Opens a recording of that format, or of the one that its first bytes tell.
+    pub(super) fn open(
+        path: &Path,
+        format: Option<&'static dyn Importer>,
+    ) -> Result<Self, ImportError> {
+        if path.metadata().is_ok_and(|it| it.len() >= LONG) {
+            if let Some(rows) = rows(path, format)? {
+                return Ok(Self::Rows(Box::new(rows)));
+            }
+            if let Some(Outline { recordings, rests }) = outline(path, format, Cut::default())? {
+                return Ok(Self::AtOnce(recordings.into(), Some(rests)));
+            }
+        }
+        let recordings = import::load_with_truth(path, format.map(|it| it as &dyn Importer))?;
+        Ok(Self::AtOnce(recordings.into(), None))
+    }
+
+    /// The sessions that are known already.
+    pub(super) fn known(&self) -> impl Iterator<Item = &Session> {
+        let known = match self {
+            Self::AtOnce(recordings, _) => Some(recordings),
+            Self::Rows(_) => None,
+        };
+        known.into_iter().flatten().map(|it| &it.session)
+    }
+
+    /// The next session with what is known about it.
+    pub(super) fn next(&mut self) -> Result<Option<Recording>, ImportError> {
+        match self {
+            Self::AtOnce(recordings, _) => Ok(recordings.pop_front()),
+            Self::Rows(rows) => rows.next_session(),
+        }
+    }
+
+    /// Where the long texts are, if the sessions do not hold them.
+    pub(super) fn rests(&mut self) -> Option<&mut Rests> {
+        match self {
+            Self::AtOnce(_, rests) => rests.as_mut(),
+            Self::Rows(_) => None,
+        }
+    }
+}

@@ -1,0 +1,280 @@
+//! Long recordings are read in a part of their size, and thousands are listed in none of it.
+//!
+//! The system holds the program to the ceiling: one byte more, and it dies.
+
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::{BufWriter, Write as _};
+use std::path::Path;
+use std::process::{Command, Output};
+
+use super::{model, read_use, result, user};
+
+/// The size of each file: one that is read piece by piece.
+const SIZE: usize = 17 << 20;
+
+/// The size of each text: the largest message.
+const TEXT: usize = 120_000;
+
+/// How many kilobytes the program may hold beside its code: about half of a file.
+const CEILING: usize = 9 << 10;
+
+/// What stands before the messages of a file, between two, and after them; and a message.
+struct Shape {
+    name: &'static str,
+    before: &'static str,
+    between: &'static str,
+    after: &'static str,
+    message: fn(usize, &str) -> String,
+}
+
+const SHAPES: &[Shape] = &[
+    Shape {
+        name: "claude-code.jsonl",
+        before: "",
+        between: "\n",
+        after: "\n",
+        message: |at, text| match at {
+            0 => user("r0", "", text),
+            at => {
+                let (call, answer, id) = (format!("a{at}"), format!("r{at}"), format!("t{at}"));
+                let call_of = model(&call, &format!("r{}", at - 1), &call, &read_use(&id));
+                format!("{call_of}\n{}", result(&answer, &call, &id, text))
+            }
+        },
+    },
+    Shape {
+        name: "goose.jsonl",
+        before: "",
+        between: "\n",
+        after: "",
+        message: |at, text| {
+            let role = role(at);
+            format!(
+                r#"{{"role":"{role}","created":{at},"content":[{{"type":"text","text":"{text}"}}]}}"#
+            )
+        },
+    },
+    Shape {
+        name: "gemini-cli.jsonl",
+        before: "{\"sessionId\":\"s\",\"projectHash\":\"p\",\"startTime\":\"2026-03-01T09:00:00Z\"}\n",
+        between: "\n",
+        after: "",
+        message: |at, text| {
+            let kind = ["user", "gemini"][at % 2];
+            format!(r#"{{"id":"{at}","type":"{kind}","content":"{text}"}}"#)
+        },
+    },
+    Shape {
+        name: "opencode.json",
+        before: r#"{"info":{"id":"s","directory":"/d","title":"t"},"messages":["#,
+        between: ",\n",
+        after: "]}",
+        message: |at, text| {
+            let role = role(at);
+            format!(
+                r#"{{"info":{{"id":"m{at}","role":"{role}"}},"parts":[{{"type":"text","text":"{text}"}}]}}"#
+            )
+        },
+    },
+    Shape {
+        name: "openai-chat.json",
+        before: r#"{"messages":["#,
+        between: ",",
+        after: "]}",
+        message: said,
+    },
+    Shape {
+        name: "anthropic.json",
+        before: r#"{"model":"m","system":"Be brief.","messages":["#,
+        between: ",",
+        after: "]}",
+        message: said,
+    },
+    Shape {
+        name: "openai-responses.json",
+        before: r#"{"model":"m","input":["#,
+        between: ",\n",
+        after: "]}",
+        message: |at, text| {
+            format!(
+                r#"{{"type":"function_call","call_id":"c{at}","name":"look","arguments":"{{}}"}},
+                {{"type":"function_call_output","call_id":"c{at}","output":"{text}"}}"#
+            )
+        },
+    },
+    Shape {
+        name: "langchain.json",
+        before: "[",
+        between: ",",
+        after: "]",
+        message: |at, text| {
+            let kind = ["human", "ai"][at % 2];
+            format!(r#"{{"type":"{kind}","content":"{text}"}}"#)
+        },
+    },
+    Shape {
+        name: "openhands.json",
+        before: "[",
+        between: ",\n",
+        after: "]",
+        message: |at, text| {
+            let source = ["user", "agent"][at % 2];
+            format!(
+                r#"{{"id":{at},"source":"{source}","action":"message","args":{{"content":"{text}"}}}}"#
+            )
+        },
+    },
+    // From here on, each is a conversation of its own.
+    Shape {
+        name: "rows.jsonl",
+        before: "",
+        between: "\n",
+        after: "\n",
+        message: |_, text| format!(r#"{{"messages":[{},{}]}}"#, said(0, text), said(1, "Well.")),
+    },
+    Shape {
+        name: "longmemeval.json",
+        before: "[",
+        between: ", ",
+        after: "]",
+        message: |at, text| {
+            format!(
+                r#"{{"question_id":"q{at}","question_type":"t","question":"What?","answer":"Well",
+                "haystack_dates":["2023/05/20 (Sat) 02:21"],"haystack_sessions":[[{},{}]]}}"#,
+                said(0, text),
+                said(1, "Well."),
+            )
+        },
+    },
+    Shape {
+        name: "tau2.json",
+        before: r#"{"info":{"environment_info":{"policy":"Be kind."}},"tasks":[],"simulations":["#,
+        between: ",",
+        after: "]}",
+        message: |at, text| {
+            format!(
+                r#"{{"task_id":"{at}","messages":[{},{}]}}"#,
+                said(0, text),
+                said(1, "Well.")
+            )
+        },
+    },
+    Shape {
+        name: "inspect.json",
+        before: r#"{"version":2,"status":"success","eval":{"model":"m"},"samples":["#,
+        between: ",",
+        after: r#"],"stats":{}}"#,
+        message: |at, text| {
+            format!(
+                r#"{{"id":{at},"epoch":1,"target":"x","messages":[{},{}]}}"#,
+                said(0, text),
+                said(1, "Well.")
+            )
+        },
+    },
+];
+
+fn role(at: usize) -> &'static str {
+    ["user", "assistant"][at % 2]
+}
+
+fn said(at: usize, text: &str) -> String {
+    format!(r#"{{"role":"{}","content":"{text}"}}"#, role(at))
+}
+
+/// Writes a file of the shape; returns how many messages it holds.
+fn write(shape: &Shape, path: &Path) -> usize {
+    let mut file = BufWriter::new(File::create(path).unwrap());
+    file.write_all(shape.before.as_bytes()).unwrap();
+    let line = "the quick brown fox jumps over the lazy dog\\n";
+    let lines = line.repeat(TEXT / line.len());
+    let count = SIZE / TEXT + 2;
+    let mut text = String::new();
+    for at in 0..count {
+        text.clear();
+        // The format is told from the beginning.
+        let lines = if at == 0 { "" } else { &lines };
+        let _ = write!(text, "{at}: {lines}");
+        let message = (shape.message)(at, &text);
+        let between = if at == 0 { "" } else { shape.between };
+        file.write_all(between.as_bytes()).unwrap();
+        file.write_all(message.as_bytes()).unwrap();
+    }
+    file.write_all(shape.after.as_bytes()).unwrap();
+    count
+}
+
+/// Runs the program in so many kilobytes.
+fn run(kilobytes: usize, folder: &Path, arguments: &[&str]) -> Output {
+    Command::new("sh")
+        .args(["-c", "ulimit -d \"$1\" && shift && exec \"$@\"", "sh"])
+        .arg(kilobytes.to_string())
+        .arg(env!("CARGO_BIN_EXE_proctor"))
+        .current_dir(folder)
+        .args(arguments)
+        .output()
+        .unwrap()
+}
+
+#[track_caller]
+fn check(kilobytes: usize, folder: &Path, arguments: &[&str]) -> String {
+    let output = run(kilobytes, folder, arguments);
+    assert!(output.status.success(), "{arguments:?}: {output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn long_recordings_are_imported_in_a_part_of_their_size() {
+    let folder = tempfile::tempdir().unwrap();
+    for shape in SHAPES {
+        let path = folder.path().join(shape.name);
+        let messages = write(shape, &path);
+        let more: &[&str] = match shape.name {
+            "goose.jsonl" => &["--to", "openai"],
+            "opencode.json" => &["--to", "anthropic"],
+            _ => &[],
+        };
+        let arguments = [
+            &["import", shape.name, "-o", "out", "--counter", "chars/4"],
+            more,
+        ];
+        let line = check(CEILING, folder.path(), &arguments.concat());
+        let tokens = line.split(" tokens").next().unwrap();
+        let tokens = tokens.rsplit(' ').next().unwrap().replace(',', "");
+        let tokens: usize = tokens.parse().unwrap();
+        assert!(tokens > messages * TEXT / 5, "{line}");
+        std::fs::remove_dir_all(folder.path().join("out")).unwrap();
+        std::fs::remove_file(path).unwrap();
+    }
+}
+
+#[test]
+fn the_ceiling_is_below_what_reading_at_once_takes() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run.traj");
+    let shape = Shape {
+        name: "run.traj",
+        before: r#"{"trajectory":[{"action":"a","observation":"b","response":"c"}],"history":["#,
+        between: ",",
+        after: "]}",
+        message: said,
+    };
+    write(&shape, &path);
+    let arguments = ["import", "run.traj", "-o", "out", "--counter", "chars/4"];
+    let output = run(CEILING, folder.path(), &arguments);
+    assert!(!output.status.success(), "{output:?}");
+    check(8 * CEILING, folder.path(), &arguments);
+}
+
+#[test]
+fn thousands_of_recordings_are_listed_in_little_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    for at in 0..2_000 {
+        let line = user("u", "", "Look.") + "\n";
+        std::fs::write(folder.path().join(format!("{at}.jsonl")), line).unwrap();
+    }
+    write(&SHAPES[4], &folder.path().join("long.json"));
+    let listed = check(CEILING, folder.path(), &["import", "--list", "."]);
+    assert_eq!(listed.lines().count(), 2_001);
+}
