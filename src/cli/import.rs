@@ -198,7 +198,7 @@ impl Run<'_> {
     /// Reads one file and writes its sessions; says what it held, or nothing if it is no recording.
     fn one(&mut self, input: &Input) -> anyhow::Result<Option<String>> {
         let path = &input.path;
-        let mut read = match Read::open(path, self.format) {
+        let mut read = match Read::open(path, self.format, &mut self.beginnings) {
             Ok(read) => read,
             Err(
                 error @ (ImportError::NotJson { .. }
@@ -220,7 +220,7 @@ impl Run<'_> {
             }
         }
         let mut tally = Tally::default();
-        while let Some(recording) = read.next()? {
+        while let Some(recording) = read.next(path, &mut self.beginnings)? {
             self.write(path, recording, read.rests(), &mut tally)?;
         }
         let mut line = tally.line(path);
@@ -238,12 +238,6 @@ impl Run<'_> {
         rests: Option<&mut Rests>,
         tally: &mut Tally,
     ) -> anyhow::Result<()> {
-        // What an earlier file held of a session is told there.
-        let gone_on = self.beginnings.after_repeated(recording.session);
-        recording.session = gone_on.map_err(|source| ImportError::Session {
-            path: path.to_owned(),
-            source,
-        })?;
         if let Some(redactor) = &mut self.redactor {
             recording.session = redactor.around(&recording.session)?;
         }

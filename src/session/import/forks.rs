@@ -6,9 +6,11 @@
 //! after it: what it repeats was loaded, as in a session that was resumed.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 
 use super::pieces;
 use super::requests::Look;
+use crate::session::native::{Of, Whole};
 use crate::session::{
     CompactedTo, Message, RecordedCompaction, Resumed, Role, Session, SessionError, SessionParts,
 };
@@ -33,6 +35,23 @@ impl Beginnings {
     /// The session, going on after what it repeats of an earlier one. Its warnings say so. What a
     /// generator made twice was asked for twice, and stays.
     pub fn after_repeated(&mut self, session: Session) -> Result<Session, SessionError> {
+        let looks = session.messages().iter().map(|it| Look::of(it)).collect();
+        self.after(session, looks)
+    }
+
+    /// The same of a session of which `whole` has the messages.
+    pub fn after_repeated_whole(
+        &mut self,
+        session: Session,
+        whole: &mut dyn Whole,
+    ) -> io::Result<Result<Session, SessionError>> {
+        let messages = session.messages().iter();
+        let looks = messages.map(|it| Ok(Look::of(&*whole.message(it, Of::History)?)));
+        let looks = looks.collect::<io::Result<_>>()?;
+        Ok(self.after(session, looks))
+    }
+
+    fn after(&mut self, session: Session, looks: Vec<Look>) -> Result<Session, SessionError> {
         if session.source().format == GENERATED {
             return Ok(session);
         }
@@ -41,8 +60,7 @@ impl Beginnings {
         let mut shared: Option<(usize, String)> = None;
         let mut is_told = false;
         let mut own = Vec::new();
-        for (at, message) in session.messages().iter().enumerate() {
-            let look = Look::of(message);
+        for (at, (message, look)) in session.messages().iter().zip(looks).enumerate() {
             chain = ContentHash::of_parts([chain.bytes(), look.bytes()]);
             let told = marks(message, chain);
             if let Some(earlier) = self.begun.get(&chain) {

@@ -139,10 +139,11 @@ pub struct Rows {
     /// How many sessions were given or are held.
     sessions: usize,
     first: Option<First>,
+    /// The second, which tells that there are several.
+    second: Option<Recording>,
     /// Conversations that hold no session alone; they are read with the first.
     barren: Vec<usize>,
     mended: Source,
-    is_done: bool,
 }
 
 /// The first session, and where it was found.
@@ -190,71 +191,100 @@ pub fn rows(
         next: 0,
         sessions: 0,
         first: None,
+        second: None,
         barren: Vec::new(),
         mended: Source::default(),
-        is_done: false,
     }))
 }
 
 impl Rows {
-    /// The next session with what is known about it; the first of the file comes last.
-    pub fn next_session(&mut self) -> Result<Option<Recording>, ImportError> {
+    /// The first session, which may be changed; what the file says as a whole is told with it when
+    /// all others were read. None if there is none.
+    pub fn first(&mut self) -> Option<&mut Recording> {
+        if self.first.is_none() {
+            self.first = self.find();
+            let second = self.find();
+            if let (Some(first), Some(mut second)) = (&mut self.first, second) {
+                first.recording.rename(format!("{}-1", self.id));
+                second.recording.rename(format!("{}-2", self.id));
+                self.second = Some(second.recording);
+            } else if let Some(first) = &mut self.first {
+                first.recording.rename(self.id.clone());
+            }
+        }
+        self.first.as_mut().map(|first| &mut first.recording)
+    }
+
+    /// The next session with what is known about it, but for the first.
+    pub fn next_session(&mut self) -> Option<Recording> {
+        self.first()?;
+        self.second.take().or_else(|| {
+            let mut recording = self.find()?.recording;
+            recording.rename(format!("{}-{}", self.id, self.sessions));
+            Some(recording)
+        })
+    }
+
+    /// The next conversation that holds a session.
+    fn find(&mut self) -> Option<First> {
         while self.next < self.found.places.len() {
             let at = self.next;
             self.next += 1;
-            let read = self.read(&[at]);
-            let Ok(recordings) = read else {
-                self.barren.push(at);
-                continue;
-            };
-            for mut recording in recordings {
-                self.sessions += 1;
-                if self.first.is_none() {
-                    self.first = Some(First { at, recording });
-                } else {
-                    self.name(&mut recording, self.sessions);
-                    return Ok(Some(recording));
+            // What holds none, or cannot be read alone, is told with the first.
+            let recordings = self.read(&[at], None).unwrap_or_default();
+            match <[Recording; 1]>::try_from(recordings) {
+                Ok([recording]) => {
+                    self.sessions += 1;
+                    return Some(First { at, recording });
                 }
+                Err(_) => self.barren.push(at),
             }
         }
-        if std::mem::replace(&mut self.is_done, true) {
-            return Ok(None);
-        }
-        self.last().map(Some)
+        None
     }
 
     /// The first session, with what the file says as a whole.
-    fn last(&mut self) -> Result<Recording, ImportError> {
-        let first = self.first.take();
+    pub fn finish(mut self) -> Result<Recording, ImportError> {
+        let first = self.first().is_some();
         let mut together = std::mem::take(&mut self.barren);
-        let mut recording = match first {
-            Some(first) if together.is_empty() && self.found.tail.is_none() => first.recording,
-            first => {
-                together.extend(first.map(|first| first.at));
-                together.sort_unstable();
-                self.together(&together)?
-            }
-        };
-        let source = &mut recording.session.parts.source;
-        add_counts(source, std::mem::take(&mut self.mended));
-        if self.sessions > 1 {
-            self.name(&mut recording, 1);
+        let tail = self.found.tail.take();
+        let told = if first && together.is_empty() && tail.is_none() {
+            None
         } else {
-            recording.rename(self.id.clone());
+            together.extend(self.first.as_ref().map(|first| first.at));
+            together.sort_unstable();
+            Some(self.together(&together, tail)?)
+        };
+        let none = ImportError::NoConversation {
+            path: self.path.clone(),
+        };
+        let mut recording = self.first.take().ok_or(none)?.recording;
+        let source = &mut recording.session.parts.source;
+        if let Some(told) = told {
+            let mut told = told.session.parts.source;
+            for (what, count) in std::mem::take(&mut source.warnings) {
+                told.warnings.entry(what).or_insert(count);
+            }
+            *source = told;
         }
+        add_counts(source, self.mended);
         Ok(recording)
     }
 
     /// The first session, read with all that holds none.
-    fn together(&mut self, places: &[usize]) -> Result<Recording, ImportError> {
+    fn together(
+        &mut self,
+        places: &[usize],
+        tail: Option<Range<u64>>,
+    ) -> Result<Recording, ImportError> {
         let none = ImportError::NoConversation {
             path: self.path.clone(),
         };
-        let problem = match self.read(places) {
+        let read = match self.read(places, tail) {
             Ok(recordings) => recordings.into_iter().next().ok_or(none),
             Err(problem) => Err(problem),
         };
-        problem.map_err(|problem| {
+        read.map_err(|problem| {
             // The file read at once says where.
             let path = &self.path;
             let file = File::open(path).map(BufReader::new);
@@ -266,12 +296,12 @@ impl Rows {
         })
     }
 
-    fn name(&self, recording: &mut Recording, number: usize) {
-        recording.rename(format!("{}-{number}", self.id));
-    }
-
-    /// Reads a file in which only these conversations stand.
-    fn read(&mut self, places: &[usize]) -> Result<Vec<Recording>, ImportError> {
+    /// Reads a file in which only these conversations stand, and perhaps a last one that was cut.
+    fn read(
+        &mut self,
+        places: &[usize],
+        tail: Option<Range<u64>>,
+    ) -> Result<Vec<Recording>, ImportError> {
         let io = |source| ImportError::Io {
             path: self.path.clone(),
             source,
@@ -284,7 +314,7 @@ impl Rows {
             let place = self.found.places[*at].clone();
             read_into(&mut bytes, &mut self.file, place).map_err(io)?;
         }
-        if let Some(tail) = self.found.tail.clone().filter(|_| self.is_done) {
+        if let Some(tail) = tail {
             bytes.push(b'\n');
             read_into(&mut bytes, &mut self.file, tail).map_err(io)?;
         }

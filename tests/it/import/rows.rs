@@ -18,17 +18,13 @@ fn check(path: &Path, importer: &'static dyn Importer) -> usize {
     };
     let whole = import::load_with_truth(path, Some(importer));
     let mut read: Vec<Recording> = Vec::new();
-    let ended = loop {
-        match rows.next_session() {
-            Ok(Some(recording)) => read.push(recording),
-            Ok(None) => break Ok(()),
-            Err(error) => break Err(error.to_string()),
-        }
-    };
+    while let Some(recording) = rows.next_session() {
+        read.push(recording);
+    }
+    let ended = rows.finish();
     match (whole, ended) {
-        (Ok(whole), Ok(())) => {
-            // The first comes last.
-            read.rotate_right(1);
+        (Ok(whole), Ok(first)) => {
+            read.insert(0, first);
             assert_eq!(whole.len(), read.len(), "{}", path.display());
             for (one, other) in whole.iter().zip(&read) {
                 let [expected, got] = [one, other].map(|it| {
@@ -41,7 +37,7 @@ fn check(path: &Path, importer: &'static dyn Importer) -> usize {
             read.len()
         }
         (Err(expected), Err(got)) => {
-            assert_eq!(expected.to_string(), got, "{}", path.display());
+            assert_eq!(expected.to_string(), got.to_string(), "{}", path.display());
             0
         }
         (whole, ended) => panic!("{}: {whole:?} and {ended:?}", path.display()),

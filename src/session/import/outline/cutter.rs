@@ -264,7 +264,15 @@ impl<R: Read> Cutter<R> {
         let kept = 1 + super::kept(&literal[1..end], self.cut.keep);
         let text = serde_json::from_slice::<String>(&literal);
         let words = self.format.words;
-        let is_needed = |text: &str| kept == end || words.iter().any(|word| text.contains(word));
+        let is_needed = |text: &str| {
+            // A text of one word says nothing, and its beginning is to tell.
+            let is_word = |text: &str| !text.trim().contains(char::is_whitespace);
+            let begin = || String::from_utf8_lossy(&literal[..kept]).into_owned() + "\"";
+            let begin = || serde_json::from_str::<String>(&begin()).unwrap_or_default();
+            kept == end
+                || words.iter().any(|word| text.contains(word))
+                || !is_word(text) && is_word(&begin())
+        };
         match text {
             Ok(text) if !is_needed(&text) => {
                 self.is_marked |= looks_marked(&text);
@@ -383,8 +391,8 @@ mod tests {
             r#"["1234", "12<\"45>" ,"12\\","12<34567>"]"#,
         );
         check(
-            "{\"long key\"\n : \"long\\ntext\"}",
-            "{\"long key\"\n : \"lo<ng\\ntext>\"}",
+            "{\"long key\"\n : \"long\\u0031text\"}",
+            "{\"long key\"\n : \"lo<ng\\u0031text>\"}",
         );
         check(
             r#"{"arguments":"12345","a":"arguments","b":"12345"}"#,
@@ -394,6 +402,8 @@ mod tests {
             r#"["a whole one","\u0077hole"]"#,
             r#"["a whole one","\u0077hole"]"#,
         );
+        // That a text is more than a word is seen of its beginning.
+        check(r#"["ab c d", " abcd"]"#, r#"["ab c d", " a<bcd>"]"#);
         // Equal texts have equal names.
         check(r#"["12345","12345"]"#, r#"["12<345>","12<345>"]"#);
         check(r#"["12\ud83d45"]"#, r#"["12\ud83d45"]"#);
