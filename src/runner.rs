@@ -79,8 +79,7 @@ impl Plan {
         let mut sessions: Vec<LoadedSession> = loaded.into_iter().flatten().collect();
         let mut beginnings = Beginnings::default();
         for loaded in &mut sessions {
-            let session = Session::clone(&loaded.session);
-            loaded.session = Arc::new(beginnings.after_repeated(session)?);
+            loaded.session = Arc::new(beginnings.after_repeated((*loaded.session).clone())?);
         }
         probes::put_in_place(&scenario.probes, &mut sessions)?;
         let mut seen = BTreeSet::new();

@@ -93,6 +93,22 @@ pub struct Source {
     /// What the importer had to mend or could not trust, in words, by message; with counts.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub warnings: BTreeMap<String, u64>,
+    /// What every prompt held and the recording does not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub missing: Option<Missing>,
+}
+
+/// What every prompt of a session held and its recording does not.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Missing {
+    /// The system prompt.
+    pub system_prompt: bool,
+    /// The definitions of tools that were used.
+    pub tools: bool,
+    /// About so many tokens, where the provider's first bill tells.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<Tokens>,
 }
 
 /// A tool that was offered to the agent.

@@ -16,7 +16,7 @@ use crate::session::export::export_whole;
 use crate::session::ground_truth::GroundTruth;
 use crate::session::import::outline::Rests;
 use crate::session::import::{self, Beginnings, IMPORTERS, ImportError, Importer, Recording};
-use crate::session::native::{Of, Whole};
+use crate::session::native::{AsItIs, Of, Whole};
 use crate::session::redact::{Class, Redactor};
 use crate::session::wire::Provider;
 use crate::session::{JsonText, Message, Session, ToolSchema, native};
@@ -198,7 +198,7 @@ impl Run<'_> {
     /// Reads one file and writes its sessions; says what it held, or nothing if it is no recording.
     fn one(&mut self, input: &Input) -> anyhow::Result<Option<String>> {
         let path = &input.path;
-        let mut read = match Read::open(path, self.format, &mut self.beginnings) {
+        let mut read = match Read::open(path, self.format) {
             Ok(read) => read,
             Err(
                 error @ (ImportError::NotJson { .. }
@@ -220,7 +220,7 @@ impl Run<'_> {
             }
         }
         let mut tally = Tally::default();
-        while let Some(recording) = read.next(path, &mut self.beginnings)? {
+        while let Some(recording) = read.next()? {
             self.write(path, recording, read.rests(), &mut tally)?;
         }
         let mut line = tally.line(path);
@@ -235,9 +235,14 @@ impl Run<'_> {
         &mut self,
         path: &Path,
         mut recording: Recording,
-        rests: Option<&mut Rests>,
+        mut rests: Option<&mut Rests>,
         tally: &mut Tally,
     ) -> anyhow::Result<()> {
+        let whole: &mut dyn Whole = match &mut rests {
+            Some(rests) => *rests,
+            None => &mut AsItIs,
+        };
+        let repeated = self.beginnings.repeated_whole(&recording.session, whole)?;
         if let Some(redactor) = &mut self.redactor {
             recording.session = redactor.around(&recording.session)?;
         }
@@ -258,7 +263,7 @@ impl Run<'_> {
                 Ok(())
             }
         })?;
-        tally.add(&recording, writing.tokens, &left_out);
+        tally.add(&recording, writing.tokens, &left_out, repeated);
         self.written.insert(target);
         if let (To::Native, Some(truth)) = (self.args.to, &mut recording.truth) {
             if let Some(redactor) = &mut self.redactor {

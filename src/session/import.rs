@@ -83,9 +83,10 @@ mod tau2;
 mod tau_bench;
 pub mod tool_names;
 mod truth;
+mod unrecorded;
 
 pub use folders::Folder;
-pub use forks::Beginnings;
+pub use forks::{Beginnings, Repeated};
 pub use truth::Recording;
 
 /// Reads one format. A new format is one file here and one line in [`IMPORTERS`].

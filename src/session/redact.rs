@@ -133,6 +133,7 @@ impl Redactor {
                 skipped: self.names(&source.skipped),
                 unknown: self.names(&source.unknown),
                 warnings: source.warnings.clone(),
+                missing: source.missing,
             },
         })
     }

@@ -6,8 +6,7 @@ use std::path::Path;
 use crate::session::Session;
 use crate::session::import::outline::{Cut, Outline, Rests, outline};
 use crate::session::import::rows::{Rows, rows};
-use crate::session::import::{self, Beginnings, ImportError, Importer, Recording};
-use crate::session::native::{AsItIs, Whole};
+use crate::session::import::{self, ImportError, Importer, Recording};
 
 /// A file of so many bytes is long.
 const LONG: u64 = 16 << 20;
@@ -25,31 +24,17 @@ impl Read {
     pub(super) fn open(
         path: &Path,
         format: Option<&'static dyn Importer>,
-        beginnings: &mut Beginnings,
     ) -> Result<Self, ImportError> {
         if path.metadata().is_ok_and(|it| it.len() >= LONG) {
-            if let Some(mut rows) = rows(path, format)? {
-                if let Some(first) = rows.first() {
-                    go_on(path, first, beginnings, &mut AsItIs)?;
-                }
+            if let Some(rows) = rows(path, format)? {
                 return Ok(Self::Rows(Some(Box::new(rows))));
             }
-            if let Some(Outline {
-                mut recordings,
-                mut rests,
-            }) = outline(path, format, Cut::default())?
-            {
-                for recording in &mut recordings {
-                    go_on(path, recording, beginnings, &mut rests)?;
-                }
+            if let Some(Outline { recordings, rests }) = outline(path, format, Cut::default())? {
                 return Ok(Self::AtOnce(recordings.into(), Some(rests)));
             }
         }
         let format = format.map(|it| it as &dyn Importer);
-        let mut recordings = import::load_with_truth(path, format)?;
-        for recording in &mut recordings {
-            go_on(path, recording, beginnings, &mut AsItIs)?;
-        }
+        let recordings = import::load_with_truth(path, format)?;
         Ok(Self::AtOnce(recordings.into(), None))
     }
 
@@ -63,20 +48,13 @@ impl Read {
     }
 
     /// The next session with what is known about it.
-    pub(super) fn next(
-        &mut self,
-        path: &Path,
-        beginnings: &mut Beginnings,
-    ) -> Result<Option<Recording>, ImportError> {
+    pub(super) fn next(&mut self) -> Result<Option<Recording>, ImportError> {
         let rows = match self {
             Self::AtOnce(recordings, _) => return Ok(recordings.pop_front()),
             Self::Rows(rows) => rows,
         };
         match rows.as_mut().and_then(|rows| rows.next_session()) {
-            Some(mut recording) => {
-                go_on(path, &mut recording, beginnings, &mut AsItIs)?;
-                Ok(Some(recording))
-            }
+            Some(recording) => Ok(Some(recording)),
             None => rows.take().map(|rows| rows.finish()).transpose(),
         }
     }
@@ -88,25 +66,4 @@ impl Read {
             Self::Rows(_) => None,
         }
     }
-}
-
-/// What an earlier session held of one is told there.
-fn go_on(
-    path: &Path,
-    recording: &mut Recording,
-    beginnings: &mut Beginnings,
-    whole: &mut dyn Whole,
-) -> Result<(), ImportError> {
-    let path = || path.to_owned();
-    let session = recording.session.clone();
-    let result = beginnings.after_repeated_whole(session, whole);
-    let result = result.map_err(|source| ImportError::Io {
-        path: path(),
-        source,
-    })?;
-    recording.session = result.map_err(|source| ImportError::Session {
-        path: path(),
-        source,
-    })?;
-    Ok(())
 }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use crate::session::Tag;
-use crate::session::import::Recording;
+use crate::session::import::{Recording, Repeated};
+use crate::session::{Missing, Tag};
 use crate::units::Tokens;
 
 /// Counts what the sessions of a recording hold.
@@ -28,6 +28,10 @@ pub(super) struct Tally {
     facts: usize,
     /// Questions of the recording that cannot be asked.
     not_asked: usize,
+    /// What the first session that misses anything does not say.
+    missing: Option<Missing>,
+    /// What earlier sessions hold of these.
+    repeated: Vec<Repeated>,
 }
 
 impl Tally {
@@ -37,6 +41,7 @@ impl Tally {
         recording: &Recording,
         tokens: Tokens,
         left_out: &BTreeMap<&'static str, u64>,
+        repeated: Option<Repeated>,
     ) {
         let session = &recording.session;
         let source = session.source();
@@ -65,6 +70,8 @@ impl Tally {
         for (what, count) in left_out {
             *self.left_out.entry((*what).to_owned()).or_default() += count;
         }
+        self.missing = self.missing.or(source.missing);
+        self.repeated.extend(repeated);
         let truth = recording.truth.as_ref();
         self.facts += truth.map_or(0, |truth| truth.facts.len());
         self.not_asked += recording.left_out;
@@ -86,6 +93,17 @@ impl Tally {
             self.tokens,
             self.compactions,
         );
+        if let Some(missing) = self.missing {
+            let what = match (missing.system_prompt, missing.tools) {
+                (true, true) => "system prompt and tools",
+                (true, false) => "system prompt",
+                (false, _) => "tools",
+            };
+            let _ = write!(line, "; not recorded: {what}");
+            if let Some(tokens) = missing.tokens {
+                let _ = write!(line, ", about {tokens} tokens");
+            }
+        }
         for (name, counts) in [
             ("unknown", &self.unknown),
             ("warnings", &self.warnings),
@@ -99,6 +117,10 @@ impl Tally {
             if !shown.is_empty() {
                 let _ = write!(line, "; {name}: {}", shown.join(", "));
             }
+        }
+        if !self.repeated.is_empty() {
+            let told: Vec<String> = self.repeated.iter().map(Repeated::to_string).collect();
+            let _ = write!(line, "; repeated: {}", told.join(", "));
         }
         if self.facts + self.not_asked > 0 {
             let (facts, not_asked) = (self.facts, self.not_asked);

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
-use super::ImportError;
+use super::{ImportError, unrecorded};
 use crate::session::{
     CompactedTo, ContentBlock, Message, Recorded, RecordedCompaction, Role, Session, SessionParts,
     Source, Tag, ToolSchema,
@@ -301,7 +301,7 @@ impl Assembler {
             message.usage = draft.usage;
             Arc::new(message)
         });
-        let parts = SessionParts {
+        let mut parts = SessionParts {
             id,
             messages: messages.collect(),
             compactions: self.compactions,
@@ -312,6 +312,7 @@ impl Assembler {
             source: self.source,
             resumed: None,
         };
+        parts.source.missing = unrecorded::missing(&parts);
         match Session::new(parts) {
             Ok(session) => Ok(Some(session)),
             Err(source) => Err(ImportError::Session {

@@ -1,9 +1,10 @@
 //! Sessions that begin as another did: products copy a conversation into a new file when it is
 //! forked, or resumed under a new name.
 //!
-//! Each would count what they share again, as if it had been measured twice. So the first session
-//! of an import or a run keeps all its calls, and a later one that repeats its beginning goes on
-//! after it: what it repeats was loaded, as in a session that was resumed.
+//! Run together, each would count what they share again, as if it had been measured twice. So the
+//! first session of a run keeps all its calls, and a later one that repeats its beginning goes on
+//! after it: what it repeats was loaded, as in a session that was resumed. An import only tells:
+//! which sessions will be run together is not known there.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -31,32 +32,60 @@ pub struct Beginnings {
     told: BTreeSet<ContentHash>,
 }
 
+/// What a session has in common with an earlier one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Repeated {
+    /// So many messages, from the first, are those of the other session.
+    pub messages: usize,
+    /// Whether that is all there is.
+    pub is_all: bool,
+    /// The other session's id.
+    pub of: String,
+}
+
+impl std::fmt::Display for Repeated {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self {
+            messages,
+            is_all,
+            of,
+        } = self;
+        if *is_all {
+            write!(f, "all of it stands in session `{of}`")
+        } else {
+            write!(
+                f,
+                "the first {messages} messages are those of session `{of}`"
+            )
+        }
+    }
+}
+
 impl Beginnings {
-    /// The session, going on after what it repeats of an earlier one. Its warnings say so. What a
-    /// generator made twice was asked for twice, and stays.
-    pub fn after_repeated(&mut self, session: Session) -> Result<Session, SessionError> {
+    /// What the session repeats of an earlier one; it is an earlier one itself from then on. What a
+    /// generator made twice was asked for twice, and repeats nothing.
+    pub fn repeated(&mut self, session: &Session) -> Option<Repeated> {
         let looks = session.messages().iter().map(|it| Look::of(it)).collect();
-        self.after(session, looks)
+        self.shared(session, looks)
     }
 
     /// The same of a session of which `whole` has the messages.
-    pub fn after_repeated_whole(
+    pub fn repeated_whole(
         &mut self,
-        session: Session,
+        session: &Session,
         whole: &mut dyn Whole,
-    ) -> io::Result<Result<Session, SessionError>> {
+    ) -> io::Result<Option<Repeated>> {
         let messages = session.messages().iter();
         let looks = messages.map(|it| Ok(Look::of(&*whole.message(it, Of::History)?)));
         let looks = looks.collect::<io::Result<_>>()?;
-        Ok(self.after(session, looks))
+        Ok(self.shared(session, looks))
     }
 
-    fn after(&mut self, session: Session, looks: Vec<Look>) -> Result<Session, SessionError> {
+    fn shared(&mut self, session: &Session, looks: Vec<Look>) -> Option<Repeated> {
         if session.source().format == GENERATED {
-            return Ok(session);
+            return None;
         }
         let mut chain = ContentHash::of([]);
-        // So many messages are those of that session.
         let mut shared: Option<(usize, String)> = None;
         let mut is_told = false;
         let mut own = Vec::new();
@@ -74,11 +103,20 @@ impl Beginnings {
             self.begun.entry(chain).or_insert_with(first);
             self.told.extend(told);
         }
-        match shared {
-            Some((count, earlier)) if is_told && count > session.loaded() => {
-                goes_on(session, count, &earlier)
-            }
-            _ => Ok(session),
+        let (messages, of) = shared.filter(|(count, _)| is_told && *count > session.loaded())?;
+        let is_all = messages == session.messages().len();
+        Some(Repeated {
+            messages,
+            is_all,
+            of,
+        })
+    }
+
+    /// The session, going on after what it repeats of an earlier one. Its warnings say so.
+    pub fn after_repeated(&mut self, session: Session) -> Result<Session, SessionError> {
+        match self.repeated(&session) {
+            Some(repeated) => goes_on(session, &repeated),
+            None => Ok(session),
         }
     }
 }
@@ -99,7 +137,8 @@ fn marks(message: &Message, chain: ContentHash) -> Vec<ContentHash> {
 }
 
 /// The session, with this many messages loaded. What was compacted in them was loaded as it stood.
-fn goes_on(session: Session, count: usize, earlier: &str) -> Result<Session, SessionError> {
+fn goes_on(session: Session, repeated: &Repeated) -> Result<Session, SessionError> {
+    let count = repeated.messages;
     let mut parts: SessionParts = session.parts;
     let later = parts
         .compactions
@@ -119,11 +158,7 @@ fn goes_on(session: Session, count: usize, earlier: &str) -> Result<Session, Ses
         }];
     }
     parts.compactions.extend(rest);
-    let what = if count == parts.messages.len() {
-        format!("all of it stands in session `{earlier}`: none of its calls counts")
-    } else {
-        format!("the first {count} messages are those of session `{earlier}`, and count there")
-    };
+    let what = format!("{repeated}: what it repeats counts there");
     parts.source.warnings.insert(what, 1);
     let notes = parts.resumed.and_then(|resumed| resumed.notes);
     parts.resumed = Some(Resumed { at: count, notes });

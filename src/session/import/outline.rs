@@ -17,7 +17,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::lines::{session_id, strip_bom};
-use super::{ImportError, Importer, Recording, truth};
+use super::{ImportError, Importer, Recording, truth, unrecorded};
 use crate::session::native::{Of, Whole};
 use crate::session::{
     CompactedTo, ContentBlock, Image, JsonText, Message, Opaque, Recorded, RecordedCompaction,
@@ -192,6 +192,9 @@ pub fn outline(
             parts.id = format!("{whole}{rest}");
         }
         rests.header(&mut recording.session).map_err(io)?;
+        if importer.format() != "native" {
+            rests.unrecorded(&mut recording.session).map_err(io)?;
+        }
     }
     if let ("native", [recording]) = (importer.format(), &mut recordings[..]) {
         truth::beside(path, recording)?;
@@ -252,6 +255,26 @@ impl Rests {
         if let Some(notes) = parts.resumed.as_mut().and_then(|it| it.notes.as_mut()) {
             *notes = self.whole_text(notes)?;
         }
+        Ok(())
+    }
+
+    /// The size of what is missing, by whole texts; nothing where it is not known.
+    fn unrecorded(&mut self, session: &mut Session) -> io::Result<()> {
+        let is_sized = session
+            .parts
+            .source
+            .missing
+            .is_some_and(|it| it.tokens.is_some());
+        let billed = unrecorded::first_bill(&session.parts);
+        let (true, Some(billed)) = (is_sized, billed) else {
+            return Ok(());
+        };
+        let mut chars = Vec::new();
+        for message in session.parts.messages.iter().take(billed) {
+            let whole = self.whole_message(message)?;
+            chars.push(unrecorded::chars(&whole));
+        }
+        unrecorded::sized(session, chars.into_iter());
         Ok(())
     }
 

@@ -128,6 +128,15 @@ fn source() -> Value {
             "skipped": counts("Records that are no part of the conversation, by type."),
             "unknown": counts("Records and blocks that were not understood, by type."),
             "warnings": counts("What was mended or cannot be trusted, in words."),
+            "missing": object(
+                "What every prompt held and the recording does not.",
+                &[],
+                json!({
+                    "system_prompt": {"type": "boolean", "description": "The system prompt."},
+                    "tools": {"type": "boolean", "description": "The definitions of tools that were used."},
+                    "tokens": {"type": "integer", "minimum": 0, "description": "About so many tokens, by the provider's first bill."},
+                }),
+            ),
         }),
     )
 }

@@ -1,6 +1,8 @@
 //! Claude Code: results that are cleared, records that were copied, and forks.
 
-use super::{check, model, read_use, result, text, user};
+use proctor::units::Tokens;
+
+use super::{check, model, read, read_use, result, round_trip, text, user};
 
 fn at(record: &str, time: &str) -> String {
     record.replacen(
@@ -165,4 +167,28 @@ fn what_an_unknown_record_says_is_kept() {
             "unknown: record telepathy: 1",
         ],
     );
+}
+
+#[test]
+fn what_every_prompt_held_and_the_file_does_not_is_told_with_its_size() {
+    let missing = |lines: &[String]| {
+        let text = lines.join("\n") + "\n";
+        let sessions = read("claude-code", text.as_bytes()).unwrap();
+        round_trip(&sessions[0]);
+        sessions[0].source().missing.unwrap()
+    };
+    let billed = |blocks: &str| {
+        let usage =
+            r#""usage":{"input_tokens":10,"cache_creation_input_tokens":90,"output_tokens":1},"#;
+        model("m", "u", "1", blocks).replacen(r#""content""#, &format!("{usage}\"content\""), 1)
+    };
+    let asked = user("u", "", &"mill ".repeat(8));
+    // 100 tokens were billed, and the forty characters before them are ten.
+    let found = missing(&[asked.clone(), billed(&read_use("t"))]);
+    assert_eq!((found.system_prompt, found.tools), (true, true));
+    assert_eq!(found.tokens, Some(Tokens(90)));
+    // Who uses no tool may have had none, and without a bill there is no size.
+    let found = missing(&[asked, model("m", "u", "1", &text("Yes."))]);
+    assert_eq!((found.system_prompt, found.tools), (true, false));
+    assert_eq!(found.tokens, None);
 }

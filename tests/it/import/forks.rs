@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use proctor::session::import;
+use proctor::session::import::{self, Beginnings};
 use serde_json::{Value, json};
 
 /// A Claude Code recording of these turns, under a session's own record names.
@@ -44,9 +44,10 @@ fn proctor(folder: &Path, arguments: &[&str]) -> (String, String, bool) {
 
 const BEGUN: [(&str, &str); 2] = [("Mend the gate.", "It hangs."), ("Oil it.", "Oiled.")];
 
-/// Imports these files together; what each then holds: messages, calls, where it was resumed.
+/// Imports these files together, and runs them together: what is told of each after `repeated`, its
+/// messages, and the calls that count in the run. On disk each file is what it is alone.
 #[track_caller]
-fn check(files: &[(&str, String)], expected: &[(&str, usize, usize, usize)]) {
+fn check(files: &[(&str, String)], expected: &[(&str, usize, usize)]) {
     let folder = tempfile::tempdir().unwrap();
     fs::create_dir(folder.path().join("in")).unwrap();
     for (name, text) in files {
@@ -54,53 +55,49 @@ fn check(files: &[(&str, String)], expected: &[(&str, usize, usize, usize)]) {
     }
     let (told, errors, is_done) = proctor(folder.path(), &["import", "in", "-o", "out"]);
     assert!(is_done, "{errors}");
-    assert_eq!(told.lines().count(), files.len(), "{told}");
-    let mut paths: Vec<_> = fs::read_dir(folder.path().join("out"))
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
+    let repeated: Vec<String> = told
+        .lines()
+        .map(|line| line.split("; repeated: ").nth(1).unwrap_or("").to_owned())
+        .map(|words| words.split(" `").next().unwrap().to_owned())
         .collect();
-    paths.sort();
-    let mut found = Vec::new();
-    for path in paths {
-        let session = import::load(&path).unwrap().remove(0);
-        let name = session.id().split('-').next().unwrap().to_owned();
-        let warned = session
-            .source()
-            .warnings
-            .keys()
-            .any(|what| what.contains("session `"));
-        assert_eq!(warned, session.loaded() > 0, "{:?}", session.source());
-        found.push((
-            name,
-            session.messages().len(),
-            session.calls().len(),
-            session.loaded(),
-        ));
+    let told: Vec<&str> = expected.iter().map(|it| it.0).collect();
+    assert_eq!(repeated, told);
+    for entry in fs::read_dir(folder.path().join("out")).unwrap() {
+        let session = import::load(&entry.unwrap().path()).unwrap().remove(0);
+        assert_eq!(session.loaded(), 0);
+        assert!(session.source().warnings.is_empty());
     }
-    let found: Vec<_> = found
+    let run = manifest(
+        folder.path(),
+        files.iter().map(|(name, _)| format!("in/{name}")),
+    );
+    let sessions = run["sessions"].as_array().unwrap().iter();
+    let found: Vec<(u64, u64)> = sessions
+        .map(|it| {
+            (
+                it["messages"].as_u64().unwrap(),
+                it["calls"].as_u64().unwrap(),
+            )
+        })
+        .collect();
+    let expected: Vec<(u64, u64)> = expected
         .iter()
-        .map(|(name, a, b, c)| (name.as_str(), *a, *b, *c))
+        .map(|it| (it.1 as u64, it.2 as u64))
         .collect();
     assert_eq!(found, expected);
-    // A run counts the same calls.
-    let paths: Vec<String> = files.iter().map(|(name, _)| format!("in/{name}")).collect();
-    let mut arguments = vec!["run", "--strategy", "none", "-o", "report.json"];
+}
+
+/// Runs these sessions together; what was run.
+fn manifest(folder: &Path, paths: impl Iterator<Item = String>) -> Value {
+    let paths: Vec<String> = paths.collect();
+    let mut arguments = vec!["run", "--strategy", "recorded"];
     arguments.extend(paths.iter().flat_map(|path| ["--session", path.as_str()]));
-    let (_, errors, is_done) = proctor(folder.path(), &arguments);
+    let (_, errors, is_done) = proctor(folder, &arguments);
     assert!(is_done, "{errors}");
-    let run = fs::read_dir(folder.path().join("reports"))
-        .unwrap()
-        .next()
-        .unwrap()
-        .unwrap()
-        .path();
-    let manifest = fs::read_to_string(run.join("run.json")).unwrap();
-    let manifest: Value = serde_json::from_str(&manifest).unwrap();
-    let calls = manifest["sessions"].as_array().unwrap().iter();
-    let calls: usize = calls
-        .map(|it| usize::try_from(it["calls"].as_u64().unwrap()).unwrap())
-        .sum();
-    assert_eq!(calls, expected.iter().map(|it| it.2).sum::<usize>());
+    let mut runs = fs::read_dir(folder.join("reports")).unwrap();
+    let run = runs.next().unwrap().unwrap().path();
+    let text = fs::read_to_string(run.join("run.json")).unwrap();
+    serde_json::from_str(&text).unwrap()
 }
 
 #[test]
@@ -111,7 +108,10 @@ fn a_fork_goes_on_after_what_it_repeats() {
             ("a.jsonl", recording("s1", &with(("Paint it.", "Red.")))),
             ("b.jsonl", recording("s2", &with(("Close it.", "Shut.")))),
         ],
-        &[("a", 6, 3, 0), ("b", 6, 1, 4)],
+        &[
+            ("", 6, 3),
+            ("the first 4 messages are those of session", 6, 1),
+        ],
     );
 }
 
@@ -124,7 +124,11 @@ fn a_copy_has_no_call_of_its_own_and_a_longer_one_has_the_rest() {
             ("b.jsonl", recording("s2", &BEGUN)),
             ("c.jsonl", recording("s3", &longer)),
         ],
-        &[("a", 4, 2, 0), ("b", 4, 0, 4), ("c", 6, 1, 4)],
+        &[
+            ("", 4, 2),
+            ("all of it stands in session", 4, 0),
+            ("the first 4 messages are those of session", 6, 1),
+        ],
     );
 }
 
@@ -136,7 +140,7 @@ fn sessions_that_only_say_the_same_are_two() {
         .replace("msg_01", "msg_02");
     check(
         &[("a.jsonl", recording("s1", &BEGUN)), ("b.jsonl", other)],
-        &[("a", 4, 2, 0), ("b", 4, 2, 0)],
+        &[("", 4, 2), ("", 4, 2)],
     );
 }
 
@@ -161,24 +165,26 @@ fn what_was_compacted_in_the_repeated_part_was_loaded_so() {
         }
         text
     };
-    let folder = tempfile::tempdir().unwrap();
-    for (name, last) in [("a", "Close it."), ("b", "Open it.")] {
-        fs::write(folder.path().join(format!("{name}.jsonl")), compacted(last)).unwrap();
-    }
-    let (_, errors, is_done) = proctor(
-        folder.path(),
-        &["import", "a.jsonl", "b.jsonl", "-o", "out"],
+    let mut beginnings = Beginnings::default();
+    let mut loaded = |name: &str, last: &str| {
+        let path = Path::new(name);
+        let importer = import::importer("claude-code").unwrap();
+        let text = compacted(last);
+        let session = importer
+            .import(path, &mut text.as_bytes())
+            .unwrap()
+            .remove(0);
+        beginnings.after_repeated(session).unwrap()
+    };
+    let (first, fork) = (
+        loaded("a.jsonl", "Close it."),
+        loaded("b.jsonl", "Open it."),
     );
-    assert!(is_done, "{errors}");
-    let mut paths: Vec<_> = fs::read_dir(folder.path().join("out"))
-        .unwrap()
-        .map(|it| it.unwrap().path())
-        .collect();
-    paths.sort();
-    let fork = import::load(&paths[1]).unwrap().remove(0);
+    assert_eq!(first.loaded(), 0);
     let told = super::outline(&fork);
     let expected =
         r#"compaction before 6: auto 9: (user[compact_summary] "The gate is oiled."), kept 4..6"#;
     assert!(told.contains(expected), "{told}");
+    assert!(told.contains("counts there"), "{told}");
     assert_eq!((fork.loaded(), fork.calls()), (6, &[7][..]));
 }
