@@ -196,11 +196,7 @@ fn body_row(page: &mut Page, row: &Row, shown: &[usize], ranks: bool) {
         Role::Strategy | Role::Other => "<tr>",
     });
     page.raw("<th scope=\"row\">");
-    // A name breaks before its knobs, and not within a number.
-    for (at, part) in row.name.split_inclusive(['[', '.', '=']).enumerate() {
-        page.raw(if at > 0 { "<wbr>" } else { "" });
-        page.text(part);
-    }
+    page.name(&row.name);
     if !row.marks.is_empty() {
         page.raw(" <small>");
         page.text(&row.marks.join("; "));

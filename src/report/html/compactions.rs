@@ -16,18 +16,8 @@ type Portions = BTreeMap<MessageKind, Portion>;
 const TABLE: Paged = Paged {
     id: "compacted",
     label: "Before and after of each compaction",
-    columns: &[
-        "Session",
-        "Strategy",
-        "Call",
-        "Stage",
-        "Messages",
-        "Taken out",
-        "Put in",
-        "Before",
-        "After",
-    ],
-    filters: &[("Strategy", 1), ("Session", 0), ("Stage", 9)],
+    columns: &["Where", "What", "Before", "After"],
+    filters: &[("Strategy", 4), ("Session", 5), ("Stage", 6)],
 };
 
 pub(super) fn table(page: &mut Page, report: &Report) -> Result<(), RenderError> {
@@ -69,29 +59,31 @@ fn columns(compaction: &CellCompaction) -> Vec<String> {
         let excerpt = change.and_then(|change| of(change).as_ref());
         excerpt.map_or_else(|| "–".to_owned(), self::excerpt)
     };
-    let mut stage = event.stage.clone();
-    if !event.reason.is_empty() {
-        stage.push_str(": ");
-        stage.push_str(&event.reason);
-    }
-    let mut messages = format!(
-        "{} → {}",
+    let (session, strategy) = (&compaction.session, &compaction.strategy);
+    let reason = match event.reason.as_str() {
+        "" => String::new(),
+        reason => format!(": {reason}"),
+    };
+    let over = if event.still_over {
+        ", still over its trigger"
+    } else {
+        ""
+    };
+    let what = format!(
+        "{}{reason}\n{} → {} tokens{over}\nout: {}\nin: {}",
+        event.stage,
         figure::tokens(event.before.0),
-        figure::tokens(event.after.0)
-    );
-    if event.still_over {
-        messages.push_str(", still over its trigger");
-    }
-    vec![
-        compaction.session.clone(),
-        compaction.strategy.clone(),
-        event.call.to_string(),
-        stage,
-        messages,
+        figure::tokens(event.after.0),
         sizes(|change| &change.out),
         sizes(|change| &change.put_in),
+    );
+    vec![
+        format!("{strategy}\n{session}\ncall {}", event.call),
+        what,
         text(|change| &change.before),
         text(|change| &change.after),
+        strategy.clone(),
+        session.clone(),
         event.stage.clone(),
     ]
 }
@@ -100,7 +92,7 @@ fn columns(compaction: &CellCompaction) -> Vec<String> {
 fn portions(of: &Portions) -> String {
     let words = |(kind, portion): (&MessageKind, &Portion)| {
         let tokens = figure::tokens(portion.tokens.0);
-        format!("{}: {} ({tokens})", kind.name(), portion.messages)
+        format!("{} {} ({tokens})", portion.messages, kind.name())
     };
     let all: Vec<String> = of.iter().map(words).collect();
     if all.is_empty() {

@@ -54,6 +54,14 @@ impl Page {
         }
     }
 
+    /// Writes a strategy's name: it breaks before its knobs, and not within a number.
+    pub(super) fn name(&mut self, name: &str) {
+        for (at, part) in name.split_inclusive(['[', '.', '=']).enumerate() {
+            self.raw(if at > 0 { "<wbr>" } else { "" });
+            self.text(part);
+        }
+    }
+
     /// Writes a paragraph.
     pub(super) fn paragraph(&mut self, text: &str) {
         self.raw("<p>");

@@ -16,7 +16,7 @@ pub(super) struct Paged {
     pub(super) label: &'static str,
     /// The headings, from left to right.
     pub(super) columns: &'static [&'static str],
-    /// Columns that can be chosen by, with the words beside the choice. One may lie behind the
+    /// Columns that can be chosen by, with the words beside the choice. They may lie behind the
     /// columns that are shown.
     pub(super) filters: &'static [(&'static str, usize)],
 }

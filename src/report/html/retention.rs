@@ -51,7 +51,7 @@ pub(super) fn tables(page: &mut Page, report: &Report) {
         page.raw("</tr></thead>\n<tbody>\n");
         for (name, items) in arms.iter().filter(|arm| has_items(arm)) {
             page.raw("<tr><th scope=\"row\">");
-            page.text(name);
+            page.name(name);
             page.raw("</th>");
             let tokens = items.by_tokens(|item| item.kind == kind);
             let compactions = items.by_compactions(|item| item.kind == kind);
