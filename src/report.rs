@@ -5,7 +5,7 @@
 //! a report are as they were recorded: they come from sessions, so each renderer escapes them
 //! (see [`escape`]).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -342,12 +342,13 @@ impl Report {
         let judge = run.judge.as_ref().map_or("none", |judge| &judge.name);
         [
             format!(
-                "{}, {}, {} of {} cells; window {}, counter {}, seed {}",
+                "{}, {}, {} of {} cells; window {}{}, counter {}, seed {}",
                 figure::many(run.sessions, "session", "sessions"),
                 figure::many(run.strategies, "strategy", "strategies"),
                 coverage.recorded,
                 coverage.planned,
                 run.window,
+                self.window_sizes(),
                 run.counter,
                 run.seed
             ),
@@ -356,6 +357,23 @@ impl Report {
                 run.summariser.name, run.reader.name, run.fingerprint, run.proctor
             ),
         ]
+    }
+
+    /// The windows that a mode without a number came to: ` (80.0k tokens)`, or nothing where the mode
+    /// says it.
+    fn window_sizes(&self) -> String {
+        let windows = self.series.iter().filter_map(|cell| cell.window);
+        let sizes: BTreeSet<u64> = windows.map(|window| window.tokens.0).collect();
+        let is_said = |size: &u64| self.run.window == size.to_string();
+        match (sizes.first(), sizes.last()) {
+            (Some(least), Some(most)) if least < most => format!(
+                " ({} to {} tokens)",
+                figure::tokens(*least),
+                figure::tokens(*most)
+            ),
+            (Some(size), _) if !is_said(size) => format!(" ({} tokens)", figure::tokens(*size)),
+            (Some(_) | None, _) => String::new(),
+        }
     }
 
     /// The section of this name.
@@ -456,7 +474,7 @@ pub fn endings() -> impl Iterator<Item = String> {
 impl Column {
     /// Rank of a column that a terminal does not show: too long, or measured by nobody, which a
     /// note then says.
-    pub const FILES_ONLY: u8 = u8::MAX;
+    pub const FILES_ONLY: u8 = layout::Wish::NEVER;
 
     /// A column of words or counts.
     pub(crate) fn new(id: &'static str, label: impl Into<String>, rank: u8) -> Self {

@@ -241,23 +241,31 @@ fn calls(forecast: &Forecast) -> Section {
 
 /// What each strategy costs under each scheme.
 fn costs(forecast: &Forecast) -> Section {
+    let mut known = forecast.arms.iter().flat_map(|arm| &arm.costs);
+    let is_priced = known.any(|cost| cost.dollars.is_some());
     let rows = forecast.arms.iter().flat_map(|arm| {
         arm.costs.iter().map(move |cost| {
-            let dollars = cost
-                .dollars
-                .map_or(Cell::exact(Value::NotMeasured), |dollars| {
-                    Cell::text(range(dollars, |dollars| dollars.to_string()))
-                });
-            let cells = vec![
+            let dollars = cost.dollars.map_or(Cell::text("unknown"), |dollars| {
+                Cell::text(range(dollars, |dollars| dollars.to_string()))
+            });
+            let mut cells = vec![
                 Cell::text(cost.scheme.as_str()),
                 Cell::text(range(cost.input_equivalents, |tokens| {
                     tokens_in_words(tokens.0)
                 })),
-                dollars,
             ];
+            cells.extend(is_priced.then_some(dollars));
             row(arm, cells)
         })
     });
+    let mut columns = vec![
+        Column::new("strategy", "strategy", 0),
+        Column::new("scheme", "scheme", 0),
+        Column::new("cost", "input equivalents", 0),
+    ];
+    columns.extend(is_priced.then(|| Column::new("dollars", "dollars", 1)));
+    let unpriced =
+        "dollars: unknown, for no price file knows the sessions' models (`cache.model` names one)";
     Section {
         id: "plan_costs",
         title: "Cost under every cache scheme".to_owned(),
@@ -267,15 +275,10 @@ fn costs(forecast: &Forecast) -> Section {
             .to_owned(),
         audience: Audience::Everyone,
         table: Table {
-            columns: vec![
-                Column::new("strategy", "strategy", 0),
-                Column::new("scheme", "scheme", 0),
-                Column::new("cost", "input equivalents", 0),
-                Column::new("dollars", "dollars", 1),
-            ],
+            columns,
             rows: rows.collect(),
         },
-        notes: Vec::new(),
+        notes: (!is_priced).then(|| unpriced.to_owned()).into_iter().collect(),
     }
 }
 

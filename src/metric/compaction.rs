@@ -14,6 +14,8 @@ pub struct StageTotal {
     pub patches: usize,
     /// Tokens of messages they freed, those that freed nothing counted as 0.
     pub freed: Tokens,
+    /// Tokens they added, as what puts something back does.
+    pub added: Tokens,
     /// Times the stage failed.
     pub failures: usize,
 }
@@ -25,6 +27,7 @@ impl StageTotal {
         Self {
             patches: self.patches + other.patches,
             freed: self.freed + other.freed,
+            added: self.added + other.added,
             failures: self.failures + other.failures,
         }
     }
@@ -37,6 +40,7 @@ pub fn by_stage(cell: &CellRecord) -> BTreeMap<String, StageTotal> {
         let stage = stages.entry(event.stage.clone()).or_default();
         stage.patches += 1;
         stage.freed += event.before - event.after;
+        stage.added += event.after - event.before;
     }
     for event in &cell.failures {
         stages.entry(event.stage.clone()).or_default().failures += 1;

@@ -37,7 +37,8 @@ const SCRIPTED_SUMMARIES: &str = "summaries scripted, not a result of a model";
 pub(super) struct Material<'a> {
     /// What was run.
     pub(super) manifest: &'a Manifest,
-    /// One record per measured cell of the plan, by session, strategy and repeat.
+    /// One record per measured cell of the plan, by session in the order of the scenario, strategy and
+    /// repeat.
     pub(super) cells: Vec<&'a CellRecord>,
     /// Cells of the plan that are no measurement: they count in no number.
     pub(super) unmeasured: Vec<&'a CellRecord>,
@@ -220,9 +221,14 @@ fn material<'a>(
         };
         recorded.get(&key).copied()
     };
-    let (cells, unmeasured): (Vec<&CellRecord>, Vec<_>) = recorded
-        .values()
-        .copied()
+    // Sessions in the order of the scenario; a cell of none of them is in no plan.
+    let of_session = |id: &str| {
+        let cells = recorded.values().filter(move |cell| cell.session == id);
+        cells.copied().collect::<Vec<_>>()
+    };
+    let sessions = manifest.sessions.iter();
+    let (cells, unmeasured): (Vec<&CellRecord>, Vec<_>) = sessions
+        .flat_map(|entry| of_session(&entry.id))
         .partition(|cell| cell.end.is_measured());
     let summaries: Vec<CellSummary> = cells
         .iter()

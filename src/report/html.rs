@@ -26,6 +26,11 @@ pub use sweep::sweep;
 const STYLE: &str = include_str!("html/page.css");
 const SCRIPT: &str = include_str!("html/page.js");
 
+/// What the signs of the comparison mean.
+const LEGEND: &str = "* and green: best, or within its ±, among the strategies that fired and are not broken; \
+a row in grey takes part in no ranking. ± is half of the 95 % t interval over sessions, in points; n is \
+sessions/items.";
+
 /// Sessions whose timeline is part of the page; a picture of any other is one command away.
 const TIMELINES: usize = 40;
 
@@ -109,7 +114,7 @@ fn banners(page: &mut Page, report: &Report) {
             BannerLevel::Warning => "<p class=\"banner warning\">",
             BannerLevel::Note => "<p class=\"banner\">",
         });
-        page.text(&banner.text);
+        page.prose(&banner.text);
         page.raw("</p>\n");
     }
 }
@@ -128,6 +133,9 @@ fn comparison(page: &mut Page, report: &Report) {
         page.paragraph(&section.about);
         page.raw("<p class=\"quiet\">A heading sorts by its column; reference and floor stay first.</p>\n");
         table(page, section, Sorting::ByHeading);
+        page.raw("<p class=\"quiet\">");
+        page.text(LEGEND);
+        page.raw("</p>\n");
         notes(page, section);
     }
     page.raw("</section>\n");
@@ -143,7 +151,7 @@ enum Sorting {
 fn notes(page: &mut Page, section: &Section) {
     for note in &section.notes {
         page.raw("<p class=\"quiet\">");
-        page.text(note);
+        page.prose(note);
         page.raw("</p>\n");
     }
 }
@@ -161,7 +169,15 @@ fn table(page: &mut Page, section: &Section, sorting: Sorting) {
         if at > 0 && !shown.contains(&(at - 1)) {
             continue;
         }
-        page.raw("<th scope=\"col\">");
+        let is_text = |row: &Row| {
+            let cell = row.cells.get(at.wrapping_sub(1));
+            matches!(cell.map(|cell| &cell.value), Some(Value::Text(_)))
+        };
+        page.raw(if section.table.rows.iter().any(is_text) {
+            "<th scope=\"col\" class=\"words\">"
+        } else {
+            "<th scope=\"col\">"
+        });
         if sorting == Sorting::ByHeading {
             page.raw("<button type=\"button\">");
         }

@@ -138,7 +138,7 @@ fn piece_end(word: &str, longest: usize) -> usize {
 /// A column to be laid out.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Wish {
-    /// Columns with a higher rank go first; 0 never goes.
+    /// Columns with a higher rank go first; 0 never goes, and [`Self::NEVER`] never comes in.
     pub(crate) rank: u8,
     /// The narrowest it may get.
     pub(crate) narrowest: usize,
@@ -146,21 +146,30 @@ pub(crate) struct Wish {
     pub(crate) widest: usize,
 }
 
+impl Wish {
+    /// Rank of a column that takes no room.
+    pub(crate) const NEVER: u8 = u8::MAX;
+}
+
 /// The width of each column, `None` for those that do not fit `limit`.
 ///
-/// Columns come in by rank, in their order among equals, each with its narrowest width; what is
-/// left goes to those that would like more, from the left.
+/// Columns come in by rank, in their order among equals, each with its narrowest width. Where one did
+/// not fit, none of a higher rank comes in: what matters less never stands where what matters more
+/// is missing. What is left goes to those that would like more, from the left.
 pub(crate) fn columns(wishes: &[Wish], limit: usize) -> Vec<Option<usize>> {
     let mut order: Vec<usize> = (0..wishes.len()).collect();
     order.sort_by_key(|at| wishes[*at].rank);
     let mut widths: Vec<Option<usize>> = vec![None; wishes.len()];
     let mut used = 0;
+    let mut highest = Wish::NEVER - 1;
     for at in order {
         let wish = wishes[at];
         let gap = if used == 0 { 0 } else { GAP };
-        if wish.rank == 0 || used + gap + wish.narrowest <= limit {
+        if wish.rank == 0 || (wish.rank <= highest && used + gap + wish.narrowest <= limit) {
             widths[at] = Some(wish.narrowest);
             used += gap + wish.narrowest;
+        } else {
+            highest = highest.min(wish.rank);
         }
     }
     // Columns that never go may not fit either: then the widest gives way, and its names break.
@@ -221,5 +230,15 @@ mod tests {
         assert_eq!(columns(&wishes, 34), [Some(10), Some(10), Some(10)]);
         assert_eq!(columns(&wishes, 33), [Some(20), None, Some(10)]);
         assert_eq!(columns(&wishes, 5), [Some(5), None, None]);
+        // What matters less does not come in where what matters more did not fit.
+        let wishes = [
+            wish(0, 10, 10),
+            wish(1, 20, 20),
+            wish(2, 5, 5),
+            wish(1, 6, 6),
+        ];
+        assert_eq!(columns(&wishes, 20), [Some(10), None, None, Some(6)]);
+        let wishes = [wish(0, 10, 10), wish(Wish::NEVER, 1, 1)];
+        assert_eq!(columns(&wishes, 90), [Some(10), None]);
     }
 }

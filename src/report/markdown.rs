@@ -7,6 +7,10 @@ use crate::report::{
     figure,
 };
 
+/// What the signs of the comparison mean.
+const LEGEND: &str = "Bold: best, or within its interval, among the strategies that fired and are not broken. \
+In brackets: the 95 % t interval over sessions. n: sessions/items.";
+
 /// Writes the report as GitHub Markdown: every section and every column.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Markdown;
@@ -47,7 +51,11 @@ fn write_section(out: &mut String, section: &Section) {
         escape::markdown(&section.about)
     );
     write_table(out, &section.table);
-    for note in &section.notes {
+    let legend = (section.id == "comparison").then_some(LEGEND);
+    for note in legend
+        .into_iter()
+        .chain(section.notes.iter().map(String::as_str))
+    {
         let _ = write!(out, "\n{}\n", escape::markdown(note));
     }
 }

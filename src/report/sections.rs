@@ -143,6 +143,7 @@ fn stages(material: &Material<'_>) -> Section {
                         Cell::text(stage.as_str()),
                         Cell::count(total.patches),
                         Cell::exact(Value::Tokens(total.freed.0)),
+                        Cell::exact(Value::Tokens(total.added.0)),
                         Cell::count(total.failures),
                     ],
                 )
@@ -152,7 +153,7 @@ fn stages(material: &Material<'_>) -> Section {
     Section {
         id: "stages",
         title: "Compactions by stage".to_owned(),
-        about: "Patches each stage applied over all sessions, what they freed at the time, and \
+        about: "Patches each stage applied over all sessions, what they freed or added at the time, and \
                 how often the stage failed."
             .to_owned(),
         audience: Audience::Everyone,
@@ -162,6 +163,7 @@ fn stages(material: &Material<'_>) -> Section {
                 Column::new("stage", "stage", 0),
                 Column::new("patches", "patches", 0),
                 Column::new("freed", "tokens freed", 0),
+                Column::new("added", "tokens added", 0),
                 Column::new("failures", "failures", 0),
             ],
             rows,

@@ -18,6 +18,11 @@ const NARROWEST: usize = 60;
 /// Longer texts are cut: a terminal is not the place for them.
 const LONGEST_TEXT: usize = 160;
 
+/// What the signs of the comparison mean.
+const LEGEND: &str = "* best, or within its ±, among the strategies that fired and are not broken; ± is half \
+of the 95 % t interval over sessions, in points; n is sessions/items, as in the heading unless a row has \
+its own.";
+
 /// Lays a report out for a terminal. Width and colour are given: it reads no environment.
 ///
 /// Where not all columns fit, those of a high rank are left out and named below the table.
@@ -154,7 +159,11 @@ impl Terminal {
             let text = format!("not shown at this width: {}", left_out.join(", "));
             self.write_lines(out, Style::Dim, "", &text);
         }
-        for note in &section.notes {
+        let legend = (section.id == "comparison").then_some(LEGEND);
+        for note in legend
+            .into_iter()
+            .chain(section.notes.iter().map(String::as_str))
+        {
             self.write_lines(out, Style::Dim, "", note);
         }
     }
@@ -193,12 +202,7 @@ impl Terminal {
             .enumerate()
             .map(|(at, column)| wish(column.rank, at, &heads, &rows))
             .collect();
-        let mut widths = layout::columns(&wishes, self.width);
-        for (width, column) in widths.iter_mut().zip(&table.columns) {
-            if column.rank == Column::FILES_ONLY {
-                *width = None;
-            }
-        }
+        let widths = layout::columns(&wishes, self.width);
         let is_text: Vec<bool> = (0..table.columns.len())
             .map(|at| {
                 at == 0
@@ -228,8 +232,8 @@ impl Terminal {
             .zip(&widths)
             .enumerate()
             .filter(|(_, (column, width))| width.is_none() && column.rank != Column::FILES_ONLY)
-            .map(|(at, (column, _))| match same_count(&table.rows, at) {
-                Some(count) => format!("{} ({count} in every row)", column.label),
+            .map(|(at, (column, _))| match same_value(&table.rows, at) {
+                Some(value) => format!("{} ({value} in every row)", column.label),
                 None => column.label.clone(),
             })
             .collect()
@@ -280,28 +284,31 @@ impl Terminal {
     }
 }
 
-/// The n that most cells of a column have, the first among equals: it stands in the heading, and
-/// a cell with another prints its own.
+/// The n that at least half of the cells of a column have: it stands in the heading, and a cell with
+/// another prints its own. Where they differ the heading has none.
 fn shared_n(rows: &[Row], at: usize) -> Option<SampleSize> {
     let at = at.checked_sub(1)?;
     let sizes: Vec<SampleSize> = rows.iter().filter_map(|row| row.cells.get(at)?.n).collect();
     let often = |n: &SampleSize| sizes.iter().filter(|other| *other == n).count();
-    sizes.iter().rev().max_by_key(|n| often(n)).copied()
+    let most = sizes.iter().rev().max_by_key(|n| often(n))?;
+    (2 * often(most) >= sizes.len()).then_some(*most)
 }
 
-/// The count that all cells of a column hold, those without one left out.
-fn same_count(rows: &[Row], at: usize) -> Option<u64> {
+/// The value that all cells of a column hold, a count or a share, those without one left out.
+fn same_value(rows: &[Row], at: usize) -> Option<String> {
     let at = at.checked_sub(1)?;
-    let mut counts = rows
+    let mut values = rows
         .iter()
         .filter_map(|row| row.cells.get(at))
         .filter(|cell| cell.value != Value::NotApplicable)
         .map(|cell| match cell.value {
-            Value::Count(count) => Some(count),
+            Value::Count(_) | Value::Percent(_) => Some(figure::value(&cell.value)),
             _ => None,
         });
-    let first = counts.next()??;
-    counts.all(|count| count == Some(first)).then_some(first)
+    let first = values.next()??;
+    values
+        .all(|value| value.as_ref() == Some(&first))
+        .then_some(first)
 }
 
 fn name_lines(row: &Row) -> Lines {

@@ -62,10 +62,30 @@ impl Page {
         }
     }
 
+    /// Writes sentences: what stands between two backticks is set as code.
+    pub(super) fn prose(&mut self, text: &str) {
+        let parts: Vec<&str> = text.split('`').collect();
+        let is_paired = parts.len() % 2 == 1;
+        for (at, part) in parts.iter().enumerate() {
+            match (is_paired, at % 2) {
+                (true, 1) => {
+                    self.raw("<code>");
+                    self.text(part);
+                    self.raw("</code>");
+                }
+                (true, _) => self.text(part),
+                (false, _) => {
+                    self.raw(if at > 0 { "`" } else { "" });
+                    self.text(part);
+                }
+            }
+        }
+    }
+
     /// Writes a paragraph.
     pub(super) fn paragraph(&mut self, text: &str) {
         self.raw("<p>");
-        self.text(text);
+        self.prose(text);
         self.raw("</p>\n");
     }
 
@@ -133,6 +153,14 @@ mod tests {
             page.out,
             "&lt;img src=x onerror=&quot;alert(&#39;&amp;&#39;)&quot;&gt;\\u{202e}"
         );
+        for (text, markup) in [
+            ("under `a<b`, and", "under <code>a&lt;b</code>, and"),
+            ("a ` alone", "a ` alone"),
+        ] {
+            page.out.clear();
+            page.prose(text);
+            assert_eq!(page.out, markup);
+        }
         page.out.clear();
         page.data(&["</script><script>alert(1)</script><!--"])
             .unwrap();

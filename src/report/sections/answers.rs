@@ -128,14 +128,14 @@ pub(super) fn of_prompts(material: &Material<'_>) -> Section {
     let about = if is_extract {
         columns.extend([
             Column::new("right", "right", 0),
-            Column::new("partial", "partial", 3),
+            Column::new("partial", "partial", 1),
             Column::new("wrong", "wrong", 0),
-            Column::new("stale", "stale", 0),
-            Column::new("misbound", "misbound", 0),
+            Column::new("stale", "stale", 2),
+            Column::new("misbound", "misbound", 2),
             Column::new("abstained", "abstained", 1),
-            Column::new("unanswered", "unanswered", 2),
+            Column::new("unanswered", "unanswered", 1),
             Column::new("invented", "invented", 0),
-            Column::new("unscored", "unscored", 2),
+            Column::new("unscored", "unscored", 3),
         ]);
         "What BM25 line search made of the prompts, as shares of the scored items over all \
          sessions together; no language model answered. Invented is the share of decoys answered \

@@ -21,16 +21,16 @@ use crate::units::Tokens;
 /// it saves, what it loses, what it costs, whether a provider would take it.
 const COLUMNS: &[(&str, u8)] = &[
     ("completion", 0),
-    ("fired", 0),
+    ("fired", 3),
     ("token_savings", 0),
     ("cost_savings", 0),
     ("survival", 1),
-    ("survival_compacted", 2),
-    ("action_support", 3),
-    ("strategy_calls", 4),
-    ("rejected", 5),
-    ("accuracy", 2),
-    ("fidelity", 6),
+    ("survival_compacted", 4),
+    ("action_support", 5),
+    ("strategy_calls", 6),
+    ("rejected", 6),
+    ("accuracy", 1),
+    ("fidelity", 2),
     ("extract", 7),
     ("cache_read_share", 8),
     ("broke_even", 8),
@@ -141,12 +141,7 @@ pub(in crate::report) fn section(material: &Material<'_>) -> (Section, Option<Ba
             column(material, name, rank)
         }))
         .collect();
-    let mut notes = vec![
-        "* best, or within its ±, among the strategies that fired and are not broken; ± is half of the 95 % t \
-         interval over sessions, in points; n is sessions/items, as in the heading unless a row \
-         has its own."
-            .to_owned(),
-    ];
+    let mut notes = Vec::new();
     if rows
         .iter()
         .any(|row| !row.ranked && row.marks.iter().any(|m| m.starts_with("broken")))

@@ -195,8 +195,12 @@ fn columns() -> Vec<Column> {
     ]
 }
 
-/// Columns that nobody measured stand in files only.
-fn hide_unknown(rows: Vec<Row>, mut section: Section) -> Section {
+/// Columns that rest on prices.
+const PRICED: &[&str] = &["dollars", "blocking_seconds", "background_seconds"];
+
+/// Columns of which nothing is known stand in files only; a price that is not known is `unknown`, for
+/// there is nothing that anybody could have measured.
+fn hide_unknown(mut rows: Vec<Row>, mut section: Section) -> Section {
     let columns = section.table.columns.iter_mut().skip(1).enumerate();
     for (at, column) in columns {
         let is_known = |row: &Row| {
@@ -208,6 +212,12 @@ fn hide_unknown(rows: Vec<Row>, mut section: Section) -> Section {
         };
         if !rows.iter().any(is_known) {
             column.rank = Column::FILES_ONLY;
+        }
+        if PRICED.contains(&column.id) {
+            let cells = rows.iter_mut().filter_map(|row| row.cells.get_mut(at));
+            for cell in cells.filter(|cell| cell.value == Value::NotMeasured) {
+                cell.value = Value::Text("unknown".to_owned());
+            }
         }
     }
     section.table.rows = rows;

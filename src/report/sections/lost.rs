@@ -86,7 +86,7 @@ pub(super) fn section(material: &Material<'_>) -> Section {
                 Column::new("lost", "lost in", 0),
                 Column::new("call", "at call", 0),
                 Column::new("strategy", "under", 0),
-                Column::new("stage", "by stage", 1),
+                Column::new("stage", "by stage", 0),
                 Column::new("reason", "reason", Column::FILES_ONLY),
             ],
             rows,

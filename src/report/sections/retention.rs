@@ -8,13 +8,17 @@ use crate::metric::survival::Score;
 use crate::probe::ProbeKind;
 use crate::record::{Ailment, Arm, PlaceInPrompt};
 use crate::report::build::Material;
-use crate::report::{Audience, Cell, Column, Section, Table};
+use crate::report::{Audience, Cell, Column, Section, Table, Value};
 use crate::stats::SampleSize;
 
 /// Unhealthy summaries shown with their text.
 const SHOWN: usize = 12;
 
+/// The mean of an age; where no item is as old there is nothing to measure.
 fn share(score: Score, sessions: usize) -> Cell {
+    if score.items == 0 {
+        return Cell::exact(Value::NotApplicable);
+    }
     Cell {
         n: score.mean().map(|_| SampleSize {
             sessions,
