@@ -16,6 +16,7 @@ use crate::window::Window;
 
 pub mod answer;
 pub mod cache;
+pub mod calibration;
 pub mod change;
 pub mod forecast;
 pub mod health;
@@ -30,6 +31,7 @@ pub mod verdicts;
 pub use crate::session::ground_truth::{ArtifactVerb, Importance};
 pub use answer::AnswerRecord;
 pub use cache::{CacheBreaks, CacheRecord, ObservedCache, PriceEntry};
+pub use calibration::{Calibrated, JudgeCalibration};
 pub use change::{CompactionChange, Excerpt, MessageKind, Portion};
 pub use forecast::{Asks, ForecastCell, ProbesDue, SentinelsDue};
 pub use health::{Ailment, SummaryHealth, UnhealthySummary};
@@ -108,6 +110,9 @@ pub struct Manifest {
     /// words. Empty in folders of older builds.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub conditions: BTreeMap<String, String>,
+    /// What people's labels say of the judges, where a judge was calibrated.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub calibrations: Vec<JudgeCalibration>,
 }
 
 fn once() -> u32 {

@@ -136,6 +136,9 @@ pub struct Run {
     pub reader: ModelEntry,
     /// Who judges answers.
     pub judge: Option<ModelEntry>,
+    /// What people's labels say of each judge: `not calibrated`, or the verdict of `proctor calibrate`.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub judges: BTreeMap<String, String>,
 }
 
 /// Planned, finished and missing cells.
@@ -339,7 +342,15 @@ impl Report {
     pub(crate) fn summary_lines(&self) -> [String; 2] {
         let run = &self.run;
         let coverage = &self.coverage;
-        let judge = run.judge.as_ref().map_or("none", |judge| &judge.name);
+        let judges = run.judges.iter();
+        let judges: Vec<String> = judges
+            .map(|(name, said)| format!("{name}, {said}"))
+            .collect();
+        let judge = if judges.is_empty() {
+            "none".to_owned()
+        } else {
+            judges.join("; ")
+        };
         [
             format!(
                 "{}, {}, {} of {} cells; window {}{}, counter {}, seed {}",

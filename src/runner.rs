@@ -30,6 +30,7 @@ use crate::strategy::StrategySpec;
 use crate::tokens::{CountedTexts, counter};
 use crate::units::{ContentHash, Tokens};
 
+mod calibrations;
 mod error;
 mod followed;
 pub mod forecast;
@@ -95,7 +96,8 @@ impl Plan {
             let model = prices::model(&scenario.cache, &loaded.session);
             entry.price = model.and_then(|model| prices::entry(&prices, model));
         }
-        let manifest = manifest_of(&scenario, entries, &prices);
+        let mut manifest = manifest_of(&scenario, entries, &prices);
+        manifest.calibrations = calibrations::read(&scenario.models)?;
         let mut plan = Self {
             manifest,
             sessions,
@@ -331,6 +333,7 @@ fn manifest_of(scenario: &Scenario, sessions: Vec<SessionEntry>, prices: &Prices
         judgements: scenario.models.judgements,
         faults: (!scenario.faults.is_empty()).then(|| scenario.faults.to_string()),
         conditions: BTreeMap::new(),
+        calibrations: Vec::new(),
     };
     let bytes = serde_json::to_vec(&manifest).unwrap_or_default();
     let mut exact = format!(
@@ -394,6 +397,7 @@ pub fn run(
     workers: &Workers<'_>,
     progress: &dyn Progress,
 ) -> Result<Outcome, JournalError> {
+    journal.keep_calibrations(&plan.manifest.calibrations)?;
     let already_done = plan
         .cells()
         .iter()

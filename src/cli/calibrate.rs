@@ -13,6 +13,7 @@ use super::{Exit, Stop, judges, models, print, say};
 use crate::model::Request;
 use crate::probe::Verdict;
 use crate::probe::judge::{self, Judge};
+use crate::record::calibration;
 use crate::record::journal::write_whole;
 use crate::report::escape;
 use crate::runner::Connected;
@@ -353,7 +354,7 @@ impl Figures {
             .map(|(name, calibration)| (name.clone(), one(calibration)))
             .collect();
         json!({
-            "format": "proctor-calibration",
+            "format": calibration::FORMAT,
             "version": 1,
             "judge": judge,
             "rubric": judge::rubric_hash(),

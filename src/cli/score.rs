@@ -13,7 +13,9 @@ use crate::probe::judge::{self, Judge, sentinel};
 use crate::probe::{OTHER_ORDER, ProbeKind, Unscored, Verdict};
 use crate::record::journal::{Journal, Run};
 use crate::record::verdicts::GivenVerdict;
-use crate::record::{AnswerRecord, CellRecord, KeptCall, LostCall, ProbeRecord, ProbeText};
+use crate::record::{
+    AnswerRecord, CellRecord, JudgeCalibration, KeptCall, LostCall, ProbeRecord, ProbeText,
+};
 use crate::report::Report;
 use crate::tokens::{CharsPer4, CountedTexts, counter};
 use crate::units::{Tokens, Usage};
@@ -36,6 +38,9 @@ pub(super) struct Args {
     /// Grade all answers, and not only those that rules cannot grade
     #[arg(long)]
     all: bool,
+    /// What `proctor calibrate -o` wrote of the judge, for the report; several times for several judges
+    #[arg(long, value_name = "FILE")]
+    calibration: Vec<PathBuf>,
     /// Requests under way at most
     #[arg(short, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..=64))]
     jobs: u16,
@@ -88,6 +93,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         .filter_map(|(cell, item, answer)| open(cell, item, answer, &texts, args.all))
         .collect();
     let named = judges::parse(&args.judge)?;
+    let calibrations = calibrations(&args.calibration, &judges::names(&named))?;
     let connected = args
         .asked
         .connect_judges(&named, &args.run.join("cassette.jsonl"))?;
@@ -104,6 +110,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let given = grade_all(&asked, panel, usize::from(args.jobs), &counts);
     models::finish(&connected)?;
     journal.keep_verdicts(&given)?;
+    journal.keep_calibrations(&calibrations)?;
     drop(journal);
     for judge in panel {
         let of_judge = || given.iter().filter(|one| one.judge == judge.name());
@@ -123,6 +130,26 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let made = Report::of(&run.manifest, &run.cells);
     report::show(&made)?;
     args.output.write(&made)
+}
+
+/// Reads what was found out about the judges, each of whom must be one of these.
+fn calibrations(files: &[PathBuf], judges: &str) -> anyhow::Result<Vec<JudgeCalibration>> {
+    let mut all = Vec::new();
+    for path in files {
+        let shown = path.display();
+        let wrong = |problem: String| {
+            let problem = format!("cannot use calibration `{shown}`: {problem}");
+            Stop::new(Exit::Invalid, problem)
+        };
+        let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
+        let read = JudgeCalibration::read(&text).map_err(wrong)?;
+        if read.judge != judges && !judges.split(" + ").any(|judge| judge == read.judge) {
+            let problem = format!("it is of judge `{}`, and asked is {judges}", read.judge);
+            return Err(wrong(problem).into());
+        }
+        all.push(read);
+    }
+    Ok(all)
 }
 
 /// What was asked and what is right, by session, probe and percent, as the reference was asked it.

@@ -8,8 +8,13 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
+use super::calibration;
 use super::verdicts::{self, GivenVerdict};
 use super::{CellKey, CellRecord, FORMAT_VERSION, Manifest, Timing};
+
+mod later;
+
+pub use later::{CALIBRATIONS, VERDICTS};
 
 /// Name of the manifest in its folder.
 pub const MANIFEST: &str = "run.json";
@@ -19,8 +24,6 @@ pub const CELLS: &str = "cells.jsonl";
 pub const TIMINGS: &str = "timings.jsonl";
 /// Name of the file of measured times of live models in its folder.
 pub const CALL_TIMES: &str = "call-times.jsonl";
-/// Name of the file of verdicts that were given after the run.
-pub const VERDICTS: &str = "verdicts.jsonl";
 const LOCK: &str = "lock";
 /// The value of `format` in a manifest.
 pub const FORMAT: &str = "proctor-run";
@@ -166,21 +169,6 @@ impl Journal {
             .map_err(|source| JournalError::Io { path, source })
     }
 
-    /// Adds verdicts that were given after the run.
-    pub fn keep_verdicts(&mut self, given: &[GivenVerdict]) -> Result<(), JournalError> {
-        let path = self.folder.join(VERDICTS);
-        let at = |source| JournalError::Io {
-            path: path.clone(),
-            source,
-        };
-        let mut options = OpenOptions::new();
-        let mut file = private(options.create(true).append(true))
-            .open(&path)
-            .map_err(at)?;
-        file.write_all(&to_lines(given)?).map_err(at)?;
-        file.sync_data().map_err(at)
-    }
-
     /// Waits until all that was written is on disk.
     pub fn sync(&mut self) -> Result<(), JournalError> {
         self.cells.sync_data().map_err(|source| JournalError::Io {
@@ -202,6 +190,8 @@ impl Run {
         };
         let given: Vec<GivenVerdict> = read_lines(&folder.join(VERDICTS))?;
         verdicts::apply(&mut manifest, &mut cells, &given);
+        let later = read_lines(&folder.join(CALIBRATIONS))?;
+        calibration::lay_over(&mut manifest.calibrations, later);
         verdicts::disregard_unfit(&mut cells);
         let sorted: BTreeMap<CellKey, CellRecord> =
             cells.into_iter().map(|cell| (cell.key(), cell)).collect();
@@ -492,6 +482,7 @@ mod tests {
             judgements: 1,
             faults: None,
             conditions: BTreeMap::new(),
+            calibrations: Vec::new(),
         }
     }
 

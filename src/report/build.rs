@@ -82,6 +82,7 @@ pub(super) fn report(manifest: &Manifest, cells: &[CellRecord]) -> Report {
             summariser: manifest.summariser.clone(),
             reader: manifest.reader.clone(),
             judge: manifest.judge.clone(),
+            judges: sections::models::judges(manifest).into_iter().collect(),
         },
         coverage,
         controls,
@@ -297,6 +298,9 @@ fn banners(material: &Material<'_>, coverage: &Coverage, controls: &Controls) ->
         .is_some_and(|judge| judge.kind == ModelKind::Scripted)
     {
         add(BannerLevel::Warning, SCRIPTED_VERDICTS.to_owned());
+    }
+    for (level, text) in sections::models::uncalibrated(manifest) {
+        add(level, text);
     }
     for drifted in sections::models::drifted(material) {
         add(BannerLevel::Warning, drifted);

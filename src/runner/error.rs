@@ -27,6 +27,16 @@ pub enum PlanError {
         #[source]
         cause: std::io::Error,
     },
+    /// What was found out about a judge cannot be used.
+    #[error("cannot use calibration `{file}`, named by {place}: {problem}")]
+    Calibration {
+        /// The file.
+        file: String,
+        /// What named it.
+        place: Place,
+        /// What is wrong.
+        problem: String,
+    },
     /// A file of facts cannot be read.
     #[error("cannot read facts `{file}`, named by {place}")]
     Probes {

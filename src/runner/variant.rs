@@ -52,7 +52,10 @@ impl Plan {
             .filter(|(loaded, _)| keeps(loaded.session.id()))
             .map(|(loaded, entry)| (loaded.clone(), entry.clone()))
             .unzip();
-        let manifest = manifest_of(&scenario, entries, &self.prices);
+        let mut manifest = manifest_of(&scenario, entries, &self.prices);
+        manifest
+            .calibrations
+            .clone_from(&self.manifest.calibrations);
         Self {
             manifest,
             sessions,

@@ -32,6 +32,8 @@ pub struct ModelsSetting {
     pub judgements: u32,
     /// What a reader that is a model is asked beside the scored questions.
     pub asking: Asking,
+    /// What `proctor calibrate` said of judges: files, with what named them.
+    pub calibrations: Vec<(PathBuf, Place)>,
     /// Where answers are kept, and what named it; without one, in the run's folder.
     pub cassette: Option<(PathBuf, Place)>,
     /// What recorded answers are for.
@@ -137,6 +139,7 @@ impl Default for ModelsSetting {
                 summaries: false,
                 window: None,
             },
+            calibrations: Vec::new(),
             cassette: None,
             replay: ReplayMode::Auto,
             pace: Pace::default(),
@@ -306,6 +309,15 @@ pub(super) fn read(
         let place = setting.map_or(reader.place(), |setting| &setting.place);
         return Err(SettingError::new(place, problem).with_hint("name one in `models.reader`"));
     }
+    let place = reader.setting("calibrations");
+    let place = place
+        .map_or(reader.place(), |setting| &setting.place)
+        .clone();
+    let files = reader.texts("calibrations")?.unwrap_or_default();
+    models.calibrations = files
+        .iter()
+        .map(|file| (folder.join(file), place.clone()))
+        .collect();
     if let Some(file) = reader.text("cassette")? {
         let setting = reader.setting("cassette");
         let place = setting.map_or(reader.place(), |setting| &setting.place);

@@ -8,6 +8,8 @@ use std::process::{Command, Output};
 use proctor::model::ModelKind;
 use proctor::probe::{Unscored, Verdict};
 use proctor::record::journal::Run;
+use proctor::record::{Calibrated, JudgeCalibration};
+use proctor::report::{BannerLevel, Report};
 use serde_json::Value;
 
 fn scenarios() -> PathBuf {
@@ -400,6 +402,146 @@ fn calibration_says_what_a_judge_is_worth() {
     assert_eq!(few["all"]["verdict"], "provisional");
     let poor = figures(&[(true, true, 60), (false, true, 60)]);
     assert_eq!(poor["all"]["verdict"], "unfit");
+}
+
+/// What reports say of each judge.
+fn standings(folder: &Path) -> Value {
+    run(folder, &["report", "out", "-o", "r.json"], 0);
+    let text = fs::read_to_string(folder.join("r.json")).unwrap();
+    serde_json::from_str::<Value>(&text).unwrap()["report"]["run"]["judges"].clone()
+}
+
+#[test]
+fn what_people_say_of_a_judge_reaches_every_report_of_its_verdicts() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    let out = graded(path);
+    assert_eq!(standings(path)["scripted-judge"], "not calibrated");
+    let judge = careful(path, "careful", "");
+    let mut rows = String::new();
+    for (answer, label) in [("7", true), ("8", false)].repeat(3) {
+        let _ = writeln!(
+            rows,
+            r#"{{"question":"q","reference":"7","answer":"{answer}","label":{label}}}"#
+        );
+    }
+    fs::write(path.join("l.jsonl"), rows).unwrap();
+    let calibrate = ["calibrate", "l.jsonl", "--judge", &judge, "-o", "c.json"];
+    run(path, &calibrate, 0);
+    let score = |calibration: &str, exit| {
+        let arguments = [
+            "score",
+            "out",
+            "--judge",
+            &judge,
+            "--calibration",
+            calibration,
+        ];
+        shown(&run(path, &arguments, exit).stderr)
+    };
+    score("c.json", 0);
+    assert_eq!(
+        standings(path)["careful"],
+        "provisional (6 labels, kappa 1.00)"
+    );
+    let said = shown(&run(path, &["report", "out"], 0).stdout);
+    let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        said.contains("judge careful, provisional (6 labels, kappa 1.00)"),
+        "{said}"
+    );
+    // What was found under another rubric says nothing of these verdicts.
+    let text = fs::read_to_string(path.join("c.json")).unwrap();
+    let mut other: Value = serde_json::from_str(&text).unwrap();
+    other["rubric"] = "000000000000".into();
+    fs::write(path.join("old.json"), other.to_string()).unwrap();
+    score("old.json", 0);
+    assert_eq!(standings(path)["careful"], "not calibrated");
+    other["judge"] = "somebody".into();
+    fs::write(path.join("other.json"), other.to_string()).unwrap();
+    let said = score("other.json", 3);
+    assert!(said.contains("it is of judge `somebody`"), "{said}");
+    fs::write(path.join("none.json"), "{}").unwrap();
+    assert!(score("none.json", 3).contains("missing field"));
+
+    // A live judge of whom nobody knows that is warned of; one that disagrees, too.
+    let run = Run::read(&out).unwrap();
+    let mut manifest = run.manifest;
+    manifest.judge.as_mut().unwrap().kind = ModelKind::Live;
+    let mut calibration = JudgeCalibration::read(&text).unwrap();
+    for (verdict, level, part) in [
+        (None, BannerLevel::Warning, "nobody compared"),
+        (
+            Some(Calibrated::Unfit),
+            BannerLevel::Warning,
+            "should not be believed",
+        ),
+        (
+            Some(Calibrated::Provisional),
+            BannerLevel::Note,
+            "as far as",
+        ),
+        (Some(Calibrated::Calibrated), BannerLevel::Note, ""),
+    ] {
+        manifest.calibrations = Vec::new();
+        if let Some(verdict) = verdict {
+            calibration.verdict = verdict;
+            manifest.calibrations.push(calibration.clone());
+        }
+        let report = Report::of(&manifest, &run.cells);
+        let mut banners = report.banners.iter();
+        let said = banners.find(|banner| banner.text.starts_with("judge careful is"));
+        match said {
+            Some(banner) => assert!(
+                banner.level == level && banner.text.contains(part),
+                "{banner:?}"
+            ),
+            None => assert_eq!(verdict, Some(Calibrated::Calibrated)),
+        }
+    }
+}
+
+#[test]
+fn a_scenario_names_what_was_found_out_about_its_judges() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    let judge = careful(path, "careful", "");
+    careful(path, "reader", "");
+    let scenario = |more: &str| {
+        format!(
+            "[models]\nreader = {{ kind = \"scripted\", model = \"reader\", script = \"reader.toml\" }}\n\
+             judge = {judge}\n{more}\n\
+             [[sessions]]\nsynthetic = {{ family = \"code-review\", rounds = 4 }}\n\
+             [[strategies]]\npreset = \"none\"\n"
+        )
+    };
+    let arguments = ["run", "s.toml", "--out", "out"];
+    fs::write(path.join("s.toml"), scenario("")).unwrap();
+    run(path, &arguments, 0);
+    assert_eq!(standings(path)["careful"], "not calibrated");
+    let found = serde_json::json!({
+        "format": "proctor-calibration", "version": 1, "judge": "careful",
+        "rubric": proctor::probe::judge::rubric_hash(),
+        "all": { "verdict": "calibrated", "labels": 120, "kappa": 0.81 },
+    });
+    fs::write(path.join("c.json"), found.to_string()).unwrap();
+    fs::write(path.join("s.toml"), scenario("calibrations = [\"c.json\"]")).unwrap();
+    // It is the same run: what became known of the judge is added to it.
+    run(path, &arguments, 0);
+    assert_eq!(
+        standings(path)["careful"],
+        "calibrated (120 labels, kappa 0.81)"
+    );
+    fs::write(
+        path.join("c.json"),
+        found.to_string().replace("careful", "another"),
+    )
+    .unwrap();
+    let said = shown(&run(path, &arguments, 3).stderr);
+    assert!(
+        said.contains("`another`") && said.contains("`s.toml`: line"),
+        "{said}"
+    );
 }
 
 #[test]

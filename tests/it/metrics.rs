@@ -252,6 +252,7 @@ fn manifest(sessions: &[&str], strategies: &[&str]) -> Manifest {
         judgements: 1,
         faults: None,
         conditions: BTreeMap::new(),
+        calibrations: Vec::new(),
     }
 }
 

@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 
 use crate::metric::kept::kept;
-use crate::model::Purpose;
+use crate::model::{ModelKind, Purpose};
 use crate::probe::Verdict;
+use crate::probe::judge::rubric_hash;
 use crate::record::verdicts::{by_judge, is_unfit};
+use crate::record::{Calibrated, JudgeCalibration, Manifest};
 use crate::report::build::Material;
-use crate::report::{Audience, Cell, Column, Role, Row, Section, Table, Value};
+use crate::report::{Audience, BannerLevel, Cell, Column, Role, Row, Section, Table, Value};
 use crate::stats::agreement::{Scale, krippendorffs_alpha};
 
 use super::row;
@@ -89,6 +91,7 @@ pub(super) fn sentinels(material: &Material<'_>) -> Section {
                 count(Some(false)),
                 count(None),
                 Cell::text(if is_unfit(&records) { "unfit" } else { "fit" }),
+                Cell::text(standing_in_words(standing(material.manifest, judge))),
                 Cell::text(missed),
             ];
             row(judge, Role::Strategy, cells)
@@ -99,7 +102,8 @@ pub(super) fn sentinels(material: &Material<'_>) -> Section {
         title: "Judges on answers whose verdict is known".to_owned(),
         about: "Ten fixed answers, five of them right, are put to every judge in every run. A judge \
                 whose shares of right answers called right and of wrong ones called wrong do not add \
-                up to 1.6 is unfit: its verdicts do not count."
+                up to 1.6 is unfit: its verdicts do not count. What people's labels say of it \
+                (`proctor calibrate`) stands beside."
             .to_owned(),
         audience: Audience::Everyone,
         table: Table {
@@ -109,6 +113,7 @@ pub(super) fn sentinels(material: &Material<'_>) -> Section {
                 Column::new("missed", "otherwise", 0),
                 Column::new("none", "no verdict", 0),
                 Column::new("fitness", "fitness", 0),
+                Column::new("calibration", "people's labels", 0),
                 Column::new("which", "which not", 0),
             ],
             rows,
@@ -220,6 +225,85 @@ pub(in crate::report) fn drifted(material: &Material<'_>) -> Vec<String> {
             }
         })
         .collect()
+}
+
+/// What people's labels say of one judge, and how many of them there are.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Standing<'a> {
+    /// Nobody compared it with people under the rubric of today.
+    NotCalibrated,
+    /// Somebody did.
+    Known(&'a JudgeCalibration),
+}
+
+/// Of a judge, or of the panel it votes in.
+fn standing<'a>(manifest: &'a Manifest, judge: &str) -> Standing<'a> {
+    let panel = manifest.judge.as_ref().map_or("", |judge| &judge.name);
+    let rubric = rubric_hash();
+    let known = manifest
+        .calibrations
+        .iter()
+        .filter(|one| one.rubric == rubric);
+    let of = |name: &str| known.clone().find(|one| one.judge == name);
+    of(judge)
+        .or_else(|| of(panel))
+        .map_or(Standing::NotCalibrated, Standing::Known)
+}
+
+fn standing_in_words(standing: Standing<'_>) -> String {
+    match standing {
+        Standing::NotCalibrated => "not calibrated".to_owned(),
+        Standing::Known(known) => {
+            let kappa = known
+                .kappa
+                .map_or("not defined".to_owned(), |it| format!("{it:.2}"));
+            let (verdict, labels) = (known.verdict.name(), known.labels);
+            format!("{verdict} ({labels} labels, kappa {kappa})")
+        }
+    }
+}
+
+/// Who judged, with what people's labels say of each.
+pub(in crate::report) fn judges(manifest: &Manifest) -> Vec<(String, String)> {
+    let Some(judge) = &manifest.judge else {
+        return Vec::new();
+    };
+    let names = judge.name.split(" + ");
+    names
+        .map(|name| (name.to_owned(), standing_in_words(standing(manifest, name))))
+        .collect()
+}
+
+/// What a reader of verdicts must know of live judges: that nobody compared them with people, or that the
+/// comparison is not enough.
+pub(in crate::report) fn uncalibrated(manifest: &Manifest) -> Vec<(BannerLevel, String)> {
+    let judge = manifest.judge.as_ref();
+    let Some(panel) = judge.filter(|judge| judge.kind == ModelKind::Live) else {
+        return Vec::new();
+    };
+    let of_judge = |name: &str| {
+        let found = standing(manifest, name);
+        let said = standing_in_words(found);
+        let (level, rest) = match found {
+            Standing::NotCalibrated => (
+                BannerLevel::Warning,
+                "nobody compared its verdicts with people's (`proctor calibrate`)",
+            ),
+            Standing::Known(known) => match known.verdict {
+                Calibrated::Calibrated => return None,
+                Calibrated::Provisional => (
+                    BannerLevel::Note,
+                    "it agrees with people as far as it was compared with them",
+                ),
+                Calibrated::Unfit => (
+                    BannerLevel::Warning,
+                    "it does not agree with people, and its verdicts should not be believed",
+                ),
+            },
+        };
+        Some((level, format!("judge {name} is {said}: {rest}")))
+    };
+    panel.name.split(" + ").filter_map(of_judge).collect()
 }
 
 /// Judges whose verdicts do not count.

@@ -44,6 +44,11 @@ pub(super) fn models() -> Value {
             "reader_window": whole(1, 1_000_000_000, "the context window of a reader that is a model, prompt and \
                 answer together; where full history does not fit it, the ceiling is the evidence and the newest \
                 history that fits. Without it that of the price file, less 4,096", None),
+            "calibrations": {
+                "description": "files that `proctor calibrate -o` wrote of the judges; reports say what they found",
+                "type": "array",
+                "items": { "type": "string" },
+            },
             "cassette": text("the file in which answers are kept; by default one in the run's folder"),
             "replay": {
                 "description": "what recorded answers are for",

@@ -1,0 +1,107 @@
+//! What people's labels say of a judge: the verdict of `proctor calibrate`, as runs keep it.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The value of `format` in what `proctor calibrate -o` writes.
+pub const FORMAT: &str = "proctor-calibration";
+
+/// What people's labels say of one judge, or of a panel.
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct JudgeCalibration {
+    /// The judge; of a panel all of them, with ` + ` between.
+    pub judge: String,
+    /// What stands for the rubric it was given.
+    pub rubric: String,
+    /// Whether its verdicts may be believed.
+    pub verdict: Calibrated,
+    /// Answers with both a label and a verdict.
+    pub labels: usize,
+    /// Cohen's κ between people and judge; nothing where it is not defined.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kappa: Option<f64>,
+    /// Of right answers, the share called right.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sensitivity: Option<f64>,
+    /// Of wrong answers, the share called wrong.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub specificity: Option<f64>,
+}
+
+/// Whether a judge's verdicts may be believed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Calibrated {
+    /// Enough labels, and it agrees with them.
+    Calibrated,
+    /// It agrees with the labels, and they are too few.
+    Provisional,
+    /// It does not agree with the labels.
+    Unfit,
+}
+
+impl Calibrated {
+    /// Its name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Calibrated => "calibrated",
+            Self::Provisional => "provisional",
+            Self::Unfit => "unfit",
+        }
+    }
+}
+
+/// A file of `proctor calibrate`, as far as a run keeps it.
+#[derive(Deserialize)]
+struct Written {
+    format: String,
+    judge: String,
+    rubric: String,
+    all: All,
+}
+
+#[derive(Deserialize)]
+struct All {
+    verdict: Calibrated,
+    labels: usize,
+    kappa: Option<f64>,
+    sensitivity: Option<Rate>,
+    specificity: Option<Rate>,
+}
+
+#[derive(Deserialize)]
+struct Rate {
+    value: f64,
+}
+
+impl JudgeCalibration {
+    /// Reads what `proctor calibrate -o` wrote; otherwise says what is wrong with it.
+    pub fn read(json: &str) -> Result<Self, String> {
+        let written: Written = serde_json::from_str(json).map_err(|error| error.to_string())?;
+        if written.format != FORMAT {
+            return Err(format!("its `format` is not `{FORMAT}`"));
+        }
+        let all = written.all;
+        Ok(Self {
+            judge: written.judge,
+            rubric: written.rubric,
+            verdict: all.verdict,
+            labels: all.labels,
+            kappa: all.kappa,
+            sensitivity: all.sensitivity.map(|rate| rate.value),
+            specificity: all.specificity.map(|rate| rate.value),
+        })
+    }
+}
+
+/// Lays later calibrations over earlier ones: of each judge the last counts.
+pub fn lay_over(
+    known: &mut Vec<JudgeCalibration>,
+    later: impl IntoIterator<Item = JudgeCalibration>,
+) {
+    for one in later {
+        known.retain(|other| other.judge != one.judge);
+        known.push(one);
+    }
+}
