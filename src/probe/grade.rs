@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use unicode_normalization::UnicodeNormalization as _;
+
 use super::survival::{PARAPHRASE, canonical_path, content_word_recall, is_flipped};
 use super::{Gold, Grader, OTHER_ORDER, Outcome, Probe, Unscored, Verdict};
 use crate::session::ground_truth::{Revision, RuleForm};
@@ -371,15 +373,14 @@ fn has_phrase(text: &str, phrase: &str) -> bool {
 
 /// A value as it is compared.
 ///
-/// Lower case; one space between words; straight quotes and hyphens; `/` for `\`; full-width ASCII
-/// as ASCII; no invisible characters; no quotes, brackets or punctuation around it. This stands in
-/// for NFKC, which would need Unicode's tables: other compatibility characters stay different.
+/// Unicode's NFKC: compatibility characters (full-width letters, ligatures, superscripts) as what they
+/// stand for, accents composed. Lower case; one space between words; straight quotes and hyphens; `/`
+/// for `\`; no invisible characters; no quotes, brackets or punctuation around it.
 pub fn normalise(value: &str) -> String {
     let mut text = String::with_capacity(value.len());
-    for c in value.chars() {
+    for c in value.nfkc() {
         let c = match c {
             '\u{200b}'..='\u{200d}' | '\u{2060}' | '\u{feff}' | '\u{ad}' => continue,
-            '\u{ff01}'..='\u{ff5e}' => char::from_u32(u32::from(c) - 0xff01 + 0x21).unwrap_or(c),
             '‘' | '’' => '\'',
             '“' | '”' => '"',
             '\u{2010}'..='\u{2015}' | '\u{2212}' => '-',

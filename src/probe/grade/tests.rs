@@ -538,3 +538,26 @@ fn both_orders_are_asked_one_question_a_prompt() {
     assert_eq!(of("a").len(), 1);
     assert!(of("s")[0].contains("attic/velmor"));
 }
+
+#[test]
+fn values_are_compared_as_what_their_characters_stand_for() {
+    for (written, meant) in [
+        // Full-width, a ligature, a superscript, a letterlike sign, an ellipsis.
+        ("ＲＥＬ－７７", "rel-77"),
+        ("oﬃce", "office"),
+        ("m²", "m2"),
+        ("№ 5", "no 5"),
+        ("wait…now", "wait...now"),
+        // The same accent in one character and in two, and the sign of an Ångström.
+        ("cafe\u{301}", "caf\u{e9}"),
+        ("\u{212b}", "\u{e5}"),
+        // What NFKC leaves alone and people type otherwise.
+        ("“8443”", "8443"),
+        ("src\\main.rs", "src/main.rs"),
+        ("a\u{2011}b\u{a0}c", "a-b c"),
+        ("84\u{200b}43", "8443"),
+    ] {
+        assert_eq!(normalise(written), normalise(meant), "{written}");
+    }
+    assert_ne!(normalise("caf\u{e9}"), normalise("cafe"));
+}
