@@ -45,7 +45,7 @@ mod variant;
 pub use error::PlanError;
 use followed::{Followed, Lead};
 pub use models::{Access, Connected};
-use queue::{Queue, Shared};
+use queue::{Prepared, Queue, Shared};
 use sink::{After, Sink};
 use times::Limits;
 
@@ -64,6 +64,8 @@ struct LoadedSession {
     session: Arc<Session>,
     counts: Arc<CountedTexts>,
     probes: Vec<Probe>,
+    /// The session made ready, where it is kept from run to run.
+    kept: Option<Arc<Prepared>>,
 }
 
 impl Plan {
@@ -257,6 +259,7 @@ fn load(source: &SessionSource, counter_name: &str) -> Result<Vec<LoadedSession>
                     session: Arc::new(recording.session),
                     counts,
                     probes: probes.unwrap_or_default(),
+                    kept: None,
                 })
             })
             .collect(),
@@ -268,6 +271,7 @@ fn load(source: &SessionSource, counter_name: &str) -> Result<Vec<LoadedSession>
                 session: Arc::new(made.session),
                 counts,
                 probes: Probe::planted(&made.truth),
+                kept: None,
             }])
         }
     }
@@ -483,14 +487,15 @@ fn followed_cells(
 }
 
 fn run_cell<'a>(
-    plan: &Plan,
+    plan: &'a Plan,
     shared: &'a Shared,
     arm: ArmIndex,
     followed: &Followed,
 ) -> Result<Replay, Unrun<'a>> {
     let loaded = &plan.sessions[shared.session];
     let models = plan.models().ok_or(Unrun::NotConnected)?;
-    let made = shared.prepared.get_or_init(|| {
+    let prepared = loaded.kept.as_deref().unwrap_or(&shared.prepared);
+    let made = prepared.get_or_init(|| {
         let prepared = prepare(plan, loaded, loaded.probes.clone())?;
         Ok((prepared, models.for_session(&loaded.counts)))
     });

@@ -134,6 +134,10 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let (mut points, mut arenas) = points(&table, &folder, scenario, &grid, args)?;
     let mut whole = Plan::new(arenas[0].scenario.clone())?;
     args.models.connect(&mut whole, &args.out)?;
+    if arenas.len() > 1 || args.halving {
+        // The same sessions run again and again: what their cells share is made once.
+        whole.keep_prepared();
+    }
     let (tune, confirm) = split(&whole, seed);
     let runs = Runs {
         args,

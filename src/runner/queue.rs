@@ -6,11 +6,14 @@ use super::ArmIndex;
 use crate::needles::NeedlesError;
 use crate::replay::{Models, PreparedSession};
 
-/// What the cells of one session share; made by the first worker that needs it.
+/// A session made ready and the models it is put to; made by the first worker that needs it.
+pub(super) type Prepared = OnceLock<Result<(PreparedSession, Models), NeedlesError>>;
+
+/// What the cells of one session share.
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) session: usize,
-    pub(super) prepared: OnceLock<Result<(PreparedSession, Models), NeedlesError>>,
+    pub(super) prepared: Prepared,
 }
 
 /// Cells in session order; a session's shared part lives while one of its cells is about.

@@ -886,8 +886,23 @@ fn a_sweep_recommends_a_preset_that_runs_and_says_whether_it_holds() {
         assert!(found.iter().any(|one| one["values"] == point["values"]));
         assert!(point["cost"]["point_estimate"].as_f64().unwrap() > 0.0);
     }
-    // Nothing was measured twice: full history stands in every folder with the same numbers.
+    // Full history and the empty context were replayed once per session, though they stand in the folder of each
+    // window: only what was replayed there has a measured time.
     let tune: Vec<_> = sweep["tune"].as_array().unwrap().iter().collect();
+    let (mut replayed, mut kept) = (0, 0);
+    for window in fs::read_dir(bench.path().join("s/tune")).unwrap() {
+        let lines = |file: &str| {
+            let text = fs::read_to_string(window.as_ref().unwrap().path().join(file)).unwrap();
+            let anchor = |line: &&str| {
+                let line: serde_json::Value = serde_json::from_str(line).unwrap();
+                line["strategy"] == "full" || line["strategy"] == "empty"
+            };
+            text.lines().filter(anchor).count()
+        };
+        replayed += lines("timings.jsonl");
+        kept += lines("cells.jsonl");
+    }
+    assert_eq!((replayed, kept), (2 * tune.len(), 3 * 2 * tune.len()));
     let confirm = sweep["confirm"].as_array().unwrap();
     assert!(tune.iter().all(|id| !confirm.contains(id)));
     // The preset says what it was chosen on, and runs.
