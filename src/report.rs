@@ -282,12 +282,26 @@ pub struct Cell {
     /// What it rests on, where it is an estimate or a share of items.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub n: Option<SampleSize>,
-    /// Its interval, where it is an estimate over two sessions or more.
+    /// Its interval, where it is an estimate over two sessions or more; of a share of all items Wilson's. It
+    /// may reach beyond what is possible, which formats for people do not print.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interval: Option<ConfidenceInterval>,
     /// Whether it is the best of its column among the rows that are ranked.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub best: bool,
+    /// What values of its kind are possible.
+    #[serde(skip)]
+    pub(crate) range: Range,
+}
+
+/// What values are possible.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Range {
+    /// From 0 to 1.
+    #[default]
+    Share,
+    /// Up to 1.
+    Savings,
 }
 
 /// A value of a known kind.
@@ -514,6 +528,7 @@ impl Cell {
             n: None,
             interval: None,
             best: false,
+            range: Range::default(),
         }
     }
 

@@ -110,14 +110,16 @@ impl Retention {
     }
 }
 
-fn age_in_compactions(compactions: usize) -> usize {
+/// Which of [`COMPACTIONS`] an age belongs to.
+pub fn age_in_compactions(compactions: usize) -> usize {
     COMPACTIONS
         .iter()
         .rposition(|(_, least)| compactions >= *least)
         .unwrap_or(0)
 }
 
-fn age_in_tokens(tokens: Tokens) -> usize {
+/// Which of [`TOKENS`] an age belongs to.
+pub fn age_in_tokens(tokens: Tokens) -> usize {
     TOKENS
         .iter()
         .rposition(|(_, least)| tokens.0 >= *least)

@@ -2,8 +2,8 @@
 
 use crate::probe::Outcome;
 use crate::record::Fate;
-use crate::report::{Cell, Value};
-use crate::stats::{Estimate, SampleSize};
+use crate::report::{Cell, Range, Value};
+use crate::stats::{Estimate, SampleSize, wilson};
 
 /// The sign of negative numbers.
 const MINUS: char = '−';
@@ -54,10 +54,36 @@ pub(crate) fn many(count: usize, one: &str, more: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { more })
 }
 
-/// `±3.1`, in points.
+/// `±3.1`, in points; `0.0–18.5` where the value is not in the middle: cut where a share ends, or Wilson's.
 pub(crate) fn interval(cell: &Cell) -> Option<String> {
+    let (low, high) = bounds(cell)?;
+    let half = points((high - low) / 2.0);
+    let Value::Percent(share) = cell.value else {
+        return Some(format!("±{half}"));
+    };
+    Some(
+        if points(share - low) == half && points(high - share) == half {
+            format!("±{half}")
+        } else {
+            format!("{}–{}", points(low), points(high))
+        },
+    )
+}
+
+/// The ends of an interval as they are printed: those of shares at 0 and 1, where the value itself lies
+/// between them; what is saved may be less than nothing.
+pub(crate) fn bounds(cell: &Cell) -> Option<(f64, f64)> {
     let interval = cell.interval?;
-    Some(format!("±{}", points(interval.half_width())))
+    let (low, high) = (interval.lower_bound, interval.upper_bound);
+    let Value::Percent(share) = cell.value else {
+        return Some((low, high));
+    };
+    // A share that was corrected for chance may lie below 0 itself.
+    let least = match cell.range {
+        Range::Share => share.min(0.0),
+        Range::Savings => f64::NEG_INFINITY,
+    };
+    Some((low.max(least), high.min(share.max(1.0))))
 }
 
 /// `n=6/120`: sessions, and the items in them.
@@ -93,16 +119,39 @@ pub(super) fn outcome(outcome: Outcome) -> &'static str {
 }
 
 impl Cell {
-    /// An estimate; `NotMeasured` without one.
+    /// An estimate of a share of something; `NotMeasured` without one.
     pub(crate) fn estimate(estimate: Option<Estimate>) -> Self {
         match estimate {
             Some(estimate) => Self {
-                value: Value::percent(Some(estimate.point_estimate)),
                 n: Some(estimate.n),
                 interval: estimate.confidence_interval,
-                best: false,
+                ..Self::share(Some(estimate.point_estimate))
             },
             None => Self::exact(Value::NotMeasured),
+        }
+    }
+
+    /// An estimate of what is saved.
+    pub(crate) fn savings(estimate: Option<Estimate>) -> Self {
+        Self {
+            range: Range::Savings,
+            ..Self::estimate(estimate)
+        }
+    }
+
+    /// The share of all items of all sessions together, with Wilson's interval for as many items as they
+    /// would be if those of a session did not go together; `NotMeasured` without any.
+    pub(crate) fn rate(sessions: &[Vec<f64>]) -> Self {
+        let used = || sessions.iter().filter(|values| !values.is_empty());
+        let items: usize = used().map(Vec::len).sum();
+        let sum: f64 = used().flatten().sum();
+        Self {
+            n: (items > 0).then(|| SampleSize {
+                sessions: used().count(),
+                items,
+            }),
+            interval: wilson::of_sessions(sessions).map(|(interval, _)| interval),
+            ..Self::share((items > 0).then(|| sum / items as f64))
         }
     }
 }
@@ -133,5 +182,37 @@ mod tests {
         ] {
             assert_eq!(tokens(count), text);
         }
+    }
+    #[track_caller]
+    fn check_interval(cell: &Cell, expected: Option<&str>) {
+        assert_eq!(interval(cell).as_deref(), expected, "{cell:?}");
+    }
+
+    #[test]
+    fn an_interval_ends_where_shares_do_and_says_where_it_is_not_even() {
+        let of = |values: &[f64]| Estimate::of_sessions(values, values.len());
+        let near = [0.48, 0.5, 0.52];
+        check_interval(&Cell::estimate(of(&near)), Some("±5.0"));
+        check_interval(&Cell::savings(of(&near)), Some("±5.0"));
+        let wide = [0.0, 0.0, 0.18];
+        check_interval(&Cell::estimate(of(&wide)), Some("0.0–31.8"));
+        check_interval(&Cell::savings(of(&wide)), Some("±25.8"));
+        let high = [1.0, 1.0, 0.82];
+        check_interval(&Cell::savings(of(&high)), Some("68.2–100.0"));
+        check_interval(&Cell::estimate(of(&[-0.02, 0.0, 0.0])), Some("−0.7–2.2"));
+        check_interval(&Cell::estimate(of(&[0.5])), None);
+    }
+
+    #[test]
+    fn a_rate_has_wilsons_interval_for_what_its_items_are_worth() {
+        let apart = vec![vec![1.0, 0.0, 1.0, 0.0]; 10];
+        let rate = Cell::rate(&apart);
+        assert_eq!(rate.value, Value::Percent(0.5));
+        // statsmodels.stats.proportion.proportion_confint(20, 40, method="wilson")
+        check_interval(&rate, Some("±14.8"));
+        let together = [vec![vec![1.0; 4]; 5], vec![vec![0.0; 4]; 5]].concat();
+        check_interval(&Cell::rate(&together), Some("±26.3"));
+        check_interval(&Cell::rate(&[vec![0.0; 10]]), Some("0.0–27.8"));
+        assert_eq!(Cell::rate(&[Vec::new()]), Cell::share(None));
     }
 }

@@ -28,8 +28,8 @@ const SCRIPT: &str = include_str!("html/page.js");
 
 /// What the signs of the comparison mean.
 const LEGEND: &str = "* and green: best, or within its ±, among the strategies that fired and are not broken; \
-a row in grey takes part in no ranking. ± is half of the 95 % t interval over sessions, in points; n is \
-sessions/items.";
+a row in grey takes part in no ranking. ± is half of the 95 % t interval over sessions, in points, a \
+range one that ends at 0 or 100; n is sessions/items.";
 
 /// Sessions whose timeline is part of the page; a picture of any other is one command away.
 const TIMELINES: usize = 40;

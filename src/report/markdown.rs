@@ -97,12 +97,12 @@ fn in_words(cell: &Cell) -> String {
     if cell.best {
         text = format!("**{text}**");
     }
-    if let Some(interval) = cell.interval {
+    if let Some((low, high)) = figure::bounds(cell) {
         let _ = write!(
             text,
             " \\[{}, {}\\]",
-            figure::points(interval.lower_bound),
-            figure::points(interval.upper_bound)
+            figure::points(low),
+            figure::points(high)
         );
     }
     if let Some(n) = cell.n {

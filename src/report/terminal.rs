@@ -20,8 +20,8 @@ const LONGEST_TEXT: usize = 160;
 
 /// What the signs of the comparison mean.
 const LEGEND: &str = "* best, or within its ±, among the strategies that fired and are not broken; ± is half \
-of the 95 % t interval over sessions, in points; n is sessions/items, as in the heading unless a row has \
-its own.";
+of the 95 % t interval over sessions, in points, a range one that ends at 0 or 100; n is sessions/items, as \
+in the heading unless a row has its own.";
 
 /// Lays a report out for a terminal. Width and colour are given: it reads no environment.
 ///

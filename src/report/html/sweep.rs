@@ -79,7 +79,7 @@ fn row(point: &SweepPoint) -> Row {
         marks,
         ranked: point.broken.is_none(),
         cells: vec![
-            Cell::estimate(point.cost),
+            Cell::savings(point.cost),
             Cell::estimate(point.quality),
             Cell::exact(share),
         ],

@@ -3,14 +3,13 @@
 use std::collections::BTreeMap;
 
 use super::{role, row};
-use crate::metric::answers::{Beside, Qualification, Qualifying};
+use crate::metric::answers::{Answers, Beside, Extract, Qualification, Qualifying};
 use crate::metric::survival::is_planted;
 use crate::probe::{Outcome, Unscored, Verdict};
 use crate::record::{Arm, CellRecord, ProbeText};
 use crate::report::arm::{ArmAnswers, ArmSummary, FAILINGS, Fidelity};
 use crate::report::build::Material;
 use crate::report::{Audience, Cell, Column, Role, Section, Table};
-use crate::stats::SampleSize;
 
 /// How many items of the reference were asked, and of how many of these the evidence stood for the full
 /// history; nothing where it did of none.
@@ -79,20 +78,7 @@ pub(super) fn of_prompts(material: &Material<'_>) -> Section {
         .filter_map(|(kind, arm)| {
             let cells = match arm.answers.as_ref()? {
                 ArmAnswers::Extract { outcomes, .. } => {
-                    let share = |part: usize, whole: usize| Cell {
-                        n: Some(SampleSize {
-                            sessions: arm.sessions,
-                            items: whole,
-                        }),
-                        ..Cell::share((whole > 0).then(|| part as f64 / whole as f64))
-                    };
-                    let scored = outcomes.scored();
-                    let mut cells: Vec<Cell> = outcomes
-                        .outcomes()
-                        .iter()
-                        .map(|(_, count)| share(*count, scored))
-                        .collect();
-                    cells.push(share(outcomes.invented, outcomes.decoys));
+                    let mut cells = extracts(material, &arm.strategy);
                     cells.push(Cell::count(outcomes.unscored));
                     cells
                 }
@@ -138,7 +124,8 @@ pub(super) fn of_prompts(material: &Material<'_>) -> Section {
             Column::new("unscored", "unscored", 3),
         ]);
         "What BM25 line search made of the prompts, as shares of the scored items over all \
-         sessions together; no language model answered. Invented is the share of decoys answered \
+         sessions together, with Wilson's interval for as many items as they are worth; no language model \
+         answered. Invented is the share of decoys answered \
          with a value; unanswered items come after a session's death; unscored ones are in no \
          share."
     } else {
@@ -172,6 +159,33 @@ pub(super) fn of_prompts(material: &Material<'_>) -> Section {
         table: Table { columns, rows },
         notes: ceiling(material).into_iter().collect(),
     }
+}
+
+/// Outcomes of a reader without a model, each as a share of the items scored, and of decoys what was
+/// invented.
+fn extracts(material: &Material<'_>, strategy: &str) -> Vec<Cell> {
+    let mut sessions: BTreeMap<&str, Extract> = BTreeMap::new();
+    for cell in &material.summaries {
+        if let (true, Some(Answers::Extract(own))) = (cell.strategy == strategy, &cell.answers) {
+            let sum = sessions.entry(&cell.session).or_default();
+            *sum = sum.plus(*own);
+        }
+    }
+    let rate = |count: &dyn Fn(&Extract) -> (usize, usize)| {
+        let values = sessions.values().map(|extract| {
+            let (part, whole) = count(extract);
+            let mut values = vec![0.0; whole];
+            values[..part].fill(1.0);
+            values
+        });
+        Cell::rate(&values.collect::<Vec<_>>())
+    };
+    let outcomes = Extract::default().outcomes().len();
+    let mut cells: Vec<Cell> = (0..outcomes)
+        .map(|at| rate(&|extract| (extract.outcomes()[at].1, extract.scored())))
+        .collect();
+    cells.push(rate(&|extract| (extract.invented, extract.decoys)));
+    cells
 }
 
 /// What a model made of the summaries alone: fidelity of the summaries themselves.

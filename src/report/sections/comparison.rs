@@ -326,12 +326,12 @@ fn cell(kind: Arm, arm: &ArmSummary, name: &str) -> Cell {
     match name {
         "completion" => Cell::share(arm.completion()),
         "fired" => Cell::exact(Value::Of(arm.fired as u64, arm.sessions as u64)),
-        "token_savings" => Cell::estimate(arm.token_savings),
+        "token_savings" => Cell::savings(arm.token_savings),
         "summary_tokens" => {
             let all = arm.generations.iter().flat_map(|of| &of.0);
             tokens(Summaries(all.copied().collect()).mean())
         }
-        "cost_savings" => Cell::estimate(cost.and_then(|cost| cost.savings)),
+        "cost_savings" => Cell::savings(cost.and_then(|cost| cost.savings)),
         "cache_read_share" => Cell::estimate(cost.and_then(|cost| cost.read_share)),
         "cache_broken" => tokens(cost.map(ArmCost::broken)),
         "cache_again" => tokens(cost.map(|cost| cost.again)),
@@ -354,12 +354,12 @@ fn cell(kind: Arm, arm: &ArmSummary, name: &str) -> Cell {
         "warnings" => Cell::count(arm.warnings),
         "overflows" => Cell::count(arm.overflows),
         "token_savings_of_totals" => Cell::share(arm.token_savings_of_totals),
-        "token_savings_without_calls" => Cell::estimate(arm.token_savings_without_calls),
+        "token_savings_without_calls" => Cell::savings(arm.token_savings_without_calls),
         "retained" => Cell::estimate(arm.retained),
         "headroom" => Cell::estimate(arm.headroom),
         "action_reachable" => Cell::estimate(arm.action_reachable),
         "area" => Cell::exact(Value::Tokens(arm.area.0)),
-        "net_savings" => Cell::estimate(arm.net_savings),
+        "net_savings" => Cell::savings(arm.net_savings),
         "reread_calls" => arm
             .reread_calls
             .map_or(Cell::exact(Value::NotMeasured), Cell::count),

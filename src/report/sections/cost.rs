@@ -39,8 +39,8 @@ pub(super) fn side_by_side(material: &Material<'_>) -> Section {
                 Cell::exact(Value::NotApplicable)
             }
         };
-        let mut cells = vec![of_strategy(Cell::estimate(arm.token_savings))];
-        let savings = arm.costs.iter().map(|cost| Cell::estimate(cost.savings));
+        let mut cells = vec![of_strategy(Cell::savings(arm.token_savings))];
+        let savings = arm.costs.iter().map(|cost| Cell::savings(cost.savings));
         cells.extend(savings.map(of_strategy));
         cells.push(Cell::estimate(shown.read_share));
         let even = Value::Of(shown.broke_even as u64, shown.cells as u64);
@@ -113,7 +113,7 @@ pub(super) fn schemes(material: &Material<'_>) -> Section {
                 })
             };
             let savings = if is_strategy {
-                Cell::estimate(cost.savings)
+                Cell::savings(cost.savings)
             } else {
                 Cell::exact(Value::NotApplicable)
             };

@@ -3,39 +3,47 @@
 use std::collections::BTreeMap;
 
 use super::{role, row};
-use crate::metric::retention::{COMPACTIONS, Retention, TOKENS, cliff, drift, half_life};
-use crate::metric::survival::Score;
+use crate::metric::retention::{
+    Aged, COMPACTIONS, Retention, TOKENS, age_in_compactions, age_in_tokens, cliff, drift,
+    half_life,
+};
 use crate::probe::ProbeKind;
 use crate::record::{Ailment, Arm, PlaceInPrompt};
 use crate::report::build::Material;
 use crate::report::{Audience, Cell, Column, Section, Table, Value};
-use crate::stats::SampleSize;
 
 /// Unhealthy summaries shown with their text.
 const SHOWN: usize = 12;
 
-/// The mean of an age; where no item is as old there is nothing to measure.
-fn share(score: Score, sessions: usize) -> Cell {
-    if score.items == 0 {
-        return Cell::exact(Value::NotApplicable);
-    }
-    Cell {
-        n: score.mean().map(|_| SampleSize {
-            sessions,
-            items: score.items,
-        }),
-        ..Cell::share(score.mean())
-    }
-}
-
 /// The items of a strategy with their ages, over all cells.
 fn of(material: &Material<'_>, strategy: &str) -> Retention {
-    let cells = material.summaries.iter();
-    let own = cells.filter(|cell| cell.strategy == strategy);
-    Retention(
-        own.flat_map(|cell| cell.retention.0.iter().copied())
-            .collect(),
-    )
+    let sessions = by_session(material, strategy);
+    Retention(sessions.into_values().flat_map(|own| own.0).collect())
+}
+
+/// The same, session by session.
+fn by_session<'a>(material: &'a Material<'_>, strategy: &str) -> BTreeMap<&'a str, Retention> {
+    let mut sessions: BTreeMap<&str, Retention> = BTreeMap::new();
+    for cell in &material.summaries {
+        if cell.strategy == strategy {
+            let own = sessions.entry(&cell.session).or_default();
+            own.0.extend(cell.retention.0.iter().copied());
+        }
+    }
+    sessions
+}
+
+/// The share that survives of the items that are meant; where there is none, nothing is to be measured.
+fn rate(sessions: &BTreeMap<&str, Retention>, is_meant: &dyn Fn(&Aged) -> bool) -> Cell {
+    let values = |own: &Retention| {
+        let meant = own.0.iter().filter(|item| is_meant(item));
+        meant.map(|item| item.score).collect()
+    };
+    let values: Vec<Vec<f64>> = sessions.values().map(values).collect();
+    if values.iter().all(Vec::is_empty) {
+        return Cell::exact(Value::NotApplicable);
+    }
+    Cell::rate(&values)
 }
 
 /// By compactions survived, with half-life, cliff and drift.
@@ -50,10 +58,14 @@ pub(super) fn by_age(material: &Material<'_>) -> Section {
         if items.0.is_empty() {
             continue;
         }
-        let (compactions, tokens) = (items.by_compactions(|_| true), items.by_tokens(|_| true));
-        let mut cells: Vec<Cell> = compactions
-            .iter()
-            .map(|age| share(*age, arm.sessions))
+        let tokens = items.by_tokens(|_| true);
+        let sessions = by_session(material, &arm.strategy);
+        let mut cells: Vec<Cell> = (0..COMPACTIONS.len())
+            .map(|at| {
+                rate(&sessions, &|item| {
+                    age_in_compactions(item.compactions) == at
+                })
+            })
             .collect();
         let word = |at: Option<usize>| at.map_or("–", |at| TOKENS[at].0);
         cells.push(Cell::text(word(half_life(&tokens))));
@@ -79,7 +91,7 @@ pub(super) fn by_age(material: &Material<'_>) -> Section {
         id: "retention",
         title: "Retention by age".to_owned(),
         about: "Share of planted items that survive, by how many calls changed the context since the \
-                value was said. Half-life is the age, in tokens of full history, from which on no more \
+                value was said, with Wilson's interval for as many items as they are worth. Half-life is the age, in tokens of full history, from which on no more \
                 than half is left; a cliff is the deepest fall from one such age to the next; drift is \
                 what each further compaction adds or takes. All items together, each session as heavy as \
                 it has items; what was due after a death is left out, for nothing forgot it."
@@ -99,6 +111,7 @@ pub(super) fn grid(material: &Material<'_>) -> Section {
         .filter(|(kind, _)| *kind == Arm::Strategy)
     {
         let items = of(material, &arm.strategy);
+        let sessions = by_session(material, &arm.strategy);
         for kind in ProbeKind::ALL {
             for (at, (age, _)) in TOKENS.iter().enumerate() {
                 let own = |place: Option<PlaceInPrompt>, any: bool| {
@@ -109,7 +122,9 @@ pub(super) fn grid(material: &Material<'_>) -> Section {
                     continue;
                 }
                 let mut cells = vec![Cell::text(kind.name()), Cell::text(*age)];
-                cells.push(share(all, arm.sessions));
+                cells.push(rate(&sessions, &|item| {
+                    item.kind == kind && item.tokens.map(age_in_tokens) == Some(at)
+                }));
                 // Where what is left stands: of all items of that kind and age, the share there.
                 for place in [
                     PlaceInPrompt::Pinned,
