@@ -124,6 +124,12 @@ fn is_once(times: &u32) -> bool {
     *times == 1
 }
 
+/// In [`Manifest::conditions`]: the rubric by which the judge's verdicts were given.
+pub const JUDGE_RUBRIC: &str = "judge rubric";
+
+/// In [`Manifest::conditions`]: which answers the judge was shown.
+pub const JUDGED: &str = "judged answers";
+
 /// A model in the manifest.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

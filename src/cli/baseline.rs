@@ -7,8 +7,8 @@ use anyhow::Context as _;
 
 use super::versus::{self, FOLDER, Side, baseline_path, read_baseline};
 use super::{Exit, Stop, print, say};
-use crate::compare::Source;
 use crate::compare::baseline::Baseline;
+use crate::compare::{Mismatch, Source};
 use crate::record::journal::{Run, write_whole};
 use crate::report::escape::plain;
 
@@ -142,7 +142,18 @@ fn same_again(run: &str, first: &Side, second: &Side) -> anyhow::Result<()> {
             .with_hint("run the same scenario again with another `--out`")
             .into());
     }
-    let mismatches = first.source.mismatches(&second.source);
+    let mut mismatches = first.source.mismatches(&second.source);
+    for strategy in &first.source.strategies {
+        let name = &strategy.strategy;
+        let other = second.source.strategy(name).map(|other| &other.definition);
+        if other != Some(&strategy.definition) {
+            mismatches.push(Mismatch {
+                what: format!("strategy {name}"),
+                baseline: strategy.definition.clone(),
+                candidate: other.map_or_else(|| "not there".to_owned(), String::clone),
+            });
+        }
+    }
     match mismatches.first() {
         None => Ok(()),
         Some(_) => Err(versus::refused(first, second, &mismatches)),

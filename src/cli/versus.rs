@@ -205,10 +205,12 @@ pub(super) fn compare(
         say(&format!(
             "note: {mixed}; extract and accuracy are not compared"
         ));
-    } else if old.conditions.judge != new.conditions.judge {
+    } else if !old.same_judge(&new) {
         old.forget_answers();
         new.forget_answers();
-        say("note: two judges graded the answers; extract and accuracy are not compared");
+        say(
+            "note: two judges graded the answers, or one in two ways; extract and accuracy are not compared",
+        );
     }
     let versions = (&old.conditions.proctor, &new.conditions.proctor);
     if versions.0 != versions.1 {

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::{Chance, Sample};
 use crate::metric::fidelity::{Mixed, ReaderId};
 use crate::model::ModelKind;
-use crate::record::{Arm, CellRecord, Manifest, ModelEntry};
+use crate::record::{Arm, CellRecord, JUDGE_RUBRIC, JUDGED, Manifest, ModelEntry};
 use crate::units::ContentHash;
 
 /// How the manifest names a reader where none is asked.
@@ -165,6 +165,12 @@ impl Source {
             (Some(own), Some(other)) => own.compare_with(&other),
             (None, _) | (_, None) => Ok(()),
         }
+    }
+
+    /// Whether one judge graded the answers of both, shown the same and by the same rubric, as far as both tell.
+    pub fn same_judge(&self, candidate: &Self) -> bool {
+        let (old, new) = (&self.conditions, &candidate.conditions);
+        old.judge == new.judge && judged(old, new) == judged(new, old)
     }
 
     /// Leaves out what readers answered: the numbers of two readers make no difference.
@@ -324,7 +330,14 @@ impl Source {
             })
             .collect();
         if self.tells_settings() && candidate.tells_settings() {
-            found.extend(maps("setting", &old.settings, &new.settings));
+            let others = |of: &Conditions| -> BTreeMap<String, String> {
+                let kept = of.settings.iter();
+                kept.filter(|(key, _)| !is_of_judge(key))
+                    .map(|(key, value)| (key.clone(), value.clone()))
+                    .collect()
+            };
+            found.extend(maps("setting", &others(old), &others(new)));
+            found.extend(maps("setting", &judged(old, new), &judged(new, old)));
         }
         found.extend(maps("session", &self.sessions, &candidate.sessions));
         // The same questions, or nothing that is paired means the same.
@@ -353,6 +366,20 @@ impl Source {
         ));
         found
     }
+}
+
+/// Whether a setting is one of the judge's.
+fn is_of_judge(key: &str) -> bool {
+    matches!(key, JUDGE_RUBRIC | JUDGED)
+}
+
+/// How a judge was asked, as far as the other tells it too: older builds did not, and verdicts that were given
+/// later do not know.
+fn judged(own: &Conditions, other: &Conditions) -> BTreeMap<String, String> {
+    let kept = own.settings.iter();
+    kept.filter(|(key, _)| is_of_judge(key) && other.settings.contains_key(*key))
+        .map(|(key, value)| (key.clone(), value.clone()))
+        .collect()
 }
 
 fn maps(

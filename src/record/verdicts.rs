@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Arm, CellRecord, KeptCall, LostCall, Manifest, ModelEntry, SentinelRecord};
+use super::{
+    Arm, CellRecord, JUDGE_RUBRIC, JUDGED, KeptCall, LostCall, Manifest, ModelEntry, SentinelRecord,
+};
 use crate::model::{ModelKind, Purpose};
 use crate::probe::judge::{self, sentinel};
 use crate::probe::{Unscored, Verdict};
@@ -81,6 +83,10 @@ pub fn apply(manifest: &mut Manifest, cells: &mut [CellRecord], given: &[GivenVe
     account(cells, given);
     // Later verdicts are given once.
     manifest.judgements = 1;
+    // Which answers they are about was chosen each time they were given.
+    manifest.conditions.remove(JUDGED);
+    let rubric = last.rubric.clone();
+    manifest.conditions.insert(JUDGE_RUBRIC.to_owned(), rubric);
     let voters = last.voters();
     let given = given
         .iter()

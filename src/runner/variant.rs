@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::{Plan, manifest_of};
+use crate::probe::judge::{self, Judging};
+use crate::record::{JUDGE_RUBRIC, JUDGED};
 use crate::scenario::Scenario;
 
 /// What decides results and may differ between two runs of the same sessions, by name, in words: models,
@@ -36,6 +38,14 @@ pub(super) fn conditions(scenario: &Scenario) -> BTreeMap<String, String> {
     ]);
     if let Some(window) = scenario.models.asking.window {
         found.insert("reader window".to_owned(), format!("{} tokens", window.0));
+    }
+    if !scenario.models.judges.is_empty() {
+        let judged = match scenario.models.judging {
+            Judging::Needed => "those that rules cannot grade",
+            Judging::All => "all",
+        };
+        found.insert(JUDGE_RUBRIC.to_owned(), judge::rubric_hash());
+        found.insert(JUDGED.to_owned(), judged.to_owned());
     }
     if window.is_matched {
         found.insert("trigger".to_owned(), format!("{:?}", scenario.trigger));

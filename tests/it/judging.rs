@@ -230,6 +230,53 @@ fn a_panel_votes_on_kept_answers_and_says_how_far_it_agrees() {
 }
 
 #[test]
+fn verdicts_by_two_rubrics_are_never_one_difference() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    let out = graded(path);
+    run(path, &["baseline", "save", "out", "main"], 0);
+    let baseline = fs::read_to_string(path.join("baselines/main.json")).unwrap();
+    let stored: Value = serde_json::from_str(&baseline).unwrap();
+    let settings = stored["conditions"]["settings"].as_object().unwrap();
+    let rubric = settings["judge rubric"].as_str().unwrap();
+    assert_eq!(settings["judged answers"], "all");
+    run(path, &["compare", "main", "out"], 0);
+    fs::write(
+        path.join("other.json"),
+        baseline.replace(rubric, "0123456789ab"),
+    )
+    .unwrap();
+    let said = shown(&run(path, &["compare", "other.json", "out"], 106).stderr);
+    assert!(
+        said.contains("setting judge rubric: 0123456789ab in the baseline"),
+        "{said}"
+    );
+    let compare = ["compare", "other.json", "out", "--allow-different"];
+    let output = run(path, &compare, 0);
+    let said = shown(&output.stderr);
+    assert!(
+        said.contains("extract and accuracy are not compared"),
+        "{said}"
+    );
+    assert!(!shown(&output.stdout).contains("accuracy"), "{said}");
+    // Before rubrics were written down nothing was told, and nothing is held against it.
+    let line = format!("\"judge rubric\": \"{rubric}\",");
+    assert!(baseline.contains(&line));
+    fs::write(path.join("older.json"), baseline.replace(&line, "")).unwrap();
+    run(path, &["compare", "older.json", "out"], 0);
+    // Verdicts that were given later bring their own rubric.
+    let judge = careful(path, "careful", "");
+    run(path, &["score", "out", "--judge", &judge, "--all"], 0);
+    let verdicts = fs::read_to_string(out.join("verdicts.jsonl")).unwrap();
+    let later = verdicts.replace(rubric, "ba9876543210");
+    assert_ne!(later, verdicts);
+    fs::write(out.join("verdicts.jsonl"), later).unwrap();
+    let conditions = Run::read(&out).unwrap().manifest.conditions;
+    assert_eq!(conditions["judge rubric"], "ba9876543210");
+    assert!(!conditions.contains_key("judged answers"));
+}
+
+#[test]
 fn answers_without_a_score_are_errors_that_the_exit_code_tells() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path();
