@@ -38,6 +38,7 @@ mod models;
 mod plan;
 mod probes;
 mod progress;
+mod prose;
 mod record;
 mod report;
 mod run;
@@ -202,6 +203,13 @@ fn explain(error: &anyhow::Error) -> (Exit, Option<String>) {
         if cause.downcast_ref::<NeedlesError>().is_some() {
             return (Exit::Invalid, None);
         }
+        if let Some(error) = cause.downcast_ref::<CassetteError>() {
+            return match error {
+                CassetteError::Io { .. } => (Exit::NotWritten, None),
+                CassetteError::Missing { .. } => (Exit::ReplayMiss, None),
+                _ => (Exit::Invalid, None),
+            };
+        }
         if let Some(error) = cause.downcast_ref::<Stop>() {
             return (error.exit, error.hint.clone());
         }
@@ -263,19 +271,29 @@ fn print(text: &str) -> anyhow::Result<()> {
     }
 }
 
+/// Prints facts for programs.
+fn print_json(value: &impl serde::Serialize) -> anyhow::Result<()> {
+    let json = serde_json::to_string_pretty(value)?;
+    print(&(crate::report::escape::json(&json) + "\n"))
+}
+
 /// The terminal that results go to: its width, and whether it shows colours.
 fn terminal() -> crate::report::terminal::Terminal {
-    let width = terminal_size::terminal_size()
-        .map(|(width, _)| usize::from(width.0))
-        .filter(|_| io::stdout().is_terminal())
-        .or_else(|| environment("COLUMNS")?.parse().ok());
     let color = match anstream::AutoStream::choice(&io::stdout()) {
         anstream::ColorChoice::Never => false,
         anstream::ColorChoice::Auto
         | anstream::ColorChoice::Always
         | anstream::ColorChoice::AlwaysAnsi => true,
     };
-    crate::report::terminal::Terminal::new(width.unwrap_or(80), color)
+    crate::report::terminal::Terminal::new(columns().unwrap_or(80), color)
+}
+
+/// Columns of the terminal that results go to, or as many as `COLUMNS` says.
+fn columns() -> Option<usize> {
+    terminal_size::terminal_size()
+        .map(|(width, _)| usize::from(width.0))
+        .filter(|_| io::stdout().is_terminal())
+        .or_else(|| environment("COLUMNS")?.parse().ok())
 }
 
 #[expect(

@@ -59,11 +59,13 @@ impl Proxy {
     /// of the API.
     pub fn bind(listen: SocketAddr, upstream: &str) -> Result<Self, ProxyError> {
         let invalid = |problem: String| ProxyError::Upstream { problem };
-        let url = Url::parse(upstream).map_err(|error| invalid(error.to_string()))?;
+        let beginning = || invalid("it must begin with `http://` or `https://`".to_owned());
+        let url = Url::parse(upstream).map_err(|_| match upstream.split_once("://") {
+            Some(("http" | "https", _)) => invalid("it is no URL".to_owned()),
+            _ => beginning(),
+        })?;
         if !matches!(url.scheme(), "http" | "https") || url.host().is_none() {
-            return Err(invalid(
-                "it must begin with `http://` or `https://`".to_owned(),
-            ));
+            return Err(beginning());
         }
         if !url.username().is_empty() || url.password().is_some() || url.query().is_some() {
             return Err(invalid("it must hold no key and no query".to_owned()));

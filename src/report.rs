@@ -29,7 +29,7 @@ pub mod html;
 pub mod json;
 pub mod jsonl;
 pub mod junit;
-mod layout;
+pub(crate) mod layout;
 pub mod markdown;
 #[cfg(feature = "parquet")]
 pub mod parquet;

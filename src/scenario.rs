@@ -299,7 +299,11 @@ fn read_sessions(
             let problem = "`sessions.count` needs `synthetic`: a file is read once";
             return Err(SettingError::new(place_of(table, "count"), problem));
         }
-        _ => {
+        (Some(_), Some(_)) => {
+            let problem = "`[[sessions]]` has both `path` and `synthetic`: make two of them";
+            return Err(SettingError::new(table.place(), problem));
+        }
+        (None, None) => {
             let problem = "`[[sessions]]` needs either `path` or `synthetic`";
             return Err(SettingError::new(table.place(), problem));
         }

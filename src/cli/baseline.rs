@@ -4,9 +4,10 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use serde_json::{Value, json};
 
 use super::versus::{self, FOLDER, Side, baseline_path, read_baseline};
-use super::{Exit, Stop, print, say};
+use super::{Exit, Stop, print, print_json, say};
 use crate::compare::baseline::Baseline;
 use crate::compare::{Mismatch, Source};
 use crate::record::journal::{Run, write_whole};
@@ -39,6 +40,9 @@ enum Action {
     },
     /// List the baselines of the folder
     List {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
         /// Folder that baselines are named in
         #[arg(long, value_name = "DIR", default_value = FOLDER)]
         baselines: PathBuf,
@@ -47,6 +51,9 @@ enum Action {
     Show {
         /// Name of the baseline, or its file
         name: String,
+        /// Print the file as it is: JSON
+        #[arg(long)]
+        json: bool,
         /// Folder that baselines are named in
         #[arg(long, value_name = "DIR", default_value = FOLDER)]
         baselines: PathBuf,
@@ -93,8 +100,12 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
                 baselines,
             )?;
         }
-        Action::List { baselines } => list(baselines)?,
-        Action::Show { name, baselines } => show(name, baselines)?,
+        Action::List { json, baselines } => list(baselines, *json)?,
+        Action::Show {
+            name,
+            json,
+            baselines,
+        } => show(name, baselines, *json)?,
         Action::Rm { name, baselines } => {
             let path = baseline_path(name, baselines);
             // Only what is a baseline is deleted: a name may be a path to anything.
@@ -180,7 +191,7 @@ pub(super) fn save(
     Ok(())
 }
 
-fn list(baselines: &Path) -> anyhow::Result<()> {
+fn list(baselines: &Path, as_json: bool) -> anyhow::Result<()> {
     let entries = match std::fs::read_dir(baselines) {
         Ok(entries) => entries,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
@@ -188,6 +199,11 @@ fn list(baselines: &Path) -> anyhow::Result<()> {
                 "there is no folder `{}`: no baseline was saved",
                 baselines.display()
             ));
+            if as_json {
+                print_json(
+                    &json!({ "format": "proctor-baselines", "version": 1, "baselines": [] }),
+                )?;
+            }
             return Ok(());
         }
         Err(error) => {
@@ -206,6 +222,12 @@ fn list(baselines: &Path) -> anyhow::Result<()> {
         })
         .collect();
     names.sort();
+    if as_json {
+        let rows: Vec<_> = names.iter().map(|name| row(name, baselines)).collect();
+        return print_json(
+            &json!({ "format": "proctor-baselines", "version": 1, "baselines": rows }),
+        );
+    }
     for name in names {
         let line = match read_baseline(&name, baselines) {
             Ok(baseline) => format!("{name}: {}\n", summary(&baseline)),
@@ -214,6 +236,20 @@ fn list(baselines: &Path) -> anyhow::Result<()> {
         print(&line)?;
     }
     Ok(())
+}
+
+/// A baseline of the list, or why it cannot be read.
+fn row(name: &str, baselines: &Path) -> Value {
+    match read_baseline(name, baselines) {
+        Ok(baseline) => json!({
+            "name": name,
+            "scenario": baseline.conditions.scenario,
+            "sessions": baseline.sessions.len(),
+            "strategies": baseline.order,
+            "proctor": baseline.conditions.proctor,
+        }),
+        Err(error) => json!({ "name": name, "error": super::chain(&error) }),
+    }
 }
 
 fn summary(baseline: &Baseline) -> String {
@@ -226,8 +262,11 @@ fn summary(baseline: &Baseline) -> String {
     ))
 }
 
-fn show(name: &str, baselines: &Path) -> anyhow::Result<()> {
+fn show(name: &str, baselines: &Path, as_json: bool) -> anyhow::Result<()> {
     let baseline = read_baseline(name, baselines)?;
+    if as_json {
+        return print(&baseline.to_text()?);
+    }
     let conditions = &baseline.conditions;
     let mut text = format!(
         "{}\ncounter {}, window {}, summariser {}, reader {}, {} repeats\n",

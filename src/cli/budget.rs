@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-use super::{Exit, Stop, print};
+use super::{Exit, Stop, print_json, prose};
 use crate::report::escape;
 use crate::settings::{Place, Setting, Value as Set};
 use crate::strategy::StrategySpec;
@@ -50,6 +50,9 @@ pub(super) struct Args {
     /// What is printed
     #[arg(long, value_name = "FORMAT", value_enum, default_value = "text")]
     format: Format,
+    /// The same as `--format json`
+    #[arg(long, conflicts_with = "format")]
+    json: bool,
 }
 
 /// What is printed.
@@ -99,11 +102,11 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         preset: args.preset.clone(),
         stages,
     };
-    let text = match args.format {
-        Format::Text => budget.to_text(),
-        Format::Json => escape::json(&serde_json::to_string_pretty(&budget.to_json())?) + "\n",
-    };
-    print(&text)?;
+    if args.json || args.format == Format::Json {
+        print_json(&budget.to_json())?;
+    } else {
+        prose::say(&budget.to_text())?;
+    }
     Ok(Exit::Done)
 }
 
@@ -187,6 +190,13 @@ impl Budget {
         );
         for lines in [by, other] {
             self.write_zones(&mut out, &lines);
+        }
+        out.push_str("\nFlags: w warning, e error, a automatic compaction, b blocking\n");
+        if by.auto_compact == Tokens::ZERO {
+            out.push_str(
+                "\nThis window is too small for these lines: automatic compaction would begin with the \
+                 first prompt\n",
+            );
         }
         let drawn = self.window.drawn();
         let _ = writeln!(
@@ -472,6 +482,8 @@ error                     163,616   89.1 %  we--                        11 %
 auto-compact              170,616   92.9 %  wea-                         7 %
 blocking                  180,616   98.4 %  weab                         2 %
 prompt: auto-compact      175,000   95.3 %  wea-                         5 %
+
+Flags: w warning, e error, a automatic compaction, b blocking
 
 As drawn beside these constants, by shares of the effective window
 

@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use clap::Subcommand;
+use serde_json::json;
 
-use super::{Exit, Stop, print};
+use super::{Exit, Stop, print, print_json};
 use crate::metric::kept;
 use crate::model::Purpose;
 use crate::model::cassette::{self, Entry};
@@ -20,6 +21,9 @@ use crate::units::Tokens;
 pub(super) struct Args {
     #[command(subcommand)]
     command: Command,
+    /// Print JSON
+    #[arg(long, global = true)]
+    json: bool,
 }
 
 #[derive(Debug, Subcommand)]
@@ -55,7 +59,7 @@ enum Command {
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     match &args.command {
-        Command::List { cassettes } => list(cassettes),
+        Command::List { cassettes } => list(cassettes, args.json),
         Command::Verify { cassettes, run } => {
             let own = run.iter().map(|run| run.join("cassette.jsonl"));
             let cassettes = if cassettes.is_empty() {
@@ -63,19 +67,22 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
             } else {
                 cassettes.clone()
             };
-            let sound = verify(&cassettes)?;
-            let same = run.as_ref().map(|run| same(run, &cassettes)).transpose()?;
-            Ok(if sound == Exit::Done {
-                same.unwrap_or(Exit::Done)
-            } else {
-                sound
+            let found = run.as_ref().map(|run| compared(run, &cassettes));
+            let found = found.transpose()?;
+            let sound = verify(&cassettes, found.as_ref(), args.json)?;
+            if let (Some(run), Some(found), false) = (run, &found, args.json) {
+                tell(run, found)?;
+            }
+            Ok(match found {
+                Some(found) if sound == Exit::Done && !found.agrees => Exit::Invalid,
+                _ => sound,
             })
         }
         Command::Clear {
             cassette,
             model,
             force,
-        } => clear(cassette, model.as_deref(), *force),
+        } => clear(cassette, model.as_deref(), *force, args.json),
     }
 }
 
@@ -90,7 +97,8 @@ fn read(path: &Path) -> anyhow::Result<cassette::Contents> {
     Ok(cassette::read(path)?)
 }
 
-fn list(cassettes: &[PathBuf]) -> anyhow::Result<Exit> {
+fn list(cassettes: &[PathBuf], as_json: bool) -> anyhow::Result<Exit> {
+    let mut listed = Vec::new();
     for path in cassettes {
         let entries = read(path)?.entries;
         let mut sums: BTreeMap<(String, String, String), (usize, Tokens)> = BTreeMap::new();
@@ -105,6 +113,19 @@ fn list(cassettes: &[PathBuf]) -> anyhow::Result<Exit> {
             sum.0 += 1;
             sum.1 += entry.answer.usage.total();
         }
+        if as_json {
+            let sums = sums.iter().map(|((model, purpose, kind), (count, tokens))| {
+                json!({
+                    "model": model, "purpose": purpose, "kind": kind, "answers": count, "tokens": tokens.0,
+                })
+            });
+            listed.push(json!({
+                "file": path.display().to_string(),
+                "answers": entries.len(),
+                "models": sums.collect::<Vec<_>>(),
+            }));
+            continue;
+        }
         print(&format!("{}: {} answers\n", path.display(), entries.len()))?;
         for ((model, purpose, kind), (count, tokens)) in sums {
             let model = escape::plain(&model);
@@ -113,11 +134,19 @@ fn list(cassettes: &[PathBuf]) -> anyhow::Result<Exit> {
             ))?;
         }
     }
+    if as_json {
+        print_json(&json!({ "format": "proctor-cassettes", "version": 1, "cassettes": listed }))?;
+    }
     Ok(Exit::Done)
 }
 
-fn verify(cassettes: &[PathBuf]) -> anyhow::Result<Exit> {
+fn verify(
+    cassettes: &[PathBuf],
+    found: Option<&Reconciled>,
+    as_json: bool,
+) -> anyhow::Result<Exit> {
     let mut exit = Exit::Done;
+    let mut verified = Vec::new();
     for path in cassettes {
         let contents = read(path)?;
         let mut problems = Vec::new();
@@ -138,6 +167,17 @@ fn verify(cassettes: &[PathBuf]) -> anyhow::Result<Exit> {
         if problems.is_empty() && cassette::canonical(&contents.entries)? != text {
             problems.push("it is not in its canonical form".to_owned());
         }
+        if as_json {
+            if !problems.is_empty() {
+                exit = Exit::Invalid;
+            }
+            verified.push(json!({
+                "file": path.display().to_string(),
+                "answers": contents.entries.len(),
+                "problems": problems,
+            }));
+            continue;
+        }
         if problems.is_empty() {
             let count = contents.entries.len();
             print(&format!("{}: {count} answers, sound\n", path.display()))?;
@@ -150,18 +190,31 @@ fn verify(cassettes: &[PathBuf]) -> anyhow::Result<Exit> {
             ))?;
         }
     }
+    if as_json {
+        let run = found.map(|found| json!({ "agrees": found.agrees, "said": found.lines }));
+        print_json(&json!({
+            "format": "proctor-cassettes",
+            "version": 1,
+            "cassettes": verified,
+            "run": run,
+        }))?;
+    }
     Ok(exit)
 }
 
 /// Whether the answers that a run was given are those that cassettes hold, at the same cost.
-fn same(folder: &Path, cassettes: &[PathBuf]) -> anyhow::Result<Exit> {
+fn compared(folder: &Path, cassettes: &[PathBuf]) -> anyhow::Result<Reconciled> {
     let shown = folder.display();
     let run = Run::read(folder).with_context(|| format!("cannot read the run in `{shown}`"))?;
     let mut entries = Vec::new();
     for path in cassettes {
         entries.extend(read(path)?.entries);
     }
-    let found = reconcile(&run.cells, &entries);
+    Ok(reconcile(&run.cells, &entries))
+}
+
+fn tell(folder: &Path, found: &Reconciled) -> anyhow::Result<()> {
+    let shown = folder.display();
     for line in &found.lines {
         print(&format!("{shown}: {line}\n"))?;
     }
@@ -170,11 +223,7 @@ fn same(folder: &Path, cassettes: &[PathBuf]) -> anyhow::Result<Exit> {
             "{shown}: no request was made whose answer is kept\n"
         ))?;
     }
-    Ok(if found.agrees {
-        Exit::Done
-    } else {
-        Exit::Invalid
-    })
+    Ok(())
 }
 
 /// What a run and cassettes say of the same answers.
@@ -230,7 +279,7 @@ fn is_sound(entry: &Entry) -> bool {
     entry.key.len() == 64 && entry.key.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-fn clear(path: &Path, model: Option<&str>, force: bool) -> anyhow::Result<Exit> {
+fn clear(path: &Path, model: Option<&str>, force: bool, as_json: bool) -> anyhow::Result<Exit> {
     let entries = read(path)?.entries;
     let (gone, kept): (Vec<Entry>, Vec<Entry>) = entries
         .into_iter()
@@ -249,6 +298,17 @@ fn clear(path: &Path, model: Option<&str>, force: bool) -> anyhow::Result<Exit> 
             .into());
     }
     cassette::write_sorted(path, &kept)?;
+    if as_json {
+        print_json(&json!({
+            "format": "proctor-cassette-cleared",
+            "version": 1,
+            "file": path_shown.to_string(),
+            "cleared": gone.len(),
+            "tokens": tokens.0,
+            "left": kept.len(),
+        }))?;
+        return Ok(Exit::Done);
+    }
     print(&format!(
         "{path_shown}: {what} are gone, {} are left\n",
         kept.len()

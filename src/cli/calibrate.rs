@@ -9,7 +9,7 @@ use anyhow::Context as _;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{Exit, Stop, judges, models, print, say};
+use super::{Exit, Stop, judges, models, print_json, prose, say};
 use crate::model::Request;
 use crate::probe::Verdict;
 use crate::probe::judge::{self, Judge};
@@ -45,6 +45,9 @@ pub(super) struct Args {
         default_value = "calibration.cassette.jsonl"
     )]
     cassette: PathBuf,
+    /// Print the figures as JSON
+    #[arg(long)]
+    json: bool,
     /// Also write the figures to this file, as JSON
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -101,7 +104,11 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
             .into());
     };
     let figures = Figures::of(&rows)?;
-    print(&figures.in_words(&name))?;
+    if args.json {
+        print_json(&figures.json(&name))?;
+    } else {
+        prose::say(&figures.in_words(&name))?;
+    }
     if let Some(path) = &args.output {
         let mut bytes = serde_json::to_vec_pretty(&figures.json(&name))?;
         bytes.push(b'\n');
@@ -153,6 +160,16 @@ fn read(path: &Path) -> anyhow::Result<Vec<Row>> {
     if is_csv {
         let mut reader = csv::Reader::from_reader(text.as_bytes());
         let headers = reader.headers().context("cannot read the header")?.clone();
+        let is_there = |wanted: &&str| headers.iter().any(|name| name.trim() == *wanted);
+        let missing = ["question", "answer"].iter().find(|name| !is_there(name));
+        if let Some(missing) = missing {
+            let has: Vec<&str> = headers.iter().collect();
+            let problem = format!(
+                "there is no column `{missing}`; the header has `{}`, which commas must part",
+                escape::plain(&has.join("`, `"))
+            );
+            return Err(wrong(1, problem).into());
+        }
         for (at, record) in reader.records().enumerate() {
             let record = record.map_err(|error| wrong(at + 2, error.to_string()))?;
             let line = record.position().map_or(at + 2, |place| {

@@ -1,6 +1,6 @@
 //! `proctor compare`: runs or baselines side by side, with statistics.
 
-use super::versus::{self, Alone, Files, How, Side};
+use super::versus::{self, Alone, Files, How, Printed, Side};
 use super::{Exit, Stop};
 use crate::compare::family::Family;
 use crate::report::versus::Versus;
@@ -23,6 +23,9 @@ pub(super) struct Args {
     seed: u64,
     #[command(flatten)]
     how: How,
+    /// Print the comparison as JSON
+    #[arg(long)]
+    json: bool,
     /// Also write the comparison to this file: .md, .json, .txt, .junit.xml, .bmf.json, or .svg and .png for a
     /// forest plot (repeatable)
     #[arg(short, long, value_name = "FILE")]
@@ -59,5 +62,5 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     };
     versus::adjust(&mut versed, family, args.seed);
     let versus = Versus::new(versed, mismatches, None);
-    versus::show(&versus, None, None, &files, true)
+    versus::show(&versus, None, None, &files, Printed::facts(args.json))
 }

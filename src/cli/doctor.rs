@@ -4,12 +4,14 @@ use std::fmt::Write as _;
 use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
 
+use serde_json::{Value as Json, json};
+
 use super::inputs::{ENVIRONMENT, Inputs};
-use super::{Exit, environment, print, terminal};
+use super::{Exit, environment, print_json, prose, terminal};
 use crate::report::escape;
 use crate::runner::{PlanError, prices};
 use crate::scenario::{CacheSetting, LiveSetting, ModelSetting, Scenario};
-use crate::settings::{Place, Setting, Table, Value};
+use crate::settings::{Place, Setting, SettingError, Table, Value};
 use crate::strategy::StrategySpec;
 use crate::strategy::stage;
 use crate::tokens::COUNTERS;
@@ -20,6 +22,9 @@ use crate::tokens::COUNTERS;
 pub(super) struct Args {
     #[command(flatten)]
     inputs: Inputs,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
     /// Folder under which run folders are made
     #[arg(long, value_name = "DIR", default_value = "reports")]
     reports: PathBuf,
@@ -58,11 +63,25 @@ const DEFAULTS: &[(&str, &str)] = &[
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let (table, folder) = args.inputs.laid_over()?;
-    let mut out = String::new();
-    machine(&mut out, &args.reports);
-    out.push_str("\nsettings of the scenario\n");
+    let scenario = Scenario::read(&table, &folder);
+    let settings = settings(&table);
+    if args.json {
+        print_json(&to_json(args, &settings, &scenario))?;
+    } else {
+        let text = in_words(args, &settings, &scenario);
+        let lines = text.lines().map(|line| escape::plain(line) + "\n");
+        prose::say(&lines.collect::<String>())?;
+    }
+    Ok(match scenario {
+        Ok(_) => Exit::Done,
+        Err(_) => Exit::Invalid,
+    })
+}
+
+/// Dotted path, value and source of every setting of the scenario, defaults included.
+fn settings(table: &Table) -> Vec<(String, String, String)> {
     let mut settings = Vec::new();
-    flatten("", &table, &mut settings);
+    flatten("", table, &mut settings);
     for (path, default) in DEFAULTS {
         let is_set = settings.iter().any(|(known, ..)| {
             known == path
@@ -79,9 +98,19 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
             ));
         }
     }
-    list(&mut out, &settings);
-    let scenario = Scenario::read(&table, &folder);
-    match &scenario {
+    settings
+}
+
+fn in_words(
+    args: &Args,
+    settings: &[(String, String, String)],
+    scenario: &Result<Scenario, SettingError>,
+) -> String {
+    let mut out = String::new();
+    machine(&mut out, &args.reports);
+    out.push_str("\nsettings of the scenario\n");
+    list(&mut out, settings);
+    match scenario {
         Err(error) => {
             let _ = writeln!(out, "\nthe scenario is invalid: {error}");
         }
@@ -106,12 +135,70 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
             }
         }
     }
-    for line in out.lines() {
-        print(&(escape::plain(line) + "\n"))?;
+    out
+}
+
+fn to_json(
+    args: &Args,
+    settings: &[(String, String, String)],
+    scenario: &Result<Scenario, SettingError>,
+) -> Json {
+    let rows = |settings: &[(String, String, String)]| {
+        let rows = settings.iter();
+        let rows = rows
+            .map(|(path, value, source)| json!({ "path": path, "value": value, "source": source }));
+        rows.collect::<Vec<Json>>()
+    };
+    let is_set = |name: &str| environment(name).is_some();
+    let variables = ENVIRONMENT
+        .iter()
+        .map(|(name, path)| json!({ "name": name, "path": path, "value": environment(name) }));
+    let mut keys: Vec<Json> = KEYS
+        .iter()
+        .map(|name| json!({ "name": name, "is_present": is_set(name) }))
+        .collect();
+    let mut strategies = Vec::new();
+    let mut price_lists = Vec::new();
+    if let Ok(scenario) = scenario {
+        for model in scenario.models.all() {
+            if let ModelSetting::Live(LiveSetting {
+                model,
+                key: Some(key),
+                ..
+            }) = model
+            {
+                keys.push(json!({ "name": key, "model": model, "is_present": is_set(key) }));
+            }
+        }
+        for spec in &scenario.strategies {
+            strategies.push(json!({ "name": spec.name(), "settings": rows(&knobs(spec)) }));
+        }
+        let prices = prices::in_force(&scenario.cache);
+        for list in prices.as_ref().map_or(&[][..], |prices| prices.lists()) {
+            price_lists.push(json!({
+                "file": list.file.to_string(),
+                "provider": list.provider,
+                "date": list.date,
+                "models": list.models.len(),
+                "schemes": list.schemes.len(),
+            }));
+        }
     }
-    Ok(match scenario {
-        Ok(_) => Exit::Done,
-        Err(_) => Exit::Invalid,
+    let terminal = terminal();
+    json!({
+        "format": "proctor-doctor",
+        "version": 1,
+        "proctor": env!("CARGO_PKG_VERSION"),
+        "columns": terminal.columns(),
+        "color": terminal.has_color(),
+        "counters": COUNTERS.iter().map(|(name, _)| *name).collect::<Vec<_>>(),
+        "environment": variables.collect::<Vec<_>>(),
+        "keys": keys,
+        "reports": { "folder": args.reports.display().to_string(), "state": writable(&args.reports) },
+        "settings": rows(settings),
+        "error": scenario.as_ref().err().map(ToString::to_string),
+        "prices": price_lists,
+        "strategies": strategies,
     })
 }
 

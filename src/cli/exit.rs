@@ -31,7 +31,7 @@ pub enum Exit {
     Baseline,
     /// 107: the budget was reached before the least coverage.
     BudgetReached,
-    /// 110: a report could not be written.
+    /// 110: a file could not be written.
     NotWritten,
     /// 130: interrupted; what was done is kept, and the same command goes on.
     Interrupted,
@@ -53,7 +53,7 @@ impl Exit {
   105  a recorded answer was wanted (--replay strict, --offline), and there is none
   106  baseline missing or incompatible
   107  the budget was reached before the least coverage
-  110  a report could not be written
+  110  a file could not be written
   130  interrupted; the same command goes on";
 
     /// The number.

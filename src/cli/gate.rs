@@ -4,10 +4,11 @@ use std::path::PathBuf;
 
 use anyhow::Context as _;
 
-use super::versus::{self, Alone, Compared, Files, How, Side};
+use super::versus::{self, Alone, Compared, Files, How, Printed, Side};
 use super::{Exit, Stop, say};
 use crate::compare::gate::Rules;
 use crate::record::journal::Run;
+use crate::report::escape::plain;
 use crate::report::versus::Versus;
 use crate::scenario::{GateSetting, read_gate};
 use crate::settings::{SettingError, Table, with_suggestion};
@@ -36,6 +37,9 @@ pub(super) struct Args {
     seed: u64,
     #[command(flatten)]
     how: How,
+    /// Print the comparison as JSON
+    #[arg(long)]
+    json: bool,
     /// Also write the comparison to this file: .md, .json, .txt, .junit.xml, .bmf.json, or .svg and .png for a
     /// forest plot (repeatable)
     #[arg(short, long, value_name = "FILE")]
@@ -86,7 +90,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         &rules,
         args.seed,
         &files,
-        true,
+        Printed::facts(args.json),
     )?;
     Ok(if valid { exit } else { Exit::ControlsFailed })
 }
@@ -99,7 +103,7 @@ pub(super) fn against(
     rules: &Rules,
     seed: u64,
     files: &Files,
-    to_stdout: bool,
+    printed: Printed,
 ) -> anyhow::Result<Exit> {
     let (mut versed, mut mismatches) = (Vec::new(), Vec::new());
     let sides: Vec<Side> = baselines
@@ -120,10 +124,14 @@ pub(super) fn against(
     versus::gate(&mut versed, &sides, rules);
     let ending = rules.ending(versed.iter().filter_map(|one| one.gated.as_ref()));
     let versus = Versus::new(versed, mismatches, Some(ending));
-    let exit = versus::show(&versus, Some(rules), Some(ending), files, to_stdout)?;
+    let exit = versus::show(&versus, Some(rules), Some(ending), files, printed)?;
+    let why = versus.why().map(|why| format!(": {why}"));
+    let why = plain(&why.unwrap_or_default());
     match exit {
-        Exit::GateFailed => say("the gate failed"),
-        Exit::GateInconclusive => say("the gate is inconclusive, and that was to fail"),
+        Exit::GateFailed => say(&format!("the gate failed{why}")),
+        Exit::GateInconclusive => say(&format!(
+            "the gate is inconclusive, and that was to fail{why}"
+        )),
         _ => say("the gate passed"),
     }
     Ok(exit)

@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::{Exit, Stop, print, write_new};
+use serde_json::json;
+
+use super::{Exit, Stop, print, print_json, prose, write_new};
 use crate::session::native;
 use crate::session::synthetic::{
     self, FAMILIES, Length, MOST_DISTRACTORS, MOST_FACTS, OBSERVATIONS, RESULTS, Recipe,
@@ -36,6 +38,9 @@ pub(super) struct Args {
         requires = "describe"
     )]
     format: Format,
+    /// Print JSON
+    #[arg(long, conflicts_with = "format")]
+    json: bool,
     /// First seed; same seed, same bytes
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -46,7 +51,7 @@ pub(super) struct Args {
     #[arg(long, conflicts_with = "tokens", value_parser = clap::value_parser!(u32).range(1..))]
     rounds: Option<u32>,
     /// Length in tokens (o200k); 100,000 if neither is given
-    #[arg(long, value_parser = clap::value_parser!(u64).range(1_000..))]
+    #[arg(long, value_parser = at_least_a_thousand)]
     tokens: Option<u64>,
     /// How many facts are planted, in percent of the family's own number
     #[arg(long, value_name = "PERCENT", default_value_t = 100,
@@ -75,6 +80,13 @@ pub(super) struct Args {
     /// Write over files that are there already
     #[arg(long)]
     force: bool,
+}
+
+fn at_least_a_thousand(typed: &str) -> Result<u64, String> {
+    let number = typed.replace(['_', ','], "").parse().ok();
+    number
+        .filter(|number| *number >= 1_000)
+        .ok_or_else(|| "it must be a whole number of at least 1000".to_owned())
 }
 
 /// What is printed.
@@ -115,9 +127,25 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         return Err(stop.with_hint("`--describe` takes several").into());
     };
     if family == "list" {
-        for family in FAMILIES {
-            print(&format!("{}  {}\n", family.name(), family.description()))?;
+        if args.json {
+            let families = FAMILIES.iter();
+            let families = families.map(
+                |family| json!({ "name": family.name(), "description": family.description() }),
+            );
+            let families: Vec<_> = families.collect();
+            print_json(
+                &json!({ "format": "proctor-families", "version": 1, "families": families }),
+            )?;
+            return Ok(Exit::Done);
         }
+        let width = FAMILIES.iter().map(|family| family.name().len()).max();
+        let width = width.unwrap_or(0);
+        let line = |name: &str, said: &str| format!("{name:width$}  {said}\n");
+        let families = FAMILIES.iter();
+        let lines: String = families
+            .map(|family| line(family.name(), family.description()))
+            .collect();
+        prose::say(&lines)?;
         return Ok(Exit::Done);
     }
     std::fs::create_dir_all(&args.output).map_err(|error| {
@@ -126,6 +154,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
             format!("cannot make `{}`: {error}", args.output.display()),
         )
     })?;
+    let mut written = Vec::new();
     for n in 0..args.count.unwrap_or(1) {
         let recipe = args.recipe(family, n);
         let counts = CountedTexts::new(Arc::new(O200k));
@@ -140,22 +169,33 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         write_new(&path, &bytes, args.force)?;
         let mut truth = serde_json::to_vec_pretty(&made.truth)?;
         truth.push(b'\n');
-        write_new(
-            &args.output.join(format!("{id}.truth.json")),
-            &truth,
-            args.force,
-        )?;
+        let truth_path = args.output.join(format!("{id}.truth.json"));
+        write_new(&truth_path, &truth, args.force)?;
         let tokens: Tokens = made
             .session
             .texts()
             .map(|text| counts.size(text).tokens)
             .sum();
-        print(&format!(
-            "{}  {} calls, {tokens} tokens, {} facts\n",
-            path.display(),
-            made.session.calls().len(),
-            made.truth.facts.len()
-        ))?;
+        let (calls, facts) = (made.session.calls().len(), made.truth.facts.len());
+        if args.json {
+            written.push(json!({
+                "session": id,
+                "file": path.display().to_string(),
+                "truth": truth_path.display().to_string(),
+                "calls": calls,
+                "tokens": tokens.0,
+                "facts": facts,
+            }));
+        } else {
+            print(&format!(
+                "{}  {calls} calls, {tokens} tokens, {facts} facts in `{}`\n",
+                path.display(),
+                truth_path.display()
+            ))?;
+        }
+    }
+    if args.json {
+        print_json(&json!({ "format": "proctor-generated", "version": 1, "sessions": written }))?;
     }
     Ok(Exit::Done)
 }

@@ -7,7 +7,7 @@ use anyhow::Context as _;
 
 use super::{Exit, Stop, environment, say};
 use crate::scenario::{QUICK_START, Scenario};
-use crate::settings::{Place, Setting, Table, Value, did_you_mean, parse_value};
+use crate::settings::{Place, Setting, SettingError, Table, Value, did_you_mean, parse_value};
 use crate::strategy::preset::PRESETS;
 use crate::units::is_valid_id;
 
@@ -29,7 +29,11 @@ pub(super) struct Inputs {
     pub(super) set: Vec<String>,
     /// Context window: a number of tokens, `native`, or `fit:0.6` for a share of each session;
     /// `matched` keeps the scenario's, and all strategies compact at one trigger (`window.trigger`)
-    #[arg(long, value_name = "TOKENS|fit:F|matched")]
+    #[arg(
+        long,
+        value_name = "TOKENS|native|fit:F|matched",
+        allow_negative_numbers = true
+    )]
     pub(super) window: Option<String>,
     /// Token counter: o200k, cl100k, cl100k-content, chars/4, chars/3, bytes/4 or padded
     #[arg(long)]
@@ -283,6 +287,14 @@ fn set_window(table: &mut Table, window: &str, place: &Place) -> anyhow::Result<
             Some(thousands) => format!("{thousands}000"),
             None => digits,
         };
+        if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+            let problem = format!("`{window}` is no window");
+            return Err(SettingError::new(place, problem)
+                .with_hint(
+                    "write a number of tokens (`200000`, `200k`), `native`, `fit:0.6`, or `matched`",
+                )
+                .into());
+        }
         table.overlay("window.tokens", parse_value(&digits, place))?;
     }
     Ok(())

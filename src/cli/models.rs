@@ -52,6 +52,11 @@ impl ModelOptions {
         budget.minutes = self.time_limit.or(budget.minutes);
     }
 
+    /// Whether tokens are limited on the command line.
+    pub(super) fn limits_tokens(&self) -> bool {
+        self.token_limit.is_some()
+    }
+
     /// Makes the models of a plan ready; answers are kept in the run's folder if the scenario names
     /// no other place.
     pub(super) fn connect(&self, plan: &mut Plan, folder: &Path) -> anyhow::Result<()> {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 
 use super::inputs::Inputs;
-use super::{Exit, Stop, print, terminal};
+use super::{Exit, Stop, print, prose, terminal};
 use crate::metric::forecast::{ArmForecast, Asking, Forecast, Span, Spend, Thinking};
 use crate::model::ModelKind;
 use crate::probe::judge::{MAX_ANSWER, MAX_VERDICT};
@@ -75,12 +75,12 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         plan.cells().len(),
         manifest.counter
     );
-    print(&(crate::report::escape::plain(&head) + "\n"))?;
+    prose::say(&(crate::report::escape::plain(&head) + "\n"))?;
     let terminal = terminal();
     for section in [calls(&forecast), costs(&forecast)] {
         print(&terminal.section(&section))?;
     }
-    print(&format!(
+    prose::say(&format!(
         "\n{}\n{}\n",
         detectable_in_words(manifest),
         spend_in_words(&plan, &forecast.spend)
@@ -88,7 +88,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     if let Some(noise) = &noise {
         print(&terminal.section(noise))?;
     } else if asks_live_models(&plan) {
-        print(HOW_TO_KNOW_NOISE)?;
+        prose::say(HOW_TO_KNOW_NOISE)?;
     }
     Ok(Exit::Done)
 }

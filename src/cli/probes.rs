@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context as _;
+use serde_json::json;
 
-use super::{Exit, Stop, judges, models, print, say, write_new};
+use super::{Exit, Stop, judges, models, print, print_json, prose, say, write_new};
 use crate::model::Request;
 use crate::probe::check::{self, Mistake, TruthFile};
 use crate::probe::derive::{self, decisions};
@@ -66,6 +67,9 @@ struct DeriveArgs {
 struct CheckArgs {
     /// The file of facts
     file: PathBuf,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
     /// The recording it is about; without it, `ID.session.jsonl` beside `ID.truth.json`
     #[arg(long, value_name = "FILE")]
     session: Option<PathBuf>,
@@ -75,6 +79,9 @@ struct CheckArgs {
 struct ShowArgs {
     /// The file of facts
     file: PathBuf,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
@@ -265,18 +272,33 @@ fn check_file(args: &CheckArgs) -> anyhow::Result<Exit> {
         }
         mistakes.sort();
     }
-    for mistake in &mistakes {
+    if args.json {
+        let probes = Probe::planted(&file.truth);
+        let mistakes = mistakes.iter();
+        let mistakes =
+            mistakes.map(|it| json!({ "line": it.line, "fact": it.fact, "problem": it.problem }));
+        print_json(&json!({
+            "format": "proctor-probes-check",
+            "version": 1,
+            "facts": probes.len(),
+            "asked": probe::items(session, &probes).len(),
+            "mistakes": mistakes.collect::<Vec<_>>(),
+        }))?;
+    }
+    for mistake in mistakes.iter().filter(|_| !args.json) {
         let line = crate::report::escape::plain(&said(&args.file, mistake));
         print(&(line + "\n"))?;
     }
     let probes = Probe::planted(&file.truth);
     let items = probe::items(session, &probes).len();
     if mistakes.is_empty() {
-        print(&format!(
-            "{}: {} facts hold, asked {items} times\n",
-            args.file.display(),
-            probes.len()
-        ))?;
+        if !args.json {
+            print(&format!(
+                "{}: {} facts hold, asked {items} times\n",
+                args.file.display(),
+                probes.len()
+            ))?;
+        }
         return Ok(Exit::Done);
     }
     let problem = format!("{} mistakes in `{}`", mistakes.len(), args.file.display());
@@ -285,8 +307,29 @@ fn check_file(args: &CheckArgs) -> anyhow::Result<Exit> {
 
 fn show(args: &ShowArgs) -> anyhow::Result<Exit> {
     let file = read(&args.file)?;
-    for line in check::shown(&file.truth).lines() {
-        print(&(crate::report::escape::plain(line) + "\n"))?;
+    if args.json {
+        let probes = Probe::planted(&file.truth);
+        let probes = probes.iter().zip(&file.truth.facts).map(|(probe, fact)| {
+            json!({
+                "id": probe.id,
+                "kind": probe.kind.name(),
+                "asked": probe.questions(),
+                "known": check::known(fact),
+                "evidence": fact.evidence,
+            })
+        });
+        print_json(&json!({
+            "format": "proctor-probes",
+            "version": 1,
+            "session": file.truth.session,
+            "probes": probes.collect::<Vec<_>>(),
+        }))?;
+        return Ok(Exit::Done);
     }
+    let lines: String = check::shown(&file.truth)
+        .lines()
+        .map(|line| crate::report::escape::plain(line) + "\n")
+        .collect();
+    prose::say(&lines)?;
     Ok(Exit::Done)
 }

@@ -16,6 +16,9 @@ pub(super) struct Args {
     /// Also show the processor time that the strategies' own code took, as it was measured
     #[arg(long)]
     timings: bool,
+    /// Print the report as JSON
+    #[arg(long)]
+    json: bool,
     #[command(flatten)]
     output: Output,
 }
@@ -37,9 +40,13 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
             "`{}` is no run's folder: it has no `run.json`",
             args.run.display()
         );
-        return Err(Stop::new(Exit::Invalid, problem)
-            .with_hint("a run says at its end which folder it wrote; most stand under `reports/`")
-            .into());
+        let runs = runs_in(&args.run);
+        let hint = if runs.is_empty() {
+            "a run says at its end which folder it wrote; most stand under `reports/`".to_owned()
+        } else {
+            format!("the runs in it:\n  {}", runs.join("\n  "))
+        };
+        return Err(Stop::new(Exit::Invalid, problem).with_hint(hint).into());
     }
     let run = Run::read(&args.run)
         .with_context(|| format!("cannot read the run in `{}`", args.run.display()))?;
@@ -47,8 +54,25 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     if args.timings {
         report = report.with_timings(&timings(&args.run)?);
     }
-    show(&report)?;
+    if args.json {
+        for artifact in crate::report::json::Json.render(&report)? {
+            print(&String::from_utf8_lossy(&artifact.bytes))?;
+        }
+    } else {
+        show(&report)?;
+    }
     args.output.write(&report)
+}
+
+/// The runs in a folder, a line each, by name.
+fn runs_in(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten();
+    let entries = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    let mut runs: Vec<PathBuf> = entries
+        .filter(|path| path.join("run.json").exists())
+        .collect();
+    runs.sort();
+    runs.iter().map(|path| path.display().to_string()).collect()
 }
 
 /// Prints the report for people.

@@ -9,7 +9,7 @@ use super::inputs::Inputs;
 use super::messages::{self, Lines, MessageFormat, Summary};
 use super::models;
 use super::progress::Shown;
-use super::versus::{self, Files, How, Side};
+use super::versus::{self, Files, How, Printed, Side};
 use super::{Exit, Stop, confirm, gate, plan as forecast, report, say};
 use crate::metric::silent::Silence;
 use crate::record::End;
@@ -48,10 +48,23 @@ pub(super) struct Args {
     /// What standard output holds: the report, or one JSON object per line
     #[arg(long, value_name = "FORMAT", value_enum, default_value = "human")]
     message_format: MessageFormat,
+    /// The same as `--message-format json`
+    #[arg(long, conflicts_with = "message_format")]
+    json: bool,
     #[command(flatten)]
     output: report::Output,
     #[command(flatten)]
     gate: AgainstBaseline,
+}
+
+impl Args {
+    fn message_format(&self) -> MessageFormat {
+        if self.json {
+            MessageFormat::Json
+        } else {
+            self.message_format
+        }
+    }
 }
 
 /// Comparing with a baseline, and keeping one.
@@ -134,7 +147,11 @@ impl AgainstBaseline {
                 &rules,
                 seed,
                 &self.files,
-                human,
+                if human {
+                    Printed::Text
+                } else {
+                    Printed::Nothing
+                },
             )?;
         }
         let ending = match (exit, self.gate) {
@@ -196,6 +213,9 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         .clone()
         .unwrap_or_else(|| plan.folder(&args.reports));
     args.models.connect(&mut plan, &folder)?;
+    if args.models.limits_tokens() && !forecast::asks_live_models(&plan) {
+        say("note: `--token-limit` counts what live models are sent, and none is asked here");
+    }
     let mut journal = Journal::open(&folder, plan.manifest())?;
     if forecast::asks_live_models(&plan) && !models::is_recorded(&plan) && !args.yes {
         let spend = forecast::forecast(&plan, journal.done())?.spend;
@@ -212,7 +232,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         planned: cells.len(),
         ..Summary::default()
     };
-    if args.message_format == MessageFormat::Human {
+    if args.message_format() == MessageFormat::Human {
         return replay(args, &plan, &mut journal, already, &mut summary);
     }
     messages::send(&messages::launch(
@@ -248,7 +268,7 @@ fn replay(
         threads,
         stop: &STOP,
     };
-    let outcome = match args.message_format {
+    let outcome = match args.message_format() {
         MessageFormat::Human => {
             let sessions = plan.manifest().sessions.len();
             let progress = Shown::new(summary.planned, already, sessions);
@@ -280,11 +300,11 @@ fn replay(
     summary.answers = Some((silence.asked, silence.items()));
     let made = Report::of(&run.manifest, &run.cells);
     summary.controls = Some(made.controls.clone());
-    if args.message_format == MessageFormat::Human {
+    if args.message_format() == MessageFormat::Human {
         report::show(&made)?;
     }
     let exit = args.output.write(&made)?;
-    let human = args.message_format == MessageFormat::Human;
+    let human = args.message_format() == MessageFormat::Human;
     if args.gate.names(&plan.scenario().gate)?.is_empty() {
         versus::summarise(&made)?;
     }

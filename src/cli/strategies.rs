@@ -2,9 +2,13 @@
 
 use std::fmt::Write as _;
 
-use super::{Exit, print};
+use serde_json::{Value, json};
+
+use super::{Exit, print, print_json, prose};
 use crate::settings::Place;
+use crate::strategy::StageKind;
 use crate::strategy::control::CONTROLS;
+use crate::strategy::law::Law;
 use crate::strategy::preset::{PRESETS, StrategySpec};
 use crate::strategy::stage::STAGES;
 use crate::strategy::trigger::{Condition, Trigger};
@@ -14,6 +18,9 @@ use crate::strategy::trigger::{Condition, Trigger};
 pub(super) struct Args {
     #[command(subcommand)]
     command: Option<Command>,
+    /// Print JSON
+    #[arg(long, global = true)]
+    json: bool,
 }
 
 #[derive(Debug, clap::Subcommand)]
@@ -28,12 +35,19 @@ enum Command {
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
-    let text = match &args.command {
-        None => list()?,
-        Some(Command::Show { name }) => show(name)?,
-        Some(Command::Stages) => STAGES.iter().map(|kind| knobs_of(kind.name)).collect(),
-    };
-    print(&text)?;
+    match (&args.command, args.json) {
+        (None, false) => prose::say(&list()?)?,
+        (None, true) => print_json(&list_json()?)?,
+        (Some(Command::Show { name }), false) => print(&show(name)?)?,
+        (Some(Command::Show { name }), true) => print_json(&show_json(name)?)?,
+        (Some(Command::Stages), false) => {
+            prose::say(&STAGES.iter().map(knobs_of).collect::<String>())?;
+        }
+        (Some(Command::Stages), true) => {
+            let stages: Vec<Value> = STAGES.iter().map(kind_json).collect();
+            print_json(&json!({ "format": "proctor-stages", "version": 1, "stages": stages }))?;
+        }
+    }
     Ok(Exit::Done)
 }
 
@@ -63,39 +77,92 @@ fn list() -> anyhow::Result<String> {
     Ok(text)
 }
 
+fn list_json() -> anyhow::Result<Value> {
+    let entry = |kind: &str, name: &str, description: &str| json!({ "name": name, "kind": kind, "description": description });
+    let mut strategies = Vec::new();
+    for (name, _) in PRESETS {
+        strategies.push(entry("preset", name, named(name)?.description()));
+    }
+    let controls = CONTROLS.iter();
+    strategies.extend(controls.map(|(name, said)| entry("control", name, said)));
+    Ok(json!({ "format": "proctor-strategies", "version": 1, "strategies": strategies }))
+}
+
+/// The kinds of the stages that a strategy uses, in the order of the documentation.
+fn kinds_in(stages: &[String]) -> impl Iterator<Item = &'static StageKind> {
+    let uses = |kind: &StageKind, line: &String| line.split([' ', '(']).next() == Some(kind.name);
+    STAGES
+        .iter()
+        .filter(move |kind| stages.iter().any(|line| uses(kind, line)))
+}
+
+/// The strategy as TOML that can be a file of one's own; what is said of it stands in comments.
 fn show(name: &str) -> anyhow::Result<String> {
     let spec = named(name)?;
     let mut text = spec.to_toml();
     let stages = spec.stages()?;
+    let mut said = String::new();
     if !stages.is_empty() {
-        text.push_str("\n# stages, in order:\n");
+        said.push_str("\nstages, in order:\n");
     }
     for stage in &stages {
-        writeln!(text, "#   {stage}")?;
+        writeln!(said, "  {stage}")?;
     }
-    for kind in STAGES {
-        let uses = |line: &&String| line.split([' ', '(']).next() == Some(kind.name);
-        if stages.iter().any(|line| uses(&line)) {
-            text.push('\n');
-            for line in knobs_of(kind.name).lines() {
-                writeln!(text, "# {line}")?;
-            }
-        }
+    for kind in kinds_in(&stages) {
+        said.push('\n');
+        said.push_str(&knobs_of(kind));
+    }
+    for line in prose::folded(&said, 2).lines() {
+        let sign = if line.is_empty() { "" } else { "# " };
+        writeln!(text, "{sign}{line}")?;
     }
     Ok(text)
 }
 
-fn knobs_of(kind: &str) -> String {
+fn show_json(name: &str) -> anyhow::Result<Value> {
+    let spec = named(name)?;
+    let stages = spec.stages()?;
+    let breaks: Vec<&str> = spec.breaks()?.into_iter().map(Law::name).collect();
+    let kinds: Vec<Value> = kinds_in(&stages).map(kind_json).collect();
+    Ok(json!({
+        "format": "proctor-strategy",
+        "version": 1,
+        "name": spec.name(),
+        "description": spec.description(),
+        "breaks": breaks,
+        "stages": stages,
+        "toml": spec.to_toml(),
+        "kinds": kinds,
+    }))
+}
+
+fn knobs_of(kind: &StageKind) -> String {
     let mut text = String::new();
-    if let Some(kind) = STAGES.iter().find(|known| known.name == kind) {
-        let _ = writeln!(text, "{}: {}", kind.name, kind.description);
-        for knob in kind.knobs {
-            let _ = writeln!(
-                text,
-                "  {} ({}, default {}): {}",
-                knob.name, knob.kind, knob.default, knob.doc
-            );
-        }
+    let _ = writeln!(text, "{}: {}", kind.name, kind.description);
+    for knob in kind.knobs {
+        let _ = writeln!(
+            text,
+            "  {} ({}, default {}): {}",
+            knob.name, knob.kind, knob.default, knob.doc
+        );
     }
     text
+}
+
+fn kind_json(kind: &StageKind) -> Value {
+    let knobs = kind.knobs.iter().map(|knob| {
+        json!({
+            "name": knob.name,
+            "takes": knob.kind.to_string(),
+            "default": knob.default.to_string(),
+            "doc": knob.doc,
+        })
+    });
+    let breaks: Vec<&str> = kind.breaks.iter().map(|law| law.name()).collect();
+    json!({
+        "kind": kind.name,
+        "description": kind.description,
+        "breaks": breaks,
+        "knobs": knobs.collect::<Vec<_>>(),
+    })
 }

@@ -9,7 +9,7 @@ use anyhow::Context as _;
 
 use super::inputs::Inputs;
 use super::progress::Shown;
-use super::{Exit, Stop, confirm, gate, models, plan as forecast, print, say};
+use super::{Exit, Stop, confirm, gate, models, plan as forecast, print_json, prose, say};
 use crate::compare::sweep::{Confirmation, Objective, Sweep, Tried, better_half, broken, judge};
 use crate::compare::{Chance, Comparison, Settings as CompareSettings, Source};
 use crate::record::journal::{Journal, Run, write_whole};
@@ -82,6 +82,9 @@ pub(super) struct Args {
     /// windows are swept, each has one, and its name gets the window
     #[arg(long, value_name = "FILE")]
     recommend: Option<PathBuf>,
+    /// Print what was found as JSON
+    #[arg(long)]
+    json: bool,
     /// Also write what was found to this file: .html, .json, .txt, or a picture, `pareto.svg` or `heat.png`, as in
     /// `any.pareto.svg` (repeatable)
     #[arg(short, long, value_name = "FILE")]
@@ -182,7 +185,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let tried = runs.on("tune", &points, &mut arenas, &tune)?;
     let mut sweep = judge(&tried, tune, confirm, &args.saves, &args.keeps);
     if sweep.points.iter().all(|point| !point.on_front) {
-        print(&text::render(&sweep))?;
+        tell(&sweep, args)?;
         let problem = "no setting can be recommended: each is broken, or nothing was measured";
         return Err(Stop::new(Exit::NothingSelected, problem).into());
     }
@@ -235,7 +238,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         write_whole(&path, preset.as_bytes())?;
         written.push(path);
     }
-    print(&text::render(&sweep))?;
+    tell(&sweep, args)?;
     for (path, output) in args.output.iter().zip(&outputs) {
         write_whole(path, &output.bytes(&sweep)?)?;
         say(&format!("wrote `{}`", path.display()));
@@ -320,6 +323,13 @@ impl Output {
             Self::Picture(plot, format) => plot.render(sweep, *format)?,
         })
     }
+}
+
+fn tell(sweep: &Sweep, args: &Args) -> anyhow::Result<()> {
+    if args.json {
+        return print_json(sweep);
+    }
+    prose::say(&text::render(sweep))
 }
 
 /// The default, the grid, and the default in each further window; and the windows they run in.

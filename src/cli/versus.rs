@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 
 use super::report::has_folder;
-use super::{Exit, Stop, environment, print, say};
+use super::{Exit, Stop, environment, print, prose, say};
 use crate::compare::baseline::Baseline;
 use crate::compare::family::{self, Family};
 use crate::compare::gate::{Ending, Rules, judge};
@@ -77,6 +77,20 @@ pub(super) struct Files {
     /// .bmf.json, or .svg and .png for a forest plot (repeatable)
     #[arg(long, value_name = "FILE")]
     pub(super) comparison_output: Vec<PathBuf>,
+}
+
+/// What standard output holds of a comparison.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Printed {
+    Text,
+    Json,
+    Nothing,
+}
+
+impl Printed {
+    pub(super) fn facts(as_json: bool) -> Self {
+        if as_json { Self::Json } else { Self::Text }
+    }
 }
 
 /// One side: a run, or a baseline.
@@ -359,10 +373,12 @@ pub(super) fn show(
     rules: Option<&Rules>,
     ending: Option<Ending>,
     files: &Files,
-    to_stdout: bool,
+    printed: Printed,
 ) -> anyhow::Result<Exit> {
-    if to_stdout {
-        print(&text::render(versus))?;
+    match printed {
+        Printed::Text => prose::say(&text::render(versus))?,
+        Printed::Json => print(&versus.to_json()?)?,
+        Printed::Nothing => {}
     }
     let inconclusive_fails = rules.is_some_and(|rules| rules.fail_on_inconclusive);
     for path in &files.comparison_output {

@@ -192,6 +192,15 @@ fn said(fact: &Fact) -> Vec<(String, Option<usize>)> {
     }
 }
 
+/// What is known of a fact's answer: values, or paths of files; nothing where it was never said.
+pub fn known(fact: &PlantedFact) -> Vec<String> {
+    match &fact.fact {
+        Fact::Decoy { .. } => Vec::new(),
+        Fact::Artifact { files, .. } => files.iter().map(|file| file.path.clone()).collect(),
+        fact => said(fact).into_iter().map(|(value, _)| value).collect(),
+    }
+}
+
 /// The questions of a file with what is known of their answers, for people to read: one block of
 /// lines per fact.
 pub fn shown(truth: &GroundTruth) -> String {
@@ -204,11 +213,10 @@ pub fn shown(truth: &GroundTruth) -> String {
                 let _ = writeln!(out, "  asked: {line}");
             }
         }
-        let answers: Vec<String> = match &fact.fact {
-            Fact::Decoy { .. } => vec!["nothing: it was never said".to_owned()],
-            Fact::Artifact { files, .. } => files.iter().map(|file| file.path.clone()).collect(),
-            fact => said(fact).into_iter().map(|(value, _)| value).collect(),
-        };
+        let mut answers = known(fact);
+        if let Fact::Decoy { .. } = &fact.fact {
+            answers.push("nothing: it was never said".to_owned());
+        }
         for answer in answers {
             let _ = writeln!(out, "  known: {}", answer.replace('\n', " "));
         }

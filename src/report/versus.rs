@@ -110,6 +110,31 @@ impl Versus {
         gated.map(|gated| gated.verdict).max()
     }
 
+    /// Why the verdict is what it is, in one line: the first hard break, or the metric that decided.
+    pub fn why(&self) -> Option<String> {
+        let mut hard = self.comparisons.iter().flat_map(|one| {
+            let gated = one.gated.iter();
+            let lines = gated.flat_map(breaks);
+            lines.map(move |line| format!("{}: {line}", one.title()))
+        });
+        if let Some(first) = hard.next() {
+            return Some(match hard.count() {
+                0 => first,
+                more => format!("{first} (and {more} more)"),
+            });
+        }
+        let (one, gated) = self.deciding()?;
+        let metric = one.comparison.metric(gated.metric)?;
+        Some(format!(
+            "{}: {} {} {}, margin {}",
+            one.title(),
+            gated.metric,
+            change(metric),
+            interval(metric, one.comparison.target),
+            margin(metric.kind, gated.margin)
+        ))
+    }
+
     /// The metric whose verdict decided: the worst, and of these the first.
     pub(crate) fn deciding(&self) -> Option<(&Versed, &GatedMetric)> {
         let all = self.comparisons.iter().filter_map(|one| {

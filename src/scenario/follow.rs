@@ -41,8 +41,14 @@ pub(super) fn find_followed(
                 "`{}` follows `{follows}`, which the scenario does not run",
                 spec.name()
             );
-            let error = SettingError::new(place, problem)
-                .with_hint(format!("add `{follows}` to the strategies"));
+            let written = spec.table().get("follows").map(|setting| &setting.place);
+            let place = match written {
+                Some(flag @ Place::Flag(_)) => flag,
+                _ => place,
+            };
+            let error = SettingError::new(place, problem).with_hint(format!(
+                "add `{follows}` to the strategies, or write a number of tokens, as in `tail@20000`"
+            ));
             let known = leaders.iter().map(String::as_str);
             return Err(with_suggestion(error, follows, known));
         };

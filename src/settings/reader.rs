@@ -78,6 +78,14 @@ impl<'a> Reader<'a> {
                 Ok(number) if (low..=high).contains(&number) => Ok(Some(number)),
                 _ => Err(self.wrong(key, setting, &range_of(low, high))),
             },
+            Value::Text(text) => {
+                let error = self.wrong(key, setting, "a whole number");
+                let thousands = text.strip_suffix(['k', 'K']).map(str::parse::<u32>);
+                Err(match thousands {
+                    Some(Ok(thousands)) => error.with_hint(format!("write `{thousands}_000`")),
+                    Some(Err(_)) | None => error,
+                })
+            }
             _ => Err(self.wrong(key, setting, "a whole number")),
         }
     }

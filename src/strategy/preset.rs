@@ -136,11 +136,14 @@ impl StrategySpec {
         if let Some(control @ Control::Follow(..)) = Control::of(text) {
             return Self::control(text, control, trigger, place);
         }
-        let Some((name, overrides)) = text
-            .split_once('[')
-            .and_then(|(name, rest)| Some((name, rest.strip_suffix(']')?)))
-        else {
+        let Some((name, rest)) = text.split_once('[') else {
             return Self::named(text, trigger, place);
+        };
+        let Some(overrides) = rest.strip_suffix(']') else {
+            let problem = format!("`{text}` opens a bracket and does not close it");
+            return Err(SettingError::new(place, problem).with_hint(
+                "overrides end with `]`: `observation-masking[clear_results.keep_last=5]`",
+            ));
         };
         let mut spec = Self::named(name, trigger, place)?;
         for item in split_overrides(overrides) {

@@ -315,6 +315,53 @@ fn bad_input_is_refused_with_file_line_what_and_how_to_mend() {
         &["run", "s.toml"],
         &["`s.toml`: line 9: `clear_results.keep_last` must be"],
     );
+    for (arguments, says, mends) in [
+        (
+            [
+                "--strategy",
+                "observation-masking[clear_results.keep_last=3",
+            ],
+            "opens a bracket and does not close it",
+            "overrides end with `]`",
+        ),
+        (
+            ["--strategy", "tail@abc"],
+            "flag `--strategy tail@abc`: `tail@abc` follows `abc`, which the scenario does not run",
+            "a number of tokens, as in `tail@20000`",
+        ),
+        (
+            ["--window", "abc"],
+            "`abc` is no window",
+            "`native`, `fit:0.6`, or `matched`",
+        ),
+        (["--window", "80kk"], "`80kk` is no window", "`200k`"),
+        (["--window", "-5"], "`-5` is no window", "`200k`"),
+        (
+            ["--set", "window.tokens=80k"],
+            "not `\"80k\"`",
+            "write `80_000`",
+        ),
+    ] {
+        refuses(&[], &["run", arguments[0], arguments[1]], &[says, mends]);
+    }
+    refuses(
+        &[(
+            "s.toml",
+            "[[sessions]]\npath = 'x'\nsynthetic = { family = 'ci-agent', seed = 1, rounds = 5 }\n",
+        )],
+        &["validate", "s.toml"],
+        &["`s.toml`: line 1: `[[sessions]]` has both `path` and `synthetic`"],
+    );
+    refuses(
+        &[("no.jsonl", "{}\n")],
+        &["cache", "verify", "no.jsonl"],
+        &["`no.jsonl` is no cassette"],
+    );
+    refuses(
+        &[("labels.csv", "question;answer\nq;a\n")],
+        &["calibrate", "labels.csv"],
+        &["there is no column `question`"],
+    );
     refuses(
         &[],
         &["run", "--set", "window.tokns=5"],

@@ -37,6 +37,7 @@ mod outputs;
 mod pipeline;
 mod plan;
 mod presets;
+mod printed;
 mod probes;
 mod prompt_cache;
 #[cfg(feature = "http")]

@@ -46,9 +46,9 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         };
         rows.push((name, habits));
     }
-    let text = match args.format {
-        Format::Text => table(&rows),
-        Format::Json => {
+    let text = match (args.format, args.json) {
+        (Format::Text, false) => table(&rows),
+        (Format::Json, _) | (Format::Text, true) => {
             let rows = rows.iter().map(|(name, habits)| row(name, habits));
             let rows: Result<Vec<Value>, _> = rows.collect();
             let object = json!({

@@ -25,6 +25,9 @@ pub(super) struct Page<'a> {
     chars: usize,
 }
 
+/// What the signs in the bar of zones mean.
+const ZONE_LEGEND: &str = "by Claude Code's lines: w warning, a automatic compaction, b blocking";
+
 impl<'a> Page<'a> {
     pub(super) fn new(
         session: &'a Session,
@@ -139,6 +142,7 @@ impl<'a> Page<'a> {
             lines.percent_left(prompt),
             self.zone_bar(&lines, bar)
         );
+        let _ = writeln!(out, "{:NAME$} {ZONE_LEGEND}", "");
     }
 
     /// The window as a bar, filled as far as the prompt goes, with the lines in it: warning and

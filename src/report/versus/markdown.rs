@@ -47,34 +47,8 @@ fn headline(versus: &Versus) -> String {
         (Some(Outcome::Passed) | None, _) => "✅",
     };
     let mut line = format!("**{sign} Proctor: {verdict}**");
-    let hard: Vec<String> = versus
-        .comparisons
-        .iter()
-        .filter_map(|one| Some((one, one.gated.as_ref()?)))
-        .flat_map(|(one, gated)| {
-            let lines = breaks(gated).into_iter();
-            lines
-                .map(|line| format!("{}: {line}", one.title()))
-                .collect::<Vec<_>>()
-        })
-        .collect();
-    if let Some(first) = hard.first() {
-        let _ = write!(line, ": {}", markdown(first));
-        if hard.len() > 1 {
-            let _ = write!(line, " (and {} more)", hard.len() - 1);
-        }
-    } else if let Some((one, gated)) = versus.deciding()
-        && let Some(metric) = one.comparison.metric(gated.metric)
-    {
-        let _ = write!(
-            line,
-            ": {}: {} {} {}, margin {}",
-            markdown(&one.title()),
-            markdown(gated.metric),
-            change(metric),
-            markdown(&interval(metric, one.comparison.target)),
-            margin(metric.kind, gated.margin)
-        );
+    if let Some(why) = versus.why() {
+        let _ = write!(line, ": {}", markdown(&why));
     }
     line
 }

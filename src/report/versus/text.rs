@@ -5,14 +5,19 @@ use std::fmt::Write as _;
 use super::{
     Versus, among, breaks, change, interval, level, margin, rests_on, unconfirmed, warnings,
 };
+use crate::compare::ChangedProbe;
 use crate::report::escape::plain;
 
 /// So many changed probes are listed.
 const MOST_CHANGED: usize = 10;
 
-/// The comparison as plain text, the verdict last, where a terminal shows it.
+/// The comparison as plain text: the verdict with its reason first, and the verdict of each comparison last.
 pub fn render(versus: &Versus) -> String {
     let mut out = String::new();
+    if let Some(verdict) = versus.verdict() {
+        let why = versus.why().map(|why| format!(": {}", plain(&why)));
+        let _ = writeln!(out, "{verdict}{}", why.unwrap_or_default());
+    }
     for mismatch in &versus.mismatches {
         let _ = writeln!(
             out,
@@ -69,11 +74,12 @@ pub fn render(versus: &Versus) -> String {
                 super::signed(slice.difference.point_estimate * 100.0, 1)
             );
         }
+        // What is a hard break is listed as one.
+        let is_break =
+            |probe: &ChangedProbe| one.gated.iter().any(|gated| gated.lost.contains(probe));
         let survival = || {
-            comparison
-                .changed
-                .iter()
-                .filter(|probe| probe.metric != "extract")
+            let changed = comparison.changed.iter();
+            changed.filter(|probe| probe.metric != "extract" && !is_break(probe))
         };
         for probe in survival().take(MOST_CHANGED) {
             let place = probe

@@ -1,0 +1,129 @@
+//! Lines of text made as narrow as the terminal: what is too long goes on under where it began.
+
+use super::{columns, print};
+use crate::report::layout::width;
+
+/// Nothing is folded narrower than this: one could not read it.
+const NARROWEST: usize = 40;
+
+/// Prints lines of text. They are folded for a terminal, and where `COLUMNS` says how wide one is; another program gets
+/// them whole.
+pub(super) fn say(text: &str) -> anyhow::Result<()> {
+    print(&folded(text, 0))
+}
+
+/// The same lines, with so many columns left free.
+pub(super) fn folded(text: &str, free: usize) -> String {
+    match columns() {
+        Some(columns) => fold(text, columns.saturating_sub(free)),
+        None => text.to_owned(),
+    }
+}
+
+/// Every line of `text`, folded at `columns`. Words stay whole, even those that do not fit.
+fn fold(text: &str, columns: usize) -> String {
+    let mut out = String::with_capacity(text.len());
+    for line in text.lines() {
+        fold_line(line, columns.max(NARROWEST), &mut out);
+        out.push('\n');
+    }
+    out
+}
+
+fn fold_line(line: &str, columns: usize, out: &mut String) {
+    if width(line) <= columns {
+        out.push_str(line);
+        return;
+    }
+    let (head, hang) = head(line, columns);
+    out.push_str(head);
+    let mut at = width(head);
+    let mut is_first = true;
+    for word in words(&line[head.len()..]) {
+        let blank = usize::from(!is_first);
+        if !is_first && at + blank + width(word) > columns {
+            out.push('\n');
+            out.extend(std::iter::repeat_n(' ', hang));
+            at = hang;
+        } else if blank == 1 {
+            out.push(' ');
+            at += 1;
+        }
+        out.push_str(word);
+        at += width(word);
+        is_first = false;
+    }
+}
+
+/// What stays in front of the text as it is, and how far what follows is indented: under the second column where two
+/// blanks set one apart in the left half, and a little further than the line otherwise.
+fn head(line: &str, columns: usize) -> (&str, usize) {
+    let lead = line.len() - line.trim_start_matches(' ').len();
+    let body = &line[lead..];
+    if let Some(gap) = body.find("  ") {
+        let start = lead + gap + (body[gap..].len() - body[gap..].trim_start_matches(' ').len());
+        let second = width(&line[..start]);
+        if second <= columns / 2 {
+            return (&line[..start], second);
+        }
+    }
+    (&line[..lead], lead + 2)
+}
+
+/// Words between blanks; a number and its sign are one, as in `61.2 %`.
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        rest = rest.trim_start_matches(' ');
+        let ends = rest.match_indices(' ').map(|(at, _)| at);
+        let mut ends = ends.filter(|at| !rest[at + 1..].starts_with('%'));
+        let end = ends.next().unwrap_or(rest.len());
+        let (word, after) = rest.split_at(end);
+        rest = after;
+        (!word.is_empty()).then_some(word)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, folded: &str) {
+        assert_eq!(fold(text, 40), folded);
+    }
+
+    #[test]
+    fn a_line_that_fits_stays_as_it_is() {
+        check("short\n\n  and  apart\n", "short\n\n  and  apart\n");
+    }
+
+    #[test]
+    fn prose_goes_on_a_little_further_in() {
+        check(
+            "Nothing of what was said here is longer than it has to be, 61.2 % of it.\n",
+            "Nothing of what was said here is longer\n  than it has to be, 61.2 % of it.\n",
+        );
+    }
+
+    #[test]
+    fn what_stands_in_a_second_column_goes_on_in_it() {
+        check(
+            "codex       everything is summarised at 90 % of the window\n",
+            "codex       everything is summarised at\n            90 % of the window\n",
+        );
+        // One that begins far to the right is text like any other.
+        check(
+            "claude-code-session-memory  notes stand for a summary\n",
+            "claude-code-session-memory notes stand\n  for a summary\n",
+        );
+    }
+
+    #[test]
+    fn a_word_that_is_too_long_is_not_broken() {
+        check(
+            "see reports/a-folder-with-a-name-that-is-rather-long/run.json there\n",
+            "see\n  reports/a-folder-with-a-name-that-is-rather-long/run.json\n  there\n",
+        );
+    }
+}

@@ -1,0 +1,204 @@
+//! What commands print: for people as wide as their terminal, for programs as JSON.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+fn run(folder: &Path, columns: Option<&str>, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_proctor"));
+    for name in [
+        "PROCTOR_COUNTER",
+        "PROCTOR_SEED",
+        "PROCTOR_WINDOW",
+        "COLUMNS",
+    ] {
+        command.env_remove(name);
+    }
+    command.envs(columns.map(|columns| ("COLUMNS", columns)));
+    command
+        .current_dir(folder)
+        .args(arguments)
+        .output()
+        .unwrap()
+}
+
+const SMALL: &str = "name = 'small'\n[window]\ntokens = 12_000\n\
+    [[sessions]]\nsynthetic = { family = 'code-review', seed = 1, rounds = 12 }\ncount = 2\n\
+    [[strategies]]\npreset = 'observation-masking'\nset = { clear_results.keep_last = 2 }\n\
+    [[strategies]]\npreset = 'tail@4000'\n";
+
+/// A folder with a scenario, two runs of it, a baseline, a session and what was planted in it.
+fn folder() -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    fs::write(path.join("small.toml"), SMALL).unwrap();
+    fs::write(
+        path.join("labels.jsonl"),
+        "{\"question\":\"q\",\"reference\":\"r\",\"answer\":\"r\",\"label\":\"correct\",\"verdict\":\"correct\"}\n\
+         {\"question\":\"q\",\"reference\":\"r\",\"answer\":\"s\",\"label\":\"incorrect\",\"verdict\":\"incorrect\"}\n",
+    )
+    .unwrap();
+    let cassette = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios/graded/cassette.jsonl");
+    fs::copy(cassette, path.join("cassette.jsonl")).unwrap();
+    for arguments in [
+        &["run", "small.toml", "--out", "one"][..],
+        &[
+            "run",
+            "small.toml",
+            "--out",
+            "two",
+            "--set",
+            "observation-masking.clear_results.keep_last=1",
+        ],
+        &["baseline", "save", "one", "main"],
+        &["generate", "code-review", "--rounds", "6"],
+    ] {
+        let output = run(path, None, arguments);
+        assert!(output.status.success(), "{arguments:?}: {output:?}");
+    }
+    folder
+}
+
+/// The name that `generate` gave.
+const TRUTH: &str = "code-review-s1-r6.truth.json";
+
+#[test]
+fn facts_are_printed_for_programs_as_well() {
+    let folder = folder();
+    for (arguments, key) in [
+        ("strategies", "strategies"),
+        ("strategies show codex", "toml"),
+        ("strategies stages", "stages"),
+        ("doctor small.toml", "settings"),
+        ("validate small.toml", "strategies"),
+        ("plan small.toml", "strategies"),
+        ("budget --preset codex", "stages"),
+        ("generate list", "families"),
+        ("generate ci-agent --rounds 5", "sessions"),
+        ("generate ci-agent --describe --rounds 5 --count 1", "rows"),
+        (
+            "inspect --synthetic code-review:1:6 --strategy none --at 3",
+            "prompt_tokens",
+        ),
+        ("report one", "format"),
+        ("cache list cassette.jsonl", "cassettes"),
+        ("cache verify cassette.jsonl", "cassettes"),
+        ("compare one two --allow-different", "comparisons"),
+        ("gate two --baseline main --allow-different", "ending"),
+        ("baseline list", "baselines"),
+        ("baseline show main", "sessions"),
+        (&format!("probes show {TRUTH}"), "probes"),
+        (&format!("probes check {TRUTH}"), "mistakes"),
+        ("calibrate labels.jsonl", "all"),
+        (
+            "sweep small.toml --strategy observation-masking -P clear_results.keep_last=1,3",
+            "points",
+        ),
+    ] {
+        let mut typed: Vec<&str> = arguments.split(' ').collect();
+        typed.push("--json");
+        let output = run(folder.path(), None, &typed);
+        let printed: Value = serde_json::from_slice(&output.stdout)
+            .unwrap_or_else(|error| panic!("{arguments}: {error}: {output:?}"));
+        assert!(
+            !printed[key].is_null(),
+            "{arguments}: no `{key}` in {printed:#}"
+        );
+    }
+    let output = run(
+        folder.path(),
+        None,
+        &["run", "small.toml", "--out", "one", "--json"],
+    );
+    for line in String::from_utf8(output.stdout).unwrap().lines() {
+        let message: Value = serde_json::from_str(line).unwrap();
+        assert!(message["type"].is_string(), "{line}");
+    }
+}
+
+#[test]
+fn what_people_read_is_as_wide_as_their_terminal() {
+    let folder = folder();
+    let sentences = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    for arguments in [
+        "strategies",
+        "strategies stages",
+        "doctor small.toml",
+        "validate small.toml",
+        "plan small.toml",
+        "generate list",
+        "compare one two --allow-different",
+        "gate two --baseline main --allow-different",
+        &format!("probes show {TRUTH}"),
+    ] {
+        let typed: Vec<&str> = arguments.split(' ').collect();
+        let narrow = run(folder.path(), Some("80"), &typed);
+        let narrow = String::from_utf8(narrow.stdout).unwrap();
+        let too_wide = narrow.lines().find(|line| {
+            // A word that is wider than the terminal stays whole.
+            let longest = line
+                .split_whitespace()
+                .map(|word| word.chars().count())
+                .max();
+            line.chars().count() > 80 && longest.is_some_and(|longest| longest < 50)
+        });
+        assert_eq!(too_wide, None, "{arguments}");
+        // Nothing is lost. Tables, and what tells the width, look different.
+        if !arguments.starts_with("plan") && !arguments.starts_with("doctor") {
+            let wide = run(folder.path(), None, &typed);
+            let wide = String::from_utf8(wide.stdout).unwrap();
+            assert_eq!(sentences(&narrow), sentences(&wide), "{arguments}");
+        }
+    }
+    // A preset that is shown can be kept as a file, however narrow the terminal was.
+    let shown = run(folder.path(), Some("60"), &["strategies", "show", "codex"]);
+    fs::write(folder.path().join("own.toml"), &shown.stdout).unwrap();
+    let read = run(folder.path(), None, &["validate", "--strategy", "own.toml"]);
+    assert!(read.status.success(), "{read:?}");
+}
+
+#[test]
+fn a_gate_says_first_why_it_ends_as_it_does() {
+    let folder = folder();
+    let output = run(
+        folder.path(),
+        None,
+        &[
+            "gate",
+            "two",
+            "--baseline",
+            "main",
+            "--allow-different",
+            "--margin",
+            "token_savings=0",
+        ],
+    );
+    let text = String::from_utf8(output.stdout).unwrap();
+    let first = text.lines().next().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    let last = said.lines().last().unwrap();
+    let (verdict, why) = first.split_once(": ").unwrap();
+    assert!(text.contains(&format!("verdict: {verdict}")), "{text}");
+    if output.status.code() == Some(100) {
+        assert_eq!(last, format!("the gate failed: {why}"));
+    } else {
+        assert_eq!(last, "the gate passed");
+    }
+}
+
+#[test]
+fn runs_of_a_folder_are_listed_where_it_is_none() {
+    let folder = folder();
+    let output = run(folder.path(), None, &["report", "."]);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(3));
+    for name in ["one", "two"] {
+        assert!(
+            said.lines().any(|line| line.trim() == format!("./{name}")),
+            "{said}"
+        );
+    }
+}
