@@ -202,7 +202,11 @@ impl StrategySpec {
                     }
                 };
                 let name = format!("{method}@{follows}");
-                Self::of(&name, control::following(&name, method, &follows)?, trigger)
+                let mut table = control::following(&name, method, &follows)?;
+                let value = Value::Text(follows);
+                let place = place.clone();
+                table.set("follows", Setting { value, place });
+                Self::of(&name, table, trigger)
             }
         }
     }
