@@ -6,12 +6,13 @@
 #![no_main]
 
 use std::io::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use libfuzzer_sys::fuzz_target;
 use proctor::session::export::export;
-use proctor::session::import::{IMPORTERS, ImportError, Importer, importer};
+use proctor::session::import::outline::{Cut, outline};
+use proctor::session::import::{IMPORTERS, ImportError, Importer, importer, load};
 use proctor::session::redact::Redactor;
 use proctor::session::wire::Provider;
 use proctor::session::{Session, native};
@@ -31,10 +32,14 @@ enum Target {
     Export,
     /// Sessions that were read are rid of secrets: twice is as once.
     Redact,
+    /// A file is read without its long texts, and written with them.
+    Outline,
+    /// The files of a folder are read as one session.
+    Folder,
 }
 
 /// Names of the targets that are no importers.
-const OTHERS: &[&str] = &["detect", "any", "export", "redact"];
+const OTHERS: &[&str] = &["detect", "any", "export", "redact", "outline", "folder"];
 
 static TARGET: OnceLock<Target> = OnceLock::new();
 
@@ -45,6 +50,8 @@ fn chosen() -> Target {
         "any" => Target::Any,
         "export" => Target::Export,
         "redact" => Target::Redact,
+        "outline" => Target::Outline,
+        "folder" => Target::Folder,
         "list" => {
             let mut out = std::io::stdout().lock();
             for name in OTHERS.iter().copied().chain(IMPORTERS.iter().map(|it| it.format())) {
@@ -84,6 +91,8 @@ fuzz_target!(
                     redacted(&session);
                 }
             }
+            Target::Outline => outlined(bytes),
+            Target::Folder => folders(bytes),
         }
     }
 );
@@ -148,4 +157,62 @@ fn redacted(session: &Session) {
     let twice = Redactor::new().session(&once).expect("a session stays one");
     assert_eq!(once.messages().len(), session.messages().len());
     assert!(once.messages() == twice.messages(), "what was redacted is redacted again");
+}
+
+/// A folder of this process, empty.
+fn scratch() -> PathBuf {
+    let folder = std::env::temp_dir().join(format!("proctor-fuzz-{}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).expect("a folder for files");
+    folder
+}
+
+fn outlined(bytes: &[u8]) {
+    let path = scratch().join("file.jsonl");
+    std::fs::write(&path, bytes).expect("room for a file");
+    // What is cut here is longer than any beginning that an importer looks at.
+    let read = outline(&path, None, Cut::default());
+    let mut read = match read {
+        Ok(Some(read)) => read,
+        Ok(None) => return,
+        Err(error) => {
+            assert!(error.to_string().contains("file.jsonl"), "{error}");
+            return;
+        }
+    };
+    for recording in &read.recordings {
+        let mut written = Vec::new();
+        native::write_whole(&recording.session, &mut read.rests, &mut written)
+            .expect("the rests stand where they stood");
+        native_file(&written).expect("what was written can be read");
+    }
+}
+
+/// The bytes as every kind of folder that is a session: whole in each of two files, and line by line.
+fn folders(bytes: &[u8]) {
+    let lines = bytes.split(|byte| *byte == b'\n').take(12);
+    let events: Vec<(String, &[u8])> = lines
+        .enumerate()
+        .map(|(at, line)| (format!("events/event-{at:05}-e{at}.json"), line))
+        .collect();
+    let calls: Vec<(String, &[u8])> = events
+        .iter()
+        .enumerate()
+        .map(|(at, (_, line))| (format!("{at}.json"), *line))
+        .collect();
+    let named = |names: [&str; 2]| names.map(|name| (name.to_owned(), bytes)).to_vec();
+    let task = named(["api_conversation_history.json", "ui_messages.json"]);
+    let mut conversation = named(["base_state.json", "TASKS.json"]);
+    conversation.extend(events);
+    for files in [task, conversation, calls] {
+        let folder = scratch();
+        std::fs::create_dir_all(folder.join("events")).expect("room for a folder");
+        for (name, content) in files {
+            std::fs::write(folder.join(name), content).expect("room for a file");
+        }
+        match load(&folder) {
+            Ok(sessions) => sessions.iter().for_each(again),
+            Err(error) => assert!(error.to_string().contains("proctor-fuzz"), "{error}"),
+        }
+    }
 }
