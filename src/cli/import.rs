@@ -203,6 +203,7 @@ impl Run<'_> {
             Err(
                 error @ (ImportError::NotJson { .. }
                 | ImportError::Empty { .. }
+                | ImportError::NoConversation { .. }
                 | ImportError::NoMessages { .. }
                 | ImportError::UnknownFormat { .. }
                 | ImportError::Database { .. }

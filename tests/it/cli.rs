@@ -654,6 +654,10 @@ fn recordings_are_imported_one_line_a_file_and_the_rest_goes_on() {
         ("broken.json", "[{\"role\":\"user\",\n"),
         ("notes.txt", "not a recording"),
         (
+            "none.json",
+            r#"{"sessionId":"s","projectHash":"p","startTime":"t","messages":[]}"#,
+        ),
+        (
             "deep/two.jsonl",
             &format!("[{}]", [CHAT, CHAT].join(",")).replace('\n', ""),
         ),
@@ -687,6 +691,7 @@ fn recordings_are_imported_one_line_a_file_and_the_rest_goes_on() {
     for words in [
         "`recordings/broken.json`: line 2: the file ends within this line",
         "passed over: `recordings/notes.txt` is not JSON",
+        "passed over: `recordings/none.json` holds no conversation",
         "there is no file `absent.json`",
         " hint: check the path",
     ] {

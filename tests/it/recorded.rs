@@ -8,7 +8,7 @@ use proctor::model::offline::Offline;
 use proctor::record::CellRecord;
 use proctor::replay::{Models, NoClock, PreparedSession, Replayed, replay};
 use proctor::session::Session;
-use proctor::session::import::{self, ImportError};
+use proctor::session::import;
 use proctor::session::wire::Provider;
 use proctor::strategy::law::Law;
 use proctor::strategy::preset::PRESETS;
@@ -19,6 +19,13 @@ use rayon::prelude::*;
 
 use crate::shared;
 use crate::support::{cell, strategy};
+
+/// Files beside the recordings that hold no conversation which a model was sent.
+const UNREAD: &[&str] = &[
+    ".md",
+    "tau-bench/MockRetailDomainEnv-few_shot.jsonl",
+    "tau2-bench/voice__",
+];
 
 /// The files that an importer reads.
 fn recordings() -> Vec<PathBuf> {
@@ -44,12 +51,12 @@ fn shared_each_recording_under_every_preset_is_accepted() {
         .map(|path| {
             let sessions = match import::load(&path) {
                 Ok(sessions) => sessions,
-                Err(
-                    ImportError::UnknownFormat { .. }
-                    | ImportError::NotJson { .. }
-                    | ImportError::NoMessages { .. },
-                ) => return 0,
-                Err(error) => panic!("{}: {error}", path.display()),
+                Err(error) => {
+                    let name = path.display().to_string();
+                    let is_known = UNREAD.iter().any(|unread| name.contains(unread));
+                    assert!(is_known, "{name}: {error}");
+                    return 0;
+                }
             };
             let sessions = sessions.into_iter().map(Arc::new);
             sessions.map(|session| under_every_preset(&session)).sum()
