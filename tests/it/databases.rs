@@ -193,3 +193,62 @@ fn the_program_imports_databases() {
     );
     assert_eq!(names.len(), 2, "{names:?}");
 }
+
+/// A database of opencode as it stands while the product runs: the copy's path, and its log's.
+fn running(folder: &Path) -> (std::path::PathBuf, std::path::PathBuf) {
+    let (live, path) = (folder.join("live.db"), folder.join("copy/kept.db"));
+    std::fs::create_dir(folder.join("copy")).unwrap();
+    let connection = Connection::open(&live).unwrap();
+    let message = |at: u32| {
+        format!(
+            r#"INSERT INTO message VALUES ('m{at}', 'ses_A', {at}, '{{"role":"user","time":{{"created":1767258000000}}}}');
+            INSERT INTO part VALUES ('p{at}', 'm{at}', 'ses_A', {at}, '{{"type":"text","text":"Look {at}."}}');"#
+        )
+    };
+    let begin = format!("PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0; {OPENCODE}");
+    let first = format!(
+        "BEGIN; INSERT INTO session VALUES ('ses_A', NULL, 1); {} COMMIT;",
+        message(1)
+    );
+    for statements in [begin, first, format!("BEGIN; {} COMMIT;", message(2))] {
+        connection.execute_batch(&statements).unwrap();
+    }
+    let log = folder.join("copy/kept.db-wal");
+    std::fs::copy(&live, &path).unwrap();
+    std::fs::copy(folder.join("live.db-wal"), &log).unwrap();
+    (path, log)
+}
+
+#[test]
+fn what_the_product_has_not_moved_from_its_log_is_read_as_far_as_the_log_is_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, log) = running(folder.path());
+    let said = || -> Result<Vec<String>, String> {
+        let sessions = import::load(&path).map_err(|error| error.to_string())?;
+        let texts = sessions.iter().flat_map(|session| session.texts());
+        Ok(texts.map(ToString::to_string).collect())
+    };
+    assert_eq!(said().unwrap(), ["Look 1.", "Look 2."]);
+    let whole = std::fs::read(&log).unwrap();
+    // The last transaction is cut: what ended before it stands.
+    std::fs::write(&log, &whole[..whole.len() - 100]).unwrap();
+    assert_eq!(said().unwrap(), ["Look 1."]);
+    // A page that does not fit its checksum ends the log.
+    let mut damaged = whole.clone();
+    let middle = whole.len() / 2;
+    damaged[middle] ^= 1;
+    std::fs::write(&log, &damaged).unwrap();
+    assert_ne!(
+        said().ok(),
+        Some(vec!["Look 1.".to_owned(), "Look 2.".to_owned()])
+    );
+    // What is no log leaves the database as it is: empty, here.
+    std::fs::write(&log, b"no log at all").unwrap();
+    assert!(said().unwrap_err().contains("cannot tell the format"));
+    assert_eq!(
+        std::fs::read_dir(folder.path().join("copy"))
+            .unwrap()
+            .count(),
+        2
+    );
+}

@@ -2,8 +2,8 @@
 //! they are by their tables.
 //!
 //! A database is opened for reading only and as one that nobody changes, so that not even a lock is
-//! left beside it. What the product has not yet moved from its log into the database is not seen,
-//! and counted. Reading takes the feature `sqlite`; without it a database is refused by its name.
+//! left beside it. What the product has not yet moved from its log into the database is laid over it
+//! in memory; a log that cannot be read so is counted. Reading takes the feature `sqlite`; without it a database is refused by its name.
 
 use std::path::Path;
 
@@ -41,5 +41,7 @@ pub(super) fn load(path: &Path) -> Result<Vec<Session>, ImportError> {
     reading::load(path)
 }
 
+#[cfg(feature = "sqlite")]
+mod log;
 #[cfg(feature = "sqlite")]
 pub(super) mod reading;

@@ -9,6 +9,7 @@ use rusqlite::{Connection, OpenFlags, Row};
 use sha2::{Digest, Sha256};
 
 use crate::session::Session;
+use crate::session::import::documents::MAX_FILE;
 use crate::session::import::{ImportError, goose, opencode};
 use crate::units::to_valid_id;
 
@@ -37,23 +38,37 @@ pub(in crate::session::import) struct Database {
     path: PathBuf,
     connection: Connection,
     tables: BTreeSet<String>,
-    /// Whether there is a log beside the database that is not part of it yet.
+    /// Whether there is a log beside the database that cannot be read with it.
     pub(in crate::session::import) has_log: bool,
 }
 
 impl Database {
     fn open(path: &Path) -> Result<Self, ImportError> {
         let failed = |error| damaged(path, &error);
-        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
-            | OpenFlags::SQLITE_OPEN_URI
-            | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let connection = Connection::open_with_flags(address(path), flags).map_err(failed)?;
+        let mut beside = path.as_os_str().to_owned();
+        beside.push("-wal");
+        let has_log = std::fs::metadata(&beside).is_ok_and(|log| log.len() > 0);
+        let whole = has_log
+            .then(|| with_log(path, Path::new(&beside)))
+            .flatten();
+        let has_log = has_log && whole.is_none();
+        let connection = match whole {
+            Some(bytes) => {
+                let mut connection = Connection::open_in_memory().map_err(failed)?;
+                let read = connection.deserialize_read_exact("main", &bytes[..], bytes.len(), true);
+                read.map_err(failed)?;
+                connection
+            }
+            None => {
+                let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
+                    | OpenFlags::SQLITE_OPEN_URI
+                    | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+                Connection::open_with_flags(address(path), flags).map_err(failed)?
+            }
+        };
         connection
             .execute_batch("PRAGMA trusted_schema = OFF; PRAGMA query_only = ON;")
             .map_err(failed)?;
-        let mut log = path.as_os_str().to_owned();
-        log.push("-wal");
-        let has_log = std::fs::metadata(&log).is_ok_and(|log| log.len() > 0);
         let mut database = Self {
             path: path.to_owned(),
             connection,
@@ -110,6 +125,16 @@ impl Database {
         }
         Ok(())
     }
+}
+
+/// The database with its log, where both are of a size that is held in memory and the log is whole.
+fn with_log(path: &Path, log: &Path) -> Option<Vec<u8>> {
+    let is_small = |path: &Path| path.metadata().is_ok_and(|it| it.len() <= MAX_FILE);
+    if !is_small(path) || !is_small(log) {
+        return None;
+    }
+    let read = |path: &Path| std::fs::read(path).ok();
+    super::log::merged(read(path)?, &read(log)?)
 }
 
 fn damaged(path: &Path, error: &rusqlite::Error) -> ImportError {
