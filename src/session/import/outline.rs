@@ -26,6 +26,7 @@ use crate::session::{
 use cutter::Cutter;
 
 mod cutter;
+mod placed;
 
 /// A format that can be read so.
 #[derive(Debug)]
@@ -176,7 +177,10 @@ pub fn outline(
     if cutter.is_marked || is_joined {
         return Ok(None);
     }
-    let mut recordings = read?;
+    let mut recordings = match read {
+        Ok(recordings) => recordings,
+        Err(error) => return Err(placed::placed(error, path, format, cut).map_err(io)?),
+    };
     let [whole, short] = [cutter.whole, cutter.short].map(|hasher| session_id(path, hasher));
     let file = File::open(path).map_err(io)?;
     let mut rests = Rests {

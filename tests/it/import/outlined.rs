@@ -1,6 +1,6 @@
 //! Long files are read without holding their long texts, and say the same.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use proctor::session::import::glance::glance;
@@ -17,7 +17,11 @@ use crate::shared;
 fn check(path: &Path, importer: &dyn Importer, cut: Cut) -> bool {
     let whole = import::load_as(path, importer);
     let read = match (outline(path, Some(importer), cut), &whole) {
-        (Ok(None), _) | (Err(_), Err(_)) => return false,
+        (Ok(None), _) => return false,
+        (Err(error), Err(whole)) => {
+            assert_eq!(error.to_string(), whole.to_string());
+            return false;
+        }
         (Ok(Some(read)), Ok(_)) => read,
         (Ok(Some(_)), Err(error)) => panic!("{}: an outline, and {error}", path.display()),
         (Err(error), Ok(_)) => panic!("{}: sessions, and {error}", path.display()),
@@ -87,6 +91,36 @@ fn the_outline_of_a_file_says_what_the_file_says() {
         }
         assert!(read > 0, "no outline of {}", format.name);
     }
+}
+
+#[test]
+fn an_error_stands_where_the_file_has_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let cut = Cut {
+        above: 60,
+        keep: 60,
+    };
+    let mut told = BTreeSet::new();
+    for format in FORMATS {
+        let importer = import::importer(format.name).unwrap();
+        for path in shared::files(&fixture(format.name)) {
+            let bytes = std::fs::read(&path).unwrap();
+            let damaged = folder.path().join(path.file_name().unwrap());
+            // The last of something becomes something that is no JSON, or no UTF-8.
+            for (old, new) in [(b':', b"#"), (b'{', b"["), (b'"', b"\xff"), (b',', b"\n")] {
+                let Some(at) = bytes.iter().rposition(|byte| *byte == old) else {
+                    continue;
+                };
+                let text = [&bytes[..at], &new[..], &bytes[at + 1..]].concat();
+                std::fs::write(&damaged, text).unwrap();
+                if import::load_as(&damaged, importer).is_err() {
+                    told.insert(format.name);
+                }
+                check(&damaged, importer, cut);
+            }
+        }
+    }
+    assert!(told.len() > 10, "{told:?}");
 }
 
 #[test]
