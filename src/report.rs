@@ -389,7 +389,7 @@ impl Report {
     fn window_sizes(&self) -> String {
         let windows = self.series.iter().filter_map(|cell| cell.window);
         let sizes: BTreeSet<u64> = windows.map(|window| window.tokens.0).collect();
-        let is_said = |size: &u64| self.run.window == size.to_string();
+        let is_said = |size: &u64| self.run.window.starts_with(&size.to_string());
         match (sizes.first(), sizes.last()) {
             (Some(least), Some(most)) if least < most => format!(
                 " ({} to {} tokens)",

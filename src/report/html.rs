@@ -52,6 +52,8 @@ const EVIDENCE: Paged = Paged {
         "Verdict",
     ],
     filters: &[("Strategy", 1), ("Session", 0), ("Kind", 2), ("Left", 9)],
+    // An answer of a model may be long; its first line is no heading.
+    folds_from: 9,
 };
 
 /// Sections that have a place of their own, and are not repeated among the tables.

@@ -18,6 +18,7 @@ const TABLE: Paged = Paged {
     label: "Before and after of each compaction",
     columns: &["Where", "What", "Before", "After"],
     filters: &[("Strategy", 4), ("Session", 5), ("Stage", 6)],
+    folds_from: 2,
 };
 
 pub(super) fn table(page: &mut Page, report: &Report) -> Result<(), RenderError> {

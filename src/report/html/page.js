@@ -37,11 +37,25 @@
       return row.map(function (number) { return packed.texts[number]; });
     });
     var shown = Number(part.getAttribute("data-columns"));
+    var folds = Number(part.getAttribute("data-folds"));
     var body = part.querySelector("tbody"), status = part.querySelector("[role=status]");
     var earlier = part.querySelector(".earlier"), later = part.querySelector(".later");
     var selects = Array.prototype.slice.call(part.querySelectorAll("select"));
     var size = 50, from = 0, found = all;
     function column(select) { return Number(select.getAttribute("data-column")); }
+    function fill(cell, text, may_fold) {
+      var end = text.indexOf("\n");
+      if (!may_fold || end < 0 || text.length < 200) {
+        cell.textContent = text;
+        return;
+      }
+      var folded = document.createElement("details");
+      var head = document.createElement("summary");
+      head.textContent = text.slice(0, end);
+      folded.appendChild(head);
+      folded.appendChild(document.createTextNode(text.slice(end + 1)));
+      cell.appendChild(folded);
+    }
     function option(select, text, value) {
       var made = document.createElement("option");
       made.textContent = text;
@@ -75,7 +89,7 @@
       body.textContent = "";
       found.slice(from, from + size).forEach(function (texts) {
         var row = body.insertRow();
-        texts.slice(0, shown).forEach(function (text) { row.insertCell().textContent = text; });
+        texts.slice(0, shown).forEach(function (text, at) { fill(row.insertCell(), text, at >= folds); });
       });
       var last = Math.min(from + size, found.length);
       status.textContent =

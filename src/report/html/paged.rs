@@ -19,6 +19,8 @@ pub(super) struct Paged {
     /// Columns that can be chosen by, with the words beside the choice. They may lie behind the
     /// columns that are shown.
     pub(super) filters: &'static [(&'static str, usize)],
+    /// Long texts from this column on are folded behind their first line.
+    pub(super) folds_from: usize,
 }
 
 /// Rows as numbers of texts: what many of them say stands in the page once.
@@ -55,6 +57,8 @@ impl Paged {
         page.raw(self.id);
         page.raw("\" data-columns=\"");
         page.text(&self.columns.len().to_string());
+        page.raw("\" data-folds=\"");
+        page.text(&self.folds_from.to_string());
         page.raw("\">\n<form>");
         for (words, column) in self.filters {
             page.raw("<label>");
