@@ -458,6 +458,26 @@ fn measured_times_are_shown_where_somebody_asks_and_nowhere_else() {
         assert!(read("two.md").contains(part), "{part}");
         assert!(!read("one.md").contains(part), "{part}");
     }
+    assert!(
+        !timed.contains("modelled time "),
+        "no price file says it: {timed}"
+    );
+    // With a price file it stands beside, in a column of its own.
+    fs::write(folder.path().join("prices.toml"), PRICES).unwrap();
+    let own = ["--prices", "prices.toml", "--set", "cache.model=our-model"];
+    let run = ["run", "small.toml", "--out", "priced"];
+    let run = proctor(folder.path(), &[&run[..], &own].concat());
+    assert!(run.status.success(), "{run:?}");
+    let priced = ["report", "priced", "--timings", "-o", "priced.md"];
+    assert!(proctor(folder.path(), &priced).status.success());
+    let written = read("priced.md");
+    let (_, table) = written.split_once(title).unwrap();
+    let line = table
+        .lines()
+        .find(|line| line.starts_with("| none "))
+        .unwrap();
+    let modelled = line.split('|').nth(7).unwrap();
+    assert!(modelled.trim().ends_with(" s"), "{line}");
     // A line that was cut off is left out; a damaged one is named.
     let path = folder.path().join("run/timings.jsonl");
     let whole = fs::read_to_string(&path).unwrap();

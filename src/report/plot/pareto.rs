@@ -80,10 +80,9 @@ pub(super) fn scene(report: &Report) -> Scene {
     let left_out = left_out(report, &points);
     let mut end = y + 4.0 + HEIGHT + 56.0;
     if !left_out.is_empty() {
-        let names: Vec<String> = left_out.iter().map(|name| format!("`{name}`")).collect();
         let words = format!(
             "not drawn, for it is broken, never fired or was not measured: {}",
-            names.join(", ")
+            left_out.join(", ")
         );
         end = scene.paragraph((16.0, end), &words, f64::from(WIDTH) - 32.0);
     }

@@ -1,9 +1,10 @@
-//! Measured processor time of the strategies' own code: what a table of modelled time never holds.
+//! Measured processor time of the strategies' own code, and beside it the modelled time of all calls:
+//! two columns that are never added.
 
 use std::collections::BTreeMap;
 
 use crate::record::Timing;
-use crate::report::{Audience, Cell, Column, Report, Role, Row, Section, Table};
+use crate::report::{Audience, Cell, Column, Report, Role, Row, Section, Table, Value};
 
 /// The measured times of a run, strategy by strategy; nothing where none belongs to a row of the
 /// comparison.
@@ -42,16 +43,31 @@ pub(in crate::report) fn section(report: &Report, timings: &[Timing]) -> Option<
                 Cell::text(in_words(*p95.last()?)),
                 Cell::text(in_words(total)),
                 Cell::text(in_words(whole)),
+                modelled(report, &row.name, "blocking_seconds"),
+                modelled(report, &row.name, "background_seconds"),
             ];
             Some(super::row(&row.name, Role::Strategy, cells))
         })
         .collect();
+    let is_modelled = rows.iter().any(|row| {
+        let last = row.cells.iter().rev().take(2);
+        last.into_iter().any(|cell| cell.value != unknown())
+    });
+    let rank = |rank: u8| {
+        if is_modelled {
+            rank
+        } else {
+            Column::FILES_ONLY
+        }
+    };
     (!rows.is_empty()).then(|| Section {
         id: "timings",
         title: "Measured time of the strategies' own code".to_owned(),
         about: "Processor time on the machine of this run, model calls left out: of one call in the \
                 median cell, of one call at the 95th percentile of the slowest cell, and of all calls \
-                of all cells. It differs from run to run, and is never added to modelled time."
+                of all cells. It differs from run to run. Modelled time is that of all calls, the agent's \
+                too, by the price file's latencies under the cache of the comparison; the two are \
+                never added."
             .to_owned(),
         audience: Audience::Everyone,
         table: Table {
@@ -61,12 +77,28 @@ pub(in crate::report) fn section(report: &Report, timings: &[Timing]) -> Option<
                 Column::new("cpu_p50", "CPU p50", 0),
                 Column::new("cpu_p95", "CPU p95", 0),
                 Column::new("cpu_total", "CPU total", 0),
-                Column::new("cell_cpu", "with observers and probes", 1),
+                Column::new("cell_cpu", "with observers and probes", 2),
+                Column::new("modelled", "modelled time", rank(1)),
+                Column::new("modelled_background", "modelled background", rank(1)),
             ],
             rows,
         },
         notes: Vec::new(),
     })
+}
+
+fn unknown() -> Value {
+    Value::Text("unknown".to_owned())
+}
+
+/// What the table of costs says of a strategy under the scheme of the comparison, which comes first.
+fn modelled(report: &Report, strategy: &str, column: &str) -> Cell {
+    let found = report.section("cost_by_scheme").and_then(|section| {
+        let mut rows = section.table.rows.iter();
+        let row = rows.find(|row| row.name == strategy)?;
+        section.table.cell(row, column).cloned()
+    });
+    found.unwrap_or_else(|| Cell::exact(unknown()))
 }
 
 /// `3.1 µs`, `12.0 ms`, `1.5 s`.
