@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::metric::Direction;
+use crate::record::evaluators;
 use crate::stats::gate::{Bounds, Target};
 use crate::stats::paired::PairedDifference;
 use crate::stats::ratio::Ratio;
@@ -69,21 +70,21 @@ pub const COMPARED: &[Compared] = &[
         "rejected",
         Kind::Count,
         Direction::Lower,
-        "validity v1",
+        evaluators::VALIDITY,
         Some(0.0),
     ),
     Compared::new(
         "survival",
         Kind::Probes,
         Direction::Higher,
-        "survival v1",
+        evaluators::SURVIVAL,
         Some(0.05),
     ),
     Compared::new(
         "extract",
         Kind::Probes,
         Direction::Higher,
-        "bm25-extract v1",
+        evaluators::EXTRACT,
         None,
     ),
     Compared::new(
@@ -214,6 +215,10 @@ pub struct MetricDifference {
     pub ratio: Option<Ratio>,
     /// About a suite on which chance has a say: what repeats tell; of amounts on the log scale.
     pub suite: Option<SuiteDifference>,
+    /// About a suite, where pairs have no score: what a verdict would rest on if each of them were as bad, and
+    /// as good, as can be for the candidate.
+    #[serde(skip)]
+    pub worst: Option<(Bounds, Bounds)>,
     /// What a verdict rests on, turned so that higher is better, of amounts on the log scale; nothing where
     /// the error is not known.
     pub bounds: Option<Bounds>,

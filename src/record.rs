@@ -18,6 +18,7 @@ pub mod answer;
 pub mod cache;
 pub mod calibration;
 pub mod change;
+pub mod evaluators;
 pub mod forecast;
 pub mod health;
 pub mod journal;

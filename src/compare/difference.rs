@@ -1,6 +1,6 @@
 //! From two samples to differences, metric by metric.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::slices;
 use super::{
@@ -167,9 +167,13 @@ fn metric_difference(
         let logs: Vec<f64> = by_session.iter().map(|(_, log)| *log).collect();
         paired.sign_flip = signflip::test(&logs, settings.seed);
     }
-    let suite = (settings.target == Target::Suite && settings.chance.touches(metric.name))
-        .then(|| of_repeats(metric, pairs, settings.seed))
-        .flatten();
+    let by_repeats = settings.target == Target::Suite && settings.chance.touches(metric.name);
+    let of = |fill| of_repeats(metric, pairs, settings.seed, fill);
+    let suite = by_repeats.then(|| of(None)).flatten();
+    let worst = suite.filter(|_| paired.unscored > 0).and_then(|_| {
+        let filled = |worst| of_suite(&of(Some(worst))?);
+        Some((filled((1.0, 0.0))?, filled((0.0, 1.0))?))
+    });
     let p = match &suite {
         Some(suite) => Some(suite.p),
         None => paired.sign_flip.map(|test| test.p),
@@ -186,6 +190,7 @@ fn metric_difference(
         paired,
         ratio,
         suite,
+        worst,
         missing_sessions,
         by_session,
     })
@@ -234,9 +239,22 @@ fn bounds(
     }
 }
 
+/// The bounds of what repeats tell of probes, which are better the higher they score.
+fn of_suite(suite: &SuiteDifference) -> Option<Bounds> {
+    let mut bounds = Bounds::estimated(&suite.estimate, suite.freedom, Target::Suite)?;
+    bounds.permuted = Some(suite.p);
+    Some(bounds)
+}
+
 /// What repeats tell about a metric on this suite, of amounts by their logarithms; nothing where a session
-/// was not scored in two repeats on both sides.
-fn of_repeats(metric: &Compared, pairs: &[Pair<'_>], seed: u64) -> Option<SuiteDifference> {
+/// was not scored in two repeats on both sides. Pairs without a score are left out, or get these in place of
+/// the score that the baseline or the candidate lacks.
+fn of_repeats(
+    metric: &Compared,
+    pairs: &[Pair<'_>],
+    seed: u64,
+    fill: Option<(f64, f64)>,
+) -> Option<SuiteDifference> {
     let on_scale = |values: Vec<f64>| -> Vec<f64> {
         match metric.kind {
             Kind::Amount => values.into_iter().map(libm::log).collect(),
@@ -245,7 +263,13 @@ fn of_repeats(metric: &Compared, pairs: &[Pair<'_>], seed: u64) -> Option<SuiteD
     };
     let repeats: Vec<Repeats> = pairs
         .iter()
-        .filter_map(|(_, old, new)| Some((repeats(metric, old), repeats(metric, (*new)?))))
+        .filter_map(|(_, old, new)| {
+            let new = (*new)?;
+            Some((
+                repeats(metric, old, new, fill.map(|fill| fill.0)),
+                repeats(metric, new, old, fill.map(|fill| fill.1)),
+            ))
+        })
         .filter(|(old, new)| !old.is_empty() && !new.is_empty())
         .map(|(old, new)| Repeats {
             baseline: on_scale(old),
@@ -255,8 +279,14 @@ fn of_repeats(metric: &Compared, pairs: &[Pair<'_>], seed: u64) -> Option<SuiteD
     suite::compare(&repeats, seed)
 }
 
-/// A session's value in each repeat.
-fn repeats(metric: &Compared, session: &SessionSample) -> Vec<f64> {
+/// A session's value in each repeat: of probes those that are scored beside it as well, and with `fill` those
+/// that are scored on one side alone.
+fn repeats(
+    metric: &Compared,
+    session: &SessionSample,
+    beside: &SessionSample,
+    fill: Option<f64>,
+) -> Vec<f64> {
     if metric.kind != Kind::Probes {
         return session
             .metrics
@@ -264,16 +294,27 @@ fn repeats(metric: &Compared, session: &SessionSample) -> Vec<f64> {
             .cloned()
             .unwrap_or_default();
     }
-    let scores: Vec<&[f64]> = session
-        .probes
-        .values()
-        .map(|probe| probe.scores(metric.name))
-        .filter(|scores| !scores.is_empty())
-        .collect();
-    let fewest = scores.iter().map(|scores| scores.len()).min().unwrap_or(0);
-    (0..fewest)
-        .filter_map(|at| mean(&scores.iter().map(|scores| scores[at]).collect::<Vec<_>>()))
-        .collect()
+    let of_probe = |of: &SessionSample, id: &str| -> Vec<f64> {
+        let probe = of.probes.get(id);
+        probe.map_or_else(Vec::new, |probe| probe.scores(metric.name).to_vec())
+    };
+    let ids: BTreeSet<&String> = session.probes.keys().chain(beside.probes.keys()).collect();
+    let (mut scored, mut filled): (Vec<Vec<f64>>, f64) = (Vec::new(), 0.0);
+    for id in ids {
+        let (own, other) = (of_probe(session, id), of_probe(beside, id));
+        match (own.is_empty(), other.is_empty()) {
+            (false, false) => scored.push(own),
+            (false, true) if fill.is_some() => scored.push(own),
+            (true, false) => filled += f64::from(u8::from(fill.is_some())),
+            (false | true, true) => {}
+        }
+    }
+    let fewest = scored.iter().map(Vec::len).min().unwrap_or(0);
+    let value = |at: usize| {
+        let sum: f64 = scored.iter().map(|scores| scores[at]).sum();
+        (sum + filled * fill.unwrap_or(0.0)) / (scored.len() as f64 + filled)
+    };
+    (0..fewest).map(value).collect()
 }
 
 fn changed(pairs: &[Pair<'_>]) -> Vec<ChangedProbe> {

@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::{
     BrokenRule, COMPARED, ChangedProbe, Compared, Comparison, Kind, MetricDifference, NewDeath,
 };
-use crate::stats::gate::{Target, Verdict};
+use crate::stats::gate::{Bounds, Target, Verdict};
 
 /// Repeats on each side that must agree before a probe counts as lost, or a session as dead, where chance
 /// has a say.
@@ -200,11 +200,11 @@ fn one(metric: &MetricDifference, margin: f64, noise: f64, family: usize) -> Gat
     // Pairs without a score, at their worst and at their best.
     if let Some((low, high)) = metric.paired.bounds {
         let point = metric.paired.by_session.point_estimate;
-        let shifted = |to: f64| {
-            let moved = bounds.moved(to - point);
-            moved.verdict_among(family, margin_on_scale, noise)
-        };
-        if shifted(low) != verdict || shifted(high) != verdict {
+        let (worst, best) = metric
+            .worst
+            .unwrap_or_else(|| (bounds.moved(low - point), bounds.moved(high - point)));
+        let turns = |to: Bounds| to.verdict_among(family, margin_on_scale, noise) != verdict;
+        if turns(worst) || turns(best) {
             let reason = format!(
                 "{} pairs were not scored, and could turn the verdict",
                 metric.paired.unscored
@@ -474,6 +474,18 @@ mod tests {
             reason.starts_with("3 repeats are too few: about "),
             "{reason}"
         );
+        // Where a score is missing, worst and best are relabelled for themselves.
+        assert_eq!(accuracy.worst, None);
+        let mut silent = new.clone();
+        let session = silent.sessions.get_mut("s00").unwrap();
+        session.probes.get_mut("p0@50").unwrap().accuracy.clear();
+        let unscored = Comparison::of(&old, &silent, settings);
+        let accuracy = unscored.metric("accuracy").unwrap();
+        let ((low, high), (worst, best)) =
+            (accuracy.paired.bounds.unwrap(), accuracy.worst.unwrap());
+        assert!((worst.difference - low).abs() < 1e-12, "{worst:?}");
+        assert!((best.difference - high).abs() < 1e-12, "{best:?}");
+        assert!(worst.permuted < best.permuted, "{worst:?} {best:?}");
         // What no model has a hand in is exact on the same suite.
         let survival = comparison.metric("survival").unwrap();
         assert_eq!(survival.bounds.unwrap().deviation, None);

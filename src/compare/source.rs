@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::{Chance, Sample};
 use crate::metric::fidelity::{Mixed, ReaderId};
 use crate::model::ModelKind;
+use crate::record::evaluators::EVALUATORS;
 use crate::record::{Arm, CellRecord, JUDGE_RUBRIC, JUDGED, Manifest, ModelEntry};
 use crate::units::ContentHash;
 
@@ -170,7 +171,9 @@ impl Source {
     /// Whether one judge graded the answers of both, shown the same and by the same rubric, as far as both tell.
     pub fn same_judge(&self, candidate: &Self) -> bool {
         let (old, new) = (&self.conditions, &candidate.conditions);
-        old.judge == new.judge && judged(old, new) == judged(new, old)
+        let told = |key: &str| old.settings.get(key).zip(new.settings.get(key));
+        let same = |key| told(key).is_none_or(|(old, new)| old == new);
+        old.judge == new.judge && same(JUDGE_RUBRIC) && same(JUDGED)
     }
 
     /// Leaves out what readers answered: the numbers of two readers make no difference.
@@ -332,12 +335,12 @@ impl Source {
         if self.tells_settings() && candidate.tells_settings() {
             let others = |of: &Conditions| -> BTreeMap<String, String> {
                 let kept = of.settings.iter();
-                kept.filter(|(key, _)| !is_of_judge(key))
+                kept.filter(|(key, _)| !is_untold(key))
                     .map(|(key, value)| (key.clone(), value.clone()))
                     .collect()
             };
             found.extend(maps("setting", &others(old), &others(new)));
-            found.extend(maps("setting", &judged(old, new), &judged(new, old)));
+            found.extend(maps("setting", &told(old, new), &told(new, old)));
         }
         found.extend(maps("session", &self.sessions, &candidate.sessions));
         // The same questions, or nothing that is paired means the same.
@@ -368,16 +371,16 @@ impl Source {
     }
 }
 
-/// Whether a setting is one of the judge's.
-fn is_of_judge(key: &str) -> bool {
-    matches!(key, JUDGE_RUBRIC | JUDGED)
+/// Whether a setting is one that not every folder tells: older builds did not, and verdicts that were given later
+/// do not know which answers they would have been.
+fn is_untold(key: &str) -> bool {
+    matches!(key, JUDGE_RUBRIC | JUDGED | EVALUATORS)
 }
 
-/// How a judge was asked, as far as the other tells it too: older builds did not, and verdicts that were given
-/// later do not know.
-fn judged(own: &Conditions, other: &Conditions) -> BTreeMap<String, String> {
+/// These settings, as far as the other tells them too.
+fn told(own: &Conditions, other: &Conditions) -> BTreeMap<String, String> {
     let kept = own.settings.iter();
-    kept.filter(|(key, _)| is_of_judge(key) && other.settings.contains_key(*key))
+    kept.filter(|(key, _)| is_untold(key) && other.settings.contains_key(*key))
         .map(|(key, value)| (key.clone(), value.clone()))
         .collect()
 }

@@ -30,9 +30,6 @@ mod words;
 
 pub use statement::{PARAPHRASE, STATED, content_word_recall, is_flipped};
 
-/// Name and version of the evaluator, for manifests and reports.
-pub const EVALUATOR: &str = "survival@1";
-
 /// A value is bound by words of its key at most so many words away.
 const BINDING_WORDS: usize = 40;
 

@@ -319,6 +319,16 @@ pub(crate) fn rests_on(metric: &MetricDifference, comparison: &Comparison) -> St
                 parts.extend(repeats);
             }
         }
+        if let (Target::Population, Some(drawn)) = (comparison.target, paired.bootstrap)
+            && matches!(metric.kind, Kind::Probes | Kind::Share)
+        {
+            let (low, high) = (drawn.lower_bound * 100.0, drawn.upper_bound * 100.0);
+            parts.push(format!(
+                "bootstrap [{}, {}]",
+                signed(low, 1),
+                signed(high, 1)
+            ));
+        }
         if let Some(test) = metric.adjusted_p {
             let name = match metric.suite {
                 Some(_) => "permutation",

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::{Plan, manifest_of};
 use crate::probe::judge::{self, Judging};
-use crate::record::{JUDGE_RUBRIC, JUDGED};
+use crate::record::{JUDGE_RUBRIC, JUDGED, evaluators};
 use crate::scenario::Scenario;
 
 /// What decides results and may differ between two runs of the same sessions, by name, in words: models,
@@ -15,6 +15,7 @@ pub(super) fn conditions(scenario: &Scenario) -> BTreeMap<String, String> {
     let window = &scenario.window;
     let cache = &scenario.cache;
     let mut found = BTreeMap::from([
+        (evaluators::EVALUATORS.to_owned(), evaluators::all()),
         ("provider".to_owned(), scenario.provider.to_string()),
         (
             "window reserves".to_owned(),

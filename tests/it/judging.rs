@@ -259,6 +259,11 @@ fn verdicts_by_two_rubrics_are_never_one_difference() {
         "{said}"
     );
     assert!(!shown(&output.stdout).contains("accuracy"), "{said}");
+    let newer = baseline.replace("survival v1", "survival v0");
+    assert_ne!(newer, baseline);
+    fs::write(path.join("newer.json"), newer).unwrap();
+    let said = shown(&run(path, &["compare", "newer.json", "out"], 106).stderr);
+    assert!(said.contains("setting evaluators: survival v0"), "{said}");
     // Before rubrics were written down nothing was told, and nothing is held against it.
     let line = format!("\"judge rubric\": \"{rubric}\",");
     assert!(baseline.contains(&line));

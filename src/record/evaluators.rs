@@ -1,0 +1,20 @@
+//! Evaluators with their versions: numbers of two versions of one evaluator make no difference.
+//!
+//! Whoever changes what an evaluator says of the same prompt raises its version here.
+
+/// String matching of planted values.
+pub const SURVIVAL: &str = "survival v1";
+
+/// The reader that is no language model: line search by BM25.
+pub const EXTRACT: &str = "bm25-extract v1";
+
+/// The rules of the providers.
+pub const VALIDITY: &str = "validity v1";
+
+/// In [`Manifest::conditions`](super::Manifest::conditions): the evaluators, separated by commas.
+pub const EVALUATORS: &str = "evaluators";
+
+/// All of them, as the manifest names them.
+pub fn all() -> String {
+    [SURVIVAL, EXTRACT, VALIDITY].join(", ")
+}
