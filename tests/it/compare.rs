@@ -1069,6 +1069,28 @@ fn a_trigger_is_swept_though_the_preset_has_another_condition() {
         knob.unwrap()["cost_range"].as_f64().unwrap() > 0.0,
         "{said}"
     );
+    // Guards and the answer to a refused prompt are knobs as well.
+    let guards = [
+        "sweep",
+        "ci.toml",
+        "--strategy",
+        "codex",
+        "-P",
+        "guards.max_consecutive_failures=1,3",
+        "-P",
+        "overflow.max_retries=1,2",
+        "--out",
+        "g",
+    ];
+    bench.check(
+        &guards,
+        0,
+        &[
+            "5 settings",
+            "guards.max_consecutive_failures moves",
+            "overflow.max_retries moves",
+        ],
+    );
 }
 
 #[test]

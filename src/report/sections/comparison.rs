@@ -375,7 +375,7 @@ fn cell(kind: Arm, arm: &ArmSummary, name: &str) -> Cell {
 }
 
 /// Marks the best values of one column: the best, and those that lie within its interval. Nothing is
-/// marked where fewer than two rows are ranked, where the best rests on fewer than three sessions, where all are alike, where the best saves nothing, or
+/// marked where fewer than two rows are ranked, where the best rests on one session, where all are alike, where the best saves nothing, or
 /// where it is told from a twin by a model's writing alone.
 fn mark_best(rows: &mut [Row], at: usize, name: &str, twins: &[Vec<&str>]) {
     let sign = match metric(name).map(|metric| metric.direction) {
@@ -406,10 +406,10 @@ fn mark_best(rows: &mut [Row], at: usize, name: &str, twins: &[Vec<&str>]) {
     if is_saving && best < 0.0 {
         return;
     }
-    // Of two sessions nobody knows by how much they differ by chance.
+    // Of one session nobody knows by how much it differs by chance.
     let is_guess = |(row, _): &(usize, f64)| {
         let n = rows[*row].cells.get(at).and_then(|cell| cell.n);
-        n.is_some_and(|n| n.sessions < 3)
+        n.is_some_and(|n| n.sessions < 2)
     };
     let mut leading = values.iter().filter(|(_, value)| *value >= best);
     if leading.any(is_guess) {
@@ -420,6 +420,8 @@ fn mark_best(rows: &mut [Row], at: usize, name: &str, twins: &[Vec<&str>]) {
         .filter(|(_, value)| *value >= best)
         .filter_map(|(row, _)| {
             let cell = rows[*row].cells.get(at)?;
+            // Of two sessions an interval is wider than anything that is measured.
+            cell.n.filter(|n| n.sessions > 2)?;
             let interval = cell.interval.as_ref()?;
             Some((interval.upper_bound - interval.lower_bound) / 2.0)
         })
