@@ -375,8 +375,8 @@ fn cell(kind: Arm, arm: &ArmSummary, name: &str) -> Cell {
 }
 
 /// Marks the best values of one column: the best, and those that lie within its interval. Nothing is
-/// marked where fewer than two rows are ranked, where the best rests on one session, where all are alike, where the best saves nothing, or
-/// where it is told from a twin by a model's writing alone.
+/// marked where fewer than two rows are ranked, where the best rests on one session, where all are alike,
+/// where the best saves nothing, or where it is told from a twin by a model's writing alone.
 fn mark_best(rows: &mut [Row], at: usize, name: &str, twins: &[Vec<&str>]) {
     let sign = match metric(name).map(|metric| metric.direction) {
         Some(Direction::Higher) => 1.0,
