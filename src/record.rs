@@ -18,6 +18,7 @@ pub mod answer;
 pub mod cache;
 pub mod calibration;
 pub mod change;
+pub mod dimensions;
 pub mod evaluators;
 pub mod forecast;
 pub mod health;
@@ -34,6 +35,7 @@ pub use answer::AnswerRecord;
 pub use cache::{CacheBreaks, CacheRecord, ObservedCache, PriceEntry};
 pub use calibration::{Calibrated, JudgeCalibration};
 pub use change::{CompactionChange, Excerpt, MessageKind, Portion};
+pub use dimensions::DimensionScores;
 pub use forecast::{Asks, ForecastCell, ProbesDue, SentinelsDue};
 pub use health::{Ailment, SummaryHealth, UnhealthySummary};
 pub use kept::{KeptCall, LostCall, SentinelRecord};
@@ -56,11 +58,13 @@ pub fn schema() -> serde_json::Value {
         generator.subschema_for::<Manifest>(),
         generator.subschema_for::<CellRecord>(),
         generator.subschema_for::<verdicts::GivenVerdict>(),
+        generator.subschema_for::<DimensionScores>(),
+        generator.subschema_for::<JudgeCalibration>(),
     ];
     serde_json::json!({
         "$schema": generator.settings().meta_schema,
         "title": "A file of a Proctor run folder",
-        "description": "The object in `run.json`, or one line of `cells.jsonl` or of `verdicts.jsonl`.",
+        "description": "The object in `run.json`, or one line of `cells.jsonl`, `verdicts.jsonl`, `dimensions.jsonl` or `calibrations.jsonl`.",
         "oneOf": files,
         "$defs": generator.take_definitions(true),
     })
@@ -239,6 +243,10 @@ pub struct CellRecord {
     /// a line.
     #[serde(skip)]
     pub later_calls: Vec<KeptCall>,
+    /// What a judge made of its answers by dimension: read from `dimensions.jsonl`, and never part of a
+    /// line.
+    #[serde(skip)]
+    pub dimensions: Vec<DimensionScores>,
     /// Patches that were applied.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub compactions: Vec<CompactionEvent>,

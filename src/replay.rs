@@ -529,6 +529,7 @@ impl<'a> Cell<'a> {
             model_calls,
             lost_calls,
             later_calls: Vec::new(),
+            dimensions: Vec::new(),
             compactions: self.compactions,
             changes: Vec::new(),
             failures: self.failures,

@@ -349,6 +349,7 @@ fn manifest_of(scenario: &Scenario, sessions: Vec<SessionEntry>, prices: &Prices
     );
     if scenario.models.has_any() {
         exact.push_str(&scenario.models.exact());
+        exact.push_str(&models::scripts(&scenario.models));
     }
     manifest.fingerprint = ContentHash::of_parts([&bytes[..], exact.as_bytes()]).hex(16);
     // In words, so that a comparison can say what differs; the fingerprint holds all of it already.

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use anyhow::Context as _;
 
 use super::{Exit, Stop, judges, models, report, say};
-use crate::model::{CallFailure, Model, ModelKind, Purpose, Request, bill};
+use crate::model::{Answered, CallFailure, Model, ModelKind, Purpose, Request, bill};
 use crate::probe::judge::{self, Judge, sentinel};
 use crate::probe::{OTHER_ORDER, ProbeKind, Unscored, Verdict};
 use crate::record::journal::{Journal, Run};
@@ -19,6 +19,8 @@ use crate::record::{
 use crate::report::Report;
 use crate::tokens::{CharsPer4, CountedTexts, counter};
 use crate::units::{Tokens, Usage};
+
+mod dimensions;
 
 /// Arguments of `proctor score`.
 #[derive(Debug, clap::Args)]
@@ -38,6 +40,9 @@ pub(super) struct Args {
     /// Grade all answers, and not only those that rules cannot grade
     #[arg(long)]
     all: bool,
+    /// Also score every answer in six dimensions, from 0 to 5; not with several judges
+    #[arg(long = "rubric-6d")]
+    rubric_6d: bool,
     /// What `proctor calibrate -o` wrote of the judge, for the report; several times for several judges
     #[arg(long, value_name = "FILE")]
     calibration: Vec<PathBuf>,
@@ -82,25 +87,26 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
             .with_hint("the cells of `full` hold the questions; a run that has them can be scored")
             .into());
     }
-    let open: Vec<Open<'_>> = run
-        .cells
-        .iter()
-        .flat_map(|cell| cell.probes.iter().map(move |item| (cell, item)))
-        .flat_map(|(cell, item)| {
-            let answers = (0..).zip(item.answers());
-            answers.map(move |answer| (cell, item, answer))
-        })
-        .filter_map(|(cell, item, answer)| open(cell, item, answer, &texts, args.all))
-        .collect();
+    let open = answers(&run.cells, &texts, args.all);
     let named = judges::parse(&args.judge)?;
     let calibrations = calibrations(&args.calibration, &judges::names(&named))?;
     let connected = args
         .asked
         .connect_judges(&named, &args.run.join("cassette.jsonl"))?;
     let panel = connected.judges();
+    if args.rubric_6d && panel.len() > 1 {
+        let problem = "`--rubric-6d` takes one judge: scores of several are no one figure";
+        return Err(Stop::new(Exit::Usage, problem).into());
+    }
     let mut asked = sentinels();
     asked.extend(open.iter().map(Open::asked));
-    let requests: Vec<Request> = asked.iter().map(|one| one.request.clone()).collect();
+    let mut requests: Vec<Request> = asked.iter().map(|one| one.request.clone()).collect();
+    let scored = if args.rubric_6d {
+        answers(&run.cells, &texts, true)
+    } else {
+        Vec::new()
+    };
+    requests.extend(scored.iter().map(dimensions::request));
     let named_counter = counter(&run.manifest.counter);
     let counter = named_counter.unwrap_or_else(|| Arc::new(CharsPer4));
     args.costs.confirm(&connected, &requests, 1, &*counter)?;
@@ -108,7 +114,14 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let mut journal = Journal::open(&args.run, &run.manifest)?;
     let counts = CountedTexts::new(counter);
     let given = grade_all(&asked, panel, usize::from(args.jobs), &counts);
+    let by_dimension = match panel.first() {
+        Some(judge) if args.rubric_6d => {
+            dimensions::score(&scored, &**judge, usize::from(args.jobs), &counts)
+        }
+        _ => Vec::new(),
+    };
     models::finish(&connected)?;
+    journal.keep_dimensions(&by_dimension)?;
     journal.keep_verdicts(&given)?;
     journal.keep_calibrations(&calibrations)?;
     drop(journal);
@@ -162,6 +175,20 @@ fn texts(cells: &[CellRecord]) -> Texts<'_> {
         (key, text)
     })
     .collect()
+}
+
+/// The answers of a run that are to be graded.
+fn answers<'a>(cells: &'a [CellRecord], texts: &Texts<'a>, all: bool) -> Vec<Open<'a>> {
+    let items = cells
+        .iter()
+        .flat_map(|cell| cell.probes.iter().map(move |item| (cell, item)));
+    let given = items.flat_map(|(cell, item)| {
+        let answers = (0..).zip(item.answers());
+        answers.map(move |answer| (cell, item, answer))
+    });
+    given
+        .filter_map(|(cell, item, answer)| open(cell, item, answer, texts, all))
+        .collect()
 }
 
 fn open<'a>(
@@ -302,6 +329,7 @@ fn grade(
     counts: &CountedTexts,
 ) -> Option<GivenVerdict> {
     let answered = judge.answer(&asked.request, 0, counts);
+    let lost = lost_of(&asked.request, &answered, counts);
     let reply = answered.answer;
     if matches!(reply, Err(CallFailure::NotRecorded)) {
         return None;
@@ -311,21 +339,6 @@ fn grade(
         Err(reason) => Verdict::Unscored { reason },
     };
     let usage = answered.paid.map(|paid| paid.usage).unwrap_or_default();
-    let attempts = answered.failed.iter().map(|failure| LostCall {
-        purpose: Purpose::Judge,
-        usage: bill::failed(&asked.request, failure, counts),
-        failure: Some(failure.to_string()),
-    });
-    let mut lost: Vec<LostCall> = attempts
-        .filter(|call| call.usage.total() > Tokens::ZERO)
-        .collect();
-    if answered.paid.is_some_and(|paid| !paid.is_kept) {
-        lost.push(LostCall {
-            purpose: Purpose::Judge,
-            usage,
-            failure: None,
-        });
-    }
     Some(GivenVerdict {
         judge: judge.name().to_owned(),
         panel: panel.to_vec(),
@@ -336,4 +349,22 @@ fn grade(
         lost,
         ..asked.about.clone()
     })
+}
+
+/// What was paid for an answer and is kept nowhere.
+fn lost_of(request: &Request, answered: &Answered, counts: &CountedTexts) -> Vec<LostCall> {
+    let attempts = answered.failed.iter().map(|failure| LostCall {
+        purpose: Purpose::Judge,
+        usage: bill::failed(request, failure, counts),
+        failure: Some(failure.to_string()),
+    });
+    let unkept = answered.paid.filter(|paid| !paid.is_kept);
+    let unkept = unkept.map(|paid| LostCall {
+        purpose: Purpose::Judge,
+        usage: paid.usage,
+        failure: None,
+    });
+    let all = attempts.chain(unkept);
+    all.filter(|call| call.usage.total() > Tokens::ZERO)
+        .collect()
 }

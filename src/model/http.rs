@@ -103,6 +103,8 @@ pub struct Connection {
     pub first_byte: Duration,
     /// Between two pieces of an answer.
     pub between: Duration,
+    /// From the request to the end of the answer.
+    pub whole: Duration,
 }
 
 impl Connection {
@@ -123,6 +125,7 @@ impl Connection {
             authority: None,
             first_byte: Duration::from_mins(5),
             between: Duration::from_mins(2),
+            whole: Duration::from_mins(30),
         }
     }
 }
@@ -164,6 +167,7 @@ struct Wire {
     key: Option<Secret>,
     first_byte: Duration,
     between: Duration,
+    whole: Duration,
     pacer: Arc<Pacer>,
 }
 
@@ -210,6 +214,7 @@ impl Live {
             key: connection.key,
             first_byte: connection.first_byte,
             between: connection.between,
+            whole: connection.whole,
             pacer,
         };
         Ok(Self {

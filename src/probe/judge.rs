@@ -17,6 +17,7 @@ use crate::session::{ContentBlock, Message, Role};
 use crate::step::Step;
 use crate::units::{ContentHash, Tokens};
 
+pub mod dimensions;
 pub mod sentinel;
 
 /// An answer to a probe is cut off after this many tokens: a list of many paths fits.

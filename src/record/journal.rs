@@ -9,12 +9,13 @@ use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use super::calibration;
+use super::dimensions::{self, DimensionScores};
 use super::verdicts::{self, GivenVerdict};
 use super::{CellKey, CellRecord, FORMAT_VERSION, Manifest, Timing};
 
 mod later;
 
-pub use later::{CALIBRATIONS, VERDICTS};
+pub use later::{CALIBRATIONS, DIMENSIONS, VERDICTS};
 
 /// Name of the manifest in its folder.
 pub const MANIFEST: &str = "run.json";
@@ -190,6 +191,8 @@ impl Run {
         };
         let given: Vec<GivenVerdict> = read_lines(&folder.join(VERDICTS))?;
         verdicts::apply(&mut manifest, &mut cells, &given);
+        let scores: Vec<DimensionScores> = read_lines(&folder.join(DIMENSIONS))?;
+        dimensions::apply(&mut cells, &scores);
         let later = read_lines(&folder.join(CALIBRATIONS))?;
         calibration::lay_over(&mut manifest.calibrations, later);
         verdicts::disregard_unfit(&mut cells);
@@ -501,6 +504,7 @@ mod tests {
             model_calls: Vec::new(),
             lost_calls: Vec::new(),
             later_calls: Vec::new(),
+            dimensions: Vec::new(),
             compactions: Vec::new(),
             changes: Vec::new(),
             failures: Vec::new(),

@@ -9,6 +9,7 @@ use crate::report::{Audience, Cell, Column, Role, Row, Section, Table, Value};
 pub(super) mod answers;
 pub(super) mod comparison;
 mod cost;
+mod dimensions;
 mod lost;
 pub(super) mod noise;
 pub(super) mod models;
@@ -32,6 +33,7 @@ pub(super) fn details<'a>(
         answers::of_prompts,
         answers::of_summaries,
         answers::unqualified,
+        dimensions::section,
         stages,
         model_calls,
         models::asked,

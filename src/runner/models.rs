@@ -17,6 +17,7 @@ use crate::record::ModelEntry;
 use crate::replay::{Models, Panel, Times};
 use crate::scenario::{LiveSetting, ModelSetting, ModelsSetting};
 use crate::tokens::CountedTexts;
+use crate::units::ContentHash;
 
 /// What of the world a run may use.
 pub struct Access<'a> {
@@ -77,7 +78,9 @@ fn is_worth_keeping(request: &Request, response: &Response) -> bool {
     match response.stop {
         Stop::Refusal | Stop::ContentFilter => false,
         Stop::End | Stop::Length | Stop::ToolUse => {
-            request.purpose != Purpose::Judge || judge::is_verdict(&response.text)
+            request.purpose != Purpose::Judge
+                || judge::is_verdict(&response.text)
+                || judge::dimensions::parse(&response.text).is_some()
         }
     }
 }
@@ -409,6 +412,17 @@ fn entry(models: &ModelsSetting, setting: &ModelSetting) -> ModelEntry {
             ModelSetting::Cassette { name, .. } => recorded_kind(models, name),
         },
     }
+}
+
+/// What stands for the contents of scripts: a changed script is another run. One that cannot be read is
+/// told when the models are connected.
+pub(super) fn scripts(models: &ModelsSetting) -> String {
+    let files = models.all().filter_map(|model| match model {
+        ModelSetting::Scripted { script, .. } => std::fs::read(&script.0).ok(),
+        ModelSetting::Offline | ModelSetting::Cassette { .. } | ModelSetting::Live(_) => None,
+    });
+    let hashes: Vec<String> = files.map(|bytes| ContentHash::of(&bytes).hex(16)).collect();
+    hashes.join(" ")
 }
 
 /// The judges one by one, in the order of the scenario.

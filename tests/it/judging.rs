@@ -5,10 +5,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use proctor::model::ModelKind;
+use proctor::metric::kept::kept;
+use proctor::model::{ModelKind, Purpose};
+use proctor::probe::judge::dimensions::DIMENSIONS;
 use proctor::probe::{Unscored, Verdict};
 use proctor::record::journal::Run;
-use proctor::record::{Calibrated, JudgeCalibration};
+use proctor::record::{Calibrated, JudgeCalibration, ProbeRecord};
 use proctor::report::{BannerLevel, Report};
 use serde_json::Value;
 
@@ -454,6 +456,81 @@ fn calibration_says_what_a_judge_is_worth() {
     assert_eq!(few["all"]["verdict"], "provisional");
     let poor = figures(&[(true, true, 60), (false, true, 60)]);
     assert_eq!(poor["all"]["verdict"], "unfit");
+}
+
+#[test]
+fn answers_are_scored_in_six_dimensions_beside_their_verdicts() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    let out = graded(path);
+    let before = Run::read(&out).unwrap();
+    let scores = |most: u8| {
+        let all = DIMENSIONS.map(|(name, ..)| {
+            let score = if name == "accuracy" { most } else { 4 };
+            format!("\"{name}\": {score}")
+        });
+        format!("{{{}}}", all.join(", "))
+    };
+    // Who is asked for dimensions is told so; who abstained is accurate in nothing, and of one answer
+    // no scores can be read.
+    let rules = format!(
+        "[[answer]]\nholds = \"Score each dimension\"\nasked = \"<answer>\\nnot in context\"\ntext = '{}'\n\
+         [[answer]]\nholds = \"Score each dimension\"\nasked = \"Yes: \"\ntext = 'five of five'\n\
+         [[answer]]\nholds = \"Score each dimension\"\ntext = '{}'\n",
+        scores(0),
+        scores(5)
+    );
+    let judge = judge(path, "scorer", &rules);
+    // It agrees with everything, and is no judge of what is right.
+    let score = ["score", "out", "--judge", &judge, "--rubric-6d"];
+    let said = shown(&run(path, &score, 102).stderr);
+    assert!(
+        said.contains("were scored by scorer in six dimensions"),
+        "{said}"
+    );
+    let after = Run::read(&out).unwrap();
+    let lines = after.cells.iter().flat_map(|cell| &cell.dimensions);
+    let (unscored, scored): (Vec<_>, Vec<_>) = lines.partition(|one| one.unscored.is_some());
+    assert!(
+        !unscored.is_empty() && scored.len() > 20,
+        "{}",
+        unscored.len()
+    );
+    assert!(unscored.iter().all(|one| one.scores.is_empty()));
+    let asked: usize = before
+        .cells
+        .iter()
+        .flat_map(|cell| &cell.probes)
+        .flat_map(ProbeRecord::answers)
+        .filter_map(|answer| answer.text.as_deref())
+        .filter(|text| !text.contains("in the other order"))
+        .count();
+    assert_eq!(unscored.len() + scored.len(), asked);
+    // Every answer once, and what was paid is in the cassette or told as lost.
+    let metered = kept(&after.cells);
+    assert!(metered[&Purpose::Judge].lost >= unscored.len());
+    run(path, &["report", "out", "-o", "r.json"], 102);
+    let text = fs::read_to_string(path.join("r.json")).unwrap();
+    let report: Value = serde_json::from_str(&text).unwrap();
+    let sections = report["report"]["sections"].as_array().unwrap();
+    let table = sections.iter().find(|it| it["id"] == "dimensions").unwrap();
+    let rows = table["table"]["rows"].as_array().unwrap();
+    let of = |name: &str| {
+        let row = rows.iter().find(|row| row["name"] == name).unwrap();
+        let figure = |at: usize| row["cells"][at]["value"].to_string();
+        (figure(0), figure(3))
+    };
+    let (full, complete) = of("full");
+    let (empty, _) = of("empty");
+    assert!(full > empty, "{full} {empty}");
+    assert!(complete.contains("4.00"), "{complete}");
+    // A second judge's scores take the place of the first one's; several are refused.
+    let two = [
+        &score[..4],
+        &["--judge", &judge.replace("scorer", "other"), "--rubric-6d"],
+    ];
+    let said = shown(&run(path, &two.concat(), 2).stderr);
+    assert!(said.contains("takes one judge"), "{said}");
 }
 
 /// What reports say of each judge.

@@ -53,6 +53,7 @@ fn cell(session: &str, strategy: &str) -> CellRecord {
         model_calls: Vec::new(),
         lost_calls: Vec::new(),
         later_calls: Vec::new(),
+        dimensions: Vec::new(),
         compactions: Vec::new(),
         changes: Vec::new(),
         failures: Vec::new(),

@@ -41,6 +41,11 @@ impl Incoming {
         }
     }
 
+    /// Whether more of it is not worth waiting for: it is longer than any answer, or an error.
+    pub fn is_broken(&self) -> bool {
+        self.problem.is_some()
+    }
+
     /// Takes the next bytes, cut anywhere; says whether they brought something that was written.
     pub fn push(&mut self, bytes: &[u8]) -> bool {
         self.received += bytes.len();

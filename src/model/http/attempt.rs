@@ -133,6 +133,12 @@ async fn once(
     let mut incoming = Incoming::new(wire.provider, is_stream);
     let mut first_token = None;
     loop {
+        if begun.elapsed() > wire.whole {
+            return Err(Failed::soon(CallFailure::Timeout));
+        }
+        if incoming.is_broken() {
+            break;
+        }
         match timeout(wire.between, answer.chunk()).await {
             Err(_) => return Err(Failed::soon(CallFailure::Timeout)),
             Ok(Err(_)) => return Err(Failed::soon(CallFailure::Cut)),

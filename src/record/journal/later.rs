@@ -6,11 +6,15 @@ use std::io::Write as _;
 use super::{
     Journal, JournalError, MANIFEST, private, read_lines, read_manifest, to_lines, write_private,
 };
+use crate::record::DimensionScores;
 use crate::record::calibration::{self, JudgeCalibration};
 use crate::record::verdicts::GivenVerdict;
 
 /// Name of the file of what became known of judges after the run began.
 pub const CALIBRATIONS: &str = "calibrations.jsonl";
+
+/// Name of the file of scores by dimension.
+pub const DIMENSIONS: &str = "dimensions.jsonl";
 
 /// Name of the file of verdicts that were given after the run.
 pub const VERDICTS: &str = "verdicts.jsonl";
@@ -18,7 +22,16 @@ pub const VERDICTS: &str = "verdicts.jsonl";
 impl Journal {
     /// Adds verdicts that were given after the run.
     pub fn keep_verdicts(&mut self, given: &[GivenVerdict]) -> Result<(), JournalError> {
-        let path = self.folder.join(VERDICTS);
+        self.add(VERDICTS, &to_lines(given)?)
+    }
+
+    /// Adds scores by dimension.
+    pub fn keep_dimensions(&mut self, given: &[DimensionScores]) -> Result<(), JournalError> {
+        self.add(DIMENSIONS, &to_lines(given)?)
+    }
+
+    fn add(&mut self, file: &str, lines: &[u8]) -> Result<(), JournalError> {
+        let path = self.folder.join(file);
         let at = |source| JournalError::Io {
             path: path.clone(),
             source,
@@ -27,7 +40,7 @@ impl Journal {
         let mut file = private(options.create(true).append(true))
             .open(&path)
             .map_err(at)?;
-        file.write_all(&to_lines(given)?).map_err(at)?;
+        file.write_all(lines).map_err(at)?;
         file.sync_data().map_err(at)
     }
 
