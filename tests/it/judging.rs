@@ -464,7 +464,7 @@ fn answers_are_scored_in_six_dimensions_beside_their_verdicts() {
     let path = folder.path();
     let out = graded(path);
     let before = Run::read(&out).unwrap();
-    let scores = |most: u8| {
+    let object = |most: u8| {
         let all = DIMENSIONS.map(|(name, ..)| {
             let score = if name == "accuracy" { most } else { 4 };
             format!("\"{name}\": {score}")
@@ -475,10 +475,10 @@ fn answers_are_scored_in_six_dimensions_beside_their_verdicts() {
     // no scores can be read.
     let rules = format!(
         "[[answer]]\nholds = \"Score each dimension\"\nasked = \"<answer>\\nnot in context\"\ntext = '{}'\n\
-         [[answer]]\nholds = \"Score each dimension\"\nasked = \"Yes: \"\ntext = 'five of five'\n\
+         [[answer]]\nholds = \"Score each dimension\"\nasked = \", for \"\ntext = 'five of five'\n\
          [[answer]]\nholds = \"Score each dimension\"\ntext = '{}'\n",
-        scores(0),
-        scores(5)
+        object(0),
+        object(5)
     );
     let judge = judge(path, "scorer", &rules);
     // It agrees with everything, and is no judge of what is right.
