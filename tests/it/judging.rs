@@ -475,7 +475,7 @@ fn answers_are_scored_in_six_dimensions_beside_their_verdicts() {
     // no scores can be read.
     let rules = format!(
         "[[answer]]\nholds = \"Score each dimension\"\nasked = \"<answer>\\nnot in context\"\ntext = '{}'\n\
-         [[answer]]\nholds = \"Score each dimension\"\nasked = \", for \"\ntext = 'five of five'\n\
+         [[answer]]\nholds = \"Score each dimension\"\nasked = \"rel-\"\ntext = 'five of five'\n\
          [[answer]]\nholds = \"Score each dimension\"\ntext = '{}'\n",
         object(0),
         object(5)
