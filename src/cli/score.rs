@@ -89,15 +89,15 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     }
     let open = answers(&run.cells, &texts, args.all);
     let named = judges::parse(&args.judge)?;
+    if args.rubric_6d && named.judges.len() > 1 {
+        let problem = "`--rubric-6d` takes one judge: scores of several are no one figure";
+        return Err(Stop::new(Exit::Usage, problem).into());
+    }
     let calibrations = calibrations(&args.calibration, &judges::names(&named))?;
     let connected = args
         .asked
         .connect_judges(&named, &args.run.join("cassette.jsonl"))?;
     let panel = connected.judges();
-    if args.rubric_6d && panel.len() > 1 {
-        let problem = "`--rubric-6d` takes one judge: scores of several are no one figure";
-        return Err(Stop::new(Exit::Usage, problem).into());
-    }
     let mut asked = sentinels();
     asked.extend(open.iter().map(Open::asked));
     let mut requests: Vec<Request> = asked.iter().map(|one| one.request.clone()).collect();
