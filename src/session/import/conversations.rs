@@ -17,9 +17,9 @@ use serde_json::value::RawValue;
 use super::ImportError;
 use super::assemble::{Assembler, UserRecord, add_counts, count};
 use super::bodies;
-use super::documents::Documents;
+use super::documents::Blocks;
 use super::lines::Line;
-use super::requests::{self, Logged};
+use super::requests::{Join, Logged};
 use crate::session::wire::stream::Api;
 use crate::session::{ContentBlock, JsonText, Opaque, Session, Source, Tag, ToolSchema};
 use crate::units::{Timestamp, Tokens};
@@ -132,71 +132,107 @@ pub(super) fn sessions(
     input: &mut dyn BufRead,
     read: impl Fn(Conversation<'_>, &mut Assembler),
 ) -> Result<Vec<Session>, ImportError> {
-    let documents = Documents::read(path, input)?;
-    let (values, cut) = documents.values()?;
-    let mut first = Source {
-        warnings: documents.warnings.clone(),
-        ..Source::default()
+    let mut blocks = Blocks::new(path, input);
+    let mut first = Source::default();
+    let mut logged = Log {
+        shape,
+        path,
+        read: &read,
+        join: Join::default(),
+        skipped: 0,
     };
-    let laid_out: Vec<Option<String>> = values
-        .iter()
-        .map(|value| {
-            let mut warn = |what: &str| count(&mut first.warnings, what);
-            bodies::laid_out(value.text, shape.api?, &mut warn)
-        })
-        .collect();
-    let values = values.iter().zip(&laid_out).map(|(value, laid_out)| {
-        let text = laid_out.as_deref().unwrap_or(value.text);
-        Line::new(path, value.number, text)
-    });
-    let values: Vec<Line<'_>> = values.collect();
-    let mut found = Vec::new();
-    let mut loose: Vec<&RawValue> = Vec::new();
+    let mut loose: Vec<Box<RawValue>> = Vec::new();
     let mut problem = None;
-    for value in &values {
-        match find(shape, value, &mut found) {
-            Ok(Some(message)) => loose.push(message),
-            Ok(None) => close(&mut loose, &mut found),
-            // One odd line is no reason to refuse the others.
-            Err(error) => {
-                count(&mut first.unknown, "value that is no conversation");
-                problem = problem.or(Some(error));
+    while let Some(documents) = blocks.next()? {
+        let (values, cut) = documents.values()?;
+        for value in values {
+            let mut warn = |what: &str| count(&mut first.warnings, what);
+            let laid_out = shape
+                .api
+                .and_then(|api| bodies::laid_out(value.text, api, &mut warn));
+            let text = laid_out.as_deref().unwrap_or(value.text);
+            let value = Line::new(path, value.number, text);
+            let mut found = Vec::new();
+            match find(shape, &value, &mut found) {
+                Ok(Some(message)) => loose.push(message.to_owned()),
+                Ok(None) => {
+                    logged.add(found)?;
+                    logged.add_loose(&mut loose)?;
+                }
+                // One odd line is no reason to refuse the others.
+                Err(error) => {
+                    logged.add(found)?;
+                    count(&mut first.unknown, "value that is no conversation");
+                    problem = problem.or(Some(error));
+                }
             }
         }
-    }
-    close(&mut loose, &mut found);
-    if cut {
-        count(&mut first.warnings, "the last line was cut and is left out");
-    }
-    let mut logged = Vec::new();
-    for conversation in found {
-        let mut assembler = Assembler::new([]);
-        shape.format.clone_into(&mut assembler.source.format);
-        let is_answered = conversation.is_answered(shape);
-        let follows = conversation.around.text("previous_response_id");
-        read(conversation, &mut assembler);
-        if assembler.is_empty() {
-            count(&mut first.skipped, "conversation without messages");
-            continue;
+        if cut {
+            count(&mut first.warnings, "the last line was cut and is left out");
         }
-        let session = assembler.finish(documents.id.clone(), documents.path())?;
-        logged.extend(session.map(|session| Logged {
-            session,
-            is_answered,
-            follows,
-        }));
     }
-    let mut sessions = requests::join(logged, documents.path())?;
+    logged.add_loose(&mut loose)?;
+    if logged.skipped > 0 {
+        let what = "conversation without messages".to_owned();
+        first.skipped.insert(what, logged.skipped);
+    }
+    let mut sessions = logged.join.finish(path)?;
+    for (what, count) in &blocks.warnings {
+        *first.warnings.entry(what.clone()).or_default() += count;
+    }
     // What the file says as a whole is told once, with a session.
     if let Some(session) = sessions.first_mut() {
         add_counts(&mut session.parts.source, first);
     }
-    name(&mut sessions, &documents.id);
+    name(&mut sessions, &blocks.id());
     if sessions.is_empty() {
-        let path = documents.path().to_owned();
+        let path = path.to_owned();
         return Err(problem.unwrap_or(ImportError::NoConversation { path }));
     }
     Ok(sessions)
+}
+
+/// The conversations of a file so far.
+struct Log<'f> {
+    shape: Shape,
+    path: &'f Path,
+    read: &'f dyn Fn(Conversation<'_>, &mut Assembler),
+    join: Join,
+    /// Conversations without messages.
+    skipped: u64,
+}
+
+impl Log<'_> {
+    fn add(&mut self, found: Vec<Conversation<'_>>) -> Result<(), ImportError> {
+        for conversation in found {
+            let mut assembler = Assembler::new([]);
+            self.shape.format.clone_into(&mut assembler.source.format);
+            let is_answered = conversation.is_answered(self.shape);
+            let follows = conversation.around.text("previous_response_id");
+            (self.read)(conversation, &mut assembler);
+            if assembler.is_empty() {
+                self.skipped += 1;
+                continue;
+            }
+            if let Some(session) = assembler.finish("unnamed".to_owned(), self.path)? {
+                self.join.add(Logged {
+                    session,
+                    is_answered,
+                    follows,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends a conversation of which each message was a value of its own.
+    fn add_loose(&mut self, loose: &mut Vec<Box<RawValue>>) -> Result<(), ImportError> {
+        let loose = std::mem::take(loose);
+        let messages: Vec<&RawValue> = loose.iter().map(|it| &**it).collect();
+        let around = Object::default();
+        let found = (!messages.is_empty()).then_some(Conversation { around, messages });
+        self.add(found.into_iter().collect())
+    }
 }
 
 /// Names the sessions of a file: by its id, and numbered where there are several.
@@ -208,15 +244,6 @@ pub(super) fn name(sessions: &mut [Session], id: &str) {
         } else {
             id.to_owned()
         };
-    }
-}
-
-/// Ends a conversation of which each message was a value of its own.
-fn close<'a>(loose: &mut Vec<&'a RawValue>, found: &mut Vec<Conversation<'a>>) {
-    let messages = std::mem::take(loose);
-    if !messages.is_empty() {
-        let around = Object::default();
-        found.push(Conversation { around, messages });
     }
 }
 

@@ -20,6 +20,10 @@ pub(super) const MAX_FILE: u64 = 1 << 30;
 pub(super) struct Documents<'a> {
     path: &'a Path,
     text: String,
+    /// How many lines stand before the text.
+    lines: u64,
+    /// Whether values stand before the text.
+    is_continued: bool,
     /// File stem and 6 hex digits of the content.
     pub(super) id: String,
     /// Bytes in the file.
@@ -68,6 +72,8 @@ impl<'a> Documents<'a> {
         Ok(Self {
             path,
             text,
+            lines: 0,
+            is_continued: false,
             id,
             length,
             warnings,
@@ -78,15 +84,17 @@ impl<'a> Documents<'a> {
     pub(super) fn values(&self) -> Result<(Vec<Line<'_>>, bool), ImportError> {
         let mut values = Vec::new();
         let stream = serde_json::Deserializer::from_str(&self.text).into_iter::<&RawValue>();
-        let (mut number, mut counted) = (1, 0);
+        let (mut number, mut counted) = (self.lines + 1, 0);
         for value in stream {
             let value = match value {
                 Ok(value) => value.get(),
-                Err(error) if error.is_eof() && !values.is_empty() => return Ok((values, true)),
+                Err(error) if error.is_eof() && (self.is_continued || !values.is_empty()) => {
+                    return Ok((values, true));
+                }
                 Err(error) if error.is_eof() => {
                     return Err(ImportError::TornLine {
                         path: self.path.to_owned(),
-                        line: error.line() as u64,
+                        line: self.lines + error.line() as u64,
                     });
                 }
                 Err(error) => {
@@ -94,7 +102,7 @@ impl<'a> Documents<'a> {
                     let problem = full.rsplit_once(" at line ").map_or(&*full, |it| it.0);
                     return Err(ImportError::Json {
                         path: self.path.to_owned(),
-                        line: error.line() as u64,
+                        line: self.lines + error.line() as u64,
                         column: error.column(),
                         problem: problem.to_owned(),
                     });
@@ -119,6 +127,116 @@ impl<'a> Documents<'a> {
     /// The file's path.
     pub(super) fn path(&self) -> &Path {
         self.path
+    }
+}
+
+/// A file of values, read some at a time: as many as end with a line.
+pub(super) struct Blocks<'a, 'i> {
+    path: &'a Path,
+    input: &'i mut dyn BufRead,
+    hasher: Sha256,
+    lines: u64,
+    is_continued: bool,
+    /// What was mended, in words, each once.
+    pub(super) warnings: BTreeMap<String, u64>,
+}
+
+impl<'a, 'i> Blocks<'a, 'i> {
+    /// The values of `input`, which `path` names in errors.
+    pub(super) fn new(path: &'a Path, input: &'i mut dyn BufRead) -> Self {
+        Self {
+            path,
+            input,
+            hasher: Sha256::new(),
+            lines: 0,
+            is_continued: false,
+            warnings: BTreeMap::new(),
+        }
+    }
+
+    /// The next values; none at the end.
+    pub(super) fn next(&mut self) -> Result<Option<Documents<'a>>, ImportError> {
+        let (mut bytes, mut ends, mut lines) = (Vec::new(), Ends::default(), 0);
+        loop {
+            let start = bytes.len();
+            let left = (MAX_FILE + 1).saturating_sub(start as u64);
+            let read = (&mut *self.input).take(left).read_until(b'\n', &mut bytes);
+            let read = read.map_err(|source| ImportError::Io {
+                path: self.path.to_owned(),
+                source,
+            })?;
+            if bytes.len() as u64 > MAX_FILE {
+                return Err(ImportError::TooLarge {
+                    path: self.path.to_owned(),
+                    limit: MAX_FILE,
+                });
+            }
+            self.hasher.update(&bytes[start..]);
+            lines += u64::from(bytes[start..].ends_with(b"\n"));
+            let is_blank = strip_bom(&bytes).trim_ascii().is_empty();
+            if read == 0 && is_blank {
+                return if self.is_continued {
+                    Ok(None)
+                } else {
+                    Err(ImportError::Empty {
+                        path: self.path.to_owned(),
+                    })
+                };
+            }
+            if read == 0 || ends.line(&bytes[start..]) && !is_blank {
+                break;
+            }
+        }
+        let length = bytes.len() as u64;
+        let warnings = &mut self.warnings;
+        let text = mended(bytes, &mut |what| {
+            warnings.insert(what.to_owned(), 1);
+        });
+        let documents = Documents {
+            path: self.path,
+            text,
+            lines: self.lines,
+            is_continued: self.is_continued,
+            id: String::new(),
+            length,
+            warnings: BTreeMap::new(),
+        };
+        self.lines += lines;
+        self.is_continued = true;
+        Ok(Some(documents))
+    }
+
+    /// File stem and 6 hex digits of everything read so far.
+    pub(super) fn id(&self) -> String {
+        session_id(self.path, self.hasher.clone())
+    }
+}
+
+/// Tells whether values end with a line.
+#[derive(Default)]
+struct Ends {
+    depth: usize,
+    in_text: bool,
+}
+
+impl Ends {
+    fn line(&mut self, line: &[u8]) -> bool {
+        let mut at = 0;
+        while let Some(byte) = line.get(at) {
+            at += 1;
+            match byte {
+                b'\\' if self.in_text => at += 1,
+                b'"' => self.in_text = !self.in_text,
+                _ if self.in_text => {
+                    let rest = line.get(at..).unwrap_or_default();
+                    at += memchr::memchr2(b'"', b'\\', rest).unwrap_or(rest.len());
+                }
+                b'{' | b'[' => self.depth += 1,
+                b'}' | b']' => self.depth = self.depth.saturating_sub(1),
+                _ => {}
+            }
+        }
+        self.depth == 0 && !self.in_text
     }
 }
 

@@ -31,48 +31,66 @@ pub(super) struct Logged {
 const SUMMARY_CHARS: usize = 40;
 
 /// Joins requests that were answered; everything else stays as it is.
-pub(super) fn join(logged: Vec<Logged>, path: &Path) -> Result<Vec<Session>, ImportError> {
-    if logged.iter().filter(|one| one.is_answered).count() < 2 {
-        return Ok(logged.into_iter().map(|one| one.session).collect());
+#[derive(Default)]
+pub(super) struct Join {
+    /// What is not joined yet: there is one answer at most.
+    held: Vec<Logged>,
+    answered: usize,
+    threads: Vec<Thread>,
+    /// What the model answered, for a summary may have been asked for by any request.
+    answers: Vec<Arc<str>>,
+}
+
+impl Join {
+    /// Adds the next conversation of the log.
+    pub(super) fn add(&mut self, one: Logged) {
+        self.answered += usize::from(one.is_answered);
+        self.held.push(one);
+        if self.answered > 1 {
+            for one in std::mem::take(&mut self.held) {
+                self.join(one);
+            }
+        }
     }
-    let mut threads: Vec<Thread> = Vec::new();
-    // What the model answered, for a summary may have been asked for by any request.
-    let mut answers: Vec<Arc<str>> = Vec::new();
-    for mut one in logged {
+
+    fn join(&mut self, mut one: Logged) {
+        let threads = &mut self.threads;
         let last = one.session.parts.messages.last();
         let is_failed = one.is_answered && last.is_none_or(|message| message.role() == Role::User);
         one.is_answered &= !is_failed;
-        let answer = one
-            .session
-            .parts
-            .messages
-            .last()
-            .map(|message| text(message));
+        let answer = last.map(|message| text(message));
         let is_answered = one.is_answered;
         let before = threads.len();
-        take(one, &mut threads, &answers);
+        take(one, threads, &self.answers);
         if let Some(thread) = threads.get_mut(before) {
             thread.is_failed = is_failed;
         }
         if let (true, Some(answer)) = (is_answered, answer)
             && answer.chars().count() >= SUMMARY_CHARS
         {
-            answers.push(answer.into());
+            self.answers.push(answer.into());
             // A summary is sent soon after it was written.
-            if answers.len() > 16 {
-                answers.remove(0);
+            if self.answers.len() > 16 {
+                self.answers.remove(0);
             }
         }
     }
-    forget_failed(&mut threads);
-    let sessions = threads.into_iter().map(|mut thread| {
-        tell_orphans(&mut thread.session);
-        Session::new(thread.session.parts).map_err(|source| ImportError::Session {
-            path: path.to_owned(),
-            source,
-        })
-    });
-    sessions.collect()
+
+    /// The sessions of the log.
+    pub(super) fn finish(mut self, path: &Path) -> Result<Vec<Session>, ImportError> {
+        if self.answered < 2 {
+            return Ok(self.held.into_iter().map(|one| one.session).collect());
+        }
+        forget_failed(&mut self.threads);
+        let sessions = self.threads.into_iter().map(|mut thread| {
+            tell_orphans(&mut thread.session);
+            Session::new(thread.session.parts).map_err(|source| ImportError::Session {
+                path: path.to_owned(),
+                source,
+            })
+        });
+        sessions.collect()
+    }
 }
 
 /// A request that failed and was sent again is no session of its own.

@@ -268,6 +268,33 @@ fn the_ceiling_is_below_what_reading_at_once_takes() {
 }
 
 #[test]
+fn logged_requests_take_the_memory_of_the_sessions_they_make() {
+    let folder = tempfile::tempdir().unwrap();
+    let shape = Shape {
+        name: "log.jsonl",
+        before: "",
+        between: "\n",
+        after: "\n",
+        // What a proxy keeps beside a request is no part of the conversation.
+        message: |at, text| {
+            let messages: Vec<String> =
+                (0..=2 * at).map(|at| said(at, &format!("{at}."))).collect();
+            format!(
+                r#"{{"request":{{"model":"m","messages":[{}]}},"response":{{"id":"c{at}","model":"m",
+                "choices":[{{"message":{{"role":"assistant","content":"{}."}}}}]}},"raw":"{text}"}}"#,
+                messages.join(","),
+                2 * at + 1,
+            )
+        },
+    };
+    let messages = 2 * write(&shape, &folder.path().join(shape.name));
+    let arguments = ["import", shape.name, "-o", "out", "--counter", "chars/4"];
+    let line = check(CEILING, folder.path(), &arguments);
+    let shown = format!("1 sessions, {messages} messages");
+    assert!(line.contains(&shown), "{line}\n{shown}");
+}
+
+#[test]
 fn thousands_of_recordings_are_listed_in_little_memory() {
     let folder = tempfile::tempdir().unwrap();
     for at in 0..2_000 {
