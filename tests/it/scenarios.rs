@@ -161,41 +161,78 @@ fn patches_of(cells: &[CellRecord], strategy: &str) -> BTreeMap<String, usize> {
     patches
 }
 
+/// The columns of a table, in two lines: each is called as it is in reports, and `scenarios/README.md` says what
+/// it is.
+const COLUMNS: [(&str, &str); 11] = [
+    ("calls", "reached"),
+    ("model", "calls"),
+    ("failed", "calls"),
+    ("over-", "flows"),
+    ("unseen", "loss"),
+    ("unseen but", "reachable"),
+    ("unseen", "and gone"),
+    ("put", "aside"),
+    ("token", "savings"),
+    ("survival", ""),
+    ("action", "support"),
+];
+
+/// Columns that the longest name takes, and the word above them.
+fn name_width(rows: &[Row]) -> usize {
+    let names = rows.iter().map(|row| row.name.chars().count());
+    names.max().unwrap_or(0).max("strategy".len())
+}
+
+/// `−12.3 %`
+fn percent(percent: f64) -> String {
+    format!("{percent:.1} %").replace('-', "−")
+}
+
 fn table(rows: &[Row]) -> String {
-    let mut table = format!(
-        "{:<46} {:>9} {:>8} {:>6} {:>9} {:>6} {:>9} {:>6} {:>6} {:>8} {:>8} {:>8}\n",
+    let width = name_width(rows);
+    let cells: Vec<Vec<String>> = rows
+        .iter()
+        .map(|row| {
+            let reached = row.sum(|cell| cell.completion.reached);
+            let planned = row.sum(|cell| cell.completion.planned);
+            vec![
+                format!("{reached}/{planned}"),
+                row.attempts().to_string(),
+                row.failed().to_string(),
+                row.overflows().to_string(),
+                row.sum(|cell| cell.strain.unseen_altered).to_string(),
+                row.sum(|cell| cell.strain.unseen_reachable).to_string(),
+                row.sum(|cell| cell.strain.unseen_gone).to_string(),
+                row.saved.to_string(),
+                percent(row.savings()),
+                row.survived(),
+                percent(row.support()),
+            ]
+        })
+        .collect();
+    let widths: Vec<usize> = COLUMNS
+        .iter()
+        .enumerate()
+        .map(|(at, (upper, lower))| {
+            let cells = cells.iter().map(|row| row[at].chars().count());
+            cells.chain([upper.len(), lower.len()]).max().unwrap_or(0)
+        })
+        .collect();
+    let mut table = String::new();
+    let mut line = |name: &str, cells: Vec<&str>| {
+        let mut line = format!("{name:<width$}");
+        for (cell, width) in cells.iter().zip(&widths) {
+            let _ = write!(line, "  {cell:>width$}");
+        }
+        let _ = writeln!(table, "{}", line.trim_end());
+    };
+    line(
         "strategy",
-        "calls",
-        "attempts",
-        "failed",
-        "refused",
-        "unseen",
-        "reachable",
-        "gone",
-        "saved",
-        "savings",
-        "survival",
-        "support"
+        COLUMNS.iter().map(|(upper, _)| *upper).collect(),
     );
-    for row in rows {
-        let reached = row.sum(|cell| cell.completion.reached);
-        let planned = row.sum(|cell| cell.completion.planned);
-        let _ = writeln!(
-            table,
-            "{:<46} {:>9} {:>8} {:>6} {:>9} {:>6} {:>9} {:>6} {:>6} {:>6.1} % {:>8} {:>6.1} %",
-            row.name,
-            format!("{reached}/{planned}"),
-            row.attempts(),
-            row.failed(),
-            row.overflows(),
-            row.sum(|cell| cell.strain.unseen_altered),
-            row.sum(|cell| cell.strain.unseen_reachable),
-            row.sum(|cell| cell.strain.unseen_gone),
-            row.saved,
-            row.savings(),
-            row.survived(),
-            row.support(),
-        );
+    line("", COLUMNS.iter().map(|(_, lower)| *lower).collect());
+    for (row, cells) in rows.iter().zip(&cells) {
+        line(&row.name, cells.iter().map(String::as_str).collect());
     }
     table
 }
@@ -205,12 +242,13 @@ const SCHEMES: [&str; 4] = ["none", "anthropic-5m", "anthropic-1h", "auto-prefix
 
 /// What each strategy saves in tokens, and of the bill under each scheme.
 fn costs(rows: &[Row]) -> String {
-    let mut table = format!("{:<46} {:>8}", "strategy", "tokens");
+    let width = name_width(rows);
+    let mut table = format!("{:<width$} {:>8}", "strategy", "tokens");
     for scheme in SCHEMES {
         let _ = write!(table, " {scheme:>13}");
     }
     for row in rows {
-        let _ = write!(table, "\n{:<46} {:>6.1} %", row.name, row.savings());
+        let _ = write!(table, "\n{:<width$} {:>6.1} %", row.name, row.savings());
         for scheme in SCHEMES {
             let share = format!("{:.1}", row.cost_savings(scheme)).replace('-', "−");
             let _ = write!(table, " {share:>11} %");
@@ -227,8 +265,9 @@ const FAILING_SESSIONS: usize = 1_279;
 /// What so many sessions like these would waste.
 fn wasted(rows: &[Row]) -> String {
     let mut table = format!("\nfailed calls in {FAILING_SESSIONS} such sessions\n");
+    let width = name_width(rows);
     for row in rows {
-        let _ = writeln!(table, "{:<46} {:>9}", row.name, row.wasted());
+        let _ = writeln!(table, "{:<width$} {:>9}", row.name, row.wasted());
     }
     table
 }
@@ -467,10 +506,14 @@ fn groups_of_rounds_keep_more_than_one_summary_and_cost_more_requests() {
 
 /// What each stage of each strategy did.
 fn patches(rows: &[Row]) -> String {
-    let mut table = format!("\n{:<46} {:<16} {:>7}\n", "strategy", "stage", "patches");
+    let width = name_width(rows);
+    let mut table = format!(
+        "\n{:<width$}  {:<16} {:>7}\n",
+        "strategy", "stage", "patches"
+    );
     for row in rows {
         for (stage, patches) in &row.patches {
-            let _ = writeln!(table, "{:<46} {stage:<16} {patches:>7}", row.name);
+            let _ = writeln!(table, "{:<width$}  {stage:<16} {patches:>7}", row.name);
         }
     }
     table
@@ -526,5 +569,32 @@ fn results_that_stay_support_the_agent_in_recorded_work_as_well() {
     for pair in rows.windows(2) {
         assert!(pair[0].savings() > pair[1].savings());
         assert!(pair[0].support() < pair[1].support());
+    }
+}
+
+#[test]
+fn the_page_on_scenarios_names_each_and_says_what_every_column_is() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios");
+    let page = std::fs::read_to_string(folder.join("README.md")).unwrap();
+    let mut scenarios = 0;
+    for file in std::fs::read_dir(&folder).unwrap() {
+        let name = file.unwrap().file_name().into_string().unwrap();
+        if name.ends_with(".toml") {
+            scenarios += 1;
+            assert!(
+                page.contains(&format!("\n| [`{name}`]({name}) |")),
+                "{name}"
+            );
+        }
+    }
+    assert!(scenarios > 20);
+    let rows = page.lines().filter(|line| line.starts_with("| [`")).count();
+    assert_eq!(rows, scenarios, "a scenario that is not there");
+    for (upper, lower) in COLUMNS {
+        let label = format!("{upper} {lower}").replace("- ", "");
+        assert!(
+            page.contains(&format!("\n- **{}**", label.trim())),
+            "{label}"
+        );
     }
 }
