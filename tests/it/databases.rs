@@ -5,7 +5,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use proctor::session::{Tag, import};
+use proctor::session::{Session, Tag, import};
 use rusqlite::Connection;
 
 fn make(path: &Path, statements: &str) {
@@ -225,7 +225,7 @@ fn what_the_product_has_not_moved_from_its_log_is_read_as_far_as_the_log_is_whol
     let (path, log) = running(folder.path());
     let said = || -> Result<Vec<String>, String> {
         let sessions = import::load(&path).map_err(|error| error.to_string())?;
-        let texts = sessions.iter().flat_map(|session| session.texts());
+        let texts = sessions.iter().flat_map(Session::texts);
         Ok(texts.map(ToString::to_string).collect())
     };
     assert_eq!(said().unwrap(), ["Look 1.", "Look 2."]);

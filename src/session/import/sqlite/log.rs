@@ -1,6 +1,6 @@
 //! The write-ahead log beside a database: what a product has written last, and not yet moved.
 //!
-//! SQLite itself would have to write beside the database to read it. So the log's pages are laid
+//! `SQLite` itself would have to write beside the database to read it. So the log's pages are laid
 //! over the database's in memory, as far as the log's checksums hold and a transaction ended
 //! (<https://www.sqlite.org/fileformat2.html#the_write_ahead_log>).
 

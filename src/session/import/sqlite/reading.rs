@@ -52,19 +52,16 @@ impl Database {
             .then(|| with_log(path, Path::new(&beside)))
             .flatten();
         let has_log = has_log && whole.is_none();
-        let connection = match whole {
-            Some(bytes) => {
-                let mut connection = Connection::open_in_memory().map_err(failed)?;
-                let read = connection.deserialize_read_exact("main", &bytes[..], bytes.len(), true);
-                read.map_err(failed)?;
-                connection
-            }
-            None => {
-                let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
-                    | OpenFlags::SQLITE_OPEN_URI
-                    | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-                Connection::open_with_flags(address(path), flags).map_err(failed)?
-            }
+        let connection = if let Some(bytes) = whole {
+            let mut connection = Connection::open_in_memory().map_err(failed)?;
+            let read = connection.deserialize_read_exact("main", &bytes[..], bytes.len(), true);
+            read.map_err(failed)?;
+            connection
+        } else {
+            let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
+                | OpenFlags::SQLITE_OPEN_URI
+                | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+            Connection::open_with_flags(address(path), flags).map_err(failed)?
         };
         connection
             .execute_batch("PRAGMA trusted_schema = OFF; PRAGMA query_only = ON;")
