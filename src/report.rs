@@ -472,7 +472,7 @@ const RENDERERS: &[(&str, Make)] = &[
 
 /// The renderer for a file of this name, told by its ending; the comparison ignores case.
 ///
-/// Pictures say which in front of it: `report.tokens.svg`, `report.savings.png`.
+/// Pictures say which in front of it, and may say no more: `report.tokens.svg`, `savings.png`.
 pub fn renderer(file: &str) -> Option<Box<dyn Renderer>> {
     if let Some(plot) = plot::PlotRenderer::for_file(file) {
         return Some(Box::new(plot));

@@ -178,11 +178,11 @@ pub struct PlotRenderer {
 }
 
 impl PlotRenderer {
-    /// The renderer for a file of this name, such as `report.tokens.svg`.
+    /// The renderer for a file of this name, such as `report.tokens.svg` or `tokens.svg`.
     pub fn for_file(name: &str) -> Option<Self> {
         let format = ImageFormat::for_file(name)?;
         let (rest, _) = name.rsplit_once('.')?;
-        let (_, plot) = rest.rsplit_once('.')?;
+        let plot = rest.rsplit_once('.').map_or(rest, |(_, plot)| plot);
         Some(Self {
             plot: Plot::named(plot)?,
             format,

@@ -236,7 +236,7 @@ fn the_name_of_a_file_says_which_picture_it_is() {
         ("out.tokens.svg", Some((Plot::Tokens, ImageFormat::Svg))),
         ("a.b.SAVINGS.PNG", Some((Plot::Savings, ImageFormat::Png))),
         ("out.svg", None),
-        ("tokens.svg", None),
+        ("tokens.svg", Some((Plot::Tokens, ImageFormat::Svg))),
         ("out.bars.svg", None),
         ("out.tokens.gif", None),
         ("svg", None),
