@@ -156,7 +156,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let few = FEWEST_SESSIONS * 2;
     if tune.len() + confirm.len() < few {
         say(&format!(
-            "warning: {} sessions are too few to choose on one half and confirm on the other: {few} are needed",
+            "warning: sessions: {}, too few to choose on one half and confirm on the other; {few} are needed",
             tune.len() + confirm.len()
         ));
     }

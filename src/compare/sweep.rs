@@ -437,7 +437,7 @@ impl Confirmation {
             )
         } else if sessions < FEWEST_SESSIONS {
             let few = format!(
-                "{sessions} sessions to confirm on are too few to say whether it beats the default: 6 are needed"
+                "sessions to confirm on: {sessions}, too few to say whether it beats the default; {FEWEST_SESSIONS} are needed"
             );
             (false, few)
         } else if wins(cost, quality) || wins(quality, cost) {

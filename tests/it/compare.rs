@@ -983,7 +983,7 @@ fn a_sweep_asks_the_models_that_it_needs() {
             &[
                 "3 settings",
                 "recommended: ",
-                "1 sessions are too few to choose on one half",
+                "sessions: 1, too few to choose on one half",
             ],
         );
     }
