@@ -417,6 +417,21 @@ mod tests {
     }
 
     #[test]
+    fn a_key_that_has_to_be_there_may_be_there_misspelt() {
+        let read = |reader: &mut Reader<'_>| {
+            let family = reader.text("family")?;
+            family.map(drop).ok_or_else(|| reader.must_be_set("family"))
+        };
+        check("family = 'x'\n", read, "ok");
+        check("seed = 1\n", read, "`s.toml`: line 1: `family` must be set");
+        check(
+            "seed = 1\nfamly = 'x'\n",
+            read,
+            "`s.toml`: line 2: unknown key `famly`, did you mean `family`?",
+        );
+    }
+
+    #[test]
     fn overlays_reach_into_tables_and_keep_their_place() {
         let mut table = Table::parse("s.toml", "[window]\ntokens = 5").unwrap();
         let flag = Place::Flag("--set window.tokens=9".into());

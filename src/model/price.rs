@@ -296,10 +296,8 @@ impl PriceList {
 }
 
 fn required(reader: &mut Reader<'_>, key: &str) -> Result<String, SettingError> {
-    reader.text(key)?.map(str::to_owned).ok_or_else(|| {
-        let problem = format!("`{}` must be set", reader.path_of(key));
-        SettingError::new(reader.place(), problem)
-    })
+    let text = reader.text(key)?.map(str::to_owned);
+    text.ok_or_else(|| reader.must_be_set(key))
 }
 
 fn read_model(table: &Table) -> Result<ModelPrice, SettingError> {

@@ -402,15 +402,12 @@ fn one(path: &str, setting: &Setting, folder: &Path) -> Result<Option<ModelSetti
 fn table_of(mut reader: Reader<'_>, folder: &Path) -> Result<ModelSetting, SettingError> {
     let kinds = ["offline", "openai", "anthropic", "scripted", "cassette"];
     let Some(kind) = reader.choice("kind", &kinds)? else {
-        let problem = format!("`{}` must be set", reader.path_of("kind"));
-        return Err(SettingError::new(reader.place(), problem)
+        return Err(reader
+            .must_be_set("kind")
             .with_hint("`offline`, `openai`, `anthropic`, `scripted` or `cassette`"));
     };
     let place = reader.place().clone();
-    let missing = |reader: &Reader<'_>, key: &str| {
-        let problem = format!("`{}` must be set", reader.path_of(key));
-        SettingError::new(reader.place(), problem)
-    };
+    let missing = |reader: &Reader<'_>, key: &str| reader.must_be_set(key);
     let setting = match kind {
         "offline" => ModelSetting::Offline,
         "scripted" => {

@@ -12,8 +12,7 @@ pub(super) fn read(mut reader: Reader<'_>) -> Result<Recipe, SettingError> {
     let place = reader.place();
     let families: Vec<&'static str> = FAMILIES.iter().map(|family| family.name()).collect();
     let Some(family) = reader.choice("family", &families)? else {
-        let error = SettingError::new(place, "`synthetic.family` must be set");
-        return Err(with_suggestion(error, "", families));
+        return Err(with_suggestion(reader.must_be_set("family"), "", families));
     };
     let seed = reader.whole("seed", 0, u64::MAX)?.unwrap_or(1);
     let rounds = reader.whole("rounds", 1, 1_000_000)?;

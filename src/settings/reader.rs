@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Place, Setting, SettingError, Table, Value, with_suggestion};
+use super::{Place, Setting, SettingError, Table, Value, did_you_mean, with_suggestion};
 
 /// Reads a table once: every setting that is there must be asked for, or it is a mistake.
 #[derive(Debug)]
@@ -210,6 +210,21 @@ impl<'a> Reader<'a> {
                 _ => Err(self.wrong(key, item, &format!("a list of tables (`[[{key}]]`)"))),
             })
             .collect()
+    }
+
+    /// The mistake that `key` is not there. Where another key was probably meant to be it, that one
+    /// is named.
+    pub fn must_be_set(&self, key: &str) -> SettingError {
+        let mut others = self.table.entries().iter();
+        let meant = others
+            .find(|(typed, _)| !self.asked.contains(typed) && did_you_mean(typed, [key]).is_some());
+        if let Some((typed, setting)) = meant {
+            let problem = format!("unknown key `{}`", self.path_of(typed));
+            with_suggestion(SettingError::new(&setting.place, problem), typed, [key])
+        } else {
+            let problem = format!("`{}` must be set", self.path_of(key));
+            SettingError::new(self.place(), problem)
+        }
     }
 
     /// Refuses what nobody asked for.
