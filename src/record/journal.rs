@@ -14,6 +14,7 @@ use super::verdicts::{self, GivenVerdict};
 use super::{CellKey, CellRecord, FORMAT_VERSION, Manifest, Timing};
 
 mod later;
+mod lines;
 
 pub use later::{CALIBRATIONS, DIMENSIONS, VERDICTS};
 
@@ -35,6 +36,8 @@ pub struct Journal {
     folder: PathBuf,
     cells: File,
     timings: File,
+    /// Open once a live model was asked.
+    call_times: Option<File>,
     done: BTreeSet<CellKey>,
     /// Bytes of whole lines.
     length: u64,
@@ -94,14 +97,11 @@ impl Journal {
         let (records, good) = read_cells(&cells_path, &cells)?;
         cells.set_len(good).map_err(at(&cells_path))?;
         cells.seek(SeekFrom::Start(good)).map_err(at(&cells_path))?;
-        let timings_path = folder.join(TIMINGS);
-        let timings = private(OpenOptions::new().create(true).append(true))
-            .open(&timings_path)
-            .map_err(at(&timings_path))?;
         Ok(Self {
             folder: folder.to_owned(),
             cells,
-            timings,
+            timings: lines::open(&folder.join(TIMINGS))?,
+            call_times: None,
             done: records.iter().map(CellRecord::key).collect(),
             length: good,
             _lock: lock,
@@ -148,26 +148,24 @@ impl Journal {
 
     /// Writes one line of measured times. They are the only bytes that may differ between runs.
     pub fn time(&mut self, timing: &Timing) -> Result<(), JournalError> {
-        let mut line = serde_json::to_vec(timing).map_err(|source| JournalError::Unwritable {
-            cell: TIMINGS.to_owned(),
+        let line = lines::of(std::slice::from_ref(timing), TIMINGS)?;
+        let written = self.timings.write_all(&line);
+        written.map_err(|source| JournalError::Io {
+            path: self.folder.join(TIMINGS),
             source,
-        })?;
-        line.push(b'\n');
-        self.timings
-            .write_all(&line)
-            .map_err(|source| JournalError::Io {
-                path: self.folder.join(TIMINGS),
-                source,
-            })
+        })
     }
 
     /// Writes the measured time of one call of a live model, in a file of its own.
     pub fn time_call(&mut self, line: &serde_json::Value) -> Result<(), JournalError> {
+        let line = lines::of(std::slice::from_ref(line), CALL_TIMES)?;
         let path = self.folder.join(CALL_TIMES);
-        let mut options = OpenOptions::new();
-        let file = private(options.create(true).append(true)).open(&path);
-        file.and_then(|mut file| writeln!(file, "{line}"))
-            .map_err(|source| JournalError::Io { path, source })
+        let file = match &mut self.call_times {
+            Some(file) => file,
+            none => none.insert(lines::open(&path)?),
+        };
+        let written = file.write_all(&line);
+        written.map_err(|source| JournalError::Io { path, source })
     }
 
     /// Waits until all that was written is on disk.
@@ -189,11 +187,11 @@ impl Run {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
             Err(source) => return Err(JournalError::Unreadable { path, source }),
         };
-        let given: Vec<GivenVerdict> = read_lines(&folder.join(VERDICTS))?;
+        let given: Vec<GivenVerdict> = lines::read(&folder.join(VERDICTS))?;
         verdicts::apply(&mut manifest, &mut cells, &given);
-        let scores: Vec<DimensionScores> = read_lines(&folder.join(DIMENSIONS))?;
+        let scores: Vec<DimensionScores> = lines::read(&folder.join(DIMENSIONS))?;
         dimensions::apply(&mut cells, &scores);
-        let later = read_lines(&folder.join(CALIBRATIONS))?;
+        let later = lines::read(&folder.join(CALIBRATIONS))?;
         calibration::lay_over(&mut manifest.calibrations, later);
         verdicts::disregard_unfit(&mut cells);
         let sorted: BTreeMap<CellKey, CellRecord> =
@@ -208,45 +206,7 @@ impl Run {
 /// Reads the measured times of a run folder; a torn last line is left out, and a folder without
 /// times has none.
 pub fn timings(folder: &Path) -> Result<Vec<Timing>, JournalError> {
-    read_lines(&folder.join(TIMINGS))
-}
-
-/// All whole lines of a file that may not be there.
-fn read_lines<T: serde::de::DeserializeOwned>(path: &Path) -> Result<Vec<T>, JournalError> {
-    let text = match fs::read_to_string(path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(source) => {
-            return Err(JournalError::Unreadable {
-                path: path.to_owned(),
-                source,
-            });
-        }
-    };
-    // Without its line feed, the last line was cut off by a crash.
-    let whole = text.rfind('\n').map_or("", |end| &text[..end]);
-    let lines = whole.lines().enumerate();
-    lines
-        .map(|(at, line)| {
-            serde_json::from_str(line).map_err(|source| JournalError::BadLine {
-                path: path.to_owned(),
-                line: at + 1,
-                source,
-            })
-        })
-        .collect()
-}
-
-fn to_lines<T: serde::Serialize>(items: &[T]) -> Result<Vec<u8>, JournalError> {
-    let mut bytes = Vec::new();
-    for item in items {
-        serde_json::to_writer(&mut bytes, item).map_err(|source| JournalError::Unwritable {
-            cell: "a line".to_owned(),
-            source,
-        })?;
-        bytes.push(b'\n');
-    }
-    Ok(bytes)
+    lines::read(&folder.join(TIMINGS))
 }
 
 fn refuse_another_run(folder: &Path, path: &Path, manifest: &Manifest) -> Result<(), JournalError> {
@@ -549,6 +509,30 @@ mod tests {
             Run::read(folder.path()).unwrap().cells,
             [cell("one"), cell("two")]
         );
+    }
+
+    #[test]
+    fn half_a_line_of_measured_times_damages_nothing_behind_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let timing = Timing {
+            session: "one".to_owned(),
+            strategy: "none".to_owned(),
+            repeat: 0,
+            cell_cpu_ns: 1,
+            strategy_cpu_ns: 2,
+            p50_ns: 3,
+            p95_ns: 4,
+        };
+        let call = serde_json::json!({ "milliseconds": 5 });
+        for name in [TIMINGS, CALL_TIMES] {
+            fs::write(folder.path().join(name), "{\"session\":\"on").unwrap();
+        }
+        let mut journal = Journal::open(folder.path(), &manifest("a")).unwrap();
+        journal.time(&timing).unwrap();
+        journal.time_call(&call).unwrap();
+        assert_eq!(timings(folder.path()).unwrap(), [timing]);
+        let calls = fs::read_to_string(folder.path().join(CALL_TIMES)).unwrap();
+        assert_eq!(calls, format!("{call}\n"));
     }
 
     #[test]

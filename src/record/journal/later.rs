@@ -1,11 +1,8 @@
 //! What is added to a run folder after the run: verdicts, and what became known of judges.
 
-use std::fs::OpenOptions;
 use std::io::Write as _;
 
-use super::{
-    Journal, JournalError, MANIFEST, private, read_lines, read_manifest, to_lines, write_private,
-};
+use super::{Journal, JournalError, MANIFEST, lines, read_manifest, write_private};
 use crate::record::DimensionScores;
 use crate::record::calibration::{self, JudgeCalibration};
 use crate::record::verdicts::GivenVerdict;
@@ -22,26 +19,19 @@ pub const VERDICTS: &str = "verdicts.jsonl";
 impl Journal {
     /// Adds verdicts that were given after the run.
     pub fn keep_verdicts(&mut self, given: &[GivenVerdict]) -> Result<(), JournalError> {
-        self.add(VERDICTS, &to_lines(given)?)
+        self.add(VERDICTS, &lines::of(given, VERDICTS)?)
     }
 
     /// Adds scores by dimension.
     pub fn keep_dimensions(&mut self, given: &[DimensionScores]) -> Result<(), JournalError> {
-        self.add(DIMENSIONS, &to_lines(given)?)
+        self.add(DIMENSIONS, &lines::of(given, DIMENSIONS)?)
     }
 
-    fn add(&mut self, file: &str, lines: &[u8]) -> Result<(), JournalError> {
+    fn add(&mut self, file: &str, added: &[u8]) -> Result<(), JournalError> {
         let path = self.folder.join(file);
-        let at = |source| JournalError::Io {
-            path: path.clone(),
-            source,
-        };
-        let mut options = OpenOptions::new();
-        let mut file = private(options.create(true).append(true))
-            .open(&path)
-            .map_err(at)?;
-        file.write_all(lines).map_err(at)?;
-        file.sync_data().map_err(at)
+        let mut file = lines::open(&path)?;
+        let written = file.write_all(added).and_then(|()| file.sync_data());
+        written.map_err(|source| JournalError::Io { path, source })
     }
 
     /// Takes note of what people's labels say of judges, where the folder does not say it yet.
@@ -51,9 +41,9 @@ impl Journal {
             return Ok(());
         }
         let path = self.folder.join(CALIBRATIONS);
-        let mut all: Vec<JudgeCalibration> = read_lines(&path)?;
+        let mut all: Vec<JudgeCalibration> = lines::read(&path)?;
         calibration::lay_over(&mut all, known.iter().cloned());
-        let lines = to_lines(&all)?;
-        write_private(&path, &mut |out| out.write_all(&lines))
+        let all = lines::of(&all, CALIBRATIONS)?;
+        write_private(&path, &mut |out| out.write_all(&all))
     }
 }
