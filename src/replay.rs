@@ -301,11 +301,10 @@ impl<'a> Cell<'a> {
         let last = next.checked_sub(1).map(|last| &messages[last]);
         let tool_requests = last.map_or_else(Vec::new, |last| tools_of(last));
         // A compaction before message `at` falls due at the first call that follows it.
-        let due = prepared
-            .compactions
-            .iter()
-            .rev()
-            .find(|compaction| (next..=before).contains(&compaction.at));
+        let compactions = &prepared.compactions;
+        let due = compactions.partition_point(|compaction| compaction.at <= before);
+        let due = due.checked_sub(1).map(|last| &compactions[last]);
+        let due = due.filter(|compaction| compaction.at >= next);
         let last = next.checked_sub(1);
         let new = &messages[last.unwrap_or(0)..before];
         let window = match arranged {

@@ -3,6 +3,8 @@
 //! An estimate: a replay cannot see that an agent reads something again, only that a call needed
 //! what its prompt no longer held.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 
 use crate::metric::tokens::Savings;
@@ -29,12 +31,11 @@ impl Rereads {
     pub fn of(cell: &CellRecord, savings: &Savings) -> Option<Self> {
         let mut rereads = Self::default();
         let missed = cell.rereads.as_ref()?;
+        let compactions = cell.compactions.iter();
+        let freeing = compactions.filter(|event| event.after < event.before);
+        let freeing: BTreeSet<usize> = freeing.map(|event| event.call).collect();
         for reread in missed.iter().filter(|reread| reread.call < savings.calls) {
-            let compactions = cell.compactions.iter();
-            let next = compactions
-                .filter(|event| event.call > reread.call && event.after < event.before)
-                .map(|event| event.call)
-                .min();
+            let next = freeing.range(reread.call + 1..).next().copied();
             let end = next.unwrap_or(savings.calls).min(savings.calls);
             let carried = end.saturating_sub(reread.call) as u64;
             let prompt = cell.prompt_tokens.get(reread.call).copied();
