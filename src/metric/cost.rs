@@ -96,8 +96,9 @@ impl SchemeCost {
             if let Some(price) = own.elsewhere.get(&number) {
                 let more = price.map(|price| price.cost(&asked.usage));
                 cost.elsewhere += asked.usage;
-                cost.elsewhere_cost = cost.elsewhere_cost.zip(more).map(|(sum, more)| sum + more);
-                spent[asked.call.min(calls)] += more.unwrap_or_default();
+                let sums = cost.elsewhere_cost.zip(more);
+                cost.elsewhere_cost = sums.map(|(sum, more)| sum.saturating_add(more));
+                add(&mut spent[asked.call.min(calls)], more.unwrap_or_default());
                 continue;
             }
             let usage = own.of_strategy(number, &asked.usage);
@@ -107,14 +108,15 @@ impl SchemeCost {
                 Purpose::Recovery => cost.recovery += usage,
                 Purpose::Agent | Purpose::Probe | Purpose::Qualification | Purpose::Judge => {}
             }
-            spent[asked.call.min(calls)] += own.rates.cost(&usage);
+            add(&mut spent[asked.call.min(calls)], own.rates.cost(&usage));
         }
         let mut ahead = None;
         for (call, spent) in spent.iter().enumerate().take(calls) {
             let prompt = own.of_call(call, cell.prompt_tokens[call]);
             let other = full.of_call(call, reference.prompt_tokens[call]);
-            cost.cost += own.rates.cost(&prompt) + spent;
-            cost.reference_cost += full.rates.cost(&other);
+            add(&mut cost.cost, own.rates.cost(&prompt));
+            add(&mut cost.cost, *spent);
+            add(&mut cost.reference_cost, full.rates.cost(&other));
             if cost.cost >= cost.reference_cost {
                 ahead = None;
             } else if ahead.is_none() {
@@ -125,7 +127,7 @@ impl SchemeCost {
             cost.agent += Usage { output, ..prompt };
             cost.reference += Usage { output, ..other };
         }
-        cost.cost += spent[calls];
+        add(&mut cost.cost, spent[calls]);
         let is_known = calls > 0 && cost.elsewhere_cost.is_some();
         cost.break_even = ahead.filter(|_| is_known && cost.cost < cost.reference_cost);
         cost
@@ -169,6 +171,11 @@ impl SchemeCost {
             }
         }
     }
+}
+
+/// Adds a cost. A server may claim any usage: what is too large to count stays the largest number.
+fn add(sum: &mut u64, cost: u64) {
+    *sum = sum.saturating_add(cost);
 }
 
 #[cfg(test)]
@@ -294,6 +301,24 @@ mod tests {
         let costs = &SchemeCost::of(&own, &full)[0];
         assert_eq!((costs.share(), costs.break_even), (None, None));
         assert_eq!(costs.dollars(&prices), None);
+    }
+
+    #[test]
+    fn what_no_number_holds_is_the_largest_there_is() {
+        let large = [u64::MAX, u64::MAX];
+        let full = cell(&large, &[0; 2], &[0; 2]);
+        let mut own = full.clone();
+        own.model_calls = vec![
+            asked(1, Purpose::Compaction, u64::MAX, u64::MAX),
+            asked(1, Purpose::Recovery, u64::MAX, u64::MAX),
+            asked(1, Purpose::Recovery, u64::MAX, u64::MAX),
+        ];
+        let price = RelativePrice {
+            input: 1_000,
+            output: 1_000,
+        };
+        own.prompt_cache[0].elsewhere = BTreeMap::from([(1, Some(price)), (2, Some(price))]);
+        check(&own, &full, u64::MAX, u64::MAX, None);
     }
 
     #[test]

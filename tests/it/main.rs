@@ -33,6 +33,7 @@ mod metrics;
 #[cfg(feature = "http")]
 mod models;
 mod noise;
+mod odd;
 mod outputs;
 mod pipeline;
 mod plan;

@@ -25,12 +25,8 @@ impl Observer for CounterErrors {
     }
 
     fn called(&mut self, view: &CallView<'_>) {
-        let compactions = view
-            .session
-            .compactions()
-            .iter()
-            .filter(|event| event.at <= view.before)
-            .count();
+        let compactions = view.session.compactions();
+        let compactions = compactions.partition_point(|event| event.at <= view.before);
         let billed = view.response.usage.map(|usage| usage.prompt());
         if let (Some(billed), Some((last_billed, last_counted))) = (billed, self.last)
             && compactions == self.compactions
@@ -55,13 +51,14 @@ impl Observer for CounterErrors {
             .map(|(counted, billed)| counted.abs_diff(*billed) as f64 / *billed as f64)
             .collect();
         errors.sort_unstable_by(f64::total_cmp);
-        let counted: u64 = self.pairs.iter().map(|(counted, _)| counted).sum();
-        let billed: u64 = self.pairs.iter().map(|(_, billed)| billed).sum();
+        // A recording may claim any number of tokens: their sum need not fit one.
+        let counted: f64 = self.pairs.iter().map(|(counted, _)| *counted as f64).sum();
+        let billed: f64 = self.pairs.iter().map(|(_, billed)| *billed as f64).sum();
         record.counter_error = Some(CounterError {
             increments: errors.len(),
             median: nearest_rank(&errors, 50),
             p95: nearest_rank(&errors, 95),
-            ratio: counted as f64 / billed as f64,
+            ratio: counted / billed,
         });
     }
 }
