@@ -13,7 +13,7 @@ use proctor::strategy::situation::Situation;
 use proctor::strategy::stage::STAGES;
 use proctor::strategy::trigger::Trigger;
 use proctor::strategy::{Pipeline, Strategy, StrategySpec};
-use proctor::tokens::{CountedTexts, O200k, Size};
+use proctor::tokens::{CountedTexts, O200k};
 use proctor::units::Tokens;
 use proctor::window::Window;
 
@@ -31,22 +31,8 @@ impl Caller for Canned {
 fn situation(counts: Arc<CountedTexts>) -> Situation {
     Situation {
         call: 1,
-        now: None,
-        window: Window::new(Tokens(50_000)),
-        system: None,
-        tools: Arc::from([]),
-        fixed: Size::default(),
-        last_usage: None,
-        appended: Size::default(),
-        last_answer: None,
-        phase_ended: false,
-        was_asked: false,
-        compact_hint: None,
-        tool_requests: Vec::new(),
-        overflow: None,
-        recorded: None,
         notes: Some("notes of an earlier session".into()),
-        counts,
+        ..Situation::first(Window::new(Tokens(50_000)), counts)
     }
 }
 

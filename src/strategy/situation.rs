@@ -61,6 +61,30 @@ pub struct Overflow {
 }
 
 impl Situation {
+    /// The present before the first call, where nothing has happened and nothing is fixed: for whoever
+    /// asks a stage or a strategy without replaying a session.
+    pub fn first(window: Window, counts: Arc<CountedTexts>) -> Self {
+        Self {
+            call: 0,
+            now: None,
+            window,
+            system: None,
+            tools: Arc::from([]),
+            fixed: Size::default(),
+            last_usage: None,
+            appended: Size::default(),
+            last_answer: None,
+            phase_ended: false,
+            was_asked: false,
+            compact_hint: None,
+            tool_requests: Vec::new(),
+            overflow: None,
+            recorded: None,
+            notes: None,
+            counts,
+        }
+    }
+
     /// Size of system prompt and tool definitions by another counter.
     pub fn fixed_by(&self, counts: &CountedTexts) -> Size {
         let tools = self.tools.iter().map(|tool| counts.schema(tool.text()));

@@ -3,7 +3,6 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use proctor::context::Context;
 use proctor::model::CallFailure;
@@ -18,7 +17,7 @@ use proctor::strategy::law::Law;
 use proctor::strategy::situation::{Overflow, Situation};
 use proctor::strategy::stage::STAGES;
 use proctor::strategy::{Recovery, Strategy, StrategySpec};
-use proctor::tokens::{CountedTexts, Size};
+
 use proctor::units::Tokens;
 use proctor::window::Window;
 use proptest::prop_assert;
@@ -144,7 +143,7 @@ fn an_empty_session_is_refused_and_an_empty_context_stays_empty() {
         let name = spec.name();
         let mut strategy = spec.build().unwrap();
         let mut caller = Fixed::new(&answer);
-        let cx = situation(one.counts().clone());
+        let cx = Situation::first(Window::new(WINDOW), one.counts().clone());
         let done = drive(strategy.before_call(Context::default(), &cx), &mut caller);
         assert!(done.applied.is_empty(), "{name}: {done:?}");
         assert!(done.outcome.is_ok(), "{name}: {done:?}");
@@ -166,29 +165,6 @@ fn an_empty_session_is_refused_and_an_empty_context_stays_empty() {
             Recovery::Retry(done) => panic!("{name} made something of nothing: {done:?}"),
         }
         assert_eq!(caller.asked, 0, "{name} asks a model about nothing");
-    }
-}
-
-/// The present before the first call.
-fn situation(counts: Arc<CountedTexts>) -> Situation {
-    Situation {
-        call: 0,
-        now: None,
-        window: Window::new(WINDOW),
-        system: None,
-        tools: Arc::from([]),
-        fixed: Size::default(),
-        last_usage: None,
-        appended: Size::default(),
-        last_answer: None,
-        phase_ended: false,
-        was_asked: false,
-        compact_hint: None,
-        tool_requests: Vec::new(),
-        overflow: None,
-        recorded: None,
-        notes: None,
-        counts,
     }
 }
 

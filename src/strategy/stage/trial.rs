@@ -11,7 +11,7 @@ use crate::step::{Answer, Caller, drive};
 use crate::strategy::knob::KnobReader;
 use crate::strategy::situation::Overflow;
 use crate::strategy::{Situation, Stage, StageError, StageKind};
-use crate::tokens::{CharsPer4, CountedTexts, Size};
+use crate::tokens::{CharsPer4, CountedTexts};
 use crate::units::Tokens;
 use crate::window::Window;
 
@@ -101,25 +101,7 @@ impl Caller for Canned {
 
 /// The present before the first call, in a window of 200,000 tokens.
 pub(in crate::strategy) fn situation(counts: Arc<CountedTexts>) -> Situation {
-    Situation {
-        call: 0,
-        now: None,
-        window: Window::new(Tokens(200_000)),
-        system: None,
-        tools: Arc::from([]),
-        fixed: Size::default(),
-        last_usage: None,
-        appended: Size::default(),
-        last_answer: None,
-        phase_ended: false,
-        was_asked: false,
-        compact_hint: None,
-        tool_requests: Vec::new(),
-        overflow: None,
-        recorded: None,
-        notes: None,
-        counts,
-    }
+    Situation::first(Window::new(Tokens(200_000)), counts)
 }
 
 impl Trial {
