@@ -97,7 +97,6 @@ const OPENS_FILES: &[&str] = &[
     "record/journal",
     "runner",
     "model/cassette",
-    "strategy/external",
 ];
 
 /// The only code that prints and reads the environment.
@@ -247,21 +246,20 @@ fn check_effects(file: &File, complain: &mut impl FnMut(usize, String)) {
         }
     }
     if !file.is_in(OPENS_FILES) && file.module != "main" {
-        for (name, line) in scan::paths(tokens, &["std"]) {
-            if name == "fs" {
-                complain(line, format!("files are opened in {OPENS_FILES:?} only"));
-            }
-        }
-        for (at, token) in tokens.iter().enumerate() {
-            let opens = ["File", "OpenOptions"];
-            if opens.contains(&token.text.as_str()) && next(at) == "::" {
-                complain(
-                    token.line,
-                    format!("files are opened in {OPENS_FILES:?} only"),
-                );
-            }
+        for line in opened(tokens) {
+            complain(line, format!("files are opened in {OPENS_FILES:?} only"));
         }
     }
+}
+
+/// The lines in which files are opened.
+fn opened(tokens: &[Token]) -> Vec<usize> {
+    let paths = scan::paths(tokens, &["std"]).into_iter();
+    let named = paths.filter(|(name, _)| name == "fs").map(|(_, line)| line);
+    let opens = |token: &Token| ["File", "OpenOptions"].contains(&token.text.as_str());
+    let made = tokens.windows(2);
+    let made = made.filter(|two| opens(&two[0]) && two[1].text == "::");
+    named.chain(made.map(|two| two[0].line)).collect()
 }
 
 /// The files of `src`, in order of their paths.
@@ -292,6 +290,11 @@ fn the_source_keeps_to_the_architecture() {
     assert!(all.len() > EDGES.len(), "the source was not found");
     let complaints = complaints(&all);
     assert!(complaints.is_empty(), "\n{}\n", complaints.join("\n"));
+    for place in OPENS_FILES {
+        let mut there = all.iter().filter(|file| file.is_in(&[place]));
+        let opens = there.any(|file| !opened(&file.source.tokens).is_empty());
+        assert!(opens, "`{place}` opens no file, and is listed");
+    }
 }
 
 #[test]
