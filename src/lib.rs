@@ -16,6 +16,38 @@
 //! holds them to it. Start with [`session`], [`context`] and [`strategy`]: everything else is
 //! written in their words.
 //!
+//! # Words
+//!
+//! One word for one thing, in code, files, flags and reports:
+//!
+//! | word | meaning | elsewhere |
+//! |---|---|---|
+//! | session | one recorded conversation, complete | transcript, trajectory, thread |
+//! | tool use, tool result | the model asks, the tool answers; paired by id | function call and output, action and observation |
+//! | API call | one request to the agent's model and its response | step, turn |
+//! | context | the messages that are sent to the model now | view, prompt |
+//! | context window | the model's limit in tokens; the *effective window* is what the reserved output leaves | context limit |
+//! | compaction | replacing a context by a shorter one | condensation, compression |
+//! | stage | one way to shorten a context: clear old results, summarise | layer, processor |
+//! | trigger | when a stage fires | threshold |
+//! | guard | what happens when a stage fails or gains nothing | circuit breaker, fallback |
+//! | strategy | stages with their triggers and guards, as one policy | compactor, pipeline |
+//! | preset | a strategy that has a name, as a TOML file | profile |
+//! | `full`, `empty` | the reference: all history at every call, no window; the floor: no history | ceiling, oracle; blank |
+//! | overflow | the provider refuses a prompt as too long | `prompt_too_long`, 413 |
+//! | scenario | a file: sessions, window, strategies, models, probes, faults | experiment, suite |
+//! | cell | one session × one strategy × one repeat | job |
+//! | probe | a question about the past whose answer is known | needle, evaluation item |
+//! | evidence | the messages that hold a probe's answer | gold turns |
+//! | survival | the planted value still stands there, by string matching | retention |
+//! | accuracy | share of probes that a model answers right | recall |
+//! | fidelity | accuracy relative to full history, same probes and reader | quality |
+//! | reader, judge, summariser | the models that answer, grade and summarise | answerer, grader |
+//! | baseline | what others are compared with | control |
+//! | estimate | a number with its interval and the n it rests on | |
+//!
+//! # One cell
+//!
 //! ```
 //! use std::sync::Arc;
 //! use proctor::model::offline::Offline;
