@@ -103,7 +103,7 @@ pub struct Connection {
     pub first_byte: Duration,
     /// Between two pieces of an answer.
     pub between: Duration,
-    /// From the request to the end of the answer.
+    /// From the request to the end of the answer, however steadily it comes.
     pub whole: Duration,
 }
 

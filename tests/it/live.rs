@@ -10,6 +10,7 @@ use proctor::model::secret::Secret;
 use proctor::model::{AnswerFormat, CallFailure, Model, Purpose, Request, Response, Stop, Task};
 use proctor::session::wire::Provider;
 use proctor::session::{Message, Role};
+use proctor::tokens::{CharsPer4, CountedTexts};
 use proctor::units::{Tokens, Usage};
 
 use server::{Reply, Server};
@@ -242,6 +243,57 @@ fn a_storm_of_refusals_loses_no_answer_and_takes_none_twice() {
     assert_eq!(requests.len(), 248);
     let attempts: u32 = model.take_times().iter().map(|time| time.attempts).sum();
     assert_eq!(attempts, 248);
+}
+
+/// What came of the attempts at one request whose first answer dribbles in steadily, where an answer
+/// may take `whole`; and how often was asked.
+fn dribbled(
+    first: Reply,
+    whole: Duration,
+) -> (Result<String, CallFailure>, Vec<CallFailure>, usize) {
+    let server = Server::playing(vec![first, Reply::openai("48213", 100, 5)]);
+    let mut connection = Connection::to(server.base_url());
+    // No piece is waited for in vain: only the whole takes too long.
+    connection.first_byte = Duration::from_secs(30);
+    connection.between = Duration::from_secs(2);
+    connection.whole = whole;
+    let dialect = Dialect::new(Provider::OpenAi, "test-model");
+    let model = Live::new(
+        dialect,
+        connection,
+        Engine::start().unwrap(),
+        pacer(quick()),
+    )
+    .unwrap();
+    let counts = CountedTexts::new(Arc::new(CharsPer4));
+    let answered = model.answer(&question("Which port?"), 0, &counts);
+    let text = answered.answer.map(|response| response.text.to_string());
+    (text, answered.failed, server.requests().len())
+}
+
+#[test]
+fn an_answer_that_never_stops_coming_is_given_up_when_its_time_is_over() {
+    let pause = Duration::from_millis(40);
+    let half_a_minute = Reply::openai("an answer", 100, 5).dribbling(1, pause);
+    let good = Ok("48213".to_owned());
+    assert_eq!(
+        dribbled(half_a_minute, Duration::from_secs(1)),
+        (good.clone(), vec![CallFailure::Timeout], 2)
+    );
+    // As steadily, and within its time.
+    let a_second = Reply::openai("an answer", 100, 5).dribbling(40, pause);
+    assert_eq!(
+        dribbled(a_second, Duration::from_mins(30)),
+        (Ok("an answer".to_owned()), Vec::new(), 1)
+    );
+    // A refusal that never ends is a refusal, and not read to its end.
+    let refusal = Reply::status(503, &"x".repeat(4_000)).dribbling(1, pause);
+    assert_eq!(
+        dribbled(refusal, Duration::from_mins(30)),
+        (good, vec![CallFailure::Server], 2)
+    );
+    let by_default = Connection::public(Provider::OpenAi).whole;
+    assert_eq!(by_default, Duration::from_mins(30));
 }
 
 #[test]

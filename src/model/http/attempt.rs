@@ -68,7 +68,8 @@ pub(super) async fn send(wire: Arc<Wire>, body: String, max_output: Tokens) -> S
         let pass = wire.pacer.enter(expected).await;
         time.waited += arrived.elapsed();
         let begun = Instant::now();
-        let came = once(&wire, body.clone(), begun).await;
+        let came = timeout(wire.whole, once(&wire, body.clone(), begun)).await;
+        let came = came.unwrap_or_else(|_| Err(Failed::soon(CallFailure::Timeout)));
         time.took = begun.elapsed();
         time.attempts += 1;
         let failed = match came {
@@ -100,6 +101,7 @@ pub(super) async fn send(wire: Arc<Wire>, body: String, max_output: Tokens) -> S
     }
 }
 
+/// One attempt; whoever waits for it sets the limit of the whole.
 async fn once(
     wire: &Wire,
     body: Bytes,
@@ -117,13 +119,16 @@ async fn once(
     if !answer.status().is_success() {
         let wait = retry_after(answer.headers());
         let mut said = Vec::new();
-        // A refusal whose body does not come is refused all the same.
-        while said.len() < REFUSAL_BYTES {
-            match timeout(wire.between, answer.chunk()).await {
-                Ok(Ok(Some(bytes))) => said.extend_from_slice(&bytes),
-                _ => break,
+        let reading = async {
+            while said.len() < REFUSAL_BYTES {
+                match answer.chunk().await {
+                    Ok(Some(bytes)) => said.extend_from_slice(&bytes),
+                    Ok(None) | Err(_) => break,
+                }
             }
-        }
+        };
+        // A refusal whose body does not come, or never ends, is refused all the same.
+        drop(timeout(wire.between, reading).await);
         return Err(refused(wire, status, wait, &String::from_utf8_lossy(&said)));
     }
     let kind = answer.headers().get(CONTENT_TYPE);
@@ -133,9 +138,6 @@ async fn once(
     let mut incoming = Incoming::new(wire.provider, is_stream);
     let mut first_token = None;
     loop {
-        if begun.elapsed() > wire.whole {
-            return Err(Failed::soon(CallFailure::Timeout));
-        }
         if incoming.is_broken() {
             break;
         }

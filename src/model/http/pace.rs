@@ -231,7 +231,9 @@ impl Pass {
         if asked_for > setting.longest_wait {
             return After::GiveUp;
         }
-        state.closed_until = Some(Instant::now() + asked_for);
+        // Of two answers to requests that were under way together, the later time holds.
+        let until = Instant::now() + asked_for;
+        state.closed_until = Some(state.closed_until.map_or(until, |known| known.max(until)));
         // Not all of them at the first moment that is allowed.
         After::Wait(asked_for + setting.pause.mul_f64(spread))
     }
@@ -345,6 +347,17 @@ mod tests {
         }
         let wait = pacer.try_enter(Tokens(1)).unwrap_err().unwrap();
         assert!(wait > Duration::from_secs(4));
+    }
+
+    #[test]
+    fn a_shorter_pause_that_another_refusal_names_does_not_open_the_way_earlier() {
+        let pacer = pacer(4);
+        let (first, second) = (enter(&pacer), enter(&pacer));
+        let limited = |seconds| Retry::Limited(Some(Duration::from_secs(seconds)));
+        first.failed(limited(30), 1, ContentHash::of("a"));
+        second.failed(limited(1), 1, ContentHash::of("b"));
+        let wait = pacer.try_enter(Tokens(1)).unwrap_err().unwrap();
+        assert!(wait > Duration::from_secs(20), "{wait:?}");
     }
 
     #[test]

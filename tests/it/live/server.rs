@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// What is sent back.
 #[derive(Clone)]
@@ -15,6 +15,8 @@ pub(crate) struct Reply {
     cut: Option<usize>,
     /// After so many bytes nothing more comes, until the client has gone.
     stall: Option<usize>,
+    /// So many bytes at a time, and a pause behind each.
+    dribble: Option<(usize, Duration)>,
 }
 
 impl Reply {
@@ -25,6 +27,7 @@ impl Reply {
             body: body.to_owned(),
             cut: None,
             stall: None,
+            dribble: None,
         }
     }
 
@@ -76,6 +79,11 @@ impl Reply {
         self
     }
 
+    pub(crate) fn dribbling(mut self, bytes: usize, pause: Duration) -> Self {
+        self.dribble = Some((bytes, pause));
+        self
+    }
+
     /// All of it as it goes over the wire.
     pub(crate) fn bytes(&self) -> Vec<u8> {
         let head = format!(
@@ -88,6 +96,14 @@ impl Reply {
 
     fn send(&self, mut stream: TcpStream) -> std::io::Result<()> {
         let bytes = self.bytes();
+        if let Some((at_once, pause)) = self.dribble {
+            for piece in bytes.chunks(at_once) {
+                stream.write_all(piece)?;
+                stream.flush()?;
+                std::thread::sleep(pause);
+            }
+            return stream.shutdown(Shutdown::Both);
+        }
         match (self.cut, self.stall) {
             (Some(at), _) => stream.write_all(&bytes[..at.min(bytes.len())])?,
             (None, Some(at)) => {
@@ -110,15 +126,24 @@ pub(crate) struct Asked {
     pub(crate) body: String,
     /// Whether it got a success.
     pub(crate) was_answered: bool,
+    pub(crate) came: Instant,
 }
 
 type Play = Box<dyn Fn(usize, &str) -> Reply + Send + Sync>;
+
+/// Requests that have come and are not answered yet.
+#[derive(Default)]
+struct UnderWay {
+    now: AtomicUsize,
+    most: AtomicUsize,
+}
 
 /// Stops listening when it is dropped.
 pub(crate) struct Server {
     address: SocketAddr,
     asked: Arc<Mutex<Vec<Asked>>>,
     connections: Arc<AtomicUsize>,
+    under_way: Arc<UnderWay>,
     stop: Arc<AtomicBool>,
     thread: Option<std::thread::JoinHandle<()>>,
 }
@@ -167,6 +192,8 @@ impl Server {
         let (kept, stopped, play) = (asked.clone(), stop.clone(), Arc::new(play));
         let connections = Arc::new(AtomicUsize::new(0));
         let counted = connections.clone();
+        let under_way = Arc::<UnderWay>::default();
+        let watched = under_way.clone();
         let thread = std::thread::spawn(move || {
             for stream in listener.incoming() {
                 if stopped.load(Ordering::SeqCst) {
@@ -176,9 +203,10 @@ impl Server {
                 let (Ok(stream), kept, play) = (stream, kept.clone(), play.clone()) else {
                     continue;
                 };
+                let under_way = watched.clone();
                 std::thread::spawn(move || {
                     // A client that goes away is its own business.
-                    drop(serve(stream, latency, &kept, &**play));
+                    drop(serve(stream, latency, &kept, &under_way, &**play));
                 });
             }
         });
@@ -186,6 +214,7 @@ impl Server {
             address,
             asked,
             connections,
+            under_way,
             stop,
             thread: Some(thread),
         }
@@ -197,6 +226,11 @@ impl Server {
 
     pub(crate) fn connections(&self) -> usize {
         self.connections.load(Ordering::SeqCst)
+    }
+
+    /// How many requests were under way at once, at most.
+    pub(crate) fn most_at_once(&self) -> usize {
+        self.under_way.most.load(Ordering::SeqCst)
     }
 
     pub(crate) fn requests(&self) -> Vec<Asked> {
@@ -218,6 +252,7 @@ fn serve(
     stream: TcpStream,
     latency: Duration,
     kept: &Mutex<Vec<Asked>>,
+    under_way: &UnderWay,
     play: &(dyn Fn(usize, &str) -> Reply + Send + Sync),
 ) -> std::io::Result<()> {
     let mut reader = BufReader::new(stream.try_clone()?);
@@ -236,6 +271,8 @@ fn serve(
     let mut body = vec![0; length];
     reader.read_exact(&mut body)?;
     let body = String::from_utf8_lossy(&body).into_owned();
+    let now = under_way.now.fetch_add(1, Ordering::SeqCst) + 1;
+    under_way.most.fetch_max(now, Ordering::SeqCst);
     let reply = {
         let mut kept = kept.lock().unwrap();
         let reply = play(kept.len(), &body);
@@ -243,11 +280,14 @@ fn serve(
             head,
             body,
             was_answered: reply.head.starts_with("HTTP/1.1 200"),
+            came: Instant::now(),
         });
         reply
     };
     if latency > Duration::ZERO {
         std::thread::sleep(latency);
     }
+    // Before the client has the answer: what it sends next is not under way with this.
+    under_way.now.fetch_sub(1, Ordering::SeqCst);
     reply.send(stream)
 }
