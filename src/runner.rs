@@ -456,6 +456,8 @@ pub fn run(
     });
     let came = sink.into_inner().unwrap_or_else(PoisonError::into_inner);
     let came = came.close()?;
+    // As one worker would have written them, that is never stopped.
+    journal.put_in_order(&plan.cells())?;
     outstanding -= came.done_now;
     Ok(Outcome {
         already_done,

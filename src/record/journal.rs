@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
+use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use super::calibration;
@@ -13,8 +13,11 @@ use super::dimensions::{self, DimensionScores};
 use super::verdicts::{self, GivenVerdict};
 use super::{CellKey, CellRecord, FORMAT_VERSION, Manifest, Timing};
 
+mod cells;
 mod later;
 mod lines;
+
+use cells::read_cells;
 
 pub use later::{CALIBRATIONS, DIMENSIONS, VERDICTS};
 
@@ -39,6 +42,8 @@ pub struct Journal {
     /// Open once a live model was asked.
     call_times: Option<File>,
     done: BTreeSet<CellKey>,
+    /// Whose line is how many bytes long, in the order of the file.
+    places: Vec<(CellKey, u64)>,
     /// Bytes of whole lines.
     length: u64,
     _lock: File,
@@ -94,7 +99,12 @@ impl Journal {
         )
         .open(&cells_path)
         .map_err(at(&cells_path))?;
-        let (records, good) = read_cells(&cells_path, &cells)?;
+        let read = read_cells(&cells_path, &cells)?;
+        let places: Vec<(CellKey, u64)> = read
+            .into_iter()
+            .map(|(record, length)| (record.key(), length))
+            .collect();
+        let good = places.iter().map(|(_, length)| length).sum();
         cells.set_len(good).map_err(at(&cells_path))?;
         cells.seek(SeekFrom::Start(good)).map_err(at(&cells_path))?;
         Ok(Self {
@@ -102,7 +112,8 @@ impl Journal {
             cells,
             timings: lines::open(&folder.join(TIMINGS))?,
             call_times: None,
-            done: records.iter().map(CellRecord::key).collect(),
+            done: places.iter().map(|(key, _)| key.clone()).collect(),
+            places,
             length: good,
             _lock: lock,
         })
@@ -126,6 +137,7 @@ impl Journal {
         })?;
         line.push(b'\n');
         self.write(&line)?;
+        self.places.push((record.key(), line.len() as u64));
         self.done.insert(record.key());
         Ok(())
     }
@@ -183,7 +195,10 @@ impl Run {
         let mut manifest = read_manifest(&folder.join(MANIFEST))?;
         let path = folder.join(CELLS);
         let mut cells = match File::open(&path) {
-            Ok(file) => read_cells(&path, &file)?.0,
+            Ok(file) => read_cells(&path, &file)?
+                .into_iter()
+                .map(|(record, _)| record)
+                .collect(),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
             Err(source) => return Err(JournalError::Unreadable { path, source }),
         };
@@ -222,34 +237,6 @@ fn refuse_another_run(folder: &Path, path: &Path, manifest: &Manifest) -> Result
         holds: existing.fingerprint,
         wanted: manifest.fingerprint.clone(),
     })
-}
-
-/// Reads all whole lines; returns the records and how many bytes they take.
-fn read_cells(path: &Path, file: &File) -> Result<(Vec<CellRecord>, u64), JournalError> {
-    let at = |source| JournalError::Unreadable {
-        path: path.to_owned(),
-        source,
-    };
-    let mut reader = BufReader::new(file);
-    reader.seek(SeekFrom::Start(0)).map_err(at)?;
-    let mut records = Vec::new();
-    let mut good = 0;
-    let mut line = Vec::new();
-    loop {
-        line.clear();
-        let length = reader.read_until(b'\n', &mut line).map_err(at)?;
-        // Without its line feed, the last line was cut off by a crash.
-        if length == 0 || line.last() != Some(&b'\n') {
-            return Ok((records, good));
-        }
-        let record = serde_json::from_slice(&line).map_err(|source| JournalError::BadLine {
-            path: path.to_owned(),
-            line: records.len() + 1,
-            source,
-        })?;
-        records.push(record);
-        good += length as u64;
-    }
 }
 
 fn read_manifest(path: &Path) -> Result<Manifest, JournalError> {
@@ -322,11 +309,15 @@ fn write_beside(
     let options = options.create(true).truncate(true).write(true);
     let file = options.open(&part).map_err(at)?;
     let mut out = io::BufWriter::new(file);
-    write(&mut out)
+    let written = write(&mut out)
         .and_then(|()| out.flush())
         .and_then(|()| out.get_ref().sync_data())
-        .map_err(at)?;
-    fs::rename(&part, path).map_err(at)
+        .and_then(|()| fs::rename(&part, path));
+    written.map_err(|source| {
+        // What is half written helps nobody, least of all on a disk that is full.
+        drop(fs::remove_file(&part));
+        at(source)
+    })
 }
 
 /// Run folders hold text of sessions: only their owner may read them.
@@ -509,6 +500,37 @@ mod tests {
             Run::read(folder.path()).unwrap().cells,
             [cell("one"), cell("two")]
         );
+    }
+
+    #[test]
+    fn cells_are_put_into_the_order_that_is_asked_for_and_more_may_follow() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(CELLS);
+        let order: Vec<CellKey> = ["b", "a", "c"].map(|id| cell(id).key()).to_vec();
+        let written = || {
+            let text = fs::read_to_string(&path).unwrap();
+            let records = text.lines().map(|line| serde_json::from_str(line).unwrap());
+            let ids: Vec<String> = records.map(|cell: CellRecord| cell.session).collect();
+            ids.concat()
+        };
+        let mut journal = Journal::open(folder.path(), &manifest("x")).unwrap();
+        // One that nobody planned stays, behind all others.
+        for id in ["z", "c", "a"] {
+            journal.append(&cell(id)).unwrap();
+        }
+        journal.put_in_order(&order).unwrap();
+        assert_eq!(written(), "acz");
+        journal.append(&cell("b")).unwrap();
+        assert_eq!(written(), "aczb");
+        drop(journal);
+        let mut journal = Journal::open(folder.path(), &manifest("x")).unwrap();
+        journal.put_in_order(&order).unwrap();
+        assert_eq!(written(), "bacz");
+        let before = fs::metadata(&path).unwrap().modified().unwrap();
+        journal.put_in_order(&order).unwrap();
+        let after = fs::metadata(&path).unwrap().modified().unwrap();
+        assert_eq!(before, after, "what is in order is not written again");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 4);
     }
 
     #[test]
