@@ -260,9 +260,13 @@ impl<'a> Meter<'a> {
         answer
     }
 
-    /// An attempt that failed before another was made: on the same bill as the request.
+    /// An attempt that failed before another was made: on the same bill as the request. One that costs
+    /// nothing says how busy the provider was, and nothing about the strategy: times of calls tell of it.
     fn failed_attempt(&mut self, request: &Request, failure: &CallFailure) {
         let usage = bill::failed(request, failure, self.counts);
+        if usage.total() == Tokens::ZERO {
+            return;
+        }
         let purpose = request.purpose;
         let why = failure.to_string();
         match purpose {
@@ -285,14 +289,11 @@ impl<'a> Meter<'a> {
                 });
             }
         }
-        // What costs nothing was not paid.
-        if usage.total() > Tokens::ZERO {
-            self.lost.push(LostCall {
-                purpose,
-                usage,
-                failure: Some(why),
-            });
-        }
+        self.lost.push(LostCall {
+            purpose,
+            usage,
+            failure: Some(why),
+        });
     }
 
     fn usage(&self, request: &Request, answer: &Answer) -> Usage {

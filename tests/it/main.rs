@@ -53,6 +53,8 @@ mod scenarios;
 mod self_recorded;
 mod shared;
 mod stages;
+#[cfg(feature = "http")]
+mod storm;
 mod strain;
 mod summarize;
 mod support;

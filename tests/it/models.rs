@@ -43,8 +43,9 @@ fn both() -> Server {
     Server::answering(reply)
 }
 
-fn reply(body: &str) -> Reply {
-    // What of the answers whose verdict is known is wrong, and never stands in a right one.
+/// Whether what a judge is shown holds what of the answers whose verdict is known is wrong, and never stands
+/// in a right one.
+pub(crate) fn is_wrong(body: &str) -> bool {
     const WRONG: [&str; 5] = [
         "58231",
         "49177",
@@ -52,9 +53,13 @@ fn reply(body: &str) -> Reply {
         "may be written without asking",
         "HBR-11111",
     ];
+    WRONG.iter().any(|part| body.contains(part))
+}
+
+fn reply(body: &str) -> Reply {
     if !body.contains("judge-x") {
         Reply::openai("an answer", 100, 5)
-    } else if WRONG.iter().any(|part| body.contains(part)) {
+    } else if is_wrong(body) {
         Reply::openai("{\"verdict\": \"incorrect\"}", 11, 1)
     } else {
         Reply::openai("{\"verdict\": \"correct\"}", 11, 1)
