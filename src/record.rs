@@ -132,6 +132,9 @@ fn is_once(times: &u32) -> bool {
 /// In [`Manifest::conditions`]: the rubric by which the judge's verdicts were given.
 pub const JUDGE_RUBRIC: &str = "judge rubric";
 
+/// In [`Manifest::conditions`]: all that the judge was sent with an answer, and how its replies were read.
+pub const JUDGE_PROMPT: &str = "judge prompt";
+
 /// In [`Manifest::conditions`]: which answers the judge was shown.
 pub const JUDGED: &str = "judged answers";
 

@@ -375,6 +375,7 @@ impl Figures {
             "version": 1,
             "judge": judge,
             "rubric": judge::rubric_hash(),
+            "prompt": judge::prompt_id(),
             "answers": self.rows,
             "unscored": self.unscored,
             "self_consistency": self.consistency,

@@ -274,6 +274,7 @@ fn unsaid() -> GivenVerdict {
         sentinel: None,
         kind: ModelKind::Live,
         rubric: judge::rubric_hash(),
+        prompt: Some(judge::prompt_id()),
         verdict: Verdict::Unscored {
             reason: Unscored::JudgeFailed,
         },

@@ -9,7 +9,7 @@ use super::{Chance, Sample};
 use crate::metric::fidelity::{Mixed, ReaderId};
 use crate::model::ModelKind;
 use crate::record::evaluators::EVALUATORS;
-use crate::record::{Arm, CellRecord, JUDGE_RUBRIC, JUDGED, Manifest, ModelEntry};
+use crate::record::{Arm, CellRecord, JUDGE_PROMPT, JUDGE_RUBRIC, JUDGED, Manifest, ModelEntry};
 use crate::units::ContentHash;
 
 /// How the manifest names a reader where none is asked.
@@ -168,12 +168,12 @@ impl Source {
         }
     }
 
-    /// Whether one judge graded the answers of both, shown the same and by the same rubric, as far as both tell.
+    /// Whether one judge graded the answers of both, shown the same and in the same prompt, as far as both tell.
     pub fn same_judge(&self, candidate: &Self) -> bool {
         let (old, new) = (&self.conditions, &candidate.conditions);
         let told = |key: &str| old.settings.get(key).zip(new.settings.get(key));
         let same = |key| told(key).is_none_or(|(old, new)| old == new);
-        old.judge == new.judge && same(JUDGE_RUBRIC) && same(JUDGED)
+        old.judge == new.judge && [JUDGE_RUBRIC, JUDGE_PROMPT, JUDGED].into_iter().all(same)
     }
 
     /// Leaves out what readers answered: the numbers of two readers make no difference.
@@ -374,7 +374,7 @@ impl Source {
 /// Whether a setting is one that not every folder tells: older builds did not, and verdicts that were given later
 /// do not know which answers they would have been.
 fn is_untold(key: &str) -> bool {
-    matches!(key, JUDGE_RUBRIC | JUDGED | EVALUATORS)
+    matches!(key, JUDGE_RUBRIC | JUDGE_PROMPT | JUDGED | EVALUATORS)
 }
 
 /// These settings, as far as the other tells them too.

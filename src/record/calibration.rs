@@ -14,6 +14,9 @@ pub struct JudgeCalibration {
     pub judge: String,
     /// What stands for the rubric it was given.
     pub rubric: String,
+    /// What stands for all that it was sent, and for how its reply was read; nothing in older files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<String>,
     /// Whether its verdicts may be believed.
     pub verdict: Calibrated,
     /// Answers with both a label and a verdict.
@@ -58,6 +61,7 @@ struct Written {
     format: String,
     judge: String,
     rubric: String,
+    prompt: Option<String>,
     all: All,
 }
 
@@ -86,6 +90,7 @@ impl JudgeCalibration {
         Ok(Self {
             judge: written.judge,
             rubric: written.rubric,
+            prompt: written.prompt,
             verdict: all.verdict,
             labels: all.labels,
             kappa: all.kappa,

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::{CellRecord, KeptCall, LostCall};
 use crate::model::{ModelKind, Purpose};
 use crate::probe::Unscored;
+use crate::probe::judge::same_prompt;
 use crate::units::Usage;
 
 /// One line of `dimensions.jsonl`: what a judge made of one answer, dimension by dimension.
@@ -32,6 +33,9 @@ pub struct DimensionScores {
     pub kind: ModelKind,
     /// What stands for the rubric it was given.
     pub rubric: String,
+    /// What stands for all that it was sent, and for how its reply was read; nothing in older files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<String>,
     /// From 0 to 5, by dimension; empty where it gave none.
     pub scores: BTreeMap<String, u8>,
     /// Why it gave none.
@@ -68,7 +72,10 @@ pub fn apply(cells: &mut [CellRecord], given: &[DimensionScores]) {
                 purpose: Purpose::Judge,
                 usage: one.usage,
             }));
-            if one.judge == judge && one.rubric == rubric {
+            let is_asked_alike = one.judge == judge
+                && one.rubric == rubric
+                && same_prompt(one.prompt.as_deref(), last.prompt.as_deref());
+            if is_asked_alike {
                 counted.insert((&one.probe, one.percent, one.answer), one);
             }
         }

@@ -7,7 +7,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Arm, CellRecord, JUDGE_RUBRIC, JUDGED, KeptCall, LostCall, Manifest, ModelEntry, SentinelRecord,
+    Arm, CellRecord, JUDGE_PROMPT, JUDGE_RUBRIC, JUDGED, KeptCall, LostCall, Manifest, ModelEntry,
+    SentinelRecord,
 };
 use crate::model::{ModelKind, Purpose};
 use crate::probe::judge::{self, sentinel};
@@ -45,6 +46,9 @@ pub struct GivenVerdict {
     pub kind: ModelKind,
     /// What stands for the rubric it was given.
     pub rubric: String,
+    /// What stands for all that it was sent, and for how its reply was read; nothing in older files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<String>,
     /// What it said.
     pub verdict: Verdict,
     /// What that cost.
@@ -87,10 +91,19 @@ pub fn apply(manifest: &mut Manifest, cells: &mut [CellRecord], given: &[GivenVe
     manifest.conditions.remove(JUDGED);
     let rubric = last.rubric.clone();
     manifest.conditions.insert(JUDGE_RUBRIC.to_owned(), rubric);
+    match &last.prompt {
+        Some(prompt) => manifest
+            .conditions
+            .insert(JUDGE_PROMPT.to_owned(), prompt.clone()),
+        None => manifest.conditions.remove(JUDGE_PROMPT),
+    };
     let voters = last.voters();
-    let given = given
-        .iter()
-        .filter(|one| one.rubric == last.rubric && one.voters() == voters);
+    let is_asked_alike = |one: &&GivenVerdict| {
+        one.rubric == last.rubric
+            && judge::same_prompt(one.prompt.as_deref(), last.prompt.as_deref())
+            && one.voters() == voters
+    };
+    let given = given.iter().filter(is_asked_alike);
     let mut kinds: BTreeMap<&str, ModelKind> = BTreeMap::new();
     let mut verdicts: BTreeMap<_, BTreeMap<&str, (Verdict, Usage)>> = BTreeMap::new();
     let mut sentinels: BTreeMap<(usize, &str), SentinelRecord> = BTreeMap::new();
@@ -359,6 +372,7 @@ mod tests {
             sentinel,
             kind: ModelKind::Live,
             rubric: "r".to_owned(),
+            prompt: None,
             verdict,
             usage: Usage::default(),
             key: (judge != "old").then(|| format!("{judge}-{}", sentinel.is_some())),

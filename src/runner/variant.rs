@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::{Plan, manifest_of};
 use crate::probe::judge::{self, Judging};
-use crate::record::{JUDGE_RUBRIC, JUDGED, evaluators};
+use crate::record::{JUDGE_PROMPT, JUDGE_RUBRIC, JUDGED, evaluators};
 use crate::scenario::Scenario;
 
 /// What decides results and may differ between two runs of the same sessions, by name, in words: models,
@@ -46,6 +46,7 @@ pub(super) fn conditions(scenario: &Scenario) -> BTreeMap<String, String> {
             Judging::All => "all",
         };
         found.insert(JUDGE_RUBRIC.to_owned(), judge::rubric_hash());
+        found.insert(JUDGE_PROMPT.to_owned(), judge::prompt_id());
         found.insert(JUDGED.to_owned(), judged.to_owned());
     }
     if window.is_matched {

@@ -260,6 +260,24 @@ fn verdicts_by_two_rubrics_are_never_one_difference() {
         "{said}"
     );
     assert!(!shown(&output.stdout).contains("accuracy"), "{said}");
+    // The same rubric in another layout is another prompt.
+    let prompt = settings["judge prompt"].as_str().unwrap();
+    let relaid = baseline.replace(prompt, "v0 0123456789ab");
+    assert_ne!(relaid, baseline);
+    fs::write(path.join("relaid.json"), relaid).unwrap();
+    let said = shown(&run(path, &["compare", "relaid.json", "out"], 106).stderr);
+    assert!(
+        said.contains("setting judge prompt: v0 0123456789ab in the baseline"),
+        "{said}"
+    );
+    assert!(!said.contains("judge rubric"), "{said}");
+    let compare = ["compare", "relaid.json", "out", "--allow-different"];
+    let output = run(path, &compare, 0);
+    let said = shown(&output.stderr);
+    assert!(
+        said.contains("extract and accuracy are not compared"),
+        "{said}"
+    );
     let newer = baseline.replace("survival v1", "survival v0");
     assert_ne!(newer, baseline);
     fs::write(path.join("newer.json"), newer).unwrap();
@@ -267,6 +285,10 @@ fn verdicts_by_two_rubrics_are_never_one_difference() {
     assert!(said.contains("setting evaluators: survival v0"), "{said}");
     // Before rubrics were written down nothing was told, and nothing is held against it.
     let line = format!("\"judge rubric\": \"{rubric}\",");
+    assert!(baseline.contains(&line));
+    fs::write(path.join("older.json"), baseline.replace(&line, "")).unwrap();
+    run(path, &["compare", "older.json", "out"], 0);
+    let line = format!("\"judge prompt\": \"{prompt}\",");
     assert!(baseline.contains(&line));
     fs::write(path.join("older.json"), baseline.replace(&line, "")).unwrap();
     run(path, &["compare", "older.json", "out"], 0);
@@ -279,6 +301,7 @@ fn verdicts_by_two_rubrics_are_never_one_difference() {
     fs::write(out.join("verdicts.jsonl"), later).unwrap();
     let conditions = Run::read(&out).unwrap().manifest.conditions;
     assert_eq!(conditions["judge rubric"], "ba9876543210");
+    assert_eq!(conditions["judge prompt"], prompt);
     assert!(!conditions.contains_key("judged answers"));
 }
 
@@ -582,6 +605,21 @@ fn what_people_say_of_a_judge_reaches_every_report_of_its_verdicts() {
     fs::write(path.join("old.json"), other.to_string()).unwrap();
     score("old.json", 0);
     assert_eq!(standings(path)["careful"], "not calibrated");
+    // Nor what was found with another layout; older files do not say which.
+    let mut relaid: Value = serde_json::from_str(&text).unwrap();
+    relaid["prompt"] = "v0 000000000000".into();
+    fs::write(path.join("relaid.json"), relaid.to_string()).unwrap();
+    score("c.json", 0);
+    score("relaid.json", 0);
+    assert_eq!(standings(path)["careful"], "not calibrated");
+    relaid.as_object_mut().unwrap().remove("prompt");
+    fs::write(path.join("relaid.json"), relaid.to_string()).unwrap();
+    score("relaid.json", 0);
+    assert_eq!(
+        standings(path)["careful"],
+        "provisional (6 labels, kappa 1.00)"
+    );
+    score("old.json", 0);
     other["judge"] = "somebody".into();
     fs::write(path.join("other.json"), other.to_string()).unwrap();
     let said = score("other.json", 3);

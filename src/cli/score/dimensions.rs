@@ -68,6 +68,7 @@ fn ask(open: &Open<'_>, judge: &dyn Model, counts: &CountedTexts) -> Option<Dime
         judge: judge.name().to_owned(),
         kind: judge.kind(),
         rubric: dimensions::rubric_hash(),
+        prompt: Some(dimensions::prompt_id()),
         unscored: read.as_ref().err().copied(),
         scores: read.unwrap_or_default(),
         usage: answered.paid.map(|paid| paid.usage).unwrap_or_default(),

@@ -12,6 +12,9 @@ use crate::units::ContentHash;
 /// The highest score of a dimension.
 pub const MOST: u8 = 5;
 
+/// Which way of showing an answer and of reading scores this is.
+const PROMPT_VERSION: u32 = 1;
+
 /// Six numbers with their names.
 const MAX_SCORES: Tokens = Tokens(128);
 
@@ -78,6 +81,11 @@ pub fn rubric() -> String {
 /// What stands for the rubric in records.
 pub fn rubric_hash() -> String {
     ContentHash::of(rubric()).hex(12)
+}
+
+/// What stands for all that a judge is sent, and for how its reply is read.
+pub fn prompt_id() -> String {
+    super::prompt_id_of(PROMPT_VERSION, &[], request_of)
 }
 
 /// What the judge is sent.

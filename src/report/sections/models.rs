@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::metric::kept::kept;
 use crate::model::{ModelKind, Purpose};
 use crate::probe::Verdict;
-use crate::probe::judge::rubric_hash;
+use crate::probe::judge::{prompt_id, rubric_hash, same_prompt};
 use crate::record::verdicts::{by_judge, is_unfit};
 use crate::record::{Calibrated, JudgeCalibration, Manifest};
 use crate::report::build::Material;
@@ -230,7 +230,7 @@ pub(in crate::report) fn drifted(material: &Material<'_>) -> Vec<String> {
 /// What people's labels say of one judge, and how many of them there are.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Standing<'a> {
-    /// Nobody compared it with people under the rubric of today.
+    /// Nobody compared it with people under the prompt of today.
     NotCalibrated,
     /// Somebody did.
     Known(&'a JudgeCalibration),
@@ -239,11 +239,11 @@ enum Standing<'a> {
 /// Of a judge, or of the panel it votes in.
 fn standing<'a>(manifest: &'a Manifest, judge: &str) -> Standing<'a> {
     let panel = manifest.judge.as_ref().map_or("", |judge| &judge.name);
-    let rubric = rubric_hash();
+    let (rubric, prompt) = (rubric_hash(), prompt_id());
     let known = manifest
         .calibrations
         .iter()
-        .filter(|one| one.rubric == rubric);
+        .filter(|one| one.rubric == rubric && same_prompt(one.prompt.as_deref(), Some(&prompt)));
     let of = |name: &str| known.clone().find(|one| one.judge == name);
     of(judge)
         .or_else(|| of(panel))
