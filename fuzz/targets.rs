@@ -200,15 +200,22 @@ fn folders(bytes: &[u8]) {
         .enumerate()
         .map(|(at, (_, line))| (format!("{at}.json"), *line))
         .collect();
+    let mut stored: Vec<(String, &[u8])> = vec![("session/p/ses_a.json".to_owned(), bytes)];
+    for (at, (_, line)) in events.iter().enumerate() {
+        stored.push((format!("message/ses_a/msg_{at}.json"), *line));
+        stored.push((format!("part/msg_0/prt_{at}.json"), *line));
+    }
     let named = |names: [&str; 2]| names.map(|name| (name.to_owned(), bytes)).to_vec();
     let task = named(["api_conversation_history.json", "ui_messages.json"]);
     let mut conversation = named(["base_state.json", "TASKS.json"]);
     conversation.extend(events);
-    for files in [task, conversation, calls] {
+    for files in [task, conversation, calls, stored] {
         let folder = scratch();
         std::fs::create_dir_all(folder.join("events")).expect("room for a folder");
         for (name, content) in files {
-            std::fs::write(folder.join(name), content).expect("room for a file");
+            let path = folder.join(name);
+            std::fs::create_dir_all(path.parent().expect("in a folder")).expect("room for a folder");
+            std::fs::write(path, content).expect("room for a file");
         }
         match load(&folder) {
             Ok(sessions) => sessions.iter().for_each(again),

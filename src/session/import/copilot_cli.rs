@@ -1,4 +1,5 @@
-//! Copilot CLI keeps a log of events, one per line: `type`, `data`, `id`, `timestamp`.
+//! Copilot CLI keeps a log of events, one per line: `type`, `data`, `id`, `timestamp`. Its first
+//! versions wrote one object, of which `chatMessages` are the messages as the API has them.
 //!
 //! Rules of this format, beside those every importer shares:
 //! - What the model was sent of a user's message is its `transformedContent`.
@@ -20,8 +21,10 @@ use std::sync::Arc;
 use serde_json::value::RawValue;
 
 use super::assemble::{add_counts, count};
-use super::conversations::Object;
+use super::conversations::{self, Object, Shape};
 use super::lines::{Lines, Strictness, head_lines};
+use super::openai_chat::{self, Dialect};
+use super::sketch;
 use super::{ImportError, Importer};
 use crate::session::{Session, Source, Tag};
 use crate::units::{Timestamp, Usage};
@@ -34,6 +37,16 @@ mod conversation;
 pub(super) struct CopilotCli;
 
 const FORMAT: &str = "copilot-cli";
+
+/// The files of the first versions.
+const FIRST: Shape = Shape::of_messages(FORMAT, "chatMessages");
+
+/// Whether a file that begins so is of the first versions.
+fn is_first(head: &[u8]) -> bool {
+    let values = sketch::values(head);
+    let has = |key| values.first().is_some_and(|it| it.get(key).is_some());
+    has("sessionId") && has("chatMessages")
+}
 
 /// Kinds of events that are no part of the conversation, by the first word of their name.
 const BOOKKEEPING: &[&str] = &[
@@ -79,10 +92,19 @@ impl Importer for CopilotCli {
                 Some("session" | "user" | "assistant" | "tool" | "hook" | "system")
             )
         });
-        text.starts_with('{') && text.contains("\"data\"") && is_event
+        text.starts_with('{') && text.contains("\"data\"") && is_event || is_first(head)
     }
 
     fn import(&self, path: &Path, input: &mut dyn BufRead) -> Result<Vec<Session>, ImportError> {
+        // What cannot be read is said where it is read.
+        if is_first(input.fill_buf().unwrap_or_default()) {
+            return conversations::sessions(FIRST, path, input, |mut conversation, assembler| {
+                let model = conversation.around.take_text("selectedModel");
+                openai_chat::read(conversation, Dialect::Api, assembler);
+                let model = model.map(|model| model.to_string());
+                assembler.header.model = assembler.header.model.take().or(model);
+            });
+        }
         let mut lines = Lines::new(path, input, Strictness::Recording);
         let mut log = Log::default();
         while let Some(line) = lines.next()? {

@@ -94,6 +94,11 @@ impl SessionFiles {
         Ok(documents)
     }
 
+    /// A name that the product gave, and 6 hex digits of all that was read: the id of the session.
+    pub(super) fn named(self, name: &str) -> String {
+        session_id(Path::new(name), self.hasher)
+    }
+
     /// The folder's name and 6 hex digits of all that was read: the id of the session.
     pub(super) fn session_id(self, folder: &Folder) -> String {
         session_id(&folder.path, self.hasher)

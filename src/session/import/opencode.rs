@@ -1,5 +1,6 @@
 //! opencode exports a session as one object: `info`, and `messages` of which each has its own
-//! `info` and a list of `parts`.
+//! `info` and a list of `parts`. Its database has the same as rows, and before it had one, a folder
+//! had them as files (`storage/`).
 //!
 //! Rules of this format, beside those every importer shares:
 //! - A message of the model's holds one API call or several: `step-finish` ends each, with its
@@ -21,7 +22,7 @@ use super::assemble::{Assembler, AssistantRecord, UserRecord, add_counts, count}
 use super::conversations::{Object, keep_unread};
 use super::documents::Documents;
 use super::sketch;
-use super::{ImportError, Importer};
+use super::{Folder, ImportError, Importer};
 use crate::session::{ContentBlock, Session, Source, Tag};
 use crate::units::{ApiCallId, Timestamp, Usage};
 use parts::{Part, Step};
@@ -30,6 +31,7 @@ use view::View;
 #[cfg(feature = "sqlite")]
 pub(super) mod database;
 mod parts;
+mod storage;
 mod view;
 
 /// Reads sessions that opencode exported.
@@ -48,6 +50,7 @@ impl Importer for Opencode {
         let has = |at: &str| values.first().is_some_and(|it| it.pointer(at).is_some());
         has("/info/directory") && has("/info/title")
             || has("/messages/0/parts") && has("/messages/0/info/role")
+            || values.first().is_some_and(storage::is_session)
     }
 
     fn import(&self, path: &Path, input: &mut dyn BufRead) -> Result<Vec<Session>, ImportError> {
@@ -68,7 +71,14 @@ impl Importer for Opencode {
                 export.and_then(|mut it| Some((it.take("info")?, it.take_list("messages")?)));
             let Some((info, messages)) = export else {
                 if values.len() == 1 {
-                    return Err(value.error("a session is an object with `info` and `messages`"));
+                    let is_named = serde_json::from_str(value.text);
+                    return Err(value.error(match is_named {
+                        Ok(info) if storage::is_session(&info) => {
+                            "this names a session; what was said in it stands in the folders \
+                             `message` and `part` beside `session`"
+                        }
+                        _ => "a session is an object with `info` and `messages`",
+                    }));
                 }
                 count(&mut source.unknown, "value that is no session");
                 continue;
@@ -100,6 +110,25 @@ impl Importer for Opencode {
         }
         Ok(sessions)
     }
+
+    fn folder_of(&self, path: &Path) -> Option<Folder> {
+        storage::messages_of(path)
+    }
+
+    fn detect_folder(&self, folder: &Folder) -> bool {
+        storage::is_storage(folder)
+    }
+
+    fn import_folder(&self, folder: &Folder) -> Result<Vec<Session>, ImportError> {
+        storage::read(folder)
+    }
+}
+
+/// A message as it is stored: its name, what it says of itself, and its parts.
+struct Stored {
+    id: Arc<str>,
+    info: Arc<str>,
+    parts: Vec<Arc<str>>,
 }
 
 /// One session, growing message by message.
@@ -124,6 +153,22 @@ impl Reading {
             names: BTreeSet::new(),
             uses: BTreeSet::new(),
             steps: 0,
+        }
+    }
+
+    /// Reads messages that are stored with their parts apart.
+    fn stored(&mut self, messages: &[Stored], not_json: &str) {
+        for message in messages {
+            let info = stored_json(&message.info);
+            let parts: Vec<Option<&RawValue>> = message.parts.iter().map(stored_json).collect();
+            let unread = parts.iter().filter(|part| part.is_none()).count();
+            for _ in 0..unread + usize::from(info.is_none()) {
+                count(&mut self.assembler.source.unknown, not_json);
+            }
+            let parts: Vec<&RawValue> = parts.into_iter().flatten().collect();
+            if let Some(info) = info {
+                self.message(Some(message.id.clone()), info, &parts);
+            }
         }
     }
 
@@ -179,7 +224,7 @@ impl Reading {
                         .warn("a tool was called in a message of the user's");
                     blocks.push(tool.as_unknown(raw));
                 }
-                Part::StepFinish(_) | Part::Nothing => {}
+                Part::StepStart | Part::StepFinish(_) | Part::Nothing => {}
             }
         }
         if blocks.is_empty() {
@@ -222,6 +267,10 @@ impl Reading {
                     let id = self.use_id(tool.id.clone());
                     step.add(tool, id);
                 }
+                // A step that was stopped has no end, and the first versions wrote none.
+                Part::StepStart if !step.said.is_empty() => {
+                    done(self, std::mem::take(&mut step), None);
+                }
                 Part::StepFinish(usage) => {
                     is_billed |= usage.is_some();
                     done(self, std::mem::take(&mut step), usage);
@@ -230,7 +279,7 @@ impl Reading {
                     self.assembler
                         .warn("a compaction was asked for by the model");
                 }
-                Part::Nothing => {}
+                Part::StepStart | Part::Nothing => {}
             }
         }
         if !step.said.is_empty() {
@@ -303,6 +352,7 @@ impl Reading {
                 Part::Block(_)
                 | Part::Injected(_)
                 | Part::Tool(_)
+                | Part::StepStart
                 | Part::StepFinish(_)
                 | Part::Compaction(_)
                 | Part::Nothing => {}
@@ -320,4 +370,8 @@ impl Reading {
         self.view.cleared_at_last(&mut self.assembler);
         self.assembler.finish(id, path)
     }
+}
+
+fn stored_json(text: &Arc<str>) -> Option<&RawValue> {
+    serde_json::from_str(text).ok()
 }

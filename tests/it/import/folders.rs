@@ -15,6 +15,8 @@ use crate::shared;
 /// The folders of ours that are a session, with their format.
 const FOLDERS: &[(&str, &str)] = &[
     ("cline", "cline/task"),
+    ("opencode", "opencode/first"),
+    ("opencode", "opencode/storage"),
     ("openhands", "openhands/conversation"),
     ("request-log", "request-log/folder"),
 ];

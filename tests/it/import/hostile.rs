@@ -370,6 +370,8 @@ const NEEDED: &[(&str, &str)] = &[
     ("anthropic", "*/.messages"),
     ("cline", "*"),
     ("cline", "*/.messages"),
+    ("copilot-cli", "*"),
+    ("copilot-cli", "*/.chatMessages"),
     ("gemini-cli", "*"),
     ("gemini-cli", "*/.messages"),
     ("goose", "*"),

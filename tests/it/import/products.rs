@@ -114,6 +114,63 @@ warning: an id stands for several tool uses; they are told apart by place: 1
 }
 
 #[test]
+fn opencodes_files_before_its_database_are_read_session_by_session() {
+    let pond = r#"0 user[typed_user] "Why is the pond green?"
+1 model[] read c1 {"filePath":"pond.md"}, agent c2 {"prompt":"count frogs"} = 20/40/0/500/8
+2 user[] ->c1 "algae since May", ->c2 "three"
+3 model[] "It is algae."
+compaction before 3: prune 568: kept 0..2, edited 2
+compaction before 3: auto 568: (user[meta] "What did we do so far?"), (model[compact_summary] "Algae since May; three frogs.")
+skipped: call that wrote a summary: 1
+skipped: part step-start: 1
+"#;
+    let frogs = r#"0 user[typed_user sidechain] "count frogs"
+1 model[sidechain] "three"
+"#;
+    let sessions = check("opencode", "storage", &format!("{pond}--\n{frogs}"));
+    assert!(
+        sessions[0].id().starts_with("ses_7a-"),
+        "{}",
+        sessions[0].id()
+    );
+    // A session alone: the folder of its messages, or the file that names it.
+    check("opencode", "storage/message/ses_6b", frogs);
+    check("opencode", "storage/session/pond/ses_7a.json", pond);
+    let hill = r#"0 user[typed_user] "How high is the hill?", image {"type":"base64","media_type":"image/png","data":"AAAA"}
+1 model[] thinking "Measure.", shell c1 {"command":"measure hill"}, read c2 {"filePath":"map"}
+2 user[] ->c1 "90 m", ->!c2 "no such file"
+3 model[] "90 metres.", shell c3 {"command":"rest"} = 30/70/0/0/9
+4 user[typed_user] "And the next?"
+skipped: part step-start: 2
+"#;
+    for place in [
+        "first",
+        "first/project/-hill",
+        "first/project/-hill/storage",
+    ] {
+        check("opencode", place, hill);
+    }
+}
+
+#[test]
+fn copilots_files_before_its_events_are_read() {
+    let sessions = check(
+        "copilot-cli",
+        "chat.json",
+        r#"0 user[typed_user] "Is the oven hot?"
+1 model[] thinking "Look.", shell call_1 {"command":"thermometer"}, read call_2 {"path":"oven.md"}
+2 user[] ->call_1 "210", ->call_2 "aim at 220"
+3 model[] "Almost."
+4 user[typed_user] "Wait then."
+skipped: key `sessionId`: 1
+skipped: key `startTime`: 1
+skipped: key `timeline`: 1
+"#,
+    );
+    assert_eq!(sessions[0].model(), Some("some-model"));
+}
+
+#[test]
 fn shared_opencode_recordings_are_read_whole() {
     shared_recordings("opencode", |file, sessions, calls, _| {
         let held = held(sessions);

@@ -60,7 +60,9 @@ pub(in crate::session::import) fn reasoning(
     // Gateways name it in their own way, and may say it twice.
     let text = object.take_text("reasoning_content");
     let own = object.take_text("reasoning");
+    let own = own.or(object.take_text("reasoning_text"));
     let text = text.filter(|text| !text.is_empty()).or(own);
+    let sealed = object.take_text("reasoning_opaque");
     let details = object.take_list("reasoning_details").unwrap_or_default();
     if let Some(raw) = object
         .take("thinking_blocks")
@@ -73,7 +75,7 @@ pub(in crate::session::import) fn reasoning(
         });
     }
     let mut text = text.filter(|text| !text.is_empty());
-    let mut signature = None;
+    let mut signature = sealed;
     let mut hidden = Vec::new();
     let mut told: Vec<Arc<str>> = Vec::new();
     for raw in details {
@@ -89,6 +91,10 @@ pub(in crate::session::import) fn reasoning(
     }
     if text.is_none() && !told.is_empty() {
         text = Some(told.concat().into());
+    }
+    // Copilot's gateway may seal a thought and not tell it.
+    if text.is_none() && told.is_empty() && signature.is_some() {
+        text = Some("".into());
     }
     let thought = text.map(|text| ContentBlock::Thinking(Thinking { text, signature }));
     thought.into_iter().chain(hidden).collect()

@@ -2,21 +2,12 @@
 
 use std::sync::Arc;
 
-use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 
 use super::super::ImportError;
-use super::super::assemble::count;
 use super::super::sqlite::reading::{Database, session_id, text};
-use super::Reading;
+use super::{Reading, Stored};
 use crate::session::Session;
-
-/// A message as it is stored: its name, what it says of itself, and its parts.
-struct Stored {
-    id: Arc<str>,
-    info: Arc<str>,
-    parts: Vec<Arc<str>>,
-}
 
 /// All sessions, oldest first; those that a tool started are side chains.
 pub(in crate::session::import) fn read(database: &Database) -> Result<Vec<Session>, ImportError> {
@@ -35,26 +26,10 @@ pub(in crate::session::import) fn read(database: &Database) -> Result<Vec<Sessio
                 "what the product has not yet moved from its log into the database is left out",
             );
         }
-        for message in &messages {
-            let info = raw(&message.info);
-            let parts: Vec<Option<&RawValue>> = message.parts.iter().map(raw).collect();
-            let unread = parts.iter().filter(|part| part.is_none()).count();
-            for _ in 0..unread + usize::from(info.is_none()) {
-                let unknown = &mut reading.assembler.source.unknown;
-                count(unknown, "row that is not JSON");
-            }
-            let parts: Vec<&RawValue> = parts.into_iter().flatten().collect();
-            if let Some(info) = info {
-                reading.message(Some(message.id.clone()), info, &parts);
-            }
-        }
+        reading.stored(&messages, "row that is not JSON");
         sessions.extend(reading.finish(session_id(&id, hasher), database.path())?);
     }
     Ok(sessions)
-}
-
-fn raw(text: &Arc<str>) -> Option<&RawValue> {
-    serde_json::from_str(text).ok()
 }
 
 fn messages(database: &Database, session: &str) -> Result<(Vec<Stored>, Sha256), ImportError> {
