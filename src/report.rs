@@ -231,7 +231,7 @@ pub struct Column {
     pub label: String,
     /// Unit and direction, where it is a metric.
     pub measure: Option<Measure>,
-    /// Where there is no room for all, columns with a higher rank go first; 0 never goes, and
+    /// Where there is no room for all, columns with a higher rank go first, among equals the last;
     /// [`Column::FILES_ONLY`] stands in files only.
     pub rank: u8,
 }

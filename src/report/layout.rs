@@ -9,6 +9,9 @@ pub(crate) const LONGEST_WORD: usize = 24;
 /// The same where room is short: the names of a wide table.
 pub(crate) const LONGEST_NAME: usize = 15;
 
+/// The same before a column has to go: no interval of shares is wider.
+pub(crate) const SHORTEST: usize = 10;
+
 /// Columns an item of text takes up on a terminal.
 pub(crate) fn width(text: &str) -> usize {
     text.chars().map(char_width).sum()
@@ -42,7 +45,7 @@ pub(crate) fn wrap(text: &str, limit: usize) -> Vec<String> {
     let limit = limit.max(1);
     let mut lines = Vec::new();
     let mut line = String::new();
-    for piece in pieces(text, LONGEST_NAME) {
+    for piece in pieces(text, LONGEST_NAME.min(limit)) {
         let blank = usize::from(piece.blank && !line.is_empty());
         if !line.is_empty() && width(&line) + blank + width(piece.text) > limit {
             lines.push(std::mem::take(&mut line));
@@ -62,14 +65,13 @@ pub(crate) fn wrap(text: &str, limit: usize) -> Vec<String> {
     lines
 }
 
-/// The narrowest width at which no word of up to `longest` columns is broken.
-pub(crate) fn narrowest(text: &str, longest: usize) -> usize {
-    pieces(text, longest)
-        .iter()
-        .map(|piece| width(piece.text))
-        .max()
-        .unwrap_or(0)
-        .min(longest + longest / 3)
+/// The narrowest width at which words break at their signs only, and only words of more than `longest`
+/// columns. A piece of more than `widest` columns asks for no more: it breaks wherever it has to.
+pub(crate) fn narrowest(text: &str, longest: usize, widest: usize) -> usize {
+    let widths = pieces(text, longest)
+        .into_iter()
+        .map(|piece| width(piece.text));
+    widths.max().unwrap_or(0).min(widest)
 }
 
 fn pieces(text: &str, longest: usize) -> Vec<Piece<'_>> {
@@ -121,16 +123,20 @@ fn piece_end(word: &str, longest: usize) -> usize {
     if width(&word[..bracket]) <= longest {
         return bracket;
     }
+    let ends_number = |end: usize| word[end..].starts_with(|c: char| c.is_ascii_digit());
     let last = |signs: &[char]| {
         word[..bracket]
             .char_indices()
             .take_while(|(at, _)| *at < longest)
             .filter(|(_, c)| signs.contains(c))
-            .map(|(at, c)| at + c.len_utf8())
+            .map(|(at, c)| (c, at + c.len_utf8()))
+            // The point of a number is no joint.
+            .filter(|(c, end)| !matches!(c, '.' | ',') || !ends_number(*end))
+            .map(|(_, end)| end)
             .last()
     };
-    // `clear_results.keep_last` has its joint at the point.
-    last(&['.', ',', '/', ':', '@'])
+    // `clear_results.keep_last` has its joint at the point, `61.2–98.5` between its ends.
+    last(&['.', ',', '/', ':', '@', '–'])
         .or_else(|| last(&['-', '_', '=']))
         .unwrap_or(bracket)
 }
@@ -138,7 +144,7 @@ fn piece_end(word: &str, longest: usize) -> usize {
 /// A column to be laid out.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Wish {
-    /// Columns with a higher rank go first; 0 never goes, and [`Self::NEVER`] never comes in.
+    /// Columns with a higher rank go first, among equals the last; [`Self::NEVER`] never comes in.
     pub(crate) rank: u8,
     /// The narrowest it may get.
     pub(crate) narrowest: usize,
@@ -151,34 +157,37 @@ impl Wish {
     pub(crate) const NEVER: u8 = u8::MAX;
 }
 
+/// Whether all columns of rank 0 fit `limit`: what nobody should have to do without.
+pub(crate) fn fits(wishes: &[Wish], limit: usize) -> bool {
+    let needed = wishes.iter().filter(|wish| wish.rank == 0);
+    let sum: usize = needed.map(|wish| wish.narrowest + GAP).sum();
+    sum <= limit + GAP
+}
+
 /// The width of each column, `None` for those that do not fit `limit`.
 ///
-/// Columns come in by rank, in their order among equals, each with its narrowest width. Where one did
-/// not fit, none of a higher rank comes in: what matters less never stands where what matters more
-/// is missing. What is left goes to those that would like more, from the left.
+/// The first column, which names the rows, always stands. The others come in by rank, in their order
+/// among equals, each with its narrowest width. Where one did not fit, none of a higher rank comes in:
+/// what matters less never stands where what matters more is missing. What is left goes to those that
+/// would like more, from the left.
 pub(crate) fn columns(wishes: &[Wish], limit: usize) -> Vec<Option<usize>> {
     let mut order: Vec<usize> = (0..wishes.len()).collect();
-    order.sort_by_key(|at| wishes[*at].rank);
+    order.sort_by_key(|at| (*at > 0, wishes[*at].rank));
     let mut widths: Vec<Option<usize>> = vec![None; wishes.len()];
     let mut used = 0;
     let mut highest = Wish::NEVER - 1;
     for at in order {
         let wish = wishes[at];
-        let gap = if used == 0 { 0 } else { GAP };
-        if wish.rank == 0 || (wish.rank <= highest && used + gap + wish.narrowest <= limit) {
+        if at == 0 {
+            // Names that are wider than everything break.
+            used = wish.narrowest.min(limit);
+            widths[at] = Some(used);
+        } else if wish.rank <= highest && used + GAP + wish.narrowest <= limit {
             widths[at] = Some(wish.narrowest);
-            used += gap + wish.narrowest;
+            used += GAP + wish.narrowest;
         } else {
             highest = highest.min(wish.rank);
         }
-    }
-    // Columns that never go may not fit either: then the widest gives way, and its names break.
-    while used > limit {
-        match widths.iter_mut().flatten().rev().max() {
-            Some(widest) if *widest > 1 => *widest -= 1,
-            Some(_) | None => break,
-        }
-        used -= 1;
     }
     for (width, wish) in widths.iter_mut().zip(wishes) {
         if let Some(width) = width {
@@ -191,6 +200,28 @@ pub(crate) fn columns(wishes: &[Wish], limit: usize) -> Vec<Option<usize>> {
         }
     }
     widths
+}
+
+/// Columns that do not stand in the first table, in their order, as further tables of at most `limit`: each
+/// takes as many as fit beside the names, and one at least.
+pub(crate) fn further(wishes: &[Wish], shown: &[bool], limit: usize) -> Vec<Vec<usize>> {
+    let names = wishes.first().map_or(0, |wish| wish.narrowest);
+    let mut tables: Vec<Vec<usize>> = Vec::new();
+    let mut used = limit + 1;
+    for (at, wish) in wishes.iter().enumerate().skip(1) {
+        if shown.get(at).copied().unwrap_or(true) {
+            continue;
+        }
+        used += GAP + wish.narrowest;
+        match tables.last_mut() {
+            Some(table) if used <= limit => table.push(at),
+            Some(_) | None => {
+                tables.push(vec![at]);
+                used = names + GAP + wish.narrowest;
+            }
+        }
+    }
+    tables
 }
 
 #[cfg(test)]
@@ -212,11 +243,26 @@ mod tests {
         ] {
             assert_eq!(wrap(text, limit), lines, "{text}");
         }
-        assert_eq!(narrowest("61.2 %", LONGEST_WORD), 6);
-        assert_eq!(narrowest("[clear_results.keep_last=5]", LONGEST_WORD), 15);
-        assert_eq!(narrowest("learn-claude-code-s06", LONGEST_WORD), 21);
-        assert_eq!(narrowest("learn-claude-code-s06", LONGEST_NAME), 13);
-        assert_eq!(narrowest("n=12/1043", LONGEST_WORD), 5);
+        for (text, longest, expected) in [
+            ("61.2 %", LONGEST_WORD, 6),
+            ("[clear_results.keep_last=5]", LONGEST_WORD, 15),
+            ("learn-claude-code-s06", LONGEST_WORD, 21),
+            ("learn-claude-code-s06", LONGEST_NAME, 13),
+            ("learn-claude-code-s06", SHORTEST, 8),
+            ("n=12/1043", LONGEST_WORD, 5),
+            ("99.4–100.0", SHORTEST, 10),
+            ("1,234,567.891", SHORTEST, 13),
+        ] {
+            assert_eq!(narrowest(text, longest, 32), expected, "{text}");
+        }
+        assert_eq!(narrowest(&"a".repeat(64), LONGEST_WORD, 32), 32);
+    }
+
+    #[test]
+    fn a_number_is_broken_between_the_ends_of_an_interval_or_not_at_all() {
+        assert_eq!(wrap("99.4–100.0", 7), ["99.4–", "100.0"]);
+        assert_eq!(wrap("99.4–100.0", 10), ["99.4–100.0"]);
+        assert_eq!(wrap("observation-masking", 12), ["observation-", "masking"]);
     }
 
     #[test]
@@ -230,6 +276,10 @@ mod tests {
         assert_eq!(columns(&wishes, 34), [Some(10), Some(10), Some(10)]);
         assert_eq!(columns(&wishes, 33), [Some(20), None, Some(10)]);
         assert_eq!(columns(&wishes, 5), [Some(5), None, None]);
+        // Of equals the last goes, also of those that matter most.
+        let wishes = [wish(0, 10, 20), wish(0, 10, 10), wish(0, 10, 10)];
+        assert!(fits(&wishes, 34) && !fits(&wishes, 33));
+        assert_eq!(columns(&wishes, 33), [Some(20), Some(10), None]);
         // What matters less does not come in where what matters more did not fit.
         let wishes = [
             wish(0, 10, 10),
@@ -240,5 +290,18 @@ mod tests {
         assert_eq!(columns(&wishes, 20), [Some(10), None, None, Some(6)]);
         let wishes = [wish(0, 10, 10), wish(Wish::NEVER, 1, 1)];
         assert_eq!(columns(&wishes, 90), [Some(10), None]);
+    }
+
+    #[test]
+    fn what_the_first_table_does_not_hold_stands_in_further_ones() {
+        let wish = |narrowest| Wish {
+            rank: 0,
+            narrowest,
+            widest: narrowest,
+        };
+        let wishes = [wish(10), wish(5), wish(30), wish(6), wish(6), wish(6)];
+        let shown = [true, true, false, false, false, false];
+        assert_eq!(further(&wishes, &shown, 26), [vec![2], vec![3, 4], vec![5]]);
+        assert!(further(&wishes, &[true; 6], 26).is_empty());
     }
 }

@@ -18,6 +18,12 @@ const NARROWEST: usize = 60;
 /// Longer texts are cut: a terminal is not the place for them.
 const LONGEST_TEXT: usize = 160;
 
+/// A word without a sign that is longer than this may break anywhere.
+const LONGEST_PIECE: usize = 32;
+
+/// The same of the names of rows.
+const LONGEST_PIECE_OF_NAME: usize = 20;
+
 /// What the signs of the comparison mean.
 const LEGEND: &str = "* best, or within its ±, among the strategies that fired and are not broken; ± is half \
 of the 95 % t interval over sessions, in points, a range one that ends at 0 or 100; n is sessions/items, as \
@@ -172,7 +178,7 @@ impl Terminal {
     fn write_table(self, out: &mut String, section: &Section) -> Vec<String> {
         let table = &section.table;
         let shared: Vec<Option<SampleSize>> = (0..table.columns.len())
-            .map(|at| shared_n(&table.rows, at))
+            .map(|at| figure::shared_n(&table.rows, at))
             .collect();
         let heads: Vec<Lines> = table
             .columns
@@ -196,12 +202,7 @@ impl Terminal {
                         .collect()
                 })
                 .collect();
-        let wishes: Vec<Wish> = table
-            .columns
-            .iter()
-            .enumerate()
-            .map(|(at, column)| wish(column.rank, at, &heads, &rows))
-            .collect();
+        let wishes = self.wishes(&table.columns, &heads, &rows);
         let widths = layout::columns(&wishes, self.width);
         let is_text: Vec<bool> = (0..table.columns.len())
             .map(|at| {
@@ -237,6 +238,22 @@ impl Terminal {
                 None => column.label.clone(),
             })
             .collect()
+    }
+
+    /// How wide the columns may get. Where those that matter most do not fit, long words break at their
+    /// signs sooner, and only then columns go.
+    fn wishes(self, columns: &[Column], heads: &[Lines], rows: &[Vec<Lines>]) -> Vec<Wish> {
+        let of = |longest: usize| -> Vec<Wish> {
+            let wishes = columns.iter().enumerate();
+            wishes
+                .map(|(at, column)| wish(column.rank, at, heads, rows, longest))
+                .collect()
+        };
+        [layout::LONGEST_WORD, layout::LONGEST_NAME]
+            .into_iter()
+            .map(of)
+            .find(|wishes| layout::fits(wishes, self.width))
+            .unwrap_or_else(|| of(layout::SHORTEST))
     }
 
     fn write_row(self, out: &mut String, cells: &[Lines], widths: &[Option<usize>], text: &[bool]) {
@@ -282,16 +299,6 @@ impl Terminal {
             let _ = writeln!(out, "{}", shown.trim_end());
         }
     }
-}
-
-/// The n that at least half of the cells of a column have: it stands in the heading, and a cell with
-/// another prints its own. Where they differ the heading has none.
-fn shared_n(rows: &[Row], at: usize) -> Option<SampleSize> {
-    let at = at.checked_sub(1)?;
-    let sizes: Vec<SampleSize> = rows.iter().filter_map(|row| row.cells.get(at)?.n).collect();
-    let often = |n: &SampleSize| sizes.iter().filter(|other| *other == n).count();
-    let most = sizes.iter().rev().max_by_key(|n| often(n))?;
-    (2 * often(most) >= sizes.len()).then_some(*most)
 }
 
 /// The value that all cells of a column hold, a count or a share, those without one left out.
@@ -344,7 +351,7 @@ fn cell_lines(cell: &Cell, head: Option<SampleSize>) -> Lines {
     lines
 }
 
-fn wish(rank: u8, at: usize, heads: &[Lines], rows: &[Vec<Lines>]) -> Wish {
+fn wish(rank: u8, at: usize, heads: &[Lines], rows: &[Vec<Lines>], longest: usize) -> Wish {
     let lines = || {
         heads
             .get(at)
@@ -360,13 +367,13 @@ fn wish(rank: u8, at: usize, heads: &[Lines], rows: &[Vec<Lines>]) -> Wish {
             .map(|(_, line)| line.as_str())
     };
     // Names give way first: they stand alone in their lines, and a value does not.
-    let longest = if at == 0 {
-        layout::LONGEST_NAME
+    let (longest, unbroken) = if at == 0 {
+        (longest.min(layout::LONGEST_NAME), LONGEST_PIECE_OF_NAME)
     } else {
-        layout::LONGEST_WORD
+        (longest, LONGEST_PIECE)
     };
     let narrowest = lines()
-        .map(|line| layout::narrowest(line, longest))
+        .map(|line| layout::narrowest(line, longest, unbroken))
         .max()
         .unwrap_or(0);
     let widest = values().map(layout::width).max().unwrap_or(0);

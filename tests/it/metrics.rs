@@ -844,6 +844,39 @@ fn a_run_without_cells_is_a_report_all_the_same() {
 }
 
 #[test]
+fn a_pull_request_shows_what_matters_and_folds_the_rest() {
+    let (manifest, cells) = run();
+    let report = Report::of(&manifest, &cells);
+    let shown = text(&Markdown, &report);
+    let comparison = shown.split("\n## ").nth(1).unwrap();
+    let heads: Vec<Vec<&str>> = comparison
+        .lines()
+        .filter(|line| line.starts_with("| strategy"))
+        .map(|line| line.trim_matches('|').split('|').map(str::trim).collect())
+        .collect();
+    let wide: usize = heads.iter().map(Vec::len).max().unwrap();
+    assert!(heads.len() > 2 && wide < 13, "{heads:?}");
+    let first: Vec<&str> = heads[0]
+        .iter()
+        .map(|head| head.split("<br>").next().unwrap())
+        .collect();
+    assert_eq!(first[..3], ["strategy", "completion", "fired"]);
+    assert!(
+        first.contains(&"token savings") && first.contains(&"survival"),
+        "{first:?}"
+    );
+    // What was measured stands in one table, and what was not in none.
+    let all: Vec<&str> = heads.iter().flat_map(|head| &head[1..]).copied().collect();
+    let distinct: std::collections::BTreeSet<&str> = all.iter().copied().collect();
+    assert_eq!(all.len(), distinct.len(), "{all:?}");
+    assert!(distinct.contains("model calls") && !distinct.contains("cost savings"));
+    assert!(comparison.contains("not measured: cost savings, "));
+    let (open, closed) = ("<details>", "</details>");
+    assert_eq!(shown.matches(open).count(), shown.matches(closed).count());
+    assert!(comparison.find(open).unwrap() > comparison.find("token savings").unwrap());
+}
+
+#[test]
 fn what_was_not_planted_is_said_in_one_line_and_takes_no_column() {
     let (mut manifest, mut cells) = run();
     for session in &mut manifest.sessions {

@@ -1,5 +1,6 @@
 //! What commands print: for people as wide as their terminal, for programs as JSON.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
@@ -158,6 +159,74 @@ fn what_people_read_is_as_wide_as_their_terminal() {
     fs::write(folder.path().join("own.toml"), &shown.stdout).unwrap();
     let read = run(folder.path(), None, &["validate", "--strategy", "own.toml"]);
     assert!(read.status.success(), "{read:?}");
+}
+
+/// All that a word may become where it is broken at its signs: `a-b_c` gives `a-`, `a-b_`, `b_c` and so on.
+fn parts(word: &str) -> Vec<String> {
+    let letters: Vec<char> = word.chars().collect();
+    let mut joints = vec![0];
+    for at in 1..letters.len() {
+        let (before, after) = (letters[at - 1], letters[at]);
+        let sign = match before {
+            '-' | '_' | '/' | ':' | '@' | '=' | '–' => true,
+            '.' | ',' => !after.is_ascii_digit(),
+            _ => false,
+        };
+        if sign || after == '[' {
+            joints.push(at);
+        }
+    }
+    joints.push(letters.len());
+    let mut found = Vec::new();
+    for (at, from) in joints.iter().enumerate() {
+        for to in &joints[at + 1..] {
+            found.push(letters[*from..*to].iter().collect());
+        }
+    }
+    found
+}
+
+#[test]
+fn no_table_breaks_a_number_or_a_word_whatever_the_width() {
+    let folder = folder();
+    let scenario = SMALL
+        .replace("count = 2", "count = 3")
+        .replace("rounds = 12", "rounds = 30")
+        + "[[strategies]]\npreset = 'learn-claude-code-s08'\n[[strategies]]\npreset = 'none'\n\
+           [[strategies]]\npreset = 'observation-masking'\nset = { clear_results.every = 3, clear_results.keep_last = 4 }\n";
+    fs::write(folder.path().join("wide.toml"), scenario).unwrap();
+    let output = run(folder.path(), None, &["run", "wide.toml", "--out", "wide"]);
+    assert!(output.status.success(), "{output:?}");
+    let at = |width: &str| {
+        let output = run(folder.path(), Some(width), &["report", "wide"]);
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let whole = at("1000");
+    for section in [
+        "Retention by age",
+        "Broken rules of the provider",
+        "Cells that ended early",
+    ] {
+        assert!(
+            whole.lines().any(|line| line == section),
+            "{section}: {whole}"
+        );
+    }
+    let words = |text: &str| -> Vec<String> {
+        let signs = ['(', ')', ',', ';'];
+        let words = text.split_whitespace().map(|word| word.trim_matches(signs));
+        words.map(str::to_owned).collect()
+    };
+    let mut known: BTreeSet<String> = words(&whole).iter().flat_map(|word| parts(word)).collect();
+    // Columns that did not fit are named, with what all their cells hold.
+    known.extend(words("not shown at this width: in every row"));
+    for width in ["60", "80", "100", "120"] {
+        for line in at(width).lines().filter(|line| !line.starts_with('─')) {
+            let broken = words(line).into_iter().find(|word| !known.contains(word));
+            assert_eq!(broken, None, "at {width}: {line}");
+        }
+    }
 }
 
 #[test]

@@ -12,6 +12,17 @@ use crate::record::{Ailment, Arm, PlaceInPrompt};
 use crate::report::build::Material;
 use crate::report::{Audience, Cell, Column, Section, Table, Value};
 
+/// Columns of [`COMPACTIONS`], each with the rank in which it makes room: what no compaction came over is
+/// rarely lost, and what one came over tells most; the oldest that many strategies reach comes next.
+const AGES: [(&str, u8); COMPACTIONS.len()] = [
+    ("age_0", 5),
+    ("age_1", 0),
+    ("age_2", 4),
+    ("age_3_5", 2),
+    ("age_6_15", 1),
+    ("age_16", 3),
+];
+
 /// Unhealthy summaries shown with their text.
 const SHOWN: usize = 12;
 
@@ -80,19 +91,24 @@ pub(super) fn by_age(material: &Material<'_>) -> Section {
         rows.push(row(&arm.strategy, role(*kind), cells));
     }
     let mut columns = vec![Column::new("strategy", "strategy", 0)];
-    let ids = ["age_0", "age_1", "age_2", "age_3_5", "age_6_15", "age_16"];
-    for (id, (label, _)) in ids.iter().zip(COMPACTIONS) {
-        columns.push(Column::new(id, label, 0));
+    for (at, ((id, rank), (label, _))) in AGES.iter().zip(COMPACTIONS).enumerate() {
+        // An age that nothing reached takes up no room.
+        let is_met = rows
+            .iter()
+            .filter_map(|row| row.cells.get(at))
+            .any(|cell| cell.value != Value::NotApplicable);
+        let rank = if is_met { *rank } else { Column::FILES_ONLY };
+        columns.push(Column::new(id, format!("age {label}"), rank));
     }
     columns.push(Column::new("half_life", "half-life", 0));
-    columns.push(Column::new("cliff", "cliff", 1));
-    columns.push(Column::new("drift", "drift", 1));
+    columns.push(Column::new("cliff", "cliff", 6));
+    columns.push(Column::new("drift", "drift", 6));
     Section {
         id: "retention",
         title: "Retention by age".to_owned(),
-        about: "Share of planted items that survive, by how many calls changed the context since the \
-                value was said, with Wilson's interval for as many items as they are worth. Half-life is the age, in tokens of full history, from which on no more \
-                than half is left; a cliff is the deepest fall from one such age to the next; drift is \
+        about: "Share of planted items that survive, by age: how many calls changed the context since the \
+                value was said, with Wilson's interval for as many items as they are worth. Half-life is \
+                the age, in tokens of full history, from which on no more than half is left; a cliff is the deepest fall from one such age to the next; drift is \
                 what each further compaction adds or takes. All items together, each session as heavy as \
                 it has items; what was due after a death is left out, for nothing forgot it."
             .to_owned(),
