@@ -21,6 +21,7 @@ mod grammar;
 mod huge_outputs;
 mod marathon;
 mod pause_return;
+mod plot;
 mod policy_support;
 mod random;
 mod resumed;

@@ -4,10 +4,10 @@
 
 use super::facts::{self, Bank, Channel, Numbers, Pending, Planned, Requests};
 use super::grammar::prose;
+use super::plot::{Moment, Plot, Site, Telling};
 use super::random::Quantiles;
 use super::tools::{self, Tool};
 use super::transcript::{Pace, Transcript};
-use super::workspace::Workspace;
 use super::{Family, Generated, Recipe};
 use crate::session::ground_truth::{GroundTruth, PlantedFact};
 use crate::session::{ContentBlock, SessionError, Thinking};
@@ -16,17 +16,19 @@ use crate::tokens::CountedTexts;
 pub(super) mod act;
 pub(super) mod artifacts;
 pub(super) mod profile;
+pub(super) mod repository;
+pub(super) mod words;
 
-use act::Memory;
 use artifacts::Artifacts;
 use profile::{Away, Limits, Profile};
+use repository::Repository;
 
 /// An agent reviews and repairs a repository.
 pub(super) static FAMILY: Profile = Profile {
     name: "code-review",
     description: "reviews and repairs a repository for about two hours, with extensive file reads",
     // Measured over seeds 1 to 60 at 120 rounds with the counter `o200k`.
-    tokens_per_round: 1_850,
+    tokens_per_round: 1_600,
     weights: [42, 9, 9, 9, 12, 8, 6, 2, 4],
     task: (4, 9),
     interrupts: true,
@@ -34,6 +36,13 @@ pub(super) static FAMILY: Profile = Profile {
     large_percent: 0,
     at_once_percent: 0,
     away: Away::Never,
+    plot: Plot {
+        seed: "code-review-schedule",
+        rounds_per_chapter: 48,
+        most_chapters: 8,
+        density: profile::DENSITY,
+        phrases: words::PHRASES,
+    },
 };
 
 impl Family for Profile {
@@ -74,11 +83,11 @@ const READING_TIME: &Quantiles = &[(0, 15_000), (50_000, 70_000), (100_000, 290_
 struct Author<'a> {
     profile: &'a Profile,
     out: Transcript<'a>,
-    workspace: Workspace,
-    memory: Memory,
+    repository: Repository,
     artifacts: Artifacts,
     pending: Pending,
     requests: Requests,
+    telling: Telling<'a>,
     facts: Vec<PlantedFact>,
     /// The number of calls from which on the agent compacts.
     compact_at: u64,
@@ -90,21 +99,18 @@ impl<'a> Author<'a> {
         let numbers = Numbers::of(recipe, Bank::Repository, rounds, (4, 24), (8, 12));
         let (mut pending, decoys) = facts::plan(recipe.seed, numbers);
         pending.hasten(profile.said_by);
-        let files = usize::try_from(40 + rounds * 4 / 5).unwrap_or(usize::MAX);
         let mut out = Transcript::new(recipe, counts, &PACE, tools::SYSTEM, tools::schemas());
         let compact_at = out.random.between(COMPACT_EVERY.0, COMPACT_EVERY.1);
-        let mut workspace =
-            Workspace::new(recipe.seed, files).with_usual(out.random.usual_percent());
-        let memory = Memory::new(&mut workspace, &mut out.random);
+        let repository = Repository::new(recipe.seed, 40 + rounds * 4 / 5, &mut out.random);
         out.set_out();
         Self {
             profile,
             out,
-            workspace,
-            memory,
+            repository,
             artifacts: Artifacts::default(),
             pending,
             requests: Requests::new(recipe.seed, numbers),
+            telling: Telling::new(&profile.plot, recipe, rounds, profile.said_by),
             facts: decoys,
             compact_at,
         }
@@ -138,6 +144,7 @@ impl<'a> Author<'a> {
         let mut facts = facts::gathered(self.facts);
         facts.extend(self.requests.fact());
         facts.extend(self.artifacts.facts());
+        facts.extend(self.telling.facts());
         facts.sort_by(|a, b| a.id.cmp(&b.id));
         let session = self.out.finish(recipe)?;
         let truth = GroundTruth::new(session.id(), facts);
@@ -152,10 +159,10 @@ impl<'a> Author<'a> {
 
     /// The user types: a new request, and whatever else is to be said now.
     fn request(&mut self, closing: bool) {
+        let progress = self.out.progress();
         let said = if closing {
             self.pending.rest()
         } else {
-            let progress = self.out.progress();
             let is_typed = |fact: &Planned| fact.channel == Channel::User;
             self.pending.take(progress, usize::MAX, is_typed)
         };
@@ -163,7 +170,8 @@ impl<'a> Author<'a> {
         let text = if closing {
             prose::wrap_up(random)
         } else {
-            let topic = self.memory.turn(&mut self.workspace, random);
+            let Repository { workspace, memory } = &mut self.repository;
+            let topic = memory.turn(workspace, random);
             prose::request(random, &topic)
         };
         let message = self.out.next();
@@ -177,6 +185,8 @@ impl<'a> Author<'a> {
                 parts.push(part);
             }
         }
+        // Nobody interrupts a task to revise a setting: it is told with the next request.
+        parts.extend(self.telling.typed(random, progress, message));
         self.facts
             .extend(said.into_iter().flat_map(|fact| fact.planted(message)));
         self.out.pass(self.profile.away);
@@ -186,8 +196,12 @@ impl<'a> Author<'a> {
     /// The agent answers in words only.
     fn report(&mut self) {
         let random = &mut self.out.random;
-        let topic = self.memory.topic(&self.workspace, random);
-        let text = prose::report(random, &topic);
+        let topic = self.repository.topic(random);
+        let mut paragraphs = vec![prose::report(random, &topic)];
+        let message = self.out.next();
+        let random = &mut self.out.random;
+        paragraphs.extend(self.telling.conclusions(random, message));
+        let text = paragraphs.join("\n\n");
         self.out.respond(vec![ContentBlock::Text(text.into())]);
     }
 
@@ -217,13 +231,30 @@ impl<'a> Author<'a> {
         };
         let (asking, now) = (self.out.next(), self.out.now);
         let progress = self.out.progress();
+        let moment = Moment {
+            progress,
+            asking,
+            now,
+            // Two things may happen at once.
+            room: limits.aside / 2,
+        };
         let random = &mut self.out.random;
-        let workspace = &mut self.workspace;
-        let round = self.memory.round(workspace, random, weights, now, limits);
+        let mut paragraphs = self.telling.conclusions(random, asking);
+        let told = self.telling.shown(random, moment, &self.repository);
+        let Repository { workspace, memory } = &mut self.repository;
+        // It takes the place of the work of this round, as one tool is mostly used at a time.
+        let round = if told.actions.is_empty() || !limits.are_usual() {
+            memory.round(workspace, random, weights, now, limits)
+        } else {
+            memory.aside(workspace, random, limits)
+        };
+        paragraphs.extend(told.paragraphs);
+        paragraphs.push(round.text);
         let mut actions = round.actions;
+        actions.extend(told.actions);
         let is_shown = |fact: &Planned| fact.channel != Channel::User;
         for fact in self.pending.take(progress, 2, is_shown) {
-            let action = self.memory.reveal(workspace, random, &fact, now, limits);
+            let action = memory.reveal(workspace, random, &fact, now, limits);
             actions.push(action);
             self.facts.extend(fact.planted(asking + 1));
         }
@@ -234,7 +265,7 @@ impl<'a> Author<'a> {
                 signature: Some(random.hex(64).into()),
             }));
         }
-        blocks.push(ContentBlock::Text(round.text.into()));
+        blocks.push(ContentBlock::Text(paragraphs.join("\n\n").into()));
         for action in &actions {
             self.artifacts.record(action.tool, &action.input, asking);
         }
@@ -246,7 +277,7 @@ impl<'a> Author<'a> {
         let random = &mut self.out.random;
         let every = random.between(COMPACT_EVERY.0, COMPACT_EVERY.1);
         self.compact_at = self.out.calls + every;
-        let topic = self.memory.topic(&self.workspace, random);
+        let topic = self.repository.topic(random);
         let (said, focus) = prose::compacting(random, &topic);
         let input = serde_json::json!({ "focus": focus });
         let answer = "The conversation will be condensed before the next step.";

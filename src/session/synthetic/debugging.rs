@@ -1,7 +1,8 @@
 //! The family `debugging`: error trails, hypotheses that do not hold, and numbers that go up and down.
 
 use super::code_review::profile::Away;
-use super::story::{Counts, Density, Opening, Scenery, Story};
+use super::plot::{Counts, Density, Plot};
+use super::story::{Opening, Scenery, Story};
 
 mod words;
 
@@ -10,10 +11,7 @@ pub(super) static FAMILY: Story = Story {
     name: "debugging",
     description: "faults are reproduced, narrowed down, repaired and confirmed: error trails, \
                   hypotheses that do not hold, numbers that go up and down",
-    schedule: "debugging-schedule",
     tokens_per_round: 1_750,
-    rounds_per_chapter: 40,
-    most_chapters: 12,
     phase_ends: [22, 62, 84],
     weights: [
         [12, 6, 40, 34, 0, 2, 4, 0, 2],
@@ -26,15 +24,23 @@ pub(super) static FAMILY: Story = Story {
     away: Away::Never,
     recalls: (6, 18),
     constraints: (12, 8),
-    density: Density {
-        decisions: (20, 2),
-        settings: (20, 1),
-        suites: (16, 2),
-        attempts: (7, 6),
-        revisions: (3, 5),
-        counted: (0, 100),
-        counts: Counts::Vary,
-        standing: 0,
+    plot: Plot {
+        seed: "debugging-schedule",
+        rounds_per_chapter: 40,
+        most_chapters: 12,
+        density: Density {
+            decisions: (20, 2),
+            settings: (20, 1),
+            suites: (16, 2),
+            attempts: (7, 6),
+            steps: (5, 9),
+            revisions: (3, 5),
+            counted: (0, 100),
+            counts: Counts::Vary,
+            typed: 40,
+            standing: 0,
+        },
+        phrases: words::PHRASES,
     },
     words: words::WORDS,
 };

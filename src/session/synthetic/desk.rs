@@ -11,6 +11,7 @@ use super::facts::{self, Channel, Planned};
 use super::grammar::output::{Place, clock};
 use super::grammar::prose::Topic;
 use super::grammar::source::Language;
+use super::plot::{Site, Spot};
 use super::random::{Quantiles, Random};
 use super::tools::Tool;
 
@@ -185,31 +186,6 @@ impl Desk {
             at = random.pick(orders);
         }
         at
-    }
-
-    pub(super) fn here(&self) -> Place {
-        let customer = self.customer();
-        let order = &self.orders[customer.orders[0]];
-        Place {
-            noun: order.item,
-            path: order.id.clone(),
-            symbol: customer.id.clone(),
-            language: Language::Rust,
-        }
-    }
-
-    pub(super) fn topic(&self, random: &mut Random) -> Topic {
-        let customer = self.customer();
-        let order = &self.orders[random.pick(&customer.orders)];
-        let other = &self.orders[random.pick(&customer.orders)];
-        let earlier = self.visited.get(random.index(self.visited.len()));
-        Topic {
-            noun: order.item,
-            path: order.id.clone(),
-            symbol: customer.id.clone(),
-            elsewhere: other.id.clone(),
-            earlier: earlier.map_or_else(String::new, |at| self.orders[*at].id.clone()),
-        }
     }
 
     /// One round of work: one look-up or several, or one change.
@@ -432,22 +408,48 @@ impl Desk {
         }
         shown
     }
+}
 
-    /// A look-up that shows what is set, with this line among it.
-    pub(super) fn settings(&self, random: &mut Random, now: i64, line: &str) -> Action {
-        let mut shown = self.history(random, 300, now);
+impl Site for Desk {
+    fn topic(&self, random: &mut Random) -> Topic {
+        let customer = self.customer();
+        let order = &self.orders[random.pick(&customer.orders)];
+        let other = &self.orders[random.pick(&customer.orders)];
+        let earlier = self.visited.get(random.index(self.visited.len()));
+        Topic {
+            noun: order.item,
+            path: order.id.clone(),
+            symbol: customer.id.clone(),
+            elsewhere: other.id.clone(),
+            earlier: earlier.map_or_else(String::new, |at| self.orders[*at].id.clone()),
+        }
+    }
+
+    fn here(&self, _: &mut Random) -> Place {
+        let customer = self.customer();
+        let order = &self.orders[customer.orders[0]];
+        Place {
+            noun: order.item,
+            path: order.id.clone(),
+            symbol: customer.id.clone(),
+            language: Language::Rust,
+        }
+    }
+
+    /// A history, with this line on top.
+    fn settings(&self, random: &mut Random, spot: &Spot, line: String) -> Action {
+        let mut shown = self.history(random, 300, spot.now);
         shown.output = format!("{line}\n{}", shown.output);
         shown
     }
 
-    /// A look-up that counts, with this line as its result.
-    pub(super) fn count(random: &mut Random, line: String) -> Action {
+    fn count(&self, random: &mut Random, _: &Spot, line: String) -> Action {
         let subject = random.pick(prose::SUBJECTS);
         action(Tool::CountCases, json!({"subject": subject}), line)
     }
 
-    /// A change that is refused; why, is still to be said.
-    pub(super) fn failure(&self, random: &mut Random) -> Action {
+    /// A change that is refused.
+    fn failure(&self, random: &mut Random, _: &Spot) -> Action {
         let at = self.order(random);
         let order = &self.orders[at];
         Action {

@@ -1,6 +1,8 @@
 //! The family `huge-outputs`: results of up to half a megabyte, and five files read in one go.
 
-use super::code_review::profile::{Away, Profile};
+use super::code_review::profile::{Away, DENSITY, Profile};
+use super::code_review::words::PHRASES;
+use super::plot::Plot;
 
 /// Work whose results hardly fit.
 pub(super) static FAMILY: Profile = Profile {
@@ -14,4 +16,11 @@ pub(super) static FAMILY: Profile = Profile {
     large_percent: 8,
     at_once_percent: 12,
     away: Away::Never,
+    plot: Plot {
+        seed: "huge-outputs-schedule",
+        rounds_per_chapter: 48,
+        most_chapters: 8,
+        density: DENSITY,
+        phrases: PHRASES,
+    },
 };

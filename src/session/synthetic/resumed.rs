@@ -3,7 +3,9 @@
 
 use std::sync::Arc;
 
-use super::code_review::profile::{Away, Profile};
+use super::code_review::profile::{Away, DENSITY, Profile};
+use super::code_review::words::PHRASES;
+use super::plot::Plot;
 use super::{Family, Generated, Recipe};
 use crate::session::{ContentBlock, Resumed, Session, SessionError, Tag};
 use crate::tokens::CountedTexts;
@@ -12,7 +14,7 @@ use crate::tokens::CountedTexts;
 static WORK: Profile = Profile {
     name: "resumed",
     description: "three quarters of the history are loaded at once, with the notes of an earlier session: the first prompt may not fit",
-    tokens_per_round: 1_850,
+    tokens_per_round: 1_600,
     weights: [42, 9, 9, 9, 12, 8, 6, 2, 4],
     task: (3, 7),
     interrupts: true,
@@ -20,6 +22,13 @@ static WORK: Profile = Profile {
     large_percent: 0,
     at_once_percent: 0,
     away: Away::Never,
+    plot: Plot {
+        seed: "resumed-schedule",
+        rounds_per_chapter: 48,
+        most_chapters: 8,
+        density: DENSITY,
+        phrases: PHRASES,
+    },
 };
 
 /// So many of a hundred messages are loaded, up to the request at which the work goes on.

@@ -2,18 +2,16 @@
 //! nothing to do with it.
 
 use super::code_review::profile::Away;
-use super::feature_phases::words::WORDS;
-use super::story::{Counts, Density, Opening, Scenery, Story};
+use super::feature_phases::words::{PHRASES, WORDS};
+use super::plot::{Counts, Density, Plot};
+use super::story::{Opening, Scenery, Story};
 
 /// What is said first is not needed any more.
 pub(super) static FAMILY: Story = Story {
     name: "small-talk-start",
     description: "an early `hello.py` and some talk, then unrelated work (from 40 rounds on): \
                   what is said first may go",
-    schedule: "small-talk-schedule",
     tokens_per_round: 1_700,
-    rounds_per_chapter: 64,
-    most_chapters: 8,
     phase_ends: [32, 45, 80],
     weights: [
         [48, 16, 0, 8, 0, 0, 8, 0, 14],
@@ -26,15 +24,23 @@ pub(super) static FAMILY: Story = Story {
     away: Away::Never,
     recalls: (6, 18),
     constraints: (10, 9),
-    density: Density {
-        decisions: (16, 2),
-        settings: (16, 2),
-        suites: (20, 2),
-        attempts: (16, 2),
-        revisions: (2, 4),
-        counted: (30, 100),
-        counts: Counts::Grow,
-        standing: 0,
+    plot: Plot {
+        seed: "small-talk-schedule",
+        rounds_per_chapter: 64,
+        most_chapters: 8,
+        density: Density {
+            decisions: (16, 2),
+            settings: (16, 2),
+            suites: (20, 2),
+            attempts: (16, 2),
+            steps: (5, 9),
+            revisions: (2, 4),
+            counted: (30, 100),
+            counts: Counts::Grow,
+            typed: 40,
+            standing: 0,
+        },
+        phrases: PHRASES,
     },
     words: WORDS,
 };

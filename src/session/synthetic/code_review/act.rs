@@ -42,7 +42,7 @@ const CHOICES: [Intent; 9] = [
     Intent::Edit,
     Intent::Create,
     Intent::History,
-    Intent::Plan,
+    Intent::Orient,
     Intent::Fetch,
 ];
 
@@ -78,7 +78,6 @@ pub(crate) struct Memory {
     tests: Vec<String>,
     commits: Vec<String>,
     pages: Vec<String>,
-    tasks: Vec<String>,
     created: usize,
     just_changed: bool,
 }
@@ -102,7 +101,6 @@ impl Memory {
             tests: Vec::new(),
             commits: Vec::new(),
             pages: Vec::new(),
-            tasks: Vec::new(),
             created: 0,
             just_changed: false,
         };
@@ -209,9 +207,31 @@ impl Memory {
             Intent::Edit => self.edit(workspace, random),
             Intent::Create => vec![self.create(workspace, random)],
             Intent::History => vec![self.history(workspace, random, size)],
-            Intent::Plan => self.plan(workspace, random, size),
             Intent::Fetch => vec![self.fetch(workspace, random, size)],
+            Intent::Aside => Vec::new(),
         };
+        self.saying(workspace, random, intent, limits, actions)
+    }
+
+    /// A round in which the agent does something besides its work.
+    pub(crate) fn aside(
+        &self,
+        workspace: &mut Workspace,
+        random: &mut Random,
+        limits: Limits,
+    ) -> Round {
+        self.saying(workspace, random, Intent::Aside, limits, Vec::new())
+    }
+
+    /// What the agent says to what it does.
+    fn saying(
+        &self,
+        workspace: &mut Workspace,
+        random: &mut Random,
+        intent: Intent,
+        limits: Limits,
+        actions: Vec<Action>,
+    ) -> Round {
         let topic = self.topic(workspace, random);
         let mut text = prose::announcement(random, &topic, intent);
         let explanations = match limits.talk {
@@ -270,7 +290,6 @@ impl Memory {
         match random.below(4) {
             0 => vec![glob],
             1 => vec![glob, self.search(workspace, random, size)],
-            2 => self.plan(workspace, random, size),
             _ => vec![self.search(workspace, random, size)],
         }
     }

@@ -1,6 +1,7 @@
 //! The shape of a family whose work is that of `code-review`: what is done how often, how long a
 //! task takes, when facts are told, how much a round shows, and how long the person is away.
 
+use crate::session::synthetic::plot::{Counts, Density, Plot};
 use crate::session::synthetic::random::Quantiles;
 
 /// What sets a family apart. Its words, tools and repositories are those of `code-review`.
@@ -13,7 +14,7 @@ pub(in crate::session::synthetic) struct Profile {
     /// Sets how many facts and files a session of a given number of tokens gets, and nothing else.
     pub(in crate::session::synthetic) tokens_per_round: u64,
     /// How often the agent reads, searches, tests, observes, edits, creates, looks into the
-    /// history, plans, fetches.
+    /// history, looks around, fetches.
     pub(in crate::session::synthetic) weights: [u64; 9],
     /// The fewest and the most rounds between two requests.
     pub(in crate::session::synthetic) task: (u64, u64),
@@ -27,7 +28,24 @@ pub(in crate::session::synthetic) struct Profile {
     pub(in crate::session::synthetic) at_once_percent: u64,
     /// How long the person is away.
     pub(in crate::session::synthetic) away: Away,
+    /// What else happens.
+    pub(in crate::session::synthetic) plot: Plot,
 }
+
+/// How much happens in these families: little enough that the calls of a request, and the tools
+/// that are used at once, stay what they are without it.
+pub(in crate::session::synthetic) const DENSITY: Density = Density {
+    decisions: (20, 2),
+    settings: (20, 2),
+    suites: (30, 1),
+    attempts: (24, 2),
+    steps: (8, 7),
+    revisions: (2, 4),
+    counted: (10, 100),
+    counts: Counts::Vary,
+    typed: 40,
+    standing: 0,
+};
 
 /// Whether the person is away between two requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,6 +101,11 @@ pub(crate) enum Talk {
 }
 
 impl Limits {
+    /// Whether a round may show something else than what is drawn for it.
+    pub(crate) fn are_usual(&self) -> bool {
+        self.least == 0 && self.reads == 0
+    }
+
     /// As it comes, up to so many bytes.
     pub(crate) fn up_to(most: u64) -> Self {
         Self {

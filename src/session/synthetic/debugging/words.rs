@@ -1,7 +1,9 @@
 //! The words of the family: what is suspected, counted and repaired.
 
+use crate::session::synthetic::plot::Phrases;
 use crate::session::synthetic::story::Words;
 
+/// Of its frame.
 pub(super) const WORDS: Words = Words {
     system: SYSTEM,
     openings: OPENINGS,
@@ -10,9 +12,13 @@ pub(super) const WORDS: Words = Words {
     remarks: REMARKS,
     reports: REPORTS,
     farewells: FAREWELLS,
-    listing: LISTING,
     snipping: SNIPPING,
     condensing: CONDENSING,
+};
+
+/// Of what happens.
+pub(super) const PHRASES: Phrases = Phrases {
+    listing: LISTING,
     aspects: ASPECTS,
     designs: DESIGNS,
     grounds: GROUNDS,

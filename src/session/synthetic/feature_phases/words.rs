@@ -1,8 +1,9 @@
 //! The words of the family: what is decided, counted, tried and planned.
 
+use crate::session::synthetic::plot::Phrases;
 use crate::session::synthetic::story::Words;
 
-/// All of it.
+/// Of its frame.
 pub(in crate::session::synthetic) const WORDS: Words = Words {
     system: SYSTEM,
     openings: OPENINGS,
@@ -11,9 +12,13 @@ pub(in crate::session::synthetic) const WORDS: Words = Words {
     remarks: REMARKS,
     reports: REPORTS,
     farewells: FAREWELLS,
-    listing: LISTING,
     snipping: SNIPPING,
     condensing: CONDENSING,
+};
+
+/// Of what happens.
+pub(in crate::session::synthetic) const PHRASES: Phrases = Phrases {
+    listing: LISTING,
     aspects: ASPECTS,
     designs: DESIGNS,
     grounds: GROUNDS,

@@ -114,8 +114,9 @@ pub(crate) enum Intent {
     Edit,
     Create,
     History,
-    Plan,
     Fetch,
+    /// Something besides the work, told by itself.
+    Aside,
 }
 
 fn intents(intent: Intent) -> &'static [&'static str] {
@@ -165,13 +166,15 @@ fn intents(intent: Intent) -> &'static [&'static str] {
             "Let me see who touched this last, and why.",
             "Checking what changed around `{symbol}`.",
         ],
-        Intent::Plan => &[
-            "Let me write down what is left.",
-            "I'll update the task list before going on.",
-        ],
         Intent::Fetch => &[
             "The behaviour of the client library is documented; let me check it.",
             "I'll look up what the protocol says about this.",
+        ],
+        Intent::Aside => &[
+            "Then back to `{path}`.",
+            "After that I'll go on with `{symbol}`.",
+            "`{path}` is next.",
+            "This first, and then {noun} again.",
         ],
     }
 }
@@ -392,17 +395,4 @@ pub(crate) fn compacting(random: &mut Random, topic: &Topic) -> (String, String)
 /// The user ends the session.
 pub(crate) fn wrap_up(random: &mut Random) -> String {
     random.pick(WRAP_UPS).to_owned()
-}
-
-/// One line of the agent's task list.
-pub(crate) fn todo(random: &mut Random, topic: &Topic) -> String {
-    const TASKS: &[&str] = &[
-        "read `{path}`",
-        "find callers of `{symbol}`",
-        "decide who owns the {object}",
-        "cover {fault} with a test",
-        "compare with `{earlier}`",
-        "check that the {thing} is {done} once",
-    ];
-    sentences(random, topic, &[TASKS])
 }

@@ -2,20 +2,16 @@
 
 use std::sync::Arc;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::scene::Scene;
-use super::schedule::{Event, Schedule, What};
 use super::{Opening, Scenery, Story, small_talk};
 use crate::session::ground_truth::{GroundTruth, PlantedFact};
-use crate::session::synthetic::code_review::act::Action;
 use crate::session::synthetic::code_review::artifacts::Artifacts;
 use crate::session::synthetic::code_review::profile::Limits;
-use crate::session::synthetic::facts::{
-    self, Bank, Channel, Numbers, Pair, Pending, Planned, Requests, Ways,
-};
+use crate::session::synthetic::facts::{self, Bank, Channel, Numbers, Pending, Planned, Requests};
 use crate::session::synthetic::grammar::fill;
-use crate::session::synthetic::grammar::names::FAULTS;
+use crate::session::synthetic::plot::{self, Moment, Telling};
 use crate::session::synthetic::random::Quantiles;
 use crate::session::synthetic::tools::Tool;
 use crate::session::synthetic::transcript::{Pace, Transcript};
@@ -54,16 +50,12 @@ pub(super) struct Author<'a> {
     /// Keys, rules and decoys, as in every family.
     pending: Pending,
     requests: Requests,
-    ways: Ways,
-    schedule: Schedule<'a>,
+    telling: Telling<'a>,
     facts: Vec<PlantedFact>,
-    /// Attempts that failed, and about which the agent said nothing yet.
-    failed: Vec<usize>,
     /// Results that nobody will need: message and ids of the tool uses.
     pub(super) spent: Vec<(usize, Vec<Arc<str>>)>,
     /// Chapter and phase.
     stage: (u64, usize),
-    chapters: u64,
     /// About so many rounds there will be.
     rounds: u64,
     compact_at: u64,
@@ -79,9 +71,6 @@ impl<'a> Author<'a> {
         };
         let numbers = Numbers::of(recipe, bank, rounds, story.recalls, story.constraints);
         let (pending, decoys) = facts::plan(recipe.seed, numbers);
-        let chapters = (rounds / story.rounds_per_chapter).clamp(1, story.most_chapters);
-        let per_chapter = (rounds / chapters).min(2 * story.rounds_per_chapter);
-        let percent = u64::from(recipe.fact_percent);
         let tools = story.scenery.tools();
         let mut out = Transcript::new(recipe, counts, &PACE, story.words.system, tools);
         out.set_out();
@@ -95,13 +84,10 @@ impl<'a> Author<'a> {
             artifacts: Artifacts::default(),
             pending,
             requests: Requests::new(recipe.seed, numbers),
-            ways: numbers.ways,
-            schedule: Schedule::new(story, recipe.seed, chapters, per_chapter, percent),
+            telling: Telling::new(&story.plot, recipe, rounds, 1_000),
             facts: decoys,
-            failed: Vec::new(),
             spent: Vec::new(),
             stage: (0, 0),
-            chapters,
             rounds,
         }
     }
@@ -151,7 +137,7 @@ impl<'a> Author<'a> {
         let mut facts = facts::gathered(self.facts);
         facts.extend(self.requests.fact());
         facts.extend(self.artifacts.facts());
-        facts.extend(self.schedule.facts());
+        facts.extend(self.telling.facts());
         facts.sort_by(|a, b| a.id.cmp(&b.id));
         let session = self.out.finish(recipe)?;
         let truth = GroundTruth::new(session.id(), facts);
@@ -160,7 +146,8 @@ impl<'a> Author<'a> {
 
     /// The chapter and the phase that the session has come to.
     fn stage_now(&self) -> (u64, usize) {
-        let far = (self.out.progress() * self.chapters).min(self.chapters * 1_000 - 1);
+        let chapters = self.telling.chapters();
+        let far = (self.out.progress() * chapters).min(chapters * 1_000 - 1);
         let percent = far % 1_000 / 10;
         let ends = &self.story.phase_ends;
         let phase = ends.iter().filter(|end| **end <= percent).count();
@@ -169,31 +156,7 @@ impl<'a> Author<'a> {
 
     fn is_typed_due(&self) -> bool {
         let progress = self.out.progress();
-        let mut events = self.schedule.events.iter().rev();
-        self.pending.is_due(progress, Channel::User)
-            || events
-                .by_ref()
-                .take_while(|event| event.due < progress)
-                .any(|event| event.is_typed)
-    }
-
-    /// Takes up to `limit` due events, of each thing at most one.
-    fn take_events(&mut self, limit: usize, is_typed: bool) -> Vec<What> {
-        let progress = self.out.progress();
-        let events = &mut self.schedule.events;
-        let due = |event: &&Event| event.due < progress;
-        let first = events.len() - events.iter().rev().take_while(due).count();
-        let mut taken: Vec<What> = Vec::new();
-        let mut at = events.len();
-        while at > first && taken.len() < limit {
-            at -= 1;
-            let Event { what, .. } = events[at];
-            if events[at].is_typed == is_typed && !taken.contains(&what) {
-                events.remove(at);
-                taken.push(what);
-            }
-        }
-        taken
+        self.pending.is_due(progress, Channel::User) || self.telling.is_typed_due(progress)
     }
 
     fn say(&mut self, bank: &[&'static str]) -> String {
@@ -203,16 +166,7 @@ impl<'a> Author<'a> {
 
     fn said(&mut self, template: &str) -> String {
         let topic = self.scene.topic(&mut self.out.random);
-        let chapter = usize::try_from(self.stage.0).unwrap_or(0);
-        let chapter = self.schedule.chapters.get(chapter);
-        let slots = [
-            ("chapter", chapter.map_or("it", String::as_str)),
-            ("noun", topic.noun),
-            ("path", &topic.path),
-            ("symbol", &topic.symbol),
-            ("elsewhere", &topic.elsewhere),
-        ];
-        fill(template, &slots)
+        plot::about(template, &topic, self.telling.chapter(self.stage.0))
     }
 
     /// The person types one of these, and whatever else is to be said now. Where a phase ends
@@ -228,18 +182,9 @@ impl<'a> Author<'a> {
         } else {
             said
         }];
-        for what in self.take_events(usize::MAX, true) {
-            if let What::Revise(at) = what
-                && let Some(series) = self.schedule.series.get_mut(at)
-                && let Some(value) = series.next(message)
-            {
-                let slots = [("key", series.key.as_str()), ("value", &value)];
-                let random = &mut self.out.random;
-                let template = self.ways.pick(random, self.story.words.revised);
-                parts.push(fill(template, &slots));
-            }
-        }
         let progress = self.out.progress();
+        let random = &mut self.out.random;
+        parts.extend(self.telling.typed(random, progress, message));
         let is_typed = |fact: &Planned| fact.channel == Channel::User;
         let planned = self.pending.take(progress, usize::MAX, is_typed);
         self.type_in(parts, planned, phase_end);
@@ -261,9 +206,7 @@ impl<'a> Author<'a> {
         }
         self.out.pass(self.story.away);
         let text = parts.join("\n\n");
-        let chapter = usize::try_from(self.stage.0).unwrap_or(0);
-        let chapter = self.schedule.chapters.get(chapter);
-        let slots = [("chapter", chapter.map_or("it", String::as_str))];
+        let slots = [("chapter", self.telling.chapter(self.stage.0))];
         match phase_end {
             None => self.out.typed(text, &[]),
             Some("") => self.out.typed(text, &[Tag::PhaseEnd]),
@@ -271,30 +214,11 @@ impl<'a> Author<'a> {
         }
     }
 
-    /// What the agent has to say about what failed, in the message of that index.
-    fn conclusions(&mut self, message: usize) -> Vec<String> {
-        let failed = std::mem::take(&mut self.failed);
-        failed
-            .into_iter()
-            .filter_map(|at| {
-                let attempt = self.schedule.attempts.get_mut(at)?;
-                attempt.said.push(message);
-                let slots = [
-                    ("approach", attempt.approach.as_str()),
-                    ("reason", &attempt.reason),
-                ];
-                let random = &mut self.out.random;
-                let bank = self.story.words.given_up;
-                Some(fill(self.ways.pick(random, bank), &slots))
-            })
-            .collect()
-    }
-
     /// The agent answers in words only.
     fn report(&mut self) {
         let mut text = self.say(self.story.words.reports);
         let message = self.out.next();
-        for line in self.conclusions(message) {
+        for line in self.telling.conclusions(&mut self.out.random, message) {
             text.push_str("\n\n");
             text.push_str(&line);
         }
@@ -310,7 +234,7 @@ impl<'a> Author<'a> {
         let random = &mut self.out.random;
         let round = self.scene.round(random, weights, now, limits);
         let mut actions = round.actions;
-        let mut paragraphs = self.conclusions(asking);
+        let mut paragraphs = self.telling.conclusions(random, asking);
         let mut is_spent = true;
         let progress = self.out.progress();
         let is_shown = |fact: &Planned| fact.channel != Channel::User;
@@ -320,25 +244,18 @@ impl<'a> Author<'a> {
             self.facts.extend(fact.planted(asking + 1));
             is_spent = false;
         }
-        for what in self.take_events(2, false) {
-            is_spent = false;
-            match what {
-                What::Decide(at) => {
-                    if let Some(decision) = self.schedule.decisions.get_mut(at) {
-                        let bank = self.story.words.decided;
-                        let random = &mut self.out.random;
-                        paragraphs.push(decision.say(random, asking, self.ways, bank));
-                    }
-                }
-                What::Revise(at) => actions.extend(self.revise(at, asking + 1)),
-                What::Count(at) => actions.extend(self.count(at, asking + 1)),
-                What::Fail(at) => actions.extend(self.fail(at, asking + 1)),
-                What::Step(at) => {
-                    paragraphs.push(self.say(self.story.words.listing));
-                    actions.extend(self.step(at, asking));
-                }
-            }
-        }
+        let moment = Moment {
+            progress,
+            asking,
+            now,
+            // Two things may happen at once.
+            room: limits.aside / 2,
+        };
+        let random = &mut self.out.random;
+        let told = self.telling.shown(random, moment, self.scene.site());
+        is_spent &= !told.is_any;
+        paragraphs.extend(told.paragraphs);
+        actions.extend(told.actions);
         paragraphs.push(round.text);
         let mut blocks = Vec::new();
         if let Some(thought) = round.thought {
@@ -355,72 +272,6 @@ impl<'a> Author<'a> {
         if is_spent {
             self.spent.push((asking + 1, ids));
         }
-    }
-
-    /// A tool prints settings, one of which is a new value.
-    fn revise(&mut self, at: usize, message: usize) -> Option<Action> {
-        let random = &mut self.out.random;
-        let place = self.scene.here(random);
-        let series = self.schedule.series.get_mut(at)?;
-        let pair = Pair {
-            key: series.key.clone(),
-            value: series.next(message)?,
-            ways: self.ways,
-        };
-        let line = facts::logged(random, &pair);
-        Some(self.scene.settings(random, &place, self.out.now, line))
-    }
-
-    /// A tool says how many there are by now.
-    fn count(&mut self, at: usize, message: usize) -> Option<Action> {
-        let random = &mut self.out.random;
-        let place = self.scene.here(random);
-        let series = self.schedule.series.get_mut(at)?;
-        let value = series.next(message)?;
-        let slots = [("key", series.key.as_str()), ("value", &value)];
-        let line = fill(self.ways.pick(random, self.story.words.counted), &slots);
-        Some(self.scene.count(random, &place, self.out.now, line))
-    }
-
-    /// A tool fails; the agent says next what it makes of it.
-    fn fail(&mut self, at: usize, message: usize) -> Option<Action> {
-        let random = &mut self.out.random;
-        let place = self.scene.here(random);
-        let attempt = self.schedule.attempts.get_mut(at)?;
-        attempt.said.push(message);
-        self.failed.push(at);
-        let fault = random.pick(FAULTS).replace('_', " ");
-        let slots = [
-            ("approach", attempt.approach.as_str()),
-            ("reason", &attempt.reason),
-            ("fault", &fault),
-        ];
-        let mut action = self.scene.failure(random, &place, self.out.now);
-        let line = fill(self.ways.pick(random, self.story.words.collapsed), &slots);
-        action.output.push('\n');
-        action.output.push_str(&line);
-        Some(action)
-    }
-
-    /// The agent writes its plan, or ticks off the next step.
-    fn step(&mut self, at: usize, message: usize) -> Option<Action> {
-        let plan = self.schedule.plans.get_mut(at)?;
-        let name = plan.name.clone();
-        let steps = plan.write(message);
-        let open = steps.iter().filter(|(_, state)| *state != "done").count();
-        let todos: Vec<Value> = steps
-            .iter()
-            .map(|(item, state)| json!({"task": item, "status": state}))
-            .collect();
-        Some(Action {
-            tool: Tool::TodoWrite,
-            output: format!(
-                "The list of `{name}` was replaced: {open} of {} left.",
-                todos.len()
-            ),
-            input: json!({"plan": name, "todos": todos}),
-            failed: false,
-        })
     }
 
     /// The agent has the conversation summarised. The full history goes on.

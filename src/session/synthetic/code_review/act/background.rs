@@ -1,6 +1,6 @@
-//! What is around the work: its history, the task list, pages of documentation.
+//! What is around the work: its history, pages of documentation.
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{Action, Memory, remembered};
 use crate::session::synthetic::grammar::names::OBJECTS;
@@ -57,47 +57,6 @@ impl Memory {
             place.path
         );
         self.shell(&command, "list recent commits", &output)
-    }
-
-    pub(super) fn plan(
-        &mut self,
-        workspace: &mut Workspace,
-        random: &mut Random,
-        size: usize,
-    ) -> Vec<Action> {
-        let topic = self.topic(workspace, random);
-        if self.tasks.len() > 6 {
-            self.tasks.drain(..3);
-        }
-        for _ in 0..random.count(1, 3) {
-            self.tasks.push(prose::todo(random, &topic));
-        }
-        let current = self.tasks.len() / 2;
-        let todos: Vec<Value> = self
-            .tasks
-            .iter()
-            .enumerate()
-            .map(|(at, task)| {
-                let status = match at.cmp(&current) {
-                    std::cmp::Ordering::Less => "done",
-                    std::cmp::Ordering::Equal => "in_progress",
-                    std::cmp::Ordering::Greater => "open",
-                };
-                json!({"task": task, "status": status})
-            })
-            .collect();
-        let open = todos.len() - current;
-        let action = Action {
-            tool: Tool::TodoWrite,
-            input: json!({"todos": todos}),
-            output: format!(
-                "The task list was replaced: {current} done, {open} left. Go on with the task in \
-                 progress, and update the list as soon as its state changes. Do not add tasks that \
-                 nobody asked for; mention them in the report instead."
-            ),
-            failed: false,
-        };
-        vec![action, self.search(workspace, random, size)]
     }
 
     pub(super) fn fetch(

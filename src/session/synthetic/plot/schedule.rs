@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-use super::{Counts, Story};
+use super::{Counts, Plot};
 use crate::session::ground_truth::{Fact, Importance, PlanItem, PlantedFact, Revision};
 use crate::session::synthetic::facts::Ways;
 use crate::session::synthetic::grammar::fill;
@@ -78,10 +78,10 @@ const SYLLABLES: &[&str] = &[
     "pel", "rud", "syl", "tov", "ume", "vir", "yon",
 ];
 
-/// Everything that a story plants by itself.
+/// Everything that happens in one session.
 #[derive(Debug)]
 pub(super) struct Schedule<'a> {
-    story: &'a Story,
+    plot: &'a Plot,
     /// The earliest last.
     pub(super) events: Vec<Event>,
     pub(super) decisions: Vec<Decision>,
@@ -104,17 +104,13 @@ struct PerChapter {
 }
 
 impl<'a> Schedule<'a> {
-    /// A schedule for `chapters` chapters of `rounds` rounds each.
-    pub(super) fn new(
-        story: &'a Story,
-        seed: u64,
-        chapters: u64,
-        rounds: u64,
-        percent: u64,
-    ) -> Self {
-        let mut random = Random::new(seed, story.schedule);
+    /// A schedule for so many rounds; all of it is due by that thousandth of the session.
+    pub(super) fn new(plot: &'a Plot, seed: u64, rounds: u64, said_by: u64, percent: u64) -> Self {
+        let chapters = (rounds / plot.rounds_per_chapter).clamp(1, plot.most_chapters);
+        let rounds = (rounds / chapters).min(2 * plot.rounds_per_chapter);
+        let mut random = Random::new(seed, plot.seed);
         let mut schedule = Self {
-            story,
+            plot,
             events: Vec::new(),
             decisions: Vec::new(),
             series: Vec::new(),
@@ -123,7 +119,7 @@ impl<'a> Schedule<'a> {
             chapters: Vec::new(),
             names: BTreeSet::new(),
         };
-        let density = &story.density;
+        let density = &plot.density;
         let scaled = |(per, cap): (u64, u64)| (rounds / per).min(cap) * percent / 100;
         let numbers = PerChapter {
             decisions: scaled(density.decisions),
@@ -133,7 +129,7 @@ impl<'a> Schedule<'a> {
             steps: if rounds < 12 || percent == 0 {
                 0
             } else {
-                (rounds / 5).clamp(4, 9)
+                (rounds / density.steps.0).clamp(4, density.steps.1)
             },
         };
         for chapter in 0..chapters {
@@ -149,13 +145,16 @@ impl<'a> Schedule<'a> {
             schedule.add_series(&mut random, false, revisions, (0, 920), (0, 100));
         }
         let events = &mut schedule.events;
+        for event in events.iter_mut() {
+            event.due = event.due * said_by / 1_000;
+        }
         events.sort_by_key(|event| Reverse((event.due, event.what)));
         schedule
     }
 
     fn add_chapter(&mut self, random: &mut Random, span: (u64, u64), numbers: PerChapter) {
         let chapter = self.chapters.last().cloned().unwrap_or_default();
-        let words = &self.story.words;
+        let words = &self.plot.phrases;
         let mut aspects = words.aspects.to_vec();
         random.shuffle(&mut aspects);
         for part in 0..numbers.decisions {
@@ -168,10 +167,10 @@ impl<'a> Schedule<'a> {
         }
         for at in 0..numbers.settings + numbers.suites {
             let is_count = at >= numbers.settings;
-            let (least, most) = self.story.density.revisions;
+            let (least, most) = self.plot.density.revisions;
             let revisions = random.between(least, most);
             let share = if is_count {
-                self.story.density.counted
+                self.plot.density.counted
             } else {
                 (0, 100)
             };
@@ -223,7 +222,7 @@ impl<'a> Schedule<'a> {
             if is_count {
                 self.plant(due, false, What::Count(at));
             } else {
-                let is_typed = random.percent(40);
+                let is_typed = random.percent(self.plot.density.typed);
                 self.plant(due, is_typed, What::Revise(at));
             }
         }
@@ -254,7 +253,7 @@ impl<'a> Schedule<'a> {
     }
 
     fn decision(&mut self, random: &mut Random, chapter: &str, aspect: &str) -> Decision {
-        let words = &self.story.words;
+        let words = &self.plot.phrases;
         let design = random.pick(words.designs);
         let mut options: Vec<String> = (0..random.count(3, 4))
             .map(|_| format!("{} {design}", self.name(random, 6)))
@@ -272,7 +271,7 @@ impl<'a> Schedule<'a> {
 
     fn setting(&mut self, random: &mut Random, is_count: bool, revisions: u64) -> Series {
         let name = self.name(random, 3);
-        let words = &self.story.words;
+        let words = &self.plot.phrases;
         let bank = if is_count {
             words.suites
         } else {
@@ -283,7 +282,7 @@ impl<'a> Schedule<'a> {
         let mut ahead: Vec<String> = (0..revisions)
             .map(|_| {
                 if is_count {
-                    count = match self.story.density.counts {
+                    count = match self.plot.density.counts {
                         Counts::Grow => count + random.between(1_009, 90_007),
                         Counts::Vary => random.between(1_000_003, 7_999_999),
                     };
@@ -303,7 +302,7 @@ impl<'a> Schedule<'a> {
     }
 
     fn plan(&mut self, random: &mut Random, chapter: &str, steps: u64) -> Plan {
-        let mut templates = self.story.words.steps.to_vec();
+        let mut templates = self.plot.phrases.steps.to_vec();
         random.shuffle(&mut templates);
         let steps = usize::try_from(steps).unwrap_or(4);
         let items = templates
@@ -327,7 +326,7 @@ impl<'a> Schedule<'a> {
 
     /// The facts that were said.
     pub(super) fn facts(self) -> Vec<PlantedFact> {
-        let words = &self.story.words;
+        let words = &self.plot.phrases;
         let mut facts = Vec::new();
         let mut add = |id: String, question, evidence: Vec<usize>, importance, fact| {
             if !evidence.is_empty() {
