@@ -198,7 +198,7 @@ impl Run<'_> {
     /// Reads one file and writes its sessions; says what it held, or nothing if it is no recording.
     fn one(&mut self, input: &Input) -> anyhow::Result<Option<String>> {
         let path = &input.path;
-        let mut read = match Read::open(path, self.format) {
+        let mut read = match Read::open(path, self.format, &self.args.output) {
             Ok(read) => read,
             Err(
                 error @ (ImportError::NotJson { .. }

@@ -51,6 +51,7 @@ mod content;
 mod conversations;
 mod copilot_cli;
 mod documents;
+pub mod each;
 mod folders;
 mod forks;
 mod gemini_cli;
@@ -85,9 +86,14 @@ pub mod tool_names;
 mod truth;
 mod unrecorded;
 
-pub use folders::Folder;
+pub use folders::{Folder, SessionFiles};
 pub use forks::{Beginnings, Repeated};
 pub use truth::Recording;
+
+/// What a long file gives: its bytes without its long texts, and values that stand aside.
+pub trait LongInput: BufRead + outline::Lists {}
+
+impl<T: BufRead + outline::Lists> LongInput for T {}
 
 /// Reads one format. A new format is one file here and one line in [`IMPORTERS`].
 pub trait Importer: Sync {
@@ -112,6 +118,15 @@ pub trait Importer: Sync {
         Ok(sessions.into_iter().map(Recording::from).collect())
     }
 
+    /// Reads all sessions of a long file, of which some values may stand aside.
+    fn import_long(
+        &self,
+        path: &Path,
+        input: &mut dyn LongInput,
+    ) -> Result<Vec<Recording>, ImportError> {
+        self.import_with_truth(path, input)
+    }
+
     /// The folder that a file is the conversation of, where the rest of the session stands beside
     /// it; mostly none.
     fn folder_of(&self, _path: &Path) -> Option<Folder> {
@@ -124,7 +139,11 @@ pub trait Importer: Sync {
     }
 
     /// Reads all sessions of a folder that is one.
-    fn import_folder(&self, folder: &Folder) -> Result<Vec<Session>, ImportError> {
+    fn import_folder(
+        &self,
+        folder: &Folder,
+        _files: &mut SessionFiles,
+    ) -> Result<Vec<Session>, ImportError> {
         Err(ImportError::Directory {
             path: folder.path().to_owned(),
         })
@@ -206,7 +225,9 @@ pub fn load_with_truth(
                 path: path.to_owned(),
             });
         };
-        return importer.import_folder(&folder).map(known);
+        return importer
+            .import_folder(&folder, &mut SessionFiles::whole())
+            .map(known);
     }
     let (head, mut input) = open(path)?;
     if sqlite::is_database(&head) {
@@ -216,7 +237,9 @@ pub fn load_with_truth(
         return Err(unknown_format(path, &head));
     };
     if let Some(folder) = importer.folder_of(path) {
-        return importer.import_folder(&folder).map(known);
+        return importer
+            .import_folder(&folder, &mut SessionFiles::whole())
+            .map(known);
     }
     let mut recordings = importer.import_with_truth(path, &mut input)?;
     if importer.format() == Native.format()

@@ -34,7 +34,7 @@ mod listed;
 mod memory;
 mod native;
 mod openhands;
-mod outlined;
+pub(crate) mod outlined;
 mod products;
 mod records;
 mod rows;

@@ -4,6 +4,8 @@ use std::collections::VecDeque;
 use std::path::Path;
 
 use crate::session::Session;
+use crate::session::import::each::{Each, each};
+use crate::session::import::glance::size;
 use crate::session::import::outline::{Cut, Outline, Rests, outline};
 use crate::session::import::rows::{Rows, rows};
 use crate::session::import::{self, ImportError, Importer, Recording};
@@ -17,24 +19,31 @@ pub(super) enum Read {
     AtOnce(VecDeque<Recording>, Option<Rests>),
     /// One session after the other.
     Rows(Option<Box<Rows>>),
+    /// The same, each with its long texts elsewhere.
+    Each(Box<Each>, Option<Rests>),
 }
 
 impl Read {
-    /// Opens a recording of that format, or of the one that its first bytes tell.
+    /// Opens a recording of that format, or of the one that its first bytes tell. What does not fit
+    /// into memory is put into the folder `aside`.
     pub(super) fn open(
         path: &Path,
         format: Option<&'static dyn Importer>,
+        aside: &Path,
     ) -> Result<Self, ImportError> {
-        if path.metadata().is_ok_and(|it| it.len() >= LONG) {
+        let named = format.map(|it| it as &dyn Importer);
+        if let Some(each) = each(path, named, LONG, Cut::default(), aside)? {
+            return Ok(Self::Each(Box::new(each), None));
+        }
+        if size(path) >= LONG {
             if let Some(rows) = rows(path, format)? {
                 return Ok(Self::Rows(Some(Box::new(rows))));
             }
-            if let Some(Outline { recordings, rests }) = outline(path, format, Cut::default())? {
+            if let Some(Outline { recordings, rests }) = outline(path, named, Cut::default())? {
                 return Ok(Self::AtOnce(recordings.into(), Some(rests)));
             }
         }
-        let format = format.map(|it| it as &dyn Importer);
-        let recordings = import::load_with_truth(path, format)?;
+        let recordings = import::load_with_truth(path, named)?;
         Ok(Self::AtOnce(recordings.into(), None))
     }
 
@@ -42,7 +51,7 @@ impl Read {
     pub(super) fn known(&self) -> impl Iterator<Item = &Session> {
         let known = match self {
             Self::AtOnce(recordings, _) => Some(recordings),
-            Self::Rows(_) => None,
+            Self::Rows(_) | Self::Each(..) => None,
         };
         known.into_iter().flatten().map(|it| &it.session)
     }
@@ -52,6 +61,13 @@ impl Read {
         let rows = match self {
             Self::AtOnce(recordings, _) => return Ok(recordings.pop_front()),
             Self::Rows(rows) => rows,
+            Self::Each(each, rests) => {
+                let part = each.next_session()?;
+                return Ok(part.map(|part| {
+                    *rests = part.rests;
+                    part.recording
+                }));
+            }
         };
         match rows.as_mut().and_then(|rows| rows.next_session()) {
             Some(recording) => Ok(Some(recording)),
@@ -62,7 +78,7 @@ impl Read {
     /// Where the long texts are, if the sessions do not hold them.
     pub(super) fn rests(&mut self) -> Option<&mut Rests> {
         match self {
-            Self::AtOnce(_, rests) => rests.as_mut(),
+            Self::AtOnce(_, rests) | Self::Each(_, rests) => rests.as_mut(),
             Self::Rows(_) => None,
         }
     }

@@ -25,7 +25,7 @@ use super::conversations::{Object, keep_unread};
 use super::documents::Documents;
 use super::lines::strip_bom;
 use super::sketch;
-use super::{Folder, ImportError, Importer};
+use super::{Folder, ImportError, Importer, SessionFiles};
 use crate::session::{ContentBlock, Role, Session, Source, Tag};
 use crate::units::{ApiCallId, Tokens, Usage, to_valid_id};
 use hidden::Hidden;
@@ -91,7 +91,7 @@ impl Importer for Cline {
     }
 
     fn import(&self, path: &Path, input: &mut dyn BufRead) -> Result<Vec<Session>, ImportError> {
-        task(path, input, None, &Shown::default())
+        task(&Documents::read(path, input)?, None, &Shown::default())
     }
 
     fn folder_of(&self, path: &Path) -> Option<Folder> {
@@ -110,7 +110,11 @@ impl Importer for Cline {
         conversation(folder).is_some()
     }
 
-    fn import_folder(&self, folder: &Folder) -> Result<Vec<Session>, ImportError> {
+    fn import_folder(
+        &self,
+        folder: &Folder,
+        files: &mut SessionFiles,
+    ) -> Result<Vec<Session>, ImportError> {
         let Some(name) = conversation(folder) else {
             return Err(ImportError::Directory {
                 path: folder.path().to_owned(),
@@ -122,8 +126,7 @@ impl Importer for Cline {
             Shown::default()
         };
         let path = folder.child(name);
-        let mut input = open(&path)?;
-        task(&path, &mut input, folder.path().file_name(), &shown)
+        task(&files.read(&path)?, folder.path().file_name(), &shown)
     }
 }
 
@@ -152,12 +155,11 @@ fn open(path: &Path) -> Result<BufReader<File>, ImportError> {
 
 /// Reads a task; one in a folder has the folder's name.
 fn task(
-    path: &Path,
-    input: &mut dyn BufRead,
+    documents: &Documents<'_>,
     folder: Option<&std::ffi::OsStr>,
     shown: &Shown,
 ) -> Result<Vec<Session>, ImportError> {
-    let documents = Documents::read(path, input)?;
+    let path = documents.path();
     let (values, _) = documents.values()?;
     let mut assembler = Assembler::new([]);
     FORMAT.clone_into(&mut assembler.source.format);

@@ -22,9 +22,12 @@ use super::assemble::{Assembler, add_counts, count};
 use super::conversations::{Object, name};
 use super::documents::Documents;
 use super::lines::Line;
-use super::{ImportError, Importer, sketch};
+use super::outline::{AllThere, Lists};
+use super::{ImportError, Importer, LongInput, Recording, sketch};
 use crate::session::{Session, Source};
 use sample::Sample;
+
+pub(super) use archive::samples;
 
 mod archive;
 mod attachments;
@@ -46,7 +49,7 @@ impl Importer for Inspect {
     }
 
     fn detect(&self, head: &[u8]) -> bool {
-        if head.starts_with(ZIP) {
+        if is_archive(head) {
             let holds = |name: &[u8]| head.windows(name.len()).any(|it| it == name);
             let names: [&[u8]; 4] = [b"_journal/", b"header.json", b"samples/", b"summaries.json"];
             return names.into_iter().any(holds);
@@ -68,11 +71,33 @@ impl Importer for Inspect {
             archive::read(path, input, &mut log)?
         } else {
             let documents = Documents::read(path, input)?;
-            log.documents(&documents)?;
+            log.documents(&documents, &mut AllThere)?;
             documents.id.clone()
         };
         log.finish(&id, path)
     }
+
+    fn import_long(
+        &self,
+        path: &Path,
+        input: &mut dyn LongInput,
+    ) -> Result<Vec<Recording>, ImportError> {
+        let documents = Documents::read(path, input)?;
+        let mut log = Log::default();
+        log.documents(&documents, input)?;
+        let sessions = log.finish(&documents.id, path)?;
+        Ok(sessions.into_iter().map(Recording::from).collect())
+    }
+}
+
+/// Whether that importer is this one.
+pub(super) fn is_it(importer: &dyn Importer) -> bool {
+    importer.format() == FORMAT
+}
+
+/// Whether a file that begins so is an archive.
+pub(super) fn is_archive(head: &[u8]) -> bool {
+    head.starts_with(ZIP)
 }
 
 /// A log, growing sample by sample.
@@ -86,7 +111,11 @@ struct Log {
 
 impl Log {
     /// A log in JSON, or one file of an archive.
-    fn documents(&mut self, documents: &Documents<'_>) -> Result<(), ImportError> {
+    fn documents(
+        &mut self,
+        documents: &Documents<'_>,
+        lists: &mut dyn Lists,
+    ) -> Result<(), ImportError> {
         let source = Source {
             warnings: documents.warnings.clone(),
             ..Source::default()
@@ -100,16 +129,16 @@ impl Log {
             );
         }
         for value in &values {
-            self.value(value)?;
+            self.value(value, lists)?;
         }
         Ok(())
     }
 
-    fn value(&mut self, value: &Line<'_>) -> Result<(), ImportError> {
+    fn value(&mut self, value: &Line<'_>, lists: &mut dyn Lists) -> Result<(), ImportError> {
         let raw: &RawValue = value.parse()?;
         let object = Object::read(raw).ok_or_else(|| value.error("a log is a JSON object"))?;
         if object.has("messages") && object.has("epoch") {
-            return self.sample(value, raw);
+            return self.sample(value, raw, lists);
         }
         let mut log = object;
         if let Some(mut eval) = log.take_object("eval") {
@@ -118,13 +147,18 @@ impl Log {
         if let Some(samples) = log.take("samples") {
             let samples: Vec<&RawValue> = value.parse_part(samples.get())?;
             for raw in samples {
-                self.sample(value, raw)?;
+                self.sample(value, raw, lists)?;
             }
         }
         Ok(())
     }
 
-    fn sample(&mut self, line: &Line<'_>, raw: &RawValue) -> Result<(), ImportError> {
+    fn sample(
+        &mut self,
+        line: &Line<'_>,
+        raw: &RawValue,
+        lists: &mut dyn Lists,
+    ) -> Result<(), ImportError> {
         let Some(sample) = Object::read(raw) else {
             count(&mut self.source.unknown, "sample that is no object");
             return Ok(());
@@ -132,7 +166,7 @@ impl Log {
         let mut assembler = Assembler::new([]);
         FORMAT.clone_into(&mut assembler.source.format);
         assembler.header.model.clone_from(&self.model);
-        if !Sample::read(sample, assembler, &mut self.sessions, line)? {
+        if !Sample::read(sample, assembler, &mut self.sessions, line, lists)? {
             count(&mut self.source.skipped, "sample without messages");
         }
         Ok(())

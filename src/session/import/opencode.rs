@@ -22,7 +22,7 @@ use super::assemble::{Assembler, AssistantRecord, UserRecord, add_counts, count}
 use super::conversations::{Object, keep_unread};
 use super::documents::Documents;
 use super::sketch;
-use super::{Folder, ImportError, Importer};
+use super::{Folder, ImportError, Importer, SessionFiles};
 use crate::session::{ContentBlock, Session, Source, Tag};
 use crate::units::{ApiCallId, Timestamp, Usage};
 use parts::{Part, Step};
@@ -119,8 +119,12 @@ impl Importer for Opencode {
         storage::is_storage(folder)
     }
 
-    fn import_folder(&self, folder: &Folder) -> Result<Vec<Session>, ImportError> {
-        storage::read(folder)
+    fn import_folder(
+        &self,
+        folder: &Folder,
+        files: &mut SessionFiles,
+    ) -> Result<Vec<Session>, ImportError> {
+        storage::read(folder, files)
     }
 }
 

@@ -26,10 +26,9 @@ use super::assemble::{Assembler, add_counts, count, uncached};
 use super::content;
 use super::conversations::{Object, name, unknown_record};
 use super::documents::Documents;
-use super::folders::SessionFiles;
 use super::lines::Line;
 use super::sketch;
-use super::{Folder, ImportError, Importer};
+use super::{Folder, ImportError, Importer, SessionFiles};
 use crate::session::{ContentBlock, RecordedCompaction, Session, Source};
 use crate::units::{ApiCallId, Timestamp, Tokens, Usage};
 use view::{Summary, View};
@@ -131,8 +130,11 @@ impl Importer for OpenHands {
         in_events(&is_event) || in_events(&is_plain) || folder.names().iter().any(is_event)
     }
 
-    fn import_folder(&self, folder: &Folder) -> Result<Vec<Session>, ImportError> {
-        let mut files = SessionFiles::new();
+    fn import_folder(
+        &self,
+        folder: &Folder,
+        files: &mut SessionFiles,
+    ) -> Result<Vec<Session>, ImportError> {
         let mut reading = Reading::default();
         let state = folder.child(STATE);
         if folder.has(STATE) {

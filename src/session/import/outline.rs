@@ -10,23 +10,25 @@
 //! that it is mended or refused as ever. Equal texts get equal marks, for importers leave out what
 //! was recorded twice.
 
-use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
-use std::sync::Arc;
 
+use serde_json::value::RawValue;
+
+use super::documents::MAX_FILE;
+use super::folders::SessionFiles;
 use super::lines::{session_id, strip_bom};
-use super::{ImportError, Importer, Recording, truth, unrecorded};
-use crate::session::native::{Of, Whole};
-use crate::session::{
-    CompactedTo, ContentBlock, Image, JsonText, Message, Opaque, Recorded, RecordedCompaction,
-    Session, Thinking, ToolResult, ToolSchema, ToolUse,
-};
-use cutter::Cutter;
+use super::{Folder, ImportError, Importer, Recording, importer_of_folder, truth};
+use crate::session::{CompactedTo, ContentBlock, Message, Recorded, RecordedCompaction, Session};
+pub(super) use cutter::Cutter;
+pub(super) use marks::Marks;
+pub use rests::Rests;
 
 mod cutter;
+mod marks;
 mod placed;
+mod rests;
 
 /// A format that can be read so.
 #[derive(Debug)]
@@ -40,6 +42,13 @@ pub struct Format {
     /// Keys of answers that are logged beside their requests. With two of them a file is read at
     /// once: what joins requests to sessions looks for texts in other texts.
     answers: &'static [&'static str],
+    /// Values that are read one at a time, if at all: the key of a list, and keys of its objects.
+    aside: &'static [(&'static str, &'static [&'static str])],
+    /// Whether calls may stand in the model's texts, which are read to their ends then.
+    has_calls_in_text: bool,
+    /// What is looked for in texts: one that holds it is read to its end, unless its beginning
+    /// holds it too.
+    signs: &'static [&'static str],
 }
 
 impl Format {
@@ -49,6 +58,9 @@ impl Format {
             keys: &[],
             words: &[],
             answers: &[],
+            aside: &[],
+            has_calls_in_text: false,
+            signs: &[],
         }
     }
 
@@ -88,7 +100,34 @@ pub static FORMATS: &[Format] = &[
     Format {
         // Attachments are put in where a text names them.
         words: &["attachment://"],
+        // What a call was sent is read where a compaction stands before it.
+        aside: &[("events", &["call", "input"])],
         ..Format::new("inspect")
+    },
+    Format {
+        keys: &["action", "arguments", "response"],
+        // What each step was shown: together as long as the square of the history.
+        aside: &[("trajectory", &["messages", "query"])],
+        has_calls_in_text: true,
+        ..Format::new("swe-agent")
+    },
+    Format {
+        keys: &["arguments"],
+        words: &["```bash", "```mswea_bash_command"],
+        ..Format::new("mini-swe-agent")
+    },
+    Format {
+        has_calls_in_text: true,
+        signs: &[
+            "Result:",
+            "The tool execution failed",
+            "<answer>",
+            "<feedback>",
+            "<task>",
+            "<user_feedback>",
+            "<user_message>",
+        ],
+        ..Format::new("cline")
     },
     Format::new("tau2"),
     Format::new("tau-bench").with_arguments(),
@@ -117,14 +156,6 @@ pub struct Outline {
     pub rests: Rests,
 }
 
-/// Where the rests of long texts stand in a file.
-#[derive(Debug)]
-pub struct Rests {
-    file: File,
-    /// Where each rest begins, and how long it is, in bytes.
-    places: Vec<(u64, usize)>,
-}
-
 /// How long a text is that is cut, and how much of it is kept, in bytes as written.
 #[derive(Debug, Clone, Copy)]
 pub struct Cut {
@@ -144,8 +175,30 @@ impl Default for Cut {
     }
 }
 
-/// Reads a file of one of the [`FORMATS`]; none if it is of another, holds what looks like a mark,
-/// or requests that are to be joined.
+/// Values that stand aside while a file is read.
+pub trait Lists {
+    /// The value for which this mark stands, as JSON; none if it is no mark.
+    fn list(&mut self, mark: &RawValue) -> io::Result<Option<String>>;
+}
+
+/// A file that is read at once: nothing stands aside.
+pub(super) struct AllThere;
+
+impl Lists for AllThere {
+    fn list(&mut self, _: &RawValue) -> io::Result<Option<String>> {
+        Ok(None)
+    }
+}
+
+impl Format {
+    /// The format of that name, if its files can be read so.
+    pub(super) fn of(importer: &dyn Importer) -> Option<&'static Self> {
+        FORMATS.iter().find(|it| it.name == importer.format())
+    }
+}
+
+/// Reads a file or folder of one of the [`FORMATS`]; none if it is of another, holds what looks like
+/// a mark, or requests that are to be joined.
 pub fn outline(
     path: &Path,
     importer: Option<&dyn Importer>,
@@ -156,52 +209,106 @@ pub fn outline(
         source,
     };
     if path.is_dir() {
-        return Ok(None);
+        let folder = Folder::open(path)?;
+        let told = || importer_of_folder(&folder);
+        return match importer.or_else(|| told().map(|it| it as &dyn Importer)) {
+            Some(importer) => of_folder(&folder, importer, cut),
+            None => Ok(None),
+        };
     }
     let (head, _) = super::open(path)?;
-    let told = || super::claimant(&head);
+    let told = || super::claimant(&head).map(|it| it as &dyn Importer);
     let Some(importer) = importer.or_else(told) else {
         return Ok(None);
     };
-    let format = FORMATS.iter().find(|it| it.name == importer.format());
+    if let Some(folder) = importer.folder_of(path) {
+        return of_folder(&folder, importer, cut);
+    }
     let is_json = matches!(
         strip_bom(&head).trim_ascii_start().first(),
         Some(b'{' | b'[')
     );
-    let Some(format) = format.filter(|_| is_json && importer.folder_of(path).is_none()) else {
+    let Some(format) = Format::of(importer).filter(|_| is_json) else {
         return Ok(None);
     };
-    let mut cutter = Cutter::new(File::open(path).map_err(io)?, format, cut);
-    let read = importer.import_with_truth(path, &mut cutter);
+    let open = |at| {
+        let mut file = File::open(path)?;
+        file.seek(SeekFrom::Start(at))?;
+        Ok(Box::new(file) as Box<dyn Read>)
+    };
+    let mut cutter = Cutter::new(&open, format, cut, Marks::default()).map_err(io)?;
+    let read = importer.import_long(path, &mut cutter);
     let is_joined = cutter.values > 1 && cutter.answers > 1;
-    if cutter.is_marked || is_joined {
+    if is_joined || cutter.is_odd().map_err(io)? {
         return Ok(None);
     }
-    let mut recordings = match read {
+    let recordings = match read {
         Ok(recordings) => recordings,
         Err(error) => return Err(placed::placed(error, path, format, cut).map_err(io)?),
     };
-    let [whole, short] = [cutter.whole, cutter.short].map(|hasher| session_id(path, hasher));
-    let file = File::open(path).map_err(io)?;
-    let mut rests = Rests {
-        file,
-        places: cutter.places,
+    let ids = [&cutter.whole, &cutter.short].map(|hasher| session_id(path, hasher.clone()));
+    let rests = Rests::new(vec![path.to_owned()], cutter.into_marks());
+    let read = finished(recordings, rests, importer).map_err(io)?;
+    let Some(Outline {
+        mut recordings,
+        rests,
+    }) = read
+    else {
+        return Ok(None);
     };
+    let [whole, short] = ids;
     for recording in &mut recordings {
-        if is_named_by_mark(&recording.session) {
-            return Ok(None);
-        }
         let parts = &mut recording.session.parts;
         if let Some(rest) = parts.id.strip_prefix(&short) {
             parts.id = format!("{whole}{rest}");
         }
-        rests.header(&mut recording.session).map_err(io)?;
-        if importer.format() != "native" {
-            rests.unrecorded(&mut recording.session).map_err(io)?;
-        }
     }
     if let ("native", [recording]) = (importer.format(), &mut recordings[..]) {
         truth::beside(path, recording)?;
+    }
+    Ok(Some(Outline { recordings, rests }))
+}
+
+/// Reads a folder that is a session, file by file. Where something is wrong it is read at once if
+/// that can be, which says what.
+fn of_folder(
+    folder: &Folder,
+    importer: &dyn Importer,
+    cut: Cut,
+) -> Result<Option<Outline>, ImportError> {
+    let Some(format) = Format::of(importer) else {
+        return Ok(None);
+    };
+    let mut files = SessionFiles::cut(format, cut);
+    let read = importer.import_folder(folder, &mut files);
+    let (paths, marks, size) = files.into_marks();
+    let sessions = match read {
+        Ok(sessions) if !marks.is_odd => sessions,
+        Err(error) if size > MAX_FILE => return Err(error),
+        Ok(_) | Err(_) => return Ok(None),
+    };
+    let recordings = sessions.into_iter().map(Recording::from).collect();
+    let read = finished(recordings, Rests::new(paths, marks), importer);
+    read.map_err(|source| ImportError::Io {
+        path: folder.path().to_owned(),
+        source,
+    })
+}
+
+/// The sessions with what is kept whole of them; none if a name was cut.
+pub(super) fn finished(
+    mut recordings: Vec<Recording>,
+    mut rests: Rests,
+    importer: &dyn Importer,
+) -> io::Result<Option<Outline>> {
+    for recording in &mut recordings {
+        if is_named_by_mark(&recording.session) {
+            return Ok(None);
+        }
+        rests.header(&mut recording.session)?;
+        if importer.format() != "native" {
+            rests.unrecorded(&mut recording.session)?;
+        }
     }
     Ok(Some(Outline { recordings, rests }))
 }
@@ -241,211 +348,6 @@ fn is_named_by_mark(session: &Session) -> bool {
             .any(|name| is_cut(name))
         || session.messages().iter().any(|message| of_message(message))
         || session.compactions().iter().any(of_compaction)
-}
-
-impl Rests {
-    /// The system prompt and the tools, which are kept whole.
-    fn header(&mut self, session: &mut Session) -> io::Result<()> {
-        let parts = &mut session.parts;
-        if let Some(system) = &mut parts.system {
-            *system = self.whole_text(system)?;
-        }
-        for tool in &mut parts.tools {
-            *tool = ToolSchema {
-                name: tool.name.clone(),
-                definition: self.json(&tool.definition)?,
-            };
-        }
-        if let Some(notes) = parts.resumed.as_mut().and_then(|it| it.notes.as_mut()) {
-            *notes = self.whole_text(notes)?;
-        }
-        Ok(())
-    }
-
-    /// The size of what is missing, by whole texts; nothing where it is not known.
-    fn unrecorded(&mut self, session: &mut Session) -> io::Result<()> {
-        let is_sized = session
-            .parts
-            .source
-            .missing
-            .is_some_and(|it| it.tokens.is_some());
-        let billed = unrecorded::first_bill(&session.parts);
-        let (true, Some(billed)) = (is_sized, billed) else {
-            return Ok(());
-        };
-        let mut chars = Vec::new();
-        for message in session.parts.messages.iter().take(billed) {
-            let whole = self.whole_message(message)?;
-            chars.push(unrecorded::chars(&whole));
-        }
-        unrecorded::sized(session, chars.into_iter());
-        Ok(())
-    }
-
-    /// The message as the file has it.
-    fn whole_message<'a>(&mut self, message: &'a Message) -> io::Result<Cow<'a, Message>> {
-        let blocks = message.content().iter().map(|block| self.block(block));
-        let blocks: Vec<ContentBlock> = blocks.collect::<io::Result<_>>()?;
-        if blocks == message.content() {
-            return Ok(Cow::Borrowed(message));
-        }
-        let mut whole = Message::new(message.role(), blocks);
-        whole.timestamp = message.timestamp;
-        whole.api_call.clone_from(&message.api_call);
-        whole.usage = message.usage;
-        whole.tags.clone_from(&message.tags);
-        whole.compact_hint.clone_from(&message.compact_hint);
-        Ok(Cow::Owned(whole))
-    }
-
-    fn whole_text(&mut self, text: &Arc<str>) -> io::Result<Arc<str>> {
-        Ok(match self.whole(text, Written::Text)? {
-            Some(whole) => whole.into(),
-            None => text.clone(),
-        })
-    }
-
-    fn json(&mut self, json: &JsonText) -> io::Result<JsonText> {
-        Ok(match self.whole(json.as_str(), Written::Json)? {
-            Some(whole) => JsonText::parse(&whole)?,
-            None => json.clone(),
-        })
-    }
-
-    fn block(&mut self, block: &ContentBlock) -> io::Result<ContentBlock> {
-        Ok(match block {
-            ContentBlock::Text(text) => ContentBlock::Text(self.whole_text(text)?),
-            ContentBlock::Thinking(thinking) => ContentBlock::Thinking(Thinking {
-                text: self.whole_text(&thinking.text)?,
-                signature: match &thinking.signature {
-                    Some(signature) => Some(self.whole_text(signature)?),
-                    None => None,
-                },
-            }),
-            ContentBlock::ToolUse(tool_use) => ContentBlock::ToolUse(ToolUse {
-                input: self.json(&tool_use.input)?,
-                ..tool_use.clone()
-            }),
-            ContentBlock::ToolResult(result) => ContentBlock::ToolResult(ToolResult {
-                content: {
-                    let blocks = result.content.iter().map(|block| self.block(block));
-                    blocks.collect::<io::Result<_>>()?
-                },
-                ..result.clone()
-            }),
-            ContentBlock::Image(image) => ContentBlock::Image(Image {
-                source: self.json(&image.source)?,
-            }),
-            ContentBlock::Opaque(opaque) => ContentBlock::Opaque(Opaque {
-                kind: opaque.kind.clone(),
-                json: self.json(&opaque.json)?,
-            }),
-        })
-    }
-
-    /// The text with a rest for each mark, or none if there is no mark in it.
-    fn whole(&mut self, text: &str, written: Written) -> io::Result<Option<String>> {
-        let mut whole = String::new();
-        let mut left = text;
-        while let Some(mark) = self.next_mark(left) {
-            whole.push_str(mark.before);
-            let rest = self.read(mark.place)?;
-            match (mark.form, written) {
-                (Form::Written, _) => whole.push_str(&rest),
-                (Form::Read, Written::Text) => whole.push_str(&decoded(&rest)?),
-                // The importer read the text, and wrote it anew.
-                (Form::Read, Written::Json) => whole.push_str(&encoded(&decoded(&rest)?)?),
-                (Form::WrittenInText, _) => whole.push_str(&encoded(&rest)?),
-            }
-            left = mark.after;
-        }
-        if left.len() == text.len() {
-            return Ok(None);
-        }
-        whole.push_str(left);
-        Ok(Some(whole))
-    }
-
-    /// The next mark, in whatever form it stands there.
-    fn next_mark<'t>(&self, text: &'t str) -> Option<Mark<'t>> {
-        let [mut read, written, in_text] =
-            [String::new(), ESCAPED.to_owned(), encoded(ESCAPED).ok()?];
-        read.push(MARK);
-        let forms = [
-            (Form::Read, read),
-            (Form::Written, written),
-            (Form::WrittenInText, in_text),
-        ];
-        let marks = forms.into_iter().filter_map(|(form, border)| {
-            let (before, rest) = text.split_once(&border)?;
-            let (name, after) = rest.split_once(&border)?;
-            let place = *self.places.get(name.parse::<usize>().ok()?)?;
-            Some(Mark {
-                before,
-                form,
-                place,
-                after,
-            })
-        });
-        marks.min_by_key(|mark| mark.before.len())
-    }
-
-    fn read(&mut self, (offset, length): (u64, usize)) -> io::Result<String> {
-        self.file.seek(SeekFrom::Start(offset))?;
-        let mut bytes = vec![0; length];
-        self.file.read_exact(&mut bytes)?;
-        // It was UTF-8 when the file was read first.
-        String::from_utf8(bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
-    }
-}
-
-impl Whole for Rests {
-    fn message<'a>(&mut self, message: &'a Message, _: Of) -> io::Result<Cow<'a, Message>> {
-        self.whole_message(message)
-    }
-
-    fn text(&mut self, text: &Arc<str>) -> io::Result<Arc<str>> {
-        self.whole_text(text)
-    }
-}
-
-/// How a text with marks is kept.
-#[derive(Debug, Clone, Copy)]
-enum Written {
-    /// As it reads.
-    Text,
-    /// Within JSON.
-    Json,
-}
-
-/// The name of a rest, and what stands around it.
-struct Mark<'t> {
-    before: &'t str,
-    form: Form,
-    place: (u64, usize),
-    after: &'t str,
-}
-
-/// What the importer did with a text that was cut.
-#[derive(Debug, Clone, Copy)]
-enum Form {
-    /// It read the text.
-    Read,
-    /// It kept the JSON around the text as it was.
-    Written,
-    /// It put such JSON into a text.
-    WrittenInText,
-}
-
-/// What the inside of a JSON string says.
-fn decoded(inside: &str) -> io::Result<String> {
-    Ok(serde_json::from_str(&format!("\"{inside}\""))?)
-}
-
-/// A text as the inside of a JSON string.
-fn encoded(text: &str) -> io::Result<String> {
-    let literal = serde_json::to_string(text)?;
-    Ok(literal[1..literal.len() - 1].to_owned())
 }
 
 /// How much of a valid JSON string stays: at least so many bytes, and no part of a character.

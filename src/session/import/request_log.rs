@@ -3,16 +3,17 @@
 //! LiteLLM and OpenHands write such folders. The files are put in order by their `timestamp`, or
 //! else by their names, and read as one log of the API that they speak to.
 
-use std::io::{BufRead, Read};
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::conversations::{Object, name};
-use super::folders::SessionFiles;
+use super::documents::Documents;
 use super::sketch;
-use super::{Folder, HEAD, IMPORTERS, ImportError, Importer};
+use super::{Folder, HEAD, IMPORTERS, ImportError, Importer, SessionFiles};
 use crate::session::Session;
 
 /// Reads folders of logged requests, and single logs when asked to.
@@ -59,34 +60,105 @@ impl Importer for RequestLog {
         head(shortest).is_some_and(|head| api_of(&head).is_some() && is_log(&head))
     }
 
-    fn import_folder(&self, folder: &Folder) -> Result<Vec<Session>, ImportError> {
+    /// The files are read twice: for their order, and as one log, of which one file is held.
+    fn import_folder(
+        &self,
+        folder: &Folder,
+        files: &mut SessionFiles,
+    ) -> Result<Vec<Session>, ImportError> {
         let paths = logs(folder).unwrap_or_default();
-        let mut files = SessionFiles::new();
-        let mut logged: Vec<(Option<f64>, String)> = Vec::new();
-        for path in &paths {
+        let mut order: Vec<Place> = Vec::new();
+        for (file, path) in paths.iter().enumerate() {
             let documents = files.read(path)?;
-            for value in &documents.values()?.0 {
-                let raw: &RawValue = value.parse()?;
+            for (value, line) in documents.values()?.0.iter().enumerate() {
+                let raw: &RawValue = line.parse()?;
                 let time = Object::read(raw).and_then(|mut it| it.take("timestamp"));
                 let time = time.and_then(|raw| serde_json::from_str(raw.get()).ok());
-                logged.push((time, value.text.to_owned()));
+                order.push(Place { time, file, value });
             }
+            files.let_go(&documents);
         }
-        if logged.iter().all(|(time, _)| time.is_some()) {
-            logged.sort_by(|(one, _), (two, _)| {
-                one.partial_cmp(two)
-                    .unwrap_or(one.is_some().cmp(&two.is_some()))
+        if order.iter().all(|it| it.time.is_some()) {
+            order.sort_by(|one, two| {
+                let is_known = one.time.is_some().cmp(&two.time.is_some());
+                one.time.partial_cmp(&two.time).unwrap_or(is_known)
             });
         }
-        let Some(importer) = logged.first().and_then(|(_, text)| api_of(text.as_bytes())) else {
+        let mut log = Joined {
+            paths: &paths,
+            order: order.into_iter(),
+            text: Vec::new(),
+            at: 0,
+        };
+        let io = |source| ImportError::Io {
+            path: folder.path().to_owned(),
+            source,
+        };
+        let Some(importer) = api_of(log.fill_buf().map_err(io)?) else {
             return Err(ImportError::Directory {
                 path: folder.path().to_owned(),
             });
         };
-        let texts: Vec<String> = logged.into_iter().map(|(_, text)| text).collect();
-        let mut sessions = importer.import(folder.path(), &mut texts.join("\n").as_bytes())?;
+        let mut sessions = importer.import(folder.path(), &mut log)?;
         name(&mut sessions, &files.session_id(folder));
         Ok(sessions)
+    }
+}
+
+/// Where a request stands in its folder.
+struct Place {
+    time: Option<f64>,
+    file: usize,
+    /// Its place among the values of the file.
+    value: usize,
+}
+
+/// The requests of a folder in their order, as the lines of one log.
+struct Joined<'p> {
+    paths: &'p [PathBuf],
+    order: std::vec::IntoIter<Place>,
+    /// The request that is given, and how much of it was.
+    text: Vec<u8>,
+    at: usize,
+}
+
+impl Joined<'_> {
+    fn text(&self, place: &Place) -> Result<String, ImportError> {
+        let path = &self.paths[place.file];
+        let file = File::open(path).map_err(|source| ImportError::Io {
+            path: path.clone(),
+            source,
+        })?;
+        let documents = Documents::read(path, &mut BufReader::new(file))?;
+        let (values, _) = documents.values()?;
+        let text = values.get(place.value).map(|line| line.text);
+        Ok(text.unwrap_or_default().to_owned())
+    }
+}
+
+impl Read for Joined<'_> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let count = self.fill_buf()?.read(out)?;
+        self.consume(count);
+        Ok(count)
+    }
+}
+
+impl BufRead for Joined<'_> {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        if self.at >= self.text.len()
+            && let Some(place) = self.order.next()
+        {
+            // It was read before, and so only what happened since can be wrong.
+            let text = self.text(&place).map_err(io::Error::other)?;
+            self.text = (text + "\n").into_bytes();
+            self.at = 0;
+        }
+        Ok(&self.text[self.at..])
+    }
+
+    fn consume(&mut self, count: usize) {
+        self.at += count;
     }
 }
 
@@ -104,7 +176,7 @@ fn logs(folder: &Folder) -> Option<Vec<PathBuf>> {
 
 fn head(path: &Path) -> Option<Vec<u8>> {
     let mut head = Vec::new();
-    let file = std::fs::File::open(path).ok()?;
+    let file = File::open(path).ok()?;
     file.take(HEAD).read_to_end(&mut head).ok()?;
     Some(head)
 }

@@ -131,7 +131,7 @@ skipped: sample key `target`: 1
 }
 
 /// The fixture's log as an archive, packed with `method`.
-fn archive(method: zip::CompressionMethod) -> Vec<u8> {
+pub(super) fn archive(method: zip::CompressionMethod) -> Vec<u8> {
     let text = std::fs::read(fixture("inspect/log.json")).expect("readable");
     let log: Value = serde_json::from_slice(&text).expect("JSON");
     let mut zip = zip::ZipWriter::new(Cursor::new(Vec::new()));

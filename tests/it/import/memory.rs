@@ -78,6 +78,27 @@ const SHAPES: &[Shape] = &[
         },
     },
     Shape {
+        name: "mini.traj.json",
+        before: r#"{"info":{"mini_version":"1"},"messages":["#,
+        between: ",",
+        after: "]}",
+        message: said,
+    },
+    Shape {
+        name: "run.traj",
+        before: r#"{"trajectory":[{"action":"a","observation":"b","response":"c"}],"history":["#,
+        between: ",",
+        after: "]}",
+        message: called,
+    },
+    Shape {
+        name: "task.json",
+        before: "[",
+        between: ",",
+        after: "]",
+        message: |at, text| called(at, text).replace("{\"role\"", "{\"ts\":1,\"role\""),
+    },
+    Shape {
         name: "openai-chat.json",
         before: r#"{"messages":["#,
         between: ",",
@@ -183,19 +204,20 @@ fn said(at: usize, text: &str) -> String {
     format!(r#"{{"role":"{}","content":"{text}"}}"#, role(at))
 }
 
+/// A call of the model, and what came of it.
+fn called(at: usize, text: &str) -> String {
+    format!(
+        r#"{{"role":"assistant","content":"{at}. Look."}},{{"role":"user","content":"{text}"}}"#
+    )
+}
+
 /// Writes a file of the shape; returns how many messages it holds.
 fn write(shape: &Shape, path: &Path) -> usize {
     let mut file = BufWriter::new(File::create(path).unwrap());
     file.write_all(shape.before.as_bytes()).unwrap();
-    let line = "the quick brown fox jumps over the lazy dog\\n";
-    let lines = line.repeat(TEXT / line.len());
     let count = SIZE / TEXT + 2;
-    let mut text = String::new();
     for at in 0..count {
-        text.clear();
-        // The format is told from the beginning.
-        let lines = if at == 0 { "" } else { &lines };
-        let _ = write!(text, "{at}: {lines}");
+        let text = text(at);
         let message = (shape.message)(at, &text);
         let between = if at == 0 { "" } else { shape.between };
         file.write_all(between.as_bytes()).unwrap();
@@ -203,6 +225,29 @@ fn write(shape: &Shape, path: &Path) -> usize {
     }
     file.write_all(shape.after.as_bytes()).unwrap();
     count
+}
+
+/// A long text; the first is short, for the format is told from the beginning.
+fn text(at: usize) -> String {
+    let line = "the quick brown fox jumps over the lazy dog\\n";
+    let lines = if at == 0 { 0 } else { TEXT / line.len() };
+    format!("{at}: {}", line.repeat(lines))
+}
+
+/// Writes parts of a recording, each with a long text; returns how many.
+fn write_parts(write: &mut dyn FnMut(usize, &str)) -> usize {
+    let count = SIZE / TEXT + 2;
+    for at in 0..count {
+        write(at, &text(at));
+    }
+    count
+}
+
+/// How many tokens a line says there were.
+fn tokens(line: &str) -> usize {
+    let tokens = line.split(" tokens").next().unwrap();
+    let tokens = tokens.rsplit(' ').next().unwrap().replace(',', "");
+    tokens.parse().unwrap()
 }
 
 /// Runs the program in so many kilobytes.
@@ -240,10 +285,7 @@ fn long_recordings_are_imported_in_a_part_of_their_size() {
             more,
         ];
         let line = check(CEILING, folder.path(), &arguments.concat());
-        let tokens = line.split(" tokens").next().unwrap();
-        let tokens = tokens.rsplit(' ').next().unwrap().replace(',', "");
-        let tokens: usize = tokens.parse().unwrap();
-        assert!(tokens > messages * TEXT / 5, "{line}");
+        assert!(tokens(&line) > messages * TEXT / 5, "{line}");
         std::fs::remove_dir_all(folder.path().join("out")).unwrap();
         std::fs::remove_file(path).unwrap();
     }
@@ -252,19 +294,88 @@ fn long_recordings_are_imported_in_a_part_of_their_size() {
 #[test]
 fn the_ceiling_is_below_what_reading_at_once_takes() {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("run.traj");
     let shape = Shape {
-        name: "run.traj",
-        before: r#"{"trajectory":[{"action":"a","observation":"b","response":"c"}],"history":["#,
+        name: "marked.json",
+        // What looks like a mark has a file read at once.
+        before: "{\"model\":\"\u{10fffd}\",\"messages\":[",
         between: ",",
         after: "]}",
         message: said,
     };
-    write(&shape, &path);
-    let arguments = ["import", "run.traj", "-o", "out", "--counter", "chars/4"];
+    write(&shape, &folder.path().join(shape.name));
+    let arguments = ["import", shape.name, "-o", "out", "--counter", "chars/4"];
     let output = run(CEILING, folder.path(), &arguments);
     assert!(!output.status.success(), "{output:?}");
     check(8 * CEILING, folder.path(), &arguments);
+}
+
+#[test]
+fn long_folders_and_archives_are_imported_in_a_part_of_their_size() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| {
+        let path = folder.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        path
+    };
+    let event = |number: usize, text: &str| {
+        let source = ["user", "agent"][number % 2];
+        let event = format!(
+            r#"{{"id":{number},"source":"{source}","action":"message","args":{{"content":"{text}"}}}}"#
+        );
+        std::fs::write(at(&format!("openhands/events/{number}.json")), event).unwrap();
+    };
+    let mut task = format!("[{}", called(0, "Begin."));
+    let message = |number: usize, text: &str| {
+        let _ = write!(task, ",{}", called(number, text));
+    };
+    let mut zip = zip::ZipWriter::new(File::create(at("log.eval")).unwrap());
+    let sample = |number: usize, text: &str| {
+        let sample = format!(
+            r#"{{"id":{number},"epoch":1,"target":"x","messages":[{},{}]}}"#,
+            said(0, text),
+            said(1, "Well.")
+        );
+        let name = format!("samples/{number}_epoch_1.json");
+        zip.start_file(name, zip::write::SimpleFileOptions::default())
+            .unwrap();
+        zip.write_all(sample.as_bytes()).unwrap();
+    };
+    let parts = [
+        write_parts(&mut { event }),
+        write_parts(&mut { message }),
+        write_parts(&mut { sample }),
+    ];
+    zip.finish().unwrap();
+    std::fs::write(at("task/api_conversation_history.json"), task + "]").unwrap();
+    std::fs::write(at("task/ui_messages.json"), "[]").unwrap();
+    for (name, parts) in ["openhands", "task", "log.eval"].into_iter().zip(parts) {
+        let arguments = ["import", name, "-o", "out", "--counter", "chars/4"];
+        let line = check(CEILING, folder.path(), &arguments);
+        assert!(tokens(&line) > parts * TEXT / 5, "{line}");
+    }
+}
+
+#[test]
+fn what_steps_were_shown_is_read_one_step_at_a_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut run = BufWriter::new(File::create(folder.path().join("run.traj")).unwrap());
+    // Each step was shown all that was said before it: together the square of the history.
+    let steps = 400;
+    let said: Vec<String> = (0..steps)
+        .map(|at| called(at, &format!("{at}: {}", "Seen. ".repeat(40))))
+        .collect();
+    write!(run, r#"{{"trajectory":["#).unwrap();
+    for at in 0..steps {
+        let between = if at == 0 { "" } else { "," };
+        let query = said[..at].join(",");
+        let step = r#""action":"a","observation":"b","response":"c""#;
+        write!(run, r#"{between}{{{step},"query":[{query}]}}"#).unwrap();
+    }
+    write!(run, r#"],"history":[{}]}}"#, said.join(",")).unwrap();
+    run.into_inner().unwrap();
+    let arguments = ["import", "run.traj", "-o", "out", "--counter", "chars/4"];
+    let line = check(CEILING, folder.path(), &arguments);
+    assert!(line.contains("800 messages, 400 calls"), "{line}");
 }
 
 #[test]

@@ -3,13 +3,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use proctor::session::Session;
+use proctor::session::import::each::{Each, Part, each};
 use proctor::session::import::glance::glance;
 use proctor::session::import::outline::{Cut, FORMATS, outline};
 use proctor::session::import::{self, Importer};
 use proctor::session::native;
 
+use super::libraries::archive;
 use super::{fixture, written};
 use crate::shared;
+use zip::CompressionMethod;
 
 /// Expects what is written of a file's outline to be what is written of the file read at once.
 /// Says whether the file was read so.
@@ -94,6 +98,143 @@ fn the_outline_of_a_file_says_what_the_file_says() {
 }
 
 #[test]
+fn the_outline_of_a_folder_says_what_the_folder_says() {
+    for (format, name) in [
+        ("cline", "cline/task"),
+        ("opencode", "opencode/first"),
+        ("opencode", "opencode/storage"),
+        ("openhands", "openhands/conversation"),
+    ] {
+        let importer = import::importer(format).unwrap();
+        let (folder, mut read) = (tempfile::tempdir().unwrap(), 0);
+        let copied = folder.path().join("a-session");
+        for path in shared::files(&fixture(name)) {
+            let target = copied.join(path.strip_prefix(fixture(name)).unwrap());
+            std::fs::create_dir_all(target.parent().unwrap()).unwrap();
+            std::fs::write(target, with_escapes(&std::fs::read(&path).unwrap())).unwrap();
+        }
+        for (above, keep) in [(60, 60), (80, 61), (1_024, 256)] {
+            let cut = Cut { above, keep };
+            read += usize::from(check(&fixture(name), importer, cut));
+            check(&copied, importer, cut);
+        }
+        assert_eq!(read, 3, "outlines of {name}");
+        // Whatever is wrong with one of the files is said as if all were read at once.
+        for path in shared::files(&copied) {
+            let bytes = std::fs::read(&path).unwrap();
+            for damaged in [&bytes[..bytes.len() / 2], b"", b"[\"\xff\"]", b"7"] {
+                std::fs::write(&path, damaged).unwrap();
+                check(&copied, importer, Cut::default());
+            }
+            std::fs::write(&path, bytes).unwrap();
+        }
+    }
+}
+
+#[test]
+fn the_views_of_steps_may_be_damaged_though_they_stand_aside() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run.traj");
+    let run = std::fs::read_to_string(fixture("swe-agent/masked.traj")).unwrap();
+    let importer = import::importer("swe-agent").unwrap();
+    let cut = Cut {
+        above: 60,
+        keep: 60,
+    };
+    let views: Vec<usize> = run.match_indices("\"query\"").map(|(at, _)| at).collect();
+    assert!(views.len() > 1, "the fixture has views");
+    for at in views {
+        for (from, to) in [
+            (": [", ": ["),
+            ("{", "["),
+            ("\"", "\"\\ud83d"),
+            (":", ": \"x\" :"),
+        ] {
+            let (before, after) = run.split_at(at + "\"query\"".len());
+            let changed = format!("{before}{}", after.replacen(from, to, 2));
+            std::fs::write(&path, changed).unwrap();
+            check(&path, importer, cut);
+        }
+    }
+}
+
+/// Expects the sessions of an archive or a database read one after the other to be those that are
+/// read at once; says how many were read without their long texts.
+#[track_caller]
+pub(crate) fn check_each(path: &Path, cut: Cut) -> usize {
+    let aside = tempfile::tempdir().unwrap();
+    let read = |each: Option<Each>| {
+        let mut each = each.expect("it is read so");
+        let (mut written, mut is_cut) = (BTreeMap::new(), 0);
+        while let Some(Part { recording, rests }) = each.next_session()? {
+            let session = &recording.session;
+            let mut bytes = Vec::new();
+            is_cut += usize::from(rests.is_some());
+            match rests {
+                Some(mut rests) => native::write_whole(session, &mut rests, &mut bytes).unwrap(),
+                None => native::write(session, &mut bytes).unwrap(),
+            }
+            written.insert(session.id().to_owned(), String::from_utf8(bytes).unwrap());
+            let left = std::fs::read_dir(aside.path()).unwrap().count();
+            assert_eq!(left, 0, "what is put aside is seen by nobody");
+        }
+        Ok((written, is_cut))
+    };
+    let got = each(path, None, 0, cut, aside.path()).and_then(read);
+    let whole = import::load(path);
+    match (got, whole) {
+        (Ok((got, is_cut)), Ok(whole)) => {
+            let of = |session: &Session| {
+                let bytes = String::from_utf8(written(session)).unwrap();
+                (session.id().to_owned(), bytes)
+            };
+            let expected: BTreeMap<String, String> = whole.iter().map(of).collect();
+            assert_eq!(got, expected, "{}", path.display());
+            is_cut
+        }
+        (Err(got), Err(expected)) => {
+            assert_eq!(got.to_string(), expected.to_string());
+            0
+        }
+        (got, whole) => panic!("{}: {got:?} and {whole:?}", path.display()),
+    }
+}
+
+#[test]
+fn the_samples_of_an_archive_say_the_same_one_after_the_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("log.eval");
+    for method in [CompressionMethod::Stored, CompressionMethod::Deflated] {
+        let whole = archive(method);
+        std::fs::write(&path, &whole).unwrap();
+        for (above, keep) in [(60, 60), (80, 61), (1_024, 256)] {
+            assert!(check_each(&path, Cut { above, keep }) > 0);
+        }
+        for at in (0..whole.len()).step_by(211) {
+            let mut bytes = whole.clone();
+            bytes[at] ^= 0xff;
+            std::fs::write(&path, &bytes).unwrap();
+            check_damaged(&path);
+        }
+    }
+}
+
+/// Reads a damaged archive, in which the directory may say what is not so.
+fn check_damaged(path: &Path) {
+    let aside = tempfile::tempdir().unwrap();
+    let Ok(Some(mut each)) = each(path, None, 0, Cut::default(), aside.path()) else {
+        return;
+    };
+    while let Ok(Some(Part { recording, rests })) = each.next_session() {
+        let out = &mut Vec::new();
+        match rests {
+            Some(mut rests) => native::write_whole(&recording.session, &mut rests, out).unwrap(),
+            None => native::write(&recording.session, out).unwrap(),
+        }
+    }
+}
+
+#[test]
 fn an_error_stands_where_the_file_has_it() {
     let folder = tempfile::tempdir().unwrap();
     let cut = Cut {
@@ -137,7 +278,7 @@ fn a_file_that_holds_a_mark_itself_and_one_of_another_format_are_read_at_once() 
             "{mark}"
         );
     }
-    let other = fixture("swe-agent/masked.traj");
+    let other = fixture("locomo/talk.json");
     assert!(outline(&other, None, Cut::default()).unwrap().is_none());
     assert!(
         outline(folder.path(), None, Cut::default())
@@ -163,9 +304,12 @@ fn shared_outlines_of_recordings_say_what_the_recordings_say() {
     }
     for format in [
         "claude-code",
+        "cline",
         "gemini-cli",
         "inspect",
+        "mini-swe-agent",
         "openai-chat",
+        "swe-agent",
         "tau-bench",
     ] {
         assert!(read[format] > 0, "no outline of {format}");

@@ -2,10 +2,12 @@
 //! condensed or cut.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-use serde::Deserialize;
+use serde::de::{SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer as _};
 use serde_json::value::RawValue;
 
 use super::super::ImportError;
@@ -62,8 +64,14 @@ impl Counters {
 }
 
 impl Shown {
-    /// Reads the file at `path`, a list of records.
+    /// Reads the file at `path`, a list of records: one after the other, or at once where that
+    /// fails, to mend what can be mended.
     pub(super) fn read(path: &Path) -> Result<Self, ImportError> {
+        let mut records = serde_json::Deserializer::from_reader(super::open(path)?);
+        let read = records.deserialize_seq(Self::default());
+        if let Ok(shown) = read.and_then(|shown| records.end().map(|()| shown)) {
+            return Ok(shown);
+        }
         let documents = Documents::read(path, &mut super::open(path)?)?;
         let (values, _) = documents.values()?;
         let mut shown = Self::default();
@@ -186,6 +194,21 @@ impl Shown {
             }
         }
         usages
+    }
+}
+
+impl<'de> Visitor<'de> for Shown {
+    type Value = Self;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a list of records")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut records: A) -> Result<Self, A::Error> {
+        while let Some(raw) = records.next_element::<Box<RawValue>>()? {
+            self.record(&raw);
+        }
+        Ok(self)
     }
 }
 

@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 
 use super::super::ImportError;
 use super::super::assemble::{Assembler, count};
-use super::super::sqlite::reading::{Database, number, session_id, text};
+use super::super::sqlite::reading::{Database, Listed, Texts, number, session_id, text};
 use super::{FORMAT, Reading};
 use crate::session::{Session, Tag};
 use crate::units::{Tokens, Usage};
@@ -25,17 +25,14 @@ struct Stored<'a> {
     metadata: Option<&'a RawValue>,
 }
 
-/// One row of the messages: role, time and JSON, not parsed yet.
+/// A message before it is read: who speaks, and since when.
 struct Row {
-    id: Option<Arc<str>>,
     role: Option<Arc<str>>,
     created: Option<u64>,
-    content: Arc<str>,
-    metadata: Option<Arc<str>>,
 }
 
 /// All sessions in the order in which they were begun.
-pub(in crate::session::import) fn read(database: &Database) -> Result<Vec<Session>, ImportError> {
+pub(in crate::session::import) fn list(database: &Database) -> Result<Vec<Listed>, ImportError> {
     let [kind, config] =
         ["session_type", "model_config_json"].map(|column| database.column("sessions", column));
     let query = format!(
@@ -44,57 +41,45 @@ pub(in crate::session::import) fn read(database: &Database) -> Result<Vec<Sessio
     );
     let mut found = Vec::new();
     database.rows(&query, &[], |row| {
-        found.extend(text(row, 0).map(|id| (id, text(row, 1), text(row, 2))));
+        let config = text(row, 2).unwrap_or_default();
+        let config: serde_json::Value = serde_json::from_str(&config).unwrap_or_default();
+        let model = config.get("model_name").and_then(|it| it.as_str());
+        found.extend(text(row, 0).map(|id| Listed {
+            id,
+            is_child: text(row, 1).as_deref() == Some("sub_agent"),
+            model: model.map(str::to_owned),
+        }));
     })?;
-    let mut sessions = Vec::new();
-    for (id, kind, config) in found {
-        let is_child = kind.as_deref() == Some("sub_agent");
-        let tags: Vec<Tag> = is_child.then_some(Tag::Sidechain).into_iter().collect();
-        let mut reading = Reading {
-            assembler: Assembler::new(tags),
-            ..Reading::default()
-        };
-        FORMAT.clone_into(&mut reading.assembler.source.format);
-        if database.has_log {
-            reading.assembler.warn(
-                "what the product has not yet moved from its log into the database is left out",
-            );
-        }
-        if let Some(config) = config {
-            let config: serde_json::Value = serde_json::from_str(&config).unwrap_or_default();
-            let model = config.get("model_name").and_then(|it| it.as_str());
-            reading.assembler.header.model = model.map(str::to_owned);
-        }
-        let rows = rows(database, &id)?;
-        let billed = billed(database, &id, &rows, &mut reading.assembler)?;
-        let mut hasher = Sha256::new();
-        for (at, row) in rows.iter().enumerate() {
-            hasher.update(row.content.as_bytes());
-            let message = Stored {
-                id: row.id.clone(),
-                role: row.role.clone(),
-                created: row.created,
-                content: serde_json::from_str(&row.content).ok(),
-                metadata: row
-                    .metadata
-                    .as_deref()
-                    .and_then(|it| serde_json::from_str(it).ok()),
-            };
-            let raw = serde_json::value::to_raw_value(&message).ok();
-            match raw.filter(|_| message.content.is_some()) {
-                Some(raw) => reading.message(&raw, billed.get(&at).copied()),
-                None => count(
-                    &mut reading.assembler.source.unknown,
-                    "row that is not JSON",
-                ),
-            }
-        }
-        sessions.extend(reading.finish(session_id(&id, hasher), database.path())?);
-    }
-    Ok(sessions)
+    Ok(found)
 }
 
-fn rows(database: &Database, session: &str) -> Result<Vec<Row>, ImportError> {
+/// One session, message by message.
+pub(in crate::session::import) fn read(
+    database: &Database,
+    one: &Listed,
+    texts: &mut Texts,
+) -> Result<Option<Session>, ImportError> {
+    let tags: Vec<Tag> = one.is_child.then_some(Tag::Sidechain).into_iter().collect();
+    let mut reading = Reading {
+        assembler: Assembler::new(tags),
+        ..Reading::default()
+    };
+    FORMAT.clone_into(&mut reading.assembler.source.format);
+    if database.has_log {
+        reading
+            .assembler
+            .warn("what the product has not yet moved from its log into the database is left out");
+    }
+    reading.assembler.header.model.clone_from(&one.model);
+    let mut rows = Vec::new();
+    let query = "SELECT role, created_timestamp FROM messages WHERE session_id = ?1 ORDER BY id";
+    database.rows(query, &[&*one.id], |row| {
+        rows.push(Row {
+            role: text(row, 0),
+            created: number(row, 1),
+        });
+    })?;
+    let billed = billed(database, &one.id, &rows, &mut reading.assembler)?;
     let [id, metadata] =
         ["message_id", "metadata_json"].map(|column| database.column("messages", column));
     let query = format!(
@@ -102,17 +87,33 @@ fn rows(database: &Database, session: &str) -> Result<Vec<Row>, ImportError> {
          WHERE session_id = ?1 ORDER BY id",
         id?, metadata?
     );
-    let mut rows = Vec::new();
-    database.rows(&query, &[session], |row| {
-        rows.push(Row {
+    let mut hasher = Sha256::new();
+    let mut at = 0;
+    database.rows(&query, &[&*one.id], |row| {
+        let content = text(row, 3).unwrap_or_default();
+        hasher.update(content.as_bytes());
+        let content = texts.of(content);
+        let metadata = text(row, 4);
+        let message = Stored {
             id: text(row, 0),
             role: text(row, 1),
             created: number(row, 2),
-            content: text(row, 3).unwrap_or_default(),
-            metadata: text(row, 4),
-        });
+            content: serde_json::from_str(&content).ok(),
+            metadata: metadata
+                .as_deref()
+                .and_then(|it| serde_json::from_str(it).ok()),
+        };
+        let raw = serde_json::value::to_raw_value(&message).ok();
+        match raw.filter(|_| message.content.is_some()) {
+            Some(raw) => reading.message(&raw, billed.get(&at).copied()),
+            None => count(
+                &mut reading.assembler.source.unknown,
+                "row that is not JSON",
+            ),
+        }
+        at += 1;
     })?;
-    Ok(rows)
+    reading.finish(session_id(&one.id, hasher), database.path())
 }
 
 /// What the calls were billed, by the place of their message.

@@ -1,6 +1,8 @@
 //! One sample: its messages, what its model events say of them, and its compactions.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::io;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -14,6 +16,7 @@ use crate::session::import::assemble::{Assembler, AssistantRecord, UserRecord, c
 use crate::session::import::conversations::{Object, system_text};
 use crate::session::import::left::{Records, Shown};
 use crate::session::import::lines::Line;
+use crate::session::import::outline::Lists;
 use crate::session::{
     CompactedTo, ContentBlock, JsonText, RecordedCompaction, Session, ToolSchema,
 };
@@ -46,6 +49,7 @@ impl<'a> Sample<'a> {
         assembler: Assembler,
         sessions: &mut Vec<Session>,
         line: &Line<'_>,
+        lists: &mut dyn Lists,
     ) -> Result<bool, ImportError> {
         let attachments = object.take_object("attachments").unwrap_or_default();
         let attachments = attachments.into_entries();
@@ -76,7 +80,11 @@ impl<'a> Sample<'a> {
         let messages = object.take("messages").map_or("[]", RawValue::get);
         sample.history(messages);
         for (event, due) in due(events) {
-            sample.compacted(event, due);
+            let done = sample.compacted(event, due, lists);
+            done.map_err(|source| ImportError::Io {
+                path: line.path().to_owned(),
+                source,
+            })?;
         }
         if sample.is_too_large {
             return Err(line.error("attachments make a sample larger than any sample is"));
@@ -180,19 +188,25 @@ impl<'a> Sample<'a> {
     }
 
     /// A compaction, and the first call after it.
-    fn compacted(&mut self, mut event: Object<'a>, mut call: Object<'a>) {
+    fn compacted(
+        &mut self,
+        mut event: Object<'a>,
+        mut call: Object<'a>,
+        lists: &mut dyn Lists,
+    ) -> io::Result<()> {
         let mut output = call.take_object("output").unwrap_or_default();
         let at = answer(&mut output).and_then(|id| self.assembler.message_of(&id));
         let Some(at) = at else {
-            return self.assembler.skip("compaction of another agent");
+            self.assembler.skip("compaction of another agent");
+            return Ok(());
         };
-        let Some(sent) = self.sent(&mut call) else {
+        let Some(sent) = self.sent(&mut call, lists)? else {
             self.is_too_large = true;
-            return;
+            return Ok(());
         };
         let Ok(sent) = serde_json::from_str::<Vec<&RawValue>>(&sent) else {
             count(&mut self.assembler.source.unknown, "input of a call");
-            return;
+            return Ok(());
         };
         let sent: Vec<Shown> = sent
             .into_iter()
@@ -211,7 +225,7 @@ impl<'a> Sample<'a> {
         {
             self.assembler
                 .warn("a compaction is out of order and is left out");
-            return;
+            return Ok(());
         }
         self.assembler.compaction(RecordedCompaction {
             at,
@@ -219,14 +233,15 @@ impl<'a> Sample<'a> {
             pre_tokens: before.map(Tokens),
             after,
         });
+        Ok(())
     }
 
     /// What a call was sent, as JSON with its attachments; none if it is too large.
-    fn sent(&mut self, call: &mut Object<'a>) -> Option<String> {
+    fn sent(&mut self, call: &mut Object<'a>, lists: &mut dyn Lists) -> io::Result<Option<String>> {
         let references = call
             .take("input_refs")
             .map(|raw| serde_json::from_str::<Vec<(usize, usize)>>(raw.get()).unwrap_or_default());
-        let input = call.take("input").map_or("[]", RawValue::get);
+        let input = call.take("input");
         let text = match references.filter(|references| !references.is_empty()) {
             Some(references) => {
                 let mut texts: Vec<&str> = Vec::new();
@@ -235,17 +250,20 @@ impl<'a> Sample<'a> {
                     for raw in self.pool.get(first..end).unwrap_or_default() {
                         length += raw.get().len();
                         if length > MAX_SAMPLE {
-                            return None;
+                            return Ok(None);
                         }
                         texts.push(raw.get());
                     }
                 }
                 format!("[{}]", texts.join(","))
             }
-            None => input.to_owned(),
+            None => match input {
+                Some(raw) => lists.list(raw)?.unwrap_or_else(|| raw.get().to_owned()),
+                None => "[]".to_owned(),
+            },
         };
-        let text = resolved(&text, &self.attachments, &mut self.assembler)?;
-        Some(text.into_owned())
+        let text = resolved(&text, &self.attachments, &mut self.assembler);
+        Ok(text.map(Cow::into_owned))
     }
 }
 

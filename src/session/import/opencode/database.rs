@@ -5,40 +5,46 @@ use std::sync::Arc;
 use sha2::{Digest, Sha256};
 
 use super::super::ImportError;
-use super::super::sqlite::reading::{Database, session_id, text};
+use super::super::sqlite::reading::{Database, Listed, Texts, session_id, text};
 use super::{Reading, Stored};
 use crate::session::Session;
 
+/// What a row is counted as that is not JSON.
+const NOT_JSON: &str = "row that is not JSON";
+
 /// All sessions, oldest first; those that a tool started are side chains.
-pub(in crate::session::import) fn read(database: &Database) -> Result<Vec<Session>, ImportError> {
-    let mut found: Vec<(Arc<str>, bool)> = Vec::new();
+pub(in crate::session::import) fn list(database: &Database) -> Result<Vec<Listed>, ImportError> {
+    let mut found = Vec::new();
     let parent = database.column("session", "parent_id")?;
     let query = format!("SELECT id, {parent} FROM session ORDER BY time_created, id");
     database.rows(&query, &[], |row| {
-        found.extend(text(row, 0).map(|id| (id, text(row, 1).is_some())));
+        found.extend(text(row, 0).map(|id| Listed {
+            id,
+            is_child: text(row, 1).is_some(),
+            model: None,
+        }));
     })?;
-    let mut sessions = Vec::new();
-    for (id, is_child) in found {
-        let (messages, hasher) = messages(database, &id)?;
-        let mut reading = Reading::new(is_child);
-        if database.has_log {
-            reading.assembler.warn(
-                "what the product has not yet moved from its log into the database is left out",
-            );
-        }
-        reading.stored(&messages, "row that is not JSON");
-        sessions.extend(reading.finish(session_id(&id, hasher), database.path())?);
-    }
-    Ok(sessions)
+    Ok(found)
 }
 
-fn messages(database: &Database, session: &str) -> Result<(Vec<Stored>, Sha256), ImportError> {
+/// One session, message by message.
+pub(in crate::session::import) fn read(
+    database: &Database,
+    one: &Listed,
+    texts: &mut Texts,
+) -> Result<Option<Session>, ImportError> {
+    let mut reading = Reading::new(one.is_child);
+    if database.has_log {
+        reading
+            .assembler
+            .warn("what the product has not yet moved from its log into the database is left out");
+    }
     let query = "SELECT m.id, m.data, p.data FROM message m \
                  LEFT JOIN part p ON p.message_id = m.id WHERE m.session_id = ?1 \
                  ORDER BY m.time_created, m.id, p.id";
-    let mut messages: Vec<Stored> = Vec::new();
     let mut hasher = Sha256::new();
-    database.rows(query, &[session], |row| {
+    let mut last: Option<Stored> = None;
+    database.rows(query, &[&*one.id], |row| {
         let Some(id) = text(row, 0) else {
             return;
         };
@@ -46,15 +52,23 @@ fn messages(database: &Database, session: &str) -> Result<(Vec<Stored>, Sha256),
         if let Some(part) = &part {
             hasher.update(part.as_bytes());
         }
-        match messages.last_mut() {
+        let part = part.map(|part| texts.of(part));
+        match &mut last {
             Some(last) if last.id == id => last.parts.extend(part),
             _ => {
                 let info = text(row, 1).unwrap_or_default();
                 hasher.update(info.as_bytes());
+                let info = texts.of(info);
                 let parts = part.into_iter().collect();
-                messages.push(Stored { id, info, parts });
+                let before = last.replace(Stored { id, info, parts });
+                if let Some(before) = before {
+                    reading.stored(&[before], NOT_JSON);
+                }
             }
         }
     })?;
-    Ok((messages, hasher))
+    if let Some(last) = last {
+        reading.stored(&[last], NOT_JSON);
+    }
+    reading.finish(session_id(&one.id, hasher), database.path())
 }

@@ -18,8 +18,7 @@ use serde_json::Value;
 
 use super::super::assemble::{add_counts, count};
 use super::super::conversations::Object;
-use super::super::folders::SessionFiles;
-use super::super::{Folder, ImportError};
+use super::super::{Folder, ImportError, SessionFiles};
 use super::{Reading, Stored};
 use crate::session::{Session, Source};
 
@@ -153,18 +152,18 @@ fn one(folder: &Folder) -> Option<(Tree, &str)> {
 }
 
 /// All sessions, oldest first; those that a tool started are side chains.
-pub(super) fn read(folder: &Folder) -> Result<Vec<Session>, ImportError> {
+pub(super) fn read(folder: &Folder, files: &mut SessionFiles) -> Result<Vec<Session>, ImportError> {
     let mut sessions = Vec::new();
     // When the product changed its layout, it copied what it had.
     let mut seen = BTreeSet::new();
     if let Some((tree, only)) = one(folder) {
         let info = tree.sessions().get(only).copied().flatten();
-        sessions.extend(session(&tree, only, info)?);
+        sessions.extend(session(&tree, only, info, files)?);
     } else {
         for tree in trees(folder) {
             for (id, info) in tree.sessions() {
                 if seen.insert(id.to_owned()) {
-                    sessions.extend(session(&tree, id, info)?);
+                    sessions.extend(session(&tree, id, info, files)?);
                 }
             }
         }
@@ -179,28 +178,32 @@ pub(super) fn read(folder: &Folder) -> Result<Vec<Session>, ImportError> {
     Ok(sessions)
 }
 
-fn session(tree: &Tree, id: &str, info: Option<&Folder>) -> Result<Option<Session>, ImportError> {
+fn session(
+    tree: &Tree,
+    id: &str,
+    info: Option<&Folder>,
+    files: &mut SessionFiles,
+) -> Result<Option<Session>, ImportError> {
     let Some(folder) = tree.message.folder(id) else {
         return Ok(None);
     };
-    let mut files = SessionFiles::new();
     let mut source = Source::default();
     let info = match info {
-        Some(infos) => one_value(&infos.child(&format!("{id}.json")), &mut files, &mut source)?,
+        Some(infos) => one_value(&infos.child(&format!("{id}.json")), files, &mut source)?,
         None => None,
     };
     let info: Option<Value> = info.and_then(|text| serde_json::from_str(&text).ok());
     let is_child = info.is_some_and(|it| it.get("parentID").is_some_and(Value::is_string));
     let mut messages = Vec::new();
     for name in json(&folder) {
-        let Some(info) = one_value(&folder.child(name), &mut files, &mut source)? else {
+        let Some(info) = one_value(&folder.child(name), files, &mut source)? else {
             continue;
         };
         let id_of_message = name.trim_end_matches(".json");
         let mut parts = Vec::new();
         if let Some(folder) = tree.parts(id, id_of_message) {
             for name in json(&folder) {
-                parts.extend(one_value(&folder.child(name), &mut files, &mut source)?);
+                parts.extend(one_value(&folder.child(name), files, &mut source)?);
             }
         }
         let stored = Stored {

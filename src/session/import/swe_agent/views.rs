@@ -5,6 +5,8 @@
 //! next call as `messages`. Where a view is not what was seen before plus what was said since, the
 //! product changed its context there: that is a compaction.
 
+use std::collections::BTreeSet;
+use std::io;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -13,6 +15,7 @@ use serde_json::value::RawValue;
 use super::super::assemble::Assembler;
 use super::super::conversations::{Conversation, Object};
 use super::super::openai_chat::{self, Dialect};
+use super::super::outline::Lists;
 use crate::session::{
     CompactedTo, ContentBlock, Message, Recorded, RecordedCompaction, Role, Session, ToolUse,
 };
@@ -21,12 +24,12 @@ use crate::session::{
 #[derive(Debug, Default)]
 pub(super) struct Steps(Vec<Step>);
 
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 struct Step {
     /// What the model said in it.
     response: Option<Arc<str>>,
-    /// What its call was shown.
-    view: Option<Vec<Arc<Message>>>,
+    /// What its call was shown: a list of messages, or a mark that stands for one.
+    view: Option<Box<RawValue>>,
 }
 
 impl Steps {
@@ -37,44 +40,51 @@ impl Steps {
         let mut shown_next = None;
         for raw in raws {
             let mut step = Object::read(raw).unwrap_or_default();
-            let own = step.take_list("query").map(view);
-            let earlier = std::mem::replace(&mut shown_next, step.take_list("messages").map(view));
+            let [own, next] = ["query", "messages"].map(|key| step.take(key).filter(is_view));
+            let earlier = std::mem::replace(&mut shown_next, next);
             steps.push(Step {
                 response: step.take_text("response"),
-                view: own.or(earlier).filter(|view| !view.is_empty()),
+                view: own.or(earlier).map(ToOwned::to_owned),
             });
         }
         Self(steps)
     }
 
-    /// The compactions that the views show, of a session without any.
+    /// The compactions that the views show, of a session without any; views may stand aside, and
+    /// one at a time is read.
     ///
     /// A step whose answer was refused and asked for again is in no history: where there are more
     /// steps than calls, they are told apart by what the model said.
-    pub(super) fn compactions(self, session: &Session) -> Vec<RecordedCompaction> {
+    pub(super) fn compactions(
+        self,
+        session: &Session,
+        lists: &mut dyn Lists,
+    ) -> io::Result<Vec<RecordedCompaction>> {
         let calls = session.calls();
         let is_even = self.0.len() == calls.len();
-        let mut steps = self.0.into_iter();
+        let mut steps = &self.0[..];
         let mut seen = Seen::default();
         let mut compactions = Vec::new();
         for &at in calls {
-            let step = if is_even {
-                steps.next()
-            } else {
-                let message = session.message(at);
-                let mut rest = steps.clone();
-                rest.find(|step| {
-                    step.response
-                        .as_deref()
-                        .is_some_and(|it| is_said(it, message))
-                })
-                .inspect(|_| steps = rest)
+            let message = session.message(at);
+            let is_its = |step: &Step| {
+                let response = step.response.as_deref();
+                is_even || response.is_some_and(|it| is_said(it, message))
             };
+            let step = steps.iter().position(is_its).map(|found| {
+                let step = &steps[found];
+                steps = &steps[found + 1..];
+                step
+            });
             seen.say(session, at);
-            let Some(view) = step.and_then(|step| step.view) else {
+            let Some(raw) = step.and_then(|step| step.view.as_deref()) else {
                 continue;
             };
-            if seen.is(&view) {
+            let view = match lists.list(raw)? {
+                Some(text) => view(&text),
+                None => view(raw.get()),
+            };
+            if view.is_empty() || seen.is(&view) {
                 continue;
             }
             let after = seen.changed(session, at, view);
@@ -85,12 +95,18 @@ impl Steps {
                 after: CompactedTo::Replaced(after),
             });
         }
-        compactions
+        Ok(compactions)
     }
 }
 
+/// A list, or what may be a mark: other values say nothing.
+fn is_view(raw: &&RawValue) -> bool {
+    raw.get().starts_with(['[', '"'])
+}
+
 /// The messages of a prompt, made as those of the history are.
-fn view(messages: Vec<&RawValue>) -> Vec<Arc<Message>> {
+fn view(text: &str) -> Vec<Arc<Message>> {
+    let messages: Vec<&RawValue> = serde_json::from_str(text).unwrap_or_default();
     let mut assembler = Assembler::new([]);
     let around = Object::default();
     openai_chat::read(
@@ -128,6 +144,8 @@ struct Seen {
     messages: Vec<Arc<Message>>,
     /// How much of the history was said.
     said: usize,
+    /// Texts that stand in the place of others: the same ones in view after view.
+    texts: BTreeSet<Arc<str>>,
 }
 
 impl Seen {
@@ -168,7 +186,7 @@ impl Seen {
                 continue;
             };
             next = at + 1;
-            let edits: Vec<Recorded> = edits(at, own, message).collect();
+            let edits: Vec<Recorded> = edits(at, own, message, &mut self.texts).collect();
             match pieces.last_mut() {
                 _ if !edits.is_empty() => pieces.extend(edits),
                 Some(Recorded::Kept(range)) if range.end == at => range.end += 1,
@@ -203,13 +221,24 @@ fn is_edited(own: &Message, shown: &Message) -> bool {
             })
 }
 
-fn edits(at: usize, own: &Message, shown: &Message) -> impl Iterator<Item = Recorded> {
+fn edits(
+    at: usize,
+    own: &Message,
+    shown: &Message,
+    texts: &mut BTreeSet<Arc<str>>,
+) -> impl Iterator<Item = Recorded> {
     let blocks = own.content().iter().zip(shown.content()).enumerate();
     blocks
         .filter(|(_, (own, shown))| own != shown)
-        .map(move |(block, _)| Recorded::Edited {
-            message: at,
-            block,
-            text: shown.model_text()[block].clone(),
+        .map(move |(block, _)| {
+            let text = &shown.model_text()[block];
+            if !texts.contains(text) {
+                texts.insert(text.clone());
+            }
+            Recorded::Edited {
+                message: at,
+                block,
+                text: texts.get(text).unwrap_or(text).clone(),
+            }
         })
 }
