@@ -11,6 +11,7 @@ use std::sync::OnceLock;
 
 use libfuzzer_sys::fuzz_target;
 use proctor::session::export::export;
+use proctor::session::import::each::{Part, each};
 use proctor::session::import::outline::{Cut, outline};
 use proctor::session::import::{IMPORTERS, ImportError, Importer, importer, load};
 use proctor::session::redact::Redactor;
@@ -36,10 +37,25 @@ enum Target {
     Outline,
     /// The files of a folder are read as one session.
     Folder,
+    /// The samples of an archive are read one after the other.
+    Each,
+    /// The sessions of a database are read one after the other, and at once.
+    #[cfg(feature = "sqlite")]
+    Database,
 }
 
 /// Names of the targets that are no importers.
-const OTHERS: &[&str] = &["detect", "any", "export", "redact", "outline", "folder"];
+const OTHERS: &[&str] = &[
+    "detect",
+    "any",
+    "export",
+    "redact",
+    "outline",
+    "folder",
+    "each",
+    #[cfg(feature = "sqlite")]
+    "database",
+];
 
 static TARGET: OnceLock<Target> = OnceLock::new();
 
@@ -52,6 +68,9 @@ fn chosen() -> Target {
         "redact" => Target::Redact,
         "outline" => Target::Outline,
         "folder" => Target::Folder,
+        "each" => Target::Each,
+        #[cfg(feature = "sqlite")]
+        "database" => Target::Database,
         "list" => {
             let mut out = std::io::stdout().lock();
             for name in OTHERS.iter().copied().chain(IMPORTERS.iter().map(|it| it.format())) {
@@ -93,6 +112,9 @@ fuzz_target!(
             }
             Target::Outline => outlined(bytes),
             Target::Folder => folders(bytes),
+            Target::Each => one_by_one(bytes, "file.eval"),
+            #[cfg(feature = "sqlite")]
+            Target::Database => databases(bytes),
         }
     }
 );
@@ -185,6 +207,58 @@ fn outlined(bytes: &[u8]) {
         native::write_whole(&recording.session, &mut read.rests, &mut written)
             .expect("the rests stand where they stood");
         native_file(&written).expect("what was written can be read");
+    }
+}
+
+/// The bytes as an archive or a database, of which one session is held at a time.
+fn one_by_one(bytes: &[u8], name: &str) {
+    let folder = scratch();
+    let path = folder.join(name);
+    std::fs::write(&path, bytes).expect("room for a file");
+    read_one_by_one(&folder, &path, name);
+}
+
+fn read_one_by_one(folder: &Path, path: &Path, name: &str) {
+    let told = |error: &ImportError| {
+        let shown = error.to_string();
+        assert!(shown.contains(name), "{shown}");
+    };
+    let mut each = match each(path, None, 0, Cut::default(), folder) {
+        Ok(Some(each)) => each,
+        Ok(None) => return,
+        Err(error) => return told(&error),
+    };
+    loop {
+        let Part { recording, rests } = match each.next_session() {
+            Ok(Some(part)) => part,
+            Ok(None) => return,
+            Err(error) => return told(&error),
+        };
+        let mut written = Vec::new();
+        match rests {
+            Some(mut rests) => native::write_whole(&recording.session, &mut rests, &mut written),
+            None => native::write(&recording.session, &mut written),
+        }
+        .expect("the rests stand where they stood");
+        native_file(&written).expect("what was written can be read");
+    }
+}
+
+/// The bytes as a database; what begins as a log of one is put beside it.
+#[cfg(feature = "sqlite")]
+fn databases(bytes: &[u8]) {
+    let is_log = |it: &[u8]| it == [0x37, 0x7f, 0x06, 0x82] || it == [0x37, 0x7f, 0x06, 0x83];
+    let at = bytes.windows(4).position(is_log).unwrap_or(bytes.len());
+    let folder = scratch();
+    let path = folder.join("file.db");
+    std::fs::write(&path, &bytes[..at]).expect("room for a file");
+    if at < bytes.len() {
+        std::fs::write(folder.join("file.db-wal"), &bytes[at..]).expect("room for a log");
+    }
+    read_one_by_one(&folder, &path, "file.db");
+    match load(&path) {
+        Ok(sessions) => sessions.iter().for_each(again),
+        Err(error) => assert!(error.to_string().contains("file.db"), "{error}"),
     }
 }
 
