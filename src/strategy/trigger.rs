@@ -331,6 +331,34 @@ mod tests {
     }
 
     #[test]
+    fn usage_is_what_the_last_prompt_took_and_an_estimate_of_what_came_since() {
+        use crate::context::{Entry, Origin};
+        use crate::session::{Message, Role};
+        use crate::strategy::stage::trial::situation;
+        use crate::tokens::{CountedTexts, counter};
+        use crate::units::Usage;
+        use std::sync::Arc;
+
+        let counts = Arc::new(CountedTexts::new(counter("o200k").unwrap()));
+        let mut context = Context::default();
+        let message = Arc::new(Message::text(Role::User, "word ".repeat(400)));
+        context.append(Entry::new(Origin::Authored, message, &counts));
+        let (size, mut cx) = (context.size(), situation(counts));
+        let usage = |cx: &Situation| Measure::Usage.of(size, Scope::Messages, &context, cx);
+        // Before the first prompt all of it is estimated: 2,000 characters.
+        assert_eq!(usage(&cx), Tokens(500));
+        cx.last_usage = Some(Usage::uncached(size.tokens, Tokens::ZERO));
+        assert_eq!(usage(&cx), size.tokens);
+        // Of what is there, 100 tokens of 1,000 characters came since: 250 by estimate.
+        cx.appended = Size {
+            tokens: Tokens(100),
+            chars: 1_000,
+            bytes: 1_000,
+        };
+        assert_eq!(usage(&cx), size.tokens + Tokens(150));
+    }
+
+    #[test]
     fn a_common_trigger_leaves_the_order_of_stages_alone() {
         for (text, shown) in [
             ("when = { after = 'a' }", "after `a`"),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use proctor::context::{Applied, CacheEffect, Context, Edit, Entry, Origin, PatchError};
 use proctor::session::{
-    ContentBlock, JsonText, Message, Role, Tag, Thinking, ToolClass, ToolResult, ToolUse,
+    ContentBlock, Image, JsonText, Message, Role, Tag, Thinking, ToolClass, ToolResult, ToolUse,
 };
 use proctor::tokens::{CharsPer4, CountedTexts};
 use proptest::prelude::*;
@@ -151,6 +151,7 @@ fn block() -> impl Strategy<Value = ContentBlock> {
             is_error: false,
         })),
         1 => Just(ContentBlock::Thinking(Thinking { text: "hm".into(), signature: None })),
+        1 => Just(ContentBlock::Image(Image { source: JsonText::string("data") })),
     ]
 }
 
@@ -205,4 +206,33 @@ proptest! {
         let known: Vec<_> = context.results().iter().map(|at| (at.entry, at.block)).collect();
         prop_assert_eq!(known, found);
     }
+}
+
+#[test]
+fn two_edited_blocks_of_a_message_are_both_named() {
+    let counts = counts();
+    let blocks = ["one", "two", "three"].map(|text| ContentBlock::Text(text.into()));
+    let message = Arc::new(Message::new(Role::User, blocks.to_vec()));
+    let entry = Entry::new(Origin::Verbatim(4), message, &counts);
+    let mut context = Context::default();
+    context.append(entry);
+    let edit = |block: usize| Edit::EditBlock {
+        entry: 0,
+        block,
+        text: "cut".into(),
+        cache: CacheEffect::Breaks,
+    };
+    for edits in [vec![edit(2)], vec![edit(0), edit(2)]] {
+        context.apply(edits, &counts).unwrap();
+    }
+    let [entry] = context.entries() else {
+        panic!("one entry");
+    };
+    let origin = Origin::Edited {
+        message: 4,
+        blocks: vec![0, 2],
+    };
+    assert_eq!(entry.origin, origin);
+    let verbatim = [0, 1, 2].map(|block| entry.is_verbatim(block));
+    assert_eq!(verbatim, [false, true, false]);
 }

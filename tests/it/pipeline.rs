@@ -233,6 +233,23 @@ fn an_open_breaker_is_closed_by_a_compaction_that_was_asked_for() {
     assert_eq!(fired(&record), ["7 summarize", "8 summarize"]);
 }
 
+/// Notes that were written change nothing in the context, and are a success all the same.
+#[test]
+fn notes_that_were_written_close_a_breaker() {
+    let stages = "[[stage]]\nkind = 'session_memory'\nwhen = { tokens_over = 900_000 }\n\
+         init_tokens = 1\nupdate_every_tokens = 1\nguards.max_consecutive_failures = 2";
+    let failed = || Err(CallFailure::Server);
+    let written = || Ok(response("NOTES"));
+    let answers = [failed(), written(), failed(), written(), failed(), failed()];
+    let model = Scripted::new().answers(When::always(), answers);
+    let (record, breaker) = noted(reads(8), stages, model);
+    // Two failures in a row are the last attempts, and only two in a row.
+    let failures: Vec<u32> = breaker.iter().map(|(failures, _)| *failures).collect();
+    assert_eq!(failures, [0, 1, 0, 1, 0, 1, 2, 2, 2]);
+    let asked: Vec<usize> = record.model_calls.iter().map(|call| call.call).collect();
+    assert_eq!(asked, [0, 1, 2, 3, 4, 5]);
+}
+
 #[test]
 fn what_would_fire_again_may_make_way_for_a_better_stage() {
     let stages = |guard: &str| {

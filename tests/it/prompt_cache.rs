@@ -6,12 +6,13 @@ use std::sync::Arc;
 use proctor::context::{CacheEffect, Context, Entry};
 use proctor::model::offline::Offline;
 use proctor::model::price::{CacheScheme, Prices, Rates, Reuse};
+use proctor::model::scripted::Scripted;
 use proctor::record::CellRecord;
 use proctor::replay::prompt_cache::{Edited, Line, Moment, Pieces, PromptCache, Split};
-use proctor::replay::{CellName, Models, NoClock, PreparedSession, Replayed, replay};
+use proctor::replay::{Models, NoClock, PreparedSession, Replayed, replay};
 use proctor::session::synthetic::{Length, Recipe, generate};
 use proctor::session::{Role, Session, import};
-use proctor::settings::Place;
+use proctor::settings::{Place, Table};
 use proctor::strategy::StrategySpec;
 use proctor::strategy::trigger::Trigger;
 use proctor::tokens::{CountedTexts, counter};
@@ -21,6 +22,7 @@ use proptest::prelude::*;
 
 use crate::contexts::{self, Happening};
 use crate::shared;
+use crate::support::{answers, asks, cell, models, said, session, typed};
 
 fn scheme(reuse: Reuse) -> CacheScheme {
     CacheScheme {
@@ -167,8 +169,12 @@ proptest! {
                     line.patch(&edits.collect::<Vec<_>>());
                 }
                 Happening::Look => {
-                    // Now and then more time goes by than a prefix lives.
-                    now += if at % 5 == 0 { 301_000 } else { 1_000 };
+                    // Now and then more time goes by than a prefix lives, and often half of it.
+                    now += match at % 5 {
+                        0 => 301_000,
+                        2 | 4 => 160_000,
+                        _ => 1_000,
+                    };
                     let prompt = Prompt::of(&context);
                     prop_assert_eq!(line.until(line.len()), prompt.until(prompt.blocks.len()));
                     let split = cache.send(&line, now).split;
@@ -189,7 +195,7 @@ fn replayed(session: Session, strategy: Option<&str>) -> CellRecord {
         .unwrap()
         .with_cache(schemes, 30)
         .with_prices(Arc::new(prices), Some("gpt-5-codex".to_owned()));
-    let models = Models {
+    let offline = Models {
         summariser: Arc::new(Offline::new(counts)),
         reader: None,
         judge: None,
@@ -203,11 +209,8 @@ fn replayed(session: Session, strategy: Option<&str>) -> CellRecord {
             Replayed::Strategy(Box::new(spec.build().unwrap()), Window::new(Tokens(40_000)))
         }
     };
-    let cell = CellName {
-        strategy: strategy.unwrap_or("full").to_owned(),
-        repeat: 0,
-    };
-    replay(&prepared, cell, arranged, &models, &NoClock).record
+    let name = cell(strategy.unwrap_or("full"));
+    replay(&prepared, name, arranged, &offline, &NoClock).record
 }
 
 fn work() -> Session {
@@ -281,6 +284,51 @@ fn every_break_of_a_cache_names_what_broke_it() {
             cache.breaks.keys().all(|cause| cause == "expired"),
             "{cache:?}"
         );
+    }
+}
+
+#[test]
+fn of_two_stages_the_one_that_cut_deeper_broke_the_cache() {
+    let mut messages = vec![typed("go")];
+    for (at, tool) in ["Read", "Bash", "Read", "Bash", "Read", "Bash"]
+        .into_iter()
+        .enumerate()
+    {
+        let id = format!("t{at}");
+        messages.push(asks(&id, tool, "a"));
+        messages.push(answers(&id, &format!("{at:04} ").repeat(1_600)));
+    }
+    messages.push(said("done"));
+    let session = Arc::new(session(messages));
+    let stage = |name: &str, tool: &str| {
+        format!(
+            "[[stage]]\nkind = 'clear_results'\nname = '{name}'\ntools = ['{tool}']\n\
+             keep_last = 1\nwhen = {{ results_over = 5 }}\n"
+        )
+    };
+    // Both clear at the last call, and the first result of all is one of `Read`.
+    let (deep, shallow) = (stage("deep", "Read"), stage("shallow", "Bash"));
+    for stages in [format!("{deep}{shallow}"), format!("{shallow}{deep}")] {
+        let table = Table::parse("own", &stages).unwrap();
+        let spec = StrategySpec::of("own", table, &Trigger::always()).unwrap();
+        let pipeline = Box::new(spec.build().unwrap());
+        let schemes = Prices::built_in().unwrap().schemes(None);
+        let prepared =
+            PreparedSession::new(session.clone(), contexts::counts(), Vec::new()).unwrap();
+        let prepared = prepared.with_cache(schemes, 30);
+        let replayed = Replayed::Strategy(pipeline, Window::new(Tokens(900_000)));
+        let models = models(Scripted::new());
+        let record = replay(&prepared, cell("own"), replayed, &models, &NoClock).record;
+        assert_eq!(record.compactions.len(), 2, "{stages}");
+        for cache in &record.prompt_cache {
+            let causes: Vec<&str> = cache.breaks.keys().map(String::as_str).collect();
+            let expected = if cache.scheme == "none" {
+                vec![]
+            } else {
+                vec!["deep"]
+            };
+            assert_eq!(causes, expected, "{} {stages}", cache.scheme);
+        }
     }
 }
 

@@ -10,13 +10,17 @@ use proctor::model::scripted::{Scripted, When, response};
 use proctor::record::{CellRecord, End};
 use proctor::replay::observe::{CallView, Observer};
 use proctor::replay::{NoClock, PreparedSession, Replayed, replay_observed};
-use proctor::session::{CompactedTo, Message, Recorded, RecordedCompaction, Resumed, Role};
+use proctor::session::{
+    CompactedTo, Message, Recorded, RecordedCompaction, Resumed, Role, Session, SessionParts,
+};
 use proctor::settings::Table;
 use proctor::step::Step;
 use proctor::strategy::guard::Guards;
 use proctor::strategy::pipeline::{Pipeline, Retries, Slot};
 use proctor::strategy::trigger::Trigger;
-use proctor::strategy::{Situation, Stage, StageError, StrategySpec};
+use proctor::strategy::{
+    Appended, Compacted, Recovery, Situation, Stage, StageError, Strategy, StrategySpec,
+};
 use proctor::tokens::{CharsPer4, CountedTexts, TokenCounter};
 use proctor::units::Tokens;
 use proctor::window::Window;
@@ -518,4 +522,130 @@ fn a_refused_prompt_does_not_wait() {
         Vec::new(),
     );
     assert_eq!(replay.record.end, End::Completed);
+}
+
+/// Notes what it is told, and shortens nothing; a refused prompt it sends again as it is.
+#[derive(Debug, Default)]
+struct Listener(Arc<Mutex<Vec<String>>>);
+
+impl Listener {
+    fn note(&self, moment: &str, cx: &Situation) {
+        let recorded = if cx.recorded.is_some() {
+            " recorded"
+        } else {
+            ""
+        };
+        let prompt = cx.last_usage.map_or(0, |usage| usage.prompt().0);
+        let (call, appended) = (cx.call, cx.appended.chars);
+        let mut seen = self.0.lock().unwrap();
+        seen.push(format!(
+            "{call} {moment} +{appended} after {prompt}{recorded}"
+        ));
+    }
+}
+
+impl Strategy for Listener {
+    fn on_append(&mut self, entry: Entry, _: &Situation) -> Appended {
+        Appended {
+            entry,
+            applied: Vec::new(),
+            failures: Vec::new(),
+            saved: Vec::new(),
+            outcome: Ok(()),
+        }
+    }
+
+    fn before_call<'a>(&'a mut self, context: Context, cx: &'a Situation) -> Step<'a, Compacted> {
+        self.note("before", cx);
+        Step::Done(Compacted::unchanged(context))
+    }
+
+    fn on_overflow<'a>(&'a mut self, context: Context, cx: &'a Situation) -> Step<'a, Recovery> {
+        self.note("refused", cx);
+        Step::Done(Recovery::Retry(Compacted::unchanged(context)))
+    }
+
+    fn after_call<'a>(&'a mut self, context: Context, cx: &'a Situation) -> Step<'a, Compacted> {
+        self.note("after", cx);
+        Step::Done(Compacted::unchanged(context))
+    }
+}
+
+/// A session in which the product compacted between its two calls, and what is told of it.
+fn listened(window: u64) -> (CellRecord, Vec<String>) {
+    let compaction = |at: usize| RecordedCompaction {
+        at,
+        trigger: None,
+        pre_tokens: None,
+        after: CompactedTo::Missing,
+    };
+    // Eight tokens in the system prompt, ten in each message.
+    let text = |name: &str| format!("{name}{}", "x".repeat(39));
+    let mut parts = SessionParts {
+        id: "told".to_owned(),
+        system: Some("s".repeat(32).into()),
+        compactions: vec![compaction(2), compaction(2)],
+        ..SessionParts::default()
+    };
+    for name in ["a", "b", "c"] {
+        parts.messages.push(Arc::new(typed(&text(name))));
+        parts.messages.push(Arc::new(said(&text(name))));
+    }
+    let prepared = prepared(Session::new(parts).unwrap());
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let listener = Box::new(Listener(seen.clone()));
+    let replayed = Replayed::Strategy(listener, Window::new(Tokens(window)));
+    let models = models(Scripted::new());
+    let replay = replay_observed(
+        &prepared,
+        cell("own"),
+        replayed,
+        &models,
+        &NoClock,
+        Vec::new(),
+    );
+    let seen = seen.lock().unwrap().clone();
+    (replay.record, seen)
+}
+
+#[test]
+fn a_strategy_is_told_the_present_and_nothing_else() {
+    let (record, seen) = listened(1_000);
+    assert_eq!(record.end, End::Completed);
+    // What came in since the last prompt; what that prompt took; a compaction at the call that
+    // follows it, and at no other.
+    assert_eq!(
+        seen,
+        [
+            "0 before +40 after 0",
+            "0 after +40 after 18",
+            "1 before +80 after 18 recorded",
+            "1 after +80 after 38 recorded",
+            "2 before +80 after 38",
+            "2 after +80 after 58",
+        ]
+    );
+}
+
+#[test]
+fn a_recovery_that_frees_nothing_is_the_last_one() {
+    let (record, seen) = listened(37);
+    let died = matches!(record.end, End::Died { call: 1, .. });
+    assert!(died, "{:?}", record.end);
+    assert_eq!(record.overflows, [1]);
+    let refused = seen.iter().filter(|line| line.contains("refused")).count();
+    assert_eq!(refused, 1, "{seen:?}");
+}
+
+#[test]
+fn what_a_product_did_send_is_no_prompt_too_long_for_its_model() {
+    let prepared = prepared(reading_session(4, 4_000));
+    let models = models(Scripted::new());
+    let recorded = run(&prepared, "recorded", 1_500, &models).record;
+    assert_eq!(
+        (recorded.end, recorded.overflows),
+        (End::Completed, Vec::new())
+    );
+    let none = run(&prepared, "none", 1_500, &models).record;
+    assert_eq!(none.overflows, [2]);
 }

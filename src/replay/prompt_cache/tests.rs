@@ -271,6 +271,38 @@ fn a_prefix_dies_when_nobody_uses_it() {
     assert_eq!(served("none", 0), Served::default());
 }
 
+/// What is read lives on, though no breakpoint of the prompt that reads it ends there any more.
+#[test]
+fn what_is_read_outlives_the_prompt_that_wrote_it() {
+    let mut bench = Bench::new(built_in("anthropic-5m"), &[2_000]);
+    bench.line.append(&user("first", 100));
+    bench.send();
+    for at in 0..3 {
+        bench.line.append(&said(&format!("answer {at}"), 10));
+        bench.line.append(&user(&format!("question {at}"), 10));
+    }
+    // The breakpoints are the last two questions now, and what is found ended at the first one.
+    bench.now += 200_000;
+    assert_eq!(bench.send().split, split(2_100, 60));
+    bench.replace(1..7, vec![said("changed", 5), user("new", 5)]);
+    bench.line.append(&said("more", 5));
+    bench.line.append(&user("newest", 5));
+    bench.now += 200_000;
+    assert_eq!(bench.send().split, split(2_100, 20));
+}
+
+#[test]
+fn what_is_too_short_to_be_cached_is_processed_again() {
+    let mut bench = Bench::new(built_in("anthropic-5m"), &[]);
+    bench.line.append(&user("short", 500));
+    bench.send();
+    bench.line.append(&said("a", 1_000));
+    bench.line.append(&user("b", 1_000));
+    let served = bench.send();
+    assert_eq!(served.split, split(0, 2_500));
+    assert_eq!((served.broken, served.again), (Tokens(0), Tokens(500)));
+}
+
 #[test]
 fn an_automatic_cache_reads_whole_steps_and_bills_no_write() {
     let mut bench = Bench::new(built_in("auto-prefix"), &[1_000]);

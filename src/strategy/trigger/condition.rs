@@ -387,3 +387,50 @@ impl fmt::Display for Condition {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::strategy::stage::trial::situation;
+    use crate::tokens::{CharsPer4, CountedTexts};
+    use crate::units::Timestamp;
+    use crate::window::Window;
+
+    /// Whether a condition holds one below, at and one above the number it names.
+    fn around(condition: &Condition, at: u64) -> [bool; 3] {
+        let mut cx = situation(Arc::new(CountedTexts::new(Arc::new(CharsPer4))));
+        cx.window = Window::new(Tokens(1_000));
+        cx.last_answer = Some(Timestamp(1_000));
+        [at - 1, at, at + 1].map(|number| {
+            // A minute has 60,000 milliseconds: one of them is over.
+            cx.now = i64::try_from(number).ok().map(|now| Timestamp(1_000 + now));
+            condition.holds(&Present {
+                size: Tokens(number),
+                messages: number,
+                results: number,
+                calls: number,
+                applied: &[],
+                cx: &cx,
+            })
+        })
+    }
+
+    #[test]
+    fn what_is_over_is_strict_and_what_is_at_is_not() {
+        let over = [false, false, true];
+        let at = [false, true, true];
+        for (condition, number, expected) in [
+            (Condition::TokensOver(Tokens(500)), 500, over),
+            (Condition::MessagesOver(50), 50, over),
+            (Condition::ResultsOver(50), 50, over),
+            (Condition::IdleOverMinutes(60), 3_600_000, over),
+            (Condition::WindowFraction(0.9), 900, at),
+            (Condition::ReserveTokens(Tokens(130)), 870, at),
+            (Condition::RoundsEvery(7), 7, at),
+        ] {
+            assert_eq!(around(&condition, number), expected, "{condition}");
+        }
+    }
+}
