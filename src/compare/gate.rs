@@ -397,6 +397,74 @@ mod tests {
         assert_eq!(gated.verdict, Verdict::Regressed);
     }
 
+    /// What is said of one metric where coverage is no rule.
+    fn said(alter: impl Fn(&mut Sample), metric: &str) -> (Verdict, String) {
+        let rules = Rules {
+            coverage: 0.0,
+            ..Rules::default()
+        };
+        let (_, gated) = gated(alter, Chance::Nowhere, &rules);
+        let mut metrics = gated.metrics.into_iter();
+        let found = metrics.find(|found| found.metric == metric).unwrap();
+        (found.verdict, found.reason.unwrap_or_default())
+    }
+
+    #[test]
+    fn what_is_missing_is_never_as_good_as_before() {
+        use Verdict::{Inconclusive, NonInferior, Regressed};
+        let (verdict, reason) = said(|_| {}, "completion");
+        assert_eq!((verdict, &*reason), (NonInferior, ""));
+        let gone = |sample: &mut Sample| {
+            sample.sessions.remove("s07");
+        };
+        let (verdict, reason) = said(gone, "completion");
+        assert_eq!(
+            (verdict, &*reason),
+            (Inconclusive, "1 sessions are missing")
+        );
+        // A tenth of the answers, by which the margin of a twentieth could be missed.
+        let silent = |sample: &mut Sample| {
+            for session in sample.sessions.values_mut() {
+                session.probes.get_mut("p0@50").unwrap().accuracy.clear();
+            }
+        };
+        let (verdict, reason) = said(silent, "accuracy");
+        let turns = "20 pairs were not scored, and could turn the verdict";
+        assert_eq!((verdict, &*reason), (Inconclusive, turns));
+        // What is sure to be worse is not made unsure by it.
+        let worse = |sample: &mut Sample| {
+            silent(sample);
+            for session in sample.sessions.values_mut() {
+                for at in 1..6 {
+                    let probe = session.probes.get_mut(&format!("p{at}@50")).unwrap();
+                    probe.accuracy = vec![0.0];
+                }
+            }
+        };
+        assert_eq!(said(worse, "accuracy").0, Regressed);
+    }
+
+    #[test]
+    fn a_probe_is_lost_where_no_repeat_has_it_and_unscored_where_one_side_does_not_ask_it() {
+        let changed = |survival: &[f64]| {
+            let lose = |sample: &mut Sample| {
+                let session = sample.sessions.get_mut("s03").unwrap();
+                session.probes.get_mut("p4@50").unwrap().survival = survival.to_vec();
+            };
+            let (comparison, _) = gated(lose, Chance::Nowhere, &Rules::default());
+            comparison.changed[0].lost
+        };
+        assert!(changed(&[0.0; 3]));
+        assert!(!changed(&[1.0, 0.0, 0.0]));
+        let more = |sample: &mut Sample| {
+            let session = sample.sessions.get_mut("s03").unwrap();
+            let probe = session.probes["p4@50"].clone();
+            session.probes.insert("p99@50".to_owned(), probe);
+        };
+        let (comparison, _) = gated(more, Chance::Nowhere, &Rules::default());
+        assert_eq!(comparison.metric("survival").unwrap().paired.unscored, 1);
+    }
+
     #[test]
     fn an_amount_of_nothing_has_no_margin_and_says_so() {
         let mut rules = Rules::default();

@@ -499,6 +499,11 @@ mod tests {
         let request = Judge::request(&probe(), 1, answer);
         let text = request.messages[0].model_text()[0].to_string();
         assert_eq!(text.matches("</answer>").count(), 1);
+        // Question, reference and answer are opened and closed, and nothing else is.
+        assert_eq!(
+            (text.matches('<').count(), text.matches('>').count()),
+            (6, 6)
+        );
         assert!(!text.contains("VERDICT"));
         assert!(!text.contains("probe-7731"));
         assert!(text.contains("48213"));

@@ -151,3 +151,52 @@ impl CacheRecord {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(ttl_seconds: Option<u64>, short: u64, long: u64) {
+        let record = CacheRecord {
+            scheme: "tried".to_owned(),
+            rates: Rates {
+                write: Some(1_250),
+                read: 100,
+                output: 5_000,
+            },
+            ttl_seconds,
+            read: vec![Tokens(0), Tokens(30)],
+            written: vec![Tokens(50), Tokens(20)],
+            strategy_read: vec![Tokens(0), Tokens(99)],
+            elsewhere: BTreeMap::new(),
+            breaks: BTreeMap::new(),
+            again: Tokens::ZERO,
+        };
+        let prompt = record.of_call(1, Tokens(60));
+        let expected = Usage {
+            input_uncached: Tokens(10),
+            cache_write_5m: Tokens(short),
+            cache_write_1h: Tokens(long),
+            cache_read: Tokens(30),
+            output: Tokens::ZERO,
+        };
+        assert_eq!(prompt, expected, "{ttl_seconds:?}");
+        // A call of the strategy reads no more than it is long, and writes nothing.
+        let own = record.of_strategy(1, &Usage::uncached(Tokens(40), Tokens(7)));
+        let read = Usage {
+            cache_read: Tokens(40),
+            output: Tokens(7),
+            ..Usage::default()
+        };
+        assert_eq!(own, read);
+    }
+
+    #[test]
+    fn what_lives_longer_than_five_minutes_is_written_for_an_hour() {
+        check(Some(300), 20, 0);
+        check(Some(301), 0, 20);
+        check(Some(3_600), 0, 20);
+        check(None, 0, 20);
+    }
+}

@@ -208,6 +208,7 @@ impl Bounds {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::stats::SampleSize;
 
     #[track_caller]
     fn check(bounds: &Bounds, margin: f64, expected: Verdict) {
@@ -274,5 +275,27 @@ mod tests {
         let needed = unclear.sessions_needed(0.05).unwrap();
         assert!(needed > 200, "{needed}");
         assert_eq!(Bounds::exact(-0.06, 3).sessions_needed(0.05), None);
+    }
+
+    #[test]
+    fn about_repeats_nothing_is_better_or_worse_that_relabelling_them_brings_as_well() {
+        let verdict = |difference: f64, p: f64| {
+            let estimate = Estimate::with_error(
+                difference,
+                Some(0.01),
+                SampleSize {
+                    sessions: 4,
+                    items: 12,
+                },
+            );
+            let mut bounds = Bounds::estimated(&estimate, 8, Target::Suite).unwrap();
+            bounds.permuted = Some(p);
+            bounds.verdict(0.05, 0.0)
+        };
+        assert_eq!(verdict(0.2, 0.04), Verdict::Improved);
+        assert_eq!(verdict(0.2, 0.06), Verdict::NonInferior);
+        // One side of the test is half of its p.
+        assert_eq!(verdict(-0.2, 0.09), Verdict::Regressed);
+        assert_eq!(verdict(-0.2, 0.11), Verdict::Inconclusive);
     }
 }
