@@ -13,6 +13,7 @@
 //! - A condensation names the events that the model no longer sees, and its summary.
 //! - Usage is told by response: beside the response, or in the statistics of the state; else it is
 //!   the growth of what the session cost. The prompt's tokens include the cached ones.
+//! - Later releases of version 1 name each event's parent: what the user went back from is left out.
 //! - Times are without a zone; they are taken for UTC.
 
 use std::collections::BTreeMap;
@@ -33,6 +34,7 @@ use crate::session::{ContentBlock, RecordedCompaction, Session, Source};
 use crate::units::{ApiCallId, Timestamp, Tokens, Usage};
 use view::{Summary, View};
 
+mod tree;
 mod v0;
 mod v1;
 mod view;
@@ -45,6 +47,8 @@ const FORMAT: &str = "openhands";
 
 /// The state beside the events of version 1.
 const STATE: &str = "base_state.json";
+
+const LAST_CUT: &str = "the last event was cut and is left out";
 
 impl Importer for OpenHands {
     fn format(&self) -> &'static str {
@@ -91,9 +95,7 @@ impl Importer for OpenHands {
             if let Some(mut metrics) = row.metrics {
                 reading.learn_usages(metrics.take_list("token_usages"));
             }
-            for event in row.events {
-                reading.event(event);
-            }
+            reading.events(&row.events);
             for (key, raw) in row.around {
                 if raw.get() != "null" {
                     reading.assembler.skip(&format!("key `{key}`"));
@@ -145,36 +147,35 @@ impl Importer for OpenHands {
         }
         let events = folder.folder("events");
         let paths = event_paths(events.as_ref().unwrap_or(folder));
+        let mut documents = Vec::new();
         for (at, path) in paths.iter().enumerate() {
-            let is_last = at + 1 == paths.len();
-            let documents = match files.read(path) {
-                Err(ImportError::Empty { .. }) if is_last => {
-                    reading
-                        .assembler
-                        .warn("the last event was cut and is left out");
-                    continue;
+            match files.read(path) {
+                Err(ImportError::Empty { .. }) if at + 1 == paths.len() => {
+                    reading.assembler.warn(LAST_CUT);
                 }
-                documents => documents?,
-            };
-            let values = match documents.values() {
-                Err(ImportError::TornLine { .. }) if is_last => {
-                    reading
-                        .assembler
-                        .warn("the last event was cut and is left out");
+                read => documents.push(read?),
+            }
+        }
+        let mut events: Vec<&RawValue> = Vec::new();
+        for (at, one) in documents.iter().enumerate() {
+            let values = match one.values() {
+                Err(ImportError::TornLine { .. }) if at + 1 == paths.len() => {
+                    reading.assembler.warn(LAST_CUT);
                     continue;
                 }
                 values => values?.0,
             };
-            let warnings = documents.warnings.clone();
+            let warnings = one.warnings.clone();
             let source = Source {
                 warnings,
                 ..Source::default()
             };
             add_counts(&mut reading.assembler.source, source);
             for value in &values {
-                reading.event(value.parse()?);
+                events.push(value.parse()?);
             }
         }
+        reading.events(&events);
         let session = reading.finish(files.session_id(folder), folder.path())?;
         let session = session.ok_or_else(|| ImportError::NoConversation {
             path: folder.path().to_owned(),
@@ -287,12 +288,28 @@ struct Reading {
     spent: Usage,
     last_prompt: Option<Tokens>,
     events: usize,
+    /// The event at which the session stands, where its state says so.
+    leaf: Option<Arc<str>>,
     has_local_times: bool,
     older: v0::Pairs,
     newer: v1::Pairs,
 }
 
 impl Reading {
+    /// Reads events; those that the user went back from are counted.
+    fn events(&mut self, events: &[&RawValue]) {
+        let branch = tree::branch(events, self.leaf.as_deref());
+        for (at, raw) in events.iter().enumerate() {
+            let is_left = branch.as_ref().is_some_and(|branch| !branch.contains(&at));
+            if is_left && !v1::is_bookkeeping(raw) {
+                self.events += 1;
+                self.assembler.skip("event of an abandoned branch");
+            } else {
+                self.event(raw);
+            }
+        }
+    }
+
     fn event(&mut self, raw: &RawValue) {
         self.events += 1;
         let Some(mut event) = Object::read(raw) else {
@@ -362,6 +379,7 @@ impl Reading {
             let window = window.and_then(|raw| serde_json::from_str(raw.get()).ok());
             self.assembler.header.context_window = window.map(Tokens);
         }
+        self.leaf = state.take_text("leaf_event_id");
         let told = state.take_object("stats");
         let metrics = told.and_then(|mut told| {
             let older = told.take_object("service_to_metrics");

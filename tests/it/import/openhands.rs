@@ -86,7 +86,7 @@ fn a_folder_of_version_1_is_one_session() {
         &[
             r#"0 user[typed_user] "Why is it late?", image "https://example.org/clock.png", "Clocks have gears."
 1 model[] thinking "Read both.", "Two logs.", shell t1 {"command": "cat a"}, shell t2 {"command": "cat b"} = 200/800/0/0/50
-2 user[] ->t1 "worn\n[exit 0]", ->!t2 "no such file"
+2 user[] ->t1 "worn\n[exit 0]\n[Command finished with exit code 0]", ->!t2 "no such file"
 3 model[] "A gear is worn." = 200/400/0/900/20
 4 user[typed_user] "Mend it."
 compaction before 3: - 1000: kept 0..1, (user[compact_summary] "One gear is worn.")
@@ -127,6 +127,34 @@ fn events_of_version_1_are_read_in_lists_and_rows_too() {
         assert_eq!(sessions[0].messages().len(), 5);
         assert_eq!(sessions[0].compactions().len(), 1);
     }
+}
+
+#[test]
+fn what_the_user_went_back_from_is_left_out_and_the_model_is_shown_what_tools_said() {
+    let text = r#"[
+{"id":"a","parent_id":null,"kind":"MessageEvent","source":"user","llm_message":{"role":"user","content":[{"type":"text","text":"Sort the nails."}]}},
+{"id":"b","parent_id":"a","kind":"ActionEvent","source":"agent","thought":[{"type":"text","text":""}],"action":{},"tool_name":"terminal","tool_call_id":"t1","tool_call":{"id":"t1","name":"terminal","arguments":"{}","origin":"completion"},"llm_response_id":"r1"},
+{"id":"c","parent_id":"b","kind":"ObservationEvent","source":"environment","tool_name":"terminal","tool_call_id":"t1","action_id":"b","observation":{"kind":"TerminalObservation","content":[{"type":"text","text":"long"}],"is_error":true,"metadata":{"prefix":"","suffix":"\n[done]","working_dir":"/shed","py_interpreter_path":"","exit_code":1}}},
+{"id":"d","parent_id":"c","kind":"MessageEvent","source":"user","llm_message":{"role":"user","content":[{"type":"text","text":"By length."}]}},
+{"id":"s","parent_id":"d","kind":"SecurityAnalysisEvent","source":"environment"},
+{"id":"e","parent_id":"c","kind":"MessageEvent","source":"user","llm_message":{"role":"user","content":[{"type":"text","text":"By colour."}]}},
+{"id":"f","parent_id":"e","kind":"ActionEvent","source":"agent","thought":[],"action":{},"tool_name":"terminal","tool_call_id":"t2","tool_call":{"id":"t2","name":"terminal","arguments":"{}","origin":"completion"},"llm_response_id":"r2"},
+{"id":"g","parent_id":"f","kind":"UserRejectObservation","source":"environment","tool_name":"terminal","tool_call_id":"t2","action_id":"f","rejection_reason":"too loud"},
+{"id":"i","parent_id":"g","kind":"InterruptEvent","source":"user"}]"#;
+    let sessions = read("openhands", text.as_bytes()).expect("a good file");
+    assert_eq!(
+        outline(&sessions[0]),
+        r#"0 user[typed_user] "Sort the nails."
+1 model[] shell t1 {}
+2 user[typed_user] ->!t1 "[An error occurred during execution.]\n" "long\n[done]\n[Current working directory: /shed]\n[Command finished with exit code 1]", "By colour."
+3 model[] shell t2 {}
+4 user[] ->!t2 "Action rejected: too loud"
+skipped: event InterruptEvent: 1
+skipped: event SecurityAnalysisEvent: 1
+skipped: event of an abandoned branch: 1
+"#
+    );
+    round_trip(&sessions[0]);
 }
 
 #[test]

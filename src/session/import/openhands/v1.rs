@@ -28,11 +28,25 @@ const BOOKKEEPING: &[&str] = &[
     "ConversationErrorEvent",
     "ConversationStateUpdateEvent",
     "HookExecutionEvent",
+    "InterruptEvent",
     "LLMCompletionLogEvent",
     "PauseEvent",
+    "SecurityAnalysisEvent",
     "StreamingDeltaEvent",
     "TokenEvent",
 ];
+
+/// Whether an event is one that no model sees.
+pub(super) fn is_bookkeeping(raw: &RawValue) -> bool {
+    let kind = Object::read(raw).and_then(|mut event| event.take_text("kind"));
+    kind.is_some_and(|kind| BOOKKEEPING.contains(&&*kind))
+}
+
+/// What the model is told before what a tool that failed says.
+const FAILED: &str = "[An error occurred during execution.]\n";
+
+/// What the model is told before the reason for which a call was refused.
+const REJECTED: &str = "Action rejected: ";
 
 impl Reading {
     pub(super) fn newer_event(&mut self, kind: &str, mut event: Object<'_>, raw: &RawValue) {
@@ -108,11 +122,11 @@ impl Reading {
         let role = message.take_text("role");
         if role.as_deref() == Some("assistant") {
             let mut blocks = thoughts(&mut message, &mut self.assembler);
-            blocks.extend(shown(message.take("content"), &mut self.assembler));
+            blocks.extend(said(message.take("content"), &mut self.assembler));
             return self.speaks(name, &mut event, blocks, time);
         }
-        let mut blocks = shown(message.take("content"), &mut self.assembler);
-        blocks.extend(shown(event.take("extended_content"), &mut self.assembler));
+        let mut blocks = said(message.take("content"), &mut self.assembler);
+        blocks.extend(said(event.take("extended_content"), &mut self.assembler));
         let tags = match source.as_deref() {
             Some("user") => vec![Tag::TypedUser],
             _ => vec![Tag::Meta],
@@ -146,7 +160,7 @@ impl Reading {
 
     fn newer_action(&mut self, name: &Arc<str>, mut event: Object<'_>, time: Option<Timestamp>) {
         let mut blocks = thoughts(&mut event, &mut self.assembler);
-        blocks.extend(shown(event.take("thought"), &mut self.assembler));
+        blocks.extend(said(event.take("thought"), &mut self.assembler));
         let mut call = event.take_object("tool_call").unwrap_or_default();
         let own = call.take_text("id");
         let tool = event.take_text("tool_name");
@@ -191,8 +205,9 @@ impl Reading {
             "ObservationEvent" => self.observed(&mut event),
             "AgentErrorEvent" => (shown(event.take("error"), &mut self.assembler), true),
             _ => {
-                let reason = event.take("rejection_reason");
-                (shown(reason, &mut self.assembler), true)
+                let reason = event.take_text("rejection_reason").unwrap_or_default();
+                let told = format!("{REJECTED}{reason}");
+                (vec![ContentBlock::Text(told.into())], true)
             }
         };
         is_error |= event
@@ -238,11 +253,36 @@ impl Reading {
                 .into_iter()
                 .collect(),
         };
-        (
-            framed(blocks, observation.take_object("metadata")),
-            is_error,
-        )
+        let metadata = observation.take_object("metadata");
+        let state = metadata.clone().map(shell).unwrap_or_default();
+        let mut blocks = framed(blocks, metadata);
+        if let ([ContentBlock::Text(text)], false) = (&mut blocks[..], state.is_empty()) {
+            *text = format!("{text}{state}").into();
+        }
+        if is_error {
+            blocks.insert(0, ContentBlock::Text(FAILED.into()));
+        }
+        (blocks, is_error)
     }
+}
+
+/// What the model is told of the shell after a command's output.
+fn shell(mut metadata: Object<'_>) -> String {
+    let mut parts = Vec::new();
+    for (key, words) in [
+        ("working_dir", "Current working directory:"),
+        ("py_interpreter_path", "Python interpreter:"),
+    ] {
+        let value = metadata.take_text(key).filter(|value| !value.is_empty());
+        if let Some(value) = value {
+            parts.push(format!("\n[{words} {value}]"));
+        }
+    }
+    let code = metadata.take("exit_code").map(RawValue::get);
+    if let Some(code) = code.filter(|code| !matches!(*code, "-1" | "null")) {
+        parts.push(format!("\n[Command finished with exit code {code}]"));
+    }
+    parts.concat()
 }
 
 /// What the model thought, in the words of any API.
@@ -269,6 +309,17 @@ fn thoughts(object: &mut Object<'_>, assembler: &mut Assembler) -> Vec<ContentBl
         text: texts.join("\n\n").into(),
         signature: item.take_text("encrypted_content"),
     })]
+}
+
+/// What somebody says: providers are sent no empty text.
+fn said(raw: Option<&RawValue>, assembler: &mut Assembler) -> Vec<ContentBlock> {
+    let is_empty = |block: &ContentBlock| match block {
+        ContentBlock::Text(text) => text.is_empty(),
+        _ => false,
+    };
+    let mut blocks = shown(raw, assembler);
+    blocks.retain(|block| !is_empty(block));
+    blocks
 }
 
 /// A text, or a list of texts and pictures.
