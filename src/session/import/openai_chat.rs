@@ -22,8 +22,9 @@ use super::assemble::{Assembler, AssistantRecord, UserRecord};
 use super::conversations::{
     self, Conversation, Object, Shape, keep_unread, speaker_of, system_text,
 };
+use super::openai_responses::{self, items};
 use super::sketch::{Api, api_of};
-use super::{ImportError, Importer, openai_responses};
+use super::{ImportError, Importer};
 use crate::session::wire::stream as wire;
 use crate::session::{ContentBlock, Session, Tag, ToolResult};
 use crate::units::{ApiCallId, Timestamp};
@@ -76,6 +77,7 @@ pub(super) fn read(conversation: Conversation<'_>, dialect: Dialect, assembler: 
         is_told: false,
         unnamed: Unnamed::default(),
         actions: Actions::default(),
+        responses: 0,
         system: Vec::new(),
     };
     reading.read(conversation);
@@ -88,6 +90,8 @@ struct Call<'a> {
     model: Option<Arc<str>>,
     usage: Option<&'a RawValue>,
     time: Option<Timestamp>,
+    /// The one action that the product read in the text.
+    action: Option<Arc<str>>,
 }
 
 struct Reading<'r> {
@@ -97,6 +101,8 @@ struct Reading<'r> {
     is_told: bool,
     unnamed: Unnamed,
     actions: Actions,
+    /// Responses of the responses API so far.
+    responses: u64,
     system: Vec<ContentBlock>,
 }
 
@@ -139,6 +145,7 @@ impl Reading<'_> {
             model: response.take_text("model"),
             usage: response.take("usage"),
             time: time.or(created),
+            action: None,
         };
         let choices = response.take_list("choices").unwrap_or_default();
         for _ in choices.iter().skip(1) {
@@ -189,14 +196,41 @@ impl Reading<'_> {
         }
     }
 
+    /// An item of the responses API, or a whole response.
     fn items(&mut self, raw: &RawValue, mut object: Object<'_>) {
         let extra = self.extra(&mut object);
-        let mut reading = openai_responses::Reading::new(self.assembler);
         if object.text("object").as_deref() == Some("response") {
+            let mut reading = openai_responses::Reading::after(self.responses, self.assembler);
             reading.response(&mut object, extra.time);
-        } else {
-            reading.item(raw, None);
+            self.responses += 1;
+            return;
         }
+        let tags = match object.text("role").as_deref() {
+            Some("user") if !std::mem::replace(&mut self.is_told, true) => vec![Tag::TypedUser],
+            Some(_) => vec![Tag::Meta],
+            None => Vec::new(),
+        };
+        let blocks = match items::item(raw, self.assembler) {
+            items::Item::Nothing => return,
+            items::Item::Product(blocks) if self.assembler.is_empty() => {
+                return self.system.extend(blocks);
+            }
+            items::Item::Model(blocks) => {
+                let record = AssistantRecord {
+                    blocks,
+                    timestamp: extra.time,
+                    ..AssistantRecord::default()
+                };
+                return self.assembler.assistant(None, record);
+            }
+            items::Item::Product(blocks) | items::Item::Other(blocks) => blocks,
+        };
+        let record = UserRecord {
+            blocks,
+            timestamp: extra.time,
+            tags,
+        };
+        self.assembler.user(None, record);
     }
 
     fn user(&mut self, mut object: Object<'_>, tags: &[Tag]) {
@@ -217,6 +251,11 @@ impl Reading<'_> {
         };
         self.is_told |= !is_demo;
         let extra = self.extra(&mut object);
+        if extra.usage.is_some() {
+            // What the product could not read is told as an error, and is in no prompt.
+            self.assembler
+                .skip("answer that the product could not read");
+        }
         let timestamp = object.take_time("timestamp", self.assembler).or(extra.time);
         object.count_left("message key", self.assembler);
         self.assembler.user(
@@ -250,7 +289,12 @@ impl Reading<'_> {
     }
 
     /// Tells the action in the model's text as a tool use.
-    fn act(&mut self, object: &mut Object<'_>, blocks: &mut Vec<ContentBlock>) {
+    fn act(
+        &mut self,
+        object: &mut Object<'_>,
+        known: Option<Arc<str>>,
+        blocks: &mut Vec<ContentBlock>,
+    ) {
         self.actions.answered();
         let is_text = |block: &ContentBlock| matches!(block, ContentBlock::Text(_));
         let Some(at) = blocks.iter().rposition(is_text) else {
@@ -262,7 +306,7 @@ impl Reading<'_> {
         let action = match self.dialect {
             Dialect::Api => None,
             Dialect::SweAgent => object.take_text("action"),
-            Dialect::MiniSweAgent => actions::fenced(text).map(Arc::from),
+            Dialect::MiniSweAgent => known.or_else(|| actions::fenced(text).map(Arc::from)),
         };
         let Some(action) = action.filter(|action| !action.trim().is_empty()) else {
             return;
@@ -334,11 +378,17 @@ impl Reading<'_> {
         let mut extra = object.take_object("extra").unwrap_or_default();
         let time = extra.take_time("timestamp", self.assembler);
         let mut response = extra.take_object("response").unwrap_or_default();
+        let actions = extra.take_list("actions").unwrap_or_default();
+        let action = match &actions[..] {
+            [one] => Object::read(one).and_then(|mut action| action.take_text("command")),
+            _ => None,
+        };
         Call {
             id: response.take_text("id").map(ApiCallId),
             model: response.take_text("model"),
             usage: response.take("usage"),
             time,
+            action,
         }
     }
 
@@ -350,13 +400,14 @@ impl Reading<'_> {
             model: call.model.or(extra.model),
             usage: call.usage.or(extra.usage),
             time: call.time.or(extra.time),
+            action: extra.action,
         };
         let mut blocks = reasoning(&mut object, self.assembler);
         blocks.extend(content(object.take("content"), self.assembler));
         blocks.extend(refusal(&mut object));
         let uses = tool_uses(&mut object, &mut self.unnamed, self.assembler);
         if uses.is_empty() && !is_demo {
-            self.act(&mut object, &mut blocks);
+            self.act(&mut object, call.action, &mut blocks);
         }
         blocks.extend(uses);
         let own = object.take("usage").or(call.usage);

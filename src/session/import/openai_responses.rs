@@ -138,6 +138,14 @@ impl<'r> Reading<'r> {
         }
     }
 
+    /// So many responses were read before.
+    pub(super) fn after(calls: u64, assembler: &'r mut Assembler) -> Self {
+        Self {
+            calls,
+            ..Self::new(assembler)
+        }
+    }
+
     fn conversation(&mut self, conversation: Conversation<'_>) {
         let Conversation {
             mut around,

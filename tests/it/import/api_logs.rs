@@ -79,6 +79,51 @@ skipped: info: 1
 }
 
 #[test]
+fn mini_swe_agent_says_itself_which_action_it_read_and_items_keep_the_prompt() {
+    let text = r#"{"info":{"mini_version":"2.4.6"},"messages":[
+{"role":"system","content":"You wind clocks."},
+{"role":"user","content":"It stopped."},
+{"role":"assistant","content":"I wind it.\n<mswea_bash_command>wind</mswea_bash_command>","extra":{"actions":[{"command":"wind"}],"response":{"id":"r1","usage":{"prompt_tokens":30,"completion_tokens":4}}}},
+{"role":"user","content":"<returncode>0</returncode>","extra":{"returncode":0}},
+{"role":"user","content":"Expected exactly 1 action, found 0.","extra":{"interrupt_type":"FormatError","response":{"id":"r2","usage":{"prompt_tokens":50,"completion_tokens":4}}}},
+{"role":"assistant","content":"Look:\n```bash\na\n```\n```bash\nb\n```","extra":{"actions":[]}}],
+"trajectory_format":"mini-swe-agent-1.1"}"#;
+    let sessions = read("mini-swe-agent", text.as_bytes()).expect("a good file");
+    assert_eq!(
+        outline(&sessions[0]),
+        r#"0 user[typed_user] "It stopped."
+1 model[] "I wind it.", shell action-1 {"command":"wind"} = 30/0/0/0/4
+2 user[meta] ->action-1 "<returncode>0</returncode>", "Expected exactly 1 action, found 0."
+3 model[] "Look:\n```bash\na\n```\n```bash\nb\n```"
+skipped: answer that the product could not read: 1
+skipped: info: 1
+"#
+    );
+    let items = r#"{"info":{},"messages":[
+{"type":"message","role":"system","content":[{"type":"input_text","text":"You wind clocks."}]},
+{"type":"message","role":"user","content":[{"type":"input_text","text":"It stopped."}]},
+{"object":"response","output":[{"type":"function_call","call_id":"c1","name":"bash","arguments":"{}"}],"extra":{"timestamp":1772355601.5}},
+{"type":"function_call_output","call_id":"c1","output":"wound","extra":{"timestamp":1772355602.5}},
+{"object":"response","output":[{"type":"message","role":"assistant","content":[{"type":"output_text","text":"It goes."}]}],"extra":{}},
+{"type":"message","role":"user","content":[{"type":"input_text","text":"No tool calls found."}],"extra":{"interrupt_type":"FormatError"}}],
+"trajectory_format":"mini-swe-agent-1.1"}"#;
+    let sessions = read("mini-swe-agent", items.as_bytes()).expect("a good file");
+    assert_eq!(
+        outline(&sessions[0]),
+        r#"0 user[typed_user] "It stopped."
+1 model[] shell c1 {}
+2 user[] ->c1 "wound"
+3 model[] "It goes."
+4 user[meta] "No tool calls found."
+skipped: info: 1
+"#
+    );
+    assert_eq!(sessions[0].system(), Some(&"You wind clocks.".into()));
+    let time = sessions[0].message(2).timestamp;
+    assert_eq!(time, Some(Timestamp(1_772_355_602_500)));
+}
+
+#[test]
 fn a_log_of_the_responses_api_is_read_with_its_response() {
     let sessions = check(
         "openai-responses/log.json",

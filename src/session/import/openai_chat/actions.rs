@@ -25,9 +25,8 @@ const COMMANDS: &[&str] = &[
     "view_image",
 ];
 
-/// What stands around an action: a line that begins with the first, and a line that is the second.
+/// What stands around an action: lines that begin so, or tags of one name.
 const FENCE: &str = "```";
-const TAGS: (&str, &str) = ("<command>", "</command>");
 
 /// How mini-swe-agent's model marks the block that is its action.
 const LANGUAGES: &[&str] = &["bash", "mswea_bash_command"];
@@ -95,16 +94,25 @@ fn without(text: &str, action: &str) -> String {
         && let Some(after) = after.strip_prefix(FENCE)
     {
         (&before[..line], after)
-    } else if let (Some(before), Some(after)) =
-        (before.strip_suffix(TAGS.0), after.strip_prefix(TAGS.1))
-    {
-        (before, after)
+    } else if let Some(said) = untagged(before, after) {
+        said
     } else {
         return text.to_owned();
     };
     let parts = [said.0.trim_end(), said.1.trim_start()];
     let parts = parts.into_iter().filter(|part| !part.is_empty());
     parts.collect::<Vec<&str>>().join("\n")
+}
+
+/// What stands before and after a pair of tags that enclose the action.
+fn untagged<'t>(before: &'t str, after: &'t str) -> Option<(&'t str, &'t str)> {
+    let (said, name) = before.strip_suffix('>')?.rsplit_once('<')?;
+    let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    if name.is_empty() || !name.chars().all(is_name) {
+        return None;
+    }
+    let rest = after.strip_prefix("</")?.strip_prefix(name)?;
+    Some((said, rest.strip_prefix('>')?))
 }
 
 #[cfg(test)]
@@ -125,6 +133,8 @@ mod tests {
             "Look.\nThen more.",
         );
         check("Look.\n<command>\nls\n</command>", "ls", "Look.");
+        check("Look.\n<bash_command>ls</bash_command>", "ls", "Look.");
+        check("Is 1 <b>ls</c>?", "ls", "Is 1 <b>ls</c>?");
         check("ls", "ls", "");
         check("```\nls\n```", "ls", "");
         // What is no mark stays, and so does a text that does not hold the action.
