@@ -160,10 +160,34 @@ impl JsonText {
     }
 }
 
+/// A part of a file as it was written. Where the file is laid out over lines, the layout is the
+/// file's and no part of the value: it is left out.
 impl From<&serde_json::value::RawValue> for JsonText {
     fn from(raw: &serde_json::value::RawValue) -> Self {
-        Self(raw.get().into())
+        let text = raw.get();
+        if text.contains('\n') {
+            Self(without_layout(text).into())
+        } else {
+            Self(text.into())
+        }
     }
+}
+
+/// JSON without the white space between its tokens.
+fn without_layout(json: &str) -> String {
+    let mut text = String::with_capacity(json.len());
+    let (mut in_string, mut is_escaped) = (false, false);
+    for c in json.chars() {
+        if !in_string && c.is_ascii_whitespace() {
+            continue;
+        }
+        if c == '"' && !is_escaped {
+            in_string = !in_string;
+        }
+        is_escaped = in_string && c == '\\' && !is_escaped;
+        text.push(c);
+    }
+    text
 }
 
 /// What kind of tool it is. Importers map every tool of their product to one of these.

@@ -24,11 +24,17 @@ fn words() -> impl Strategy<Value = Arc<str>> {
     "\\PC{0,6}|[a\n\r\t\u{0}\u{2028}\"\\\\]{0,6}|\\{\"a\": 1\\}|7".prop_map(Arc::from)
 }
 
-fn json() -> impl Strategy<Value = JsonText> {
+fn json(provider: Provider) -> impl Strategy<Value = JsonText> {
+    // Where arguments stand as JSON, line breaks are the layout of the file; in a text they are
+    // the model's.
+    let lines = match provider {
+        Provider::Anthropic => "{  \"a\": [true]}",
+        Provider::OpenAi => "{\n  \"a\": [true]\r\n}",
+    };
     let fixed = prop_oneof![
         Just("null"),
         Just("{ \"a\" : 1.0e5, \"a\":-0 }"),
-        Just("{\n  \"a\": [true]\r\n}"),
+        Just(lines),
         Just("\"\\u00e9 \\/ \u{e9}\""),
         Just("123456789012345678901234567890"),
     ];
@@ -65,7 +71,7 @@ fn parts(provider: Provider, least: usize) -> impl Strategy<Value = Vec<ContentB
 /// A message of the model's and the answer to it: every tool use is answered once.
 fn round(provider: Provider) -> impl Strategy<Value = [Message; 2]> {
     let thinking = prop::collection::vec((words(), prop::option::of(words())), 0..2);
-    let uses = prop::collection::vec((words(), json(), parts(provider, 0), any::<bool>()), 0..3);
+    let uses = prop::collection::vec((words(), json(provider), parts(provider, 0), any::<bool>()), 0..3);
     (
         thinking,
         parts(provider, 1),
