@@ -43,9 +43,12 @@ const MESSAGES: &[&[&str]] = &[
     &["messages"],
     &["values", "messages"],
     &["channel_values", "messages"],
+    &["checkpoint", "channel_values", "messages"],
     &["state", "messages"],
     &["output", "messages"],
     &["outputs", "messages"],
+    &["input", "messages"],
+    &["inputs", "messages"],
 ];
 
 impl Importer for LangChain {
@@ -58,7 +61,10 @@ impl Importer for LangChain {
         let Some(first) = values.first() else {
             return false;
         };
-        let states = MESSAGES.iter().map(|keys| format!("/{}/0", keys.join("/")));
+        let states = MESSAGES.iter().flat_map(|keys| {
+            let at = keys.join("/");
+            [format!("/{at}/0"), format!("/{at}/0/0")]
+        });
         let mut firsts = ["/0".to_owned(), "/0/0".to_owned()]
             .into_iter()
             .chain(states);
@@ -147,6 +153,14 @@ fn conversations<'a>(values: &[Line<'a>]) -> Result<Vec<Vec<&'a RawValue>>, Impo
             inner.take_list(last)
         });
         match list {
+            // A traced call: each list was asked by itself.
+            Some(lists) if lists.first().is_some_and(|it| it.get().starts_with('[')) => {
+                for (at, list) in lists.into_iter().enumerate() {
+                    let mut messages: Vec<&RawValue> = value.parse_part(list.get())?;
+                    messages.extend(generated(&object, at));
+                    found.push(messages);
+                }
+            }
             Some(list) => found.push(list),
             None => loose.push(raw),
         }
@@ -155,6 +169,16 @@ fn conversations<'a>(values: &[Line<'a>]) -> Result<Vec<Vec<&'a RawValue>>, Impo
         found.push(loose);
     }
     Ok(found)
+}
+
+/// What the model answered to the list of that number, in the trace of a call.
+fn generated<'a>(run: &Object<'a>, at: usize) -> Option<&'a RawValue> {
+    let lists = run
+        .clone()
+        .take_object("outputs")?
+        .take_list("generations")?;
+    let list: Vec<&RawValue> = serde_json::from_str(lists.get(at)?.get()).ok()?;
+    Object::read(list.first()?)?.take("message")
 }
 
 #[derive(Default)]
@@ -298,11 +322,15 @@ impl Reading {
         }
         blocks.extend(uses);
         for raw in fields.take_list("invalid_tool_calls").into_iter().flatten() {
-            blocks.push(content::unknown(
-                "invalid_tool_call",
-                raw,
-                &mut self.assembler,
-            ));
+            blocks.push(match invalid(raw) {
+                // It is sent back as the model wrote it, and answered.
+                Some(tool_use) => {
+                    self.assembler
+                        .warn("tool arguments are no JSON; they are kept as a string");
+                    ContentBlock::ToolUse(tool_use)
+                }
+                None => content::unknown("invalid_tool_call", raw, &mut self.assembler),
+            });
         }
         let mut metadata = fields.take_object("response_metadata").unwrap_or_default();
         let usage = self.usage(&mut fields, &mut metadata);
@@ -365,6 +393,21 @@ fn told(block: ContentBlock) -> ContentBlock {
     }
 }
 
+/// Parts that are kept as they are.
+const KEPT: &[&str] = &[
+    "audio",
+    "document",
+    "file",
+    "input_json_delta",
+    "non_standard",
+    "redacted_thinking",
+    "refusal",
+    "server_tool_call",
+    "server_tool_result",
+    "text-plain",
+    "video",
+];
+
 /// A part of a content, in the shape of any provider.
 fn part(raw: &RawValue, assembler: &mut Assembler) -> ContentBlock {
     if let Some(text) = content::text(raw) {
@@ -378,12 +421,22 @@ fn part(raw: &RawValue, assembler: &mut Assembler) -> ContentBlock {
         "image" => Some(content::image(part.take("source").unwrap_or(raw))),
         "thinking" | "reasoning" => thought(&mut part),
         "tool_use" | "tool_call" | "function_call" | "custom_tool_call" => call(&mut part),
-        "document" | "file" | "redacted_thinking" | "input_json_delta" | "refusal" => {
-            Some(content::kept(&kind, raw))
-        }
+        known if KEPT.contains(&known) => Some(content::kept(&kind, raw)),
         _ => None,
     };
     read.unwrap_or_else(|| content::unknown(&kind, raw, assembler))
+}
+
+/// A call whose arguments cannot be read.
+fn invalid(raw: &RawValue) -> Option<ToolUse> {
+    let mut call = Object::read(raw)?;
+    let name = call.take_text("name")?;
+    Some(ToolUse {
+        id: call.take_text("id")?,
+        class: class_of(&name),
+        name,
+        input: JsonText::string(&call.take_text("args").unwrap_or_default()),
+    })
 }
 
 fn thought(part: &mut Object<'_>) -> Option<ContentBlock> {
@@ -395,9 +448,13 @@ fn thought(part: &mut Object<'_>) -> Option<ContentBlock> {
         .filter_map(|raw| Object::read(raw)?.take_text("text"))
         .collect();
     let summary = (!summary.is_empty()).then(|| summary.join("\n\n").into());
+    let signature = part.take_text("signature").or_else(|| {
+        let mut extras = part.take_object("extras")?;
+        extras.take_text("signature")
+    });
     Some(ContentBlock::Thinking(Thinking {
         text: told.or(summary)?,
-        signature: part.take_text("signature"),
+        signature,
     }))
 }
 

@@ -152,6 +152,79 @@ pub(super) fn archive(method: zip::CompressionMethod) -> Vec<u8> {
 }
 
 #[test]
+fn traces_and_checkpoints_of_langchain_are_read_with_what_could_not_be_called() {
+    let human = r#"{"lc":1,"type":"constructor","id":["langchain","schema","messages","HumanMessage"],"kwargs":{"content":"Weigh it."}}"#;
+    let ai = r#"{"lc":1,"type":"constructor","id":["langchain","schema","messages","AIMessage"],"kwargs":{
+  "content":[{"type":"reasoning","reasoning":"Hm.","extras":{"signature":"s"}},{"type":"server_tool_call","id":"s1","name":"web_search","args":{}}],
+  "tool_calls":[{"id":"w1","name":"scale","args":{
+    "kg": true
+  }}],
+  "invalid_tool_calls":[{"type":"invalid_tool_call","id":"w2","name":"scale","args":"{oops","error":"e"}]}}"#;
+    let expected = r#"0 user[typed_user] "Weigh it."
+1 model[] thinking "Hm.", <server_tool_call>, other w1 {"kg":true}, other w2 "{oops"
+warning: tool arguments are no JSON; they are kept as a string: 1
+"#;
+    for text in [
+        format!(
+            r#"{{"id":"r","run_type":"llm","inputs":{{"messages":[[{human}]]}},"outputs":{{"generations":[[{{"text":"","message":{ai}}}]]}}}}"#
+        ),
+        format!(r#"{{"messages":[[{human},{ai}]]}}"#),
+        format!(r#"{{"checkpoint":{{"channel_values":{{"messages":[{human},{ai}]}}}}}}"#),
+    ] {
+        let importers = import::IMPORTERS.iter();
+        let claimed = importers.filter(|importer| importer.detect(text.as_bytes()));
+        let claimed: Vec<&str> = claimed.map(|importer| importer.format()).collect();
+        assert_eq!(claimed, ["langchain"], "{text}");
+        let sessions = read("langchain", text.as_bytes()).expect("a good file");
+        assert_eq!(outline(&sessions[0]), expected, "{text}");
+    }
+}
+
+#[test]
+fn the_oldest_logs_of_inspect_name_no_messages() {
+    let name = "0123456789abcdef0123456789abcdef";
+    let call = r#"[{"id":"l1","function":"bash","arguments":{
+        "cmd": "read",
+        "tower": 1
+    },"type":"function"}]"#;
+    let log = format!(
+        r#"{{"version":2,"status":"success","eval":{{"model":"maker/some-model"}},"samples":[{{"id":1,"epoch":1,"input":"?","target":"","messages":[
+{{"role":"system","content":"You keep lights."}},
+{{"role":"user","content":"Which lamp is out?","source":"input"}},
+{{"role":"assistant","content":"A long sentence about lamps.","source":"generate","tool_calls":{call}}},
+{{"role":"tool","content":"half of it","tool_call_id":"l1","function":"bash","error":{{"type":"output_limit","message":"too long"}}}},
+{{"role":"assistant","content":"One.","source":"generate"}}],
+"transcript":{{"events":[
+{{"event":"model","timestamp":"2024-10-15T12:00:01+00:00","output":{{"choices":[{{"message":{{"role":"assistant","content":"tc://{name}","tool_calls":{call}}}}}],"usage":{{"input_tokens":50,"output_tokens":9,"total_tokens":59}}}}}},
+{{"event":"model","timestamp":"2024-10-15T12:00:02+00:00","output":{{"choices":[{{"message":{{"role":"assistant","content":"C"}}}}],"usage":{{"input_tokens":5,"output_tokens":1,"total_tokens":6}}}}}},
+{{"event":"model","timestamp":"2024-10-15T12:00:03+00:00","output":{{"choices":[{{"message":{{"role":"assistant","content":"One."}}}}],"usage":{{"input_tokens":70,"output_tokens":2,"total_tokens":72}}}}}}],
+"content":{{"{name}":"A long sentence about lamps."}}}}}}]}}"#
+    );
+    let sessions = read("inspect", log.as_bytes()).expect("a good file");
+    let [session] = &sessions[..] else {
+        panic!("one session");
+    };
+    assert_eq!(
+        outline(session)
+            .lines()
+            .filter(|line| !line.contains("sample key"))
+            .collect::<Vec<&str>>(),
+        [
+            r#"0 user[typed_user] "Which lamp is out?""#,
+            // The layout of the file is no part of what the model wrote.
+            r#"1 model[] "A long sentence about lamps.", shell l1 {"cmd":"read","tower":1} = 50/0/0/0/9"#,
+            // The error is what the model was told.
+            r#"2 user[] ->!l1 "too long""#,
+            r#"3 model[] "One." = 70/0/0/0/2"#,
+            "skipped: call of another agent or a grader: 1",
+            "skipped: output of a call that failed: 1",
+        ]
+    );
+    assert!(session.message(3).timestamp.is_some());
+    round_trip(session);
+}
+
+#[test]
 fn an_archive_of_inspect_says_what_its_log_says() {
     let expected = import::load(&fixture("inspect/log.json")).expect("a good file");
     for method in [

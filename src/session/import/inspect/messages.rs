@@ -133,9 +133,15 @@ fn result(message: &mut Object<'_>, assembler: &mut Assembler) -> ContentBlock {
     let is_error = error.is_some();
     let told = error.and_then(|mut error| error.take_text("message"));
     let content = match (raw.and_then(content::text), told) {
-        (Some(text), Some(told)) if text.is_empty() => vec![ContentBlock::Text(told)],
-        (Some(text), _) => vec![ContentBlock::Text(text)],
-        (None, _) => shown(raw, assembler),
+        (text, Some(told)) => {
+            // Output up to a limit is kept beside the error, and shown to nobody.
+            if text.is_none_or(|text| !text.is_empty()) {
+                assembler.skip("output of a call that failed");
+            }
+            vec![ContentBlock::Text(told)]
+        }
+        (Some(text), None) => vec![ContentBlock::Text(text)],
+        (None, None) => shown(raw, assembler),
     };
     let id = message.take_text("tool_call_id");
     ContentBlock::ToolResult(ToolResult {

@@ -1,7 +1,7 @@
 //! One sample: its messages, what its model events say of them, and its compactions.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::sync::Arc;
 
@@ -30,6 +30,8 @@ pub(super) struct Sample<'a> {
     pool: Vec<&'a RawValue>,
     /// What is known of a call, by the id of its answer.
     calls: BTreeMap<Arc<str>, Call>,
+    /// Calls of the oldest logs, whose answers have no ids: told apart by what they say.
+    nameless: VecDeque<(String, Call)>,
     records: Records,
     system: Vec<ContentBlock>,
     is_too_large: bool,
@@ -51,8 +53,11 @@ impl<'a> Sample<'a> {
         line: &Line<'_>,
         lists: &mut dyn Lists,
     ) -> Result<bool, ImportError> {
-        let attachments = object.take_object("attachments").unwrap_or_default();
-        let attachments = attachments.into_entries();
+        // The oldest logs have events and attachments in a transcript.
+        let mut transcript = object.take_object("transcript").unwrap_or_default();
+        let attachments = object.take_object("attachments");
+        let attachments = attachments.or_else(|| transcript.take_object("content"));
+        let attachments = attachments.unwrap_or_default().into_entries();
         let data = object.take_object("events_data");
         let mut sample = Self {
             assembler,
@@ -61,14 +66,13 @@ impl<'a> Sample<'a> {
                 .and_then(|mut data| data.take_list("messages"))
                 .unwrap_or_default(),
             calls: BTreeMap::new(),
+            nameless: VecDeque::new(),
             records: Records::default(),
             system: Vec::new(),
             is_too_large: false,
         };
-        // The oldest logs have the events in a transcript.
-        let transcript = object.take_object("transcript");
         let events = object.take_list("events");
-        let events = events.or_else(|| transcript?.take_list("events"));
+        let events = events.or_else(|| transcript.take_list("events"));
         let events: Vec<Object<'_>> = events
             .into_iter()
             .flatten()
@@ -91,7 +95,7 @@ impl<'a> Sample<'a> {
         }
         object.count_left("sample key", &mut sample.assembler);
         let lost = sample.calls.values().filter(|call| !call.is_taken).count();
-        for _ in 0..lost {
+        for _ in 0..lost + sample.nameless.len() {
             sample.assembler.skip("call of another agent or a grader");
         }
         let system = std::mem::take(&mut sample.system);
@@ -112,13 +116,20 @@ impl<'a> Sample<'a> {
         let mut output = event.take_object("output").unwrap_or_default();
         let usage = output.take("usage");
         let usage = usage.map(|raw| usage_of(raw, &mut self.assembler));
-        if let Some(id) = answer(&mut output) {
-            let is_taken = false;
-            self.calls.entry(id).or_insert(Call {
-                usage,
-                time,
-                is_taken,
-            });
+        let call = Call {
+            usage,
+            time,
+            is_taken: false,
+        };
+        if let Some((id, message)) = answer(&mut output) {
+            match id {
+                Some(id) => drop(self.calls.entry(id).or_insert(call)),
+                None => {
+                    let said = resolved(message.get(), &self.attachments, &mut self.assembler);
+                    let said = said.map(|text| print_of(&text)).unwrap_or_default();
+                    self.nameless.push_back((said, call));
+                }
+            }
         }
         if self.assembler.header.tools.is_empty() {
             for raw in event.take_list("tools").unwrap_or_default() {
@@ -148,12 +159,12 @@ impl<'a> Sample<'a> {
         };
         for raw in messages {
             let one = said(raw, &mut self.assembler);
-            self.say(one);
+            self.say(one, raw);
         }
         self.assembler.flush();
     }
 
-    fn say(&mut self, one: Said) {
+    fn say(&mut self, one: Said, raw: &RawValue) {
         if one.speaker == Speaker::System {
             if self.assembler.is_empty() {
                 return self.system.extend(one.blocks);
@@ -174,6 +185,11 @@ impl<'a> Sample<'a> {
         if let Some(call) = one.id.as_ref().and_then(|id| self.calls.get_mut(id)) {
             call.is_taken = true;
             known = Some((call.usage, call.time));
+        } else if one.id.is_none() && !self.nameless.is_empty() {
+            let print = print_of(raw.get());
+            let at = self.nameless.iter().position(|(said, _)| *said == print);
+            let call = at.and_then(|at| self.nameless.remove(at));
+            known = call.map(|(_, call)| (call.usage, call.time));
         }
         let (usage, timestamp) = known.unwrap_or_default();
         let record = AssistantRecord {
@@ -195,7 +211,8 @@ impl<'a> Sample<'a> {
         lists: &mut dyn Lists,
     ) -> io::Result<()> {
         let mut output = call.take_object("output").unwrap_or_default();
-        let at = answer(&mut output).and_then(|id| self.assembler.message_of(&id));
+        let id = answer(&mut output).and_then(|(id, _)| id);
+        let at = id.and_then(|id| self.assembler.message_of(&id));
         let Some(at) = at else {
             self.assembler.skip("compaction of another agent");
             return Ok(());
@@ -281,11 +298,25 @@ fn due(events: Vec<Object<'_>>) -> Vec<(Object<'_>, Object<'_>)> {
     due
 }
 
-/// The id of the message that the model answered.
-fn answer(output: &mut Object<'_>) -> Option<Arc<str>> {
+/// The message that the model answered, and its id if it has one.
+fn answer<'a>(output: &mut Object<'a>) -> Option<(Option<Arc<str>>, &'a RawValue)> {
     let choices = output.take_list("choices")?;
-    let choice = choices.first().copied().and_then(Object::read);
-    choice?.take_object("message")?.take_text("id")
+    let raw = choices
+        .first()
+        .copied()
+        .and_then(Object::read)?
+        .take("message")?;
+    let id = Object::read(raw)?.take_text("id");
+    Some((id, raw))
+}
+
+/// What a message says and calls, to tell it from others.
+fn print_of(message: &str) -> String {
+    let value: Value = serde_json::from_str(message).unwrap_or_default();
+    let calls = value.get("tool_calls").and_then(Value::as_array);
+    let ids = calls.into_iter().flatten().map(|call| &call["id"]);
+    let ids: Vec<&Value> = ids.collect();
+    serde_json::json!([value["content"], ids]).to_string()
 }
 
 /// The counters of a call.
