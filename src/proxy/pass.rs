@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 
 use http_body_util::BodyExt;
 use hyper::body::{Body, Bytes, Frame, Incoming};
-use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
+use hyper::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
 use reqwest::{Client, Url};
 use serde_json::value::RawValue;
@@ -118,10 +118,13 @@ impl<L: Log + 'static> Pass<L> {
         let base = self.upstream.path().trim_end_matches('/');
         url.set_path(&format!("{base}{}", parts.uri.path()));
         url.set_query(parts.uri.query());
+        let is_packed_request = is_packed(&parts.headers);
+        let mut headers = passed_on(&parts.headers);
+        headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         let sent = self
             .client
             .request(parts.method, url)
-            .headers(passed_on(&parts.headers))
+            .headers(headers)
             .body(body)
             .send()
             .await;
@@ -143,6 +146,7 @@ impl<L: Log + 'static> Pass<L> {
             .get(CONTENT_TYPE)
             .and_then(|kind| kind.to_str().ok())
             .is_some_and(|kind| kind.starts_with("text/event-stream"));
+        let is_packed_answer = is_packed(answer.headers());
         let mut response = Response::builder().status(status);
         if let Some(headers) = response.headers_mut() {
             *headers = passed_on(answer.headers());
@@ -172,6 +176,10 @@ impl<L: Log + 'static> Pass<L> {
             // The client hears of the end only when it is kept: who stops the proxy then loses
             // nothing.
             match (assembly, asked) {
+                (Some(_), Some(_)) if status.is_success() && is_packed_answer => {
+                    pass.failed(at, "the answer is packed, though it was asked for as it is")
+                        .await;
+                }
                 (Some(assembly), Some(request)) if status.is_success() => {
                     match ended.and_then(|()| assembly.finish()) {
                         Ok(response) => {
@@ -188,6 +196,10 @@ impl<L: Log + 'static> Pass<L> {
                 (Some(_), Some(_)) => {
                     let why = format!("the API answered with status {}", status.as_u16());
                     pass.failed(at, &why).await;
+                }
+                (Some(_), None) if is_packed_request => {
+                    pass.failed(at, "the request is packed: let the client send it as it is")
+                        .await;
                 }
                 (Some(_), None) => pass.failed(at, "the request is no JSON").await,
                 (None, _) => {}
@@ -253,6 +265,13 @@ fn passed_on(headers: &HeaderMap) -> HeaderMap {
         }
     }
     kept
+}
+
+/// Whether a body is packed, so that nobody here can read it.
+fn is_packed(headers: &HeaderMap) -> bool {
+    let encoding = headers.get(CONTENT_ENCODING);
+    let encoding = encoding.and_then(|encoding| encoding.to_str().ok());
+    encoding.is_some_and(|encoding| !encoding.trim().eq_ignore_ascii_case("identity"))
 }
 
 /// What the proxy says itself, in the shape of both APIs' errors.

@@ -240,10 +240,12 @@ fn what_is_no_answer_passes_and_is_not_kept() {
     let whole = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}";
     let answer: Answer = Arc::new(move |request: &str| {
         // Nothing of the client's encoding is asked for: what is packed could not be kept.
-        assert!(
-            !request.to_ascii_lowercase().contains("accept-encoding"),
-            "{request}"
-        );
+        let asked_for: Vec<String> = request
+            .lines()
+            .map(str::to_ascii_lowercase)
+            .filter(|line| line.starts_with("accept-encoding"))
+            .collect();
+        assert_eq!(asked_for, ["accept-encoding: identity"], "{request}");
         assert!(request.contains(KEY));
         match request {
             cut_off if cut_off.contains("cut me off") => cut.to_vec(),
@@ -266,6 +268,33 @@ fn what_is_no_answer_passes_and_is_not_kept() {
     assert_eq!(
         failed,
         ["the API answered with status 529", "the answer broke off"]
+    );
+}
+
+#[test]
+fn what_is_packed_passes_and_is_said_to_be_packed() {
+    let answer: Answer = Arc::new(|_| {
+        let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n";
+        vec![
+            format!("{head}content-encoding: gzip\r\ncontent-length: 3\r\n\r\n").into_bytes(),
+            b"abc".to_vec(),
+        ]
+    });
+    let server = api(answer);
+    let (kept, failed) = through(&format!("http://{server}"), |proxy| {
+        let heard = ask(proxy, &post("/v1/messages", &said("hello")));
+        assert!(heard.contains("content-encoding: gzip\r\n"), "{heard}");
+        let packed =
+            post("/v1/messages", "no JSON").replacen("\r\n", "\r\ncontent-encoding: zstd\r\n", 1);
+        ask(proxy, &packed);
+    });
+    assert_eq!(kept, []);
+    assert_eq!(
+        failed,
+        [
+            "the answer is packed, though it was asked for as it is",
+            "the request is packed: let the client send it as it is"
+        ]
     );
 }
 

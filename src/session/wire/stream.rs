@@ -178,7 +178,12 @@ impl Assembly {
             }
             Some("message_delta") => {
                 merge(&mut self.whole, event["delta"].take());
-                merge(&mut self.whole["usage"], event["usage"].take());
+                // Counters that the end does not tell stand as they were.
+                let mut usage = event["usage"].take();
+                if let Some(usage) = usage.as_object_mut() {
+                    usage.retain(|_, count| !count.is_null());
+                }
+                merge(&mut self.whole["usage"], usage);
                 if event["context_management"].is_object() {
                     self.whole["context_management"] = event["context_management"].take();
                 }
@@ -197,6 +202,14 @@ impl Assembly {
                 "model": chunk["model"].take(),
                 "choices": [],
             });
+        }
+        // Gateways begin with a chunk of their own, which names nothing.
+        for key in ["id", "created", "model"] {
+            let is_unsaid =
+                |value: &Value| matches!(value, Value::Null) || value == "" || *value == 0;
+            if is_unsaid(&self.whole[key]) && !is_unsaid(&chunk[key]) {
+                self.whole[key] = chunk[key].take();
+            }
         }
         if chunk["usage"].is_object() {
             self.whole["usage"] = chunk["usage"].take();
@@ -218,7 +231,12 @@ impl Assembly {
             if !choice["finish_reason"].is_null() {
                 slot["finish_reason"] = choice["finish_reason"].take();
             }
+            let usage = choice["usage"].take();
             grow(&mut slot["message"], choice["delta"].take());
+            // Some say beside the last delta what the call cost.
+            if usage.is_object() && !self.whole["usage"].is_object() {
+                self.whole["usage"] = usage;
+            }
         }
     }
 
@@ -296,15 +314,17 @@ fn grow(object: &mut Value, delta: Value) {
     for (key, value) in delta {
         match value {
             Value::Null => {}
-            // Said once, though some servers repeat them.
+            // Said once, though some servers repeat them, or repeat them empty.
             Value::String(text) if matches!(&*key, "role" | "id" | "type" | "name") => {
-                object[key] = Value::String(text);
+                if !text.is_empty() || object[&*key].is_null() {
+                    object[key] = Value::String(text);
+                }
             }
             Value::String(text) => append(object, &key, &text),
             Value::Array(items) => {
                 for mut item in items.into_iter().filter(Value::is_object) {
                     let index = item["index"].take();
-                    let place = if index.is_u64() {
+                    let place = if index.is_u64() && !is_another(&object[&*key], &index, &item) {
                         slot(&mut object[&*key], &index)
                     } else {
                         end(&mut object[&*key])
@@ -328,6 +348,23 @@ fn grow(object: &mut Value, delta: Value) {
             other => object[key] = other,
         }
     }
+}
+
+/// Whether a whole call has the index of one that is whole already: some servers give all of a
+/// message's calls the same one.
+fn is_another(list: &Value, index: &Value, item: &Value) -> bool {
+    let at = index.as_u64().and_then(|index| usize::try_from(index).ok());
+    let Some(known) = at.and_then(|at| list.get(at)) else {
+        return false;
+    };
+    let text = |call: &Value, at: &str| {
+        let text = call.pointer(at).and_then(Value::as_str);
+        text.unwrap_or_default().to_owned()
+    };
+    let (own, new) = (text(known, "/id"), text(item, "/id"));
+    let is_named = !text(item, "/function/name").is_empty();
+    let is_begun = !text(known, "/function/arguments").is_empty();
+    is_named && is_begun && !own.is_empty() && !new.is_empty() && own != new
 }
 
 /// Makes the inputs of tools out of the JSON that came in pieces.
@@ -438,6 +475,44 @@ data: {"type":"message_stop"}
             "usage": {"prompt_tokens": 7, "completion_tokens": 3},
         });
         assert_eq!(whole(Api::ChatCompletions, stream), Ok(expected));
+    }
+
+    #[test]
+    fn what_gateways_do_to_a_stream_changes_nothing() {
+        let stream = [
+            r#"{"id":"","created":0,"model":"","choices":[],"prompt_filter_results":[]}"#,
+            r#"{"id":"c1","created":5,"model":"some-model","choices":[{"index":0,"delta":{"role":"assistant","tool_calls":[{"index":0,"id":"t1","type":"function","function":{"name":"read","arguments":"{\"a\":"}}]}}]}"#,
+            r#"{"id":"c1","choices":[{"index":0,"delta":{"role":"","tool_calls":[{"index":0,"id":"","type":"","function":{"name":"","arguments":"1}"}}]}}]}"#,
+            // Another call under the same index.
+            r#"{"id":"c1","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"t2","type":"function","function":{"name":"grep","arguments":"{}"}}]}}]}"#,
+            r#"{"id":"c1","choices":[{"index":0,"delta":{},"finish_reason":"tool_calls","usage":{"prompt_tokens":7,"completion_tokens":3}}]}"#,
+            "[DONE]",
+        ];
+        let stream: Vec<String> = stream.iter().map(|it| format!("data: {it}\n\n")).collect();
+        let expected = json!({
+            "id": "c1", "object": "chat.completion", "created": 5, "model": "some-model",
+            "choices": [{
+                "index": 0,
+                "message": {
+                    "role": "assistant", "content": null,
+                    "tool_calls": [
+                        {"id": "t1", "type": "function",
+                         "function": {"name": "read", "arguments": "{\"a\":1}"}},
+                        {"id": "t2", "type": "function",
+                         "function": {"name": "grep", "arguments": "{}"}},
+                    ],
+                },
+                "finish_reason": "tool_calls",
+            }],
+            "usage": {"prompt_tokens": 7, "completion_tokens": 3},
+        });
+        assert_eq!(whole(Api::ChatCompletions, &stream.concat()), Ok(expected));
+        let stream = r#"data: {"type":"message_start","message":{"id":"m","content":[],"usage":{"input_tokens":9,"output_tokens":1}}}
+data: {"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"input_tokens":null,"output_tokens":3}}
+data: {"type":"message_stop"}
+"#;
+        let usage = whole(Api::Messages, stream).map(|whole| whole["usage"].clone());
+        assert_eq!(usage, Ok(json!({"input_tokens": 9, "output_tokens": 3})));
     }
 
     #[test]
