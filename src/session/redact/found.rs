@@ -13,6 +13,7 @@ pub(super) fn secrets(text: &str) -> Vec<Found> {
     let mut found = Vec::new();
     private_keys(text, &mut found);
     tokens(text, &mut found);
+    infixes(text, &mut found);
     hooks(text, &mut found);
     headers(text, &mut found);
     addresses(text, &mut found);
@@ -41,13 +42,22 @@ pub(super) const TOKENS: &[(&str, usize)] = &[
     ("ATATT3", 40),
     ("ATBB", 28),
     ("ATCTT3", 40),
+    ("EAAA", 56),
+    ("GOCSPX-", 24),
     ("NRAK-", 27),
     ("PMAK-", 40),
     ("SG.", 40),
+    ("cio", 32),
+    ("dapi", 32),
+    ("dckr_oat_", 20),
     ("dckr_pat_", 20),
     ("doo_v1_", 40),
     ("dop_v1_", 40),
     ("dor_v1_", 40),
+    ("dp.ct.", 40),
+    ("dp.pt.", 40),
+    ("dp.sa.", 40),
+    ("dp.st.", 40),
     ("eyJ", 30),
     ("figd_", 40),
     ("fo1_", 40),
@@ -57,9 +67,14 @@ pub(super) const TOKENS: &[(&str, usize)] = &[
     ("ghs_", 30),
     ("ghu_", 30),
     ("github_pat_", 22),
+    ("glcbt-", 20),
+    ("gldt-", 20),
+    ("glft-", 20),
     ("glpat-", 18),
+    ("glptt-", 20),
     ("glrt-", 20),
     ("glsa_", 30),
+    ("glsoat-", 20),
     ("gsk_", 30),
     ("hf_", 28),
     ("hvb.", 24),
@@ -69,16 +84,22 @@ pub(super) const TOKENS: &[(&str, usize)] = &[
     ("lsv2_pt_", 40),
     ("lsv2_sk_", 40),
     ("npm_", 30),
+    ("ntn_", 40),
     ("nvapi-", 30),
+    ("ops_eyJ", 100),
     ("phc_", 40),
     ("phx_", 40),
     ("pk_live_", 16),
     ("pplx-", 30),
+    ("pscale_pw_", 30),
+    ("pscale_tkn_", 30),
     ("pypi-", 50),
     ("r8_", 30),
     ("rk_live_", 16),
     ("rubygems_", 48),
+    ("sb_secret_", 24),
     ("sbp_", 40),
+    ("secret_", 43),
     ("shpat_", 30),
     ("shpca_", 30),
     ("shppa_", 30),
@@ -91,11 +112,16 @@ pub(super) const TOKENS: &[(&str, usize)] = &[
     ("sq0csp-", 43),
     ("tskey-", 20),
     ("tvly-", 20),
+    ("vck_", 40),
+    ("vcp_", 40),
     ("whsec_", 24),
     ("xai-", 30),
     ("xapp-", 20),
     ("xoxa-", 20),
     ("xoxb-", 20),
+    ("xoxc-", 20),
+    ("xoxd-", 20),
+    ("xoxe-", 20),
     ("xoxp-", 20),
     ("xoxr-", 20),
     ("xoxs-", 20),
@@ -120,11 +146,39 @@ fn tokens(text: &str, found: &mut Vec<Found>) {
                     let is_part = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit();
                     body.len() == *least && body.chars().all(is_part)
                 }
+                // Names in programs begin so too.
+                "cio" | "secret_" => {
+                    body.len() == *least && body.chars().all(|c| c.is_ascii_alphanumeric())
+                }
+                "dapi" => body.len() == *least && body.chars().all(|c| c.is_ascii_hexdigit()),
                 _ => true,
             };
             if body.len() >= *least && is_whole && body.contains(|c: char| c.is_ascii_digit()) {
                 found.push((start..start + prefix.len() + body.len(), Class::Token));
             }
+        }
+    }
+}
+
+/// Tokens that are told by what stands within them.
+fn infixes(text: &str, found: &mut Vec<Found>) {
+    let is_letter = |c: char| c.is_ascii_alphanumeric();
+    for (at, word) in text.match_indices(".atlasv1.") {
+        let before = at - text[..at].trim_end_matches(is_letter).len();
+        let after = run(&text[at + word.len()..], is_token);
+        if before == 14 && after >= 60 {
+            found.push((at - before..at + word.len() + after, Class::Token));
+        }
+    }
+    for (at, prefix) in text.match_indices("pat") {
+        let rest = &text[at + prefix.len()..];
+        let name = run(rest, is_letter);
+        let Some(after) = rest[name..].strip_prefix('.') else {
+            continue;
+        };
+        let secret = run(after, |c| c.is_ascii_hexdigit());
+        if name == 14 && secret == 64 && !text[..at].ends_with(is_token) {
+            found.push((at..at + prefix.len() + name + 1 + secret, Class::Token));
         }
     }
 }
@@ -322,7 +376,27 @@ fn is_root(before: &str, separator: char) -> bool {
     if separator == '-' {
         return !before.ends_with(|c: char| c.is_ascii_alphanumeric());
     }
-    let is_mount = before.ends_with(|c: char| c.is_ascii_alphabetic())
-        && before[..before.len() - 1].ends_with("/mnt/");
-    is_mount || !before.ends_with(|c: char| c.is_ascii_alphanumeric() || "._-~".contains(c))
+    let is_name = |c: char| c.is_ascii_alphanumeric() || "._-~".contains(c);
+    let begins = |before: &str| !before.ends_with(is_name);
+    // A drive in a shell of Windows, `/c/Users`, or of its Linux, `/mnt/c/Users`.
+    let drive = before.strip_suffix(|c: char| c.is_ascii_alphabetic());
+    let is_drive = drive.is_some_and(|root| {
+        ["/mnt/", "/cygdrive/", "/"].iter().any(|mount| {
+            let before = root.strip_suffix(mount);
+            before.is_some_and(|before| begins(before) && !before.ends_with(['/', ':']))
+        })
+    });
+    let is_mount = ["/var", "/usr", "/export"].iter().any(|mount| {
+        let before = before.strip_suffix(mount);
+        before.is_some_and(begins)
+    });
+    // A Linux seen from Windows: `\\wsl$\Ubuntu\home`, `wsl+Ubuntu/home`.
+    let distribution = before.trim_end_matches(|c: char| is_name(c) && c != '~');
+    let host = distribution.trim_end_matches(['/', '\\', '+']);
+    let is_linux = host.len() < distribution.len()
+        && ["wsl$", "wsl.localhost", "wsl"].iter().any(|name| {
+            let before = host.strip_suffix(name);
+            before.is_some_and(|before| before.ends_with(['/', '\\']))
+        });
+    is_drive || is_mount || is_linux || begins(before)
 }

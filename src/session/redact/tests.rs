@@ -31,6 +31,7 @@ fn keys_and_tokens_are_told_by_how_they_begin() {
         let body = match *prefix {
             "eyJ" => format!("{}.{}.{}", random(20), random(20), random(20)),
             "AKIA" | "ASIA" => random(*least).to_ascii_uppercase(),
+            "dapi" => "0123456789abcdef".repeat(2),
             _ => random(*least),
         };
         let token = format!("{prefix}{body}");
@@ -51,6 +52,19 @@ fn keys_and_tokens_are_told_by_how_they_begin() {
         &key,
         "redacted-token-1-xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
     );
+    let token = [&random(14), ".atlasv1.", &random(67)].concat();
+    check(
+        "token = {}",
+        &token,
+        &replacement(Class::Token, 1, token.len()),
+    );
+    let token = ["pat", &random(14), ".", &"0123456789abcdef".repeat(4)].concat();
+    check(
+        "token {}!",
+        &token,
+        &replacement(Class::Token, 1, token.len()),
+    );
+    keeps("secret_name_of_the_second_key_in_the_store_2 and pattern.0123 and ciou32");
     keeps("sk-learn-is-a-library-of-methods");
     keeps("eyJ is how a web token begins");
 }
@@ -113,6 +127,17 @@ fn people_and_their_folders_get_numbers() {
     check("C:\\Users\\{}\\work", "ada", "user1");
     check("\"C:\\\\Users\\\\{}\\\\work\"", "ada", "user1");
     check("/mnt/c/Users/{}/x", "ada", "user1");
+    check("ls /c/Users/{}/x", "ada", "user1");
+    check("/cygdrive/d/Users/{}/x", "ada", "user1");
+    check("\\\\wsl$\\Ubuntu\\home\\{}\\x", "ada", "user1");
+    check(
+        "\\\\\\\\wsl.localhost\\\\Debian-12\\\\home\\\\{}\\\\x",
+        "ada",
+        "user1",
+    );
+    check("vscode-remote://wsl+Ubuntu-24.04/home/{}/x", "ada", "user1");
+    check("cd /var/home/{}/x", "ada", "user1");
+    keeps("src/c/Users/list.ts, https://h.example.org/a/Users/list, my/var/home/page");
     check("projects/-home-{}-work/1.jsonl", "ada", "user1");
     check("file:///home/{}", "ada", "user1");
     keeps("src/home/index.ts, /home/user1/a, /Users/Shared, take-home-pay, /home/$USER/, /home/");
