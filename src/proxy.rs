@@ -16,6 +16,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use reqwest::Url;
 use tokio::net::TcpListener;
 
+use crate::session::wire::stream::Api;
 use crate::units::Timestamp;
 
 mod pass;
@@ -40,6 +41,8 @@ pub trait Log: Send {
 pub struct Exchange {
     /// When the request came.
     pub at: Timestamp,
+    /// The API that was spoken to.
+    pub api: Api,
     /// The body of the request, as it was sent.
     pub request: Box<serde_json::value::RawValue>,
     /// The answer: as it came, or put together from a stream.

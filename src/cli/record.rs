@@ -49,6 +49,7 @@ mod with_http {
     use super::Args;
     use crate::cli::{Exit, Stop, print, say, write_new};
     use crate::proxy::{Exchange, Log, Proxy};
+    use crate::session::wire::stream::Api;
     use crate::session::{import, native};
     use crate::units::Timestamp;
 
@@ -71,7 +72,7 @@ mod with_http {
         say(&format!(
             "passing on to {}; requests are kept in `{}`; Ctrl-C ends",
             args.upstream,
-            log.path.display()
+            log.files[0].1.display()
         ));
         let log = proxy.serve(log, now, &STOP)?;
         log.end()
@@ -97,8 +98,8 @@ mod with_http {
     /// The log: a file of requests with their answers, one per line, each written at once.
     struct Requests {
         folder: PathBuf,
-        path: PathBuf,
-        file: File,
+        /// The logs, one for each API that was spoken to: the first is there from the beginning.
+        files: Vec<(Option<Api>, PathBuf, File)>,
         answered: usize,
         failed: usize,
     }
@@ -115,35 +116,73 @@ mod with_http {
         fn begin(folder: &Path) -> anyhow::Result<Self> {
             let at = time(now()).replace([':', '-'], "");
             let path = folder.join(format!("recorded-{at}.jsonl"));
-            let mut options = OpenOptions::new();
-            options.write(true).create_new(true);
-            #[cfg(unix)]
-            std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-            let file = options.open(&path).map_err(|error| {
+            let file = own(&path).map_err(|error| {
                 let problem = format!("cannot make `{}`: {error}", path.display());
                 Stop::new(Exit::NotWritten, problem)
             })?;
             Ok(Self {
                 folder: folder.to_owned(),
-                path,
-                file,
+                files: vec![(None, path, file)],
                 answered: 0,
                 failed: 0,
             })
         }
 
-        /// Writes the sessions that the log holds.
+        /// The log of that API. A program may speak to several, and each has a file of its own.
+        fn file_of(&mut self, api: Api) -> io::Result<&mut File> {
+            let known = self
+                .files
+                .iter()
+                .position(|(its, ..)| its.is_none_or(|its| its == api));
+            let at = match known {
+                Some(at) => at,
+                None => {
+                    let suffix = match api {
+                        Api::Messages => "messages",
+                        Api::ChatCompletions => "chat",
+                        Api::Responses => "responses",
+                    };
+                    let path = self.files[0].1.with_extension(format!("{suffix}.jsonl"));
+                    let file = own(&path)?;
+                    say(&format!(
+                        "another API: its requests are kept in `{}`",
+                        path.display()
+                    ));
+                    self.files.push((Some(api), path, file));
+                    self.files.len() - 1
+                }
+            };
+            let (its, _, file) = &mut self.files[at];
+            *its = Some(api);
+            Ok(file)
+        }
+
+        /// Writes the sessions that the logs hold.
         fn end(self) -> anyhow::Result<Exit> {
             if self.answered == 0 {
-                let empty = std::fs::remove_file(&self.path);
-                drop(empty);
+                for (_, path, _) in &self.files {
+                    let empty = std::fs::remove_file(path);
+                    drop(empty);
+                }
                 say(&format!(
                     "nothing was recorded; {} requests failed",
                     self.failed
                 ));
                 return Ok(Exit::NothingSelected);
             }
-            let sessions = import::load(&self.path)?;
+            let mut sessions = Vec::new();
+            for (api, path, _) in &self.files {
+                let format = match api {
+                    None | Some(Api::Messages) => "anthropic",
+                    Some(Api::ChatCompletions) => "openai-chat",
+                    Some(Api::Responses) => "openai-responses",
+                };
+                // What was spoken is known; a log need not tell.
+                sessions.extend(match import::importer(format) {
+                    Some(importer) => import::load_as(path, importer)?,
+                    None => import::load(path)?,
+                });
+            }
             for session in &sessions {
                 let mut bytes = Vec::new();
                 native::write(session, &mut bytes)?;
@@ -176,7 +215,7 @@ mod with_http {
             // A request may be written over several lines; a line of the log is one line.
             line.retain(|byte| !matches!(byte, b'\n' | b'\r'));
             line.push(b'\n');
-            self.file.write_all(&line)?;
+            self.file_of(exchange.api)?.write_all(&line)?;
             self.answered += 1;
             Ok(())
         }
@@ -186,6 +225,15 @@ mod with_http {
             say(&format!("not recorded: {why}"));
             Ok(())
         }
+    }
+
+    /// Makes a file that is not there yet, which only its owner can read.
+    fn own(path: &Path) -> io::Result<File> {
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        options.open(path)
     }
 
     fn time(at: Timestamp) -> String {

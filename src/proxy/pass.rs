@@ -153,11 +153,11 @@ impl<L: Log + 'static> Pass<L> {
         }
         let (pipe, pieces) = mpsc::channel(PIECES);
         tokio::spawn(async move {
-            let mut assembly = api.map(|api| Assembly::new(api, is_stream));
+            let mut assembly = api.map(|api| (api, Assembly::new(api, is_stream)));
             let ended = loop {
                 match answer.chunk().await {
                     Ok(Some(piece)) => {
-                        if let Some(assembly) = &mut assembly {
+                        if let Some((_, assembly)) = &mut assembly {
                             assembly.push(&piece);
                         }
                         if pipe.send(Ok(piece)).await.is_err() {
@@ -180,11 +180,12 @@ impl<L: Log + 'static> Pass<L> {
                     pass.failed(at, "the answer is packed, though it was asked for as it is")
                         .await;
                 }
-                (Some(assembly), Some(request)) if status.is_success() => {
+                (Some((api, assembly)), Some(request)) if status.is_success() => {
                     match ended.and_then(|()| assembly.finish()) {
                         Ok(response) => {
                             let exchange = Exchange {
                                 at,
+                                api,
                                 request,
                                 response,
                             };

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use proctor::proxy::{Exchange, Log, Proxy};
-use proctor::session::import;
+use proctor::session::{ContentBlock, Session, import};
 use proctor::units::Timestamp;
 use serde_json::{Value, json};
 
@@ -353,7 +353,15 @@ fn an_api_that_is_not_there_is_said_to_be() {
 /// The whole program: two requests of one conversation become one session.
 #[test]
 fn a_recorded_conversation_is_a_session_without_keys() {
-    let server = api(echo());
+    let echo = echo();
+    let completion = r#"{"id":"c","choices":[{"message":{"role":"assistant","content":"hi"}}]}"#;
+    let server = api(Arc::new(move |request: &str| {
+        if !request.starts_with("POST /v1/chat/completions") {
+            return echo(request);
+        }
+        let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ";
+        vec![format!("{head}{}\r\n\r\n{completion}", completion.len()).into_bytes()]
+    }));
     let out = tempfile::tempdir().unwrap();
     let mut program = Command::new(env!("CARGO_BIN_EXE_proctor"))
         .args(["record", "--upstream", &format!("http://{server}"), "-o"])
@@ -373,6 +381,8 @@ fn a_recorded_conversation_is_a_session_without_keys() {
         {"role": "user", "content": "and again"},
     ]});
     ask(proxy, &post("/v1/messages", &second.to_string()));
+    // A program that speaks to another API as well has a log of it.
+    ask(proxy, &post("/v1/chat/completions", &said("hello to you")));
     let interrupted = Command::new("kill")
         .args(["-INT", &program.id().to_string()])
         .status()
@@ -383,7 +393,7 @@ fn a_recorded_conversation_is_a_session_without_keys() {
     program.stderr.unwrap().read_to_string(&mut said).unwrap();
     assert_eq!(end.code(), Some(0), "{said}");
     assert!(
-        said.contains("2 requests in 1 sessions; 0 failed"),
+        said.contains("3 requests in 2 sessions; 0 failed"),
         "{said}"
     );
     let mut files: Vec<_> = std::fs::read_dir(out.path())
@@ -391,18 +401,30 @@ fn a_recorded_conversation_is_a_session_without_keys() {
         .map(|file| file.unwrap().path())
         .collect();
     files.sort();
-    assert_eq!(files.len(), 2);
+    assert_eq!(files.len(), 4);
     for file in &files {
         let text = std::fs::read_to_string(file).unwrap();
         assert!(!text.contains(KEY), "{}", file.display());
     }
-    let session = files
-        .iter()
-        .find(|file| file.to_string_lossy().ends_with(".session.jsonl"))
-        .unwrap();
-    let [session] = &import::load(session).unwrap()[..] else {
-        panic!("one session")
+    let ended = |end: &'static str| {
+        let of_kind = files
+            .iter()
+            .map(|file| file.to_string_lossy().into_owned())
+            .filter(move |file| file.ends_with(end));
+        of_kind.collect::<Vec<String>>()
     };
+    assert_eq!(ended(".chat.jsonl").len(), 1);
+    let sessions: Vec<Session> = ended(".session.jsonl")
+        .iter()
+        .flat_map(|file| import::load(file.as_ref()).unwrap())
+        .collect();
+    let of = |wanted: usize| sessions.iter().find(|it| it.messages().len() == wanted);
+    let other = of(2).unwrap();
+    assert_eq!(
+        other.message(0).content(),
+        [ContentBlock::Text("hello to you".into())]
+    );
+    let session = of(4).unwrap();
     assert_eq!(session.messages().len(), 4);
     assert_eq!(session.calls(), [1, 3]);
     assert!(session.message(1).usage.is_some() && session.message(1).timestamp.is_some());

@@ -71,7 +71,10 @@ fn parts(provider: Provider, least: usize) -> impl Strategy<Value = Vec<ContentB
 /// A message of the model's and the answer to it: every tool use is answered once.
 fn round(provider: Provider) -> impl Strategy<Value = [Message; 2]> {
     let thinking = prop::collection::vec((words(), prop::option::of(words())), 0..2);
-    let uses = prop::collection::vec((words(), json(provider), parts(provider, 0), any::<bool>()), 0..3);
+    let uses = prop::collection::vec(
+        (words(), json(provider), parts(provider, 0), any::<bool>()),
+        0..3,
+    );
     (
         thinking,
         parts(provider, 1),
