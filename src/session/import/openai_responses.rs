@@ -15,7 +15,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::assemble::{Assembler, AssistantRecord, UserRecord};
+use super::assemble::{Assembler, AssistantRecord, UserRecord, uncached};
 use super::conversations::{self, Conversation, Object, Shape, speaker_of, system_text};
 use super::sketch;
 use super::{ImportError, Importer};
@@ -276,8 +276,8 @@ impl<'r> Reading<'r> {
     }
 }
 
-/// The counters of a call. The input includes what was read from the cache, the output what was
-/// thought.
+/// The counters of a call. The input includes what was read from and written to the cache, the
+/// output what was thought.
 fn usage(raw: &RawValue, assembler: &mut Assembler) -> Option<Usage> {
     let value: Value = serde_json::from_str(raw.get()).ok()?;
     let mut counter = |at: &str| match value.pointer(at) {
@@ -289,12 +289,11 @@ fn usage(raw: &RawValue, assembler: &mut Assembler) -> Option<Usage> {
     };
     let input = counter("/input_tokens");
     let cached = counter("/input_tokens_details/cached_tokens");
+    let written = counter("/input_tokens_details/cache_write_tokens");
     let output = counter("/output_tokens");
-    if cached > input {
-        assembler.warn("a usage counts more cached tokens than the prompt has");
-    }
     Some(Usage {
-        input_uncached: Tokens(input.saturating_sub(cached)),
+        input_uncached: uncached(input, cached.saturating_add(written), assembler),
+        cache_write_5m: Tokens(written),
         cache_read: Tokens(cached),
         output: Tokens(output),
         ..Usage::default()

@@ -124,6 +124,27 @@ skipped: info: 1
 }
 
 #[test]
+fn newer_items_and_counters_of_the_responses_api_are_known() {
+    let text = r#"{"request":{"model":"m","instructions":"x","input":[{"role":"user","content":"Count."},
+{"type":"mcp_approval_request","id":"a1","name":"n","arguments":"{}","server_label":"s"},
+{"type":"mcp_approval_response","approval_request_id":"a1","approve":true},
+{"type":"compaction_trigger"}]},
+"response":{"id":"r","object":"response","output":[{"type":"program","id":"p1","code":"1+1"},{"type":"message","role":"assistant","content":[{"type":"output_text","text":"Two."}]}],
+"usage":{"input_tokens":100,"input_tokens_details":{"cached_tokens":60,"cache_write_tokens":30},"output_tokens":5}}}"#;
+    let sessions = read("openai-responses", text.as_bytes()).expect("a good file");
+    assert_eq!(
+        outline(&sessions[0]),
+        r#"0 user[typed_user] "Count."
+1 model[] <mcp_approval_request>
+2 user[typed_user] <mcp_approval_response>
+3 model[] <program>, "Two." = 10/30/0/60/5
+skipped: compaction_trigger: 1
+"#
+    );
+    round_trip(&sessions[0]);
+}
+
+#[test]
 fn a_log_of_the_responses_api_is_read_with_its_response() {
     let sessions = check(
         "openai-responses/log.json",

@@ -54,8 +54,13 @@ const KNOWN_OPAQUE: &[&str] = &[
     "tool_search_tool_result",
     "mcp_tool_use",
     "mcp_tool_result",
+    "mcp_tool_listing",
+    "tool_addition",
+    "tool_removal",
+    "browser_state",
     "container_upload",
     "compaction",
+    "fallback",
 ];
 
 /// The blocks of a message's `content`: a string, or a list. Calls `unknown` for each block that

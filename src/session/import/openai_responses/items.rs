@@ -33,6 +33,7 @@ const KNOWN_OPAQUE: &[&str] = &[
     "mcp_approval_request",
     "mcp_call",
     "mcp_list_tools",
+    "program",
     "compaction",
     "compaction_summary",
     "context_compaction",
@@ -125,10 +126,12 @@ pub(in crate::session::import) fn item(raw: &RawValue, assembler: &mut Assembler
                 is_error,
             })])
         }
-        "ghost_snapshot" | "item_reference" | "other" => {
+        "ghost_snapshot" | "item_reference" | "compaction_trigger" | "other" => {
             assembler.skip(&kind);
             Item::Nothing
         }
+        "mcp_approval_response" | "program_output" => Item::Other(vec![kept(&kind, raw)]),
+        "additional_tools" => Item::Product(vec![kept(&kind, raw)]),
         known if KNOWN_OPAQUE.contains(&known) => Item::Model(vec![kept(&kind, raw)]),
         _ => Item::Product(vec![unknown(&kind, raw, assembler)]),
     }
