@@ -181,6 +181,42 @@ warning: tool arguments are no JSON; they are kept as a string: 1
 }
 
 #[test]
+fn a_summary_that_inspect_has_among_its_messages_is_none_of_them() {
+    let asked = r#"{"id":"u1","role":"user","content":"Which lamp is out?","source":"input"}"#;
+    let called = r#"{"id":"a1","role":"assistant","content":"I look.","tool_calls":[{"id":"l1","function":"bash","arguments":{}}]}"#;
+    let told =
+        r#"{"id":"t1","role":"tool","content":"dark","tool_call_id":"l1","function":"bash"}"#;
+    let summary =
+        r#"{"id":"s1","role":"user","content":"So far: dark.","metadata":{"summary":true}}"#;
+    let answer = r#"{"id":"a2","role":"assistant","content":"One."}"#;
+    let model = |input: &str, answer: &str| {
+        format!(
+            r#"{{"event":"model","input":[{input}],"output":{{"choices":[{{"message":{answer}}}]}}}}"#
+        )
+    };
+    let log = format!(
+        r#"{{"id":1,"epoch":1,"target":"","messages":[{asked},{called},{told},{summary},{answer}],"events":[{},{{"event":"compaction","type":"summary","tokens_before":90}},{}]}}"#,
+        model(asked, called),
+        model(&format!("{asked},{summary}"), answer),
+    );
+    let sessions = read("inspect", log.as_bytes()).expect("a good file");
+    let outline = outline(&sessions[0]);
+    let lines = outline.lines().filter(|line| !line.contains("sample key"));
+    assert_eq!(
+        lines.collect::<Vec<&str>>(),
+        [
+            r#"0 user[typed_user] "Which lamp is out?""#,
+            r#"1 model[] "I look.", shell l1 {}"#,
+            r#"2 user[] ->l1 "dark""#,
+            r#"3 model[] "One.""#,
+            r#"compaction before 3: summary 90: kept 0..1, (user[compact_summary] "So far: dark.")"#,
+            "skipped: summary of a compaction: 1",
+        ]
+    );
+    round_trip(&sessions[0]);
+}
+
+#[test]
 fn the_oldest_logs_of_inspect_name_no_messages() {
     let name = "0123456789abcdef0123456789abcdef";
     let call = r#"[{"id":"l1","function":"bash","arguments":{

@@ -18,7 +18,7 @@ use crate::session::import::left::{Records, Shown};
 use crate::session::import::lines::Line;
 use crate::session::import::outline::Lists;
 use crate::session::{
-    CompactedTo, ContentBlock, JsonText, RecordedCompaction, Session, ToolSchema,
+    CompactedTo, ContentBlock, JsonText, RecordedCompaction, Session, Tag, ToolSchema,
 };
 use crate::units::{ApiCallId, Timestamp, Tokens, Usage};
 
@@ -33,6 +33,8 @@ pub(super) struct Sample<'a> {
     /// Calls of the oldest logs, whose answers have no ids: told apart by what they say.
     nameless: VecDeque<(String, Call)>,
     records: Records,
+    /// Whether compactions are told as events.
+    is_compacted: bool,
     system: Vec<ContentBlock>,
     is_too_large: bool,
 }
@@ -68,6 +70,7 @@ impl<'a> Sample<'a> {
             calls: BTreeMap::new(),
             nameless: VecDeque::new(),
             records: Records::default(),
+            is_compacted: false,
             system: Vec::new(),
             is_too_large: false,
         };
@@ -81,6 +84,9 @@ impl<'a> Sample<'a> {
         for event in &events {
             sample.learn(event.clone());
         }
+        sample.is_compacted = events
+            .iter()
+            .any(|event| event.text("event").as_deref() == Some("compaction"));
         let messages = object.take("messages").map_or("[]", RawValue::get);
         sample.history(messages);
         for (event, due) in due(events) {
@@ -159,6 +165,11 @@ impl<'a> Sample<'a> {
         };
         for raw in messages {
             let one = said(raw, &mut self.assembler);
+            // Newer logs have the summary among the messages, too.
+            if self.is_compacted && one.tags.contains(&Tag::CompactSummary) {
+                self.assembler.skip("summary of a compaction");
+                continue;
+            }
             self.say(one, raw);
         }
         self.assembler.flush();
