@@ -134,23 +134,22 @@ mod with_http {
                 .files
                 .iter()
                 .position(|(its, ..)| its.is_none_or(|its| its == api));
-            let at = match known {
-                Some(at) => at,
-                None => {
-                    let suffix = match api {
-                        Api::Messages => "messages",
-                        Api::ChatCompletions => "chat",
-                        Api::Responses => "responses",
-                    };
-                    let path = self.files[0].1.with_extension(format!("{suffix}.jsonl"));
-                    let file = own(&path)?;
-                    say(&format!(
-                        "another API: its requests are kept in `{}`",
-                        path.display()
-                    ));
-                    self.files.push((Some(api), path, file));
-                    self.files.len() - 1
-                }
+            let at = if let Some(at) = known {
+                at
+            } else {
+                let suffix = match api {
+                    Api::Messages => "messages",
+                    Api::ChatCompletions => "chat",
+                    Api::Responses => "responses",
+                };
+                let path = self.files[0].1.with_extension(format!("{suffix}.jsonl"));
+                let file = own(&path)?;
+                say(&format!(
+                    "another API: its requests are kept in `{}`",
+                    path.display()
+                ));
+                self.files.push((Some(api), path, file));
+                self.files.len() - 1
             };
             let (its, _, file) = &mut self.files[at];
             *its = Some(api);

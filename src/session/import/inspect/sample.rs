@@ -128,13 +128,12 @@ impl<'a> Sample<'a> {
             is_taken: false,
         };
         if let Some((id, message)) = answer(&mut output) {
-            match id {
-                Some(id) => drop(self.calls.entry(id).or_insert(call)),
-                None => {
-                    let said = resolved(message.get(), &self.attachments, &mut self.assembler);
-                    let said = said.map(|text| print_of(&text)).unwrap_or_default();
-                    self.nameless.push_back((said, call));
-                }
+            if let Some(id) = id {
+                self.calls.entry(id).or_insert(call);
+            } else {
+                let said = resolved(message.get(), &self.attachments, &mut self.assembler);
+                let said = said.map(|text| print_of(&text)).unwrap_or_default();
+                self.nameless.push_back((said, call));
             }
         }
         if self.assembler.header.tools.is_empty() {
