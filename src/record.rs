@@ -295,7 +295,8 @@ pub struct CellRecord {
     /// What the provider says of its cache; only on the reference, only with usage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_cache: Option<ObservedCache>,
-    /// Size of each recorded answer of the agent; only on the reference, for all arms have the same.
+    /// Size of each recorded answer of the agent, counted or billed, whichever is larger; only on the
+    /// reference, for all arms have the same.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub output_tokens: Vec<Tokens>,
     /// What models wrote for compactions, and what is wrong with it; nothing where none was asked.

@@ -95,7 +95,9 @@ pub const DETAILS: &[Metric] = &[
         label: "dollars",
         unit: Unit::Dollars,
         direction: Direction::Lower,
-        doc: "what all calls cost, the agent's answers included",
+        doc: "what all calls cost, the agent's answers included: of each, its text as it is counted or \
+              the tokens that the recording was billed for it, whichever is more, for recorded \
+              counters may be partial",
         formula: "Σ over classes of tokens · price; unknown where the price of a class that occurs is unknown",
         source: PRICES,
     },

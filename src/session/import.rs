@@ -72,6 +72,7 @@ mod openai_responses;
 mod openhands;
 mod opencode;
 pub mod outline;
+mod partial;
 mod pi;
 mod pieces;
 mod request_log;

@@ -311,7 +311,11 @@ impl Observer for PromptCaches {
         let prompt = view.fixed.tokens + view.context.size().tokens;
         self.observe(view, prompt);
         if self.observed.is_some() {
-            self.outputs.push(self.plan.tokens_of(view.before));
+            // A recorded counter may have been written before the answer was whole, and counts what
+            // was thought and not told: either may be the larger.
+            let counted = self.plan.tokens_of(view.before);
+            let billed = view.response.usage.map(|usage| usage.output);
+            self.outputs.push(counted.max(billed.unwrap_or_default()));
         }
     }
 

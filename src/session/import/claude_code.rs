@@ -7,7 +7,8 @@
 //!
 //! Rules of this format, beside those every importer shares:
 //! - Records of one API call share `message.id` and `requestId`. Usage repeats and grows from one
-//!   to the next, so the largest of each counter is the call's.
+//!   to the next, so the largest of each counter is the call's. Many files have only what was
+//!   counted when the answer began: calls that wrote far more than that are counted.
 //! - The summary of a compaction and the attachments right behind it are what the context became,
 //!   and no messages of the history. Where a file *begins* with a compaction, the history before
 //!   it is elsewhere: then the summary is the first message, for it is all that is left, and the
@@ -38,7 +39,7 @@ use super::content;
 use super::conversations::{Object, unknown_record};
 use super::lenient;
 use super::lines::{Line, Lines, Strictness, head_lines};
-use super::{ImportError, Importer};
+use super::{ImportError, Importer, partial};
 use crate::session::{ContentBlock, Session, Source, Tag};
 use crate::units::{ApiCallId, ContentHash, Timestamp, Tokens};
 use attachments::{Attached, attached};
@@ -539,7 +540,13 @@ impl Recording {
                 side += 1;
                 format!("{id}-side-{side}")
             };
-            sessions.extend(assembler.finish(id, &lines.path())?);
+            let mut session = assembler.finish(id, &lines.path())?;
+            if let Some(session) = &mut session {
+                let written = session.messages().iter().map(|it| partial::written(it));
+                let written: Vec<u64> = written.collect();
+                partial::warn(session, written.into_iter());
+            }
+            sessions.extend(session);
         }
         if sessions.is_empty() {
             return Err(ImportError::NoConversation { path: lines.path() });

@@ -19,7 +19,7 @@ use serde_json::value::RawValue;
 use super::documents::MAX_FILE;
 use super::folders::SessionFiles;
 use super::lines::{session_id, strip_bom};
-use super::{Folder, ImportError, Importer, Recording, importer_of_folder, truth};
+use super::{Folder, ImportError, Importer, Recording, importer_of_folder, partial, truth};
 use crate::session::{CompactedTo, ContentBlock, Message, Recorded, RecordedCompaction, Session};
 pub(super) use cutter::Cutter;
 pub(super) use marks::Marks;
@@ -308,6 +308,9 @@ pub(super) fn finished(
         rests.header(&mut recording.session)?;
         if importer.format() != "native" {
             rests.unrecorded(&mut recording.session)?;
+        }
+        if partial::is_possible(importer.format()) {
+            rests.partial(&mut recording.session)?;
         }
     }
     Ok(Some(Outline { recordings, rests }))

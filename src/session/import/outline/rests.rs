@@ -12,7 +12,7 @@ use std::sync::Arc;
 use super::ESCAPED;
 use super::MARK;
 use super::marks::{Marks, Place};
-use crate::session::import::unrecorded;
+use crate::session::import::{partial, unrecorded};
 use crate::session::native::{Of, Whole};
 use crate::session::{
     ContentBlock, Image, JsonText, Message, Opaque, Session, Thinking, ToolResult, ToolSchema,
@@ -82,6 +82,20 @@ impl Rests {
             chars.push(unrecorded::chars(&whole));
         }
         unrecorded::sized(session, chars.into_iter());
+        Ok(())
+    }
+
+    /// Which counters are partial, by whole texts.
+    pub(super) fn partial(&mut self, session: &mut Session) -> io::Result<()> {
+        let mut written = Vec::new();
+        for message in &session.parts.messages {
+            let is_billed = message.usage.is_some();
+            written.push(match is_billed {
+                true => partial::written(&*self.whole_message(message)?),
+                false => 0,
+            });
+        }
+        partial::warn(session, written.into_iter());
         Ok(())
     }
 
