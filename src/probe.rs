@@ -73,13 +73,17 @@ pub enum ProbeKind {
     Order,
     /// What the user asked for last.
     LastRequest,
+    /// A question whose answer has to be put together, in words that only a judge can grade.
+    Open,
     /// Something that was never said.
     Decoy,
+    /// A person's question that the conversation does not answer.
+    Unanswerable,
 }
 
 impl ProbeKind {
     /// All kinds, in the order of tables.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 15] = [
         Self::Recall,
         Self::Constraint,
         Self::Artifact,
@@ -92,8 +96,16 @@ impl ProbeKind {
         Self::Binding,
         Self::Order,
         Self::LastRequest,
+        Self::Open,
         Self::Decoy,
+        Self::Unanswerable,
     ];
+
+    /// Whether right is to say that the conversation does not tell: nothing that answers was ever
+    /// said.
+    pub fn is_never_said(self) -> bool {
+        matches!(self, Self::Decoy | Self::Unanswerable)
+    }
 
     /// The name in tables and files.
     pub fn name(self) -> &'static str {
@@ -110,7 +122,9 @@ impl ProbeKind {
             Self::Binding => "binding",
             Self::Order => "order",
             Self::LastRequest => "last-request",
+            Self::Open => "open",
             Self::Decoy => "decoy",
+            Self::Unanswerable => "unanswerable",
         }
     }
 }
@@ -166,7 +180,9 @@ impl Probe {
             | Gold::Among { .. }
             | Gold::Sequence { .. }
             | Gold::Requests { .. }
-            | Gold::Absent { .. } => vec![question.to_owned()],
+            | Gold::Answer { .. }
+            | Gold::Absent { .. }
+            | Gold::Untold => vec![question.to_owned()],
         }
     }
 
@@ -187,6 +203,7 @@ impl Probe {
                 } => AnswerFormat::Call,
                 _ => AnswerFormat::Sentence,
             },
+            ProbeKind::Open | ProbeKind::Unanswerable => AnswerFormat::Sentence,
             ProbeKind::Artifact => AnswerFormat::Paths,
             ProbeKind::Decision => AnswerFormat::Choice,
             ProbeKind::Numeric => AnswerFormat::Number,
@@ -228,19 +245,22 @@ impl Probe {
             | Gold::Fault { .. }
             | Gold::Among { .. }
             | Gold::Sequence { .. }
-            | Gold::Absent { .. } => self.evidence.iter().copied().filter(is_before).collect(),
+            | Gold::Answer { .. }
+            | Gold::Absent { .. }
+            | Gold::Untold => self.evidence.iter().copied().filter(is_before).collect(),
         }
     }
 
     /// Whether the full history before the message of this index holds the answer.
     ///
-    /// A decoy can always be asked; a list of files while there is one on it; a plan while some of
+    /// What was never said can always be asked; an open question once all of its evidence was; a list of files while there is one on it; a plan while some of
     /// it is left; an order from [`LEAST_EVENTS`] events on, and never before an event that the
     /// question names; a revised value unless its newest version only ends the one before it.
     fn is_answerable(&self, message: usize) -> bool {
         let is_said = self.evidence.first().is_some_and(|first| *first < message);
         match self.kind {
-            ProbeKind::Decoy => true,
+            ProbeKind::Decoy | ProbeKind::Unanswerable => true,
+            ProbeKind::Open => self.evidence.last().is_some_and(|last| *last < message),
             ProbeKind::Continuation => is_said && !self.gold.pending_before(message).is_empty(),
             ProbeKind::Order => {
                 self.gold.events_before(message).len() >= LEAST_EVENTS

@@ -10,7 +10,7 @@ use anyhow::Context as _;
 use super::{Exit, Stop, judges, models, report, say};
 use crate::model::{Answered, CallFailure, Model, ModelKind, Purpose, Request, bill};
 use crate::probe::judge::{self, Judge, sentinel};
-use crate::probe::{OTHER_ORDER, ProbeKind, Unscored, Verdict};
+use crate::probe::{OTHER_ORDER, Unscored, Verdict};
 use crate::record::journal::{Journal, Run};
 use crate::record::verdicts::GivenVerdict;
 use crate::record::{
@@ -230,7 +230,7 @@ impl<'a> Open<'a> {
         Asked {
             request: Judge::request_of(&self.text.question, &self.text.gold, self.answer),
             answer: self.answer,
-            is_decoy: self.item.kind == ProbeKind::Decoy,
+            is_decoy: self.item.kind.is_never_said(),
             about: GivenVerdict {
                 session: self.cell.session.clone(),
                 strategy: self.cell.strategy.clone(),

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::metric::CellSummary;
-use crate::metric::survival::is_planted;
+use crate::metric::survival::{is_planted, is_searched};
 use crate::model::ModelKind;
 use crate::probe::{Outcome, Verdict};
 use crate::record::{CellRecord, Importance, Level, LostAt};
@@ -174,7 +174,9 @@ impl SessionSample {
                     answers: Vec::new(),
                     lost_at: None,
                 });
-            item.survival.push(probe.survival.score);
+            if is_searched(probe.kind) {
+                item.survival.push(probe.survival.score);
+            }
             if item.lost_at.is_none() {
                 item.lost_at = probe.survival.lost_at.as_ref().map(place);
             }

@@ -161,7 +161,8 @@ impl Reading {
             return;
         };
         let is_gone = matches!(item.fate, Fate::Lost | Fate::Reachable);
-        if is_gone && !item.is_call {
+        // Of an open question only the evidence can be seen to be gone, not what is left of it.
+        if is_gone && !item.is_call && item.kind != ProbeKind::Open {
             rate(&mut failings.overclaimed, outcome != Outcome::Abstained);
         }
         if item.kind == ProbeKind::Constraint {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::metric::survival::is_planted;
+use crate::metric::survival::{is_planted, is_searched};
 use crate::model::ModelKind;
 use crate::probe::Verdict;
 use crate::record::{Arm, CellRecord, Manifest, ProbeRecord};
@@ -42,7 +42,10 @@ impl Repeated {
         }
         let mut found: BTreeMap<_, BTreeMap<u32, Option<Vec<Vec<f64>>>>> = BTreeMap::new();
         for cell in cells.into_iter().filter(|cell| cell.arm == Arm::Strategy) {
-            for item in cell.probes.iter().filter(|item| is_planted(item.kind)) {
+            let is_meant = |item: &&ProbeRecord| {
+                is_searched(item.kind) || is_answered && is_planted(item.kind)
+            };
+            for item in cell.probes.iter().filter(is_meant) {
                 let scores = if is_answered {
                     answered(item, answers, judgements)
                 } else {

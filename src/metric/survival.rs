@@ -39,7 +39,8 @@ impl Score {
 /// What survived in one cell.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Survival {
-    /// In the whole prompt, by kind. Decoys are in it: their mean is the chance rate f.
+    /// In the whole prompt, by kind. Decoys are in it: their mean is the chance rate f. So are open
+    /// questions: the share of their evidence that stands there as it was.
     pub kinds: BTreeMap<&'static str, Score>,
     /// Planted items whose value is gone and can be read again: 1 each, 0 for all others.
     pub reachable: Score,
@@ -64,9 +65,16 @@ pub fn is_planted(kind: ProbeKind) -> bool {
         | ProbeKind::Error
         | ProbeKind::Binding
         | ProbeKind::Order
-        | ProbeKind::LastRequest => true,
-        ProbeKind::Decoy => false,
+        | ProbeKind::LastRequest
+        | ProbeKind::Open => true,
+        ProbeKind::Decoy | ProbeKind::Unanswerable => false,
     }
+}
+
+/// Whether what items of this kind ask about is searched in prompts, so that it can survive. Of open
+/// questions only the evidence can be seen to be there; it is in no share of planted items.
+pub fn is_searched(kind: ProbeKind) -> bool {
+    is_planted(kind) && kind != ProbeKind::Open
 }
 
 impl Survival {
@@ -80,7 +88,9 @@ impl Survival {
                 survival: found,
                 ..
             } = probe;
-            if !is_planted(*kind) && probe.call >= cell.reached_calls {
+            let is_unsent = !is_planted(*kind) && probe.call >= cell.reached_calls;
+            // Nothing of a person's question was planted, and nothing is found by chance.
+            if is_unsent || *kind == ProbeKind::Unanswerable {
                 continue;
             }
             survival
@@ -88,12 +98,12 @@ impl Survival {
                 .entry(kind.name())
                 .or_default()
                 .add(found.score);
-            if is_planted(*kind) {
+            if is_searched(*kind) {
                 let is_reachable = found.fate == Fate::Reachable;
                 survival.reachable.add(f64::from(u8::from(is_reachable)));
             }
             if let Some(score) = found.compacted_score {
-                if is_planted(*kind) {
+                if is_searched(*kind) {
                     survival.compacted.add(score);
                 } else {
                     survival.compacted_decoys.add(score);
@@ -108,11 +118,11 @@ impl Survival {
         self.kinds.get(kind.name()).copied().unwrap_or_default()
     }
 
-    /// The headline: all items of kinds that are planted. Formula: mean score. Higher is better.
+    /// The headline: all items of kinds that are searched. Formula: mean score. Higher is better.
     pub fn planted(&self) -> Score {
         ProbeKind::ALL
             .into_iter()
-            .filter(|kind| is_planted(*kind))
+            .filter(|kind| is_searched(*kind))
             .map(|kind| self.of_kind(kind))
             .fold(Score::default(), |total, score| Score {
                 sum: total.sum + score.sum,

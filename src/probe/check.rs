@@ -111,6 +111,11 @@ fn of_fact(fact: &PlantedFact, session: &Session) -> Vec<String> {
     if !fact.evidence.is_sorted_by(|a, b| a < b) {
         problems.push("`evidence` is not in ascending order".to_owned());
     }
+    if let Fact::Open { answer } = &fact.fact
+        && answer.trim().is_empty()
+    {
+        problems.push("the answer is empty".to_owned());
+    }
     let said = said(&fact.fact);
     let named = fact
         .evidence
@@ -122,7 +127,7 @@ fn of_fact(fact: &PlantedFact, session: &Session) -> Vec<String> {
         ));
         return problems;
     }
-    let is_decoy = matches!(fact.fact, Fact::Decoy { .. });
+    let is_decoy = matches!(fact.fact, Fact::Decoy { .. } | Fact::Unanswerable);
     if is_decoy != fact.evidence.is_empty() {
         problems.push(if is_decoy {
             "a decoy has no evidence: it was never said".to_owned()
@@ -172,7 +177,8 @@ fn said(fact: &Fact) -> Vec<(String, Option<usize>)> {
             one(value)
         }
         Fact::Constraint { statement, .. } => one(statement),
-        Fact::Artifact { .. } => Vec::new(),
+        // The answer to an open question need not stand anywhere in its own words.
+        Fact::Artifact { .. } | Fact::Open { .. } | Fact::Unanswerable => Vec::new(),
         Fact::Decision { choice, .. } => one(choice),
         Fact::RejectedPath { reason, .. } => one(reason),
         Fact::Error { code, place, .. } => vec![(code.clone(), None), (place.clone(), None)],
@@ -195,7 +201,8 @@ fn said(fact: &Fact) -> Vec<(String, Option<usize>)> {
 /// What is known of a fact's answer: values, or paths of files; nothing where it was never said.
 pub fn known(fact: &PlantedFact) -> Vec<String> {
     match &fact.fact {
-        Fact::Decoy { .. } => Vec::new(),
+        Fact::Decoy { .. } | Fact::Unanswerable => Vec::new(),
+        Fact::Open { answer } => vec![answer.clone()],
         Fact::Artifact { files, .. } => files.iter().map(|file| file.path.clone()).collect(),
         fact => said(fact).into_iter().map(|(value, _)| value).collect(),
     }
@@ -214,7 +221,7 @@ pub fn shown(truth: &GroundTruth) -> String {
             }
         }
         let mut answers = known(fact);
-        if let Fact::Decoy { .. } = &fact.fact {
+        if let Fact::Decoy { .. } | Fact::Unanswerable = &fact.fact {
             answers.push("nothing: it was never said".to_owned());
         }
         for answer in answers {

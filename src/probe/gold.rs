@@ -93,6 +93,13 @@ pub enum Gold {
         /// Each request with the message that makes it, oldest first.
         requests: Vec<Revision>,
     },
+    /// This, in any words that say the same.
+    Answer {
+        /// The known answer.
+        answer: String,
+    },
+    /// Nothing: a person asked what the conversation does not tell.
+    Untold,
     /// Nothing: it was never said.
     Absent {
         /// A key like the planted ones.
@@ -140,6 +147,7 @@ impl Gold {
         match self {
             Self::Statement { statement, .. } => vec![statement],
             Self::Choice { choice, reason, .. } => vec![choice, reason],
+            Self::Answer { answer } => vec![answer],
             Self::Requests { .. } => self.versions_before(message),
             Self::Plan { .. } => self.pending_before(message),
             Self::Value { .. }
@@ -149,6 +157,7 @@ impl Gold {
             | Self::Fault { .. }
             | Self::Among { .. }
             | Self::Sequence { .. }
+            | Self::Untold
             | Self::Absent { .. } => Vec::new(),
         }
     }
@@ -284,6 +293,13 @@ pub(super) fn asked(fact: &Fact) -> (ProbeKind, Gold) {
                 requests: requests.clone(),
             },
         ),
+        Fact::Open { answer } => (
+            ProbeKind::Open,
+            Gold::Answer {
+                answer: answer.clone(),
+            },
+        ),
+        Fact::Unanswerable => (ProbeKind::Unanswerable, Gold::Untold),
         Fact::Decoy { key, value } => (
             ProbeKind::Decoy,
             Gold::Absent {

@@ -32,7 +32,9 @@ const NEEDS_JUDGE: Verdict = Verdict::Unscored {
 /// Whether there are answers to such a question that rules cannot grade.
 pub fn may_need_judge(gold: &Gold) -> bool {
     match gold {
-        Gold::Requests { .. } | Gold::Choice { .. } | Gold::Absent { .. } => true,
+        Gold::Requests { .. } | Gold::Choice { .. } | Gold::Answer { .. } | Gold::Absent { .. } => {
+            true
+        }
         Gold::Statement { form, .. } => match form {
             RuleForm::Choice { .. } | RuleForm::Call { .. } => false,
             RuleForm::Open => true,
@@ -44,6 +46,7 @@ pub fn may_need_judge(gold: &Gold) -> bool {
         | Gold::Versions { .. }
         | Gold::Files { .. }
         | Gold::Plan { .. }
+        | Gold::Untold
         | Gold::Tried { .. } => false,
     }
 }
@@ -85,6 +88,8 @@ impl Rules {
                 | Gold::Plan { .. }
                 | Gold::Sequence { .. }
                 | Gold::Requests { .. }
+                | Gold::Answer { .. }
+                | Gold::Untold
                 | Gold::Absent { .. } => Vec::new(),
             };
             for value in known {
@@ -112,6 +117,9 @@ impl Rules {
         let own = probe.gold.words_before(before);
         let graded = match &probe.gold {
             Gold::Absent { .. } => self.absent(probe, answer),
+            Gold::Untold => Some(untold(answer)),
+            // An omission alone could be told: what rules grade would be omissions only.
+            Gold::Answer { .. } => None,
             _ if abstention::is_plain(answer, &own) => Some((0.0, Outcome::Abstained)),
             _ => match self.graded(probe, before, answer) {
                 // What gives no value and says that there is none is an omission, in any words.
@@ -133,6 +141,8 @@ impl Rules {
     fn graded(&self, probe: &Probe, before: usize, answer: &str) -> Option<(f64, Outcome)> {
         Some(match &probe.gold {
             Gold::Absent { .. } => return self.absent(probe, answer),
+            Gold::Untold => untold(answer),
+            Gold::Answer { .. } => return None,
             Gold::Value { value, .. } | Gold::Among { value, .. } => {
                 self.value(probe, &[value], answer)
             }
@@ -342,6 +352,16 @@ fn missed(stale: bool, misbound: bool) -> Outcome {
         (true, _) => Outcome::Stale,
         (false, true) => Outcome::Misbound,
         (false, false) => Outcome::Wrong,
+    }
+}
+
+/// Of what a person asks and the conversation does not tell, right is to say so, in any words; all
+/// else is invented.
+fn untold(answer: &str) -> (f64, Outcome) {
+    if abstention::is_plain(answer, &[]) || abstention::is_told(answer, &[]) {
+        (1.0, Outcome::Right)
+    } else {
+        (0.0, Outcome::Invented)
     }
 }
 

@@ -281,7 +281,7 @@ impl Grader for Judge {
                 reason: Unscored::NoAnswer,
             });
         }
-        let is_decoy = matches!(probe.gold, Gold::Absent { .. });
+        let is_decoy = probe.kind.is_never_said();
         Step::ask(Self::request(probe, before, answer), move |reply| {
             Step::Done(match read(&reply) {
                 Err(reason) => Verdict::Unscored { reason },
@@ -311,7 +311,8 @@ pub fn gold_in_words(gold: &Gold, before: usize) -> String {
         }
         Gold::Tried { reason, .. } => format!("Yes; it failed: {reason}"),
         Gold::Plan { .. } => gold.pending_before(before).join("\n"),
-        Gold::Absent { .. } => {
+        Gold::Answer { answer } => answer.clone(),
+        Gold::Absent { .. } | Gold::Untold => {
             "The conversation does not say. Only an answer that says so is correct.".to_owned()
         }
     }

@@ -16,6 +16,8 @@
 //! | `binding` | the value bound by its key, as for `recall` |
 //! | `order` | each event bound by what it belongs to; their order is a matter of the prompt |
 //! | `last-request` | each request word for word; which one stands last is a matter of the prompt |
+//! | `open` | nothing is searched: its evidence is there, message by message, or not |
+//! | `unanswerable` | nothing |
 //! | `continuation` | each item, open or ticked off in its line or JSON object or by the heading above |
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -261,6 +263,7 @@ impl Survival {
                         ordered.push(Ordering::Last);
                     }
                 }
+                Gold::Answer { .. } | Gold::Untold => {}
                 Gold::Plan { items, .. } => {
                     for (item, _) in items {
                         patterns.push(word(sentence(item)));

@@ -10,7 +10,7 @@ use crate::context::Origin;
 use crate::model::{CallFailure, Model, Purpose, Request, Response, Stop};
 use crate::probe::judge::sentinel;
 use crate::probe::judge::{self, Judge, Judging};
-use crate::probe::{Grader, Item, OTHER_ORDER, Probe, ProbeKind, Unscored, Verdict};
+use crate::probe::{Grader, Item, OTHER_ORDER, Probe, Unscored, Verdict};
 use crate::record::{AnswerRecord, Arm, ProbeRecord, SentinelRecord};
 use crate::session::{ContentBlock, Message, Role, ToolSchema};
 use crate::step::{Caller, drive};
@@ -169,7 +169,7 @@ impl Questioner<'_, '_> {
     /// asked of any summary.
     fn summaries_about(&self, probe: &Probe) -> Option<Arc<Message>> {
         let evidence = probe.evidence_before(self.view.before);
-        let mut is_about = probe.kind == ProbeKind::Decoy;
+        let mut is_about = probe.kind.is_never_said();
         let mut texts = Vec::new();
         for entry in self.view.context.entries() {
             if let Origin::Derived(ranges) = &entry.origin {

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use super::{CellName, Models, NoClock, PreparedSession, Replayed, replay};
 use crate::model::offline::Offline;
-use crate::probe::ProbeKind;
 use crate::record::{CellRecord, Fate};
 
 /// A probe that does not hold what it promises.
@@ -47,7 +46,7 @@ pub fn unsound(prepared: &PreparedSession) -> Vec<Unsound> {
     }
     let mut note = |record: &CellRecord, is_full: bool| {
         for item in &record.probes {
-            let is_decoy = item.kind == ProbeKind::Decoy;
+            let is_decoy = item.kind.is_never_said();
             let is_found = item.survival.fate == Fate::Survived;
             let is_lost = matches!(item.survival.fate, Fate::Lost | Fate::Reachable);
             let problem = match (is_full, is_decoy) {

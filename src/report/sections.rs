@@ -109,6 +109,7 @@ fn kinds(material: &Material<'_>) -> Section {
     let mut columns = vec![Column::new("strategy", "strategy", 0)];
     columns.extend(asked.iter().map(|kind| match kind {
         ProbeKind::Decoy => Column::new("decoy", "decoy (f)", 0),
+        ProbeKind::Open => Column::new("open", "evidence of open", 0),
         kind => {
             let is_frequent = matches!(
                 kind,
@@ -124,7 +125,9 @@ fn kinds(material: &Material<'_>) -> Section {
         id: "survival_by_kind",
         title: "Survival by kind".to_owned(),
         about: "Share of planted items that survive, by string matching. Decoys were never \
-                planted: their share is the chance rate f, and corrected is (s−f)/(1−f)."
+                planted: their share is the chance rate f, and corrected is (s−f)/(1−f). Of open questions \
+                only the evidence can be seen: the share of its messages that stand there as they \
+                were, in no share of planted items."
             .to_owned(),
         audience: Audience::Everyone,
         table: Table { columns, rows },

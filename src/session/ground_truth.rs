@@ -49,7 +49,7 @@ pub struct PlantedFact {
     pub fact: Fact,
     /// The question, which never contains the answer.
     pub question: String,
-    /// Indices of the messages that hold the answer, ascending; empty for a decoy.
+    /// Indices of the messages that hold the answer, ascending; empty where nothing does.
     pub evidence: Vec<usize>,
     /// How much its loss matters.
     pub importance: Importance,
@@ -155,6 +155,15 @@ pub enum Fact {
         /// All requests, oldest first.
         requests: Vec<Revision>,
     },
+    /// What a person asks of a conversation and others have answered: it may have to be put
+    /// together, counted or reckoned. Only a judge can grade it; that its evidence is still there
+    /// can be seen without one.
+    Open {
+        /// The known answer, in words of its own.
+        answer: String,
+    },
+    /// What a person asks and the conversation does not tell: right is to say so.
+    Unanswerable,
     /// Never planted: any concrete answer is a hallucination.
     Decoy {
         /// A key of the same class as the planted ones.

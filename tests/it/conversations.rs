@@ -4,8 +4,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
+use proctor::metric::survival::Survival;
+use proctor::probe::grade::abstains;
+use proctor::probe::{Outcome, ProbeKind, Unscored, Verdict};
 use proctor::record::journal::Run;
-use proctor::record::{CellRecord, Fate};
+use proctor::record::{CellRecord, Fate, ProbeRecord};
 use serde_json::{Value, json};
 
 /// Runs the program in a folder; it must succeed.
@@ -147,10 +150,53 @@ fn the_questions_of_a_locomo_file_are_asked_and_graded() {
         "qa": [
             {"question": ASKED_EARLY, "answer": "KST-4471", "evidence": ["D1:3"], "category": 4},
             {"question": ASKED_LATE, "answer": "RX-2206", "evidence": ["D24:3"], "category": 4},
+            {"question": "How many things were given or bought?", "answer": "Two", "evidence": ["D1:3", "D24:3"], "category": 1},
             {"question": "Does Grace sail?", "adversarial_answer": "Yes", "evidence": ["D1:3"], "category": 5},
         ],
     }]);
     check(&file, ("q1", ASKED_EARLY), "q2");
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("talks.json"), file.to_string()).unwrap();
+    let asked = fates(folder.path(), "talks.json");
+    // Without a judge an open question is not graded, whatever the answer; its evidence is there or
+    // not. What nobody said is graded by rule.
+    for (strategy, fate, score) in [
+        ("full", Fate::Survived, 1.0),
+        ("tail@1500", Fate::Partial, 0.5),
+    ] {
+        let cell = &asked["q3"][strategy];
+        let of = |id: &str| -> Vec<&ProbeRecord> {
+            cell.probes.iter().filter(|it| it.probe == id).collect()
+        };
+        let [open] = of("q3")[..] else {
+            panic!("asked once, when all of it was said");
+        };
+        assert_eq!((open.survival.fate, open.survival.score), (fate, score));
+        assert_eq!(open.survival.lost_at.is_some(), fate == Fate::Partial);
+        let verdict = open.answer.as_ref().unwrap().typed;
+        let reason = Unscored::NeedsJudge;
+        assert_eq!(verdict, Verdict::Unscored { reason });
+        let counted = Survival::of(cell);
+        assert_eq!(counted.of_kind(ProbeKind::Open).mean(), Some(score));
+        let planted: usize = ["q1", "q2"].map(|id| of(id).len()).iter().sum();
+        assert_eq!(counted.planted().items, planted);
+        assert_eq!(counted.decoys().items, 0, "nothing is found by chance");
+        let untold = of("q4");
+        assert!(!untold.is_empty());
+        for item in untold {
+            let answer = item.answer.as_ref().unwrap();
+            let text = answer.text.clone().unwrap_or_default();
+            let outcome = if abstains(&text) {
+                Outcome::Right
+            } else {
+                Outcome::Invented
+            };
+            assert!(
+                matches!(answer.typed, Verdict::Scored { outcome: found, .. } if found == outcome),
+                "{answer:?}"
+            );
+        }
+    }
 }
 
 #[test]

@@ -90,6 +90,12 @@ fn table(heads: &[String], rows: &[(String, Vec<String>)]) -> String {
     out + "\n"
 }
 
+/// What generators plant; only people ask the other kinds.
+fn kinds() -> impl Iterator<Item = ProbeKind> {
+    let all = ProbeKind::ALL.into_iter();
+    all.filter(|kind| !matches!(kind, ProbeKind::Open | ProbeKind::Unanswerable))
+}
+
 #[test]
 fn every_preset_is_measured_between_a_ceiling_a_floor_and_decoys_on_every_family() {
     let cells = cells();
@@ -103,7 +109,7 @@ fn every_preset_is_measured_between_a_ceiling_a_floor_and_decoys_on_every_family
     for cell in &cells {
         let survival = Survival::of(cell);
         let row = rows.entry(&cell.strategy).or_default();
-        for kind in ProbeKind::ALL {
+        for kind in kinds() {
             let score = survival.of_kind(kind);
             add(row.kinds.entry(kind).or_default(), score);
             if score.items == 0 {
@@ -133,7 +139,7 @@ fn every_preset_is_measured_between_a_ceiling_a_floor_and_decoys_on_every_family
         .filter(|(_, score)| score.items > 0)
         .map(|(kind, _)| *kind)
         .collect();
-    assert_eq!(asked.len(), ProbeKind::ALL.len(), "{asked:?}");
+    assert_eq!(asked, BTreeSet::from_iter(kinds()), "{asked:?}");
     // What compacts loses something: otherwise nothing was measured.
     let planted = |row: &Row| {
         let mut all = Score::default();
@@ -158,7 +164,7 @@ fn every_preset_is_measured_between_a_ceiling_a_floor_and_decoys_on_every_family
         "ended early".to_owned(),
         "planted".to_owned(),
     ];
-    heads.extend(ProbeKind::ALL.map(|kind| kind.name().to_owned()));
+    heads.extend(kinds().map(|kind| kind.name().to_owned()));
     let by_kind: Vec<(String, Vec<String>)> = names
         .iter()
         .map(|name| {

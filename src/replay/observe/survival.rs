@@ -5,6 +5,7 @@
 //! slot without any place, the patch is what lost it. Where it matters which of two values stands
 //! last, the module `order` follows the positions too.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::{CallView, Observer};
@@ -53,6 +54,8 @@ pub struct SurvivalPlan {
     /// Whether any probe asks what stands last.
     is_ordered: bool,
     sources: Sources,
+    /// The messages that open questions rest on.
+    open: BTreeSet<usize>,
 }
 
 impl SurvivalPlan {
@@ -84,6 +87,7 @@ impl SurvivalPlan {
             sources: Sources::new(session, &probes, &survival),
             is_ordered: (0..survival.slot_count()).any(|slot| survival.is_ordered(slot)),
             survival,
+            open: probes_open(&probes),
             probes,
             items,
             said_at,
@@ -140,6 +144,8 @@ pub struct SurvivalObserver {
     verbatim: Vec<u32>,
     /// How many messages do.
     whole: usize,
+    /// Messages that open questions rest on and that do not, with what took them out.
+    gone: BTreeMap<usize, LostAt>,
     /// By item.
     results: Vec<Option<SurvivalRecord>>,
 }
@@ -161,6 +167,7 @@ impl SurvivalObserver {
             lost: vec![None; slots],
             verbatim: vec![0; plan.messages],
             whole: 0,
+            gone: BTreeMap::new(),
             results: vec![None; plan.items.len()],
             plan,
         }
@@ -230,10 +237,41 @@ impl SurvivalObserver {
         }
     }
 
+    /// Notes which messages that open questions rest on this patch took out, or put back.
+    fn note_gone(&mut self, applied: &Applied) {
+        if self.plan.open.is_empty() {
+            return;
+        }
+        let edits = applied.change.edits.iter().flat_map(|edit| &edit.with);
+        for entry in applied.change.removed.iter().chain(edits) {
+            let (Origin::Verbatim(message)
+            | Origin::Edited { message, .. }
+            | Origin::Restored(message)) = entry.origin
+            else {
+                continue;
+            };
+            if !self.plan.open.contains(&message) {
+                continue;
+            }
+            if self.verbatim.get(message).is_some_and(|count| *count > 0) {
+                self.gone.remove(&message);
+            } else {
+                self.gone.entry(message).or_insert_with(|| LostAt {
+                    call: applied.call,
+                    stage: applied.stage.to_string(),
+                    reason: applied.reason.clone(),
+                });
+            }
+        }
+    }
+
     fn judge(&self, index: usize, ranks: &Ranks, compacted: &Ranks) -> SurvivalRecord {
         let item = self.plan.items[index];
         let before = self.plan.before[index];
         let probe = &self.plan.probes[item.probe];
+        if probe.kind == ProbeKind::Open {
+            return self.evidence_of(probe, before);
+        }
         let slots = self.plan.survival.slots(item.probe);
         let is_compacted = self.is_compacted(probe, before);
         // What has an order is judged by what stands last.
@@ -259,6 +297,8 @@ impl SurvivalObserver {
             | Gold::Tried { .. }
             | Gold::Fault { .. }
             | Gold::Among { .. }
+            | Gold::Answer { .. }
+            | Gold::Untold
             | Gold::Absent { .. } => None,
         };
         // A list grows: only what was touched so far is asked for. Of what has an order only the
@@ -291,6 +331,8 @@ impl SurvivalObserver {
             | Gold::Tried { .. }
             | Gold::Fault { .. }
             | Gold::Among { .. }
+            | Gold::Answer { .. }
+            | Gold::Untold
             | Gold::Absent { .. } => slots.clone().collect(),
         };
         let standing: Vec<&Standing> = asked.iter().map(|slot| &self.standing[*slot]).collect();
@@ -367,10 +409,34 @@ impl SurvivalObserver {
         }
     }
 
+    /// How much of an open question's evidence stands in the prompt as it was: what a compaction
+    /// wrote of it, string matching cannot tell.
+    fn evidence_of(&self, probe: &Probe, before: usize) -> SurvivalRecord {
+        let evidence = probe.evidence_before(before);
+        let is_there = |at: &&usize| self.verbatim.get(**at).is_some_and(|count| *count > 0);
+        let kept = evidence.iter().filter(is_there).count();
+        let lost = evidence.iter().filter_map(|at| self.gone.get(at));
+        SurvivalRecord {
+            fate: match kept {
+                0 => Fate::Lost,
+                kept if kept == evidence.len() => Fate::Survived,
+                _ => Fate::Partial,
+            },
+            score: if evidence.is_empty() {
+                0.0
+            } else {
+                kept as f64 / evidence.len() as f64
+            },
+            place: (kept > 0).then_some(PlaceInPrompt::Verbatim),
+            compacted_score: None,
+            lost_at: lost.max_by_key(|lost| lost.call).cloned(),
+        }
+    }
+
     /// Whether the evidence is no longer wholly verbatim; for a decoy, which has none, whether
     /// anything of the history is not.
     fn is_compacted(&self, probe: &Probe, before: usize) -> bool {
-        if probe.kind == ProbeKind::Decoy {
+        if probe.kind.is_never_said() {
             return self.whole < before;
         }
         probe
@@ -378,6 +444,12 @@ impl SurvivalObserver {
             .into_iter()
             .any(|message| self.verbatim.get(message).is_none_or(|count| *count == 0))
     }
+}
+
+fn probes_open(probes: &[Probe]) -> BTreeSet<usize> {
+    let open = probes.iter().filter(|probe| probe.kind == ProbeKind::Open);
+    open.flat_map(|probe| probe.evidence.iter().copied())
+        .collect()
 }
 
 fn place_of(origin: &Origin) -> usize {
@@ -459,6 +531,7 @@ impl Observer for SurvivalObserver {
             shift = self.order.replace(&edit.entries, with, shift);
         }
         self.note_lost(touched, applied);
+        self.note_gone(applied);
     }
 
     fn called(&mut self, view: &CallView<'_>) {
@@ -477,7 +550,10 @@ impl Observer for SurvivalObserver {
         let mut named = None;
         for index in due {
             let mut found = self.judge(index, &ranks, &compacted);
-            if found.fate == Fate::Lost {
+            // Nothing was searched for a person's question, and nothing is lost of it.
+            let is_searched =
+                |probe: usize| self.plan.probes[probe].kind != ProbeKind::Unanswerable;
+            if found.fate == Fate::Lost && is_searched(self.plan.items[index].probe) {
                 let Item { probe, .. } = self.plan.items[index];
                 let before = self.plan.before[index];
                 let evidence = self.plan.probes[probe].evidence_before(before);
@@ -557,7 +633,7 @@ fn after_death(end: &End, kind: ProbeKind) -> SurvivalRecord {
         fate: Fate::Lost,
         score: 0.0,
         place: None,
-        compacted_score: (kind != ProbeKind::Decoy).then_some(0.0),
+        compacted_score: (!kind.is_never_said() && kind != ProbeKind::Open).then_some(0.0),
         lost_at,
     }
 }

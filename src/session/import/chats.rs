@@ -2,8 +2,10 @@
 //! them with their answers.
 //!
 //! Such a file becomes a session without tools, and its questions become facts of the session's
-//! ground truth: those that one message answers in the answer's own words. What has to be put
-//! together, counted or refused cannot be checked by searching, and is counted and left out.
+//! ground truth. What one message answers in the answer's own words can be searched for. What has to
+//! be put together, reckoned or counted is an open question, which only a judge can grade; what the
+//! conversation does not tell is one that right is to refuse. A question without an answer, or
+//! without the messages that answer it, is counted and left out.
 
 use std::sync::Arc;
 
@@ -17,7 +19,10 @@ pub(super) struct Question {
     /// Its name there.
     pub(super) id: String,
     pub(super) words: String,
-    pub(super) answer: String,
+    /// When it is asked, where that is told: what has to be reckoned may be reckoned from then.
+    pub(super) asked: Option<String>,
+    /// What is right to say; nothing where it is that the conversation does not tell.
+    pub(super) answer: Option<String>,
     /// The records that answer it.
     pub(super) evidence: Vec<Arc<str>>,
 }
@@ -93,8 +98,14 @@ impl Chat {
         for question in questions {
             let names = question.evidence.iter();
             let messages = names.filter_map(|name| self.assembler.message_of(name));
-            let messages: Vec<usize> = messages.collect();
-            if messages.len() == question.evidence.len() {
+            let mut messages: Vec<usize> = messages.collect();
+            let is_placed = messages.len() == question.evidence.len() && !messages.is_empty();
+            // What several people say in a row is one message.
+            messages.sort_unstable();
+            messages.dedup();
+            if question.answer.is_none() {
+                found.push((question, Vec::new()));
+            } else if is_placed {
                 found.push((question, messages));
             } else {
                 self.left_out += 1;
@@ -108,17 +119,26 @@ impl Chat {
 pub(super) fn truth(session: &Session, placed: &[(Question, Vec<usize>)]) -> (GroundTruth, usize) {
     let mut facts = Vec::new();
     for (question, places) in placed {
-        if let [message] = places[..]
-            && let Some(fact) = fact(session, question, message)
-        {
-            facts.push(PlantedFact {
-                id: question.id.clone(),
-                fact,
-                question: question.words.clone(),
-                evidence: vec![message],
-                importance: Importance::Normal,
-            });
-        }
+        let fact = match (&question.answer, &places[..]) {
+            (None, _) => Some(Fact::Unanswerable),
+            (Some(answer), [message]) => {
+                let said = recall(session, &question.words, answer, *message);
+                said.or_else(|| open(answer))
+            }
+            (Some(answer), _) => open(answer),
+        };
+        facts.extend(fact.map(|fact| PlantedFact {
+            id: question.id.clone(),
+            question: match (&fact, &question.asked) {
+                (Fact::Open { .. } | Fact::Unanswerable, Some(date)) => {
+                    format!("(The date is {date}.) {}", question.words)
+                }
+                _ => question.words.clone(),
+            },
+            fact,
+            evidence: places.clone(),
+            importance: Importance::Normal,
+        }));
     }
     let left_out = placed.len() - facts.len();
     (GroundTruth::new(session.id(), facts), left_out)
@@ -130,10 +150,15 @@ const AROUND: usize = 160;
 /// The shortest answer that is a value and not a word like any other.
 const SHORTEST: usize = 4;
 
+fn open(answer: &str) -> Option<Fact> {
+    let answer = answer.trim().to_owned();
+    (!answer.is_empty()).then_some(Fact::Open { answer })
+}
+
 /// What the message says in answer, with the question's words that stand beside it.
-fn fact(session: &Session, question: &Question, message: usize) -> Option<Fact> {
-    let answer = question.answer.trim().trim_end_matches('.');
-    if answer.len() < SHORTEST || contains(&question.words, answer).is_some() {
+fn recall(session: &Session, question: &str, answer: &str, message: usize) -> Option<Fact> {
+    let answer = answer.trim().trim_end_matches('.');
+    if answer.len() < SHORTEST || contains(question, answer).is_some() {
         return None;
     }
     session
@@ -147,7 +172,7 @@ fn fact(session: &Session, question: &Question, message: usize) -> Option<Fact> 
             let end = text.ceil_char_boundary((at + answer.len() + AROUND).min(text.len()));
             let beside = [&text[start..at], &text[at + answer.len()..end]].concat();
             let is_beside = |word: &&str| word.len() >= 4 && contains(&beside, word).is_some();
-            let words = question.words.split(|c: char| !c.is_alphanumeric());
+            let words = question.split(|c: char| !c.is_alphanumeric());
             let key: Vec<&str> = words.filter(is_beside).collect();
             (!key.is_empty()).then(|| Fact::Recall {
                 key: key.join(" "),

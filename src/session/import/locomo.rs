@@ -23,6 +23,9 @@ pub(super) struct Locomo;
 
 const FORMAT: &str = "locomo";
 
+/// The category of questions that the conversation does not answer.
+const ADVERSARIAL: u64 = 5;
+
 /// How dates are written: `1:56 pm on 8 May, 2023`.
 const DATE: &str = "%I:%M %p on %d %B, %Y";
 
@@ -171,13 +174,19 @@ fn question(raw: &RawValue, chat: &mut Chat) {
         .flat_map(|it| it.split([' ', ';', ',']))
         .filter(|it| !it.is_empty());
     let evidence: Vec<Arc<str>> = evidence.map(Arc::from).collect();
-    let Some((words, answer)) = text("question").zip(text("answer")) else {
+    // A question that asks of one what the other said: nothing answers it, whatever else stands there.
+    let is_adversarial = value.get("category").and_then(Value::as_u64) == Some(ADVERSARIAL)
+        || value.get("answer").is_none() && value.get("adversarial_answer").is_some();
+    let answer = text("answer").filter(|_| !is_adversarial);
+    let words = text("question").filter(|_| answer.is_some() || is_adversarial);
+    let Some(words) = words else {
         chat.left_out += 1;
         return;
     };
     chat.questions.push(Question {
         id: format!("q{}", chat.questions.len() + 1),
         words,
+        asked: None,
         answer,
         evidence,
     });

@@ -106,12 +106,16 @@ fn instance(mut instance: Object<'_>) -> Option<Chat> {
     };
     let id = instance.take_text("question_id").unwrap_or_default();
     let [question, answer] = ["question", "answer"].map(|key| instance.take(key).and_then(text));
-    // To these nothing is the answer, in words of its own.
+    // To these it is the answer, in words of its own, that nothing is.
     let is_refused = id.ends_with("_abs");
-    match question.zip(answer).filter(|_| !is_refused) {
-        Some((words, answer)) => chat.questions.push(Question {
+    let answer = answer.filter(|_| !is_refused);
+    // What was asked on a later day may be about that day.
+    let asked = instance.take("question_date").and_then(text);
+    match question.filter(|_| answer.is_some() || is_refused) {
+        Some(words) => chat.questions.push(Question {
             id: id.to_string(),
             words,
+            asked,
             answer,
             evidence,
         }),

@@ -228,7 +228,7 @@ impl Reading {
                         .warn("a tool was called in a message of the user's");
                     blocks.push(tool.as_unknown(raw));
                 }
-                Part::StepStart | Part::StepFinish(_) | Part::Nothing => {}
+                Part::StepFinish(_) | Part::Nothing => {}
             }
         }
         if blocks.is_empty() {
@@ -271,10 +271,6 @@ impl Reading {
                     let id = self.use_id(tool.id.clone());
                     step.add(tool, id);
                 }
-                // A step that was stopped has no end, and the first versions wrote none.
-                Part::StepStart if !step.said.is_empty() => {
-                    done(self, std::mem::take(&mut step), None);
-                }
                 Part::StepFinish(usage) => {
                     is_billed |= usage.is_some();
                     done(self, std::mem::take(&mut step), usage);
@@ -283,7 +279,7 @@ impl Reading {
                     self.assembler
                         .warn("a compaction was asked for by the model");
                 }
-                Part::StepStart | Part::Nothing => {}
+                Part::Nothing => {}
             }
         }
         if !step.said.is_empty() {
@@ -356,7 +352,6 @@ impl Reading {
                 Part::Block(_)
                 | Part::Injected(_)
                 | Part::Tool(_)
-                | Part::StepStart
                 | Part::StepFinish(_)
                 | Part::Compaction(_)
                 | Part::Nothing => {}

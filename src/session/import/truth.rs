@@ -18,7 +18,8 @@ pub struct Recording {
     pub session: Session,
     /// Facts that can be asked for.
     pub truth: Option<GroundTruth>,
-    /// Questions of the recording that cannot be asked, because no one message answers them.
+    /// Questions of the recording that cannot be asked: they have no answer, or it is not told which
+    /// messages answer them.
     pub left_out: usize,
 }
 
@@ -132,6 +133,8 @@ fn named(fact: &PlantedFact) -> Vec<usize> {
         | Fact::RejectedPath { .. }
         | Fact::Error { .. }
         | Fact::Binding { .. }
+        | Fact::Open { .. }
+        | Fact::Unanswerable
         | Fact::Decoy { .. } => {}
     }
     named

@@ -445,6 +445,8 @@ warning: a timestamp cannot be read: 1
     let expected = [
         r#"q1 Recall { key: "play weekend", value: "bass clarinet" } [0]"#,
         r#"q2 Recall { key: "colour boat Grace bought", value: "sea green" } [3]"#,
+        r#"q3 Open { answer: "Twice, as it seems" } [0, 2]"#,
+        "q4 Unanswerable []",
     ];
     assert_eq!(known("locomo/talk.json"), expected);
 }
@@ -463,7 +465,10 @@ fn longmemeval_is_one_session_for_each_question() {
 1 model[] "Hello."
 "#,
     );
-    let expected = [r#"q_1 Recall { key: "degree finish", value: "marine biology" } [0]"#];
+    let expected = [
+        r#"q_1 Recall { key: "degree finish", value: "marine biology" } [0]"#,
+        "q_2_abs Unanswerable []",
+    ];
     assert_eq!(known("longmemeval/instances.json"), expected);
 }
 

@@ -20,8 +20,6 @@ pub(super) enum Part {
     Injected(ContentBlock),
     /// A tool was called.
     Tool(Tool),
-    /// A call began.
-    StepStart,
     /// A call ended.
     StepFinish(Option<Usage>),
     /// The history up to here is to be summarised.
@@ -128,11 +126,7 @@ pub(super) fn read(raw: &RawValue, assembler: &mut Assembler) -> Part {
             let tail = part.take_text("tail_start_id");
             Part::Compaction(Asked { trigger, tail })
         }
-        "step-start" => {
-            assembler.skip("part step-start");
-            Part::StepStart
-        }
-        known @ ("patch" | "snapshot" | "agent" | "retry" | "subtask") => {
+        known @ ("step-start" | "patch" | "snapshot" | "agent" | "retry" | "subtask") => {
             assembler.skip(&format!("part {known}"));
             Part::Nothing
         }

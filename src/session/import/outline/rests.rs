@@ -90,9 +90,10 @@ impl Rests {
         let mut written = Vec::new();
         for message in &session.parts.messages {
             let is_billed = message.usage.is_some();
-            written.push(match is_billed {
-                true => partial::written(&*self.whole_message(message)?),
-                false => 0,
+            written.push(if is_billed {
+                partial::written(&*self.whole_message(message)?)
+            } else {
+                0
             });
         }
         partial::warn(session, written.into_iter());

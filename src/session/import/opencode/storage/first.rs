@@ -30,6 +30,7 @@ pub(super) fn now(stored: Stored) -> Stored {
         .iter()
         .map(|part| self::part(part, &mut tools).unwrap_or_else(|| part.clone()));
     let parts = parts.collect();
+    let parts = with_ends(parts);
     let mut model = about.take_object("assistant").unwrap_or_default();
     let mut written = Json::default();
     written.add("id", info.take("id"));
@@ -45,6 +46,20 @@ pub(super) fn now(stored: Stored) -> Stored {
         info,
         parts,
     }
+}
+
+/// The parts, with an end behind each call but the last: only where calls began was written down.
+fn with_ends(parts: Vec<Arc<str>>) -> Vec<Arc<str>> {
+    let mut all: Vec<Arc<str>> = Vec::with_capacity(parts.len());
+    for part in parts {
+        let raw = serde_json::from_str::<&RawValue>(&part).ok();
+        let kind = raw.and_then(Object::read).and_then(|it| it.text("type"));
+        if kind.as_deref() == Some("step-start") && !all.is_empty() {
+            all.push(r#"{"type":"step-finish"}"#.into());
+        }
+        all.push(part);
+    }
+    all
 }
 
 /// A part, where it has other names for what it says.
