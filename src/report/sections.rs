@@ -121,17 +121,23 @@ fn kinds(material: &Material<'_>) -> Section {
     }));
     columns.push(Column::new("uncorrected", "all planted", 1));
     columns.push(Column::new("corrected", "corrected", 2));
+    let mut notes = Vec::new();
+    if asked.contains(&ProbeKind::Open) {
+        notes.push(
+            "Of open questions only the evidence can be seen: the share of its messages that stand \
+             there as they were. It is in no share of planted items."
+                .to_owned(),
+        );
+    }
     Section {
         id: "survival_by_kind",
         title: "Survival by kind".to_owned(),
         about: "Share of planted items that survive, by string matching. Decoys were never \
-                planted: their share is the chance rate f, and corrected is (s−f)/(1−f). Of open questions \
-                only the evidence can be seen: the share of its messages that stand there as they \
-                were, in no share of planted items."
+                planted: their share is the chance rate f, and corrected is (s−f)/(1−f)."
             .to_owned(),
         audience: Audience::Everyone,
         table: Table { columns, rows },
-        notes: Vec::new(),
+        notes,
     }
 }
 
