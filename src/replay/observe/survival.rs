@@ -5,7 +5,6 @@
 //! slot without any place, the patch is what lost it. Where it matters which of two values stands
 //! last, the module `order` follows the positions too.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::{CallView, Observer};
@@ -19,9 +18,11 @@ use crate::record::{
 };
 use crate::session::Session;
 
+mod evidence;
 mod order;
 mod reach;
 
+use evidence::Evidence;
 use order::{Mention, Order, Ranks};
 use reach::{Named, Sources};
 
@@ -54,8 +55,6 @@ pub struct SurvivalPlan {
     /// Whether any probe asks what stands last.
     is_ordered: bool,
     sources: Sources,
-    /// The messages that open questions rest on.
-    open: BTreeSet<usize>,
 }
 
 impl SurvivalPlan {
@@ -87,7 +86,6 @@ impl SurvivalPlan {
             sources: Sources::new(session, &probes, &survival),
             is_ordered: (0..survival.slot_count()).any(|slot| survival.is_ordered(slot)),
             survival,
-            open: probes_open(&probes),
             probes,
             items,
             said_at,
@@ -144,8 +142,7 @@ pub struct SurvivalObserver {
     verbatim: Vec<u32>,
     /// How many messages do.
     whole: usize,
-    /// Messages that open questions rest on and that do not, with what took them out.
-    gone: BTreeMap<usize, LostAt>,
+    evidence: Evidence,
     /// By item.
     results: Vec<Option<SurvivalRecord>>,
 }
@@ -167,7 +164,7 @@ impl SurvivalObserver {
             lost: vec![None; slots],
             verbatim: vec![0; plan.messages],
             whole: 0,
-            gone: BTreeMap::new(),
+            evidence: Evidence::of(&plan.probes),
             results: vec![None; plan.items.len()],
             plan,
         }
@@ -237,40 +234,14 @@ impl SurvivalObserver {
         }
     }
 
-    /// Notes which messages that open questions rest on this patch took out, or put back.
-    fn note_gone(&mut self, applied: &Applied) {
-        if self.plan.open.is_empty() {
-            return;
-        }
-        let edits = applied.change.edits.iter().flat_map(|edit| &edit.with);
-        for entry in applied.change.removed.iter().chain(edits) {
-            let (Origin::Verbatim(message)
-            | Origin::Edited { message, .. }
-            | Origin::Restored(message)) = entry.origin
-            else {
-                continue;
-            };
-            if !self.plan.open.contains(&message) {
-                continue;
-            }
-            if self.verbatim.get(message).is_some_and(|count| *count > 0) {
-                self.gone.remove(&message);
-            } else {
-                self.gone.entry(message).or_insert_with(|| LostAt {
-                    call: applied.call,
-                    stage: applied.stage.to_string(),
-                    reason: applied.reason.clone(),
-                });
-            }
-        }
-    }
-
     fn judge(&self, index: usize, ranks: &Ranks, compacted: &Ranks) -> SurvivalRecord {
         let item = self.plan.items[index];
         let before = self.plan.before[index];
         let probe = &self.plan.probes[item.probe];
         if probe.kind == ProbeKind::Open {
-            return self.evidence_of(probe, before);
+            let evidence = probe.evidence_before(before);
+            let is_there = |at| stands(&self.verbatim, at);
+            return self.evidence.judge(&evidence, is_there);
         }
         let slots = self.plan.survival.slots(item.probe);
         let is_compacted = self.is_compacted(probe, before);
@@ -409,30 +380,6 @@ impl SurvivalObserver {
         }
     }
 
-    /// How much of an open question's evidence stands in the prompt as it was: what a compaction
-    /// wrote of it, string matching cannot tell.
-    fn evidence_of(&self, probe: &Probe, before: usize) -> SurvivalRecord {
-        let evidence = probe.evidence_before(before);
-        let is_there = |at: &&usize| self.verbatim.get(**at).is_some_and(|count| *count > 0);
-        let kept = evidence.iter().filter(is_there).count();
-        let lost = evidence.iter().filter_map(|at| self.gone.get(at));
-        SurvivalRecord {
-            fate: match kept {
-                0 => Fate::Lost,
-                kept if kept == evidence.len() => Fate::Survived,
-                _ => Fate::Partial,
-            },
-            score: if evidence.is_empty() {
-                0.0
-            } else {
-                kept as f64 / evidence.len() as f64
-            },
-            place: (kept > 0).then_some(PlaceInPrompt::Verbatim),
-            compacted_score: None,
-            lost_at: lost.max_by_key(|lost| lost.call).cloned(),
-        }
-    }
-
     /// Whether the evidence is no longer wholly verbatim; for a decoy, which has none, whether
     /// anything of the history is not.
     fn is_compacted(&self, probe: &Probe, before: usize) -> bool {
@@ -446,10 +393,9 @@ impl SurvivalObserver {
     }
 }
 
-fn probes_open(probes: &[Probe]) -> BTreeSet<usize> {
-    let open = probes.iter().filter(|probe| probe.kind == ProbeKind::Open);
-    open.flat_map(|probe| probe.evidence.iter().copied())
-        .collect()
+/// Whether a message of the session stands in the context as it was, by how often it does.
+fn stands(verbatim: &[u32], message: usize) -> bool {
+    verbatim.get(message).is_some_and(|count| *count > 0)
 }
 
 fn place_of(origin: &Origin) -> usize {
@@ -531,7 +477,8 @@ impl Observer for SurvivalObserver {
             shift = self.order.replace(&edit.entries, with, shift);
         }
         self.note_lost(touched, applied);
-        self.note_gone(applied);
+        let verbatim = &self.verbatim;
+        self.evidence.patched(applied, |at| stands(verbatim, at));
     }
 
     fn called(&mut self, view: &CallView<'_>) {
