@@ -5,7 +5,9 @@
 //! - Newer versions give entries an `id` and a `parentId`: a tree, of which the branch that the
 //!   file ends in is the conversation. Older ones are a list.
 //! - A compaction keeps its summary, and says which entry is the first that stays: by its place in
-//!   the file (older, the header is entry 0) or by its id.
+//!   the file (older, the header is entry 0), by its id, or by writing what stays once more
+//!   (`retainedTail`).
+//! - Where the person went is an entry too (`leaf`), for the file may end there.
 //! - A command that the user ran is shown to the model as a message of the user's.
 //! - Usage counts the cached tokens apart.
 
@@ -28,7 +30,7 @@ use crate::session::{
     CompactedTo, ContentBlock, JsonText, Message, Recorded, RecordedCompaction, Role, Session,
     Source, Tag, Thinking, ToolResult, ToolUse,
 };
-use crate::units::{Timestamp, Tokens, Usage};
+use crate::units::{ContentHash, Timestamp, Tokens, Usage};
 
 /// Reads sessions of the pi coding agent.
 #[derive(Debug, Clone, Copy)]
@@ -46,6 +48,8 @@ const BOOKKEEPING: &[&str] = &[
     "thinking_level_change",
     "label",
     "session_info",
+    "active_tools_change",
+    "leaf",
     "custom",
 ];
 
@@ -118,6 +122,9 @@ struct Entry {
     summary: Option<Arc<str>>,
     first_kept_entry_index: Option<usize>,
     first_kept_entry_id: Option<Arc<str>>,
+    target_id: Option<Arc<str>>,
+    /// The messages that stayed, written once more: newer compactions name no entry.
+    retained_tail: Option<Vec<Box<RawValue>>>,
     tokens_before: Option<u64>,
     /// The entry as it was written, where its type is not known.
     #[serde(skip)]
@@ -152,7 +159,10 @@ fn branch(entries: &[Entry]) -> Option<BTreeSet<usize>> {
         if !kept.insert(at) {
             break;
         }
-        let parent = entries[at].parent_id.as_deref();
+        // Where the person went, if it is the last thing that was done.
+        let went = entries[at].target_id.as_deref();
+        let went = went.filter(|_| entries[at].r#type.as_deref() == Some("leaf"));
+        let parent = went.or(entries[at].parent_id.as_deref());
         next = parent.and_then(|parent| places.get(parent)).copied();
     }
     Some(kept)
@@ -165,6 +175,8 @@ struct Reading {
     /// The entries that became messages, in order, by their names.
     said: Vec<(usize, Arc<str>)>,
     by_id: BTreeMap<Arc<str>, usize>,
+    /// The messages as they were written, by their entries: what stayed is told by it.
+    written: Vec<(ContentHash, usize)>,
 }
 
 /// One message of the conversation.
@@ -202,7 +214,11 @@ impl Reading {
             entry.message.as_deref(),
             entry.content.as_deref(),
         ) {
-            ("message", Some(message), _) => self.message(at, &name, message, time),
+            ("message", Some(message), _) => {
+                let hash = ContentHash::of(message.get().as_bytes());
+                self.written.push((hash, at));
+                self.message(at, &name, message, time);
+            }
             ("custom_message", _, content @ Some(_)) => {
                 let blocks = blocks(content, &mut self.assembler);
                 self.user(at, &name, blocks, time, vec![Tag::Meta]);
@@ -310,12 +326,29 @@ impl Reading {
         self.assembler.user(Some(name), record);
     }
 
+    /// The entry from which on all messages are those of a retained tail, word for word.
+    fn first_of(&self, tail: &[Box<RawValue>]) -> Option<usize> {
+        let start = self.written.len().checked_sub(tail.len())?;
+        let own = self.written.get(start..)?;
+        let is_same = |((hash, _), raw): (&(ContentHash, usize), &Box<RawValue>)| {
+            *hash == ContentHash::of(raw.get().as_bytes())
+        };
+        let is_all = own.iter().zip(tail).all(is_same);
+        own.first().filter(|_| is_all).map(|(_, at)| *at)
+    }
+
     /// The summary, and the messages from the first kept entry on.
     fn compaction(&mut self, entry: Entry) {
         let at = self.assembler.flush();
+        let tail = entry.retained_tail.unwrap_or_default();
         let first = match (entry.first_kept_entry_id, entry.first_kept_entry_index) {
+            _ if !tail.is_empty() => self.first_of(&tail),
             (Some(id), _) => self.by_id.get(&id).copied(),
             (None, index) => index,
+        };
+        let rewritten = match first {
+            Some(_) => Vec::new(),
+            None => rewritten(&tail),
         };
         let message = |first: usize| {
             let said = self.said.iter().find(|(place, _)| *place >= first);
@@ -335,6 +368,7 @@ impl Reading {
                     kept.filter(|first| *first < at)
                         .map(|first| Recorded::Kept(first..at)),
                 );
+                pieces.extend(rewritten.into_iter().map(Recorded::Written));
                 CompactedTo::Replaced(pieces)
             }
         };
@@ -345,6 +379,21 @@ impl Reading {
             after,
         });
     }
+}
+
+/// The messages of a retained tail that is not the end of the history as it was: some were edited, or
+/// what was between them is gone.
+fn rewritten(tail: &[Box<RawValue>]) -> Vec<Arc<Message>> {
+    let mut reading = Reading::default();
+    for (at, raw) in tail.iter().enumerate() {
+        let name: Arc<str> = format!("kept {at}").into();
+        reading.message(at, &name, raw, None);
+    }
+    let session = reading
+        .assembler
+        .finish("tail".to_owned(), Path::new("tail"));
+    let session = session.ok().flatten();
+    session.map_or_else(Vec::new, |session| session.messages().to_vec())
 }
 
 fn unknown(kind: &str, raw: &RawValue, assembler: &mut Assembler) -> ContentBlock {

@@ -59,6 +59,57 @@ skipped: thinking_level_change: 1
 }
 
 #[test]
+fn pi_writes_what_stayed_once_more() {
+    let message = |id: &str, parent: &str, message: &str| {
+        format!(r#"{{"type":"message","id":"{id}","parentId":{parent},"message":{message}}}"#)
+    };
+    let asked = r#"{"role":"user","content":"Read it.","timestamp":1}"#;
+    let called = r#"{"role":"assistant","content":[{"type":"toolCall","id":"t1","name":"read","arguments":{"path":"a"}}],"timestamp":2}"#;
+    let came = r#"{"role":"toolResult","toolCallId":"t1","content":[{"type":"text","text":"gone"}],"timestamp":3}"#;
+    let told =
+        r#"{"role":"assistant","content":[{"type":"text","text":"It is gone."}],"timestamp":4}"#;
+    let edited = r#"{"role":"assistant","content":[{"type":"text","text":"Gone."}],"timestamp":4}"#;
+    for (tail, after) in [
+        (format!("{called},{came},{told}"), "kept 1..4"),
+        (
+            format!("{came},{edited}"),
+            "(user[orphan] ->t1 \"gone\"), (model[] \"Gone.\")",
+        ),
+    ] {
+        let lines = [
+            r#"{"type":"session","version":3,"id":"s","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w"}"#.to_owned(),
+            message("a", "null", asked),
+            message("b", "\"a\"", called),
+            message("c", "\"b\"", came),
+            message("d", "\"c\"", told),
+            format!(
+                r#"{{"type":"compaction","id":"e","parentId":"d","summary":"a is gone","tokensBefore":900,"retainedTail":[{tail}]}}"#
+            ),
+            message("f", "\"e\"", r#"{"role":"user","content":"Then b."}"#),
+            message("g", "\"f\"", r#"{"role":"user","content":"No."}"#),
+            r#"{"type":"leaf","id":"h","parentId":"g","targetId":"f"}"#.to_owned(),
+        ];
+        let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+        check(
+            "pi",
+            &lines,
+            &format!(
+                r#"0 user[typed_user] "Read it."
+1 model[] read t1 {{"path":"a"}}
+2 user[] ->t1 "gone"
+3 model[] "It is gone."
+4 user[typed_user] "Then b."
+compaction before 4: - 900: (user[compact_summary] "a is gone"), {after}
+skipped: entry of an abandoned branch: 1
+skipped: leaf: 1
+skipped: session: 1
+"#
+            ),
+        );
+    }
+}
+
+#[test]
 fn pi_follows_the_branch_that_the_file_ends_in() {
     let message = |id: &str, parent: &str, role: &str, text: &str| {
         format!(
