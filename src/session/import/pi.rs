@@ -330,10 +330,8 @@ impl Reading {
     fn first_of(&self, tail: &[Box<RawValue>]) -> Option<usize> {
         let start = self.written.len().checked_sub(tail.len())?;
         let own = self.written.get(start..)?;
-        let is_same = |((hash, _), raw): (&(ContentHash, usize), &Box<RawValue>)| {
-            *hash == ContentHash::of(raw.get().as_bytes())
-        };
-        let is_all = own.iter().zip(tail).all(is_same);
+        let mut pairs = own.iter().zip(tail);
+        let is_all = pairs.all(|((hash, _), raw)| *hash == ContentHash::of(raw.get().as_bytes()));
         own.first().filter(|_| is_all).map(|(_, at)| *at)
     }
 
