@@ -107,11 +107,13 @@ pub(super) fn compare_with(
         return None;
     }
     let mut draws = Draws::new(seed, "suite");
-    let reach = observed.abs() * (1.0 - 1e-11);
     let mut pool: Vec<Vec<f64>> = sessions
         .iter()
         .map(|session| [&session.baseline[..], &session.candidate[..]].concat())
         .collect();
+    // Sums of the same numbers in another order differ by rounding.
+    let size: f64 = pool.iter().flatten().map(|value| value.abs()).sum();
+    let reach = observed.abs() - 1e-11 * size / groups;
     let extreme = (0..permutations).filter(|_| {
         let mut sum = 0.0;
         for (pool, session) in pool.iter_mut().zip(sessions) {
@@ -145,7 +147,16 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
+/// Unbiased. Values that differ by rounding alone do not vary: their freedom would be that of the dust.
 fn variance(values: &[f64]) -> f64 {
+    let (low, high) = values
+        .iter()
+        .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
+            (low.min(*value), high.max(*value))
+        });
+    if high - low <= 1e-12 * high.abs().max(low.abs()) {
+        return 0.0;
+    }
     let mean = mean(values);
     values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (values.len() - 1) as f64
 }
@@ -202,6 +213,25 @@ mod tests {
         let told = difference.repeats_needed(0.05).unwrap() as f64;
         assert!((told - needed).abs() < 0.5, "{told} {needed}");
         assert_eq!(difference.repeats_needed(0.0), None);
+    }
+
+    #[test]
+    fn rounding_is_no_noise_and_no_difference() {
+        // The same share thrice, added up in another order: no noise, and all degrees of freedom.
+        let third = (0.1 + 0.2) / 0.9;
+        let dusty = vec![third, 0.3 / 0.9, 1.0 / 3.0];
+        assert!(dusty[0] > dusty[2], "they differ in the last bit");
+        let still = Repeats {
+            baseline: dusty.clone(),
+            candidate: vec![1.0 / 3.0; 3],
+        };
+        let steady = Repeats {
+            baseline: vec![0.5; 3],
+            candidate: vec![0.5; 3],
+        };
+        let difference = compare(&[still, steady.clone(), steady], 1).unwrap();
+        assert_eq!(difference.freedom, 12);
+        assert!((difference.p - 1.0).abs() < 1e-12, "{}", difference.p);
     }
 
     #[test]
