@@ -225,7 +225,8 @@ pub struct MetricDifference {
     /// p value of the test (sign flips of sessions; about a suite, permutation of repeats), adjusted for all
     /// comparisons of the family.
     pub adjusted_p: Option<f64>,
-    /// Sessions of the baseline that the candidate lacks, for this metric.
+    /// Sessions of the baseline that the candidate lacks, for this metric; of amounts also those of which one
+    /// side died at another call than the other.
     pub missing_sessions: usize,
     /// Each session's difference, of amounts the logarithm of the ratio, in the order of session ids: what
     /// families of tests are made of.

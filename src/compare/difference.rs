@@ -105,7 +105,12 @@ fn metric_difference(
     settings: Settings,
 ) -> Option<MetricDifference> {
     let mut sessions: Vec<(String, PairedSession)> = Vec::new();
-    let mut missing_sessions = 0;
+    let comparable: Vec<Pair<'_>> = match metric.kind {
+        Kind::Amount => pairs.iter().copied().filter(ended_alike).collect(),
+        Kind::Probes | Kind::Share | Kind::Count => pairs.to_vec(),
+    };
+    let mut missing_sessions = pairs.len() - comparable.len();
+    let pairs = &comparable[..];
     for pair in pairs {
         let (id, old, new) = pair;
         let session = if metric.kind == Kind::Probes {
@@ -194,6 +199,12 @@ fn metric_difference(
         missing_sessions,
         by_session,
     })
+}
+
+/// Whether both sides made the same calls, as far as their deaths tell: whoever dies earlier has spent less,
+/// and has saved nothing.
+fn ended_alike((_, old, new): &Pair<'_>) -> bool {
+    new.is_none_or(|new| old.dead == new.dead && old.died_at == new.died_at)
 }
 
 /// What a verdict rests on, turned so that higher is better. Amounts are compared by the logarithm of

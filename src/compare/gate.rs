@@ -194,7 +194,11 @@ fn one(metric: &MetricDifference, margin: f64, noise: f64, family: usize) -> Gat
     };
     let verdict = bounds.verdict_among(family, margin_on_scale, noise);
     if metric.missing_sessions > 0 && verdict != Verdict::Regressed {
-        let reason = format!("{} sessions are missing", metric.missing_sessions);
+        let what = match metric.kind {
+            Kind::Amount => "sessions are missing, or ended at different calls",
+            Kind::Probes | Kind::Share | Kind::Count => "sessions are missing",
+        };
+        let reason = format!("{} {what}", metric.missing_sessions);
         return gated(Verdict::Inconclusive, Some(reason), None);
     }
     // Pairs without a score, at their worst and at their best.
@@ -495,6 +499,35 @@ mod tests {
         let (_, nothing) = gated(free, Chance::Everywhere, &rules);
         assert_eq!(tokens(&nothing).verdict, Verdict::Inconclusive);
         assert!(tokens(&nothing).reason.unwrap().contains("an amount is 0"));
+    }
+
+    #[test]
+    fn a_session_that_died_earlier_has_saved_nothing() {
+        let mut rules = Rules::default();
+        rules.set_margin("tokens", 0.02).unwrap();
+        let dies_cheaply = |sample: &mut Sample| {
+            dies(sample);
+            let session = sample.sessions.get_mut("s07").unwrap();
+            session.metrics.insert("tokens".to_owned(), vec![1.0]);
+        };
+        let (comparison, one) = gated(dies_cheaply, Chance::Everywhere, &rules);
+        let tokens = comparison.metric("tokens").unwrap();
+        assert_eq!(tokens.missing_sessions, 1);
+        assert_eq!(tokens.paired.by_session.n.sessions, 19);
+        assert!((tokens.ratio.unwrap().of_totals - 1.0).abs() < 1e-12);
+        let told = one.metrics.iter().find(|m| m.metric == "tokens").unwrap();
+        assert_eq!(told.verdict, Verdict::Inconclusive);
+        assert!(told.reason.as_deref().unwrap().contains("different calls"));
+        // Two that end at the same call made the same calls.
+        let mut both = sample();
+        dies(&mut both);
+        let settings = Settings {
+            target: Target::Population,
+            chance: Chance::Everywhere,
+            seed: 1,
+        };
+        let comparison = Comparison::of(&both, &both, settings);
+        assert_eq!(comparison.metric("tokens").unwrap().missing_sessions, 0);
     }
 
     #[test]
