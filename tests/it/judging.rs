@@ -1,5 +1,6 @@
 //! Judges after the run: other verdicts on kept answers, people's labels, and what a cassette holds.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +10,7 @@ use proctor::model::ModelKind;
 use proctor::probe::judge::dimensions::DIMENSIONS;
 use proctor::probe::{Unscored, Verdict};
 use proctor::record::journal::Run;
-use proctor::record::{Calibrated, JudgeCalibration, ProbeRecord};
+use proctor::record::{AnswerRecord, Calibrated, JudgeCalibration, ProbeRecord};
 use proctor::report::{BannerLevel, Report};
 use serde_json::Value;
 
@@ -227,7 +228,40 @@ fn a_panel_votes_on_kept_answers_and_says_how_far_it_agrees() {
         .iter()
         .find(|it| it["id"] == "judge_agreement")
         .unwrap();
-    assert_eq!(agreement["table"]["rows"].as_array().unwrap().len(), 4);
+    let rows = agreement["table"]["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), 4);
+    // What a judge is shown again, at another point of the session or in another cell, is no further verdict.
+    let texts: BTreeMap<_, _> = after
+        .cells
+        .iter()
+        .flat_map(|cell| cell.probe_texts.iter().map(move |text| (cell, text)))
+        .map(|(cell, text)| ((&cell.session, &text.probe, text.percent), text))
+        .collect();
+    let mut given = 0;
+    let mut different = BTreeSet::new();
+    for (cell, item) in after
+        .cells
+        .iter()
+        .flat_map(|cell| cell.probes.iter().map(move |item| (cell, item)))
+    {
+        let scored = |answer: &&AnswerRecord| {
+            let scored = |verdict: &&Verdict| matches!(verdict, Verdict::Scored { .. });
+            answer.panel.iter().filter(scored).count() > 1
+        };
+        for answer in item.every_answer().filter(scored) {
+            let asked = texts[&(&cell.session, &item.probe, item.percent)];
+            let said = answer.text.as_deref().unwrap().trim();
+            given += 1;
+            different.insert((&cell.session, &asked.question, &asked.gold, said));
+        }
+    }
+    assert!(
+        different.len() * 2 < given,
+        "{} of {given}",
+        different.len()
+    );
+    let counted = &rows[0]["cells"][0]["value"]["count"];
+    assert_eq!(*counted, different.len());
 }
 
 #[test]

@@ -128,13 +128,23 @@ pub(super) fn agreement(material: &Material<'_>) -> Section {
         Some(judge) => judge.name.split(" + ").collect(),
         None => Vec::new(),
     };
-    // The same answer to the same question is one verdict, however many cells it was given in.
-    let mut units: BTreeMap<(&str, &str, u8, &str), Vec<Option<f64>>> = BTreeMap::new();
+    // What is right at each point: as long as that is the same, a judge is shown the same.
+    let mut golds: BTreeMap<(&str, &str, u8), &str> = BTreeMap::new();
+    for cell in &material.cells {
+        for asked in &cell.probe_texts {
+            golds.insert((&cell.session, &asked.probe, asked.percent), &asked.gold);
+        }
+    }
+    // The same answer to the same question is one verdict, in however many cells and at however many points
+    // it was given.
+    let mut units: BTreeMap<_, Vec<Option<f64>>> = BTreeMap::new();
     for cell in &material.cells {
         for item in &cell.probes {
             for answer in item.every_answer().filter(|answer| answer.panel.len() > 1) {
-                let text = answer.text.as_deref().unwrap_or_default();
-                let key = (&*cell.session, &*item.probe, item.percent, text);
+                let text = answer.text.as_deref().unwrap_or_default().trim();
+                let gold = golds.get(&(&*cell.session, &*item.probe, item.percent));
+                let point = gold.map_or((item.percent, ""), |gold| (0, *gold));
+                let key = (&*cell.session, &*item.probe, point, text);
                 let said = answer.panel.iter().map(|verdict| match verdict {
                     Verdict::Scored { score, .. } => Some(score.round()),
                     Verdict::Unscored { .. } => None,
