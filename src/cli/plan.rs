@@ -10,8 +10,8 @@ use super::{Exit, Stop, print, prose, terminal};
 use crate::metric::forecast::{ArmForecast, Asking, Forecast, Span, Spend, Thinking};
 use crate::model::ModelKind;
 use crate::probe::judge::{MAX_ANSWER, MAX_VERDICT};
+use crate::record::CellKey;
 use crate::record::journal::Run;
-use crate::record::{CellKey, Manifest};
 use crate::report::{
     Audience, Cell, Column, Report, Role, Row, Section, Table, Value, tokens_in_words,
 };
@@ -57,7 +57,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
             "strategies": forecast.arms,
             "spend": forecast.spend,
             "noise": noise,
-            "detectable": detectable(manifest).map(|seen| serde_json::json!({
+            "detectable": detectable(&plan).map(|seen| serde_json::json!({
                 "difference": seen.difference,
                 "sessions": seen.sessions,
                 "items_per_session": seen.items,
@@ -82,7 +82,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     }
     prose::say(&format!(
         "\n{}\n{}\n",
-        detectable_in_words(manifest),
+        detectable_in_words(&plan),
         spend_in_words(&plan, &forecast.spend)
     ))?;
     if let Some(noise) = &noise {
@@ -147,8 +147,8 @@ struct Detectable {
     items: f64,
 }
 
-fn detectable(manifest: &Manifest) -> Option<Detectable> {
-    let asked = manifest.sessions.iter().map(|session| session.items);
+fn detectable(plan: &Plan) -> Option<Detectable> {
+    let asked = plan.planted_items().into_iter();
     let asked: Vec<usize> = asked.filter(|items| *items > 0).collect();
     let sessions = asked.len();
     let items = asked.iter().sum::<usize>() as f64 / sessions.max(1) as f64;
@@ -160,8 +160,8 @@ fn detectable(manifest: &Manifest) -> Option<Detectable> {
     })
 }
 
-fn detectable_in_words(manifest: &Manifest) -> String {
-    match detectable(manifest) {
+fn detectable_in_words(plan: &Plan) -> String {
+    match detectable(plan) {
         Some(seen) if seen.difference < 1.0 => format!(
             "MDE {:.1} points: the smallest difference in survival or accuracy between two strategies that \
              {} sessions with {:.0} items each show in 8 of 10 runs, if one item in five turns out \

@@ -1,8 +1,8 @@
 //! Files of facts that a scenario names: read, checked against their session, put in place.
 
-use super::{LoadedSession, PlanError};
-use crate::probe::Probe;
+use super::{LoadedSession, Plan, PlanError};
 use crate::probe::check::{Mistake, TruthFile};
+use crate::probe::{self, Probe, ProbeKind};
 use crate::scenario::ProbeFile;
 use crate::units::ContentHash;
 
@@ -21,6 +21,20 @@ pub(super) fn hash(probes: &[Probe]) -> Option<String> {
     });
     let text: String = lines.collect();
     (!text.is_empty()).then(|| ContentHash::of(text.as_bytes()).hex(16))
+}
+
+impl Plan {
+    /// Items about something that was planted, session by session: what differences are made of. Decoys are
+    /// asked as well, and are in none.
+    pub fn planted_items(&self) -> Vec<usize> {
+        let of = |loaded: &LoadedSession| {
+            let items = probe::items(&loaded.session, &loaded.probes).into_iter();
+            items
+                .filter(|item| loaded.probes[item.probe].kind != ProbeKind::Decoy)
+                .count()
+        };
+        self.sessions.iter().map(of).collect()
+    }
 }
 
 /// Takes the facts of these files in place of what was known about their sessions.

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 use std::sync::atomic::AtomicBool;
 
+use proctor::metric::survival::is_planted;
 use proctor::probe::judge::MAX_ANSWER;
 use proctor::record::journal::{Journal, Run};
 use proctor::record::{CellRecord, ForecastCell, ProbeRecord};
@@ -203,6 +204,15 @@ fn the_figures_of_a_plan_are_those_of_the_report() {
     let found = seen["difference"].as_f64().unwrap();
     assert!((found - by_hand).abs() < 1e-3, "{found} {by_hand}");
     assert_eq!(seen["sessions"], 2);
+    // Decoys are asked too, and are in no difference.
+    let cells = Run::read(&folder.path().join("run")).unwrap().cells;
+    let reference = cells.iter().filter(|cell| cell.strategy == "full");
+    let asked = reference.flat_map(|cell| &cell.probes);
+    let planted = asked.filter(|item| is_planted(item.kind)).count();
+    assert!(
+        (2.0 * items - planted as f64).abs() < 1e-9,
+        "{items} {planted}"
+    );
 }
 
 #[test]
