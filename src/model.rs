@@ -268,6 +268,9 @@ pub enum CallFailure {
     /// the model is wrong, or the account is empty.
     #[error("the provider answers nothing asked this way ({0})")]
     Denied(String),
+    /// It was not asked: what it answers is paid for, and could not be kept.
+    #[error("it is not asked, for what is paid for could not be kept in {0}")]
+    NotKept(String),
     /// The provider refuses the request for good; what it says of it.
     #[error("the provider refused the request ({0})")]
     Rejected(String),
@@ -299,7 +302,8 @@ impl CallFailure {
             | Self::Network
             | Self::Cut
             | Self::Unreadable
-            | Self::Denied(_) => true,
+            | Self::Denied(_)
+            | Self::NotKept(_) => true,
             Self::Overflow
             | Self::Unsupported
             | Self::Rejected(_)

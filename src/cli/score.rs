@@ -332,7 +332,10 @@ fn grade(
     let answered = judge.answer(&asked.request, 0, counts);
     let lost = lost_of(&asked.request, &answered, counts);
     let reply = answered.answer;
-    if matches!(reply, Err(CallFailure::NotRecorded)) {
+    if matches!(
+        reply,
+        Err(CallFailure::NotRecorded | CallFailure::NotKept(_))
+    ) {
         return None;
     }
     let verdict = match judge::read(&reply) {

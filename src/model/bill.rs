@@ -29,6 +29,7 @@ pub fn failed(request: &Request, failure: &CallFailure, counts: &CountedTexts) -
         | CallFailure::RateLimited
         | CallFailure::Unsupported
         | CallFailure::Denied(_)
+        | CallFailure::NotKept(_)
         | CallFailure::Rejected(_)
         | CallFailure::Network
         | CallFailure::NotRecorded

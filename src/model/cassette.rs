@@ -372,6 +372,16 @@ impl Taped {
             self.cassette.settle(key, None);
             return Answered::once(Err(CallFailure::NotRecorded));
         };
+        // Every further answer would be paid for and lost.
+        if let Some(why) = self
+            .cassette
+            .failure()
+            .filter(|_| self.kind == ModelKind::Live)
+        {
+            self.cassette.settle(key, None);
+            let path = self.cassette.path().display();
+            return Answered::once(Err(CallFailure::NotKept(format!("`{path}`: {why}"))));
+        }
         let mut asking = Asking {
             cassette: &self.cassette,
             key,

@@ -83,7 +83,7 @@ impl<'a> Sink<'a> {
                     .unreached
                     .push((key, format!("{model}: {failure}")));
                 self.unreached_in_a_row += 1;
-                let is_barred = matches!(failure, CallFailure::Denied(_));
+                let is_barred = matches!(failure, CallFailure::Denied(_) | CallFailure::NotKept(_));
                 self.has_stopped |= is_barred || self.unreached_in_a_row >= IN_A_ROW;
             }
         }

@@ -54,7 +54,10 @@ pub(super) fn score(
 fn ask(open: &Open<'_>, judge: &dyn Model, counts: &CountedTexts) -> Option<DimensionScores> {
     let request = request(open);
     let answered = judge.answer(&request, 0, counts);
-    if matches!(answered.answer, Err(CallFailure::NotRecorded)) {
+    if matches!(
+        answered.answer,
+        Err(CallFailure::NotRecorded | CallFailure::NotKept(_))
+    ) {
         return None;
     }
     let read = dimensions::read(&answered.answer);

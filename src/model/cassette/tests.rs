@@ -53,6 +53,26 @@ fn taped(cassette: &Arc<Cassette>, model: Option<Arc<dyn Model>>) -> Taped {
     )
 }
 
+#[test]
+fn nothing_is_asked_any_more_once_an_answer_could_not_be_kept() {
+    let (folder, path) = file();
+    let (model, asked) = counting();
+    let cassette = Cassette::open(&path, ReplayMode::Auto).unwrap();
+    let mut tape = taped(&cassette, Some(model));
+    tape.kind = ModelKind::Live;
+    // No folder can be made where a file is.
+    std::fs::write(folder.path().join("sub"), "").unwrap();
+    // What was paid for serves this process all the same.
+    assert_eq!(text(&tape, "a", 0).unwrap(), "answer 1");
+    assert_eq!(text(&tape, "a", 0).unwrap(), "answer 1");
+    for asked in ["b", "c", "b"] {
+        let refused = text(&tape, asked, 0).unwrap_err();
+        assert!(matches!(refused, CallFailure::NotKept(_)), "{refused:?}");
+        assert!(refused.to_string().contains("c.jsonl"), "{refused}");
+    }
+    assert_eq!(*asked.lock().unwrap(), 1);
+}
+
 fn counts() -> CountedTexts {
     CountedTexts::new(Arc::new(CharsPer4))
 }
