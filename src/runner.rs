@@ -5,6 +5,7 @@
 //! order. A failed cell is data and never touches another.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::error::Error as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -393,6 +394,8 @@ pub struct Outcome {
     /// Cells that needed an answer of a language model that could not be had, and why; they are
     /// outstanding too.
     pub unreached: Vec<(CellKey, String)>,
+    /// Why the cells stand in the order in which they were finished: there was no room to sort them.
+    pub unordered: Option<String>,
 }
 
 /// Runs the cells that are missing from the journal.
@@ -456,8 +459,8 @@ pub fn run(
     });
     let came = sink.into_inner().unwrap_or_else(PoisonError::into_inner);
     let came = came.close()?;
-    // As one worker would have written them, that is never stopped.
-    journal.put_in_order(&plan.cells())?;
+    // As one worker would have written them, that is never stopped. Whatever order they have, all are there.
+    let ordered = journal.put_in_order(&plan.cells());
     outstanding -= came.done_now;
     Ok(Outcome {
         already_done,
@@ -467,6 +470,10 @@ pub fn run(
         budget: limits.reached(),
         missed: came.missed,
         unreached: came.unreached,
+        unordered: ordered.err().map(|error| match error.source() {
+            Some(cause) => format!("{error}: {cause}"),
+            None => error.to_string(),
+        }),
     })
 }
 

@@ -1,6 +1,6 @@
 //! `proctor run`: plan, replay, report; continues where it stopped.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use anyhow::Context as _;
@@ -13,7 +13,7 @@ use super::versus::{self, Files, How, Printed, Side};
 use super::{Exit, Stop, confirm, gate, plan as forecast, report, say};
 use crate::metric::silent::Silence;
 use crate::record::End;
-use crate::record::journal::{Journal, Run};
+use crate::record::journal::{Journal, JournalError, Run};
 use crate::report::Report;
 use crate::runner::{self, Outcome, Plan, Workers};
 use crate::scenario::GateSetting;
@@ -272,11 +272,13 @@ fn replay(
         MessageFormat::Human => {
             let sessions = plan.manifest().sessions.len();
             let progress = Shown::new(summary.planned, already, sessions);
-            let outcome = runner::run(plan, journal, &workers, &progress)?;
+            let outcome = runner::run(plan, journal, &workers, &progress);
+            let outcome = outcome.map_err(|error| unwritten(error, &folder))?;
             progress.finish();
             outcome
         }
-        MessageFormat::Json => runner::run(plan, journal, &workers, &Lines)?,
+        MessageFormat::Json => runner::run(plan, journal, &workers, &Lines)
+            .map_err(|error| unwritten(error, &folder))?,
     };
     summary.outcome = Some(outcome.clone());
     models::close(plan, &outcome)?;
@@ -309,6 +311,12 @@ fn replay(
         versus::summarise(&made)?;
     }
     say(&in_words(&outcome, summary.planned, &shown.to_string()));
+    if let Some(why) = &outcome.unordered {
+        say(&format!(
+            "its cells stand in the order in which they were finished, for they could not be sorted: \
+             {why}; the same command tries again"
+        ));
+    }
     if let Some(spent) = models::spent(plan) {
         say(&spent);
     }
@@ -348,6 +356,21 @@ fn replay(
         exit
     };
     args.gate.apply(plan, &run, &shown.to_string(), exit, human)
+}
+
+/// What was finished before a file could not be written is kept.
+fn unwritten(error: JournalError, folder: &Path) -> anyhow::Error {
+    match error {
+        JournalError::Io { .. } => {
+            let hint = format!(
+                "finished cells are kept in `{}`: once it can be written to, the same command goes on",
+                folder.display()
+            );
+            let problem = super::chain(&error.into());
+            Stop::new(Exit::NotWritten, problem).with_hint(hint).into()
+        }
+        error => error.into(),
+    }
 }
 
 fn in_words(outcome: &Outcome, cells: usize, folder: &str) -> String {

@@ -1,12 +1,15 @@
 //! The cells of a journal: read as far as they are whole, and put in order.
 
 use std::collections::BTreeMap;
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
 use std::path::Path;
 
-use super::{CELLS, Journal, JournalError, write_private};
+use super::{CELLS, Journal, JournalError, private};
 use crate::record::{CellKey, CellRecord};
+
+/// Where the cells are written in order, before they take the place of the others.
+const PART: &str = "cells.jsonl.part";
 
 impl Journal {
     /// Puts the cells into this order, so that the same cells are the same bytes however many workers
@@ -30,33 +33,37 @@ impl Journal {
         }
         moved.sort_by_key(|(key, ..)| rank(key));
         let path = self.folder.join(CELLS);
-        let cells = &mut self.cells;
-        write_private(&path, &mut |out| {
-            for (_, start, length) in &moved {
-                cells.seek(SeekFrom::Start(*start))?;
-                let copied = io::copy(&mut (&mut *cells).take(*length), out)?;
-                if copied != *length {
-                    return Err(io::ErrorKind::UnexpectedEof.into());
-                }
-            }
-            Ok(())
+        let part = self.folder.join(PART);
+        let sorted = self.copied(&part, &moved).and_then(|sorted| {
+            fs::rename(&part, &path)?;
+            Ok(sorted)
+        });
+        self.cells = sorted.map_err(|source| {
+            // What is half written helps nobody, least of all on a disk that is full.
+            drop(fs::remove_file(&part));
+            JournalError::Io { path, source }
         })?;
-        let at = |source| JournalError::Io {
-            path: path.clone(),
-            source,
-        };
-        let mut cells = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .open(&path)
-            .map_err(at)?;
-        cells.seek(SeekFrom::Start(self.length)).map_err(at)?;
-        self.cells = cells;
         self.places = moved
             .into_iter()
             .map(|(key, _, length)| (key, length))
             .collect();
         Ok(())
+    }
+
+    /// A file of the cells at these places, to which more may be added.
+    fn copied(&mut self, part: &Path, places: &[(CellKey, u64, u64)]) -> io::Result<File> {
+        let mut options = OpenOptions::new();
+        let options = options.create(true).truncate(true).read(true).write(true);
+        let mut sorted = private(options).open(part)?;
+        for (_, start, length) in places {
+            self.cells.seek(SeekFrom::Start(*start))?;
+            let copied = io::copy(&mut (&mut self.cells).take(*length), &mut sorted)?;
+            if copied != *length {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+        }
+        sorted.sync_data()?;
+        Ok(sorted)
     }
 }
 
