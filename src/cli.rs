@@ -7,14 +7,15 @@ use std::panic::catch_unwind;
 use std::path::Path;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::error::{ContextKind, ContextValue};
+use clap::{CommandFactory as _, Parser, Subcommand};
 
 use crate::model::cassette::CassetteError;
 use crate::needles::NeedlesError;
 use crate::record::journal::JournalError;
 use crate::runner::PlanError;
 use crate::session::import::ImportError;
-use crate::settings::SettingError;
+use crate::settings::{SettingError, did_you_mean};
 
 mod baseline;
 mod budget;
@@ -115,7 +116,8 @@ enum Command {
 pub fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        Err(error) => {
+        Err(mut error) => {
+            suggest_command(&mut error);
             // Help and version are results; everything else is a mistake in the call.
             let exit = if error.use_stderr() {
                 Exit::Usage
@@ -129,6 +131,28 @@ pub fn main() -> ExitCode {
     // A panic is a mistake in Proctor. The hook has printed it; the exit code must not be 101.
     let exit = catch_unwind(|| dispatch(cli.command)).unwrap_or(Exit::Internal);
     exit.into()
+}
+
+/// Names the command that was meant, where clap sees no likeness: it knows no two letters that changed places.
+fn suggest_command(error: &mut clap::Error) {
+    let (said, suggested) = (
+        ContextKind::InvalidSubcommand,
+        ContextKind::SuggestedSubcommand,
+    );
+    let Some(ContextValue::String(typed)) = error.get(said) else {
+        return;
+    };
+    if error.get(suggested).is_some() {
+        return;
+    }
+    let cli = Cli::command();
+    let names = cli
+        .get_subcommands()
+        .flat_map(|command| std::iter::once(command.get_name()).chain(command.get_all_aliases()));
+    let meant = did_you_mean(typed, names).map(str::to_owned);
+    if let Some(meant) = meant {
+        error.insert(suggested, ContextValue::Strings(vec![meant]));
+    }
 }
 
 fn dispatch(command: Command) -> Exit {

@@ -324,12 +324,25 @@ pub fn did_you_mean<'a>(
     typed: &str,
     candidates: impl IntoIterator<Item = &'a str>,
 ) -> Option<&'a str> {
+    let candidates: Vec<&str> = candidates.into_iter().collect();
     candidates
-        .into_iter()
+        .iter()
+        .copied()
         .map(|candidate| (strsim::jaro_winkler(typed, candidate), candidate))
         .filter(|(score, _)| *score > 0.8)
         .max_by(|a, b| a.0.total_cmp(&b.0))
         .map(|(_, candidate)| candidate)
+        .or_else(|| one_slip(typed, &candidates))
+}
+
+/// The candidate that is one slip of the fingers away, such as two letters that changed places: in a short
+/// word that leaves little alike.
+fn one_slip<'a>(typed: &str, candidates: &[&'a str]) -> Option<&'a str> {
+    let mut near = candidates
+        .iter()
+        .copied()
+        .filter(|candidate| candidate.len() > 2 && strsim::osa_distance(typed, candidate) == 1);
+    near.next().filter(|_| near.next().is_none())
 }
 
 /// Adds a did-you-mean, or else the list of what there is, to an error.

@@ -31,8 +31,11 @@ enum Action {
         /// A second run of the same, from which the noise between two runs is taken
         #[arg(long, value_name = "RUN")]
         again: Option<String>,
-        /// Save it although the run is invalid, or cells of it are missing or failed
+        /// Print JSON
         #[arg(long)]
+        json: bool,
+        /// Save it although the run is invalid, or cells of it are missing or failed
+        #[arg(short, long)]
         force: bool,
         /// Folder that baselines are named in
         #[arg(long, value_name = "DIR", default_value = FOLDER)]
@@ -74,6 +77,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
             run,
             name,
             again,
+            json,
             force,
             baselines,
         } => {
@@ -99,6 +103,14 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
                 name,
                 baselines,
             )?;
+            if *json {
+                let path = baseline_path(name, baselines);
+                let mut saved = row(name, baselines);
+                saved["format"] = json!("proctor-baseline-saved");
+                saved["version"] = json!(1);
+                saved["file"] = json!(path.display().to_string());
+                print_json(&saved)?;
+            }
         }
         Action::List { json, baselines } => list(baselines, *json)?,
         Action::Show {

@@ -52,7 +52,7 @@ enum Command {
         #[arg(long, value_name = "MODEL")]
         model: Option<String>,
         /// Without it nothing is changed, and what would be is said
-        #[arg(long)]
+        #[arg(short, long, visible_alias = "yes")]
         force: bool,
     },
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use super::{Exit, Stop, print, print_json, prose, write_new};
+use super::{Exit, Stop, print_json, prose, write_new};
 use crate::session::native;
 use crate::session::synthetic::{
     self, FAMILIES, Length, MOST_DISTRACTORS, MOST_FACTS, OBSERVATIONS, RESULTS, Recipe,
@@ -78,7 +78,7 @@ pub(super) struct Args {
     #[arg(short, long, value_name = "DIR", default_value = ".")]
     output: PathBuf,
     /// Write over files that are there already
-    #[arg(long)]
+    #[arg(short, long)]
     force: bool,
 }
 
@@ -187,7 +187,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
                 "facts": facts,
             }));
         } else {
-            print(&format!(
+            prose::say(&format!(
                 "{}  {calls} calls, {tokens} tokens, {facts} facts in `{}`\n",
                 path.display(),
                 truth_path.display()

@@ -8,28 +8,34 @@ use std::sync::Arc;
 
 use clap::ValueEnum;
 use clap::builder::PossibleValuesParser;
+use schemars::generate::SchemaSettings;
 
-use super::{Exit, Stop, chain, explain, print, say, write_new};
+use super::{Exit, Stop, chain, explain, print_json, prose, say, write_new};
 use crate::record::journal::write_private;
 use crate::report::escape::plain;
+use crate::report::figure::many;
 use crate::session::export::export_whole;
 use crate::session::ground_truth::GroundTruth;
 use crate::session::import::outline::Rests;
 use crate::session::import::{self, Beginnings, IMPORTERS, ImportError, Importer, Recording};
 use crate::session::native::{AsItIs, Of, Whole};
-use crate::session::redact::{Class, Redactor};
+use crate::session::redact::Redactor;
 use crate::session::wire::Provider;
 use crate::session::{JsonText, Message, Session, ToolSchema, native};
 use crate::tokens::{COUNTERS, TokenCounter, counter};
 use crate::units::Tokens;
 use read::Read;
-use tally::Tally;
+use tally::{Imported, Tally};
 
 mod list;
 mod read;
 mod tally;
 
 /// Arguments of `proctor import`.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag of the command line"
+)]
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Writes ID.session.jsonl, ID.anthropic.json or ID.openai.json for each \
@@ -59,8 +65,11 @@ pub(super) struct Args {
     #[arg(long, default_value = "o200k")]
     counter: String,
     /// Write over files that are there already
-    #[arg(long)]
+    #[arg(short, long)]
     force: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
     /// Only list the recordings, by a look at the beginning and the end of each: format, size,
     /// first and last time
     #[arg(long)]
@@ -76,6 +85,15 @@ enum To {
     Anthropic,
     /// The messages, as `ID.openai.json`
     Openai,
+}
+
+/// A JSON Schema (draft 2020-12) of what `--json` prints.
+pub(super) fn schema() -> serde_json::Value {
+    SchemaSettings::draft2020_12()
+        .for_serialize()
+        .into_generator()
+        .into_root_schema_for::<Imported>()
+        .to_value()
 }
 
 /// A session to read, a file or a folder, and whether it was named or found in a folder.
@@ -96,7 +114,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
             .into());
     }
     if args.list {
-        return list::list(inputs(&args.files));
+        return list::list(inputs(&args.files), args.json);
     }
     let format = args.format.as_deref().and_then(import::importer);
     std::fs::create_dir_all(&args.output).map_err(|error| {
@@ -110,19 +128,24 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         redactor: args.redact.then(Redactor::new),
         written: BTreeSet::new(),
         beginnings: Beginnings::default(),
+        told: Imported::new(),
     };
-    let mut read = 0;
+    let mut sessions = 0;
     for input in inputs(&args.files) {
         let result = input.and_then(|input| run.one(&input));
         match result {
-            Ok(Some(line)) => {
-                read += 1;
-                print(&line)?;
+            Ok(Some(tally)) => {
+                sessions += tally.sessions();
+                if !args.json {
+                    prose::say(&(plain(&tally.line()) + "\n"))?;
+                }
+                run.told.recordings.push(tally);
             }
             Ok(None) => {}
             Err(error) => {
                 let (exit, hint) = explain(&error);
                 say(&format!("error: {}", chain(&error)));
+                run.told.errors.push(chain(&error));
                 if let Some(hint) = hint {
                     say(&format!(" hint: {hint}"));
                 }
@@ -133,10 +156,22 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
             }
         }
     }
-    if read == 0 && worst == Exit::Done {
-        say("error: there is no recording in these folders");
-        worst = Exit::NothingSelected;
+    if args.json {
+        print_json(&run.told)?;
     }
+    if run.told.recordings.is_empty() {
+        if worst == Exit::Done {
+            say("error: there is no recording in these folders");
+            worst = Exit::NothingSelected;
+        }
+        return Ok(worst);
+    }
+    say(&format!(
+        "wrote {} of {} to `{}`",
+        many(sessions, "session", "sessions"),
+        many(run.told.recordings.len(), "recording", "recordings"),
+        args.output.display()
+    ));
     Ok(worst)
 }
 
@@ -192,11 +227,12 @@ struct Run<'a> {
     redactor: Option<Redactor>,
     written: BTreeSet<PathBuf>,
     beginnings: Beginnings,
+    told: Imported,
 }
 
 impl Run<'_> {
     /// Reads one file and writes its sessions; says what it held, or nothing if it is no recording.
-    fn one(&mut self, input: &Input) -> anyhow::Result<Option<String>> {
+    fn one(&mut self, input: &Input) -> anyhow::Result<Option<Tally>> {
         let path = &input.path;
         let mut read = match Read::open(path, self.format, &self.args.output) {
             Ok(read) => read,
@@ -209,7 +245,9 @@ impl Run<'_> {
                 | ImportError::Database { .. }
                 | ImportError::NoDatabase { .. }),
             ) if !input.is_named && self.format.is_none() => {
-                say(&format!("passed over: {}", plain(&error.to_string())));
+                let why = plain(&error.to_string());
+                say(&format!("passed over: {why}"));
+                self.told.passed_over.push(why);
                 return Ok(None);
             }
             Err(error) => return Err(error.into()),
@@ -220,15 +258,14 @@ impl Run<'_> {
                 self.target(path, session)?;
             }
         }
-        let mut tally = Tally::default();
+        let mut tally = Tally::of(path);
         while let Some(recording) = read.next()? {
             self.write(path, recording, read.rests(), &mut tally)?;
         }
-        let mut line = tally.line(path);
         if let Some(redactor) = &mut self.redactor {
-            line.push_str(&replaced(&redactor.take_counts()));
+            tally.redacted(&redactor.take_counts());
         }
-        Ok(Some(plain(&line) + "\n"))
+        Ok(Some(tally))
     }
 
     /// Writes a session message by message, and what is known about it.
@@ -264,7 +301,13 @@ impl Run<'_> {
                 Ok(())
             }
         })?;
-        tally.add(&recording, writing.tokens, &left_out, repeated);
+        tally.add(
+            &recording,
+            &target,
+            writing.tokens,
+            &left_out,
+            repeated.as_ref(),
+        );
         self.written.insert(target);
         if let (To::Native, Some(truth)) = (self.args.to, &mut recording.truth) {
             if let Some(redactor) = &mut self.redactor {
@@ -274,6 +317,7 @@ impl Run<'_> {
             }
             let (target, bytes) = truth_file(&self.args.output, truth)?;
             write_new(&target, &bytes, self.args.force)?;
+            tally.add_truth(&target);
             self.written.insert(target);
         }
         Ok(())
@@ -373,16 +417,4 @@ fn truth_file(folder: &Path, truth: &GroundTruth) -> anyhow::Result<(PathBuf, Ve
     bytes.push(b'\n');
     let name = format!("{}.truth.json", truth.session);
     Ok((folder.join(name), bytes))
-}
-
-/// How many places were replaced, by class: never what stood there.
-fn replaced(counts: &BTreeMap<Class, u64>) -> String {
-    let shown: Vec<String> = counts
-        .iter()
-        .map(|(class, count)| format!("{} × {count}", class.name()))
-        .collect();
-    if shown.is_empty() {
-        return "; redacted: nothing".to_owned();
-    }
-    format!("; redacted: {}", shown.join(", "))
 }

@@ -11,7 +11,7 @@ pub(super) struct Args {
     #[arg(default_value = "proctor.toml")]
     path: PathBuf,
     /// Write over a file that is there already
-    #[arg(long)]
+    #[arg(short, long)]
     force: bool,
 }
 

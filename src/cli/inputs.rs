@@ -60,7 +60,17 @@ impl Inputs {
     /// Reads the scenario: flag over environment over file over default.
     pub(super) fn read(&self) -> anyhow::Result<Scenario> {
         let (table, folder) = self.laid_over()?;
-        Ok(Scenario::read(&table, &folder)?)
+        let scenario = Scenario::read(&table, &folder)?;
+        for spec in &scenario.strategies {
+            if has_no_budget(spec.name()) {
+                say(&format!(
+                    "note: `{}` has a budget of 0 tokens: it keeps the newest API round, which is never cut, \
+                     and nothing before it",
+                    spec.name()
+                ));
+            }
+        }
+        Ok(scenario)
     }
 
     /// The scenario's settings with environment and flags laid over them, and the folder where
@@ -212,6 +222,12 @@ impl Inputs {
         );
         Ok(())
     }
+}
+
+/// Whether a strategy is a control that cuts to nothing, as `tail@0`.
+fn has_no_budget(name: &str) -> bool {
+    let budget = name.split_once('@').map(|(_, budget)| budget);
+    budget.is_some_and(|budget| budget.trim_end_matches('k').parse() == Ok(0))
 }
 
 /// A preset from a file, named after it.

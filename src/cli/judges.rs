@@ -20,7 +20,7 @@ pub(super) struct Costs {
     #[arg(long, value_name = "USD", default_value_t = confirm::DEFAULT_LIMIT, value_parser = confirm::dollars)]
     cost_limit: f64,
     /// Agree to what the judges cost
-    #[arg(long)]
+    #[arg(short, long)]
     yes: bool,
 }
 

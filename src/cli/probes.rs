@@ -47,7 +47,7 @@ struct DeriveArgs {
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Write over a file that is there
-    #[arg(long)]
+    #[arg(short, long)]
     force: bool,
     /// A model that proposes decisions, as in `openai:gpt-5-mini`, or a table as in a scenario: kept is
     /// what stands word for word in the recording, and what the model answers from there and not
@@ -112,7 +112,10 @@ fn derive_facts(args: &DeriveArgs) -> anyhow::Result<Exit> {
     let (truth, dropped) = sound(session, proposed)?;
     let json = serde_json::to_string_pretty(&truth)? + "\n";
     match &args.output {
-        Some(path) => write_new(path, json.as_bytes(), args.force)?,
+        Some(path) => {
+            write_new(path, json.as_bytes(), args.force)?;
+            say(&format!("wrote `{}`", path.display()));
+        }
         None => print(&json)?,
     }
     let kinds: BTreeSet<&str> = Probe::planted(&truth)

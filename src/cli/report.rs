@@ -54,13 +54,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     if args.timings {
         report = report.with_timings(&timings(&args.run)?);
     }
-    if args.json {
-        for artifact in crate::report::json::Json.render(&report)? {
-            print(&String::from_utf8_lossy(&artifact.bytes))?;
-        }
-    } else {
-        show(&report)?;
-    }
+    print_as(&report, args.json)?;
     args.output.write(&report)
 }
 
@@ -73,6 +67,17 @@ fn runs_in(folder: &Path) -> Vec<String> {
         .collect();
     runs.sort();
     runs.iter().map(|path| path.display().to_string()).collect()
+}
+
+/// Prints the report, for people or for programs.
+pub(super) fn print_as(report: &Report, is_json: bool) -> anyhow::Result<()> {
+    if !is_json {
+        return show(report);
+    }
+    for artifact in crate::report::json::Json.render(report)? {
+        print(&String::from_utf8_lossy(&artifact.bytes))?;
+    }
+    Ok(())
 }
 
 /// Prints the report for people.

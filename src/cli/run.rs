@@ -43,7 +43,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "USD", default_value_t = confirm::DEFAULT_LIMIT, value_parser = confirm::dollars)]
     cost_limit: f64,
     /// Agree to what the run costs
-    #[arg(long)]
+    #[arg(short, long)]
     yes: bool,
     /// What standard output holds: the report, or one JSON object per line
     #[arg(long, value_name = "FORMAT", value_enum, default_value = "human")]

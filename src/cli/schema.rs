@@ -33,6 +33,8 @@ enum What {
     Comparison,
     /// A sweep as JSON
     Sweep,
+    /// What `proctor import --json` prints
+    Import,
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
@@ -44,6 +46,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         What::Baseline => compare::baseline::schema(),
         What::Comparison => report::versus::schema(),
         What::Sweep => compare::sweep::schema(),
+        What::Import => super::import::schema(),
     };
     print(&format!("{schema:#}\n"))?;
     Ok(Exit::Done)

@@ -53,6 +53,9 @@ pub(super) struct Args {
     asked: judges::Asked,
     #[command(flatten)]
     costs: judges::Costs,
+    /// Print the report as JSON
+    #[arg(long)]
+    json: bool,
     #[command(flatten)]
     output: report::Output,
 }
@@ -141,7 +144,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     }
     let run = Run::read(&args.run).context("cannot read the run back")?;
     let made = Report::of(&run.manifest, &run.cells);
-    report::show(&made)?;
+    report::print_as(&made, args.json)?;
     args.output.write(&made)
 }
 

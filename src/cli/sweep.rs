@@ -49,7 +49,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "USD", default_value_t = confirm::DEFAULT_LIMIT, value_parser = confirm::dollars)]
     cost_limit: f64,
     /// Agree to what the sweep costs
-    #[arg(long)]
+    #[arg(short, long)]
     yes: bool,
     /// A knob and the values it takes (repeatable)
     #[arg(

@@ -313,7 +313,10 @@ fn same_value(rows: &[Row], at: usize) -> Option<String> {
             _ => None,
         });
     let first = values.next()??;
-    values
+    let mut others = values.peekable();
+    // One row is not every row.
+    others.peek()?;
+    others
         .all(|value| value.as_ref() == Some(&first))
         .then_some(first)
 }

@@ -215,9 +215,7 @@ fn the_program_imports_databases() {
             ('p2', 'm2', 'ses_A', 2, '{"type":"tool","callID":"t","tool":"read","state":{"status":"completed","input":{},"output":"dry"}}');"#;
     let (line, names) = imported(&format!("{OPENCODE}{rows}"));
     assert!(
-        line.starts_with(
-            "kept.db: opencode, 1 sessions, 3 messages, 1 calls, 1 tool uses, 1 results"
-        ),
+        line.starts_with("kept.db: opencode, 1 session, 3 messages, 1 call, 1 tool use, 1 result"),
         "{line}"
     );
     assert_eq!(names.len(), 1, "{names:?}");

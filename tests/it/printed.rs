@@ -31,6 +31,13 @@ const SMALL: &str = "name = 'small'\n[window]\ntokens = 12_000\n\
     [[strategies]]\npreset = 'observation-masking'\nset = { clear_results.keep_last = 2 }\n\
     [[strategies]]\npreset = 'tail@4000'\n";
 
+const CHAT: &str = r#"{"model": "m", "messages": [
+    {"role": "user", "content": "list the files in /home/someone/work"},
+    {"role": "assistant", "tool_calls": [{"id": "a", "type": "function",
+        "function": {"name": "ls", "arguments": "{}"}}]},
+    {"role": "tool", "tool_call_id": "a", "content": "x"},
+    {"role": "assistant", "content": "one"}]}"#;
+
 /// A folder with a scenario, two runs of it, a baseline, a session and what was planted in it.
 fn folder() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
@@ -42,6 +49,9 @@ fn folder() -> TempDir {
          {\"question\":\"q\",\"reference\":\"r\",\"answer\":\"s\",\"label\":\"incorrect\",\"verdict\":\"incorrect\"}\n",
     )
     .unwrap();
+    fs::create_dir(path.join("recorded")).unwrap();
+    fs::write(path.join("recorded/chat.json"), CHAT).unwrap();
+    fs::write(path.join("recorded/notes.txt"), "no JSON\n").unwrap();
     let cassette = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios/graded/cassette.jsonl");
     fs::copy(cassette, path.join("cassette.jsonl")).unwrap();
     for arguments in [
@@ -94,6 +104,9 @@ fn facts_are_printed_for_programs_as_well() {
         (&format!("probes show {TRUTH}"), "probes"),
         (&format!("probes check {TRUTH}"), "mistakes"),
         ("calibrate labels.jsonl", "all"),
+        ("import recorded -o in", "recordings"),
+        ("import recorded --list", "recordings"),
+        ("baseline save one again", "file"),
         (
             "sweep small.toml --strategy observation-masking -P clear_results.keep_last=1,3",
             "points",
@@ -117,6 +130,172 @@ fn facts_are_printed_for_programs_as_well() {
     for line in String::from_utf8(output.stdout).unwrap().lines() {
         let message: Value = serde_json::from_str(line).unwrap();
         assert!(message["type"].is_string(), "{line}");
+    }
+}
+
+#[test]
+fn an_import_as_json_says_what_its_lines_say_and_fits_its_schema() {
+    let folder = folder();
+    let path = folder.path();
+    let lines = run(path, None, &["import", "recorded", "-o", "a", "--redact"]);
+    let line = String::from_utf8(lines.stdout).unwrap();
+    let counted = "recorded/chat.json: openai-chat, 1 session, 4 messages, 2 calls, 1 tool use, \
+                   1 result, 0 orphans, ";
+    let left_out = "not recorded: system prompt and tools; redacted: home × 1\n";
+    assert!(
+        line.starts_with(counted) && line.ends_with(left_out),
+        "{line}"
+    );
+    let said = String::from_utf8(lines.stderr).unwrap();
+    assert!(
+        said.contains("wrote 1 session of 1 recording to `a`"),
+        "{said}"
+    );
+    let typed = [
+        "import",
+        "recorded",
+        "absent.json",
+        "-o",
+        "b",
+        "--redact",
+        "--json",
+    ];
+    let json = run(path, None, &typed);
+    assert_eq!(json.status.code(), Some(3), "{json:?}");
+    let json: Value = serde_json::from_slice(&json.stdout).unwrap();
+    let one = &json["recordings"][0];
+    for (key, value) in [
+        ("messages", 4),
+        ("calls", 2),
+        ("tool_uses", 1),
+        ("results", 1),
+    ] {
+        assert_eq!(one[key], value, "{key}: {one:#}");
+    }
+    assert_eq!(one["redacted"]["home"], 1);
+    assert_eq!(one["not_recorded"]["tools"], true);
+    let written = one["sessions"][0]["file"].as_str().unwrap();
+    assert!(path.join(written).is_file(), "{written}");
+    assert_eq!(json["passed_over"].as_array().unwrap().len(), 1);
+    assert!(json["errors"][0].as_str().unwrap().contains("absent.json"));
+    let schema = run(path, None, &["schema", "import"]);
+    let schema: Value = serde_json::from_slice(&schema.stdout).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    if let Err(error) = validator.validate(&json) {
+        panic!("{error}: {json:#}");
+    }
+}
+
+#[test]
+fn a_command_that_is_misspelt_is_told_which_one_was_meant() {
+    let folder = tempfile::tempdir().unwrap();
+    for (typed, meant) in [
+        ("rnu", "run"),
+        ("eval1", "eval"),
+        ("reprot", "report"),
+        ("gtae", "gate"),
+    ] {
+        let output = run(folder.path(), None, &[typed]);
+        assert_eq!(output.status.code(), Some(2));
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(said.contains(&format!("'{meant}'")), "{typed}: {said}");
+    }
+    let output = run(folder.path(), None, &["zzz"]);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(!said.contains("similar"), "{said}");
+}
+
+#[test]
+fn what_does_nothing_is_said() {
+    let folder = folder();
+    let path = folder.path();
+    for (arguments, note) in [
+        (
+            &["validate", "small.toml", "--strategy", "tail@0"][..],
+            "note: `tail@0` has a budget of 0 tokens",
+        ),
+        (
+            &["run", "small.toml", "--out", "one", "--token-limit", "5"],
+            "note: `--token-limit` counts what live models are sent",
+        ),
+        (
+            &["probes", "derive", "made/session.jsonl", "-o", "facts.json"],
+            "wrote `facts.json`",
+        ),
+    ] {
+        if arguments[0] == "probes" {
+            fs::create_dir_all(path.join("made")).unwrap();
+            let made = path.join(TRUTH.replace("truth.json", "session.jsonl"));
+            fs::copy(made, path.join("made/session.jsonl")).unwrap();
+        }
+        let output = run(path, None, arguments);
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.success(), "{arguments:?}: {said}");
+        assert!(said.contains(note), "{arguments:?}: {said}");
+    }
+}
+
+/// Commands that have nothing to say for programs: what they print is for programs already, or nothing.
+const WITHOUT_JSON: &[&str] = &[
+    "baseline rm",
+    "completions",
+    "init",
+    "man",
+    "probes derive",
+    "record",
+    "schema",
+];
+
+#[test]
+fn options_are_called_the_same_in_every_command() {
+    let folder = tempfile::tempdir().unwrap();
+    let help = |typed: &str| {
+        let mut typed: Vec<&str> = typed.split(' ').filter(|word| !word.is_empty()).collect();
+        typed.push("--help");
+        let output = run(folder.path(), None, &typed);
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let below = |typed: &str| -> Vec<String> {
+        let help = help(typed);
+        let commands = help.lines().skip_while(|line| *line != "Commands:").skip(1);
+        let commands = commands.take_while(|line| line.starts_with("  "));
+        let names = commands.filter(|line| !line.starts_with("   "));
+        let names = names.filter_map(|line| line.split_whitespace().next());
+        let names = names.filter(|name| *name != "help");
+        names
+            .map(|name| format!("{typed} {name}").trim().to_owned())
+            .collect()
+    };
+    let mut commands = Vec::new();
+    for command in below("") {
+        let inner = below(&command);
+        if inner.is_empty() {
+            commands.push(command);
+        } else {
+            commands.extend(inner);
+        }
+    }
+    assert!(commands.len() > 25, "{commands:?}");
+    for command in commands {
+        let help = help(&command);
+        let has = |long: &str| {
+            let long = format!("{long} ");
+            help.lines().any(|line| format!("{line} ").contains(&long))
+        };
+        assert_eq!(
+            has(" --json"),
+            !WITHOUT_JSON.contains(&command.as_str()),
+            "{command}"
+        );
+        for (short, long) in [("-o, ", "--output"), ("-y, ", "--yes"), ("-f, ", "--force")] {
+            let lines = help
+                .lines()
+                .map(str::trim)
+                .filter(|line| line.starts_with('-'));
+            for line in lines.filter(|line| line.split_whitespace().any(|word| word == long)) {
+                assert!(line.starts_with(short), "{command}: {line}");
+            }
+        }
     }
 }
 

@@ -1,16 +1,18 @@
 //! `proctor import --list`: what recordings are there, without reading them.
 
 use rayon::prelude::*;
+use serde_json::{Value, json};
 
 use super::Input;
-use crate::cli::{Exit, chain, explain, print, say};
+use crate::cli::{Exit, chain, explain, print_json, prose, say};
 use crate::report::escape::plain;
+use crate::report::figure::many;
 use crate::session::import::ImportError;
 use crate::session::import::glance::{Glance, glance};
 use crate::units::Timestamp;
 
 /// Prints a line for each recording, in the order of the paths.
-pub(super) fn list(inputs: Vec<anyhow::Result<Input>>) -> anyhow::Result<Exit> {
+pub(super) fn list(inputs: Vec<anyhow::Result<Input>>, as_json: bool) -> anyhow::Result<Exit> {
     let looked: Vec<_> = inputs
         .into_par_iter()
         .map(|input| {
@@ -21,11 +23,16 @@ pub(super) fn list(inputs: Vec<anyhow::Result<Input>>) -> anyhow::Result<Exit> {
         .collect::<Vec<anyhow::Result<(Input, Result<Glance, ImportError>)>>>();
     let mut worst = Exit::Done;
     let (mut passed, mut shown) = (0, 0);
+    let mut rows = Vec::new();
     for looked in looked {
         let problem: anyhow::Error = match looked {
             Ok((input, Ok(seen))) => {
                 shown += 1;
-                print(&(plain(&line(&input, &seen)) + "\n"))?;
+                if as_json {
+                    rows.push(row(&input, &seen));
+                } else {
+                    prose::say(&(plain(&line(&input, &seen)) + "\n"))?;
+                }
                 continue;
             }
             Ok((input, Err(error))) if !input.is_named && is_something_else(&error) => {
@@ -42,8 +49,19 @@ pub(super) fn list(inputs: Vec<anyhow::Result<Input>>) -> anyhow::Result<Exit> {
         }
         worst = exit;
     }
+    if as_json {
+        print_json(&json!({
+            "format": "proctor-recordings",
+            "version": 1,
+            "recordings": rows,
+            "passed_over": passed,
+        }))?;
+    }
     if passed > 0 {
-        say(&format!("passed over: {passed} files of no known format"));
+        say(&format!(
+            "passed over: {} of no known format",
+            many(passed, "file", "files")
+        ));
     }
     if shown == 0 && worst == Exit::Done {
         say("error: there is no recording in these folders");
@@ -63,11 +81,23 @@ fn is_something_else(error: &ImportError) -> bool {
     )
 }
 
+fn time(time: Option<Timestamp>) -> Option<String> {
+    let time = jiff::Timestamp::from_millisecond(time?.0).ok()?;
+    Some(format!("{time:.0}"))
+}
+
+fn row(input: &Input, seen: &Glance) -> Value {
+    json!({
+        "file": input.path.display().to_string(),
+        "format": seen.format,
+        "bytes": seen.bytes,
+        "first": time(seen.first),
+        "last": time(seen.last),
+    })
+}
+
 fn line(input: &Input, seen: &Glance) -> String {
-    let time = |time: Option<Timestamp>| {
-        let time = time.and_then(|time| jiff::Timestamp::from_millisecond(time.0).ok());
-        time.map_or_else(|| "–".to_owned(), |time| format!("{time:.0}"))
-    };
+    let time = |at| time(at).unwrap_or_else(|| "–".to_owned());
     format!(
         "{}: {}, {} bytes, {} to {}",
         input.path.display(),

@@ -1,56 +1,144 @@
-//! What a recording held, in one line.
+//! What a recording held, in one line or as JSON.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::report::figure::many;
 use crate::session::import::{Recording, Repeated};
+use crate::session::redact::Class;
 use crate::session::{Missing, Tag};
 use crate::units::Tokens;
 
+/// What an import did, as JSON.
+#[derive(Debug, JsonSchema, Serialize)]
+pub(super) struct Imported {
+    /// Always `proctor-import`.
+    format: &'static str,
+    /// 1: the first.
+    version: u32,
+    /// What was read, in the order of the paths.
+    pub(super) recordings: Vec<Tally>,
+    /// Files in folders that are no recordings, each with why.
+    pub(super) passed_over: Vec<String>,
+    /// What went wrong, in words.
+    pub(super) errors: Vec<String>,
+}
+
+impl Imported {
+    /// Nothing yet.
+    pub(super) fn new() -> Self {
+        Self {
+            format: "proctor-import",
+            version: 1,
+            recordings: Vec::new(),
+            passed_over: Vec::new(),
+            errors: Vec::new(),
+        }
+    }
+}
+
+/// A session that was written.
+#[derive(Debug, JsonSchema, Serialize)]
+pub(super) struct Written {
+    /// Its id.
+    session: String,
+    /// The file it stands in.
+    file: String,
+    /// The file of what is known about it, if anything is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    truth: Option<String>,
+}
+
 /// Counts what the sessions of a recording hold.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, JsonSchema, Serialize)]
 pub(super) struct Tally {
+    /// The recording.
+    file: String,
+    /// Its format.
     format: String,
-    sessions: usize,
+    /// The sessions it holds.
+    sessions: Vec<Written>,
+    /// Messages of all sessions.
     messages: usize,
+    /// API calls.
     calls: usize,
-    uses: usize,
+    /// Uses of tools.
+    tool_uses: usize,
+    /// Answers of tools.
     results: usize,
+    /// Answers that nobody asked for, kept as messages of the user.
     orphans: usize,
+    /// Compactions that the recorded product made itself.
     compactions: usize,
+    /// Tokens of system prompt, tools and messages, by the counter that was asked for.
     tokens: Tokens,
+    /// What the importer does not know, and how often it met it.
     unknown: BTreeMap<String, u64>,
+    /// What it mended.
     warnings: BTreeMap<String, u64>,
+    /// What it knows and leaves out.
     skipped: BTreeMap<String, u64>,
     /// What the format that is written cannot carry.
-    left_out: BTreeMap<String, u64>,
+    not_carried: BTreeMap<String, u64>,
+    /// Facts that the recording names itself.
     facts: usize,
     /// Questions of the recording that cannot be asked.
-    not_asked: usize,
+    questions_left_out: usize,
     /// What the first session that misses anything does not say.
-    missing: Option<Missing>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    not_recorded: Option<Missing>,
     /// What earlier sessions hold of these.
-    repeated: Vec<Repeated>,
+    repeated: Vec<String>,
+    /// Places that were replaced, by class; nothing where nothing was to be replaced.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    redacted: Option<BTreeMap<&'static str, u64>>,
 }
 
 impl Tally {
-    /// Adds a session that was written.
+    /// Nothing of the file at `path` yet.
+    pub(super) fn of(path: &Path) -> Self {
+        Self {
+            file: path.display().to_string(),
+            ..Self::default()
+        }
+    }
+
+    /// How many sessions were written.
+    pub(super) fn sessions(&self) -> usize {
+        self.sessions.len()
+    }
+
+    /// Says what was replaced, by class: never what stood there.
+    pub(super) fn redacted(&mut self, counts: &BTreeMap<Class, u64>) {
+        let counts = counts.iter().map(|(class, count)| (class.name(), *count));
+        self.redacted = Some(counts.collect());
+    }
+
+    /// Adds a session that was written to `target`.
     pub(super) fn add(
         &mut self,
         recording: &Recording,
+        target: &Path,
         tokens: Tokens,
         left_out: &BTreeMap<&'static str, u64>,
-        repeated: Option<Repeated>,
+        repeated: Option<&Repeated>,
     ) {
         let session = &recording.session;
         let source = session.source();
-        if self.sessions == 0 {
+        if self.sessions.is_empty() {
             self.format.clone_from(&source.format);
         }
-        self.sessions += 1;
+        self.sessions.push(Written {
+            session: session.id().to_owned(),
+            file: target.display().to_string(),
+            truth: None,
+        });
         for message in session.messages() {
-            self.uses += message.tool_uses().count();
+            self.tool_uses += message.tool_uses().count();
             self.results += message.tool_results().count();
             self.orphans += usize::from(message.has_tag(Tag::Orphan));
         }
@@ -68,32 +156,38 @@ impl Tally {
             }
         }
         for (what, count) in left_out {
-            *self.left_out.entry((*what).to_owned()).or_default() += count;
+            *self.not_carried.entry((*what).to_owned()).or_default() += count;
         }
-        self.missing = self.missing.or(source.missing);
-        self.repeated.extend(repeated);
+        self.not_recorded = self.not_recorded.or(source.missing);
+        self.repeated.extend(repeated.map(Repeated::to_string));
         let truth = recording.truth.as_ref();
         self.facts += truth.map_or(0, |truth| truth.facts.len());
-        self.not_asked += recording.left_out;
+        self.questions_left_out += recording.left_out;
     }
 
-    /// What the file at `path` held.
-    pub(super) fn line(&self, path: &Path) -> String {
+    /// Names the file of what is known about the session that was added last.
+    pub(super) fn add_truth(&mut self, target: &Path) {
+        if let Some(last) = self.sessions.last_mut() {
+            last.truth = Some(target.display().to_string());
+        }
+    }
+
+    /// What the file held.
+    pub(super) fn line(&self) -> String {
         let mut line = format!(
-            "{}: {}, {} sessions, {} messages, {} calls, {} tool uses, {} results, {} orphans, \
-             {} tokens, {} compactions",
-            path.display(),
+            "{}: {}, {}, {}, {}, {}, {}, {}, {} tokens, {}",
+            self.file,
             self.format,
-            self.sessions,
-            self.messages,
-            self.calls,
-            self.uses,
-            self.results,
-            self.orphans,
+            many(self.sessions.len(), "session", "sessions"),
+            many(self.messages, "message", "messages"),
+            many(self.calls, "call", "calls"),
+            many(self.tool_uses, "tool use", "tool uses"),
+            many(self.results, "result", "results"),
+            many(self.orphans, "orphan", "orphans"),
             self.tokens,
-            self.compactions,
+            many(self.compactions, "compaction", "compactions"),
         );
-        if let Some(missing) = self.missing {
+        if let Some(missing) = self.not_recorded {
             let what = match (missing.system_prompt, missing.tools) {
                 (true, true) => "system prompt and tools",
                 (true, false) => "system prompt",
@@ -108,7 +202,7 @@ impl Tally {
             ("unknown", &self.unknown),
             ("warnings", &self.warnings),
             ("skipped", &self.skipped),
-            ("not carried", &self.left_out),
+            ("not carried", &self.not_carried),
         ] {
             let shown: Vec<String> = counts
                 .iter()
@@ -119,12 +213,23 @@ impl Tally {
             }
         }
         if !self.repeated.is_empty() {
-            let told: Vec<String> = self.repeated.iter().map(Repeated::to_string).collect();
-            let _ = write!(line, "; repeated: {}", told.join(", "));
+            let _ = write!(line, "; repeated: {}", self.repeated.join(", "));
         }
-        if self.facts + self.not_asked > 0 {
-            let (facts, not_asked) = (self.facts, self.not_asked);
+        if self.facts + self.questions_left_out > 0 {
+            let (facts, not_asked) = (self.facts, self.questions_left_out);
             let _ = write!(line, "; facts: {facts}, questions left out: {not_asked}");
+        }
+        if let Some(counts) = &self.redacted {
+            let counts = counts.iter();
+            let shown: Vec<String> = counts
+                .map(|(class, count)| format!("{class} × {count}"))
+                .collect();
+            let shown = if shown.is_empty() {
+                "nothing".to_owned()
+            } else {
+                shown.join(", ")
+            };
+            let _ = write!(line, "; redacted: {shown}");
         }
         line
     }

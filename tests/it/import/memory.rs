@@ -401,7 +401,7 @@ fn logged_requests_take_the_memory_of_the_sessions_they_make() {
     let messages = 2 * write(&shape, &folder.path().join(shape.name));
     let arguments = ["import", shape.name, "-o", "out", "--counter", "chars/4"];
     let line = check(CEILING, folder.path(), &arguments);
-    let shown = format!("1 sessions, {messages} messages");
+    let shown = format!("1 session, {messages} messages");
     assert!(line.contains(&shown), "{line}\n{shown}");
 }
 
