@@ -48,6 +48,49 @@ pub struct SchemeCost {
     pub again: Tokens,
     /// The first call from which on the strategy has cost less than full history, to the end.
     pub break_even: Option<usize>,
+    /// The same by call; nothing where none is compared, or a price of another model is unknown.
+    pub by_call: Option<CostByCall>,
+}
+
+/// What the calls of a cell cost, each with what the strategy asked at it, in thousandths of an input token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct CostByCall {
+    /// The first call.
+    pub first: u64,
+    /// The one with as many dearer as cheaper ones; of two in the middle, the dearer.
+    pub median: u64,
+    /// The last that is compared.
+    pub last: u64,
+    /// The dearest.
+    pub dearest: u64,
+    /// C and C⁰ up to a quarter, half and three quarters of the calls, each rounded up to a whole call.
+    pub quarters: [(u64, u64); 3],
+}
+
+impl CostByCall {
+    /// From what each call costs, beside the same calls under full history.
+    fn of(own: &[u64], reference: &[u64]) -> Option<Self> {
+        let mut ordered = own.to_vec();
+        ordered.sort_unstable();
+        let sum = |costs: &[u64], quarter: usize| {
+            let calls = (own.len() * quarter).div_ceil(4);
+            let costs = costs.iter().take(calls);
+            costs.fold(0, |sum: u64, more| sum.saturating_add(*more))
+        };
+        Some(Self {
+            first: *own.first()?,
+            median: *ordered.get(ordered.len() / 2)?,
+            last: *own.last()?,
+            dearest: *ordered.last()?,
+            quarters: [1, 2, 3].map(|quarter| (sum(own, quarter), sum(reference, quarter))),
+        })
+    }
+
+    /// What is saved up to a quarter (0), half (1) and three quarters (2) of the calls. Formula: `1 − C/C⁰`.
+    pub fn saved(&self, quarter: usize) -> Option<f64> {
+        let (own, reference) = *self.quarters.get(quarter)?;
+        (reference > 0).then(|| 1.0 - own as f64 / reference as f64)
+    }
 }
 
 impl SchemeCost {
@@ -86,6 +129,7 @@ impl SchemeCost {
             breaks: own.breaks.clone(),
             again: own.again,
             break_even: None,
+            by_call: None,
         };
         // What each call adds, its own prompt and what the strategy asked at it.
         let mut spent = vec![0_u64; calls + 1];
@@ -111,12 +155,16 @@ impl SchemeCost {
             add(&mut spent[asked.call.min(calls)], own.rates.cost(&usage));
         }
         let mut ahead = None;
+        let mut by_call = (Vec::with_capacity(calls), Vec::with_capacity(calls));
         for (call, spent) in spent.iter().enumerate().take(calls) {
             let prompt = own.of_call(call, cell.prompt_tokens[call]);
             let other = full.of_call(call, reference.prompt_tokens[call]);
-            add(&mut cost.cost, own.rates.cost(&prompt));
-            add(&mut cost.cost, *spent);
-            add(&mut cost.reference_cost, full.rates.cost(&other));
+            let own_cost = own.rates.cost(&prompt).saturating_add(*spent);
+            let other_cost = full.rates.cost(&other);
+            by_call.0.push(own_cost);
+            by_call.1.push(other_cost);
+            add(&mut cost.cost, own_cost);
+            add(&mut cost.reference_cost, other_cost);
             if cost.cost >= cost.reference_cost {
                 ahead = None;
             } else if ahead.is_none() {
@@ -128,6 +176,11 @@ impl SchemeCost {
             cost.reference += Usage { output, ..other };
         }
         add(&mut cost.cost, spent[calls]);
+        if let Some(last) = by_call.0.last_mut() {
+            add(last, spent[calls]);
+        }
+        cost.by_call =
+            CostByCall::of(&by_call.0, &by_call.1).filter(|_| cost.elsewhere_cost.is_some());
         let is_known = calls > 0 && cost.elsewhere_cost.is_some();
         cost.break_even = ahead.filter(|_| is_known && cost.cost < cost.reference_cost);
         cost
@@ -263,6 +316,30 @@ mod tests {
     }
 
     #[test]
+    fn single_calls_say_where_the_money_goes_and_quarters_when_it_comes_back() {
+        let full = cell(&[100, 200, 300, 400], &[0, 100, 200, 300], &[100; 4]);
+        let mut short = cell(&[100, 50, 60, 70], &[0, 0, 50, 60], &[100, 50, 10, 10]);
+        let expected = CostByCall {
+            first: 125_000,
+            median: 62_500,
+            last: 18_500,
+            dearest: 125_000,
+            quarters: [(125_000, 125_000), (187_500, 260_000), (205_000, 405_000)],
+        };
+        assert_eq!(SchemeCost::of(&short, &full)[0].by_call, Some(expected));
+        assert_eq!(expected.saved(0), Some(0.0));
+        assert_eq!(expected.saved(2), Some(1.0 - 205.0 / 405.0));
+        assert_eq!(expected.saved(3), None);
+        // What a strategy asks at a call is part of the call; after the last, of the last.
+        short.model_calls = vec![
+            asked(1, Purpose::Compaction, 100, 0),
+            asked(4, Purpose::Background, 10, 0),
+        ];
+        let found = SchemeCost::of(&short, &full)[0].by_call.unwrap();
+        assert_eq!((found.dearest, found.last), (162_500, 28_500));
+    }
+
+    #[test]
     fn a_dead_cell_is_compared_over_the_calls_it_reached() {
         let full = cell(&[100, 200, 300], &[0, 100, 200], &[100; 3]);
         let mut dead = cell(&[100, 200], &[0, 100], &[100, 100]);
@@ -300,6 +377,7 @@ mod tests {
         own.prompt_cache[0].elsewhere.insert(0, None);
         let costs = &SchemeCost::of(&own, &full)[0];
         assert_eq!((costs.share(), costs.break_even), (None, None));
+        assert_eq!(costs.by_call, None);
         assert_eq!(costs.dollars(&prices), None);
     }
 

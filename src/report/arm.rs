@@ -369,6 +369,12 @@ fn costs(cells: &[&CellSummary]) -> Vec<ArmCost> {
                 let cost = of(cell)?;
                 Some((cost.read_share()?, cost.calls))
             }),
+            saved: [0, 1, 2].map(|quarter| {
+                estimate(cells, |cell| {
+                    let cost = of(cell)?;
+                    Some((cost.by_call?.saved(quarter)?, cost.calls))
+                })
+            }),
             ..ArmCost::of(&scheme.scheme, &of_cells)
         }
     };

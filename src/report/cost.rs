@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::metric::cost::SchemeCost;
+use crate::metric::cost::{CostByCall, SchemeCost};
 use crate::record::CacheBreaks;
 use crate::stats::Estimate;
 use crate::units::{Tokens, Usage};
@@ -44,6 +44,41 @@ pub struct ArmCost {
     pub cells: usize,
     /// The call from which on it was, in the median of these cells.
     pub break_even_call: Option<usize>,
+    /// What single calls cost; nothing where no cell says it.
+    pub by_call: Option<ArmCostByCall>,
+    /// `1 − C/C⁰` up to a quarter, half and three quarters of the calls.
+    pub saved: [Option<Estimate>; 3],
+}
+
+/// What single calls of a strategy cost over all its cells, in whole input tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct ArmCostByCall {
+    /// The first call, in the mean over cells.
+    pub first: Tokens,
+    /// The median call, in the mean over cells.
+    pub median: Tokens,
+    /// The last call, in the mean over cells.
+    pub last: Tokens,
+    /// The dearest call of all.
+    pub dearest: Tokens,
+}
+
+impl ArmCostByCall {
+    fn of(cells: &[SchemeCost]) -> Option<Self> {
+        let cells: Vec<CostByCall> = cells.iter().filter_map(|cell| cell.by_call).collect();
+        let count = u64::try_from(cells.len()).ok()?;
+        let mean = |of: fn(&CostByCall) -> u64| {
+            let sum = cells.iter().map(of).fold(0, u64::saturating_add);
+            Tokens(sum.div_ceil(1_000 * count))
+        };
+        let dearest = cells.iter().map(|cell| cell.dearest).max()?;
+        Some(Self {
+            first: mean(|cell| cell.first),
+            median: mean(|cell| cell.median),
+            last: mean(|cell| cell.last),
+            dearest: Tokens(dearest.div_ceil(1_000)),
+        })
+    }
 }
 
 impl ArmCost {
@@ -84,6 +119,8 @@ impl ArmCost {
             broke_even: evens.len(),
             cells: cells.len(),
             break_even_call: evens.get(evens.len() / 2).copied(),
+            by_call: ArmCostByCall::of(cells),
+            saved: [None; 3],
         }
     }
 

@@ -8,6 +8,7 @@ use crate::report::{Audience, Cell, Column, Role, Row, Section, Table, Value};
 
 pub(super) mod answers;
 pub(super) mod comparison;
+mod by_call;
 mod cost;
 mod dimensions;
 mod lost;
@@ -25,6 +26,7 @@ pub(super) fn details<'a>(
     [
         cost::side_by_side,
         cost::schemes,
+        by_call::section,
         cost::breaks,
         lost::section,
         kinds,
