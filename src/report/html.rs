@@ -190,9 +190,14 @@ fn table(page: &mut Page, section: &Section, sorting: Sorting) {
         page.raw("</th>");
     }
     page.raw("</tr></thead>\n<tbody>\n");
-    let ranks = section.table.rows.iter().any(|row| row.ranked);
+    let body = Body {
+        ranks: section.table.rows.iter().any(|row| row.ranked),
+        // What was recorded keeps its backticks.
+        sets_code: section.id == "metrics",
+        shown,
+    };
     for row in &section.table.rows {
-        body_row(page, row, &shown, ranks);
+        body_row(page, row, &body);
     }
     page.raw("</tbody></table></div>\n");
 }
@@ -206,11 +211,20 @@ fn shown(section: &Section) -> Vec<usize> {
         .collect()
 }
 
-/// A row; in a section that `ranks`, one that takes part in no ranking stands back.
-fn body_row(page: &mut Page, row: &Row, shown: &[usize], ranks: bool) {
+/// How the rows of a table are written.
+struct Body {
+    /// The cells that are shown.
+    shown: Vec<usize>,
+    /// Whether any row takes part in a ranking: one that does not stands back then.
+    ranks: bool,
+    /// Whether words between backticks are set as code.
+    sets_code: bool,
+}
+
+fn body_row(page: &mut Page, row: &Row, body: &Body) {
     page.raw(match row.role {
         Role::Reference | Role::Floor => "<tr class=\"control\" data-pinned>",
-        Role::Strategy if ranks && !row.ranked => "<tr class=\"unranked\">",
+        Role::Strategy if body.ranks && !row.ranked => "<tr class=\"unranked\">",
         Role::Strategy | Role::Other => "<tr>",
     });
     page.raw("<th scope=\"row\">");
@@ -221,15 +235,15 @@ fn body_row(page: &mut Page, row: &Row, shown: &[usize], ranks: bool) {
         page.raw("</small>");
     }
     page.raw("</th>");
-    for at in shown {
+    for at in &body.shown {
         if let Some(cell) = row.cells.get(*at) {
-            self::cell(page, cell);
+            self::cell(page, cell, body);
         }
     }
     page.raw("</tr>\n");
 }
 
-fn cell(page: &mut Page, cell: &Cell) {
+fn cell(page: &mut Page, cell: &Cell, body: &Body) {
     let number = match &cell.value {
         Value::Percent(share) => Some(*share),
         Value::Tokens(count) | Value::Count(count) => Some(*count as f64),
@@ -247,7 +261,10 @@ fn cell(page: &mut Page, cell: &Cell) {
         (_, true) => " class=\"best\">",
         (_, false) => ">",
     });
-    page.text(&figure::value(&cell.value));
+    match &cell.value {
+        Value::Text(text) if body.sets_code => page.prose(text),
+        value => page.text(&figure::value(value)),
+    }
     if cell.best {
         page.raw("<span class=\"star\" title=\"best of its column\"> *</span>");
     }

@@ -5,6 +5,18 @@ use crate::record::{CellRecord, Manifest};
 
 const HOSTILE: &str = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&\u{202e}";
 
+#[test]
+fn names_in_our_sentences_are_set_as_code_in_tables_and_plain_in_pictures() {
+    let page = page();
+    let (before, method) = page.split_once("id=\"method\"").unwrap();
+    assert!(method.contains("evaluator <code>survival</code>"));
+    let pictures = before.split("<figure>").skip(1);
+    let pictures: Vec<&str> = pictures
+        .filter_map(|rest| rest.split("</figure>").next())
+        .collect();
+    assert!(!pictures.is_empty() && pictures.iter().all(|svg| !svg.contains('`')));
+}
+
 fn page() -> String {
     let model = serde_json::json!({ "name": HOSTILE, "kind": "deterministic" });
     let manifest = serde_json::json!({

@@ -176,8 +176,10 @@ impl Scene {
         });
     }
 
-    /// Writes sentences in lines of so many pixels, and returns where the next line would stand.
+    /// Writes sentences in lines of so many pixels, and returns where the next line would stand. A picture
+    /// has one kind of letters: what stands between backticks loses them.
     pub(crate) fn paragraph(&mut self, at: (f64, f64), text: &str, width: f64) -> f64 {
+        let text = text.replace('`', "");
         let mut line = String::new();
         let mut y = at.1;
         for word in text.split(' ') {
