@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
+use proctor::session::habits::Habits;
 use proctor::session::synthetic::FAMILIES;
 use serde_json::Value;
 
@@ -60,6 +61,54 @@ fn recordings_stand_beside_families() {
     assert_eq!(found[2]["requests"], 8);
     assert!(found[2]["gap_seconds"].is_null());
     assert!(found[2]["reread_share"].as_f64().is_some());
+}
+
+#[test]
+fn families_stand_beside_what_was_recorded() {
+    let shown = text(&run(&["ci-agent", "--rounds", "5", "--count", "1"]));
+    let tables = shown.split("recorded sessions, for comparison:\n").skip(1);
+    let products = ["claude-code ", "codex ", "opencode ", "pi "];
+    for table in tables.clone() {
+        for (line, product) in table.lines().zip(products) {
+            assert!(line.starts_with(product), "{line}");
+        }
+    }
+    assert_eq!(tables.count(), 2);
+    // Whoever brings recordings sees these instead.
+    let own = text(&run(&[
+        "ci-agent",
+        "tests/fixtures/claude-code",
+        "--rounds",
+        "5",
+    ]));
+    assert!(!own.contains("for comparison"));
+}
+
+/// The figures that families are held against, measured again.
+#[test]
+fn shared_recordings_are_what_families_are_held_against() {
+    let Some(folder) = crate::shared::folder("sessions") else {
+        return;
+    };
+    for (product, known) in proctor::session::habits::recorded().unwrap() {
+        let found = rows(&[&folder.join(&product).display().to_string()]);
+        let found: Habits = serde_json::from_value(found[0].clone()).unwrap();
+        let spread = |habits: &Habits| {
+            let spread = habits.result_bytes.unwrap();
+            [spread.p50, spread.p90, spread.p99].map(|bytes| bytes as f64)
+        };
+        let shares = |habits: &Habits| {
+            let calls = habits.calls_per_request.unwrap() / 100.0;
+            let seen = habits.observation_share.unwrap();
+            [calls, seen, habits.reread_share.unwrap_or_default()]
+        };
+        for (new, old) in spread(&found).into_iter().zip(spread(&known)) {
+            assert!((new / old - 1.0).abs() < 0.1, "{product}: {new} for {old}");
+        }
+        for (new, old) in shares(&found).into_iter().zip(shares(&known)) {
+            assert!((new - old).abs() < 0.02, "{product}: {new} for {old}");
+        }
+    }
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! `proctor generate --describe`: what families and recordings are like, side by side.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,7 +10,7 @@ use serde_json::{Value, json};
 use super::{Args, Format};
 use crate::cli::{Exit, Stop, chain, print, say};
 use crate::report::escape::{self, plain, short};
-use crate::session::habits::{Counting, Habits, Spread};
+use crate::session::habits::{self, Counting, Habits, Spread};
 use crate::session::import::{self, ImportError};
 use crate::session::synthetic::{self, FAMILIES};
 use crate::tokens::{CountedTexts, O200k};
@@ -29,6 +30,8 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     };
     let mut rows = Vec::new();
     let mut worst = Exit::Done;
+    // Where somebody brings recordings, these are what families are held against.
+    let mut recorded = habits::recorded()?;
     for name in names {
         let is_family = FAMILIES.iter().any(|family| family.name() == name);
         let path = Path::new(&name);
@@ -42,12 +45,13 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         let habits = if is_family {
             of_family(args, &name)?
         } else {
+            recorded.clear();
             of_recordings(path, &mut worst)
         };
         rows.push((name, habits));
     }
     let text = match (args.format, args.json) {
-        (Format::Text, false) => table(&rows),
+        (Format::Text, false) => table(&rows, &recorded),
         (Format::Json, _) | (Format::Text, true) => {
             let rows = rows.iter().map(|(name, habits)| row(name, habits));
             let rows: Result<Vec<Value>, _> = rows.collect();
@@ -56,6 +60,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
                 "version": 1,
                 "counter": O200K,
                 "rows": rows?,
+                "recorded": recorded,
             });
             escape::json(&serde_json::to_string_pretty(&object)?) + "\n"
         }
@@ -105,6 +110,8 @@ fn of_recordings(path: &Path, worst: &mut Exit) -> Habits {
             Err(
                 error @ (ImportError::NotJson { .. }
                 | ImportError::Empty { .. }
+                | ImportError::NoConversation { .. }
+                | ImportError::NoMessages { .. }
                 | ImportError::UnknownFormat { .. }),
             ) if file != path => say(&format!("passed over: {}", plain(&error.to_string()))),
             Err(error) => {
@@ -134,16 +141,27 @@ fn files_below(path: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Two tables of at most 80 columns.
-fn table(rows: &[(String, Habits)]) -> String {
+/// Two tables of at most 80 columns, recordings below what is described.
+fn table(rows: &[(String, Habits)], recorded: &BTreeMap<String, Habits>) -> String {
+    let own = rows.iter().map(|(name, habits)| (name, habits));
+    let rows: Vec<(&String, &Habits)> = own.chain(recorded).collect();
+    let families = rows.len() - recorded.len();
+    let rule = |at: usize| {
+        if at == families {
+            "recorded sessions, for comparison:\n"
+        } else {
+            ""
+        }
+    };
     let mut text = format!(
         "{:NAME$} {:>8} {:>8} | bytes of a tool result\n{:NAME$} {:>8} {:>8} {:>7} {:>7} {:>7} {:>7} {:>7}\n",
         "", "", "tool", "", "sessions", "results", "p10", "p50", "p90", "p99", "max"
     );
-    for (name, habits) in rows {
+    for (at, (name, habits)) in rows.iter().enumerate() {
         let _ = write!(
             text,
-            "{:NAME$} {:>8} {:>8}",
+            "{}{:NAME$} {:>8} {:>8}",
+            rule(at),
             shown(name),
             habits.sessions,
             habits.results
@@ -178,11 +196,12 @@ fn table(rows: &[(String, Habits)]) -> String {
         "> 5m",
         "> 1h"
     );
-    for (name, habits) in rows {
+    for (at, (name, habits)) in rows.iter().enumerate() {
         let gap = habits.gap_seconds;
         let _ = writeln!(
             text,
-            "{:NAME$} {:>8} {:>6} {:>6} {:>8} {:>5} {:>6} {:>5} {:>5}",
+            "{}{:NAME$} {:>8} {:>6} {:>6} {:>8} {:>5} {:>6} {:>5} {:>5}",
+            rule(at),
             shown(name),
             habits
                 .calls_per_request
