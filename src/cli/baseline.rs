@@ -7,11 +7,12 @@ use anyhow::Context as _;
 use serde_json::{Value, json};
 
 use super::versus::{self, FOLDER, Side, baseline_path, read_baseline};
-use super::{Exit, Stop, print, print_json, say};
+use super::{Exit, Stop, print, print_json, prose, say};
 use crate::compare::baseline::Baseline;
 use crate::compare::{Mismatch, Source};
 use crate::record::journal::{Run, write_whole};
 use crate::report::escape::plain;
+use crate::report::figure::many;
 
 /// Arguments of `proctor baseline`.
 #[derive(Debug, clap::Args)]
@@ -245,7 +246,7 @@ fn list(baselines: &Path, as_json: bool) -> anyhow::Result<()> {
             Ok(baseline) => format!("{name}: {}\n", summary(&baseline)),
             Err(error) => format!("{name}: {}\n", super::chain(&error)),
         };
-        print(&line)?;
+        prose::say(&line)?;
     }
     Ok(())
 }
@@ -266,10 +267,10 @@ fn row(name: &str, baselines: &Path) -> Value {
 
 fn summary(baseline: &Baseline) -> String {
     plain(&format!(
-        "scenario {}, {} sessions, {} strategies, proctor {}",
+        "scenario {}, {}, {}, proctor {}",
         baseline.conditions.scenario,
-        baseline.sessions.len(),
-        baseline.order.len(),
+        many(baseline.sessions.len(), "session", "sessions"),
+        many(baseline.order.len(), "strategy", "strategies"),
         baseline.conditions.proctor
     ))
 }
@@ -281,13 +282,13 @@ fn show(name: &str, baselines: &Path, as_json: bool) -> anyhow::Result<()> {
     }
     let conditions = &baseline.conditions;
     let mut text = format!(
-        "{}\ncounter {}, window {}, summariser {}, reader {}, {} repeats\n",
+        "{}\ncounter {}, window {}, summariser {}, reader {}, {}\n",
         summary(&baseline),
         conditions.counter,
         conditions.window,
         conditions.summariser.name,
         conditions.reader.name,
-        conditions.repeats
+        many(conditions.repeats as usize, "repeat", "repeats")
     );
     for name in &baseline.order {
         let Some(stored) = baseline.strategies.get(name) else {
@@ -312,5 +313,5 @@ fn show(name: &str, baselines: &Path, as_json: bool) -> anyhow::Result<()> {
             let _ = writeln!(text, "  noise of {metric}: {noise:.4}");
         }
     }
-    print(&text)
+    prose::say(&text)
 }

@@ -143,7 +143,7 @@ impl Budget {
         let reserved = self.window.tokens - by.effective;
         let _ = writeln!(
             out,
-            "Window of {} tokens, {} of output\n",
+            "Window of {} tokens, {} of them for output\n",
             grouped(self.window.tokens),
             grouped(self.window.max_output)
         );
@@ -454,7 +454,7 @@ mod tests {
     fn the_published_exercise_comes_out_to_the_token() {
         let text = budget(50_000).to_text();
         let expected = "\
-Window of 200,000 tokens, 16,384 of output
+Window of 200,000 tokens, 16,384 of them for output
 
 effective window          183,616  16,384 below the window
 blocking                  180,616  3,000 below the effective window

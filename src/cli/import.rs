@@ -61,7 +61,7 @@ pub(super) struct Args {
     /// stay, and so do pictures
     #[arg(long)]
     redact: bool,
-    /// Token counter: o200k or chars/4
+    /// Token counter: o200k, cl100k, cl100k-content, chars/4, chars/3, bytes/4 or padded
     #[arg(long, default_value = "o200k")]
     counter: String,
     /// Write over files that are there already

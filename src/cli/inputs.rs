@@ -358,7 +358,7 @@ fn set(table: &mut Table, assignment: &str) -> anyhow::Result<()> {
                 }) => knobs.clone(),
                 _ => Table::new(place.clone()),
             };
-            knobs.set(&knob, setting.clone());
+            knobs.overlay(&knob, setting.clone())?;
             entry.set(
                 "set",
                 Setting {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::inputs::Inputs;
-use super::{Exit, Stop, print, terminal};
+use super::{Exit, Stop, print, prose, terminal};
 use crate::model::offline::Offline;
 use crate::record::End;
 use crate::replay::observe::look::{Look, Onlooker, Seen};
@@ -48,7 +48,7 @@ pub(super) struct Args {
     /// Context window: a number of tokens, `native`, or `fit:0.6`
     #[arg(long, value_name = "TOKENS|fit:F")]
     window: Option<String>,
-    /// Token counter: o200k or chars/4
+    /// Token counter: o200k, cl100k, cl100k-content, chars/4, chars/3, bytes/4 or padded
     #[arg(long)]
     counter: Option<String>,
     /// Characters of each block that are shown; 0 for all
@@ -106,7 +106,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         let json = serde_json::to_string_pretty(&json)?;
         print(&(crate::report::escape::json(&json) + "\n"))?;
     } else {
-        print(&text)?;
+        prose::say(&text)?;
     }
     Ok(Exit::Done)
 }

@@ -56,14 +56,14 @@ fn fold_line(line: &str, columns: usize, out: &mut String) {
 }
 
 /// What stays in front of the text as it is, and how far what follows is indented: under the second column where two
-/// blanks set one apart in the left half, and a little further than the line otherwise.
+/// blanks set one apart in the left two thirds, and a little further than the line otherwise.
 fn head(line: &str, columns: usize) -> (&str, usize) {
     let lead = line.len() - line.trim_start_matches(' ').len();
     let body = &line[lead..];
     if let Some(gap) = body.find("  ") {
         let start = lead + gap + (body[gap..].len() - body[gap..].trim_start_matches(' ').len());
         let second = width(&line[..start]);
-        if second <= columns / 2 {
+        if second <= columns * 2 / 3 {
             return (&line[..start], second);
         }
     }

@@ -21,13 +21,13 @@ use crate::scenario::GateSetting;
 /// Arguments of `proctor run`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "What is run")]
     inputs: Inputs,
     /// Threads; by default as many as there are processors, and with a live model as many as
     /// requests may be under way (at most 64)
-    #[arg(short, value_name = "N")]
+    #[arg(short, long, value_name = "N")]
     jobs: Option<usize>,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Models and budgets")]
     models: models::ModelOptions,
     /// Folder under which the run's folder is made
     #[arg(long, value_name = "DIR", default_value = "reports")]
@@ -53,7 +53,7 @@ pub(super) struct Args {
     json: bool,
     #[command(flatten)]
     output: report::Output,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Against a baseline")]
     gate: AgainstBaseline,
 }
 

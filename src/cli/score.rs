@@ -47,7 +47,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "FILE")]
     calibration: Vec<PathBuf>,
     /// Requests under way at most
-    #[arg(short, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..=64))]
+    #[arg(short, long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..=64))]
     jobs: u16,
     #[command(flatten)]
     asked: judges::Asked,

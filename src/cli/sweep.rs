@@ -9,7 +9,7 @@ use anyhow::Context as _;
 
 use super::inputs::Inputs;
 use super::progress::Shown;
-use super::{Exit, Stop, confirm, gate, models, plan as forecast, print_json, prose, say};
+use super::{Exit, Stop, columns, confirm, gate, models, plan as forecast, print_json, prose, say};
 use crate::compare::sweep::{Confirmation, Objective, Sweep, Tried, better_half, broken, judge};
 use crate::compare::{Chance, Comparison, Settings as CompareSettings, Source};
 use crate::record::journal::{Journal, Run, write_whole};
@@ -41,9 +41,9 @@ what saves something is recommended. A knob is \
 (`0.5..0.9:0.1`)."
 )]
 pub(super) struct Args {
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "What is run")]
     inputs: Inputs,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Models and budgets")]
     models: models::ModelOptions,
     /// Dollars that calls of live models may cost unasked
     #[arg(long, value_name = "USD", default_value_t = confirm::DEFAULT_LIMIT, value_parser = confirm::dollars)]
@@ -73,7 +73,7 @@ pub(super) struct Args {
     keeps: String,
     /// Threads; by default as many as there are processors, and with a live model as many as requests
     /// may be under way (at most 64)
-    #[arg(short, value_name = "N")]
+    #[arg(short, long, value_name = "N")]
     jobs: Option<usize>,
     /// Folder for the runs, and for the recommended preset
     #[arg(long, value_name = "DIR", default_value = "reports/sweep")]
@@ -319,7 +319,7 @@ impl Output {
                 (crate::report::escape::json(&text) + "\n").into_bytes()
             }
             Self::Html => html::sweep(sweep)?.into_bytes(),
-            Self::Text => text::render(sweep).into_bytes(),
+            Self::Text => text::render(sweep, None).into_bytes(),
             Self::Picture(plot, format) => plot.render(sweep, *format)?,
         })
     }
@@ -329,7 +329,7 @@ fn tell(sweep: &Sweep, args: &Args) -> anyhow::Result<()> {
     if args.json {
         return print_json(sweep);
     }
-    prose::say(&text::render(sweep))
+    prose::say(&text::render(sweep, columns()))
 }
 
 /// The default, the grid, and the default in each further window; and the windows they run in.

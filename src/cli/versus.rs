@@ -116,6 +116,18 @@ impl Side {
                 Run::read(path).with_context(|| format!("cannot read the run in `{place}`"))?;
             Self::of_run(typed, &run)
         } else {
+            let file = baseline_path(place, baselines);
+            if !file.exists() {
+                let problem = format!(
+                    "there is no run in a folder `{place}`, and no baseline `{}`",
+                    file.display()
+                );
+                let hint = format!(
+                    "a run says at its end which folder it wrote; `proctor baseline save RUN {place}` writes a \
+                     baseline"
+                );
+                return Err(Stop::new(Exit::Baseline, problem).with_hint(hint).into());
+            }
             let baseline = read_baseline(place, baselines)?;
             Self {
                 name: typed.to_owned(),

@@ -75,6 +75,7 @@ impl fmt::Display for Default {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Required => f.write_str("required"),
+            Self::Whole(u64::MAX) => f.write_str("no limit"),
             Self::Whole(number) => number.fmt(f),
             Self::Fraction(number) => number.fmt(f),
             Self::Text(text) => write!(f, "{}", Value::Text((*text).to_owned())),

@@ -209,7 +209,21 @@ fn a_command_that_is_misspelt_is_told_which_one_was_meant() {
 fn what_does_nothing_is_said() {
     let folder = folder();
     let path = folder.path();
+    fs::write(
+        path.join("twice.toml"),
+        SMALL.to_owned() + "[[strategies]]\npreset = 'observation-masking'\n",
+    )
+    .unwrap();
     for (arguments, note) in [
+        (
+            &[
+                "validate",
+                "twice.toml",
+                "--set",
+                "observation-masking.clear_results.keep_last=4",
+            ][..],
+            "makes two strategies alike; they are run once",
+        ),
         (
             &["validate", "small.toml", "--strategy", "tail@0"][..],
             "note: `tail@0` has a budget of 0 tokens",
@@ -287,7 +301,12 @@ fn options_are_called_the_same_in_every_command() {
             !WITHOUT_JSON.contains(&command.as_str()),
             "{command}"
         );
-        for (short, long) in [("-o, ", "--output"), ("-y, ", "--yes"), ("-f, ", "--force")] {
+        for (short, long) in [
+            ("-o, ", "--output"),
+            ("-y, ", "--yes"),
+            ("-f, ", "--force"),
+            ("-j, ", "--jobs"),
+        ] {
             let lines = help
                 .lines()
                 .map(str::trim)
@@ -310,6 +329,8 @@ fn what_people_read_is_as_wide_as_their_terminal() {
         "validate small.toml",
         "plan small.toml",
         "generate list",
+        "baseline show main",
+        "inspect --synthetic code-review:1:8 --strategy observation-masking",
         "compare one two --allow-different",
         "gate two --baseline main --allow-different",
         &format!("probes show {TRUTH}"),

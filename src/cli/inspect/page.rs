@@ -89,7 +89,7 @@ impl<'a> Page<'a> {
         let prompt = self.prompt();
         let _ = writeln!(
             out,
-            "{} under {}, call {} of 0 to {}: {prompt} tokens in a window of {} ({:.1} %)",
+            "{} under {}, call {} (of 0 to {}): {prompt} tokens in a window of {} ({:.1} %)",
             escape::plain(self.session.id()),
             escape::plain(self.strategy),
             self.look.call,

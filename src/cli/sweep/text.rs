@@ -6,6 +6,7 @@ use super::Point;
 use crate::compare::sweep::{Recommendation, Sweep, SweepPoint};
 use crate::report::escape::plain;
 use crate::report::figure::{many, percent};
+use crate::report::layout;
 use crate::report::versus::signed;
 use crate::settings::Value;
 use crate::stats::Estimate;
@@ -13,24 +14,31 @@ use crate::stats::Estimate;
 /// So many settings off the front are listed.
 const MOST_OFF_FRONT: usize = 12;
 
-pub(super) fn render(sweep: &Sweep) -> String {
+/// Between columns.
+const GAP: &str = "  ";
+
+/// A label is never broken into less than this.
+const NARROWEST_LABEL: usize = 20;
+
+/// One setting as its cells.
+struct Line {
+    label: String,
+    /// Cost, quality, and how often it is on the front.
+    figures: [String; 3],
+    mark: String,
+}
+
+/// The sweep as text, its table as wide as the terminal where that is known.
+pub(super) fn render(sweep: &Sweep, columns: Option<usize>) -> String {
     let mut out = String::new();
-    let labels = sweep
-        .points
-        .iter()
-        .map(|point| point.label().chars().count());
-    let width = labels.max().unwrap_or(0).min(60);
-    let _ = writeln!(
-        out,
-        "{:<width$}  {:>20}  {:>20}  front  (95 % intervals over {})",
-        "setting",
-        sweep.cost,
-        sweep.quality,
-        many(
-            sweep.tune.len() - sweep.left_out.len(),
-            "session",
-            "sessions"
-        )
+    let sheet = Sheet::of(sweep, columns);
+    sheet.write(
+        &mut out,
+        &Line {
+            label: "setting".to_owned(),
+            figures: [sweep.cost.as_str(), sweep.quality.as_str(), "front"].map(str::to_owned),
+            mark: String::new(),
+        },
     );
     let (front, off): (Vec<&SweepPoint>, Vec<&SweepPoint>) =
         sweep.points.iter().partition(|point| point.on_front);
@@ -40,7 +48,7 @@ pub(super) fn render(sweep: &Sweep) -> String {
         let same =
             |other: &&&SweepPoint| (other.cost, other.quality) == (point.cost, point.quality);
         if point.recommended || !shown.iter().any(|other| same(&other)) {
-            line(&mut out, point, width);
+            sheet.write(&mut out, &Line::of(point));
             shown.push(point);
         }
     }
@@ -55,11 +63,17 @@ pub(super) fn render(sweep: &Sweep) -> String {
         out.push_str("off the front:\n");
     }
     for point in off.iter().take(MOST_OFF_FRONT) {
-        line(&mut out, point, width);
+        sheet.write(&mut out, &Line::of(point));
     }
     if off.len() > MOST_OFF_FRONT {
         let _ = writeln!(out, "… and {} more", off.len() - MOST_OFF_FRONT);
     }
+    let sessions = sweep.tune.len() - sweep.left_out.len();
+    let _ = writeln!(
+        out,
+        "± is half of the 95 % interval over {}; front: how often a setting stays on it with one left out",
+        many(sessions, "session", "sessions")
+    );
     if !sweep.left_out.is_empty() {
         let _ = writeln!(
             out,
@@ -82,36 +96,90 @@ pub(super) fn render(sweep: &Sweep) -> String {
     out
 }
 
-fn line(out: &mut String, point: &SweepPoint, width: usize) {
-    let figure = |estimate: Option<Estimate>| {
-        estimate.map_or_else(
-            || "not measured".to_owned(),
-            |estimate| {
-                // Of two sessions an interval is wider than anything that is measured.
-                let interval = estimate
-                    .confidence_interval
-                    .filter(|_| estimate.n.sessions > 2);
-                let half = interval.map(|i| i.half_width() * 100.0);
-                let half = half.map_or_else(String::new, |half| format!(" ± {half:.1}"));
-                format!("{}{half}", percent(estimate.point_estimate))
+impl Line {
+    fn of(point: &SweepPoint) -> Self {
+        let figure = |estimate: Option<Estimate>| {
+            estimate.map_or_else(
+                || "not measured".to_owned(),
+                |estimate| {
+                    // Of two sessions an interval is wider than anything that is measured.
+                    let interval = estimate
+                        .confidence_interval
+                        .filter(|_| estimate.n.sessions > 2);
+                    let half = interval.map(|i| i.half_width() * 100.0);
+                    let half = half.map_or_else(String::new, |half| format!(" ± {half:.1}"));
+                    format!("{}{half}", percent(estimate.point_estimate))
+                },
+            )
+        };
+        let share = point
+            .front_share
+            .map_or_else(String::new, |share| format!("{:.0} %", share * 100.0));
+        Self {
+            label: plain(&point.label()),
+            figures: [figure(point.cost), figure(point.quality), share],
+            mark: match (&point.broken, point.recommended) {
+                (Some(why), _) => format!("broken: {why}"),
+                (None, true) => "recommended".to_owned(),
+                (None, false) => String::new(),
             },
-        )
-    };
-    let share = point
-        .front_share
-        .map_or_else(String::new, |share| format!("{:.0} %", share * 100.0));
-    let mark = match (&point.broken, point.recommended) {
-        (Some(why), _) => format!("  broken: {why}"),
-        (None, true) => "  recommended".to_owned(),
-        (None, false) => String::new(),
-    };
-    let _ = writeln!(
-        out,
-        "{:<width$}  {:>20}  {:>20}  {share:>5}{mark}",
-        plain(&point.label()),
-        figure(point.cost),
-        figure(point.quality),
-    );
+        }
+    }
+}
+
+/// How wide the columns are.
+struct Sheet {
+    label: usize,
+    figures: [usize; 3],
+    columns: Option<usize>,
+}
+
+impl Sheet {
+    fn of(sweep: &Sweep, columns: Option<usize>) -> Self {
+        let lines: Vec<Line> = sweep.points.iter().map(Line::of).collect();
+        let heads = [sweep.cost.as_str(), sweep.quality.as_str(), "front"];
+        let figures = [0, 1, 2].map(|at| {
+            let all = lines.iter().map(|line| layout::width(&line.figures[at]));
+            all.chain([layout::width(heads[at])]).max().unwrap_or(0)
+        });
+        let labels = lines.iter().map(|line| layout::width(&line.label));
+        let widest = labels.chain(["setting".len()]).max().unwrap_or(0);
+        let taken: usize = figures.iter().map(|width| width + GAP.len()).sum();
+        let room = columns.map_or(usize::MAX, |columns| columns.saturating_sub(taken));
+        Self {
+            label: widest.min(room.max(NARROWEST_LABEL)),
+            figures,
+            columns,
+        }
+    }
+
+    /// Writes a setting: its label may take several lines, and what is marked one of its own.
+    fn write(&self, out: &mut String, line: &Line) {
+        let labels = layout::wrap(&line.label, self.label);
+        for (at, label) in labels.iter().enumerate() {
+            let mut text = label.clone();
+            if at == 0 {
+                let blanks = self.label.saturating_sub(layout::width(label));
+                text.push_str(&" ".repeat(blanks));
+                for (figure, width) in line.figures.iter().zip(self.figures) {
+                    let blanks = width.saturating_sub(layout::width(figure));
+                    text.push_str(GAP);
+                    text.push_str(&" ".repeat(blanks));
+                    text.push_str(figure);
+                }
+                let room = self.columns.unwrap_or(usize::MAX);
+                let wide = layout::width(&text) + GAP.len() + layout::width(&line.mark);
+                if !line.mark.is_empty() && wide <= room {
+                    text.push_str(GAP);
+                    text.push_str(&line.mark);
+                } else if !line.mark.is_empty() {
+                    let _ = writeln!(out, "{}", text.trim_end());
+                    text = format!("{GAP}{}", line.mark);
+                }
+            }
+            let _ = writeln!(out, "{}", text.trim_end());
+        }
+    }
 }
 
 fn recommendation(sweep: &Sweep) -> String {
