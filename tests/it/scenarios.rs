@@ -543,7 +543,7 @@ fn three_users_are_served_best_by_collapse_or_where_money_counts_by_clearing() {
         }
         // What was marked is little, and nobody was away.
         let of = |row: &Row, stage: &str| row.patches.get(stage).copied().unwrap_or_default();
-        assert!((1..10).contains(&of(snip, "snip")));
+        assert!((1..20).contains(&of(snip, "snip")));
         assert_eq!(of(idle, "clear_results"), 0);
         assert_eq!(snip.attempts(), idle.attempts());
         match name {
@@ -553,11 +553,11 @@ fn three_users_are_served_best_by_collapse_or_where_money_counts_by_clearing() {
                     assert!(row.survival() < 36.0 && both.survival() > 50.0);
                 }
             }
-            // The ladder keeps no more facts than a summary behind clearing, and more of the rest.
+            // The ladder keeps fewer facts than a summary behind clearing, and more of the rest.
             _ => assert!(
-                ladder.survival() < both.survival() + 2.0
+                ladder.survival() < both.survival()
                     && ladder.support() > both.support()
-                    && 4.0 * ladder.savings() < 3.0 * both.savings()
+                    && 5.0 * ladder.savings() < 4.0 * both.savings()
             ),
         }
     }
