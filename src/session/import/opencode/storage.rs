@@ -27,6 +27,22 @@ mod first;
 /// How the names of sessions begin.
 const SESSION: &str = "ses_";
 
+/// What stands in the folder around `storage`. Where anything else does, such as a database, the
+/// folder is not one recording but holds some.
+const BESIDE: &[&str] = &[
+    "app.json",
+    "auth.json",
+    "bin",
+    "cache",
+    "log",
+    "mcp-auth.json",
+    "project",
+    "snapshot",
+    "storage",
+    "tool-output",
+    "worktree",
+];
+
 /// How the names of messages begin.
 const MESSAGE: &str = "msg_";
 
@@ -108,8 +124,8 @@ pub(super) fn messages_of(path: &Path) -> Option<Folder> {
     folders.iter().find_map(|it| Folder::open(it).ok())
 }
 
-/// Whether a folder holds opencode's files: `storage`, the folder around it, or the messages of one
-/// session. Where there is a database beside `storage`, there are sessions in both.
+/// Whether a folder holds opencode's files: `storage`, the folder around it if there is nothing else
+/// in it, or the messages of one session.
 pub(super) fn is_storage(folder: &Folder) -> bool {
     one(folder).is_some() || !trees(folder).is_empty()
 }
@@ -119,11 +135,8 @@ fn trees(folder: &Folder) -> Vec<Tree> {
     if let Some(tree) = Tree::at(folder) {
         return vec![tree];
     }
-    let has_database = |name: &String| {
-        let extension = Path::new(name).extension();
-        extension.is_some_and(|it| it.eq_ignore_ascii_case("db"))
-    };
-    if folder.names().iter().any(has_database) {
+    let is_own = |name: &String| BESIDE.contains(&name.as_str()) || name.starts_with('.');
+    if !folder.names().iter().all(is_own) {
         return Vec::new();
     }
     let storage = |folder: &Folder| folder.folder("storage").and_then(|it| Tree::at(&it));
