@@ -154,7 +154,9 @@ fn conversations<'a>(values: &[Line<'a>]) -> Result<Vec<Vec<&'a RawValue>>, Impo
         });
         match list {
             // A traced call: each list was asked by itself.
-            Some(lists) if lists.first().is_some_and(|it| it.get().starts_with('[')) => {
+            Some(lists)
+                if !lists.is_empty() && lists.iter().all(|it| it.get().starts_with('[')) =>
+            {
                 for (at, list) in lists.into_iter().enumerate() {
                     let mut messages: Vec<&RawValue> = value.parse_part(list.get())?;
                     messages.extend(generated(&object, at));

@@ -199,7 +199,6 @@ const NAMES: &[(ToolClass, &[&str])] = &[
             "managetodolist",
             "updateplan",
             "updatetodo",
-            "tasktracker",
             "taskcreate",
             "taskupdate",
             "tasklist",

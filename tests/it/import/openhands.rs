@@ -146,7 +146,7 @@ fn what_the_user_went_back_from_is_left_out_and_the_model_is_shown_what_tools_sa
         outline(&sessions[0]),
         r#"0 user[typed_user] "Sort the nails."
 1 model[] shell t1 {}
-2 user[typed_user] ->!t1 "[An error occurred during execution.]\n" "long\n[done]\n[Current working directory: /shed]\n[Command finished with exit code 1]", "By colour."
+2 user[typed_user] ->!t1 "[An error occurred during execution.]\n"+"long\n[done]\n[Current working directory: /shed]\n[Command finished with exit code 1]", "By colour."
 3 model[] shell t2 {}
 4 user[] ->!t2 "Action rejected: too loud"
 skipped: event InterruptEvent: 1
