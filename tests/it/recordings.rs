@@ -195,11 +195,6 @@ const DIFFERENCES: &[(&str, &str, &str)] = &[
         "results that were cleared (`time.compacted`) are a compaction",
     ),
     (
-        "opencode/nimbus__5c",
-        "tokens",
-        "what a cleared result said is counted",
-    ),
-    (
         "openhands/",
         "tokens",
         "calls are told by the model's own response where the file holds it, and by the action where not",
