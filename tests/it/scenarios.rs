@@ -541,16 +541,20 @@ fn three_users_are_served_best_by_collapse_or_where_money_counts_by_clearing() {
         for row in [clear, memory, snip, idle] {
             assert!(row.survival() < both.survival());
         }
-        // What was marked is little, and nobody was away.
+        // What was marked is little and spares one summary at most, and nobody was away.
         let of = |row: &Row, stage: &str| row.patches.get(stage).copied().unwrap_or_default();
         assert!((1..20).contains(&of(snip, "snip")));
         assert_eq!(of(idle, "clear_results"), 0);
-        assert_eq!(snip.attempts(), idle.attempts());
+        assert!(idle.attempts() - snip.attempts() <= 1);
         match name {
-            "user-ci-agent" => assert!(ladder.survival() > both.survival()),
+            "user-ci-agent" => {
+                assert!(ladder.survival() < both.survival());
+                assert_eq!(snip.attempts(), idle.attempts());
+            }
             "user-teaching" => {
-                for row in [memory, ladder, snip, idle] {
-                    assert!(row.survival() < 36.0 && both.survival() > 50.0);
+                assert!(ladder.survival() < 50.0 && both.survival() > 50.0);
+                for row in [memory, snip, idle] {
+                    assert!(row.survival() < 36.0);
                 }
             }
             // The ladder keeps fewer facts than a summary behind clearing, and more of the rest.
