@@ -353,7 +353,7 @@ fn what_was_measured_by_something_else_is_refused_with_what_differs() {
     bench.check(
         &["gate", "old", "--baseline", "nobody"],
         106,
-        &["cannot read baseline"],
+        &["no run in a folder `nobody`, and no baseline `baselines/nobody.json`"],
     );
     bench.check(
         &["run", "ci.toml", "--gate", "--out", "x"],
