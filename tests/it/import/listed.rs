@@ -63,7 +63,7 @@ fn recordings_are_listed_without_being_read() {
     assert!(rest[1].starts_with("many/task: cline, "), "{listed}");
     assert_eq!(
         said(&output.stderr),
-        "passed over: 1 files of no known format\n"
+        "passed over: 1 file of no known format\n"
     );
     assert!(!folder.path().join("b.jsonl").exists());
 
