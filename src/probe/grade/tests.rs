@@ -401,6 +401,31 @@ fn a_failure_has_two_parts_and_an_order_is_counted_in_pairs() {
 }
 
 #[test]
+fn what_a_person_asks_is_graded_by_rule_only_where_nothing_answers_it() {
+    let verdict = |kind: ProbeKind, gold: Gold, answer: &str| {
+        Rules::new(&[]).verdict(&probe("t", kind, gold), 9, answer)
+    };
+    // An omission alone could be told by rule: a share of omissions is no share of answers.
+    for answer in ["7 May 2023", "Not in context.", "In June, I think."] {
+        let gold = Gold::Answer {
+            answer: "7 May 2023".to_owned(),
+        };
+        assert_eq!(verdict(ProbeKind::Open, gold, answer), NEEDS_JUDGE);
+    }
+    let outcome = |answer: &str| match verdict(ProbeKind::Unanswerable, Gold::Untold, answer) {
+        Verdict::Scored { score, outcome } => Some((score, outcome)),
+        Verdict::Unscored { .. } => None,
+    };
+    for answer in ["Not in context.", "She did not say which instrument."] {
+        assert_eq!(outcome(answer), Some((1.0, Outcome::Right)), "{answer}");
+    }
+    for answer in ["The violin.", "Yes, on Sundays with her brother."] {
+        assert_eq!(outcome(answer), Some((0.0, Outcome::Invented)), "{answer}");
+    }
+    assert_eq!(outcome(" "), None);
+}
+
+#[test]
 fn one_request_may_hold_another() {
     let verdict = |requests: &[&str], answer: &str| {
         let requests = requests.iter().copied().zip(0..);
