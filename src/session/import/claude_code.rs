@@ -44,7 +44,9 @@ use crate::session::{ContentBlock, Session, Source, Tag};
 use crate::units::{ApiCallId, ContentHash, Timestamp, Tokens};
 use attachments::{Attached, attached};
 use chain::{Chain, Cleared, Entry, Said};
-use records::{ApiMessage, CompactMetadata, MicrocompactMetadata, Record, Replacement};
+use records::{
+    ApiMessage, BOOKKEEPING, CompactMetadata, MicrocompactMetadata, Record, Replacement,
+};
 
 mod attachments;
 mod branches;
@@ -56,31 +58,6 @@ mod records;
 pub(super) struct ClaudeCode;
 
 const FORMAT: &str = "claude-code";
-
-/// Records that are no part of the conversation. Any `system` record that is no compaction is one
-/// of them, too.
-const BOOKKEEPING: &[&str] = &[
-    "agent-color",
-    "agent-name",
-    "agent-setting",
-    "ai-title",
-    "attribution-snapshot",
-    "bridge-session",
-    "custom-title",
-    "file-history-delta",
-    "file-history-snapshot",
-    "last-prompt",
-    "mode",
-    "permission-mode",
-    "pr-link",
-    "progress",
-    "queue-operation",
-    "speculation-accept",
-    "summary",
-    "tag",
-    "task-summary",
-    "worktree-state",
-];
 
 /// What the model reads instead of a result that was cleared.
 const CLEARED: &str = "[Old tool result content cleared]";

@@ -91,6 +91,7 @@ impl<'a> Lines<'a> {
             if self.buffer.trim_ascii().is_empty() {
                 continue;
             }
+            start += self.drop_zeros();
             let torn = self.ended && !is_json(&self.buffer);
             if torn && self.strictness == Strictness::Recording {
                 self.warn("the last line was cut and is left out");
@@ -164,6 +165,18 @@ impl<'a> Lines<'a> {
             });
         }
         Ok(read > 0)
+    }
+
+    /// Drops the zeros at the beginning of a line: a crash in the middle of a write leaves a hole in
+    /// the file, and the product goes on behind it. Returns how many there were.
+    fn drop_zeros(&mut self) -> u64 {
+        let text = self.buffer.iter().position(|byte| *byte != 0);
+        let Some(zeros @ 1..) = text.filter(|_| self.strictness == Strictness::Recording) else {
+            return 0;
+        };
+        self.buffer.drain(..zeros);
+        self.warn("a line begins with zeros, which a crash left; they are left out");
+        zeros as u64
     }
 
     /// Makes the buffer valid UTF-8 without halves of surrogate pairs, or says where it is not.
@@ -416,6 +429,8 @@ mod tests {
             Err("line 1 is longer than 600 bytes"),
         );
         check(&[b'['; 200], Recording, Ok(&[]));
+        check(b"{}\n\0\0[]\n", Recording, Ok(&["1:{}", "2:[]"]));
+        check(b"{}\n\0\0[]\n", Strict, Ok(&["1:{}", "2:\0\0[]"]));
         let deep = [[b'['; 129], [b']'; 129]].concat();
         check(&deep, Recording, Err("nested deeper than 128"));
         check(

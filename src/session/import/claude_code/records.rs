@@ -8,6 +8,45 @@ use serde_json::value::RawValue;
 
 use crate::units::Timestamp;
 
+/// Records that are no part of the conversation. Any `system` record that is no compaction is one
+/// of them, too.
+pub(super) const BOOKKEEPING: &[&str] = &[
+    "agent-color",
+    "agent-name",
+    "agent-setting",
+    "ai-title",
+    "artifact-autoreact-ledger",
+    "artifact-comment-monitor",
+    "atis-latch",
+    "attribution-snapshot",
+    "bridge-session",
+    "continued-in",
+    "cost-state",
+    "custom-title",
+    "ended-by-model",
+    "file-history-delta",
+    "file-history-snapshot",
+    "fork-context-ref",
+    "frame-link",
+    "history-suppression",
+    "isolation-latch",
+    "last-prompt",
+    "marble-origami-reset",
+    "marble-origami-snapshot",
+    "mode",
+    "observer-ref",
+    "permission-mode",
+    "pr-link",
+    "progress",
+    "queue-operation",
+    "relocated",
+    "speculation-accept",
+    "summary",
+    "tag",
+    "task-summary",
+    "worktree-state",
+];
+
 /// One line. Keys that are not here are no part of the conversation.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
