@@ -747,7 +747,7 @@ fn an_import_can_be_told_the_format_and_write_another() {
             &["import", &format!("{to}/{name}"), "-o", "back"],
         );
         assert!(back.status.success(), "{}", stderr(&back));
-        assert!(stdout(&back).contains("4 messages, 2 calls, 1 tool uses, 1 results"));
+        assert!(stdout(&back).contains("4 messages, 2 calls, 1 tool use, 1 result"));
     }
     let forced = run(
         folder.path(),
