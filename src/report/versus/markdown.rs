@@ -53,6 +53,9 @@ fn headline(versus: &Versus) -> String {
     line
 }
 
+/// So many hard breaks stand open; a change that loses much loses hundreds.
+const MOST_BREAKS: usize = 8;
+
 fn section(one: &Versed, out: &mut String) {
     let comparison = &one.comparison;
     let _ = write!(out, "### {}\n\n", markdown(&one.title()));
@@ -64,8 +67,13 @@ fn section(one: &Versed, out: &mut String) {
         comparison.target
     );
     if let Some(gated) = &one.gated {
-        for line in breaks(gated) {
-            let _ = writeln!(out, "- **hard break**: {}", markdown(&line));
+        let all = breaks(gated);
+        for line in all.iter().take(MOST_BREAKS) {
+            let _ = writeln!(out, "- **hard break**: {}", markdown(line));
+        }
+        let more = all.len().saturating_sub(MOST_BREAKS);
+        if more > 0 {
+            let _ = writeln!(out, "- … and {more} more hard breaks, folded below");
         }
         for line in unconfirmed(gated) {
             let _ = writeln!(out, "- {}", markdown(&line));
@@ -112,6 +120,10 @@ fn section(one: &Versed, out: &mut String) {
     out.push_str(
         "<details><summary>What this rests on, and every probe that changed</summary>\n\n",
     );
+    let gated = one.gated.as_ref();
+    for line in gated.map(breaks).iter().flatten().skip(MOST_BREAKS) {
+        let _ = writeln!(out, "- **hard break**: {}", markdown(line));
+    }
     for metric in &comparison.metrics {
         let basis = rests_on(metric, comparison);
         let _ = writeln!(out, "- {}: {}", markdown(metric.metric), markdown(&basis));
