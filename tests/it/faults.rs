@@ -5,9 +5,10 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use proctor::context::{Entry, Origin};
-use proctor::model::Purpose;
 use proctor::model::fault::{Fault, Faults, Strike};
 use proctor::model::offline::Offline;
+use proctor::model::scripted::response;
+use proctor::model::{Answered, CallFailure, Model, ModelKind, Paid, Purpose, Request, Response};
 use proctor::record::{CellRecord, DeathCause, End, ModelCall};
 use proctor::replay::observe::validity::Validity;
 use proctor::replay::observe::{CallView, Observer};
@@ -98,6 +99,69 @@ fn names(record: &CellRecord) -> Vec<(usize, &str)> {
 fn is_whole(origins: &[Origin]) -> bool {
     let mut all = origins.iter().enumerate();
     all.all(|(at, origin)| *origin == Origin::Verbatim(at))
+}
+
+/// A model that is paid a fixed price for a summary that nobody keeps.
+#[derive(Debug)]
+struct Paying;
+
+const PRICE: Usage = Usage {
+    input_uncached: Tokens(111),
+    cache_write_5m: Tokens(0),
+    cache_write_1h: Tokens(0),
+    cache_read: Tokens(0),
+    output: Tokens(22),
+};
+
+impl Model for Paying {
+    fn name(&self) -> &'static str {
+        "paying"
+    }
+
+    fn kind(&self) -> ModelKind {
+        ModelKind::Live
+    }
+
+    fn respond(&self, _: &Request) -> Result<Response, CallFailure> {
+        Ok(response("content 1, and much more of what was read before"))
+    }
+
+    fn answer(&self, request: &Request, _: u32, _: &CountedTexts) -> Answered {
+        Answered {
+            paid: Some(Paid {
+                usage: PRICE,
+                is_kept: false,
+            }),
+            ..Answered::once(self.respond(request))
+        }
+    }
+}
+
+#[test]
+fn what_was_paid_is_billed_whatever_a_fault_makes_of_the_answer() {
+    let prepared = prepared(reading_session(6, 4_000)).with_faults(Arc::new(strike(
+        Fault::SummaryTruncated,
+        Strike::Probability(1.0),
+    )));
+    let table = Table::parse("own", SUMMARISE).unwrap();
+    let spec = StrategySpec::of("own", table, &Trigger::always()).unwrap();
+    let models = Models {
+        summariser: Arc::new(Paying),
+        reader: None,
+        judge: None,
+        times: proctor::replay::Times::default(),
+    };
+    let window = Window::new(Tokens(200_000));
+    let replayed = Replayed::Strategy(Box::new(spec.build().unwrap()), window);
+    let name = cell("own");
+    let record = replay_observed(&prepared, name, replayed, &models, &NoClock, Vec::new()).record;
+    assert!(!record.faults.is_empty() && !record.model_calls.is_empty());
+    assert!(record.model_calls.iter().all(|call| call.usage == PRICE));
+    let lost = record.lost_calls.iter();
+    assert_eq!(
+        lost.filter(|call| call.usage == PRICE).count(),
+        record.model_calls.len()
+    );
 }
 
 /// Every request of the strategy fails: three attempts, then the breaker is open, and every
