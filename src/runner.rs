@@ -14,27 +14,23 @@ use std::time::Duration;
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
-use rayon::prelude::*;
 
 use crate::model::price::Prices;
 use crate::needles::NeedlesError;
-use crate::probe::{self, Probe};
+use crate::probe::Probe;
 use crate::record::journal::{self, Journal, JournalError, Run};
 use crate::record::{CellKey, CellRecord, FORMAT_VERSION, Manifest, SessionEntry, StrategyEntry};
 use crate::replay::{CellName, CpuClock, PreparedSession, Replay, Replayed, replay};
-use crate::scenario::{Scenario, SessionSource};
-use crate::session::import::{self, Beginnings};
-use crate::session::synthetic;
-use crate::session::{Session, ToolSchema, native};
+use crate::scenario::Scenario;
 use crate::settings::SettingError;
 use crate::strategy::StrategySpec;
-use crate::tokens::{CountedTexts, counter};
-use crate::units::{ContentHash, Tokens};
+use crate::units::ContentHash;
 
 mod calibrations;
 mod error;
 mod followed;
 pub mod forecast;
+mod held;
 mod models;
 pub mod prices;
 mod probes;
@@ -45,6 +41,7 @@ mod variant;
 
 pub use error::PlanError;
 use followed::{Followed, Lead};
+use held::{Held, LoadedSession, Loading};
 pub use models::{Access, Connected};
 use queue::{Prepared, Queue, Shared};
 use sink::{After, Sink};
@@ -60,45 +57,25 @@ pub struct Plan {
     models: Option<Arc<Connected>>,
 }
 
-#[derive(Debug, Clone)]
-struct LoadedSession {
-    session: Arc<Session>,
-    counts: Arc<CountedTexts>,
-    probes: Vec<Probe>,
-    /// The session made ready, where it is kept from run to run.
-    kept: Option<Arc<Prepared>>,
-}
-
 impl Plan {
-    /// Loads and counts all sessions of the scenario.
-    pub fn new(mut scenario: Scenario) -> Result<Self, PlanError> {
+    /// Loads and counts all sessions of the scenario. Of many, those that are loaded again when their
+    /// cells are run are not held.
+    pub fn new(scenario: Scenario) -> Result<Self, PlanError> {
+        Self::holding(scenario, held::MOST)
+    }
+
+    /// The same, holding so many bytes of text of all sessions together.
+    fn holding(mut scenario: Scenario, most: usize) -> Result<Self, PlanError> {
         let prices = prices::in_force(&scenario.cache)?;
         let window = |model: &str| prices.of(model)?.1.window;
         scenario.models.settle_window(window);
-        let loaded: Vec<Vec<LoadedSession>> = scenario
-            .sessions
-            .par_iter()
-            .map(|source| load(source, &scenario.counter))
-            .collect::<Result<_, _>>()?;
-        let mut sessions: Vec<LoadedSession> = loaded.into_iter().flatten().collect();
-        let mut beginnings = Beginnings::default();
-        for loaded in &mut sessions {
-            loaded.session = Arc::new(beginnings.after_repeated((*loaded.session).clone())?);
+        let mut loading = Loading::new(&scenario, &prices, most)?;
+        // What is not held is let go before more is loaded.
+        let at_once = 4 * rayon::current_num_threads();
+        for sources in scenario.sessions.chunks(at_once) {
+            loading.load(sources)?;
         }
-        probes::put_in_place(&scenario.probes, &mut sessions)?;
-        let mut seen = BTreeSet::new();
-        for loaded in &sessions {
-            if !seen.insert(loaded.session.id().to_owned()) {
-                return Err(PlanError::SessionTwice {
-                    id: loaded.session.id().to_owned(),
-                });
-            }
-        }
-        let mut entries: Vec<SessionEntry> = sessions.par_iter().map(entry_of).collect();
-        for (entry, loaded) in entries.iter_mut().zip(&sessions) {
-            let model = prices::model(&scenario.cache, &loaded.session);
-            entry.price = model.and_then(|model| prices::entry(&prices, model));
-        }
+        let (sessions, entries) = loading.finish()?;
         let mut manifest = manifest_of(&scenario, entries, &prices);
         manifest.calibrations = calibrations::read(&scenario.models)?;
         let mut plan = Self {
@@ -175,7 +152,7 @@ impl Plan {
 
     fn key(&self, session: usize, arm: ArmIndex) -> CellKey {
         CellKey {
-            session: self.sessions[session].session.id().to_owned(),
+            session: self.sessions[session].id.clone(),
             strategy: self.name_of(arm),
             repeat: arm.repeat,
         }
@@ -240,73 +217,6 @@ enum Which {
     Full,
     Empty,
     Strategy(usize),
-}
-
-fn load(source: &SessionSource, counter_name: &str) -> Result<Vec<LoadedSession>, PlanError> {
-    let counts = || -> Result<Arc<CountedTexts>, PlanError> {
-        let counter = counter(counter_name).ok_or_else(|| PlanError::NoCounter {
-            name: counter_name.to_owned(),
-        })?;
-        Ok(Arc::new(CountedTexts::new(counter)))
-    };
-    match source {
-        SessionSource::File(path, _) => import::load_with_truth(path, None)?
-            .into_iter()
-            .map(|recording| {
-                let counts = counts()?;
-                counts.preload(recording.session.texts());
-                let probes = recording.truth.as_ref().map(Probe::planted);
-                Ok(LoadedSession {
-                    session: Arc::new(recording.session),
-                    counts,
-                    probes: probes.unwrap_or_default(),
-                    kept: None,
-                })
-            })
-            .collect(),
-        SessionSource::Synthetic(recipe) => {
-            let counts = counts()?;
-            let made = synthetic::generate(recipe, &counts)?;
-            counts.preload(made.session.texts());
-            Ok(vec![LoadedSession {
-                session: Arc::new(made.session),
-                counts,
-                probes: Probe::planted(&made.truth),
-                kept: None,
-            }])
-        }
-    }
-}
-
-fn entry_of(loaded: &LoadedSession) -> SessionEntry {
-    let session = &loaded.session;
-    let mut bytes = Vec::new();
-    // Writing to memory cannot fail; if it did, the hash would only be of less.
-    let _ = native::write(session, &mut bytes);
-    let counts = &loaded.counts;
-    let messages = session.messages().iter();
-    let tools = session.tools().iter().map(ToolSchema::text);
-    let tokens: Tokens = messages
-        .flat_map(|message| message.blocks())
-        .map(|block| counts.block(&block))
-        .chain(tools.map(|tool| counts.schema(tool)))
-        .chain(session.system().map(|text| counts.size(text)))
-        .map(|size| size.tokens)
-        .sum();
-    SessionEntry {
-        id: session.id().to_owned(),
-        hash: ContentHash::of(&bytes).to_string(),
-        format: session.source().format.clone(),
-        messages: session.messages().len(),
-        calls: session.calls().len(),
-        tokens,
-        items: probe::items(session, &loaded.probes).len(),
-        probes: probes::hash(&loaded.probes),
-        compactions: session.compactions().len(),
-        price: None,
-        unknown: session.source().unknown.clone(),
-        warnings: session.source().warnings.clone(),
-    }
 }
 
 fn manifest_of(scenario: &Scenario, sessions: Vec<SessionEntry>, prices: &Prices) -> Manifest {
@@ -451,7 +361,7 @@ pub fn run(
                     }
                     drop(sink);
                     if let Some(cells) = queue.finished(shared.session) {
-                        progress.session(plan.sessions[shared.session].session.id(), cells);
+                        progress.session(&plan.sessions[shared.session].id, cells);
                     }
                 }
             });
@@ -506,10 +416,11 @@ fn run_cell<'a>(
     let models = plan.models().ok_or(Unrun::NotConnected)?;
     let prepared = loaded.kept.as_deref().unwrap_or(&shared.prepared);
     let made = prepared.get_or_init(|| {
-        let prepared = prepare(plan, loaded, loaded.probes.clone())?;
-        Ok((prepared, models.for_session(&loaded.counts)))
+        let held = loaded.open(&plan.scenario)?;
+        let prepared = prepare(plan, &held, loaded.probes.clone())?;
+        Ok((prepared, models.for_session(&held.counts)))
     });
-    let (prepared, models) = made.as_ref().map_err(Unrun::Needles)?;
+    let (prepared, models) = made.as_ref().map_err(Unrun::NotReady)?;
     let name = CellName {
         strategy: plan.name_of(arm),
         repeat: arm.repeat,
@@ -539,31 +450,38 @@ fn run_cell<'a>(
 }
 
 /// A session as its cells share it, asked these probes.
-fn prepare(
-    plan: &Plan,
-    loaded: &LoadedSession,
-    probes: Vec<Probe>,
-) -> Result<PreparedSession, NeedlesError> {
-    let prepared = PreparedSession::new(loaded.session.clone(), loaded.counts.clone(), probes)?;
+fn prepare(plan: &Plan, held: &Held, probes: Vec<Probe>) -> Result<PreparedSession, NeedlesError> {
+    let prepared = PreparedSession::new(held.session.clone(), held.counts.clone(), probes)?;
     Ok(prepared
         .sent_to(plan.scenario.provider)
         .asking(plan.scenario.models.asking)
         .with_faults(Arc::new(plan.scenario.faults.clone()))
         .with_cache(
-            prices::schemes(&plan.scenario, &plan.prices, &loaded.session),
+            prices::schemes(&plan.scenario, &plan.prices, &held.session),
             plan.scenario.cache.pacing_seconds,
         )
         .with_prices(
             plan.prices.clone(),
-            prices::model(&plan.scenario.cache, &loaded.session).map(str::to_owned),
+            prices::model(&plan.scenario.cache, &held.session).map(str::to_owned),
         ))
+}
+
+/// Why a session cannot be made ready.
+#[derive(Debug, thiserror::Error)]
+enum NotReady {
+    #[error("the session's planted values cannot be searched: {0}")]
+    Needles(#[from] NeedlesError),
+    #[error("the session cannot be read again: {0}")]
+    Gone(#[from] PlanError),
+    #[error("session `{0}` is no longer what it was when the run was planned")]
+    Changed(String),
 }
 
 /// Why a cell was not run: a mistake in Proctor, or the consequence of one.
 #[derive(Debug, thiserror::Error)]
 enum Unrun<'a> {
-    #[error("the session's planted values cannot be searched: {0}")]
-    Needles(&'a NeedlesError),
+    #[error("{0}")]
+    NotReady(&'a NotReady),
     #[error("the cell it follows was not replayed")]
     NothingToFollow,
     #[error("its models were not connected")]

@@ -8,11 +8,11 @@ use rayon::prelude::*;
 
 use super::followed::{Followed, Lead};
 use super::models;
-use super::{ArmIndex, Plan, ThreadClock, Unrun, Which, arrange, prepare};
+use super::{ArmIndex, Held, NotReady, Plan, ThreadClock, Unrun, Which, arrange, prepare};
 use crate::model::offline::Offline;
 use crate::model::{Request, Task};
 use crate::probe::judge::{self, Judge, Judging, sentinel};
-use crate::probe::{self, grade};
+use crate::probe::{self, Probe, grade};
 use crate::record::{
     Arm, Asks, CellKey, CellRecord, ForecastCell, ModelEntry, ProbesDue, SentinelsDue,
 };
@@ -57,18 +57,20 @@ impl Plan {
             .filter_map(|arm| Some(self.key(session, self.followed_by(*arm)?)))
             .collect();
         let followed = Followed::new(wanted, []);
-        let due = self.probes_due(session);
-        let prepared = prepare(self, loaded, Vec::new());
+        let fails_all = |why: &NotReady| fails(arms[0], Unrun::NotReady(why).to_string());
+        let held = loaded.open(&self.scenario).map_err(|why| fails_all(&why))?;
+        let due = self.probes_due(&held, &loaded.probes);
+        let prepared = prepare(self, &held, Vec::new()).map_err(NotReady::from);
         let mut cells = Vec::new();
-        for arm in arms {
+        for arm in arms.iter().copied() {
             if matches!(arm.which, Which::Empty) {
                 continue;
             }
             let prepared = prepared
                 .as_ref()
-                .map_err(|error| fails(arm, Unrun::Needles(error).to_string()))?;
+                .map_err(|error| fails(arm, Unrun::NotReady(error).to_string()))?;
             let (record, asks) = self
-                .forecast_cell(prepared, session, arm, &followed)
+                .forecast_cell(prepared, (session, &held), arm, &followed)
                 .map_err(|why| fails(arm, why.to_string()))?;
             followed.over(&record.key(), Some(&record));
             // A second answer qualifies a probe; one of the summaries alone is never longer than that.
@@ -85,7 +87,7 @@ impl Plan {
             let is_shown = record.arm == Arm::Reference && !due.is_empty();
             cells.push(ForecastCell {
                 sentinels: if is_shown {
-                    sentinels(&loaded.counts)
+                    sentinels(&held.counts)
                 } else {
                     SentinelsDue::default()
                 },
@@ -103,27 +105,26 @@ impl Plan {
     }
 
     /// What readers and judges are asked at each call of a session.
-    fn probes_due(&self, session: usize) -> BTreeMap<usize, ProbesDue> {
-        let loaded = &self.sessions[session];
+    fn probes_due(&self, held: &Held, probes: &[Probe]) -> BTreeMap<usize, ProbesDue> {
         let judging = self.scenario.models.judging;
         let mut due: BTreeMap<usize, ProbesDue> = BTreeMap::new();
-        for item in &probe::items(&loaded.session, &loaded.probes) {
-            let probe = &loaded.probes[item.probe];
-            let before = loaded.session.calls()[item.call];
+        for item in &probe::items(&held.session, probes) {
+            let probe = &probes[item.probe];
+            let before = held.session.calls()[item.call];
             let questions = judge::questions(None, &[], probe);
             let gold = judge::gold_in_words(&probe.gold, before);
-            let gold = loaded.counts.size(&Arc::from(gold)).tokens;
+            let gold = held.counts.size(&Arc::from(gold)).tokens;
             let at = due.entry(item.call).or_default();
             at.items += 1;
             for question in &questions {
                 at.questions += 1;
-                at.question_tokens += input(question, &loaded.counts);
+                at.question_tokens += input(question, &held.counts);
                 at.gold_tokens += gold;
             }
             let is_shown = judging == Judging::All && questions.len() == 1;
             if is_shown || grade::may_need_judge(&probe.gold) {
                 at.judged += 1;
-                at.judge_tokens += input(&Judge::request(probe, before, ""), &loaded.counts);
+                at.judge_tokens += input(&Judge::request(probe, before, ""), &held.counts);
                 at.judged_gold += gold;
             }
         }
@@ -133,12 +134,12 @@ impl Plan {
     fn forecast_cell(
         &self,
         prepared: &PreparedSession,
-        session: usize,
+        (session, held): (usize, &Held),
         arm: ArmIndex,
         followed: &Followed,
     ) -> Result<(CellRecord, Asks), Unrun<'_>> {
         let models = Models {
-            summariser: Arc::new(Offline::new(self.sessions[session].counts.clone())),
+            summariser: Arc::new(Offline::new(held.counts.clone())),
             reader: None,
             judge: None,
             times: crate::replay::Times::default(),

@@ -1,9 +1,10 @@
 //! Files of facts that a scenario names: read, checked against their session, put in place.
 
-use super::{LoadedSession, Plan, PlanError};
+use super::{Plan, PlanError};
 use crate::probe::check::{Mistake, TruthFile};
 use crate::probe::{self, Probe, ProbeKind};
 use crate::scenario::ProbeFile;
+use crate::session::Session;
 use crate::units::ContentHash;
 
 /// Hash of what is asked: all of a probe that decides its score. Nothing where nothing is asked.
@@ -27,47 +28,84 @@ impl Plan {
     /// Items about something that was planted, session by session: what differences are made of. Decoys are
     /// asked as well, and are in none.
     pub fn planted_items(&self) -> Vec<usize> {
-        let of = |loaded: &LoadedSession| {
-            let items = probe::items(&loaded.session, &loaded.probes).into_iter();
-            items
-                .filter(|item| loaded.probes[item.probe].kind != ProbeKind::Decoy)
-                .count()
-        };
-        self.sessions.iter().map(of).collect()
+        self.sessions.iter().map(|loaded| loaded.planted).collect()
     }
 }
 
-/// Takes the facts of these files in place of what was known about their sessions.
-pub(super) fn put_in_place(
-    files: &[ProbeFile],
-    sessions: &mut [LoadedSession],
-) -> Result<(), PlanError> {
-    for file in files {
-        let name = file.path.display().to_string();
-        let text = std::fs::read_to_string(&file.path).map_err(|cause| PlanError::Probes {
-            file: name.clone(),
-            place: file.place.clone(),
-            cause,
-        })?;
-        let wrong = |mistake: Mistake| PlanError::Fact {
-            file: name.clone(),
-            line: mistake.line,
-            problem: mistake.problem,
-        };
-        let truth = TruthFile::read(&text).map_err(wrong)?;
-        let about = &truth.truth.session;
-        let mut loaded = sessions.iter_mut();
-        let Some(loaded) = loaded.find(|loaded| loaded.session.id() == about) else {
-            return Err(wrong(Mistake {
-                line: 1,
-                fact: String::new(),
-                problem: format!("it is about session `{about}`, which the scenario does not have"),
-            }));
-        };
-        if let Some(mistake) = truth.mistakes(&loaded.session).into_iter().next() {
-            return Err(wrong(mistake));
+/// How many items of a session are about something that was planted.
+pub(super) fn planted(session: &Session, probes: &[Probe]) -> usize {
+    let items = probe::items(session, probes).into_iter();
+    items
+        .filter(|item| probes[item.probe].kind != ProbeKind::Decoy)
+        .count()
+}
+
+/// The facts of files that a scenario names, which take the place of what is known about sessions.
+pub(super) struct Facts(Vec<Named>);
+
+/// A file of facts, and whether its session was found.
+struct Named {
+    name: String,
+    file: TruthFile,
+    is_placed: bool,
+}
+
+impl Facts {
+    /// Reads these files.
+    pub(super) fn read(files: &[ProbeFile]) -> Result<Self, PlanError> {
+        let mut read = Vec::new();
+        for file in files {
+            let name = file.path.display().to_string();
+            let text = std::fs::read_to_string(&file.path).map_err(|cause| PlanError::Probes {
+                file: name.clone(),
+                place: file.place.clone(),
+                cause,
+            })?;
+            read.push(Named {
+                file: TruthFile::read(&text).map_err(|mistake| wrong(&name, mistake))?,
+                name,
+                is_placed: false,
+            });
         }
-        loaded.probes = Probe::planted(&truth.truth);
+        Ok(Self(read))
     }
-    Ok(())
+
+    /// Puts what is known of a session in the place of its probes, where a file is about it.
+    pub(super) fn put_in_place(
+        &mut self,
+        session: &Session,
+        probes: &mut Vec<Probe>,
+    ) -> Result<(), PlanError> {
+        let about = |named: &&mut Named| named.file.truth.session == session.id();
+        for named in self.0.iter_mut().filter(about) {
+            if let Some(mistake) = named.file.mistakes(session).into_iter().next() {
+                return Err(wrong(&named.name, mistake));
+            }
+            *probes = Probe::planted(&named.file.truth);
+            named.is_placed = true;
+        }
+        Ok(())
+    }
+
+    /// Whether each file is about a session of the scenario.
+    pub(super) fn all_placed(&self) -> Result<(), PlanError> {
+        let Some(named) = self.0.iter().find(|named| !named.is_placed) else {
+            return Ok(());
+        };
+        let about = &named.file.truth.session;
+        let mistake = Mistake {
+            line: 1,
+            fact: String::new(),
+            problem: format!("it is about session `{about}`, which the scenario does not have"),
+        };
+        Err(wrong(&named.name, mistake))
+    }
+}
+
+fn wrong(file: &str, mistake: Mistake) -> PlanError {
+    PlanError::Fact {
+        file: file.to_owned(),
+        line: mistake.line,
+        problem: mistake.problem,
+    }
 }

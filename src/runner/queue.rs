@@ -2,12 +2,11 @@
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use super::ArmIndex;
-use crate::needles::NeedlesError;
+use super::{ArmIndex, NotReady};
 use crate::replay::{Models, PreparedSession};
 
 /// A session made ready and the models it is put to; made by the first worker that needs it.
-pub(super) type Prepared = OnceLock<Result<(PreparedSession, Models), NeedlesError>>;
+pub(super) type Prepared = OnceLock<Result<(PreparedSession, Models), NotReady>>;
 
 /// What the cells of one session share.
 #[derive(Debug)]

@@ -86,7 +86,7 @@ impl Plan {
         let alike = prepares_alike(&self.scenario, &scenario);
         let kept = self.sessions.iter().zip(&self.manifest.sessions);
         let (sessions, entries) = kept
-            .filter(|(loaded, _)| keeps(loaded.session.id()))
+            .filter(|(loaded, _)| keeps(&loaded.id))
             .map(|(loaded, entry)| {
                 let mut loaded = loaded.clone();
                 if !alike {
@@ -175,7 +175,8 @@ mod tests {
         let mut tallies = Vec::new();
         for loaded in &mut plan.sessions {
             let tally = Arc::new(Tally::default());
-            loaded.counts = Arc::new(CountedTexts::new(tally.clone()));
+            let held = loaded.held.as_mut().unwrap();
+            held.counts = Arc::new(CountedTexts::new(tally.clone()));
             tallies.push(tally);
         }
         plan.keep_prepared();
@@ -189,6 +190,9 @@ mod tests {
             for (loaded, tally) in plan.sessions.iter().zip(&tallies) {
                 let times = tally.0.lock().unwrap();
                 let own: BTreeMap<&str, usize> = loaded
+                    .held
+                    .as_ref()
+                    .unwrap()
                     .session
                     .texts()
                     .map(|text| (&**text, times[&**text]))

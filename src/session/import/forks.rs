@@ -61,6 +61,13 @@ impl std::fmt::Display for Repeated {
     }
 }
 
+impl Repeated {
+    /// The session, going on after what it repeats. Its warnings say so.
+    pub fn after(&self, session: Session) -> Result<Session, SessionError> {
+        goes_on(session, self)
+    }
+}
+
 impl Beginnings {
     /// What the session repeats of an earlier one; it is an earlier one itself from then on. What a
     /// generator made twice was asked for twice, and repeats nothing.
