@@ -64,6 +64,7 @@ mod langchain;
 mod left;
 mod lenient;
 pub(super) mod lines;
+pub mod listed;
 mod mini_swe_agent;
 mod locomo;
 mod longmemeval;

@@ -6,6 +6,7 @@ use std::path::Path;
 use crate::session::Session;
 use crate::session::import::each::{Each, each};
 use crate::session::import::glance::size;
+use crate::session::import::listed::listed;
 use crate::session::import::outline::{Cut, Outline, Rests, outline};
 use crate::session::import::rows::{Rows, rows};
 use crate::session::import::{self, ImportError, Importer, Recording};
@@ -38,6 +39,9 @@ impl Read {
         if size(path) >= LONG {
             if let Some(rows) = rows(path, format)? {
                 return Ok(Self::Rows(Some(Box::new(rows))));
+            }
+            if let Some(recordings) = listed(path, named)? {
+                return Ok(Self::AtOnce(recordings.into(), None));
             }
             if let Some(Outline { recordings, rests }) = outline(path, named, Cut::default())? {
                 return Ok(Self::AtOnce(recordings.into(), Some(rests)));

@@ -24,6 +24,9 @@ use crate::session::wire::stream::Api;
 use crate::session::{ContentBlock, JsonText, Opaque, Session, Source, Tag, ToolSchema};
 use crate::units::{Timestamp, Tokens};
 
+/// What a value is counted as that holds no conversation.
+pub(super) const NO_CONVERSATION: &str = "value that is no conversation";
+
 /// The keys of a JSON object with their values as written; of duplicate keys, the last one.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Object<'a>(BTreeMap<Cow<'a, str>, &'a RawValue>);
@@ -162,7 +165,7 @@ pub(super) fn sessions(
                 // One odd line is no reason to refuse the others.
                 Err(error) => {
                     logged.add(found)?;
-                    count(&mut first.unknown, "value that is no conversation");
+                    count(&mut first.unknown, NO_CONVERSATION);
                     problem = problem.or(Some(error));
                 }
             }

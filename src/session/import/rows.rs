@@ -18,7 +18,8 @@ use super::documents::mended;
 use super::lines::{MAX_NESTING, nesting, session_id};
 use super::{ImportError, Importer, Recording};
 use crate::session::Source;
-use scan::{Found, Scan};
+use scan::Found;
+pub(super) use scan::Scan;
 
 mod scan;
 
@@ -328,7 +329,8 @@ impl Rows {
     }
 }
 
-fn read_into(bytes: &mut Vec<u8>, file: &mut File, place: Range<u64>) -> io::Result<()> {
+/// Adds what stands at a place of the file.
+pub(super) fn read_into(bytes: &mut Vec<u8>, file: &mut File, place: Range<u64>) -> io::Result<()> {
     file.seek(SeekFrom::Start(place.start))?;
     file.take(place.end - place.start).read_to_end(bytes)?;
     Ok(())

@@ -378,31 +378,47 @@ fn what_steps_were_shown_is_read_one_step_at_a_time() {
     assert!(line.contains("800 messages, 400 calls"), "{line}");
 }
 
+/// Logs one request after the other, each with its answer; `text` stands beside them.
+fn logged(at: usize, text: &str) -> String {
+    let messages: Vec<String> = (0..=2 * at).map(|at| said(at, &format!("{at}."))).collect();
+    // What a proxy keeps beside a request is no part of the conversation.
+    format!(
+        r#"{{"request":{{"model":"m","messages":[{}]}},"response":{{"id":"c{at}","model":"m",
+        "choices":[{{"message":{{"role":"assistant","content":"{}."}}}}]}},"raw":"{text}"}}"#,
+        messages.join(","),
+        2 * at + 1,
+    )
+}
+
 #[test]
 fn logged_requests_take_the_memory_of_the_sessions_they_make() {
     let folder = tempfile::tempdir().unwrap();
-    let shape = Shape {
-        name: "log.jsonl",
-        before: "",
-        between: "\n",
-        after: "\n",
-        // What a proxy keeps beside a request is no part of the conversation.
-        message: |at, text| {
-            let messages: Vec<String> =
-                (0..=2 * at).map(|at| said(at, &format!("{at}."))).collect();
-            format!(
-                r#"{{"request":{{"model":"m","messages":[{}]}},"response":{{"id":"c{at}","model":"m",
-                "choices":[{{"message":{{"role":"assistant","content":"{}."}}}}]}},"raw":"{text}"}}"#,
-                messages.join(","),
-                2 * at + 1,
-            )
-        },
+    let shape = |name, [before, between, after]: [&'static str; 3]| Shape {
+        name,
+        before,
+        between,
+        after,
+        message: logged,
     };
-    let messages = 2 * write(&shape, &folder.path().join(shape.name));
-    let arguments = ["import", shape.name, "-o", "out", "--counter", "chars/4"];
-    let line = check(CEILING, folder.path(), &arguments);
-    let shown = format!("1 session, {messages} messages");
-    assert!(line.contains(&shown), "{line}\n{shown}");
+    let lines = shape("log.jsonl", ["", "\n", "\n"]);
+    let list = shape("log.json", ["[", ",\n", "]"]);
+    let requests = folder.path().join("requests");
+    std::fs::create_dir(&requests).unwrap();
+    write_parts(&mut |at, text| {
+        std::fs::write(requests.join(format!("{at:04}.json")), logged(at, text)).unwrap();
+    });
+    for (name, shape) in [
+        ("log.jsonl", Some(lines)),
+        ("log.json", Some(list)),
+        ("requests", None),
+    ] {
+        let count = shape.map(|shape| write(&shape, &folder.path().join(name)));
+        let messages = 2 * count.unwrap_or(SIZE / TEXT + 2);
+        let arguments = ["import", name, "-o", "out", "--counter", "chars/4"];
+        let line = check(CEILING, folder.path(), &arguments);
+        let shown = format!("1 session, {messages} messages");
+        assert!(line.contains(&shown), "{line}\n{shown}");
+    }
 }
 
 #[test]

@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
+use proctor::session::Session;
 use proctor::session::import::glance::glance;
+use proctor::session::import::listed::listed;
 use proctor::session::import::rows::{FORMATS, rows};
 use proctor::session::import::{self, Importer, Recording};
 use serde_json::{Value, json};
@@ -146,6 +148,43 @@ fn requests_with_their_answers_are_read_at_once() {
     }
     let one = fixture("opencode/pruned-and-compacted.json");
     assert!(rows(&one, None).unwrap().is_none());
+}
+
+#[test]
+fn a_list_of_requests_says_the_same_request_by_request() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("log.json");
+    let mut read = 0;
+    for name in ["anthropic.jsonl", "calls.jsonl", "streamed.jsonl"] {
+        let text = std::fs::read_to_string(fixture("request-log").join(name)).unwrap();
+        let requests: Vec<Value> = text
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect();
+        let odd = [&requests[..], &[json!({"role": "user", "content": "a"})]].concat();
+        let other = [&requests[..], &[json!({"request": {"model": "m"}})]].concat();
+        let number = [&requests[..], &[json!(7)]].concat();
+        for list in [requests, odd, other, number] {
+            let [compact, wide] = [json!(list).to_string(), format!("{:#}", json!(list))];
+            let cut = compact[..compact.len() - 9].to_owned();
+            let half = compact.replacen("the", "\\ud83d", 1);
+            for text in [compact, wide, cut, half] {
+                std::fs::write(&path, text).unwrap();
+                let whole = import::load(&path);
+                let Some(listed) = listed(&path, None).unwrap() else {
+                    continue;
+                };
+                let of = |session: &Session| String::from_utf8(written(session)).unwrap();
+                let expected: Vec<String> = whole.unwrap().iter().map(of).collect();
+                let got: Vec<String> = listed.iter().map(|it| of(&it.session)).collect();
+                assert_eq!(got, expected, "{name}");
+                read += 1;
+            }
+        }
+    }
+    assert!(read > 5, "{read} lists");
+    let lines = fixture("request-log/anthropic.jsonl");
+    assert!(listed(&lines, None).unwrap().is_none());
 }
 
 #[test]

@@ -15,16 +15,16 @@ const CHUNK: usize = 1 << 16;
 const LONGEST: u64 = 256 << 20;
 
 /// Where the conversations of a file stand, and what stands around them.
-pub(super) struct Found {
-    pub(super) places: Vec<Range<u64>>,
+pub(in crate::session::import) struct Found {
+    pub(in crate::session::import) places: Vec<Range<u64>>,
     /// What stands before the first, between two and after the last.
-    pub(super) before: Vec<u8>,
-    pub(super) between: u8,
-    pub(super) after: Vec<u8>,
+    pub(in crate::session::import) before: Vec<u8>,
+    pub(in crate::session::import) between: u8,
+    pub(in crate::session::import) after: Vec<u8>,
     /// Where the beginning of a last value stands that was cut.
-    pub(super) tail: Option<Range<u64>>,
+    pub(in crate::session::import) tail: Option<Range<u64>>,
     /// All that the file has.
-    pub(super) hasher: Sha256,
+    pub(in crate::session::import) hasher: Sha256,
 }
 
 /// How conversations stand in a file.
@@ -57,7 +57,7 @@ enum Within {
 }
 
 /// A scan of a file.
-pub(super) struct Scan {
+pub(in crate::session::import) struct Scan {
     list: Option<&'static str>,
     layout: Option<Layout>,
     part: Part,
@@ -77,7 +77,7 @@ pub(super) struct Scan {
 
 impl Scan {
     /// A scan for the values of a file, or for those of the list under a key.
-    pub(super) fn new(list: Option<&'static str>) -> Self {
+    pub(in crate::session::import) fn new(list: Option<&'static str>) -> Self {
         Self {
             list,
             layout: None,
@@ -103,7 +103,7 @@ impl Scan {
 
     /// Scans to the end; none where not all values are conversations, or there are less than two.
     /// A conversation is looked at once another begins: one alone may be as long as the file.
-    pub(super) fn read(
+    pub(in crate::session::import) fn read(
         mut self,
         input: &mut dyn Read,
         is_conversation: &mut dyn FnMut(Range<u64>, bool) -> io::Result<bool>,
