@@ -49,6 +49,7 @@ mod strategies;
 mod sweep;
 mod validate;
 mod versus;
+mod walk;
 
 pub use exit::Exit;
 

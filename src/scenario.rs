@@ -127,6 +127,8 @@ impl fmt::Display for WindowSetting {
 pub enum SessionSource {
     /// A recording, with what named it.
     File(PathBuf, Place),
+    /// What was found in a folder that was named. It is passed over if it holds no conversation.
+    Found(PathBuf),
     /// Made to order.
     Synthetic(Recipe),
 }

@@ -10,6 +10,7 @@ use clap::ValueEnum;
 use clap::builder::PossibleValuesParser;
 use schemars::generate::SchemaSettings;
 
+use super::walk::{self, Input};
 use super::{Exit, Stop, chain, explain, print_json, prose, say, write_new};
 use crate::record::journal::write_private;
 use crate::report::escape::plain;
@@ -17,7 +18,7 @@ use crate::report::figure::many;
 use crate::session::export::export_whole;
 use crate::session::ground_truth::GroundTruth;
 use crate::session::import::outline::Rests;
-use crate::session::import::{self, Beginnings, IMPORTERS, ImportError, Importer, Recording};
+use crate::session::import::{self, Beginnings, IMPORTERS, Importer, Recording};
 use crate::session::native::{AsItIs, Of, Whole};
 use crate::session::redact::Redactor;
 use crate::session::wire::Provider;
@@ -96,12 +97,6 @@ pub(super) fn schema() -> serde_json::Value {
         .to_value()
 }
 
-/// A session to read, a file or a folder, and whether it was named or found in a folder.
-struct Input {
-    path: PathBuf,
-    is_named: bool,
-}
-
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     if counter(&args.counter).is_none() {
         let names: Vec<&str> = COUNTERS.iter().map(|(name, _)| *name).collect();
@@ -114,7 +109,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
             .into());
     }
     if args.list {
-        return list::list(inputs(&args.files), args.json);
+        return list::list(walk::inputs(&args.files), args.json);
     }
     let format = args.format.as_deref().and_then(import::importer);
     std::fs::create_dir_all(&args.output).map_err(|error| {
@@ -131,7 +126,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         told: Imported::new(),
     };
     let mut sessions = 0;
-    for input in inputs(&args.files) {
+    for input in walk::inputs(&args.files) {
         let result = input.and_then(|input| run.one(&input));
         match result {
             Ok(Some(tally)) => {
@@ -175,51 +170,6 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     Ok(worst)
 }
 
-/// The files, and those in the folders, in the order of their paths. A folder that is a session is
-/// read as one. Links are not followed into folders, and what is hidden stays so.
-fn inputs(paths: &[PathBuf]) -> Vec<anyhow::Result<Input>> {
-    let mut inputs = Vec::new();
-    for path in paths {
-        if path.is_dir() && !import::is_session_folder(path) {
-            walk(path, &mut inputs);
-        } else {
-            let path = path.clone();
-            let is_named = true;
-            inputs.push(Ok(Input { path, is_named }));
-        }
-    }
-    inputs
-}
-
-fn walk(folder: &Path, inputs: &mut Vec<anyhow::Result<Input>>) {
-    let entries = std::fs::read_dir(folder)
-        .and_then(Iterator::collect::<std::io::Result<Vec<_>>>)
-        .map_err(|source| ImportError::Io {
-            path: folder.to_owned(),
-            source,
-        });
-    let mut entries = match entries {
-        Ok(entries) => entries,
-        Err(error) => return inputs.push(Err(error.into())),
-    };
-    entries.sort_by_key(std::fs::DirEntry::path);
-    for entry in entries {
-        let is_hidden = entry.file_name().to_string_lossy().starts_with('.');
-        let path = entry.path();
-        let is_named = false;
-        match entry.file_type() {
-            _ if is_hidden => {}
-            Ok(kind) if kind.is_dir() && !import::is_session_folder(&path) => {
-                walk(&path, inputs);
-            }
-            Ok(kind) if kind.is_dir() || path.is_file() => {
-                inputs.push(Ok(Input { path, is_named }));
-            }
-            Ok(_) | Err(_) => {}
-        }
-    }
-}
-
 /// What is the same for all files, and what was done so far.
 struct Run<'a> {
     args: &'a Args,
@@ -236,15 +186,7 @@ impl Run<'_> {
         let path = &input.path;
         let mut read = match Read::open(path, self.format, &self.args.output) {
             Ok(read) => read,
-            Err(
-                error @ (ImportError::NotJson { .. }
-                | ImportError::Empty { .. }
-                | ImportError::NoConversation { .. }
-                | ImportError::NoMessages { .. }
-                | ImportError::UnknownFormat { .. }
-                | ImportError::Database { .. }
-                | ImportError::NoDatabase { .. }),
-            ) if !input.is_named && self.format.is_none() => {
+            Err(error) if error.is_no_recording() && !input.is_named && self.format.is_none() => {
                 let why = plain(&error.to_string());
                 say(&format!("passed over: {why}"));
                 self.told.passed_over.push(why);

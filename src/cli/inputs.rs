@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 
-use super::{Exit, Stop, environment, say};
+use super::{Exit, Stop, environment, say, walk};
 use crate::scenario::{QUICK_START, Scenario};
 use crate::settings::{Place, Setting, SettingError, Table, Value, did_you_mean, parse_value};
 use crate::strategy::preset::PRESETS;
@@ -16,8 +16,8 @@ use crate::units::is_valid_id;
 pub(super) struct Inputs {
     /// Scenario file; without one, the built-in quick start
     pub(super) scenario: Option<PathBuf>,
-    /// Replay this recording instead of the scenario's sessions (repeatable)
-    #[arg(long, value_name = "FILE")]
+    /// Replay this recording, or all in this folder, instead of the scenario's sessions (repeatable)
+    #[arg(long, value_name = "PATH")]
     pub(super) session: Vec<PathBuf>,
     /// Compare this strategy instead of the scenario's (repeatable), as in
     /// `observation-masking[clear_results.keep_last=5]`; or a preset's file, `tuned.toml`
@@ -60,7 +60,8 @@ impl Inputs {
     /// Reads the scenario: flag over environment over file over default.
     pub(super) fn read(&self) -> anyhow::Result<Scenario> {
         let (table, folder) = self.laid_over()?;
-        let scenario = Scenario::read(&table, &folder)?;
+        let mut scenario = Scenario::read(&table, &folder)?;
+        scenario.sessions = walk::found_in_folders(scenario.sessions)?;
         for spec in &scenario.strategies {
             if has_no_budget(spec.name()) {
                 say(&format!(

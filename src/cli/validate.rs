@@ -52,6 +52,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
                 }
                 writeln!(text, "    {}", path.display())?;
             }
+            SessionSource::Found(path) => writeln!(text, "    {}", path.display())?,
             SessionSource::Synthetic(recipe) => {
                 writeln!(
                     text,
@@ -82,7 +83,9 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
 
 fn to_json(scenario: &Scenario) -> anyhow::Result<Value> {
     let sessions = scenario.sessions.iter().map(|source| match source {
-        SessionSource::File(path, _) => json!({ "file": path.display().to_string() }),
+        SessionSource::File(path, _) | SessionSource::Found(path) => {
+            json!({ "file": path.display().to_string() })
+        }
         SessionSource::Synthetic(recipe) => json!({
             "family": recipe.family,
             "seed": recipe.seed,

@@ -13,6 +13,9 @@ pub enum PlanError {
     /// A recording cannot be read.
     #[error(transparent)]
     Import(#[from] ImportError),
+    /// Nothing that was found in folders holds a conversation.
+    #[error("no file that was found holds a conversation")]
+    NoSession,
     /// What a session repeats of another makes no session.
     #[error(transparent)]
     Session(#[from] SessionError),

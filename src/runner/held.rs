@@ -157,6 +157,9 @@ impl<'s> Loading<'s> {
     /// All sessions, in order, with what the manifest says of each.
     pub(super) fn finish(self) -> Result<(Vec<LoadedSession>, Vec<SessionEntry>), PlanError> {
         self.facts.all_placed()?;
+        if self.sessions.is_empty() {
+            return Err(PlanError::NoSession);
+        }
         Ok((self.sessions, self.entries))
     }
 }
@@ -169,8 +172,12 @@ fn load(source: &SessionSource, counter_name: &str) -> Result<Vec<(Held, Vec<Pro
         })?;
         Ok(Arc::new(CountedTexts::new(counter)))
     };
+    let recorded = |path| match (import::load_with_truth(path, None), source) {
+        (Err(error), SessionSource::Found(_)) if error.is_no_recording() => Ok(Vec::new()),
+        (read, _) => read,
+    };
     match source {
-        SessionSource::File(path, _) => import::load_with_truth(path, None)?
+        SessionSource::File(path, _) | SessionSource::Found(path) => recorded(path)?
             .into_iter()
             .map(|recording| {
                 let counts = counts()?;

@@ -501,13 +501,30 @@ pub enum ImportError {
 }
 
 impl ImportError {
+    /// Whether the file is no recording, or one in which nothing was said: among others in a folder
+    /// it is passed over.
+    pub fn is_no_recording(&self) -> bool {
+        matches!(
+            self,
+            Self::NotJson { .. }
+                | Self::Empty { .. }
+                | Self::NoConversation { .. }
+                | Self::NoMessages { .. }
+                | Self::UnknownFormat { .. }
+                | Self::Database { .. }
+                | Self::NoDatabase { .. }
+        )
+    }
+
     /// How to mend it, where that can be said in general; printed on a line of its own.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
-            Self::NotFound { .. } => Some("check the path; patterns are expanded by the shell"),
-            Self::Directory { .. } => Some(
-                "name the session files in it, as in `folder/*.jsonl`; `proctor import` walks folders",
+            Self::NotFound { .. } => Some(
+                "check the path; patterns are expanded by the shell alone, and a folder stands for all recordings in it",
             ),
+            Self::Directory { .. } => {
+                Some("name a session in it; `proctor import --list FOLDER` says which there are")
+            }
             Self::Empty { .. } | Self::NoConversation { .. } | Self::NoMessages { .. } => {
                 Some("leave the file out; the product wrote nothing worth replaying")
             }

@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 use serde_json::{Value, json};
 
-use super::Input;
+use crate::cli::walk::Input;
 use crate::cli::{Exit, chain, explain, print_json, prose, say};
 use crate::report::escape::plain;
 use crate::report::figure::many;

@@ -133,3 +133,50 @@ fn a_long_file_is_imported_piece_by_piece_as_it_is_at_once() {
     assert_eq!(again.status.code(), Some(110), "{again:?}");
     assert!(said(&again.stderr).contains("is there already"));
 }
+
+#[test]
+fn a_folder_stands_for_all_recordings_in_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let deep = folder.path().join("many/deep");
+    fs::create_dir_all(&deep).unwrap();
+    fs::copy(
+        fixture("claude-code/split-calls.jsonl"),
+        deep.join("b.jsonl"),
+    )
+    .unwrap();
+    fs::copy(fixture("goose/session.jsonl"), deep.join("c.jsonl")).unwrap();
+    fs::write(deep.join("c.truth.json"), "{}").unwrap();
+    fs::write(folder.path().join("many/notes.txt"), "milk").unwrap();
+    // Claude Code leaves such a file where nothing was said.
+    let titled = "{\"type\":\"summary\",\"summary\":\"A talk\",\"leafUuid\":\"u\"}\n";
+    fs::write(folder.path().join("many/a.jsonl"), titled).unwrap();
+    let scenario = "[[sessions]]\npath = \"many\"\n[[strategies]]\npreset = \"none\"\n";
+    fs::write(folder.path().join("s.toml"), scenario).unwrap();
+    let validated = run(folder.path(), &["validate", "s.toml"]);
+    let shown = said(&validated.stdout);
+    assert!(validated.status.success(), "{}", said(&validated.stderr));
+    assert!(shown.contains("many/deep/b.jsonl\n") && shown.contains("many/deep/c.jsonl\n"));
+    let by_file = run(folder.path(), &["run", "s.toml", "--out", "file"]);
+    let by_flag = ["run", "--session", "many", "--strategy", "none"];
+    let by_flag = run(folder.path(), &[&by_flag[..], &["--out", "flag"]].concat());
+    for output in [by_file, by_flag] {
+        let (out, err) = (said(&output.stdout), said(&output.stderr));
+        assert!(output.status.success(), "{err}");
+        assert!(out.contains("2 sessions, 1 strategy"), "{out}");
+        assert!(
+            err.contains("passed over in `") && err.contains("1 file of no known format"),
+            "{err}"
+        );
+    }
+    fs::remove_dir_all(&deep).unwrap();
+    let silent = run(folder.path(), &["run", "s.toml", "--out", "none"]);
+    assert_eq!(silent.status.code(), Some(3), "{}", said(&silent.stdout));
+    fs::remove_file(folder.path().join("many/a.jsonl")).unwrap();
+    let empty = run(folder.path(), &["validate", "s.toml"]);
+    assert_eq!(empty.status.code(), Some(3));
+    let err = said(&empty.stderr);
+    assert!(
+        err.contains("`s.toml`: line 2") && err.contains("there is no recording in the folder"),
+        "{err}"
+    );
+}

@@ -1,0 +1,110 @@
+//! Recordings that are named, and those in folders that are.
+
+use std::path::{Path, PathBuf};
+
+use super::{Exit, Stop, say};
+use crate::report::escape::plain;
+use crate::report::figure::many;
+use crate::scenario::SessionSource;
+use crate::session::import::glance::glance;
+use crate::session::import::{self, ImportError};
+
+/// A session to read, a file or a folder, and whether it was named or found in a folder.
+pub(super) struct Input {
+    pub(super) path: PathBuf,
+    pub(super) is_named: bool,
+}
+
+/// The files, and those in the folders, in the order of their paths. A folder that is a session is
+/// read as one. Links are not followed into folders, and what is hidden stays so.
+pub(super) fn inputs(paths: &[PathBuf]) -> Vec<anyhow::Result<Input>> {
+    let mut inputs = Vec::new();
+    for path in paths {
+        if is_walked(path) {
+            walk(path, &mut inputs);
+        } else {
+            let path = path.clone();
+            let is_named = true;
+            inputs.push(Ok(Input { path, is_named }));
+        }
+    }
+    inputs
+}
+
+/// Whether the path is a folder that is no session itself.
+fn is_walked(path: &Path) -> bool {
+    path.is_dir() && !import::is_session_folder(path)
+}
+
+fn walk(folder: &Path, inputs: &mut Vec<anyhow::Result<Input>>) {
+    let entries = std::fs::read_dir(folder)
+        .and_then(Iterator::collect::<std::io::Result<Vec<_>>>)
+        .map_err(|source| ImportError::Io {
+            path: folder.to_owned(),
+            source,
+        });
+    let mut entries = match entries {
+        Ok(entries) => entries,
+        Err(error) => return inputs.push(Err(error.into())),
+    };
+    entries.sort_by_key(std::fs::DirEntry::path);
+    for entry in entries {
+        let is_hidden = entry.file_name().to_string_lossy().starts_with('.');
+        let path = entry.path();
+        let is_named = false;
+        match entry.file_type() {
+            _ if is_hidden => {}
+            Ok(kind) if kind.is_dir() && !import::is_session_folder(&path) => {
+                walk(&path, inputs);
+            }
+            Ok(kind) if kind.is_dir() || path.is_file() => {
+                inputs.push(Ok(Input { path, is_named }));
+            }
+            Ok(_) | Err(_) => {}
+        }
+    }
+}
+
+/// The sources with what is found in folders in place of those. Files are told by their beginnings;
+/// those of no known format are passed over, and so is what stands beside sessions.
+pub(super) fn found_in_folders(sources: Vec<SessionSource>) -> anyhow::Result<Vec<SessionSource>> {
+    let mut all = Vec::with_capacity(sources.len());
+    for source in sources {
+        let (folder, place) = match &source {
+            SessionSource::File(path, place) if is_walked(path) => (path.clone(), place.clone()),
+            SessionSource::File(..) | SessionSource::Found(_) | SessionSource::Synthetic(_) => {
+                all.push(source);
+                continue;
+            }
+        };
+        let before = all.len();
+        let mut passed = 0;
+        let mut inputs = Vec::new();
+        walk(&folder, &mut inputs);
+        for input in inputs {
+            let path = input?.path;
+            if path.to_string_lossy().ends_with(".truth.json") {
+                continue;
+            }
+            match glance(&path) {
+                Ok(_) => all.push(SessionSource::Found(path)),
+                Err(error) if error.is_no_recording() => passed += 1,
+                Err(error) => return Err(error.into()),
+            }
+        }
+        let shown = plain(&folder.display().to_string());
+        if all.len() == before {
+            let problem = format!("{place}: there is no recording in the folder `{shown}`");
+            let stop = Stop::new(Exit::Invalid, problem);
+            let hint = "`proctor import --list FOLDER` says what it sees in one";
+            return Err(stop.with_hint(hint).into());
+        }
+        if passed > 0 {
+            say(&format!(
+                "passed over in `{shown}`: {} of no known format",
+                many(passed, "file", "files")
+            ));
+        }
+    }
+    Ok(all)
+}
