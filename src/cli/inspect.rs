@@ -176,7 +176,7 @@ impl Bench {
         }
         // The settings are read as `run` reads them, so that both mean the same by the same words.
         let scenario = Inputs {
-            session: vec![args.session.clone().unwrap_or_default()],
+            session: args.session.clone().into_iter().collect(),
             strategy: names,
             window: args.window.clone(),
             counter: args.counter.clone(),

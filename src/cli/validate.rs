@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 
 use super::inputs::Inputs;
-use super::{Exit, Stop, print_json, prose};
+use super::{Exit, print_json, prose};
 use crate::scenario::{ModelSetting, Scenario, SessionSource};
 
 /// Arguments of `proctor validate`.
@@ -45,14 +45,9 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     writeln!(text, "  sessions: {}", scenario.sessions.len())?;
     for source in &scenario.sessions {
         match source {
-            SessionSource::File(path, place) => {
-                if !path.exists() {
-                    let problem = format!("{place}: there is no session `{}`", path.display());
-                    return Err(Stop::new(Exit::Invalid, problem).into());
-                }
+            SessionSource::File(path, _) | SessionSource::Found(path) => {
                 writeln!(text, "    {}", path.display())?;
             }
-            SessionSource::Found(path) => writeln!(text, "    {}", path.display())?,
             SessionSource::Synthetic(recipe) => {
                 writeln!(
                     text,

@@ -65,12 +65,20 @@ fn walk(folder: &Path, inputs: &mut Vec<anyhow::Result<Input>>) {
     }
 }
 
-/// The sources with what is found in folders in place of those. Files are told by their beginnings;
-/// those of no known format are passed over, and so is what stands beside sessions.
+/// The sources, all of which have to be there, with what is found in folders in place of those.
+/// Files are told by their beginnings; those of no known format are passed over, and so is what
+/// stands beside sessions.
 pub(super) fn found_in_folders(sources: Vec<SessionSource>) -> anyhow::Result<Vec<SessionSource>> {
     let mut all = Vec::with_capacity(sources.len());
     for source in sources {
         let (folder, place) = match &source {
+            SessionSource::File(path, place) if !path.exists() => {
+                let shown = plain(&path.display().to_string());
+                let problem = format!("{place}: there is no session `{shown}`");
+                let stop = Stop::new(Exit::Invalid, problem);
+                let hint = "check the path; patterns are expanded by the shell alone, and a folder stands for all recordings in it";
+                return Err(stop.with_hint(hint).into());
+            }
             SessionSource::File(path, place) if is_walked(path) => (path.clone(), place.clone()),
             SessionSource::File(..) | SessionSource::Found(_) | SessionSource::Synthetic(_) => {
                 all.push(source);

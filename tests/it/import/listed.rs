@@ -179,4 +179,12 @@ fn a_folder_stands_for_all_recordings_in_it() {
         err.contains("`s.toml`: line 2") && err.contains("there is no recording in the folder"),
         "{err}"
     );
+    fs::remove_dir_all(folder.path().join("many")).unwrap();
+    let gone = run(folder.path(), &["run", "s.toml"]);
+    assert_eq!(gone.status.code(), Some(3));
+    let err = said(&gone.stderr);
+    assert!(
+        err.contains("`s.toml`: line 2: there is no session `many`"),
+        "{err}"
+    );
 }
