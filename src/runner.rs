@@ -52,6 +52,7 @@ use times::Limits;
 pub struct Plan {
     manifest: Manifest,
     sessions: Vec<LoadedSession>,
+    passed_over: Vec<String>,
     scenario: Scenario,
     prices: Arc<Prices>,
     models: Option<Arc<Connected>>,
@@ -75,12 +76,13 @@ impl Plan {
         for sources in scenario.sessions.chunks(at_once) {
             loading.load(sources)?;
         }
-        let (sessions, entries) = loading.finish()?;
-        let mut manifest = manifest_of(&scenario, entries, &prices);
+        let loaded = loading.finish()?;
+        let mut manifest = manifest_of(&scenario, loaded.entries, &prices);
         manifest.calibrations = calibrations::read(&scenario.models)?;
         let mut plan = Self {
             manifest,
-            sessions,
+            sessions: loaded.sessions,
+            passed_over: loaded.passed_over,
             scenario,
             prices: Arc::new(prices),
             models: None,
@@ -106,6 +108,12 @@ impl Plan {
     /// The models, once they are connected.
     pub fn models(&self) -> Option<&Connected> {
         self.models.as_deref()
+    }
+
+    /// Why files that were found in folders are not among the sessions, one reason each: they hold no
+    /// conversation, or this build cannot read them.
+    pub fn passed_over(&self) -> &[String] {
+        &self.passed_over
     }
 
     /// The scenario it was made of.

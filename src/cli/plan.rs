@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 
 use super::inputs::Inputs;
-use super::{Exit, Stop, print, prose, terminal};
+use super::{Exit, Stop, print, prose, terminal, walk};
 use crate::metric::forecast::{ArmForecast, Asking, Forecast, Span, Spend, Thinking};
 use crate::model::ModelKind;
 use crate::probe::judge::{MAX_ANSWER, MAX_VERDICT};
@@ -43,6 +43,7 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let noise = args.pilot.as_deref().map(noise).transpose()?;
     let plan = Plan::new(args.inputs.read()?)?;
+    walk::say_passed_over(&plan);
     let forecast = forecast(&plan, &BTreeSet::new())?;
     let manifest = plan.manifest();
     if args.json {

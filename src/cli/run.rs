@@ -10,7 +10,7 @@ use super::messages::{self, Lines, MessageFormat, Summary};
 use super::models;
 use super::progress::Shown;
 use super::versus::{self, Files, How, Printed, Side};
-use super::{Exit, Stop, confirm, gate, plan as forecast, report, say};
+use super::{Exit, Stop, confirm, gate, plan as forecast, report, say, walk};
 use crate::metric::silent::Silence;
 use crate::record::End;
 use crate::record::journal::{Journal, JournalError, Run};
@@ -208,6 +208,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         Side::find(name, &args.gate.how.baselines)?;
     }
     let mut plan = Plan::new(scenario)?;
+    walk::say_passed_over(&plan);
     let folder = args
         .out
         .clone()

@@ -9,7 +9,9 @@ use anyhow::Context as _;
 
 use super::inputs::Inputs;
 use super::progress::Shown;
-use super::{Exit, Stop, columns, confirm, gate, models, plan as forecast, print_json, prose, say};
+use super::{
+    Exit, Stop, columns, confirm, gate, models, plan as forecast, print_json, prose, say, walk,
+};
 use crate::compare::sweep::{Confirmation, Objective, Sweep, Tried, better_half, broken, judge};
 use crate::compare::{Chance, Comparison, Settings as CompareSettings, Source};
 use crate::record::journal::{Journal, Run, write_whole};
@@ -125,6 +127,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         table.overlay("models.reader", Setting { value, place })?;
     }
     let mut scenario = Scenario::read(&table, &folder)?;
+    scenario.sessions = walk::found_in_folders(scenario.sessions)?;
     args.models.limit(&mut scenario);
     let rules = gate::rules(&scenario.gate, &gate::Asked::default())?;
     let seed = scenario.seed;
@@ -136,6 +139,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let grid = grid::chosen(&axes, args.random, seed)?;
     let (mut points, mut arenas) = points(&table, &folder, scenario, &grid, args)?;
     let mut whole = Plan::new(arenas[0].scenario.clone())?;
+    walk::say_passed_over(&whole);
     args.models.connect(&mut whole, &args.out)?;
     if arenas.len() > 1 || args.halving {
         // The same sessions run again and again: what their cells share is made once.
@@ -381,6 +385,8 @@ fn points(
                 changed.overlay(path, setting.clone())?;
             }
             let mut scenario = Scenario::read(&changed, folder)?;
+            let sessions = &arenas[0].scenario.sessions;
+            scenario.sessions.clone_from(sessions);
             args.models.limit(&mut scenario);
             // Its settings are compared with the default in the same window.
             defaults.push(Point {

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use super::{Exit, Stop, say};
 use crate::report::escape::plain;
 use crate::report::figure::many;
+use crate::runner::Plan;
 use crate::scenario::SessionSource;
 use crate::session::import::glance::glance;
 use crate::session::import::{self, ImportError};
@@ -96,7 +97,7 @@ pub(super) fn found_in_folders(sources: Vec<SessionSource>) -> anyhow::Result<Ve
             }
             match glance(&path) {
                 Ok(_) => all.push(SessionSource::Found(path)),
-                Err(error) if error.is_no_recording() => passed += 1,
+                Err(error) if is_something_else(&error) => passed += 1,
                 Err(error) => return Err(error.into()),
             }
         }
@@ -115,4 +116,16 @@ pub(super) fn found_in_folders(sources: Vec<SessionSource>) -> anyhow::Result<Ve
         }
     }
     Ok(all)
+}
+
+/// Says what was found in folders and is not among a run's sessions.
+pub(super) fn say_passed_over(plan: &Plan) {
+    for why in plan.passed_over() {
+        say(&format!("passed over: {}", plain(why)));
+    }
+}
+
+/// Whether a file, by its beginning, is something else than a recording.
+pub(super) fn is_something_else(error: &ImportError) -> bool {
+    error.is_no_recording() || matches!(error, ImportError::Utf16 { .. })
 }

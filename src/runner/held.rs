@@ -13,7 +13,7 @@ use crate::model::price::Prices;
 use crate::probe::{self, Probe};
 use crate::record::SessionEntry;
 use crate::scenario::{Scenario, SessionSource};
-use crate::session::import::{self, Beginnings, Repeated};
+use crate::session::import::{self, Beginnings, ImportError, Repeated};
 use crate::session::{Session, ToolSchema, native, synthetic};
 use crate::tokens::{CountedTexts, counter};
 use crate::units::{ContentHash, Tokens};
@@ -80,6 +80,16 @@ pub(super) struct Loading<'s> {
     most: usize,
     sessions: Vec<LoadedSession>,
     entries: Vec<SessionEntry>,
+    passed_over: Vec<String>,
+}
+
+/// All sessions of a run, in order.
+pub(super) struct Loaded {
+    pub(super) sessions: Vec<LoadedSession>,
+    /// What the manifest says of each.
+    pub(super) entries: Vec<SessionEntry>,
+    /// Why what was found in folders is none of them.
+    pub(super) passed_over: Vec<String>,
 }
 
 impl<'s> Loading<'s> {
@@ -98,17 +108,34 @@ impl<'s> Loading<'s> {
             most,
             sessions: Vec::new(),
             entries: Vec::new(),
+            passed_over: Vec::new(),
         })
     }
 
     /// Loads the sessions of some sources, in parallel.
     pub(super) fn load(&mut self, sources: &[SessionSource]) -> Result<(), PlanError> {
-        let loaded: Vec<Vec<(Held, Vec<Probe>)>> = sources
+        let loaded: Vec<Result<Vec<(Held, Vec<Probe>)>, ImportError>> = sources
             .par_iter()
-            .map(|source| load(source, &self.scenario.counter))
-            .collect::<Result<_, _>>()?;
+            .map(
+                |source| match (load(source, &self.scenario.counter), source) {
+                    (Err(PlanError::Import(error)), SessionSource::Found(_))
+                        if error.is_no_recording() =>
+                    {
+                        Ok(Err(error))
+                    }
+                    (loaded, _) => loaded.map(Ok),
+                },
+            )
+            .collect::<Result<_, PlanError>>()?;
         let mut new: Vec<(Held, LoadedSession, bool)> = Vec::new();
         for (source, loaded) in sources.iter().zip(loaded) {
+            let loaded = match loaded {
+                Ok(loaded) => loaded,
+                Err(error) => {
+                    self.passed_over.push(error.to_string());
+                    continue;
+                }
+            };
             // A file of several sessions would be read again for each of them.
             let is_alone = loaded.len() == 1;
             for (mut held, mut probes) in loaded {
@@ -154,13 +181,17 @@ impl<'s> Loading<'s> {
         Ok(())
     }
 
-    /// All sessions, in order, with what the manifest says of each.
-    pub(super) fn finish(self) -> Result<(Vec<LoadedSession>, Vec<SessionEntry>), PlanError> {
+    /// All that was loaded.
+    pub(super) fn finish(self) -> Result<Loaded, PlanError> {
         self.facts.all_placed()?;
         if self.sessions.is_empty() {
             return Err(PlanError::NoSession);
         }
-        Ok((self.sessions, self.entries))
+        Ok(Loaded {
+            sessions: self.sessions,
+            entries: self.entries,
+            passed_over: self.passed_over,
+        })
     }
 }
 
@@ -172,21 +203,19 @@ fn load(source: &SessionSource, counter_name: &str) -> Result<Vec<(Held, Vec<Pro
         })?;
         Ok(Arc::new(CountedTexts::new(counter)))
     };
-    let recorded = |path| match (import::load_with_truth(path, None), source) {
-        (Err(error), SessionSource::Found(_)) if error.is_no_recording() => Ok(Vec::new()),
-        (read, _) => read,
-    };
     match source {
-        SessionSource::File(path, _) | SessionSource::Found(path) => recorded(path)?
-            .into_iter()
-            .map(|recording| {
-                let counts = counts()?;
-                counts.preload(recording.session.texts());
-                let probes = recording.truth.as_ref().map(Probe::planted);
-                let session = Arc::new(recording.session);
-                Ok((Held { session, counts }, probes.unwrap_or_default()))
-            })
-            .collect(),
+        SessionSource::File(path, _) | SessionSource::Found(path) => {
+            import::load_with_truth(path, None)?
+                .into_iter()
+                .map(|recording| {
+                    let counts = counts()?;
+                    counts.preload(recording.session.texts());
+                    let probes = recording.truth.as_ref().map(Probe::planted);
+                    let session = Arc::new(recording.session);
+                    Ok((Held { session, counts }, probes.unwrap_or_default()))
+                })
+                .collect()
+        }
         SessionSource::Synthetic(recipe) => {
             let counts = counts()?;
             let made = synthetic::generate(recipe, &counts)?;

@@ -102,6 +102,8 @@ impl Plan {
         Self {
             manifest,
             sessions,
+            // Said where the whole plan was made.
+            passed_over: Vec::new(),
             scenario,
             prices: self.prices.clone(),
             models: self.models.clone(),

@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 use serde_json::{Value, json};
 
-use crate::cli::walk::Input;
+use crate::cli::walk::{Input, is_something_else};
 use crate::cli::{Exit, chain, explain, print_json, prose, say};
 use crate::report::escape::plain;
 use crate::report::figure::many;
@@ -68,17 +68,6 @@ pub(super) fn list(inputs: Vec<anyhow::Result<Input>>, as_json: bool) -> anyhow:
         worst = Exit::NothingSelected;
     }
     Ok(worst)
-}
-
-fn is_something_else(error: &ImportError) -> bool {
-    matches!(
-        error,
-        ImportError::NotJson { .. }
-            | ImportError::Empty { .. }
-            | ImportError::UnknownFormat { .. }
-            | ImportError::NoDatabase { .. }
-            | ImportError::Utf16 { .. }
-    )
 }
 
 fn time(time: Option<Timestamp>) -> Option<String> {

@@ -5,6 +5,8 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
+use tempfile::TempDir;
+
 use super::{fixture, model, read_use, result, text, user, written};
 
 fn run(folder: &Path, arguments: &[&str]) -> Output {
@@ -20,8 +22,8 @@ fn said(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
-#[test]
-fn recordings_are_listed_without_being_read() {
+/// Two recordings below the folder `many`, and something else in it.
+fn many() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     let deep = folder.path().join("many/deep");
     fs::create_dir_all(&deep).unwrap();
@@ -32,6 +34,12 @@ fn recordings_are_listed_without_being_read() {
     .unwrap();
     fs::copy(fixture("goose/session.jsonl"), deep.join("c.jsonl")).unwrap();
     fs::write(folder.path().join("many/notes.txt"), "milk").unwrap();
+    folder
+}
+
+#[test]
+fn recordings_are_listed_without_being_read() {
+    let folder = many();
     // A line in its middle is no JSON: nobody looks there.
     let head = user("u", "", "a").replacen('{', r#"{"timestamp":"2026-03-01T09:00:00Z","#, 1);
     let tail = user("v", "u", "b").replacen('{', r#"{"timestamp":"2026-03-02T10:00:00Z","#, 1);
@@ -136,17 +144,9 @@ fn a_long_file_is_imported_piece_by_piece_as_it_is_at_once() {
 
 #[test]
 fn a_folder_stands_for_all_recordings_in_it() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = many();
     let deep = folder.path().join("many/deep");
-    fs::create_dir_all(&deep).unwrap();
-    fs::copy(
-        fixture("claude-code/split-calls.jsonl"),
-        deep.join("b.jsonl"),
-    )
-    .unwrap();
-    fs::copy(fixture("goose/session.jsonl"), deep.join("c.jsonl")).unwrap();
     fs::write(deep.join("c.truth.json"), "{}").unwrap();
-    fs::write(folder.path().join("many/notes.txt"), "milk").unwrap();
     // Claude Code leaves such a file where nothing was said.
     let titled = "{\"type\":\"summary\",\"summary\":\"A talk\",\"leafUuid\":\"u\"}\n";
     fs::write(folder.path().join("many/a.jsonl"), titled).unwrap();
@@ -163,11 +163,19 @@ fn a_folder_stands_for_all_recordings_in_it() {
         let (out, err) = (said(&output.stdout), said(&output.stderr));
         assert!(output.status.success(), "{err}");
         assert!(out.contains("2 sessions, 1 strategy"), "{out}");
+        // Neither what is no recording goes in silence, nor one in which nothing was said.
         assert!(
             err.contains("passed over in `") && err.contains("1 file of no known format"),
             "{err}"
         );
+        assert!(err.contains("a.jsonl` holds no conversation"), "{err}");
     }
+    let sweep = ["sweep", "s.toml", "--strategy", "observation-masking"];
+    let knob = ["-P", "clear_results.keep_last=1,3", "--out", "sweep"];
+    let swept = run(folder.path(), &[&sweep[..], &knob].concat());
+    let err = said(&swept.stderr);
+    // So little can decide nothing; the folder was found all the same.
+    assert!(err.contains("chosen on 1 sessions, tried on 1"), "{err}");
     fs::remove_dir_all(&deep).unwrap();
     let silent = run(folder.path(), &["run", "s.toml", "--out", "none"]);
     assert_eq!(silent.status.code(), Some(3), "{}", said(&silent.stdout));
