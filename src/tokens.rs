@@ -148,6 +148,9 @@ pub fn counter(name: &str) -> Option<Arc<dyn TokenCounter>> {
 pub struct Size {
     /// Tokens, by the scenario's counter.
     pub tokens: Tokens,
+    /// The part of `tokens` that is already in the provider's tokens (images by their dimensions,
+    /// hidden thinking by its bill), which no factor from counted to billed tokens changes.
+    pub exact: Tokens,
     /// Unicode scalar values.
     pub chars: u64,
     /// Bytes of UTF-8.
@@ -159,6 +162,7 @@ impl Add for Size {
     fn add(self, other: Self) -> Self {
         Self {
             tokens: self.tokens + other.tokens,
+            exact: self.exact + other.exact,
             chars: self.chars + other.chars,
             bytes: self.bytes + other.bytes,
         }
@@ -176,6 +180,7 @@ impl Sub for Size {
     fn sub(self, other: Self) -> Self {
         Self {
             tokens: self.tokens - other.tokens,
+            exact: self.exact - other.exact,
             chars: self.chars.saturating_sub(other.chars),
             bytes: self.bytes.saturating_sub(other.bytes),
         }
@@ -270,7 +275,17 @@ impl CountedTexts {
             size.tokens
         });
         let own = own.get().unwrap_or_else(|| self.size(block.text));
-        Size { tokens, ..own }
+        // Beyond its text a block has images only.
+        let exact = if block.images > 0 {
+            tokens - own.tokens
+        } else {
+            Tokens::ZERO
+        };
+        Size {
+            tokens,
+            exact,
+            ..own
+        }
     }
 
     /// The size of a tool's definition; its tokens count where the counter's rule says so.
@@ -312,6 +327,7 @@ impl CountedTexts {
     fn measure(&self, text: &str) -> Size {
         Size {
             tokens: self.counter.count(text),
+            exact: Tokens::ZERO,
             chars: text.chars().count() as u64,
             bytes: text.len() as u64,
         }

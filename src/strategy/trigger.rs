@@ -354,6 +354,7 @@ mod tests {
             tokens: Tokens(100),
             chars: 1_000,
             bytes: 1_000,
+            ..Size::default()
         };
         assert_eq!(usage(&cx), size.tokens + Tokens(150));
     }
