@@ -8,7 +8,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::session::{ContentBlock, Message, ToolUse};
+use crate::session::{ContentBlock, Message, Tag, ToolUse};
 use crate::tokens::{CountedTexts, Size};
 use crate::units::Tokens;
 
@@ -81,7 +81,19 @@ impl Entry {
 }
 
 pub(crate) fn measure(message: &Message, counts: &CountedTexts) -> Size {
-    message.blocks().map(|block| counts.block(&block)).sum()
+    message
+        .blocks()
+        .map(|block| counts.block(&block))
+        .fold(hidden(message.hidden_thinking), std::ops::Add::add)
+}
+
+/// The size of hidden thinking: its tokens are known by the bill, its words are not.
+fn hidden(tokens: Tokens) -> Size {
+    Size {
+        tokens,
+        exact: tokens,
+        ..Size::default()
+    }
 }
 
 fn measure_block(message: &Message, block: usize, counts: &CountedTexts) -> Size {
@@ -214,6 +226,29 @@ impl Context {
         self.images += images_of(&entry);
         index_results(&mut self.results, self.entries.len(), &entry);
         self.entries.push(entry);
+    }
+
+    /// The provider leaves hidden thinking out of the prompt from now on. Returns the entries that
+    /// shrank, in ascending order, and by how much they did.
+    ///
+    /// Costs what was appended since the user typed last: before that it was done already.
+    pub fn leave_out_thinking(&mut self) -> (Vec<usize>, Size) {
+        let before = self.size;
+        let mut shrunk = Vec::new();
+        for (at, entry) in self.entries.iter_mut().enumerate().rev() {
+            let tokens = entry.message.hidden_thinking;
+            if tokens > Tokens::ZERO {
+                Arc::make_mut(&mut entry.message).hidden_thinking = Tokens::ZERO;
+                let hidden = hidden(tokens);
+                entry.size = entry.size - hidden;
+                self.size = self.size - hidden;
+                shrunk.push(at);
+            } else if entry.message.has_tag(Tag::TypedUser) {
+                break;
+            }
+        }
+        shrunk.reverse();
+        (shrunk, before - self.size)
     }
 
     /// Applies `edits`, and says what each changed.

@@ -86,6 +86,7 @@ pub mod tokens;
 pub mod session;
 pub mod needles;
 pub mod context;
+pub mod bill;
 pub mod model;
 pub mod step;
 pub mod strategy;

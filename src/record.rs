@@ -8,11 +8,13 @@ use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde::{Deserialize, Serialize};
 
+pub use crate::bill::{Compared, Drop, Factor, Fit, HiddenThinking, SessionSizes, Sizes};
 pub use crate::context::validity::Level;
 use crate::model::{ModelKind, Purpose};
 use crate::probe::ProbeKind;
 use crate::units::{Tokens, Usage};
 use crate::window::Window;
+pub use crate::window::{KnownBy, NativeWindow};
 
 pub mod answer;
 pub mod cache;
@@ -172,6 +174,10 @@ pub struct SessionEntry {
     pub probes: Option<String>,
     /// Compactions that the recorded product made.
     pub compactions: usize,
+    /// The sizes of its prompts.
+    pub sizes: SessionSizes,
+    /// The window in which it is replayed where the scenario asks for its own.
+    pub native_window: NativeWindow,
     /// What the agent's model costs, where its prices are known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price: Option<PriceEntry>,

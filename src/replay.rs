@@ -14,6 +14,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::bill::{HiddenThinking, Scale};
 use crate::context::{Applied, Context, Entry};
 use crate::model::Model;
 use crate::probe::Item;
@@ -173,8 +174,12 @@ struct Cell<'a> {
     strategy_cpu: Vec<Duration>,
     spent: Duration,
     started: Duration,
-    /// What was appended since the last prompt.
+    /// What was appended since the last answer.
     appended: Size,
+    /// The messages of the last prompt, and its answer.
+    last_messages: Size,
+    /// How the prompts of this call are sized.
+    scale: Scale,
 }
 
 type Arranged<'s> = Option<(&'s mut dyn Strategy, Window)>;
@@ -205,6 +210,8 @@ impl<'a> Cell<'a> {
             spent: Duration::ZERO,
             started: clock.now(),
             appended: Size::default(),
+            last_messages: Size::default(),
+            scale: prepared.bill.scale(0),
         }
     }
 
@@ -214,8 +221,9 @@ impl<'a> Cell<'a> {
         let mut next = self.load();
         let mut last_usage = None;
         for (call, &before) in prepared.session.calls().iter().enumerate() {
+            self.scale = prepared.bill.scale(call);
             let mut cx = self.situation(call, next, before, last_usage, &arranged);
-            self.meter.start_call(call);
+            self.meter.start_call(call, self.scale);
             for entry in &prepared.entries[next..before] {
                 if let Err(end) = self.append(entry, &mut arranged, &cx) {
                     return end;
@@ -232,8 +240,8 @@ impl<'a> Cell<'a> {
                 if let Err(end) = self.fit(&mut **strategy, *window, &mut cx) {
                     return end;
                 }
-                let prompt = cx.prompt(&self.context).tokens;
-                let response = prepared.entries[before].size.tokens;
+                let prompt = cx.prompt(&self.context);
+                let response = prepared.answered(call, before);
                 if !self.meter.send_agent(prompt, response) {
                     let cause = DeathCause::Unanswered;
                     return End::Died {
@@ -244,17 +252,17 @@ impl<'a> Cell<'a> {
                 }
             }
             self.sent(call, before);
-            self.appended = Size::default();
-            let usage = Usage::uncached(
-                cx.prompt(&self.context).tokens,
-                prepared.entries[before].size.tokens,
-            );
+            let usage = Usage::uncached(cx.prompt(&self.context), prepared.answered(call, before));
             last_usage = Some(usage);
             cx.last_usage = last_usage;
             cx.tool_requests = tools_of(prepared.session.message(before));
             if let Err(end) = self.append(&prepared.entries[before], &mut arranged, &cx) {
                 return end;
             }
+            self.appended = Size::default();
+            self.last_messages = self.context.size();
+            cx.appended = self.appended;
+            cx.last_messages = self.last_messages;
             if let Some((strategy, _)) = &mut arranged {
                 let context = self.lend();
                 let compacted = self.timed(|meter| drive(strategy.after_call(context, &cx), meter));
@@ -281,7 +289,7 @@ impl<'a> Cell<'a> {
     fn run_empty(&mut self) -> End {
         let session = self.prepared.session.clone();
         for (call, &before) in session.calls().iter().enumerate() {
-            self.meter.start_call(call);
+            self.meter.start_call(call, self.scale);
             self.sent(call, before);
         }
         End::Completed
@@ -318,7 +326,9 @@ impl<'a> Cell<'a> {
             system: session.system().cloned(),
             tools: prepared.tools.clone(),
             fixed: prepared.fixed,
+            scale: self.scale,
             last_usage,
+            last_messages: self.last_messages,
             appended: self.appended,
             last_answer: last.and_then(|last| messages[last].timestamp),
             phase_ended: new.iter().any(|message| message.has_tag(Tag::PhaseEnd)),
@@ -365,6 +375,16 @@ impl<'a> Cell<'a> {
     }
 
     fn add(&mut self, entry: Entry) {
+        let thinking = self.prepared.bill.sizes().thinking;
+        if thinking == Some(HiddenThinking::KeptForTurn) && entry.message.has_tag(Tag::TypedUser) {
+            let (shrunk, by) = self.context.leave_out_thinking();
+            if !shrunk.is_empty() {
+                self.last_messages = self.last_messages - by;
+                for observer in &mut self.observers {
+                    observer.thinking_left_out(&self.context, &shrunk);
+                }
+            }
+        }
         self.appended += entry.size;
         for observer in &mut self.observers {
             observer.appended(&entry);
@@ -412,8 +432,8 @@ impl<'a> Cell<'a> {
                 call,
                 stage: applied.stage.to_string(),
                 reason: applied.reason.clone(),
-                before: applied.change.before.tokens,
-                after: applied.change.after.tokens,
+                before: self.scale.text(applied.change.before),
+                after: self.scale.text(applied.change.after),
                 still_over: applied.is_still_over,
             }));
         self.failures
@@ -434,7 +454,7 @@ impl<'a> Cell<'a> {
         let mut attempt = 0;
         let mut is_struck = self.meter.refuses_prompt();
         loop {
-            let prompt = cx.prompt(&self.context).tokens;
+            let prompt = cx.prompt(&self.context);
             // What a fault refuses is refused once: the shorter prompt only has to fit. And what a
             // product did send was no prompt too long for its model.
             let is_too_long = window.overflows(prompt) && !strategy.replays_recording();
@@ -452,7 +472,7 @@ impl<'a> Cell<'a> {
                 Recovery::Retry(compacted) => {
                     self.take_back(compacted, cx.call)?;
                     // A recovery that frees nothing would go on for ever.
-                    cx.prompt(&self.context).tokens >= prompt
+                    cx.prompt(&self.context) >= prompt
                 }
                 Recovery::GiveUp(compacted) => {
                     self.take_back(compacted, cx.call)?;
@@ -475,14 +495,15 @@ impl<'a> Cell<'a> {
     /// The prompt is sent as it stands: count it, show it to the observers, ask the probes.
     fn sent(&mut self, call: usize, before: usize) {
         let prepared = self.prepared;
-        let prompt = prepared.fixed + self.context.size();
-        self.prompt_tokens.push(prompt.tokens);
+        let prompt = self.scale.prompt(prepared.fixed + self.context.size());
+        self.prompt_tokens.push(prompt);
         let view = CallView {
             call,
             before,
             session: &prepared.session,
             context: &self.context,
             fixed: prepared.fixed,
+            scale: self.scale,
             response: prepared.session.message(before),
         };
         for observer in &mut self.observers {
@@ -523,7 +544,7 @@ impl<'a> Cell<'a> {
             planned_calls: prepared.session.calls().len(),
             reached_calls: self.prompt_tokens.len(),
             window,
-            fixed_tokens: prepared.fixed.tokens,
+            fixed_tokens: prepared.bill.scale(0).prompt(prepared.fixed),
             prompt_tokens: self.prompt_tokens,
             model_calls,
             lost_calls,

@@ -25,6 +25,7 @@ use crate::scenario::Scenario;
 use crate::settings::SettingError;
 use crate::strategy::StrategySpec;
 use crate::units::ContentHash;
+use crate::window::NativeWindow;
 
 mod calibrations;
 mod error;
@@ -32,6 +33,7 @@ mod followed;
 pub mod forecast;
 mod held;
 mod models;
+pub mod native;
 pub mod prices;
 mod probes;
 mod queue;
@@ -448,7 +450,8 @@ fn run_cell<'a>(
                     Lead::Broken => return Err(Unrun::NothingToFollow),
                 }
             }
-            arrange(&spec, plan, prepared)
+            let native = plan.manifest.sessions[shared.session].native_window;
+            arrange(&spec, plan, prepared, native)
         }
     };
     Ok(match replayed {
@@ -459,8 +462,10 @@ fn run_cell<'a>(
 
 /// A session as its cells share it, asked these probes.
 fn prepare(plan: &Plan, held: &Held, probes: Vec<Probe>) -> Result<PreparedSession, NeedlesError> {
+    let bill = held.bill(&plan.scenario);
     let prepared = PreparedSession::new(held.session.clone(), held.counts.clone(), probes)?;
     Ok(prepared
+        .billed(Arc::new(bill))
         .sent_to(plan.scenario.provider)
         .asking(plan.scenario.models.asking)
         .with_faults(Arc::new(plan.scenario.faults.clone()))
@@ -500,10 +505,12 @@ fn arrange(
     spec: &StrategySpec,
     plan: &Plan,
     prepared: &PreparedSession,
+    native: NativeWindow,
 ) -> Result<Replayed, SettingError> {
     let window = plan.scenario.window.resolve(
-        prepared.session().context_window(),
-        prepared.largest_prompt().tokens,
+        native,
+        prepared.largest_prompt(),
+        prepared.bill().scale(0).head,
     );
     Ok(Replayed::Strategy(Box::new(spec.build()?), window))
 }

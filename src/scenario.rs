@@ -6,6 +6,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use crate::bill::Sizes;
 use crate::model::fault::Faults;
 use crate::session::synthetic::Recipe;
 use crate::session::wire::Provider;
@@ -14,7 +15,7 @@ use crate::strategy::StrategySpec;
 use crate::strategy::trigger::{Condition, Trigger};
 use crate::tokens::COUNTERS;
 use crate::units::{Tokens, is_valid_id};
-use crate::window::Window;
+use crate::window::{NativeWindow, Window};
 
 mod cache;
 mod faults;
@@ -47,6 +48,8 @@ pub struct Scenario {
     pub repeats: u32,
     /// Whose rules prompts are checked by.
     pub provider: Provider,
+    /// Whether prompts are sized as billed, where a session carries usage.
+    pub sizes: Sizes,
     /// The window of each session.
     pub window: WindowSetting,
     /// When the controls compact.
@@ -74,10 +77,14 @@ pub struct WindowSetting {
     pub mode: WindowMode,
     /// Whether all strategies share one trigger, the scenario's: with `mode = "matched"`.
     pub is_matched: bool,
-    /// Tokens the model may write in one response.
-    pub max_output: Tokens,
+    /// Tokens the model may write in one response; nothing: what the recorded product reserves, in
+    /// its own window, else none.
+    pub max_output: Option<Tokens>,
     /// Tokens the provider adds to the prompt when it decides whether the prompt fits.
     pub overflow_reserve: Tokens,
+    /// Billed tokens in front of every prompt of a session that neither holds its system prompt and
+    /// tools nor tells their size.
+    pub head: Option<Tokens>,
 }
 
 /// Where the window's size comes from.
@@ -91,15 +98,17 @@ pub enum WindowMode {
 }
 
 impl WindowSetting {
-    /// The window for one session: `recorded` is the one it names, `largest` its largest prompt.
-    pub fn resolve(&self, recorded: Option<Tokens>, largest: Tokens) -> Window {
-        let tokens = match self.mode {
-            WindowMode::Native(tokens) => tokens.or(recorded).unwrap_or(Window::DEFAULT_TOKENS),
-            WindowMode::Fit(fraction) => largest.fraction(fraction),
+    /// The window for one session: `native` is its own, `largest` its largest prompt, of which `head`
+    /// tokens are in front of every prompt. A share of the session is a share of what follows them.
+    pub fn resolve(&self, native: NativeWindow, largest: Tokens, head: Tokens) -> Window {
+        let (tokens, reserved) = match self.mode {
+            WindowMode::Native(None) => (native.tokens, native.max_output),
+            WindowMode::Native(Some(tokens)) => (tokens, Tokens::ZERO),
+            WindowMode::Fit(fraction) => (head + (largest - head).fraction(fraction), Tokens::ZERO),
         };
         Window {
             tokens,
-            max_output: self.max_output,
+            max_output: self.max_output.unwrap_or(reserved),
             overflow_reserve: self.overflow_reserve,
         }
     }
@@ -115,8 +124,8 @@ impl fmt::Display for WindowSetting {
         if self.is_matched {
             f.write_str(", triggers matched")?;
         }
-        if self.max_output > Tokens::ZERO {
-            write!(f, ", {} reserved for output", self.max_output)?;
+        if let Some(output) = self.max_output.filter(|output| *output > Tokens::ZERO) {
+            write!(f, ", {output} reserved for output")?;
         }
         Ok(())
     }
@@ -149,6 +158,10 @@ impl Scenario {
             .choice("counter", &counters)?
             .unwrap_or("o200k")
             .to_owned();
+        let sizes = match reader.choice("sizes", &Sizes::NAMES)? {
+            Some("counted") => Sizes::Counted,
+            _ => Sizes::Billed,
+        };
         let provider = match reader.choice("provider", &Provider::ALL.map(Provider::name))? {
             Some("openai") => Provider::OpenAi,
             _ => Provider::Anthropic,
@@ -198,6 +211,7 @@ impl Scenario {
             counter,
             repeats,
             provider,
+            sizes,
             window,
             trigger,
             sessions,
@@ -227,8 +241,9 @@ fn read_window(reader: Option<Reader<'_>>) -> Result<(WindowSetting, Trigger), S
     let mut window = WindowSetting {
         mode: WindowMode::Native(None),
         is_matched: false,
-        max_output: Tokens::ZERO,
+        max_output: None,
         overflow_reserve: Tokens::ZERO,
+        head: None,
     };
     let Some(mut reader) = reader else {
         return Ok((window, trigger));
@@ -259,11 +274,12 @@ fn read_window(reader: Option<Reader<'_>>) -> Result<(WindowSetting, Trigger), S
         }
     };
     if let Some(tokens) = reader.whole("max_output", 0, u64::MAX)? {
-        window.max_output = Tokens(tokens);
+        window.max_output = Some(Tokens(tokens));
     }
     if let Some(tokens) = reader.whole("overflow_reserve", 0, u64::MAX)? {
         window.overflow_reserve = Tokens(tokens);
     }
+    window.head = reader.whole("head_tokens", 0, 100_000_000)?.map(Tokens);
     if let Some(setting) = reader.setting("trigger") {
         trigger = Trigger::read("window.trigger", setting)?;
     }
@@ -379,6 +395,7 @@ fn with_flattened(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::window::KnownBy;
 
     #[track_caller]
     fn check(text: &str, says: &str) {
@@ -498,22 +515,27 @@ mod tests {
     }
 
     #[test]
-    fn a_window_comes_from_the_scenario_the_session_or_the_default() {
+    fn a_window_comes_from_the_scenario_or_the_session() {
         let window = |mode| WindowSetting {
             mode,
             is_matched: false,
-            max_output: Tokens::ZERO,
+            max_output: None,
             overflow_reserve: Tokens::ZERO,
+            head: None,
         };
-        let resolve = |mode, recorded: Option<u64>| {
-            window(mode)
-                .resolve(recorded.map(Tokens), Tokens(1_000))
-                .tokens
-                .0
+        let resolve = |mode, head| {
+            let native = NativeWindow {
+                tokens: Tokens(7),
+                max_output: Tokens(3),
+                known_by: KnownBy::Model,
+            };
+            let window = window(mode).resolve(native, Tokens(1_000), Tokens(head));
+            window.tokens.0
         };
-        assert_eq!(resolve(WindowMode::Native(None), None), 200_000);
-        assert_eq!(resolve(WindowMode::Native(None), Some(7)), 7);
-        assert_eq!(resolve(WindowMode::Native(Some(Tokens(9))), Some(7)), 9);
-        assert_eq!(resolve(WindowMode::Fit(0.6), Some(7)), 600);
+        assert_eq!(resolve(WindowMode::Native(None), 0), 7);
+        assert_eq!(resolve(WindowMode::Native(Some(Tokens(9))), 0), 9);
+        assert_eq!(resolve(WindowMode::Fit(0.6), 0), 600);
+        // A share of what no strategy can change would be no share of the session.
+        assert_eq!(resolve(WindowMode::Fit(0.6), 500), 800);
     }
 }

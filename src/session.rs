@@ -99,6 +99,15 @@ pub struct Source {
     pub missing: Option<Missing>,
 }
 
+impl Source {
+    /// The size of the system prompt and tools that a made-up session is declared to have and does
+    /// not hold. What a recording lacks is learnt from its bill instead.
+    pub fn declared_head(&self) -> Option<Tokens> {
+        let missing = self.missing.filter(|_| self.format == synthetic::FORMAT);
+        missing.and_then(|missing| missing.tokens)
+    }
+}
+
 /// What every prompt of a session held and its recording does not.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -149,6 +158,11 @@ pub struct Message {
     /// `/compact`, on a message that ends a phase ([`Tag::PhaseEnd`]). No part of what the model
     /// reads.
     pub compact_hint: Option<Arc<str>>,
+    /// The model that wrote it, where that is another than the session's: assistant messages only.
+    pub model: Option<Arc<str>>,
+    /// Tokens billed for thinking whose words the recording leaves out. Never recorded: set when the
+    /// session is sized as billed.
+    pub hidden_thinking: Tokens,
 }
 
 impl Message {
@@ -164,6 +178,8 @@ impl Message {
             usage: None,
             tags: Vec::new(),
             compact_hint: None,
+            model: None,
+            hidden_thinking: Tokens::ZERO,
         }
     }
 
@@ -419,6 +435,19 @@ impl Session {
     /// The tools the agent was given, if they were recorded.
     pub fn tools(&self) -> &[ToolSchema] {
         &self.parts.tools
+    }
+
+    /// The same session, with thinking whose words it lacks sized as it was billed: tokens by index of
+    /// the message.
+    #[must_use]
+    pub fn with_hidden_thinking(&self, tokens: &BTreeMap<usize, Tokens>) -> Self {
+        let mut session = self.clone();
+        for (at, tokens) in tokens {
+            if let Some(message) = session.parts.messages.get_mut(*at) {
+                Arc::make_mut(message).hidden_thinking = *tokens;
+            }
+        }
+        session
     }
 
     /// The full history, oldest first.

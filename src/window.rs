@@ -57,6 +57,34 @@ impl Window {
     }
 }
 
+/// The window of a session's own model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NativeWindow {
+    /// The model's limit.
+    pub tokens: Tokens,
+    /// What the recorded product reserves for output.
+    #[serde(default)]
+    pub max_output: Tokens,
+    /// How it is known.
+    pub known_by: KnownBy,
+}
+
+/// How a native window is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum KnownBy {
+    /// The recording says it.
+    Recording,
+    /// A price file names it for the model.
+    Model,
+    /// Nothing does: it is assumed.
+    Assumed,
+    /// A larger prompt was billed than the window that one of these names: it is the model's next
+    /// larger one, or that prompt where none is known.
+    Bill,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -8,7 +8,8 @@ use serde_json::json;
 use super::{Exit, Stop, print_json, prose, write_new};
 use crate::session::native;
 use crate::session::synthetic::{
-    self, FAMILIES, Length, MOST_DISTRACTORS, MOST_FACTS, OBSERVATIONS, RESULTS, Recipe,
+    self, FAMILIES, HEAD_TOKENS, Length, MOST_DISTRACTORS, MOST_FACTS, OBSERVATIONS, RESULTS,
+    Recipe,
 };
 use crate::tokens::{CountedTexts, O200k};
 use crate::units::Tokens;
@@ -74,6 +75,9 @@ pub(super) struct Args {
     /// In how many ways a planted fact may be said; all there are if not given
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     phrasings: Option<u32>,
+    /// Tokens of system prompt and tools that are in front of every prompt beside those written down
+    #[arg(long, value_name = "TOKENS", default_value_t = HEAD_TOKENS.0)]
+    head_tokens: u64,
     /// Folder the files are written to
     #[arg(short, long, value_name = "DIR", default_value = ".")]
     output: PathBuf,
@@ -112,6 +116,7 @@ impl Args {
             observation_percent: self.observations,
             result_percent: self.results,
             distractors: self.distractors,
+            head_tokens: Tokens(self.head_tokens),
             phrasings: self.phrasings,
         }
     }

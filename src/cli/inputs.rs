@@ -38,6 +38,9 @@ pub(super) struct Inputs {
     /// Token counter: o200k, cl100k, cl100k-content, chars/4, chars/3, bytes/4 or padded
     #[arg(long)]
     pub(super) counter: Option<String>,
+    /// Size prompts as billed, where a session carries usage (the default), or by the counter alone
+    #[arg(long, value_name = "billed|counted")]
+    pub(super) sizes: Option<String>,
     /// Price file that goes before the built-in ones
     #[arg(long, value_name = "FILE")]
     pub(super) prices: Option<PathBuf>,
@@ -91,6 +94,7 @@ impl Inputs {
         }
         let flags = [
             ("counter", self.counter.clone()),
+            ("sizes", self.sizes.clone()),
             ("seed", self.seed.map(|seed| seed.to_string())),
             ("repeats", self.repeats.map(|repeats| repeats.to_string())),
         ];

@@ -5,11 +5,14 @@ use std::sync::Arc;
 
 use super::inputs::Inputs;
 use super::{Exit, Stop, print, prose, terminal};
+use crate::bill::Bill;
 use crate::model::offline::Offline;
+use crate::model::price::Prices;
 use crate::record::End;
 use crate::replay::observe::look::{Look, Onlooker, Seen};
 use crate::replay::{CellName, Models, NoClock, PreparedSession, Replayed, replay_observed};
-use crate::session::synthetic::{self, Length, Recipe};
+use crate::runner::native;
+use crate::session::synthetic::{self, HEAD_TOKENS, Length, Recipe};
 use crate::session::{Session, import};
 use crate::strategy::StrategySpec;
 use crate::tokens::{CountedTexts, TokenCounter};
@@ -51,6 +54,9 @@ pub(super) struct Args {
     /// Token counter: o200k, cl100k, cl100k-content, chars/4, chars/3, bytes/4 or padded
     #[arg(long)]
     counter: Option<String>,
+    /// Size prompts as billed, where the session carries usage (the default), or by the counter alone
+    #[arg(long, value_name = "billed|counted")]
+    sizes: Option<String>,
     /// Characters of each block that are shown; 0 for all
     #[arg(long, value_name = "N", default_value_t = 160)]
     chars: usize,
@@ -180,6 +186,7 @@ impl Bench {
             strategy: names,
             window: args.window.clone(),
             counter: args.counter.clone(),
+            sizes: args.sizes.clone(),
             ..Inputs::default()
         }
         .read()?;
@@ -191,10 +198,14 @@ impl Bench {
         })?;
         let session = Arc::new(session(args, &counter)?);
         let counts = Arc::new(CountedTexts::new(counter));
-        let prepared = PreparedSession::new(session.clone(), counts.clone(), Vec::new())?;
-        let window = scenario
-            .window
-            .resolve(session.context_window(), prepared.largest_prompt().tokens);
+        let bill = Bill::of(&session, &counts, scenario.sizes, scenario.window.head);
+        let prices = Prices::built_in()?;
+        let native = native::window(&session, &bill, &prices);
+        let prepared = PreparedSession::new(session.clone(), counts.clone(), Vec::new())?
+            .billed(Arc::new(bill));
+        let head = prepared.bill().scale(0).head;
+        let largest = prepared.largest_prompt();
+        let window = scenario.window.resolve(native, largest, head);
         Ok(Self {
             session,
             counts,
@@ -356,6 +367,7 @@ fn recipe_of(text: &str) -> anyhow::Result<Recipe> {
                     family: family.to_owned(),
                     seed,
                     length: Length::Rounds(rounds),
+                    head_tokens: HEAD_TOKENS,
                     ..Recipe::default()
                 })
         }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::faults::{self, Weather};
 use super::observe::Asked;
 use super::{CpuClock, Models, Unanswered};
+use crate::bill::Scale;
 use crate::model::{
     AGAIN, CallFailure, Model, ModelKind, Paid, Purpose, Request, Response, Stop, Task, bill,
 };
@@ -26,6 +27,8 @@ pub(super) struct Meter<'a> {
     clock: &'a dyn CpuClock,
     weather: Weather,
     call: usize,
+    /// How the agent's prompts are sized.
+    scale: Scale,
     /// Size of the messages the strategy has before it.
     history: Size,
     log: Vec<ModelCall>,
@@ -67,6 +70,7 @@ impl<'a> Meter<'a> {
             clock,
             weather,
             call: 0,
+            scale: Scale::COUNTED,
             history: Size::default(),
             log: Vec::new(),
             lost: Vec::new(),
@@ -81,8 +85,9 @@ impl<'a> Meter<'a> {
     }
 
     /// What follows belongs to this call of the agent.
-    pub(super) fn start_call(&mut self, call: usize) {
+    pub(super) fn start_call(&mut self, call: usize, scale: Scale) {
         self.call = call;
+        self.scale = scale;
         self.weather.start_call(call);
     }
 
@@ -296,11 +301,21 @@ impl<'a> Meter<'a> {
         });
     }
 
+    /// What a request cost: by the provider's own word, else as counted and sized as the agent's
+    /// prompts are.
     fn usage(&self, request: &Request, answer: &Answer) -> Usage {
-        match answer {
-            Ok(response) => bill::answered(request, response, self.counts),
-            Err(failure) => bill::failed(request, failure, self.counts),
+        let (usage, is_told) = match answer {
+            Ok(response) => (
+                bill::answered(request, response, self.counts),
+                response.usage.prompt() > Tokens::ZERO,
+            ),
+            Err(failure) => (bill::failed(request, failure, self.counts), false),
+        };
+        if is_told {
+            return usage;
         }
+        let factor = self.scale.factor;
+        Usage::uncached(factor.bill(usage.prompt()), factor.bill(usage.output))
     }
 }
 

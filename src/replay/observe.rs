@@ -17,6 +17,7 @@ use self::unseen::{AGENTS_BLOCKED_AT, Unseen};
 use self::unsupported::{SaidNames, UnsupportedAtoms};
 use self::validity::Validity;
 use super::Replayed;
+use crate::bill::Scale;
 use crate::context::{Applied, Context, Entry};
 use crate::model::{Request, Response};
 use crate::needles::NeedlesError;
@@ -26,7 +27,7 @@ use crate::record::{CellRecord, ProbeText};
 use crate::session::wire::Provider;
 use crate::session::{Message, Session};
 use crate::tokens::{CountedTexts, Size};
-use crate::units::Usage;
+use crate::units::{Tokens, Usage};
 
 pub mod action_support;
 pub mod changes;
@@ -73,6 +74,12 @@ pub trait Observer: Debug + Send {
         let _ = applied;
     }
 
+    /// The provider leaves hidden thinking of these entries out from now on; `context` has them as
+    /// they are sent.
+    fn thinking_left_out(&mut self, context: &Context, entries: &[usize]) {
+        let _ = (context, entries);
+    }
+
     /// A prompt was sent and answered.
     fn called(&mut self, view: &CallView<'_>) {
         let _ = view;
@@ -108,10 +115,19 @@ pub struct CallView<'a> {
     pub session: &'a Session,
     /// The messages that were sent.
     pub context: &'a Context,
-    /// Size of system prompt and tool definitions.
+    /// Size of system prompt and tool definitions, as counted.
     pub fixed: Size,
+    /// How counted sizes become billed ones.
+    pub scale: Scale,
     /// The recorded answer.
     pub response: &'a Message,
+}
+
+impl CallView<'_> {
+    /// Tokens of the prompt, as billed.
+    pub fn prompt(&self) -> Tokens {
+        self.scale.prompt(self.fixed + self.context.size())
+    }
 }
 
 /// What the observers of all cells of one session share.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::observe;
 use super::observe::prompt_cache::CachePlan;
+use crate::bill::{Bill, Sizes};
 use crate::context::{Entry, Origin};
 use crate::model::fault::Faults;
 use crate::model::price::{CacheScheme, Prices};
@@ -12,6 +13,7 @@ use crate::probe::{Asking, Probe};
 use crate::session::wire::Provider;
 use crate::session::{RecordedCompaction, Session, ToolSchema};
 use crate::tokens::{CountedTexts, Size};
+use crate::units::Tokens;
 
 /// A session made ready for replay: counted once, shared by all its cells.
 #[derive(Debug)]
@@ -25,6 +27,7 @@ pub struct PreparedSession {
     pub(super) watched: observe::Watched,
     pub(super) faults: Arc<Faults>,
     pub(super) asking: Asking,
+    pub(super) bill: Arc<Bill>,
 }
 
 impl PreparedSession {
@@ -58,11 +61,26 @@ impl PreparedSession {
             watched: observe::Watched::new(&session, &counts, probes)?,
             faults: Arc::default(),
             asking: Asking::default(),
+            bill: Arc::new(Bill::counted(None)),
             session,
             counts,
             entries,
             fixed,
         })
+    }
+
+    /// The same, sized as this bill says. To be called before [`Self::with_cache`].
+    #[must_use]
+    pub fn billed(mut self, bill: Arc<Bill>) -> Self {
+        if !bill.hidden().is_empty() {
+            self.session = Arc::new(self.session.with_hidden_thinking(bill.hidden()));
+            for at in bill.hidden().keys() {
+                let message = self.session.message(*at).clone();
+                self.entries[*at] = Entry::new(Origin::Verbatim(*at), message, &self.counts);
+            }
+        }
+        self.bill = bill;
+        self
     }
 
     /// The same, with prompts checked by the rules of this provider instead of Anthropic's.
@@ -77,7 +95,8 @@ impl PreparedSession {
     /// call.
     #[must_use]
     pub fn with_cache(mut self, schemes: Vec<CacheScheme>, pacing_seconds: u64) -> Self {
-        let plan = CachePlan::new(&self.session, &self.entries, &self.counts, schemes);
+        let bill = self.bill.clone();
+        let plan = CachePlan::new(&self.session, &self.entries, &self.counts, schemes, bill);
         self.watched.cache = Some(Arc::new(plan.paced(pacing_seconds)));
         self
     }
@@ -126,14 +145,32 @@ impl PreparedSession {
         self.fixed
     }
 
+    /// The sizes of its prompts.
+    pub fn bill(&self) -> &Bill {
+        &self.bill
+    }
+
+    /// Tokens of a call's answer: of its words, or as billed where that is more. Some recordings hold
+    /// counters that were written before the answer was whole.
+    pub(super) fn answered(&self, call: usize, message: usize) -> Tokens {
+        let words = self.bill.scale(call).text(self.entries[message].size);
+        let usage = self.session.message(message).usage;
+        match self.bill.sizes().sizes {
+            Sizes::Billed => words.max(usage.map_or(Tokens::ZERO, |usage| usage.output)),
+            Sizes::Counted => words,
+        }
+    }
+
     /// Size of the full history: system prompt, tool definitions, all messages.
     pub fn full_size(&self) -> Size {
         self.fixed + self.entries.iter().map(|entry| entry.size).sum()
     }
 
-    /// Size of the largest prompt of the full history: that of the last call.
-    pub fn largest_prompt(&self) -> Size {
-        let end = self.session.calls().last().copied().unwrap_or(0);
-        self.fixed + self.entries[..end].iter().map(|entry| entry.size).sum()
+    /// Tokens of the largest prompt of the full history, that of the last call, as billed.
+    pub fn largest_prompt(&self) -> Tokens {
+        let calls = self.session.calls();
+        let end = calls.last().copied().unwrap_or(0);
+        let scale = self.bill.scale(calls.len().saturating_sub(1));
+        scale.prompt(self.fixed + self.entries[..end].iter().map(|entry| entry.size).sum())
     }
 }

@@ -62,6 +62,7 @@ pub(super) fn report(manifest: &Manifest, cells: &[CellRecord]) -> Report {
     let (comparison, twins) = sections::comparison::section(&material);
     let mut banners = banners(&material, &coverage, &controls);
     banners.extend(twins);
+    banners.extend(sections::sizes::banners(&material));
     let sections: Vec<Section> = [Some(comparison)]
         .into_iter()
         .chain(sections::details(&material))

@@ -16,6 +16,7 @@ pub(super) mod noise;
 pub(super) mod models;
 mod per_session;
 mod retention;
+pub(super) mod sizes;
 pub(super) mod timings;
 mod trail;
 
@@ -51,6 +52,7 @@ pub(super) fn details<'a>(
         per_session::overflows,
         per_session::ended_early,
         per_session::section,
+        sizes::section,
         per_session::counter_error,
         cost::observed,
         per_session::importers,

@@ -163,7 +163,8 @@ impl Plan {
                         Lead::Broken => return Err(Unrun::NothingToFollow),
                     }
                 }
-                arrange(&spec, self, prepared)
+                let native = self.manifest.sessions[session].native_window;
+                arrange(&spec, self, prepared, native)
             }
         };
         let seen = Arc::new(Mutex::new(Asks::new()));

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::{NotReady, PlanError, Prepared, prices, probes};
+use crate::bill::Bill;
 use crate::model::price::Prices;
 use crate::probe::{self, Probe};
 use crate::record::SessionEntry;
@@ -46,6 +47,14 @@ pub(super) struct LoadedSession {
 pub(super) struct Held {
     pub(super) session: Arc<Session>,
     pub(super) counts: Arc<CountedTexts>,
+}
+
+impl Held {
+    /// The sizes of its prompts, as the scenario wants them.
+    pub(super) fn bill(&self, scenario: &Scenario) -> Bill {
+        let head = scenario.window.head;
+        Bill::of(&self.session, &self.counts, scenario.sizes, head)
+    }
 }
 
 impl LoadedSession {
@@ -164,7 +173,7 @@ impl<'s> Loading<'s> {
         }
         let entries: Vec<SessionEntry> = new
             .par_iter()
-            .map(|(held, loaded, _)| entry_of(held, &loaded.probes))
+            .map(|(held, loaded, _)| entry_of(held, &loaded.probes, self.scenario, self.prices))
             .collect();
         for ((held, mut loaded, is_alone), mut entry) in new.into_iter().zip(entries) {
             let model = prices::model(&self.scenario.cache, &held.session);
@@ -236,7 +245,7 @@ fn hash_of(session: &Session) -> String {
     ContentHash::of(&bytes).to_string()
 }
 
-fn entry_of(held: &Held, probes: &[Probe]) -> SessionEntry {
+fn entry_of(held: &Held, probes: &[Probe], scenario: &Scenario, prices: &Prices) -> SessionEntry {
     let session = &held.session;
     let counts = &held.counts;
     let messages = session.messages().iter();
@@ -248,6 +257,7 @@ fn entry_of(held: &Held, probes: &[Probe]) -> SessionEntry {
         .chain(session.system().map(|text| counts.size(text)))
         .map(|size| size.tokens)
         .sum();
+    let bill = held.bill(scenario);
     SessionEntry {
         id: session.id().to_owned(),
         hash: hash_of(session),
@@ -258,6 +268,8 @@ fn entry_of(held: &Held, probes: &[Probe]) -> SessionEntry {
         items: probe::items(session, probes).len(),
         probes: probes::hash(probes),
         compactions: session.compactions().len(),
+        native_window: super::native::window(session, &bill, prices),
+        sizes: bill.sizes().clone(),
         price: None,
         unknown: session.source().unknown.clone(),
         warnings: session.source().warnings.clone(),

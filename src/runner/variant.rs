@@ -17,11 +17,13 @@ pub(super) fn conditions(scenario: &Scenario) -> BTreeMap<String, String> {
     let mut found = BTreeMap::from([
         (evaluators::EVALUATORS.to_owned(), evaluators::all()),
         ("provider".to_owned(), scenario.provider.to_string()),
+        ("sizes".to_owned(), sizes(scenario)),
         (
             "window reserves".to_owned(),
             format!(
                 "max_output {}, overflow_reserve {}",
-                window.max_output.0, window.overflow_reserve.0
+                window.max_output.unwrap_or_default().0,
+                window.overflow_reserve.0
             ),
         ),
         (
@@ -55,12 +57,21 @@ pub(super) fn conditions(scenario: &Scenario) -> BTreeMap<String, String> {
     found
 }
 
+/// How prompts are sized, in words.
+fn sizes(scenario: &Scenario) -> String {
+    match scenario.window.head {
+        Some(head) => format!("{}, head {head} where unknown", scenario.sizes.name()),
+        None => scenario.sizes.name().to_owned(),
+    }
+}
+
 /// Whether sessions are made ready alike under both: windows and strategies may differ.
 fn prepares_alike(one: &Scenario, other: &Scenario) -> bool {
     let of = |scenario: &Scenario| {
         format!(
-            "{} {:?} {:?} {:?} {:?}",
+            "{} {:?} {:?} {:?} {:?} {:?}",
             scenario.provider,
+            (scenario.sizes, scenario.window.head),
             scenario.cache,
             scenario.faults,
             scenario.models.asking,

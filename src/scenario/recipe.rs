@@ -2,7 +2,7 @@
 
 use super::small;
 use crate::session::synthetic::{
-    FAMILIES, Length, MOST_DISTRACTORS, MOST_FACTS, OBSERVATIONS, RESULTS, Recipe,
+    FAMILIES, HEAD_TOKENS, Length, MOST_DISTRACTORS, MOST_FACTS, OBSERVATIONS, RESULTS, Recipe,
 };
 use crate::settings::{Reader, SettingError, with_suggestion};
 use crate::units::Tokens;
@@ -36,6 +36,7 @@ pub(super) fn read(mut reader: Reader<'_>) -> Result<Recipe, SettingError> {
     let result_percent = reader.whole("result_percent", smallest.into(), largest.into())?;
     let distractors = reader.whole("distractors", 0, MOST_DISTRACTORS.into())?;
     let phrasings = reader.whole("phrasings", 1, 100)?;
+    let head_tokens = reader.whole("head_tokens", 0, 1_000_000)?;
     reader.finish()?;
     Ok(Recipe {
         family: family.to_owned(),
@@ -45,6 +46,7 @@ pub(super) fn read(mut reader: Reader<'_>) -> Result<Recipe, SettingError> {
         observation_percent: observation_percent.map(small),
         result_percent: result_percent.map_or(100, small),
         distractors: distractors.map(small),
+        head_tokens: head_tokens.map_or(HEAD_TOKENS, Tokens),
         phrasings: phrasings.map(small),
     })
 }

@@ -52,10 +52,22 @@ pub struct Recipe {
     /// How many other keys of its kind stand beside each planted key, at most 12; nothing for the
     /// family's own.
     pub distractors: Option<u32>,
+    /// Tokens of system prompt and tools that stand in front of every prompt beside those the session
+    /// holds: real agents send far more of them than a made-up one.
+    pub head_tokens: Tokens,
     /// In how many ways a planted fact may be said, at least 1; nothing for all there are. With
     /// one, its words give every fact away.
     pub phrasings: Option<u32>,
 }
+
+/// The name of the format of made-up sessions.
+pub const FORMAT: &str = "synthetic";
+
+/// The head of a synthetic session for which a scenario names none: the median of seven agents, in
+/// tokens of system prompt and tools. Measured on the requests of `OpenHands` 1.58 (5,600), opencode
+/// 1.18 (7,400), Codex 0.169 (9,500), Qwen Code 0.15 (19,700), pi 0.73 (1,350) and mini-swe-agent 2.4
+/// (780) in characters divided by four; Claude Code (35,000) on the bills of public recordings.
+pub const HEAD_TOKENS: Tokens = Tokens(7_400);
 
 impl Recipe {
     /// How many rounds it has, or will have with so many tokens a round.
@@ -78,6 +90,7 @@ impl Default for Recipe {
             observation_percent: None,
             result_percent: 100,
             distractors: None,
+            head_tokens: Tokens::ZERO,
             phrasings: None,
         }
     }

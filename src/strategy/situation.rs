@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::bill::Scale;
 use crate::context::Context;
 use crate::session::{RecordedCompaction, ToolSchema};
 use crate::tokens::{CountedTexts, Size};
@@ -23,8 +24,12 @@ pub struct Situation {
     pub tools: Arc<[ToolSchema]>,
     /// Size of system prompt and tool definitions: part of every prompt.
     pub fixed: Size,
+    /// How counted sizes become billed ones.
+    pub scale: Scale,
     /// What the last prompt *this cell* sent cost, once there was one.
     pub last_usage: Option<Usage>,
+    /// The messages of that prompt, as counted.
+    pub last_messages: Size,
     /// Size of the messages that were appended since that prompt, its answer included; of all of
     /// them before the first prompt.
     pub appended: Size,
@@ -71,7 +76,9 @@ impl Situation {
             system: None,
             tools: Arc::from([]),
             fixed: Size::default(),
+            scale: Scale::COUNTED,
             last_usage: None,
+            last_messages: Size::default(),
             appended: Size::default(),
             last_answer: None,
             phase_ended: false,
@@ -93,8 +100,15 @@ impl Situation {
             .sum()
     }
 
-    /// Size of the prompt that would be sent now.
-    pub fn prompt(&self, context: &Context) -> Size {
-        self.fixed + context.size()
+    /// Tokens of the prompt that would be sent now, as billed.
+    pub fn prompt(&self, context: &Context) -> Tokens {
+        self.scale.prompt(self.fixed + context.size())
+    }
+
+    /// How many counted tokens of messages fit into so many billed ones, beside what every prompt
+    /// begins with.
+    pub fn room(&self, billed: Tokens) -> Tokens {
+        let fixed = self.scale.prompt(self.fixed);
+        self.scale.room(billed - fixed)
     }
 }

@@ -131,7 +131,7 @@ impl Trigger {
     /// where a prompt was refused, whether it would be refused again.
     pub fn is_over(&self, context: &Context, cx: &Situation) -> bool {
         if cx.overflow.is_some() {
-            return cx.window.overflows(cx.prompt(context).tokens);
+            return cx.window.overflows(cx.prompt(context));
         }
         self.condition.is_over(&self.present(context, cx, 0, &[]))
     }
@@ -143,12 +143,8 @@ impl Trigger {
         calls: u64,
         applied: &'a [Applied],
     ) -> Present<'a> {
-        let size = match self.scope {
-            Scope::Prompt => cx.prompt(context),
-            Scope::Messages => context.size(),
-        };
         Present {
-            size: self.counter.of(size, self.scope, context, cx),
+            size: self.counter.of(self.scope, context, cx),
             messages: context.entries().len() as u64,
             results: context.results().len() as u64,
             calls,
@@ -198,33 +194,57 @@ impl Trigger {
 }
 
 impl Measure {
-    /// `size` is a part of the prompt, and the messages are in it.
-    fn of(self, size: Size, scope: Scope, context: &Context, cx: &Situation) -> Tokens {
-        match self {
-            Self::Scenario => size.tokens,
-            Self::CharsPer4 => Tokens(size.chars.div_ceil(4)),
-            Self::CharsPer3 => Tokens(size.chars.div_ceil(3)),
-            Self::BytesPer4 => Tokens(size.bytes.div_ceil(4)),
+    /// The size of the prompt, or of its messages alone.
+    ///
+    /// The scenario's counter sizes prompts as billed. Counters of a product's own count texts as the
+    /// product does; the head, of which no text is known, counts as billed.
+    fn of(self, scope: Scope, context: &Context, cx: &Situation) -> Tokens {
+        let (texts, head) = match scope {
+            Scope::Prompt => (cx.fixed + context.size(), cx.scale.head),
+            Scope::Messages => (context.size(), Tokens::ZERO),
+        };
+        let own = match self {
+            Self::Scenario => match scope {
+                Scope::Prompt => return cx.prompt(context),
+                Scope::Messages => texts.tokens,
+            },
+            Self::CharsPer4 => Tokens(texts.chars.div_ceil(4)),
+            Self::CharsPer3 => Tokens(texts.chars.div_ceil(3)),
+            Self::BytesPer4 => Tokens(texts.bytes.div_ceil(4)),
             // 4/3 × (chars / 4 + 2,000 × images), over one denominator.
-            Self::Padded => Tokens((size.chars + 8_000 * context.images()).div_ceil(3)),
-            Self::Usage if cx.last_usage.is_none() => Self::CharsPer4.of(size, scope, context, cx),
-            // last + estimate − freed, where freed = last + appended − now.
-            Self::Usage => size.tokens + Tokens(cx.appended.chars.div_ceil(4)) - cx.appended.tokens,
-            Self::Encoding(name) if name == cx.counts.counter_name() => size.tokens,
+            Self::Padded => Tokens((texts.chars + 8_000 * context.images()).div_ceil(3)),
+            Self::Usage => match cx.last_usage {
+                None => Tokens(texts.chars.div_ceil(4)),
+                // The bill of the last call, and an estimate of what was appended since, less one
+                // of what was removed.
+                Some(usage) => {
+                    let last = match scope {
+                        Scope::Prompt => usage.total(),
+                        Scope::Messages => cx.last_messages.tokens,
+                    };
+                    let now = context.size().chars;
+                    let then = cx.last_messages.chars + cx.appended.chars;
+                    let freed = Tokens(then.saturating_sub(now).div_ceil(4));
+                    let added = Tokens(now.saturating_sub(then).div_ceil(4));
+                    return last + Tokens(cx.appended.chars.div_ceil(4)) + added - freed;
+                }
+            },
+            Self::Encoding(name) if name == cx.counts.counter_name() => texts.tokens,
             Self::Encoding(name) => {
                 // The names are those of counters: a test holds them together.
-                let Some(counts) = cx.counts.beside(name) else {
-                    return size.tokens;
-                };
-                let messages = context.entries().iter();
-                let messages = messages.map(|entry| context::measure(&entry.message, &counts));
-                let fixed = match scope {
-                    Scope::Prompt => cx.fixed_by(&counts),
-                    Scope::Messages => Size::default(),
-                };
-                (fixed + messages.sum::<Size>()).tokens
+                let counts = cx.counts.beside(name);
+                counts.map_or(texts.tokens, |counts| {
+                    let messages = context.entries().iter();
+                    let messages = messages.map(|entry| context::measure(&entry.message, &counts));
+                    let fixed = match scope {
+                        Scope::Prompt => cx.fixed_by(&counts),
+                        Scope::Messages => Size::default(),
+                    };
+                    (fixed + messages.sum::<Size>()).tokens
+                })
             }
-        }
+        };
+        head + own
     }
 
     /// The word that settings use.
@@ -313,11 +333,7 @@ mod tests {
                     let message = Arc::new(Message::text(Role::User, text));
                     context.append(Entry::new(Origin::Authored, message, &counts));
                 }
-                let size = match scope {
-                    Scope::Prompt => cx.prompt(&context),
-                    Scope::Messages => context.size(),
-                };
-                Measure::Encoding(name).of(size, scope, &context, &cx)
+                Measure::Encoding(name).of(scope, &context, &cx)
             };
             for scope in [Scope::Prompt, Scope::Messages] {
                 assert_eq!(sized(name, scope), sized("chars/4", scope), "{name}");
@@ -344,7 +360,7 @@ mod tests {
         let message = Arc::new(Message::text(Role::User, "word ".repeat(400)));
         context.append(Entry::new(Origin::Authored, message, &counts));
         let (size, mut cx) = (context.size(), situation(counts));
-        let usage = |cx: &Situation| Measure::Usage.of(size, Scope::Messages, &context, cx);
+        let usage = |cx: &Situation| Measure::Usage.of(Scope::Messages, &context, cx);
         // Before the first prompt all of it is estimated: 2,000 characters.
         assert_eq!(usage(&cx), Tokens(500));
         cx.last_usage = Some(Usage::uncached(size.tokens, Tokens::ZERO));

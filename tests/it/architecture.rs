@@ -24,6 +24,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("session", &["units", "tokens"]),
     ("needles", &["units", "tokens", "session"]),
     ("context", &["units", "tokens", "session"]),
+    ("bill", &["units", "tokens", "session"]),
     (
         "model",
         &["units", "settings", "tokens", "session", "needles"],
@@ -32,7 +33,7 @@ const EDGES: &[(&str, &[&str])] = &[
     (
         "strategy",
         &[
-            "units", "settings", "window", "tokens", "session", "context", "model", "step",
+            "units", "settings", "window", "tokens", "session", "context", "bill", "model", "step",
         ],
     ),
     (
@@ -44,28 +45,29 @@ const EDGES: &[(&str, &[&str])] = &[
     (
         "scenario",
         &[
-            "units", "settings", "window", "tokens", "session", "model", "strategy", "probe",
+            "units", "settings", "window", "tokens", "session", "bill", "model", "strategy",
+            "probe",
         ],
     ),
     (
         "record",
         &[
-            "units", "window", "tokens", "session", "context", "model", "probe",
+            "units", "window", "tokens", "session", "context", "bill", "model", "probe",
         ],
     ),
     ("metric", &["units", "window", "model", "probe", "record"]),
     (
         "replay",
         &[
-            "units", "window", "tokens", "session", "needles", "context", "model", "step",
+            "units", "window", "tokens", "session", "needles", "context", "bill", "model", "step",
             "strategy", "probe", "record",
         ],
     ),
     (
         "runner",
         &[
-            "units", "settings", "window", "tokens", "session", "needles", "context", "model",
-            "step", "strategy", "probe", "scenario", "record", "replay",
+            "units", "settings", "window", "tokens", "session", "needles", "context", "bill",
+            "model", "step", "strategy", "probe", "scenario", "record", "replay",
         ],
     ),
     ("stats", &["units"]),
@@ -83,9 +85,9 @@ const EDGES: &[(&str, &[&str])] = &[
     (
         "cli",
         &[
-            "units", "settings", "window", "tokens", "session", "needles", "context", "model",
-            "step", "strategy", "probe", "scenario", "record", "metric", "replay", "runner",
-            "stats", "compare", "report", "proxy",
+            "units", "settings", "window", "tokens", "session", "needles", "context", "bill",
+            "model", "step", "strategy", "probe", "scenario", "record", "metric", "replay",
+            "runner", "stats", "compare", "report", "proxy",
         ],
     ),
 ];

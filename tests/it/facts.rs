@@ -343,7 +343,7 @@ fn every_preset_keeps_within_ceiling_and_floor() {
             ..Recipe::default()
         });
         assert_eq!(unsound(&prepared), []);
-        let window = (prepared.largest_prompt().tokens.0 * 6 / 10).max(16_000);
+        let window = (prepared.largest_prompt().0 * 6 / 10).max(16_000);
         for (name, _) in PRESETS {
             let record = run(&prepared, &strategy(name), window);
             let mut kinds: BTreeMap<&str, (f64, usize)> = BTreeMap::new();

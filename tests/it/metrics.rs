@@ -14,8 +14,9 @@ use proctor::model::{ModelKind, Purpose};
 use proctor::probe::{Outcome, ProbeKind, Unscored, Verdict};
 use proctor::record::{
     ActionSupport, AnswerRecord, Arm, CellRecord, CompactionEvent, CounterError, DeathCause, End,
-    FailureEvent, Fate, Level, LostAt, Manifest, ModelCall, ModelEntry, PlaceInPrompt, ProbeRecord,
-    SessionEntry, StrategyEntry, SurvivalRecord, UnseenResults, Violation,
+    FailureEvent, Fate, KnownBy, Level, LostAt, Manifest, ModelCall, ModelEntry, NativeWindow,
+    PlaceInPrompt, ProbeRecord, SessionEntry, SessionSizes, StrategyEntry, SurvivalRecord,
+    UnseenResults, Violation,
 };
 use proctor::report::arm::{Anchors, ArmAnswers, ArmSummary, Fidelity};
 use proctor::report::json::Json;
@@ -242,6 +243,12 @@ fn manifest(sessions: &[&str], strategies: &[&str]) -> Manifest {
                 items: 8,
                 probes: None,
                 compactions: 0,
+                sizes: SessionSizes::counted(None),
+                native_window: NativeWindow {
+                    tokens: Tokens(200_000),
+                    max_output: Tokens::ZERO,
+                    known_by: KnownBy::Assumed,
+                },
                 price: None,
                 unknown: BTreeMap::new(),
                 warnings: BTreeMap::new(),

@@ -248,7 +248,7 @@ fn shared_recordings_are_refused_only_where_a_preset_says_so() {
                 judge: None,
                 times: proctor::replay::Times::default(),
             };
-            let window = prepared.largest_prompt().tokens.0 / 2;
+            let window = prepared.largest_prompt().0 / 2;
             for (name, _) in PRESETS {
                 let record = run(&prepared, name, window, &models).record;
                 if !record.compactions.is_empty() {

@@ -71,13 +71,7 @@ impl<'a> Page<'a> {
     }
 
     pub(super) fn prompt(&self) -> Tokens {
-        self.look.fixed.tokens
-            + self
-                .look
-                .entries
-                .iter()
-                .map(|entry| entry.size.tokens)
-                .sum()
+        self.look.prompt
     }
 
     fn share(&self, tokens: Tokens) -> f64 {
@@ -314,7 +308,7 @@ impl<'a> Page<'a> {
             "calls": self.session.calls().len(),
             "window": self.window.tokens.0,
             "prompt_tokens": self.prompt().0,
-            "fixed_tokens": self.look.fixed.tokens.0,
+            "fixed_tokens": self.look.scale.prompt(self.look.fixed).0,
             "zone": lines.zone(prompt).name(),
             "percent_left": lines.percent_left(prompt),
             "flags": lines.flags(prompt),

@@ -6,12 +6,13 @@ use std::sync::Arc;
 use crate::context::{Entry, Origin};
 use crate::replay::observe::look::Look;
 use crate::session::{ContentBlock, Role, Session, ToolClass, ToolSchema};
-use crate::tokens::{CountedTexts, IMAGE_TOKENS};
+use crate::tokens::{CountedTexts, IMAGE_TOKENS, Size};
 use crate::units::Tokens;
 
 /// What a piece of a prompt is, in the order in which usage is listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Category {
+    Head,
     System,
     Tools,
     UserText,
@@ -27,6 +28,7 @@ pub(super) enum Category {
 impl Category {
     pub(super) fn name(self) -> String {
         match self {
+            Self::Head => "not in the recording".to_owned(),
             Self::System => "system prompt".to_owned(),
             Self::Tools => "tool definitions".to_owned(),
             Self::UserText => "user text".to_owned(),
@@ -52,7 +54,7 @@ pub(super) fn classes(session: &Session) -> Classes<'_> {
     uses.map(|(_, tool)| (&*tool.id, tool.class)).collect()
 }
 
-/// Tokens of the prompt by category; together they are the prompt.
+/// Tokens of the prompt by category, as billed; together they are the prompt, to a rounding of each.
 pub(super) fn usage(
     session: &Session,
     look: &Look,
@@ -65,21 +67,30 @@ pub(super) fn usage(
             *usage.entry(category).or_default() += tokens;
         }
     };
+    let scale = look.scale;
+    add(Category::Head, scale.head);
     let texts_of_tools = session.tools().iter().map(ToolSchema::text);
     let system = session.system().into_iter();
     add(
         Category::System,
-        system.map(|text| counts.size(text).tokens).sum(),
+        scale.text(system.map(|text| counts.size(text)).sum()),
     );
     add(
         Category::Tools,
-        texts_of_tools.map(|text| counts.size(text).tokens).sum(),
+        scale.text(texts_of_tools.map(|text| counts.schema(text)).sum()),
     );
+    // Each category is rounded once, by itself.
+    let mut texts: BTreeMap<Category, Size> = BTreeMap::new();
     for entry in &look.entries {
-        for (at, block) in entry.message.content().iter().enumerate() {
-            let category = category(entry, block, classes);
-            add(category, block_tokens(entry, at, counts));
+        add(Category::Thinking, entry.message.hidden_thinking);
+        let blocks = entry.message.content().iter().zip(entry.message.blocks());
+        for (content, block) in blocks {
+            let category = category(entry, content, classes);
+            *texts.entry(category).or_default() += counts.block(&block);
         }
+    }
+    for (category, size) in texts {
+        add(category, scale.text(size));
     }
     usage
 }

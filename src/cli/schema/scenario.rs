@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::bill::Sizes;
 use crate::compare::COMPARED;
 use crate::model::fault::Fault;
 use crate::session::synthetic::{FAMILIES, MOST_DISTRACTORS, MOST_FACTS, OBSERVATIONS, RESULTS};
@@ -46,6 +47,7 @@ pub(super) fn schema() -> Value {
                 "default": "anthropic",
             },
             "repeats": whole(1, 1_000, "repeats of each cell", Some(1)),
+            "sizes": { "description": "prompts as billed, where a session carries usage, or by the counter alone", "enum": Sizes::NAMES, "default": "billed" },
             "window": window(),
             "models": models::models(),
             "probes": probes(),
@@ -118,6 +120,12 @@ fn window() -> Value {
                 u64::MAX,
                 "tokens the provider adds to the prompt when it decides whether it fits",
                 Some(0),
+            ),
+            "head_tokens": whole(
+                0,
+                100_000_000,
+                "tokens of system prompt and tools in front of every prompt of a session that neither holds them nor tells their size",
+                None,
             ),
             "trigger": {
                 "description": "when the controls compact",
@@ -283,6 +291,7 @@ fn session() -> Value {
             "observation_percent": whole(least.into(), most.into(), "share of the messages' tokens that tool results have; by default as the family has it", None),
             "result_percent": whole(smallest.into(), largest.into(), "usual size of a result, in percent of the family's own; the largest stay", Some(100)),
             "distractors": whole(0, MOST_DISTRACTORS.into(), "other keys beside each planted one; by default as the family has it", None),
+            "head_tokens": whole(0, 1_000_000, "tokens of system prompt and tools in front of every prompt, beside those the session holds; the default is the median of seven agents", Some(7_400)),
             "phrasings": whole(1, 100, "in how many ways a planted fact may be said; by default all there are", None),
         }),
         &["family"],

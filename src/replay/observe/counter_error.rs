@@ -21,7 +21,7 @@ pub struct CounterErrors {
 
 impl Observer for CounterErrors {
     fn appended(&mut self, entry: &Entry) {
-        self.counted += entry.size.tokens;
+        self.counted += entry.size.tokens - entry.message.hidden_thinking;
     }
 
     fn called(&mut self, view: &CallView<'_>) {

@@ -4,9 +4,11 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::{CallView, Observer};
+use crate::bill::Scale;
 use crate::context::{Applied, Entry, Origin};
 use crate::record::CellRecord;
 use crate::tokens::Size;
+use crate::units::Tokens;
 
 /// What was seen at a call.
 #[derive(Debug, Clone)]
@@ -15,8 +17,12 @@ pub struct Look {
     pub call: usize,
     /// The full history at this call is every message before this one.
     pub before: usize,
-    /// Size of system prompt and tool definitions.
+    /// Size of system prompt and tool definitions, as counted.
     pub fixed: Size,
+    /// How counted sizes become billed ones.
+    pub scale: Scale,
+    /// Tokens of the prompt, as billed.
+    pub prompt: Tokens,
     /// The messages as they were sent.
     pub entries: Vec<Entry>,
     /// What became of each message of the session before this call, in order.
@@ -250,6 +256,8 @@ impl Observer for Onlooker {
             call: view.call,
             before: view.before,
             fixed: view.fixed,
+            scale: view.scale,
+            prompt: view.prompt(),
             entries: view.context.entries().to_vec(),
             fates: std::mem::take(&mut self.fates),
             patches: std::mem::take(&mut self.patches),

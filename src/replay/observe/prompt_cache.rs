@@ -5,17 +5,24 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::{Asked, CallView, Observer};
-use crate::context::{Applied, Entry, Origin};
+use crate::bill::Bill;
+use crate::context::{Applied, CacheEffect, Context, Entry, Origin};
 use crate::model::Request;
 use crate::model::price::{CacheScheme, Prices, RelativePrice, Reuse};
 use crate::record::{CacheRecord, CellRecord, ObservedCache};
 use crate::replay::prompt_cache::{Edited, Line, Moment, Piece, Pieces, PromptCache, Served};
 use crate::session::{Message, Role, Session};
-use crate::tokens::CountedTexts;
+use crate::tokens::{CountedTexts, Size};
 use crate::units::Tokens;
+
+/// Stands for the part of every prompt that the session does not hold.
+const HEAD: &str = "the unrecorded head";
 
 /// The cause of a break for which no stage is to blame: too much time went by.
 const EXPIRED: &str = "expired";
+
+/// The provider left out the thinking of earlier turns.
+const THINKING: &str = "thinking left out";
 
 /// The same: what was cached ends too many blocks before the next breakpoint.
 const LOOK_BACK: &str = "look-back";
@@ -29,6 +36,7 @@ pub struct CachePlan {
     counts: Arc<CountedTexts>,
     calls: usize,
     pacing: Moment,
+    bill: Arc<Bill>,
     /// The prices in force, and the agent's model.
     prices: Option<(Arc<Prices>, Option<String>)>,
 }
@@ -40,10 +48,15 @@ impl CachePlan {
         entries: &[Entry],
         counts: &Arc<CountedTexts>,
         schemes: Vec<CacheScheme>,
+        bill: Arc<Bill>,
     ) -> Self {
+        let mut head = Pieces::head(session.tools(), session.system(), counts);
+        if bill.scale(0).head > Tokens::ZERO {
+            head.insert(0, Piece::new(HEAD, Tokens::ZERO));
+        }
         Self {
             schemes: schemes.into_iter().map(Arc::new).collect(),
-            head: Pieces::head(session.tools(), session.system(), counts),
+            head,
             messages: entries
                 .iter()
                 .map(|entry| (entry.message.clone(), Pieces::of(entry, counts)))
@@ -51,6 +64,7 @@ impl CachePlan {
             counts: counts.clone(),
             calls: session.calls().len(),
             pacing: 0,
+            bill,
             prices: None,
         }
     }
@@ -89,10 +103,10 @@ impl CachePlan {
             )
     }
 
-    /// What a message of the session holds: what its call wrote, where it is an answer.
-    fn tokens_of(&self, message: usize) -> Tokens {
+    /// Size of a message of the session, as counted.
+    fn size_of(&self, message: usize) -> Size {
         let known = self.messages.get(message);
-        known.map_or(Tokens::ZERO, |(_, pieces)| pieces.tokens())
+        known.map_or_else(Size::default, |(_, pieces)| pieces.size())
     }
 }
 
@@ -167,6 +181,7 @@ impl PromptCaches {
         let caches = caches.collect();
         let mut line = Line::new(&plan.head);
         line.reserve(plan.messages.len());
+        line.size_by(plan.bill.scale(0));
         Self {
             line,
             caches,
@@ -175,6 +190,14 @@ impl PromptCaches {
             observed: is_reference.then(ObservedCache::default),
             outputs: Vec::new(),
             plan,
+        }
+    }
+
+    /// Nothing behind this block is as it was sent. The lowest block of a call names the cause.
+    fn break_at(&mut self, at: usize, cause: &Arc<str>) {
+        let lowest = self.broken_by.as_ref().map(|(lowest, _)| *lowest);
+        if lowest.is_none_or(|lowest| at < lowest) {
+            self.broken_by = Some((at, cause.clone()));
         }
     }
 
@@ -286,18 +309,26 @@ impl Observer for PromptCaches {
         for (cache, _) in &mut self.caches {
             cache.removed(change.removed);
         }
-        if let Some(at) = change.broken_at
-            && self
-                .broken_by
-                .as_ref()
-                .is_none_or(|(lowest, _)| at < *lowest)
-        {
-            self.broken_by = Some((at, applied.stage.clone()));
+        if let Some(at) = change.broken_at {
+            self.break_at(at, &applied.stage);
+        }
+    }
+
+    fn thinking_left_out(&mut self, context: &Context, entries: &[usize]) {
+        let edits = entries.iter().map(|at| Edited {
+            entries: *at..at + 1,
+            with: vec![self.plan.pieces(&context.entries()[*at]).into_owned()],
+            cache: CacheEffect::Breaks,
+        });
+        let change = self.line.patch(&edits.collect::<Vec<_>>());
+        if let Some(at) = change.broken_at {
+            self.break_at(at, &Arc::from(THINKING));
         }
     }
 
     fn called(&mut self, view: &CallView<'_>) {
         let now = self.clock.request(self.plan.pacing);
+        self.line.size_by(view.scale);
         let stage = self.broken_by.take();
         let stage = stage.as_ref().map(|(_, stage)| &**stage);
         let keeps =
@@ -308,12 +339,11 @@ impl Observer for PromptCaches {
         }
         self.line.sent(now);
         self.clock.answered();
-        let prompt = view.fixed.tokens + view.context.size().tokens;
-        self.observe(view, prompt);
+        self.observe(view, view.prompt());
         if self.observed.is_some() {
             // A recorded counter may have been written before the answer was whole, and counts what
             // was thought and not told: either may be the larger.
-            let counted = self.plan.tokens_of(view.before);
+            let counted = view.scale.text(self.plan.size_of(view.before));
             let billed = view.response.usage.map(|usage| usage.output);
             self.outputs.push(counted.max(billed.unwrap_or_default()));
         }

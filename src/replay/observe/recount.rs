@@ -105,9 +105,7 @@ fn check(strategy: &str) {
     };
     let trigger = Trigger::of(Condition::WindowFraction(0.8));
     let spec = StrategySpec::named(strategy, &trigger, &Place::BuiltIn).unwrap();
-    let window = Window::new(crate::units::Tokens(
-        prepared.largest_prompt().tokens.0 * 6 / 10,
-    ));
+    let window = Window::new(crate::units::Tokens(prepared.largest_prompt().0 * 6 / 10));
     let offline = Arc::new(Offline::new(counts));
     let models = Models {
         summariser: offline,

@@ -8,7 +8,8 @@ use super::{CallView, Observer};
 use crate::context::{Applied, Entry, Origin};
 use crate::record::{CellRecord, UnseenResults};
 use crate::session::{ContentBlock, Message, Tag, ToolClass};
-use crate::units::{ContentHash, Tokens};
+use crate::tokens::Size;
+use crate::units::ContentHash;
 use crate::window::{WarningFrom, Window};
 
 /// The share of the effective window from which on Claude Code's collapse starts no sub-agent. It is
@@ -24,9 +25,9 @@ pub struct Unseen {
     /// Messages appended since the last call, by index: what stands for each now, if anything.
     waiting: BTreeMap<usize, Waiting>,
     /// Size of all messages, so far.
-    messages: Tokens,
+    messages: Size,
     /// The largest size of the messages at which something was typed since the last call.
-    typed_at: Option<Tokens>,
+    typed_at: Option<Size>,
     found: UnseenResults,
     blocked: Vec<usize>,
     blocked_agents: Vec<usize>,
@@ -48,7 +49,7 @@ impl Unseen {
             window,
             agents_blocked_at,
             waiting: BTreeMap::new(),
-            messages: Tokens::ZERO,
+            messages: Size::default(),
             typed_at: None,
             found: UnseenResults::default(),
             blocked: Vec::new(),
@@ -104,7 +105,7 @@ impl Observer for Unseen {
         if entry.message.has_tag(Tag::TypedUser) {
             self.typed_at = Some(self.messages);
         }
-        self.messages += entry.size.tokens;
+        self.messages += entry.size;
         if let Some(at) = shows(entry) {
             let waiting = Waiting {
                 now: Some(entry.message.clone()),
@@ -115,7 +116,7 @@ impl Observer for Unseen {
     }
 
     fn patched(&mut self, applied: &Applied) {
-        self.messages = applied.change.after.tokens;
+        self.messages = applied.change.after;
         let gone = applied.change.removed.iter().filter_map(shows);
         for at in gone {
             if let Some(waiting) = self.waiting.get_mut(&at) {
@@ -140,11 +141,11 @@ impl Observer for Unseen {
         }
         let blocking = self.window.lines(WarningFrom::AutoCompact).blocking;
         if let Some(messages) = self.typed_at.take()
-            && view.fixed.tokens + messages >= blocking
+            && view.scale.prompt(view.fixed + messages) >= blocking
         {
             self.blocked.push(view.call);
         }
-        let prompt = view.fixed.tokens + view.context.size().tokens;
+        let prompt = view.prompt();
         let mut uses = view.response.tool_uses();
         if prompt >= self.window.effective().fraction(self.agents_blocked_at)
             && uses.any(|(_, tool)| tool.class == ToolClass::Agent)

@@ -33,6 +33,7 @@ pub(super) fn walk<O: Observer>(
                 session,
                 context: &context,
                 fixed: Size::default(),
+                scale: crate::bill::Scale::COUNTED,
                 response: message,
             });
         }

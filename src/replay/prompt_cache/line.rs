@@ -8,16 +8,18 @@ use std::sync::Arc;
 use foldhash::fast::FixedState;
 
 use super::{LastUse, Moment};
+use crate::bill::Scale;
 use crate::context::{CacheEffect, Entry};
 use crate::session::{Role, Session, ToolSchema};
-use crate::tokens::CountedTexts;
+use crate::tokens::{CountedTexts, Size};
 use crate::units::Tokens;
 
 /// One block of a prompt: what it says, as a hash, and how large it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Piece {
     content: u64,
-    tokens: Tokens,
+    /// As counted.
+    size: Size,
 }
 
 impl Piece {
@@ -25,7 +27,11 @@ impl Piece {
     pub fn new(text: impl AsRef<[u8]>, tokens: Tokens) -> Self {
         // Hashes are compared with each other and never written down.
         let content = FixedState::default().hash_one(text.as_ref());
-        Self { content, tokens }
+        let size = Size {
+            tokens,
+            ..Size::default()
+        };
+        Self { content, size }
     }
 }
 
@@ -52,13 +58,26 @@ impl Pieces {
         let kinds = message.content().iter().map(std::mem::discriminant);
         // One block has the size of its entry: most do not have to be looked up.
         let blocks = match texts {
-            [_] => vec![entry.size.tokens],
-            _ => message.blocks().map(|b| counts.block(&b).tokens).collect(),
+            [_] => vec![entry.size],
+            _ => {
+                let mut sizes: Vec<Size> = message.blocks().map(|b| counts.block(&b)).collect();
+                // Hidden thinking comes first in its message.
+                if let Some(first) = sizes.first_mut() {
+                    first.tokens += message.hidden_thinking;
+                    first.exact += message.hidden_thinking;
+                }
+                sizes
+            }
         };
         let blocks = kinds.zip(texts).zip(blocks);
-        let blocks = blocks.map(|((kind, text), tokens)| Piece {
-            content: FixedState::default().hash_one((kind, &**text, message.role() == Role::User)),
-            tokens,
+        let blocks = blocks.map(|((kind, text), size)| Piece {
+            content: FixedState::default().hash_one((
+                kind,
+                &**text,
+                message.role() == Role::User,
+                message.hidden_thinking > Tokens::ZERO,
+            )),
+            size,
         });
         Self::new(blocks.collect(), message.role())
     }
@@ -70,18 +89,18 @@ impl Pieces {
         counts: &CountedTexts,
     ) -> Vec<Piece> {
         let texts: Vec<&str> = tools.iter().map(|tool| &**tool.text()).collect();
-        let sizes = tools.iter().map(|tool| counts.schema(tool.text()).tokens);
+        let sizes = tools.iter().map(|tool| counts.schema(tool.text()));
         let tools = (!tools.is_empty()).then(|| Piece {
             content: FixedState::default().hash_one(texts),
-            tokens: sizes.sum(),
+            size: sizes.sum(),
         });
         let system = system.map(|text| Piece::new(&**text, counts.size(text).tokens));
         tools.into_iter().chain(system).collect()
     }
 
-    /// Tokens of all blocks.
-    pub fn tokens(&self) -> Tokens {
-        self.blocks.iter().map(|piece| piece.tokens).sum()
+    /// Size of all blocks, as counted.
+    pub fn size(&self) -> Size {
+        self.blocks.iter().map(|piece| piece.size).sum()
     }
 
     /// The head of a session's prompts.
@@ -98,11 +117,11 @@ struct Block {
     /// What it said when the provider read it: the same, unless the provider removed something on
     /// its side.
     identity: u64,
-    tokens: Tokens,
+    size: Size,
     /// Hash of the identities up to and including this one.
     chain: u64,
-    /// Tokens up to and including this one.
-    until: Tokens,
+    /// As counted, up to and including this one.
+    until: Size,
     /// Whether it was part of an earlier prompt, as it is.
     is_seen: bool,
 }
@@ -135,6 +154,8 @@ pub struct Line {
     /// So many blocks stand as they were last sent.
     unbroken: usize,
     last_sent: Option<Moment>,
+    /// How counted sizes become billed ones.
+    scale: Scale,
     /// Prefixes that were sent and then edited away.
     left: LastUse,
 }
@@ -158,6 +179,7 @@ impl Line {
             head: 0,
             unbroken: 0,
             last_sent: None,
+            scale: Scale::COUNTED,
             left: HashMap::with_hasher(FixedState::default()),
         };
         for piece in head {
@@ -177,10 +199,23 @@ impl Line {
         self.blocks.is_empty()
     }
 
-    /// Tokens of so many blocks.
+    /// Sizes its prompts so from now on. Where there is a head, it belongs to the first block.
+    pub fn size_by(&mut self, scale: Scale) {
+        self.scale = scale;
+    }
+
+    /// Tokens of so many blocks, as billed.
     pub fn until(&self, blocks: usize) -> Tokens {
+        if blocks == 0 {
+            return Tokens::ZERO;
+        }
+        self.scale.prompt(self.counted(blocks))
+    }
+
+    /// Size of so many blocks, as counted.
+    fn counted(&self, blocks: usize) -> Size {
         let last = blocks.checked_sub(1).and_then(|at| self.blocks.get(at));
-        last.map_or(Tokens::ZERO, |block| block.until)
+        last.map_or_else(Size::default, |block| block.until)
     }
 
     /// Hash of so many blocks.
@@ -224,11 +259,11 @@ impl Line {
 
     fn push(&mut self, identity: u64, piece: Piece, is_seen: bool) {
         let chain = self.chain(self.blocks.len());
-        let until = self.until(self.blocks.len()) + piece.tokens;
+        let until = self.counted(self.blocks.len()) + piece.size;
         self.blocks.push(Block {
             content: piece.content,
             identity,
-            tokens: piece.tokens,
+            size: piece.size,
             chain: FixedState::default().hash_one((chain, identity)),
             until,
             is_seen,
@@ -283,7 +318,7 @@ impl Line {
                         .filter(|was| keeps || was.content == piece.content);
                     if let Some(was) = same {
                         if was.is_seen {
-                            change.removed += was.tokens - piece.tokens;
+                            change.removed += self.scale.text(was.size - piece.size);
                         }
                         self.push(was.identity, *piece, was.is_seen);
                     } else {
@@ -318,7 +353,7 @@ impl Line {
         for block in blocks {
             let piece = Piece {
                 content: block.content,
-                tokens: block.tokens,
+                size: block.size,
             };
             self.push(block.identity, piece, block.is_seen);
         }
@@ -363,7 +398,7 @@ impl Line {
         let unbroken = self.until(self.unbroken) - self.until(blocks);
         let behind = self.blocks.iter().skip(self.unbroken.max(blocks));
         let seen = behind.filter(|block| block.is_seen);
-        unbroken + seen.map(|block| block.tokens).sum()
+        unbroken + self.scale.text(seen.map(|block| block.size).sum())
     }
 
     /// Ends of tools and system prompt, in blocks, the longest prefix first.

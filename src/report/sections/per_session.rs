@@ -309,7 +309,7 @@ pub(super) fn importers(material: &Material<'_>) -> Section {
     }
 }
 
-fn audience(rows: usize) -> Audience {
+pub(super) fn audience(rows: usize) -> Audience {
     if rows <= SHORT {
         Audience::Everyone
     } else {

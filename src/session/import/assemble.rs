@@ -54,6 +54,7 @@ pub(super) struct UserRecord {
 #[derive(Debug, Default)]
 struct Draft {
     call: Option<ApiCallId>,
+    model: Option<Arc<str>>,
     assistant: bool,
     blocks: Vec<ContentBlock>,
     usage: Option<Usage>,
@@ -125,11 +126,12 @@ impl Assembler {
                 if let Some(call) = &part.call {
                     self.calls.insert(call.clone(), at);
                 }
-                if let Some(model) = part.model {
-                    *self.models.entry(model).or_default() += 1;
+                if let Some(model) = &part.model {
+                    *self.models.entry(model.clone()).or_default() += 1;
                 }
                 self.drafts.push(Draft {
                     call: part.call,
+                    model: part.model,
                     assistant: true,
                     timestamp: part.timestamp,
                     ..Draft::default()
@@ -287,6 +289,7 @@ impl Assembler {
             .iter()
             .find(|(_, calls)| Some(**calls) == most)
             .map(|(model, _)| model.to_string());
+        let model = self.header.model.or(model);
         let always = self.always;
         let messages = self.drafts.into_iter().map(|draft| {
             let role = if draft.assistant {
@@ -299,13 +302,14 @@ impl Assembler {
             message.timestamp = draft.timestamp;
             message.api_call = draft.call;
             message.usage = draft.usage;
+            message.model = draft.model.filter(|own| Some(&**own) != model.as_deref());
             Arc::new(message)
         });
         let mut parts = SessionParts {
             id,
             messages: messages.collect(),
             compactions: self.compactions,
-            model: self.header.model.or(model),
+            model: model.clone(),
             system: self.header.system,
             tools: self.header.tools,
             context_window: self.header.context_window,

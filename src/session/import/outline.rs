@@ -328,7 +328,9 @@ fn is_named_by_mark(session: &Session) -> bool {
     let of_message = |message: &Message| {
         let hint = message.compact_hint.as_deref();
         let call = message.api_call.as_ref().map(|call| &*call.0);
-        hint.into_iter().chain(call).any(is_cut) || message.content().iter().any(of_block)
+        let model = message.model.as_deref();
+        hint.into_iter().chain(call).chain(model).any(is_cut)
+            || message.content().iter().any(of_block)
     };
     let of_compaction = |compaction: &RecordedCompaction| {
         let written = match &compaction.after {

@@ -72,6 +72,7 @@ struct EntryIn<'a> {
     #[serde(default)]
     tags: Vec<Tag>,
     compact_hint: Option<Arc<str>>,
+    model: Option<Arc<str>>,
     #[serde(borrow)]
     compaction: Option<CompactionIn<'a>>,
 }
@@ -88,6 +89,7 @@ struct MessageIn<'a> {
     #[serde(default)]
     tags: Vec<Tag>,
     compact_hint: Option<Arc<str>>,
+    model: Option<Arc<str>>,
 }
 
 #[derive(Deserialize)]
@@ -249,6 +251,7 @@ pub(super) fn entry(line: &Line<'_>, parts: &mut SessionParts) -> Result<(), Imp
             api_call: None,
             usage: None,
             compact_hint: None,
+            model: None,
             compaction: Some(compaction),
             ..
         } if entry.tags.is_empty() => {
@@ -264,6 +267,7 @@ pub(super) fn entry(line: &Line<'_>, parts: &mut SessionParts) -> Result<(), Imp
             usage,
             tags,
             compact_hint,
+            model,
             compaction: None,
         } => {
             let message = message_of(MessageIn {
@@ -274,6 +278,7 @@ pub(super) fn entry(line: &Line<'_>, parts: &mut SessionParts) -> Result<(), Imp
                 usage,
                 tags,
                 compact_hint,
+                model,
             })
             .map_err(|problem| line.error(problem))?;
             parts.messages.push(Arc::new(message));
@@ -326,6 +331,7 @@ fn message_of(message: MessageIn<'_>) -> Result<Message, String> {
     read.api_call = message.api_call;
     read.usage = message.usage;
     read.compact_hint = message.compact_hint;
+    read.model = message.model;
     Ok(read)
 }
 

@@ -183,6 +183,7 @@ fn message() -> Value {
                 "items": names("What is known about the message.", &TAGS),
             },
             "compact_hint": text("What a compaction is to keep that a person asks for here, on a message tagged `phase_end`: the words behind `/compact`. The model does not read it."),
+            "model": text("The model that wrote it, where that is another than the session's: messages of the assistant only."),
         }),
     )
 }

@@ -145,6 +145,8 @@ struct MessageOut<'a> {
     tags: &'a [Tag],
     #[serde(skip_serializing_if = "Option::is_none")]
     compact_hint: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model: Option<&'a str>,
 }
 
 #[derive(Serialize)]
@@ -312,6 +314,7 @@ fn message_out(message: &Message) -> io::Result<MessageOut<'_>> {
         usage: message.usage,
         tags: &message.tags,
         compact_hint: message.compact_hint.as_deref(),
+        model: message.model.as_deref(),
     })
 }
 

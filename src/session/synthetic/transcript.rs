@@ -8,8 +8,8 @@ use super::random::{Quantiles, Random};
 use super::tools::Tool;
 use super::{Length, Recipe, session_id};
 use crate::session::{
-    ContentBlock, JsonText, Message, Role, Session, SessionError, SessionParts, Source, Tag,
-    ToolResult, ToolSchema, ToolUse,
+    ContentBlock, JsonText, Message, Missing, Role, Session, SessionError, SessionParts, Source,
+    Tag, ToolResult, ToolSchema, ToolUse,
 };
 use crate::tokens::CountedTexts;
 use crate::units::{ApiCallId, Timestamp, Tokens};
@@ -296,7 +296,12 @@ impl<'a> Transcript<'a> {
             model: Some("synthetic-agent".to_owned()),
             context_window: Some(Tokens(200_000)),
             source: Source {
-                format: "synthetic".to_owned(),
+                format: super::FORMAT.to_owned(),
+                missing: (recipe.head_tokens > Tokens::ZERO).then_some(Missing {
+                    system_prompt: true,
+                    tools: true,
+                    tokens: Some(recipe.head_tokens),
+                }),
                 ..Source::default()
             },
             resumed: None,

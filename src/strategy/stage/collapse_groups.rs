@@ -14,6 +14,7 @@ use crate::step::{Answer, Step};
 use crate::strategy::cut::{self, Cut};
 use crate::strategy::knob::{Default, Knob, KnobKind, KnobReader};
 use crate::strategy::{Situation, Stage, StageError, StageKind, written};
+use crate::tokens::Size;
 use crate::units::Tokens;
 
 /// `kind = "collapse_groups"`.
@@ -113,7 +114,7 @@ impl Stage for CollapseGroups {
         cx: &'a Situation,
     ) -> Step<'a, Result<Patch, StageError>> {
         // A refused prompt is over any line.
-        if cx.overflow.is_none() && !reaches(cx.prompt(context).tokens, self.commit_at, cx) {
+        if cx.overflow.is_none() && !reaches(cx.prompt(context), self.commit_at, cx) {
             return Step::Done(Ok(Patch::default()));
         }
         let groups = self.groups(context, cx);
@@ -142,7 +143,7 @@ impl Stage for CollapseGroups {
         if let Some((response, before)) = context.entries().split_last()
             && !before.is_empty()
             && reaches(
-                cx.prompt(context).tokens - response.size.tokens,
+                cx.prompt(context) - cx.scale.text(response.size),
                 self.block_at,
                 cx,
             )
@@ -171,7 +172,7 @@ impl CollapseGroups {
         let (_, rounds) = cut::rounds(entries);
         let old = rounds.len().saturating_sub(self.keep_last_rounds);
         let target = cx.window.effective().fraction(self.target);
-        let mut prompt = cx.prompt(context).tokens;
+        let mut prompt = cx.prompt(context);
         let mut groups: Vec<Range<usize>> = Vec::new();
         let mut group: Option<Range<usize>> = None;
         let mut members = 0;
@@ -195,8 +196,8 @@ impl CollapseGroups {
                 continue;
             }
             members = 0;
-            let size = entries[start..end].iter().map(|entry| entry.size.tokens);
-            let size: Tokens = size.sum();
+            let size: Size = entries[start..end].iter().map(|entry| entry.size).sum();
+            let size = cx.scale.text(size);
             if size > self.max_output {
                 prompt = prompt - (size - self.max_output);
                 groups.push(start..end);

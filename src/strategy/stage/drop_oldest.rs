@@ -6,7 +6,6 @@ use crate::step::Step;
 use crate::strategy::cut::Cut;
 use crate::strategy::knob::{Default, Knob, KnobKind, KnobReader};
 use crate::strategy::{Situation, Stage, StageError, StageKind, cut};
-use crate::units::Tokens;
 
 /// `kind = "drop_oldest"`.
 pub const KIND: StageKind = StageKind {
@@ -108,7 +107,7 @@ impl Stage for DropOldest {
         let entries = context.entries();
         let room = cx.window.tokens - cx.window.overflow_reserve;
         let target = room.fraction(self.fit_fraction);
-        let mut prompt = cx.prompt(context).tokens;
+        let mut prompt = cx.prompt(context);
         // A provider that refuses what should have fitted has a smaller window than it says.
         let is_refused = cx.overflow.is_some();
         if prompt <= target && !is_refused {
@@ -130,11 +129,8 @@ impl Stage for DropOldest {
             if prompt <= target && units >= at_once {
                 break;
             }
-            let freed: Tokens = entries[end..next]
-                .iter()
-                .map(|entry| entry.size.tokens)
-                .sum();
-            prompt = prompt - freed;
+            let freed = entries[end..next].iter().map(|entry| entry.size).sum();
+            prompt = prompt - cx.scale.text(freed);
             end = next;
             units += 1;
         }

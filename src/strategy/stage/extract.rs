@@ -153,9 +153,9 @@ impl Stage for Extract {
     ) -> Step<'a, Result<Patch, StageError>> {
         let budget = match &self.budget {
             Budget::Fixed(budget) => *budget,
-            Budget::Share(share) => cx.window.effective().fraction(*share),
+            Budget::Share(share) => cx.scale.room(cx.window.effective().fraction(*share)),
             Budget::At(sizes) => match sizes.get(&cx.call) {
-                Some(budget) => *budget,
+                Some(budget) => cx.scale.counted(*budget),
                 None => return Step::Done(Ok(Patch::default())),
             },
         };

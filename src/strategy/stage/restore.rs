@@ -17,6 +17,7 @@ use crate::step::Step;
 use crate::strategy::knob::{Default, Knob, KnobKind, KnobReader};
 use crate::strategy::law::Law;
 use crate::strategy::{Situation, Stage, StageError, StageKind, files, fit};
+use crate::tokens::Size;
 use crate::units::Tokens;
 
 /// `kind = "restore"`.
@@ -231,7 +232,8 @@ impl Stage for Restore {
         let is_todo = |what: &What| matches!(what, What::Todo);
         let is_skill = |what: &What| matches!(what, What::Skill(_));
         let mut room = cx.overflow.map_or(Tokens(u64::MAX), |_| {
-            cx.window.tokens - cx.window.overflow_reserve - cx.prompt(context).tokens
+            let free = cx.window.tokens - cx.window.overflow_reserve - cx.prompt(context);
+            cx.scale.room(free)
         });
         let mut with = self.restored(&self.files, is_file, &there, &mut room, cx);
         with.extend(self.restored(&self.plan, is_plan, &there, &mut room, cx));
@@ -340,12 +342,13 @@ impl Restore {
         let told = std::mem::replace(&mut self.reported, now);
         let new = self.reported.iter().filter(|now| !told.contains(now));
         let messages: usize = new.flat_map(|ranges| ranges.iter()).map(Range::len).sum();
-        let added: Tokens = restored.iter().map(|entry| entry.size.tokens).sum();
+        let added: Size = restored.iter().map(|entry| entry.size).sum();
+        let tokens = cx.prompt(context) + cx.scale.text(added);
         let text = self
             .hook_results
             .replace("{messages}", &messages.to_string())
             .replace("{restored}", &restored.len().to_string())
-            .replace("{tokens}", &(cx.prompt(context).tokens + added).to_string());
+            .replace("{tokens}", &tokens.to_string());
         let is_said = |entry: &Entry| {
             entry.origin == Origin::Authored && *entry.message.model_text()[0] == *text
         };

@@ -17,6 +17,7 @@ use crate::strategy::knob::{Default, Knob, KnobKind, KnobReader};
 use crate::strategy::stage::summarize::place::boundary;
 use crate::strategy::trigger::Trigger;
 use crate::strategy::{Situation, Stage, StageError, StageKind, written};
+use crate::tokens::Size;
 use crate::units::Tokens;
 
 /// `kind = "session_memory"`.
@@ -174,17 +175,17 @@ impl Stage for SessionMemory {
         let message = Arc::new(message);
         let origin = Origin::derived_from(replaced);
         let entry = Entry::new(origin, message.clone(), &cx.counts);
-        let size_of_kept = kept.iter().map(|entry| entry.size.tokens).sum();
+        let size_of_kept: Size = kept.iter().map(|entry| entry.size).sum();
         let mut with: Vec<Entry> = self
             .boundary
             .iter()
             .map(|trigger| boundary(trigger, context, replaced, cx))
             .collect();
         with.push(entry);
-        let size_of_notes: Tokens = with.iter().map(|entry| entry.size.tokens).sum();
-        let after = cx.fixed.tokens + size_of_notes + size_of_kept;
+        let size_of_notes: Size = with.iter().map(|entry| entry.size).sum();
+        let after = cx.scale.prompt(cx.fixed + size_of_notes + size_of_kept);
         // Not worth it, or not enough: whatever comes next compacts instead.
-        if after >= cx.window.effective() - self.reserve || after >= cx.prompt(context).tokens {
+        if after >= cx.window.effective() - self.reserve || after >= cx.prompt(context) {
             return Step::Done(Ok(Patch::default()));
         }
         self.planned = Some(message);

@@ -129,7 +129,7 @@ impl Trial {
     /// The provider has just refused the prompt.
     pub(super) fn refused(mut self) -> Self {
         self.cx.overflow = Some(Overflow {
-            prompt: self.cx.prompt(&self.context).tokens,
+            prompt: self.cx.prompt(&self.context),
             attempt: 0,
         });
         self

@@ -208,6 +208,7 @@ impl Cell {
             session: &self.session,
             context: &self.context,
             fixed: Size::default(),
+            scale: crate::bill::Scale::COUNTED,
             response: self.session.message(before),
         });
     }

@@ -97,7 +97,7 @@ pub(in crate::session::import) fn item(raw: &RawValue, assembler: &mut Assembler
                 _ => Item::Product(blocks),
             }
         }
-        "reasoning" => reasoning(&item, raw, assembler),
+        "reasoning" => reasoning(&item, assembler),
         "function_call" | "custom_tool_call" | "local_shell_call" | "tool_search_call"
         | "computer_call" | "shell_call" | "apply_patch_call" => {
             match call(&kind, &item, assembler) {
@@ -142,8 +142,8 @@ fn unknown(kind: &str, raw: &RawValue, assembler: &mut Assembler) -> ContentBloc
     kept(kind, raw)
 }
 
-/// What the model thought: its text where it is shown, the item where it is encrypted.
-fn reasoning(item: &Raw<'_>, raw: &RawValue, assembler: &mut Assembler) -> Item {
+/// What the model thought: its text or a summary of it where one is shown, and its encrypted form.
+fn reasoning(item: &Raw<'_>, assembler: &mut Assembler) -> Item {
     let mut texts: Vec<Arc<str>> = Vec::new();
     for list in [item.summary, item.content].into_iter().flatten() {
         for block in parts(Some(list), assembler) {
@@ -153,12 +153,9 @@ fn reasoning(item: &Raw<'_>, raw: &RawValue, assembler: &mut Assembler) -> Item 
         }
     }
     let text: Arc<str> = texts.join("\n\n").into();
-    if !text.is_empty() {
+    if !text.is_empty() || item.encrypted_content.is_some() {
         let signature = item.encrypted_content.clone();
         return Item::Model(vec![ContentBlock::Thinking(Thinking { text, signature })]);
-    }
-    if item.encrypted_content.is_some() {
-        return Item::Model(vec![kept("reasoning", raw)]);
     }
     assembler.skip("reasoning that is not shown");
     Item::Nothing

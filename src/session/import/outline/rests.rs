@@ -113,6 +113,7 @@ impl Rests {
         whole.usage = message.usage;
         whole.tags.clone_from(&message.tags);
         whole.compact_hint.clone_from(&message.compact_hint);
+        whole.model.clone_from(&message.model);
         Ok(Cow::Owned(whole))
     }
 

@@ -143,7 +143,7 @@ fn after_a_refusal_no_more_comes_back_than_the_window_has_room_for() {
     }
     let end = trial.context.entries().len();
     trial.replace(0..end, "summary");
-    trial.cx.window = Window::new(trial.cx.prompt(&trial.context).tokens + Tokens(20));
+    trial.cx.window = Window::new(trial.cx.prompt(&trial.context) + Tokens(20));
     trial.cx.overflow = Some(Overflow {
         prompt: Tokens(1_000),
         attempt: 0,
@@ -151,7 +151,7 @@ fn after_a_refusal_no_more_comes_back_than_the_window_has_room_for() {
     trial.fire().unwrap();
     let texts = trial.texts();
     assert_eq!(texts[1..], ["[Put back: file b]\nBBB", "Done."]);
-    assert!(trial.cx.prompt(&trial.context).tokens <= trial.cx.window.tokens);
+    assert!(trial.cx.prompt(&trial.context) <= trial.cx.window.tokens);
 }
 
 #[test]

@@ -131,7 +131,7 @@ pub(in crate::strategy::stage) fn boundary(
             Origin::Authored => None,
         });
     let link = last.map_or_else(String::new, |last| format!("; after message {last}"));
-    let (tokens, messages) = (cx.prompt(context).tokens, replaced.len());
+    let (tokens, messages) = (cx.prompt(context), replaced.len());
     let text = format!(
         "[Conversation compacted: {cause}; {tokens} tokens before; {messages} messages{link}]"
     );

@@ -258,7 +258,7 @@ impl Tail {
         self.beside.map_or(Tokens::ZERO, |summary| {
             let window = cx.window.tokens - cx.window.overflow_reserve;
             let summary = summary.min(Tokens(window.0 / 4));
-            window - cx.fixed.tokens - summary - Tokens(summary.0 / 16)
+            cx.room(window - summary - Tokens(summary.0 / 16))
         })
     }
 }
