@@ -1,6 +1,7 @@
 //! The lines of a text and where each word stands: made once per distinct text.
 
 use super::{Verb, open_tasks, path_tokens, touched_by, verb_of};
+use crate::script::{ends_sentence, is_unspaced, pairs, run_end};
 use crate::session::{ContentBlock, ToolClass};
 
 /// Lines are cut into pieces of at most this many bytes: minified files are one line.
@@ -82,9 +83,11 @@ pub(super) fn split(text: &str) -> Vec<std::ops::Range<usize>> {
     let mut push = |mut from: usize, to: usize| {
         while to - from > LINE_BYTES {
             let limit = text.floor_char_boundary(from + LINE_BYTES);
-            let cut = text[from..limit]
-                .rfind(' ')
-                .map_or(limit, |at| from + at + 1);
+            let piece = &text[from..limit];
+            let end = piece
+                .rmatch_indices(|c| c == ' ' || ends_sentence(c))
+                .next();
+            let cut = end.map_or(limit, |(at, found)| from + at + found.len());
             lines.push(from..cut);
             from = cut;
         }
@@ -112,12 +115,18 @@ pub(super) fn split(text: &str) -> Vec<std::ops::Range<usize>> {
     lines
 }
 
-/// Calls `each` with every run of letters and digits, lower-cased, and where it starts.
+/// Calls `each` with every run of letters and digits, lower-cased, and where it starts; a run of
+/// Chinese, Japanese or Korean in pairs.
 pub(super) fn each_word(text: &str, mut each: impl FnMut(&str, usize)) {
     let mut word = String::new();
     let mut start = 0;
+    let mut next = 0;
     for (at, c) in text.char_indices() {
-        if c.is_alphanumeric() {
+        if at < next {
+            continue;
+        }
+        let unspaced = is_unspaced(c);
+        if c.is_alphanumeric() && !unspaced {
             if word.is_empty() {
                 start = at;
             }
@@ -126,9 +135,17 @@ pub(super) fn each_word(text: &str, mut each: impl FnMut(&str, usize)) {
             } else {
                 word.extend(c.to_lowercase());
             }
-        } else if !word.is_empty() {
+            continue;
+        }
+        if !word.is_empty() {
             each(&word, start);
             word.clear();
+        }
+        if unspaced {
+            next = run_end(text, at);
+            for (offset, pair) in pairs(&text[at..next]) {
+                each(pair, at + offset);
+            }
         }
     }
     if !word.is_empty() {
