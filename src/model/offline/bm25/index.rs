@@ -1,7 +1,7 @@
 //! The lines of a text and where each word stands: made once per distinct text.
 
 use super::{Verb, open_tasks, path_tokens, touched_by, verb_of};
-use crate::script::{ends_sentence, is_unspaced, pairs, run_end};
+use crate::script::{is_unspaced, pairs, run_end};
 use crate::session::{ContentBlock, ToolClass};
 
 /// Lines are cut into pieces of at most this many bytes: minified files are one line.
@@ -77,17 +77,26 @@ impl Index {
     }
 }
 
-/// Lines, also where the line feed is written as an escape, in pieces of bounded length.
+/// The byte behind `。`, `！` or `？`, where one of them starts.
+fn sentence_end(bytes: &[u8], at: usize) -> Option<usize> {
+    if bytes[at].is_ascii() {
+        return None;
+    }
+    let mark = bytes.get(at..at + 3)?;
+    let ends = ["。", "！", "？"].iter().any(|end| end.as_bytes() == mark);
+    ends.then_some(at + 3)
+}
+
+/// Lines, also where the line feed is written as an escape, in pieces of bounded length. The full
+/// stops of Chinese and Japanese end a line too: their paragraphs are one.
 pub(super) fn split(text: &str) -> Vec<std::ops::Range<usize>> {
     let mut lines = Vec::new();
     let mut push = |mut from: usize, to: usize| {
         while to - from > LINE_BYTES {
             let limit = text.floor_char_boundary(from + LINE_BYTES);
-            let piece = &text[from..limit];
-            let end = piece
-                .rmatch_indices(|c| c == ' ' || ends_sentence(c))
-                .next();
-            let cut = end.map_or(limit, |(at, found)| from + at + found.len());
+            let cut = text[from..limit]
+                .rfind(' ')
+                .map_or(limit, |at| from + at + 1);
             lines.push(from..cut);
             from = cut;
         }
@@ -108,6 +117,11 @@ pub(super) fn split(text: &str) -> Vec<std::ops::Range<usize>> {
                 from = at + 2;
             }
             at += 1;
+        } else if let Some(end) = sentence_end(bytes, at) {
+            push(from, end);
+            from = end;
+            at = end;
+            continue;
         }
         at += 1;
     }
