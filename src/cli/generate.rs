@@ -8,7 +8,7 @@ use serde_json::json;
 use super::{Exit, Stop, print_json, prose, write_new};
 use crate::session::native;
 use crate::session::synthetic::{
-    self, FAMILIES, Length, MOST_DISTRACTORS, MOST_FACTS, OBSERVATIONS, RESULTS, Recipe,
+    self, FAMILIES, Language, Length, MOST_DISTRACTORS, MOST_FACTS, OBSERVATIONS, RESULTS, Recipe,
 };
 use crate::tokens::{CountedTexts, O200k};
 use crate::units::Tokens;
@@ -74,6 +74,9 @@ pub(super) struct Args {
     /// In how many ways a planted fact may be said; all there are if not given
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     phrasings: Option<u32>,
+    /// Language in which the session is held and facts are planted
+    #[arg(long, value_name = "CODE", default_value = "en", value_parser = Language::ALL.map(Language::code))]
+    language: String,
     /// Folder the files are written to
     #[arg(short, long, value_name = "DIR", default_value = ".")]
     output: PathBuf,
@@ -113,6 +116,7 @@ impl Args {
             result_percent: self.results,
             distractors: self.distractors,
             phrasings: self.phrasings,
+            language: Language::of_code(&self.language).unwrap_or_default(),
         }
     }
 }

@@ -2,7 +2,8 @@
 
 use super::small;
 use crate::session::synthetic::{
-    FAMILIES, Length, MOST_DISTRACTORS, MOST_FACTS, OBSERVATIONS, RESULTS, Recipe,
+    FAMILIES, Language, Length, MOST_DISTRACTORS, MOST_FACTS, OBSERVATIONS, RESULTS, Recipe,
+    families_in,
 };
 use crate::settings::{Reader, SettingError, with_suggestion};
 use crate::units::Tokens;
@@ -36,6 +37,18 @@ pub(super) fn read(mut reader: Reader<'_>) -> Result<Recipe, SettingError> {
     let result_percent = reader.whole("result_percent", smallest.into(), largest.into())?;
     let distractors = reader.whole("distractors", 0, MOST_DISTRACTORS.into())?;
     let phrasings = reader.whole("phrasings", 1, 100)?;
+    let codes = Language::ALL.map(Language::code);
+    let code = reader.choice("language", &codes)?;
+    let language = code.and_then(Language::of_code).unwrap_or_default();
+    let mut known = FAMILIES.iter();
+    if !known.any(|known| known.name() == family && known.languages().contains(&language)) {
+        let problem = format!(
+            "`{family}` is not written in `{}`, only {}",
+            language.code(),
+            families_in(language)
+        );
+        return Err(SettingError::new(place, problem));
+    }
     reader.finish()?;
     Ok(Recipe {
         family: family.to_owned(),
@@ -46,5 +59,6 @@ pub(super) fn read(mut reader: Reader<'_>) -> Result<Recipe, SettingError> {
         result_percent: result_percent.map_or(100, small),
         distractors: distractors.map(small),
         phrasings: phrasings.map(small),
+        language,
     })
 }

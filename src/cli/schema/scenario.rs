@@ -4,7 +4,9 @@ use serde_json::{Map, Value, json};
 
 use crate::compare::COMPARED;
 use crate::model::fault::Fault;
-use crate::session::synthetic::{FAMILIES, MOST_DISTRACTORS, MOST_FACTS, OBSERVATIONS, RESULTS};
+use crate::session::synthetic::{
+    FAMILIES, Language, MOST_DISTRACTORS, MOST_FACTS, OBSERVATIONS, RESULTS,
+};
 use crate::session::wire::Provider;
 use crate::strategy::StageKind;
 use crate::strategy::knob::{Default, Knob, KnobKind};
@@ -284,6 +286,7 @@ fn session() -> Value {
             "result_percent": whole(smallest.into(), largest.into(), "usual size of a result, in percent of the family's own; the largest stay", Some(100)),
             "distractors": whole(0, MOST_DISTRACTORS.into(), "other keys beside each planted one; by default as the family has it", None),
             "phrasings": whole(1, 100, "in how many ways a planted fact may be said; by default all there are", None),
+            "language": { "description": "language in which the session is held and facts are planted; not every family has all", "enum": Language::ALL.map(Language::code), "default": "en" },
         }),
         &["family"],
     );
