@@ -12,7 +12,7 @@ use crate::strategy::StageKind;
 use crate::strategy::knob::{Default, Knob, KnobKind};
 use crate::strategy::preset::PRESETS;
 use crate::strategy::stage::STAGES;
-use crate::strategy::trigger::{CONDITIONS, ConditionKind, MEASURES, Takes};
+use crate::strategy::trigger::{CONDITIONS, ConditionKind, Takes, measures};
 use crate::tokens::COUNTERS;
 
 mod models;
@@ -442,7 +442,7 @@ fn condition() -> Value {
 
 fn when() -> Value {
     let mut properties = conditions();
-    let counter = json!({ "enum": MEASURES, "default": "scenario" });
+    let counter = json!({ "enum": measures(), "default": "scenario" });
     properties.insert("counter".to_owned(), counter);
     let scope = json!({ "enum": ["prompt", "messages"], "default": "prompt" });
     properties.insert("scope".to_owned(), scope);
