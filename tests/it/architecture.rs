@@ -60,8 +60,8 @@ const EDGES: &[(&str, &[&str])] = &[
     (
         "replay",
         &[
-            "units", "window", "tokens", "session", "needles", "context", "model", "step",
-            "strategy", "probe", "record",
+            "units", "script", "window", "tokens", "session", "needles", "context", "model",
+            "step", "strategy", "probe", "record",
         ],
     ),
     (
