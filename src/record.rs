@@ -25,6 +25,7 @@ pub mod health;
 pub mod journal;
 pub mod kept;
 pub mod probe_text;
+pub mod strategy;
 mod survival;
 pub mod timing;
 pub mod trail;
@@ -40,6 +41,7 @@ pub use forecast::{Asks, ForecastCell, ProbesDue, SentinelsDue};
 pub use health::{Ailment, SummaryHealth, UnhealthySummary};
 pub use kept::{KeptCall, LostCall, SentinelRecord};
 pub use probe_text::ProbeText;
+pub use strategy::{OWN_MECHANISM, StrategyEntry};
 pub use survival::{Fate, LostAt, PlaceInPrompt, SurvivalRecord};
 pub use timing::Timing;
 pub use trail::{ArtifactTrail, Reread, SummaryAtoms, TrailCounts, UnsupportedAtom};
@@ -181,30 +183,6 @@ pub struct SessionEntry {
     /// What the importer had to mend, with counts.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub warnings: BTreeMap<String, u64>,
-}
-
-/// A strategy in the manifest.
-#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct StrategyEntry {
-    /// Its name, overrides in brackets.
-    pub name: String,
-    /// One sentence.
-    pub description: String,
-    /// The whole strategy, as TOML.
-    pub toml: String,
-}
-
-/// What is said of a strategy that removes text from the provider's cache.
-pub const OWN_MECHANISM: &str = "Claude Code's own mechanism: no public API offers it";
-
-impl StrategyEntry {
-    /// Why nobody else can use the strategy, where that is so: a mark of its row.
-    pub fn own_mechanism(&self) -> Option<&'static str> {
-        let is_cached = |line: &str| line.trim() == "mode = \"cache_edit\"";
-        let is_own = self.toml.lines().any(is_cached);
-        is_own.then_some(OWN_MECHANISM)
-    }
 }
 
 /// Which column of the comparison a cell belongs to.
