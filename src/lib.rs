@@ -80,6 +80,7 @@
 //! ```
 
 pub mod units;
+pub mod script;
 pub mod settings;
 pub mod window;
 pub mod tokens;

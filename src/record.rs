@@ -201,6 +201,18 @@ pub struct StrategyEntry {
     pub toml: String,
 }
 
+/// What is said of a strategy that removes text from the provider's cache.
+pub const OWN_MECHANISM: &str = "Claude Code's own mechanism: no public API offers it";
+
+impl StrategyEntry {
+    /// Why nobody else can use the strategy, where that is so: a mark of its row.
+    pub fn own_mechanism(&self) -> Option<&'static str> {
+        let is_cached = |line: &str| line.trim() == "mode = \"cache_edit\"";
+        let is_own = self.toml.lines().any(is_cached);
+        is_own.then_some(OWN_MECHANISM)
+    }
+}
+
 /// Which column of the comparison a cell belongs to.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema, Serialize, Deserialize,

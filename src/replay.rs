@@ -321,6 +321,7 @@ impl<'a> Cell<'a> {
         };
         Situation {
             call,
+            lot: prepared.lot,
             now: time_of_request(&messages[next..before]),
             window,
             system: session.system().cloned(),

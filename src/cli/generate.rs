@@ -8,8 +8,8 @@ use serde_json::json;
 use super::{Exit, Stop, print_json, prose, write_new};
 use crate::session::native;
 use crate::session::synthetic::{
-    self, FAMILIES, HEAD_TOKENS, Length, MOST_DISTRACTORS, MOST_FACTS, OBSERVATIONS, RESULTS,
-    Recipe,
+    self, FAMILIES, HEAD_TOKENS, Language, Length, MOST_DISTRACTORS, MOST_FACTS, OBSERVATIONS,
+    RESULTS, Recipe,
 };
 use crate::tokens::{CountedTexts, O200k};
 use crate::units::Tokens;
@@ -78,6 +78,9 @@ pub(super) struct Args {
     /// Tokens of system prompt and tools that are in front of every prompt beside those written down
     #[arg(long, value_name = "TOKENS", default_value_t = HEAD_TOKENS.0)]
     head_tokens: u64,
+    /// Language in which the session is held and facts are planted
+    #[arg(long, value_name = "CODE", default_value = "en", value_parser = Language::ALL.map(Language::code))]
+    language: String,
     /// Folder the files are written to
     #[arg(short, long, value_name = "DIR", default_value = ".")]
     output: PathBuf,
@@ -118,6 +121,7 @@ impl Args {
             distractors: self.distractors,
             head_tokens: Tokens(self.head_tokens),
             phrasings: self.phrasings,
+            language: Language::of_code(&self.language).unwrap_or_default(),
         }
     }
 }

@@ -6,6 +6,7 @@ use unicode_normalization::UnicodeNormalization as _;
 
 use super::survival::{PARAPHRASE, canonical_path, content_word_recall, is_flipped};
 use super::{Gold, Grader, OTHER_ORDER, Outcome, Probe, Unscored, Verdict};
+use crate::script::{is_unspaced, word_count};
 use crate::session::ground_truth::{Revision, RuleForm};
 use crate::step::Step;
 
@@ -210,7 +211,7 @@ impl Rules {
         let is_told = abstention::is_told(answer, &[]);
         if abstention::is_plain(answer, &[]) || (is_told && !is_concrete) {
             Some((1.0, Outcome::Right))
-        } else if is_told || (!is_concrete && answer.split_whitespace().count() > VALUE_WORDS) {
+        } else if is_told || (!is_concrete && word_count(answer) > VALUE_WORDS) {
             None
         } else {
             Some((0.0, Outcome::Invented))
@@ -386,7 +387,7 @@ fn without(text: &str, words: &str) -> String {
 }
 
 fn has_phrase(text: &str, phrase: &str) -> bool {
-    let word = |c: char| c.is_alphanumeric();
+    let word = |c: char| c.is_alphanumeric() && !is_unspaced(c);
     text.match_indices(phrase)
         .any(|(at, _)| !text[..at].ends_with(word) && !text[at + phrase.len()..].starts_with(word))
 }
@@ -395,9 +396,11 @@ fn has_phrase(text: &str, phrase: &str) -> bool {
 ///
 /// Unicode's NFKC: compatibility characters (full-width letters, ligatures, superscripts) as what they
 /// stand for, accents composed. Lower case; one space between words; straight quotes and hyphens; `/`
-/// for `\`; no invisible characters; no quotes, brackets or punctuation around it.
+/// for `\`; no invisible characters; no quotes, brackets or punctuation around it. A space parts
+/// Chinese, Japanese and Korean from other words: 端口是48213 holds the value 48213.
 pub fn normalise(value: &str) -> String {
     let mut text = String::with_capacity(value.len());
+    let mut last = ' ';
     for c in value.nfkc() {
         let c = match c {
             '\u{200b}'..='\u{200d}' | '\u{2060}' | '\u{feff}' | '\u{ad}' => continue,
@@ -405,9 +408,16 @@ pub fn normalise(value: &str) -> String {
             '“' | '”' => '"',
             '\u{2010}'..='\u{2015}' | '\u{2212}' => '-',
             '\\' => '/',
+            '。' => '.',
+            '、' => ',',
+            '「' | '」' | '『' | '』' | '《' | '》' => '"',
             c if c.is_whitespace() => ' ',
             c => c,
         };
+        if is_unspaced(c) != is_unspaced(last) {
+            text.push(' ');
+        }
+        last = c;
         text.extend(c.to_lowercase());
     }
     let words: Vec<&str> = text.split_whitespace().collect();

@@ -398,7 +398,7 @@ impl Survival {
 
 /// A sentence as it is looked for: without what ends it.
 fn sentence(text: &str) -> &str {
-    text.trim().trim_end_matches(['.', '!'])
+    text.trim().trim_end_matches(['.', '!', '。', '！'])
 }
 
 fn word(text: &str) -> Pattern {

@@ -13,7 +13,7 @@ use crate::probe::{Asking, Probe};
 use crate::session::wire::Provider;
 use crate::session::{RecordedCompaction, Session, ToolSchema};
 use crate::tokens::{CountedTexts, Size};
-use crate::units::Tokens;
+use crate::units::{ContentHash, Tokens};
 
 /// A session made ready for replay: counted once, shared by all its cells.
 #[derive(Debug)]
@@ -22,6 +22,8 @@ pub struct PreparedSession {
     pub(super) counts: Arc<CountedTexts>,
     pub(super) entries: Vec<Entry>,
     pub(super) fixed: Size,
+    /// Seed of random draws: the hash of the session's id.
+    pub(super) lot: u64,
     pub(super) tools: Arc<[ToolSchema]>,
     pub(super) compactions: Vec<Arc<RecordedCompaction>>,
     pub(super) watched: observe::Watched,
@@ -55,7 +57,10 @@ impl PreparedSession {
             .cloned()
             .map(Arc::new)
             .collect();
+        let mut lot = [0; 8];
+        lot.copy_from_slice(&ContentHash::of(session.id()).bytes()[..8]);
         Ok(Self {
+            lot: u64::from_le_bytes(lot),
             tools: session.tools().into(),
             compactions,
             watched: observe::Watched::new(&session, &counts, probes)?,

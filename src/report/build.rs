@@ -63,11 +63,22 @@ pub(super) fn report(manifest: &Manifest, cells: &[CellRecord]) -> Report {
     let mut banners = banners(&material, &coverage, &controls);
     banners.extend(twins);
     banners.extend(sections::sizes::banners(&material));
-    let sections: Vec<Section> = [Some(comparison)]
+    let mut sections: Vec<Section> = [Some(comparison)]
         .into_iter()
         .chain(sections::details(&material))
         .flatten()
         .collect();
+    for strategy in &manifest.strategies {
+        let Some(mark) = strategy.own_mechanism() else {
+            continue;
+        };
+        let rows = sections
+            .iter_mut()
+            .flat_map(|section| &mut section.table.rows);
+        for row in rows.filter(|row| row.name == strategy.name) {
+            row.marks.push(mark.to_owned());
+        }
+    }
     Report {
         title: format!("Compaction report: {}", manifest.scenario),
         run: Run {

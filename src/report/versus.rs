@@ -9,6 +9,7 @@ use serde::Serialize;
 use crate::compare::gate::{Ending, Gated, GatedMetric};
 use crate::compare::{Comparison, Kind, MetricDifference, Mismatch, NewDeath};
 use crate::metric::Direction;
+use crate::record::OWN_MECHANISM;
 use crate::stats::gate::{Target, Verdict};
 use crate::stats::power;
 
@@ -169,6 +170,20 @@ impl Versed {
         } else {
             format!("{candidate} against {baseline}")
         }
+    }
+
+    /// A line on a side that nobody else can use; its name is all that a stored baseline holds.
+    pub(crate) fn note(&self) -> Option<String> {
+        let Comparison {
+            baseline,
+            candidate,
+            ..
+        } = &self.comparison;
+        let is_own = |name: &&String| {
+            name.starts_with("claude-code-cached-micro") && !name.contains("micro.mode=")
+        };
+        let own = [candidate, baseline].into_iter().find(is_own)?;
+        Some(format!("{own}: {OWN_MECHANISM}"))
     }
 
     /// What the gate says of a metric.

@@ -2,7 +2,8 @@
 
 use super::small;
 use crate::session::synthetic::{
-    FAMILIES, HEAD_TOKENS, Length, MOST_DISTRACTORS, MOST_FACTS, OBSERVATIONS, RESULTS, Recipe,
+    FAMILIES, HEAD_TOKENS, Language, Length, MOST_DISTRACTORS, MOST_FACTS, OBSERVATIONS, RESULTS,
+    Recipe, families_in,
 };
 use crate::settings::{Reader, SettingError, with_suggestion};
 use crate::units::Tokens;
@@ -37,6 +38,18 @@ pub(super) fn read(mut reader: Reader<'_>) -> Result<Recipe, SettingError> {
     let distractors = reader.whole("distractors", 0, MOST_DISTRACTORS.into())?;
     let phrasings = reader.whole("phrasings", 1, 100)?;
     let head_tokens = reader.whole("head_tokens", 0, 1_000_000)?;
+    let codes = Language::ALL.map(Language::code);
+    let code = reader.choice("language", &codes)?;
+    let language = code.and_then(Language::of_code).unwrap_or_default();
+    let mut known = FAMILIES.iter();
+    if !known.any(|known| known.name() == family && known.languages().contains(&language)) {
+        let problem = format!(
+            "`{family}` is not written in `{}`, only {}",
+            language.code(),
+            families_in(language)
+        );
+        return Err(SettingError::new(place, problem));
+    }
     reader.finish()?;
     Ok(Recipe {
         family: family.to_owned(),
@@ -48,5 +61,6 @@ pub(super) fn read(mut reader: Reader<'_>) -> Result<Recipe, SettingError> {
         distractors: distractors.map(small),
         head_tokens: head_tokens.map_or(HEAD_TOKENS, Tokens),
         phrasings: phrasings.map(small),
+        language,
     })
 }

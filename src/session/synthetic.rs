@@ -19,6 +19,7 @@ mod facts;
 mod feature_phases;
 mod grammar;
 mod huge_outputs;
+mod language;
 mod marathon;
 mod pause_return;
 mod plot;
@@ -31,6 +32,8 @@ mod teaching;
 mod tools;
 mod transcript;
 mod workspace;
+
+pub use language::Language;
 
 /// A session made to order.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,6 +61,8 @@ pub struct Recipe {
     /// In how many ways a planted fact may be said, at least 1; nothing for all there are. With
     /// one, its words give every fact away.
     pub phrasings: Option<u32>,
+    /// In which language the session is held and facts are planted.
+    pub language: Language,
 }
 
 /// The name of the format of made-up sessions.
@@ -92,6 +97,7 @@ impl Default for Recipe {
             distractors: None,
             head_tokens: Tokens::ZERO,
             phrasings: None,
+            language: Language::English,
         }
     }
 }
@@ -131,6 +137,11 @@ pub trait Family: Sync {
 
     /// One sentence: what such a session stresses.
     fn description(&self) -> &'static str;
+
+    /// The languages it is written in; English is among them.
+    fn languages(&self) -> &'static [Language] {
+        &[Language::English]
+    }
 
     /// Makes one session. `counts` measures it where the recipe asks for tokens.
     ///
@@ -172,6 +183,13 @@ pub fn generate(recipe: &Recipe, counts: &CountedTexts) -> Result<Generated, Syn
         });
     }
     check_controls(recipe)?;
+    if !family.languages().contains(&recipe.language) {
+        return Err(SyntheticError::Untranslated {
+            family: recipe.family.clone(),
+            language: recipe.language.code(),
+            written: families_in(recipe.language),
+        });
+    }
     family
         .generate(recipe, counts)
         .map_err(|source| SyntheticError::Session {
@@ -191,6 +209,16 @@ pub const MOST_FACTS: u32 = 400;
 
 /// The most other keys beside a planted one.
 pub const MOST_DISTRACTORS: u32 = 12;
+
+/// The families that are written in a language, as a sentence lists them.
+pub fn families_in(language: Language) -> String {
+    let families = FAMILIES.iter();
+    let written = families.filter(|family| family.languages().contains(&language));
+    let names: Vec<String> = written
+        .map(|family| format!("`{}`", family.name()))
+        .collect();
+    names.join(", ")
+}
 
 fn check_controls(recipe: &Recipe) -> Result<(), SyntheticError> {
     let percent = recipe.fact_percent;
@@ -218,7 +246,7 @@ fn check_controls(recipe: &Recipe) -> Result<(), SyntheticError> {
 }
 
 /// The id of the session a recipe makes: `code-review-s7-r40`, and what is set apart from the
-/// family's own: `code-review-s7-r40-f50-o60-d3-p1`.
+/// family's own: `code-review-s7-r40-f50-o60-d3-p1-zh`.
 fn session_id(recipe: &Recipe) -> String {
     let length = match recipe.length {
         Length::Rounds(rounds) => format!("r{rounds}"),
@@ -237,7 +265,11 @@ fn session_id(recipe: &Recipe) -> String {
         .into_iter()
         .filter_map(|(letter, value)| Some(format!("-{letter}{}", value?)));
     let set: String = set.collect();
-    format!("{}-s{}-{length}{set}", recipe.family, recipe.seed)
+    let language = match recipe.language {
+        Language::English => String::new(),
+        other => format!("-{}", other.code()),
+    };
+    format!("{}-s{}-{length}{set}{language}", recipe.family, recipe.seed)
 }
 
 /// Why a recipe makes no session.
@@ -287,6 +319,16 @@ pub enum SyntheticError {
     TooManyDistractors {
         /// What was asked for.
         number: u32,
+    },
+    /// The family has no table of that language.
+    #[error("`{family}` is not written in `{language}`, only {written}")]
+    Untranslated {
+        /// The family.
+        family: String,
+        /// The code of the language.
+        language: &'static str,
+        /// The families that are.
+        written: String,
     },
     /// A fact is said in one way at least.
     #[error("`phrasings` is 0: a fact is said in at least 1 way")]

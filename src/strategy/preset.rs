@@ -23,6 +23,10 @@ pub static PRESETS: &[(&str, &str)] = &[
         include_str!("../../presets/observation-masking.toml"),
     ),
     (
+        "anthropic-clear-tool-uses",
+        include_str!("../../presets/anthropic-clear-tool-uses.toml"),
+    ),
+    (
         "learn-claude-code-s06",
         include_str!("../../presets/learn-claude-code-s06.toml"),
     ),

@@ -14,6 +14,9 @@ use crate::window::Window;
 pub struct Situation {
     /// Number of the call that comes next, from 0.
     pub call: usize,
+    /// A number that differs between sessions and is the same for all strategies: the seed of
+    /// random draws in this session.
+    pub lot: u64,
     /// The simulated time, where the session has times.
     pub now: Option<Timestamp>,
     /// The window of the agent's model.
@@ -71,6 +74,7 @@ impl Situation {
     pub fn first(window: Window, counts: Arc<CountedTexts>) -> Self {
         Self {
             call: 0,
+            lot: 0,
             now: None,
             window,
             system: None,

@@ -5,7 +5,7 @@ use std::fmt;
 use super::situation::Situation;
 use crate::context::{self, Applied, Context};
 use crate::settings::{Reader, Setting, SettingError, Value};
-use crate::tokens::Size;
+use crate::tokens::{COUNTERS, Size};
 use crate::units::Tokens;
 
 mod condition;
@@ -44,7 +44,7 @@ pub enum Measure {
     /// What the last prompt of this cell truly took, characters divided by four for what was
     /// appended since, less what was freed since. Before the first prompt all of it is estimated.
     Usage,
-    /// An exact encoding. Where the scenario counts otherwise, every message is looked at before each
+    /// A counter that encodes. Where the scenario counts otherwise, every message is looked at before each
     /// call; each text is encoded once.
     Encoding(&'static str),
 }
@@ -58,10 +58,11 @@ pub enum Scope {
     Messages,
 }
 
-/// The words for [`Measure`].
-pub const MEASURES: &[&str] = &[
-    "scenario", "chars/4", "chars/3", "bytes/4", "padded", "usage", "o200k", "cl100k",
-];
+/// The words for [`Measure`]: the scenario's counter, the bill, and every counter by name.
+pub fn measures() -> Vec<&'static str> {
+    let counters = COUNTERS.iter().map(|(name, _)| *name);
+    ["scenario", "usage"].into_iter().chain(counters).collect()
+}
 
 impl Trigger {
     /// Fires before every call.
@@ -85,15 +86,14 @@ impl Trigger {
         let mut trigger = Self::of(read_condition(path, setting, Depth::Outermost)?);
         if let Value::Table(table) = &setting.value {
             let mut reader = Reader::new(table, path);
-            trigger.counter = match reader.choice("counter", MEASURES)? {
+            trigger.counter = match reader.choice("counter", &measures())? {
                 Some("chars/4") => Measure::CharsPer4,
                 Some("chars/3") => Measure::CharsPer3,
                 Some("bytes/4") => Measure::BytesPer4,
                 Some("padded") => Measure::Padded,
                 Some("usage") => Measure::Usage,
-                Some("o200k") => Measure::Encoding("o200k"),
-                Some("cl100k") => Measure::Encoding("cl100k"),
-                _ => Measure::Scenario,
+                None | Some("scenario") => Measure::Scenario,
+                Some(name) => Measure::Encoding(name),
             };
             trigger.scope = match reader.choice("scope", &["prompt", "messages"])? {
                 Some("messages") => Scope::Messages,
@@ -321,7 +321,7 @@ mod tests {
         use crate::tokens::{CountedTexts, counter};
         use std::sync::Arc;
 
-        for name in ["o200k", "cl100k"] {
+        for name in ["o200k", "cl100k", "cl100k-content"] {
             let sized = |own: &str, scope: Scope| {
                 let counts = Arc::new(CountedTexts::new(counter(own).unwrap()));
                 let mut cx = situation(counts.clone());
@@ -344,6 +344,12 @@ mod tests {
             Table::parse("t.toml", "when = { tokens_over = 9, counter = 'cl100k' }").unwrap();
         let read = Trigger::read("when", table.get("when").unwrap()).unwrap();
         assert_eq!(read.to_string(), "over 9 tokens (cl100k)");
+        for (name, _) in COUNTERS {
+            let text = format!("when = {{ tokens_over = 9, counter = '{name}' }}");
+            let table = Table::parse("t.toml", &text).unwrap();
+            let read = Trigger::read("when", table.get("when").unwrap()).unwrap();
+            assert_eq!(read.counter.name(), *name);
+        }
     }
 
     #[test]

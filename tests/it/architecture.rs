@@ -18,6 +18,7 @@ use scan::{Source, Token};
 /// - `replay` measures and never computes metrics.
 const EDGES: &[(&str, &[&str])] = &[
     ("units", &[]),
+    ("script", &[]),
     ("settings", &["units"]),
     ("window", &["units", "settings"]),
     ("tokens", &["units"]),
@@ -27,7 +28,9 @@ const EDGES: &[(&str, &[&str])] = &[
     ("bill", &["units", "tokens", "session"]),
     (
         "model",
-        &["units", "settings", "tokens", "session", "needles"],
+        &[
+            "units", "script", "settings", "tokens", "session", "needles",
+        ],
     ),
     ("step", &["units", "model"]),
     (
@@ -39,7 +42,7 @@ const EDGES: &[(&str, &[&str])] = &[
     (
         "probe",
         &[
-            "units", "tokens", "session", "needles", "context", "model", "step",
+            "units", "script", "tokens", "session", "needles", "context", "model", "step",
         ],
     ),
     (

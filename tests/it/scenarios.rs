@@ -321,6 +321,24 @@ fn at_three_failures_of_ten_a_low_threshold_gives_up_too_early() {
 }
 
 #[test]
+fn of_agentic_loops_strategies_deletion_is_rejected_and_rfc_005_keeps_most_facts() {
+    let rows = run("aloop");
+    let [deletion, window, selective, rfc] = &rows[..] else {
+        panic!("four strategies")
+    };
+    let rejected = |row: &Row| row.sum(|cell| cell.findings.rejected);
+    assert!(rejected(deletion) > 0);
+    for row in [window, selective, rfc] {
+        assert_eq!(rejected(row), 0);
+        assert!(row.savings() < deletion.savings());
+        assert!(row.savings() <= rfc.savings());
+    }
+    assert!(deletion.survival() < window.survival());
+    assert!(window.survival() < selective.survival());
+    assert!(selective.survival() + 10.0 < rfc.survival());
+}
+
+#[test]
 fn what_is_put_aside_before_it_is_cleared_can_be_read_again() {
     let rows = run("order-matters");
     let [first, swapped] = &rows[..] else {

@@ -15,6 +15,7 @@ use crate::support::golden;
 mod controls;
 mod distribution;
 mod kinds;
+mod languages;
 mod stories;
 
 fn counts() -> CountedTexts {

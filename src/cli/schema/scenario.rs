@@ -5,13 +5,15 @@ use serde_json::{Map, Value, json};
 use crate::bill::Sizes;
 use crate::compare::COMPARED;
 use crate::model::fault::Fault;
-use crate::session::synthetic::{FAMILIES, MOST_DISTRACTORS, MOST_FACTS, OBSERVATIONS, RESULTS};
+use crate::session::synthetic::{
+    FAMILIES, Language, MOST_DISTRACTORS, MOST_FACTS, OBSERVATIONS, RESULTS,
+};
 use crate::session::wire::Provider;
 use crate::strategy::StageKind;
 use crate::strategy::knob::{Default, Knob, KnobKind};
 use crate::strategy::preset::PRESETS;
 use crate::strategy::stage::STAGES;
-use crate::strategy::trigger::{CONDITIONS, ConditionKind, MEASURES, Takes};
+use crate::strategy::trigger::{CONDITIONS, ConditionKind, Takes, measures};
 use crate::tokens::COUNTERS;
 
 mod models;
@@ -293,6 +295,7 @@ fn session() -> Value {
             "distractors": whole(0, MOST_DISTRACTORS.into(), "other keys beside each planted one; by default as the family has it", None),
             "head_tokens": whole(0, 1_000_000, "tokens of system prompt and tools in front of every prompt, beside those the session holds; the default is the median of seven agents", Some(7_400)),
             "phrasings": whole(1, 100, "in how many ways a planted fact may be said; by default all there are", None),
+            "language": { "description": "language in which the session is held and facts are planted; not every family has all", "enum": Language::ALL.map(Language::code), "default": "en" },
         }),
         &["family"],
     );
@@ -448,7 +451,7 @@ fn condition() -> Value {
 
 fn when() -> Value {
     let mut properties = conditions();
-    let counter = json!({ "enum": MEASURES, "default": "scenario" });
+    let counter = json!({ "enum": measures(), "default": "scenario" });
     properties.insert("counter".to_owned(), counter);
     let scope = json!({ "enum": ["prompt", "messages"], "default": "prompt" });
     properties.insert("scope".to_owned(), scope);

@@ -6,6 +6,7 @@
 //! line holds enough of what the question asks about. It makes the mistakes a reader makes: it
 //! takes an older value, or another key's.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
@@ -13,6 +14,7 @@ use self::index::{Index, each_word, hash};
 use super::{NOT_IN_CONTEXT, QUESTION};
 use crate::model::AnswerFormat;
 use crate::needles::PerText;
+use crate::script::{ends_clause, ends_sentence, is_unspaced};
 use crate::session::{ContentBlock, Message, ToolClass};
 
 mod forms;
@@ -85,6 +87,45 @@ const QUESTION_WORDS: &[&str] = &[
     "who",
     "with",
     "you",
+];
+
+/// Phrases that say as little, where no space parts them from the others; longer ones first.
+const QUESTION_PHRASES: &[&str] = &[
+    "按什么顺序",
+    "是什么",
+    "为什么",
+    "有多少",
+    "是多少",
+    "有哪些",
+    "什么",
+    "多少",
+    "哪一个",
+    "哪个",
+    "哪些",
+    "哪一",
+    "怎么",
+    "如何",
+    "请问",
+    "为何",
+    "用户",
+    "何ですか",
+    "どのような",
+    "どういう",
+    "どれ",
+    "どの",
+    "何が",
+    "何を",
+    "いくつ",
+    "なぜ",
+    "でしたか",
+    "ですか",
+    "ましたか",
+    "무엇입니까",
+    "무엇인가요",
+    "어떤",
+    "어느",
+    "얼마",
+    "몇",
 ];
 
 /// What is done to files, and the words for it.
@@ -205,7 +246,13 @@ struct Terms {
 impl Terms {
     fn new(question: &str, texts: &[Indexed]) -> Self {
         let mut words = BTreeSet::new();
-        each_word(question, |word, _| {
+        let mut question = Cow::Borrowed(question);
+        if question.contains(is_unspaced) {
+            for phrase in QUESTION_PHRASES {
+                question = question.replace(phrase, " ").into();
+            }
+        }
+        each_word(&question, |word, _| {
             if QUESTION_WORDS.binary_search(&word).is_err() {
                 words.insert(word.to_owned());
             }
@@ -421,10 +468,14 @@ fn path_tokens(line: &str) -> impl Iterator<Item = String> + '_ {
     })
 }
 
-/// Runs without white space, quotes and brackets, and without punctuation around them.
+/// Runs without white space, quotes and brackets, and without punctuation around them; Chinese,
+/// Japanese and Korean stand between them.
 fn tokens(line: &str) -> impl Iterator<Item = (usize, &str)> {
     let between = |c: char| {
         c.is_whitespace()
+            || is_unspaced(c)
+            || ends_sentence(c)
+            || ends_clause(c)
             || matches!(c, '"' | '\'' | '`' | '(' | ')' | '[' | ']' | '{' | '}')
             || matches!(c, '<' | '>' | ',' | ';' | '=' | '|' | '“' | '”' | '‘' | '’')
     };
@@ -482,6 +533,33 @@ mod tests {
             NOT_IN_CONTEXT,
         );
         check(&[], "What is the retry limit?", value, NOT_IN_CONTEXT);
+    }
+
+    #[test]
+    fn values_and_rules_are_found_in_chinese_japanese_and_korean() {
+        let context = [
+            "预发布网关端口是48213。计费网关端口改为51001。\n运行前必须通知值班人员。",
+            "本番ゲートウェイのポートは48215です。\n作業の前に必ず担当者へ連絡してください。",
+            "운영 게이트웨이 포트는 48217입니다.",
+        ];
+        let value = AnswerFormat::Value;
+        for (question, expected) in [
+            ("预发布网关端口是什么？", "48213"),
+            ("计费网关端口是多少？", "51001"),
+            ("本番ゲートウェイのポートは何ですか？", "48215"),
+            ("운영 게이트웨이 포트는 무엇입니까?", "48217"),
+            ("夜间归档的校验和是什么？", NOT_IN_CONTEXT),
+        ] {
+            check(&context, question, value, expected);
+        }
+        let sentence = AnswerFormat::Sentence;
+        let expected = "运行前必须通知值班人员。";
+        check(
+            &context,
+            "关于值班人员用户定了什么规则？",
+            sentence,
+            expected,
+        );
     }
 
     #[test]

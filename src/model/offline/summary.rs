@@ -7,11 +7,12 @@ use std::sync::{Arc, LazyLock};
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind};
 
+use crate::script::is_unspaced;
 use crate::session::{ContentBlock, Message, Role};
 use crate::units::Tokens;
 
 /// Characters to a token: the summariser only has to stay below its limit.
-const CHARS_PER_TOKEN: u64 = 4;
+const CHARS_PER_TOKEN: usize = 4;
 
 /// Longer lines are cut off.
 const LINE_CHARS: usize = 300;
@@ -51,6 +52,20 @@ const MARKS: [(Carries, &[&str]); 4] = [
             "keep ",
             "prefer ",
             "require",
+            "不要",
+            "不得",
+            "不能",
+            "必须",
+            "禁止",
+            "务必",
+            "请勿",
+            "只能",
+            "ないで",
+            "必ず",
+            "なければ",
+            "하지 마",
+            "반드시",
+            "금지",
         ],
     ),
     (
@@ -64,6 +79,13 @@ const MARKS: [(Carries, &[&str]); 4] = [
             "we will ",
             "let's ",
             "because ",
+            "决定",
+            "选择",
+            "因为",
+            "決定",
+            "ことにし",
+            "결정",
+            "선택",
         ],
     ),
     (
@@ -77,6 +99,12 @@ const MARKS: [(Carries, &[&str]); 4] = [
             "not yet",
             "follow-up",
             "fixme",
+            "待办",
+            "下一步",
+            "尚未",
+            "未完了",
+            "남은",
+            "다음 단계",
         ],
     ),
     (
@@ -90,6 +118,12 @@ const MARKS: [(Carries, &[&str]); 4] = [
             "traceback",
             "fatal",
             "denied",
+            "错误",
+            "失败",
+            "エラー",
+            "失敗",
+            "오류",
+            "실패",
         ],
     ),
 ];
@@ -110,8 +144,9 @@ const HEADINGS: [(&str, &[Carries]); 9] = [
 /// A summary of `messages` with these sections, within `max_output` tokens.
 pub(super) fn write(messages: &[Arc<Message>], sections: &[String], max_output: Tokens) -> String {
     let lines = lines(messages);
-    let budget =
-        usize::try_from(max_output.0.saturating_mul(CHARS_PER_TOKEN)).unwrap_or(usize::MAX);
+    let budget = usize::try_from(max_output.0)
+        .unwrap_or(usize::MAX)
+        .saturating_mul(CHARS_PER_TOKEN);
     let mut left = budget;
     let mut seen = HashSet::new();
     let mut out = String::new();
@@ -134,7 +169,7 @@ pub(super) fn write(messages: &[Arc<Message>], sections: &[String], max_output: 
         if let Some(title) = title {
             section = format!("## {title}\n");
         }
-        let head = section.chars().count();
+        let head = size(&section);
         let mut room = (left / (plan.len() - at)).saturating_sub(head);
         let mut any = false;
         for line in lines.iter().rev() {
@@ -150,7 +185,7 @@ pub(super) fn write(messages: &[Arc<Message>], sections: &[String], max_output: 
                 continue;
             }
             let text = cut(&line.text);
-            let cost = text.chars().count() + 3;
+            let cost = size(text) + 3;
             if cost > room || !seen.insert(text) {
                 continue;
             }
@@ -163,7 +198,7 @@ pub(super) fn write(messages: &[Arc<Message>], sections: &[String], max_output: 
         if !any && title.is_some() {
             section.push_str("- nothing\n");
         }
-        let cost = section.chars().count();
+        let cost = size(&section);
         if cost > left {
             break;
         }
@@ -175,6 +210,12 @@ pub(super) fn write(messages: &[Arc<Message>], sections: &[String], max_output: 
         out.truncate(budget);
     }
     out
+}
+
+/// Characters of a text; one of Chinese, Japanese or Korean is a token of its own.
+fn size(text: &str) -> usize {
+    let unspaced = text.chars().filter(|c| is_unspaced(*c)).count();
+    text.chars().count() + unspaced * (CHARS_PER_TOKEN - 1)
 }
 
 fn under(title: &str) -> &'static [Carries] {
@@ -437,5 +478,17 @@ mod tests {
             let cut = Arc::new(Message::text(Role::User, &whole[..end]));
             write(&[cut], &[], Tokens(100));
         }
+    }
+
+    #[test]
+    fn a_chinese_character_takes_a_token_of_its_limit() {
+        let rules: String = (0..40)
+            .map(|n| format!("第{n}条规则必须遵守。\n"))
+            .collect();
+        let said = Arc::new(Message::text(Role::User, rules));
+        let asked = Arc::new(Message::text(Role::User, "Go."));
+        let written = write(&[said, asked], &[], Tokens(100));
+        assert!(written.contains("第39条规则必须遵守。"), "{written}");
+        assert!(written.chars().filter(|c| is_unspaced(*c)).count() <= 100);
     }
 }

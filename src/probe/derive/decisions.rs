@@ -12,6 +12,7 @@ use serde::Deserialize;
 
 use crate::model::{AnswerFormat, Purpose, Request, Task};
 use crate::probe::survival::content_word_recall;
+use crate::script::word_count;
 use crate::session::ground_truth::{Fact, Importance, PlantedFact};
 use crate::session::{ContentBlock, Message, Role, Session};
 use crate::units::Tokens;
@@ -171,7 +172,7 @@ fn read(reply: &str) -> Option<Vec<Proposed>> {
 /// The message that bears a proposal out.
 fn borne_out(session: &Session, proposed: &Proposed) -> Result<usize, Dropped> {
     let quote = proposed.quote.trim();
-    if quote.split_whitespace().count() < LEAST_WORDS {
+    if word_count(quote) < LEAST_WORDS {
         return Err(Dropped::QuoteNotFound);
     }
     let messages = session.messages().iter().enumerate();

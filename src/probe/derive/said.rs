@@ -1,6 +1,7 @@
 //! What the user said: rules, and requests.
 
 use super::{Proposal, Texts, key_words};
+use crate::script::word_count;
 use crate::session::ground_truth::{Fact, Importance, Revision, RuleForm};
 use crate::session::{ContentBlock, Session, Tag};
 
@@ -118,7 +119,7 @@ fn quoted(text: &str) -> String {
 /// Every message ends the request before it. One that is too short to be told from other text, that
 /// stands in an earlier one as well, or whose lines are too long to be quoted, does nothing more.
 pub(super) fn requests(session: &Session, _: &Texts) -> Vec<Proposal> {
-    let is_short = |text: &str| text.split_whitespace().count() < REQUEST_WORDS;
+    let is_short = |text: &str| word_count(text) < REQUEST_WORDS;
     let mut messages: Vec<(usize, &str)> = Vec::new();
     for (message, text) in typed(session).filter(|(_, text)| !text.trim().is_empty()) {
         match messages.last_mut() {

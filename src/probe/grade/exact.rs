@@ -2,6 +2,7 @@
 
 use super::{PARAPHRASE, abstains, content_word_recall, has_phrase, normalise};
 use crate::probe::{OTHER_ORDER, Outcome};
+use crate::script::word_count;
 
 /// What a reader says who makes no call.
 const NO_CALL: &[&str] = &["ask", "none", "no call", "nothing", "stop"];
@@ -76,7 +77,7 @@ pub(super) fn request(requests: &[&str], answer: &str) -> Option<(f64, Outcome)>
     let is_newest = rest.contains(&newest_words);
     rest = rest.replace(&newest_words, " ");
     is_older |= older.iter().any(|older| {
-        let is_short = older.split(' ').count() < REQUEST_WORDS;
+        let is_short = word_count(older) < REQUEST_WORDS;
         rest.trim() == older || (!is_short && has_phrase(&rest, older))
     });
     match (is_newest, is_older) {

@@ -225,6 +225,8 @@ fn answers_are_graded_by_the_kind_of_probe() {
     check("a", " “48213”. ", 1.0, Right);
     check("a", "４８２１３", 1.0, Right);
     check("a", "The port is `48213`.", 1.0, Right);
+    check("a", "端口是48213。", 1.0, Right);
+    check("a", "ポートは「48214」です。", 0.0, Misbound);
     check("a", "48213 or 48214", 0.0, Partial);
     check("a", "48214", 0.0, Misbound);
     check("a", "1", 0.0, Wrong);

@@ -321,6 +321,39 @@ mod tests {
     }
 
     #[test]
+    fn a_rule_in_chinese_japanese_or_korean_is_found() {
+        use Match::{Distorted, Paraphrased, Stated};
+        let rule = "未经我同意，绝不能修改迁移文件夹。";
+        for (text, expected) in [
+            (
+                "好的。未经我同意，绝不能修改迁移文件夹。继续吧！",
+                Some(Stated),
+            ),
+            ("- 迁移文件夹：不能修改", Some(Paraphrased)),
+            ("- 助手可以修改迁移文件夹", Some(Distorted)),
+            ("- 修改了配置，文件已经保存", None),
+        ] {
+            check(rule, "迁移文件夹", text, expected);
+        }
+        let rule = "移行フォルダーには確認なしで触らないでください。";
+        check(
+            rule,
+            "移行フォルダー",
+            &format!("次へ。{rule}以上。"),
+            Some(Stated),
+        );
+        check(rule, "移行フォルダー", "フォルダーを作りました。", None);
+        let rule = "마이그레이션 폴더는 제 허락 없이 건드리지 마세요.";
+        check(
+            rule,
+            "마이그레이션 폴더",
+            &format!("그리고 {rule} 계속"),
+            Some(Stated),
+        );
+        check(rule, "마이그레이션 폴더", "폴더를 만들었습니다.", None);
+    }
+
+    #[test]
     fn words_scattered_over_a_large_context_are_no_rule() {
         let rule = "Never touch the migrations folder without asking me first.";
         let filler = "the build went on and printed one more line of output\n".repeat(40);

@@ -61,6 +61,36 @@ fn a_value_is_bound_by_half_of_its_key() {
 }
 
 #[test]
+fn a_fact_in_chinese_japanese_or_korean_is_bound_by_its_key() {
+    use Match::{Bound, Unbound};
+    let far = "然后继续处理别的事情，".repeat(30);
+    for (key, text, expected) in [
+        ("预发布网关端口", "预发布网关端口是48213。", Bound),
+        ("预发布网关端口", "端口48213用于预发布网关", Bound),
+        ("预发布网关端口", "48213", Unbound),
+        (
+            "预发布网关端口",
+            &format!("预发布网关端口。\n{far}\n48213"),
+            Unbound,
+        ),
+        (
+            "ゲートウェイのポート",
+            "本番のゲートウェイのポートは48213です。",
+            Bound,
+        ),
+        ("ゲートウェイのポート", "別の番号48213です。", Unbound),
+        (
+            "게이트웨이 포트",
+            "운영 게이트웨이의 포트는 48213입니다.",
+            Bound,
+        ),
+        ("게이트웨이 포트", "다른 번호는 48213입니다.", Unbound),
+    ] {
+        check(&[value(key, "48213")], text, &[(0, expected)]);
+    }
+}
+
+#[test]
 fn each_path_of_a_list_is_looked_for() {
     let file = |path: &str, message| TouchedFile {
         path: path.to_owned(),

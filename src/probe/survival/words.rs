@@ -1,6 +1,10 @@
 //! Words as survival sees them: lower-case runs of letters and digits, with their place.
+//!
+//! Chinese, Japanese and Korean are cut into pairs of characters, see [`crate::script`].
 
 use std::collections::BTreeSet;
+
+use crate::script::{ends_clause, ends_sentence, is_unspaced, pairs, run_end};
 
 /// Words that say nothing about what a sentence is about.
 ///
@@ -37,9 +41,22 @@ const NEGATIONS: &[&str] = &[
     "wont",
 ];
 
+/// Chinese characters that negate, as the first of a pair. Japanese and Korean negate at the end of
+/// a sentence, behind the words they govern: there, no meaning is taken for turned.
+const NEGATING: &[char] = &['不', '勿', '未', '没', '無', '禁', '莫', '别'];
+
+/// Pairs that begin with such a character and negate nothing.
+const NO_NEGATIONS: &[&str] = &[
+    "不仅", "不但", "不同", "不如", "不断", "不管", "不过", "未来", "别人", "别名", "别的", "無料",
+    "無線",
+];
+
 /// Whether the word turns the meaning of what follows it.
 pub(super) fn is_negation(word: &str) -> bool {
-    NEGATIONS.binary_search(&word).is_ok()
+    if word.is_ascii() {
+        return NEGATIONS.binary_search(&word).is_ok();
+    }
+    word.starts_with(NEGATING) && !NO_NEGATIONS.contains(&word)
 }
 
 /// All such words.
@@ -63,7 +80,8 @@ pub(super) struct Position {
 /// Calls `each` with every word of `text`: lower-cased, apostrophes dropped (`don't` is `dont`).
 ///
 /// Letters and digits make words; everything else parts them, and so do the escapes `\n`, `\t`
-/// and `\r` of JSON. A full stop ends a sentence only where no word goes on at once.
+/// and `\r` of JSON. A full stop ends a sentence only where no word goes on at once. A run of
+/// Chinese, Japanese or Korean is a word for each two neighbours.
 pub(super) fn each_word(text: &str, mut each: impl FnMut(&str, Position)) {
     let mut at = Position {
         word: 0,
@@ -77,6 +95,15 @@ pub(super) fn each_word(text: &str, mut each: impl FnMut(&str, Position)) {
         let start = next;
         next += c.len_utf8();
         if c == ' ' {
+            continue;
+        }
+        if is_unspaced(c) {
+            next = run_end(text, start);
+            for (offset, pair) in pairs(&text[start..next]) {
+                at.start = start + offset;
+                each(pair, at);
+                at.word += 1;
+            }
             continue;
         }
         if c.is_alphanumeric() {
@@ -108,6 +135,11 @@ pub(super) fn each_word(text: &str, mut each: impl FnMut(&str, Position)) {
                 at.clause += 1;
             }
             ',' | ';' | ':' | '(' | ')' | '—' if !goes_on() => at.clause += 1,
+            c if ends_sentence(c) => {
+                at.sentence += 1;
+                at.clause += 1;
+            }
+            c if ends_clause(c) => at.clause += 1,
             _ => {}
         }
     }
@@ -136,6 +168,9 @@ fn rest_of_word(text: &str, mut at: usize, word: &mut String) -> usize {
         let Some(c) = char_at(text, at) else {
             break;
         };
+        if is_unspaced(c) {
+            break;
+        }
         if c.is_alphanumeric() {
             push_lower(word, c);
         } else if !matches!(c, '\'' | '’')
@@ -198,6 +233,11 @@ mod tests {
             &["x0", "a0", "port1", "80"].map(|w| if w == "80" { "81" } else { w }),
         );
         check("staging_port", &["staging0", "port0"]);
+        check(
+            "网关端口是48213。好！请",
+            &["网关0", "关端0", "端口0", "口是0", "482130", "好1", "请2"],
+        );
+        check("v2ポートは9", &["v20", "ポー0", "ート0", "トは0", "90"]);
     }
 
     #[test]
@@ -206,5 +246,13 @@ mod tests {
         assert!(NEGATIONS.is_sorted());
         assert_eq!(content_words("Never use the port of the port"), ["port"]);
         assert_eq!(content_words("not this"), ["not", "this"]);
+        for (word, negates) in [
+            ("不得", true),
+            ("不过", false),
+            ("禁止", true),
+            ("得不", false),
+        ] {
+            assert_eq!(is_negation(word), negates, "{word}");
+        }
     }
 }

@@ -66,6 +66,9 @@ fn section(one: &Versed, out: &mut String) {
         markdown(&one.candidate_source),
         comparison.target
     );
+    if let Some(note) = one.note() {
+        let _ = write!(out, "{}\n\n", markdown(&note));
+    }
     if let Some(gated) = &one.gated {
         let all = breaks(gated);
         for line in all.iter().take(MOST_BREAKS) {

@@ -37,6 +37,9 @@ pub fn render(versus: &Versus) -> String {
             plain(&one.candidate_source),
             comparison.target
         );
+        if let Some(note) = one.note() {
+            let _ = writeln!(out, "  note: {}", plain(&note));
+        }
         if one.is_unchanged() {
             out.push_str("  no change in any metric\n");
         }

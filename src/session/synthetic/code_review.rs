@@ -8,7 +8,7 @@ use super::plot::{Moment, Plot, Site, Telling};
 use super::random::Quantiles;
 use super::tools::{self, Tool};
 use super::transcript::{Pace, Transcript};
-use super::{Family, Generated, Recipe};
+use super::{Family, Generated, Language, Recipe};
 use crate::session::ground_truth::{GroundTruth, PlantedFact};
 use crate::session::{ContentBlock, SessionError, Thinking};
 use crate::tokens::CountedTexts;
@@ -54,6 +54,10 @@ impl Family for Profile {
         self.description
     }
 
+    fn languages(&self) -> &'static [Language] {
+        self.plot.phrases.languages
+    }
+
     fn generate(&self, recipe: &Recipe, counts: &CountedTexts) -> Result<Generated, SessionError> {
         Author::new(self, recipe, counts).write(recipe)
     }
@@ -91,6 +95,7 @@ struct Author<'a> {
     facts: Vec<PlantedFact>,
     /// The number of calls from which on the agent compacts.
     compact_at: u64,
+    language: Language,
 }
 
 impl<'a> Author<'a> {
@@ -99,9 +104,10 @@ impl<'a> Author<'a> {
         let numbers = Numbers::of(recipe, Bank::Repository, rounds, (4, 24), (8, 12));
         let (mut pending, decoys) = facts::plan(recipe.seed, numbers);
         pending.hasten(profile.said_by);
-        let mut out = Transcript::new(recipe, counts, &PACE, tools::SYSTEM, tools::schemas());
+        let system = recipe.language.say(tools::SYSTEM);
+        let mut out = Transcript::new(recipe, counts, &PACE, system, tools::schemas());
         let compact_at = out.random.between(COMPACT_EVERY.0, COMPACT_EVERY.1);
-        let repository = Repository::new(recipe.seed, 40 + rounds * 4 / 5, &mut out.random);
+        let repository = Repository::new(recipe, 40 + rounds * 4 / 5, &mut out.random);
         out.set_out();
         Self {
             profile,
@@ -113,6 +119,7 @@ impl<'a> Author<'a> {
             telling: Telling::new(&profile.plot, recipe, rounds, profile.said_by),
             facts: decoys,
             compact_at,
+            language: recipe.language,
         }
     }
 
@@ -168,7 +175,7 @@ impl<'a> Author<'a> {
         };
         let random = &mut self.out.random;
         let text = if closing {
-            prose::wrap_up(random)
+            prose::wrap_up(random, self.language)
         } else {
             let Repository { workspace, memory } = &mut self.repository;
             let topic = memory.turn(workspace, random);

@@ -5,6 +5,7 @@
 
 use serde_json::{Value, json};
 
+use super::Language as Spoken;
 use super::code_review::act::{Action, Round};
 use super::code_review::profile::{Limits, Talk};
 use super::facts::{self, Channel, Planned};
@@ -74,6 +75,7 @@ pub(super) struct Desk {
     articles: u64,
     /// Draws what exists, apart from what is done with it.
     random: Random,
+    language: Spoken,
 }
 
 #[derive(Debug)]
@@ -89,6 +91,8 @@ struct Customer {
 struct Order {
     id: String,
     item: &'static str,
+    /// The item in English.
+    english: &'static str,
     quantity: u64,
     cents: u64,
     refunded: u64,
@@ -126,7 +130,7 @@ fn action(tool: Tool, input: Value, output: String) -> Action {
 }
 
 impl Desk {
-    pub(super) fn new(seed: u64) -> Self {
+    pub(super) fn new(seed: u64, language: Spoken) -> Self {
         let mut desk = Self {
             customers: Vec::new(),
             orders: Vec::new(),
@@ -135,6 +139,7 @@ impl Desk {
             changed: None,
             articles: 0,
             random: Random::new(seed, "desk"),
+            language,
         };
         desk.add_customer();
         desk
@@ -145,9 +150,12 @@ impl Desk {
         let mut orders = Vec::new();
         for _ in 0..random.count(2, 5) {
             orders.push(self.orders.len());
+            let id = format!("ord-{}", random.digits(8));
+            let english = random.pick(ITEMS);
             self.orders.push(Order {
-                id: format!("ord-{}", random.digits(8)),
-                item: random.pick(ITEMS),
+                id,
+                item: self.language.say(english),
+                english,
                 quantity: random.between(1, 6),
                 cents: random.between(900, 240_000),
                 refunded: 0,
@@ -279,12 +287,14 @@ impl Desk {
         self.visited.push(at);
         let order = &self.orders[at];
         let mut lines = vec![order.value().to_string()];
-        let mut length = lines[0].len();
+        // Sizes are those of the English session: its translation shows as many lines.
+        let mut length = lines[0].len() - order.item.len() + order.english.len();
         let mut time = now;
         while length < size {
             time -= i64::try_from(random.between(60_000, 9_000_000)).unwrap_or(60_000);
-            let line = format!("{} {}", clock(time), prose::event(random, order.carrier));
-            length += line.len() + 1;
+            let (event, size) = prose::event(random, order.carrier, self.language);
+            let line = format!("{} {event}", clock(time));
+            length += line.len() - event.len() + size + 1;
             lines.push(line);
         }
         action(Tool::GetOrder, json!({"order": order.id}), lines.join("\n"))
@@ -293,14 +303,16 @@ impl Desk {
     fn policy(&mut self, random: &mut Random, size: usize) -> Action {
         self.articles += 1;
         let subject = random.pick(prose::SUBJECTS);
-        let mut lines = vec![format!("Article {}: {subject}", self.articles)];
-        let mut length = lines[0].len();
+        let heading = format!("Article {}: ", self.articles);
+        let mut length = heading.len() + subject.len();
+        let said = self.language.say(subject);
+        let mut lines = vec![format!("{heading}{said}")];
         while length < size {
-            let line = prose::clause(random, subject);
-            length += line.len() + 1;
+            let (line, size) = prose::clause(random, subject, self.language);
+            length += size + 1;
             lines.push(line);
         }
-        let input = json!({"subject": subject});
+        let input = json!({"subject": said});
         action(Tool::ReadPolicy, input, lines.join("\n"))
     }
 
@@ -342,13 +354,9 @@ impl Desk {
         while length < size {
             time -= i64::try_from(random.between(600_000, 90_000_000)).unwrap_or(600_000);
             let order = &self.orders[random.pick(&customer.orders)];
-            let line = format!(
-                "{} {}: {}",
-                clock(time),
-                order.id,
-                prose::event(random, order.carrier)
-            );
-            length += line.len() + 1;
+            let (event, size) = prose::event(random, order.carrier, self.language);
+            let line = format!("{} {}: {event}", clock(time), order.id);
+            length += line.len() - event.len() + size + 1;
             lines.push(line);
         }
         let input = json!({"customer": customer.id});
@@ -417,6 +425,7 @@ impl Site for Desk {
         let other = &self.orders[random.pick(&customer.orders)];
         let earlier = self.visited.get(random.index(self.visited.len()));
         Topic {
+            language: self.language,
             noun: order.item,
             path: order.id.clone(),
             symbol: customer.id.clone(),
@@ -445,6 +454,7 @@ impl Site for Desk {
 
     fn count(&self, random: &mut Random, _: &Spot, line: String) -> Action {
         let subject = random.pick(prose::SUBJECTS);
+        let subject = self.language.say(subject);
         action(Tool::CountCases, json!({"subject": subject}), line)
     }
 
@@ -468,7 +478,7 @@ mod tests {
     #[test]
     fn what_was_changed_stays_changed() {
         let mut random = Random::new(5, "test");
-        let mut desk = Desk::new(5);
+        let mut desk = Desk::new(5, Spoken::English);
         for _ in 0..40 {
             let changed = desk.change(&mut random);
             let (order, state) = (&changed.input["order"], &changed.input["status"]);

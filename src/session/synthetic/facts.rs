@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::Recipe;
 use super::grammar::fill;
 use super::random::Random;
+use super::{Language, Recipe};
 use crate::session::ground_truth::{Fact, Importance, PlantedFact};
 
 mod bank;
@@ -107,6 +107,8 @@ pub(crate) struct Planned {
     pub(crate) distractors: Vec<Pair>,
     /// What is said as it stands, where it is no key and value.
     pub(crate) line: Option<String>,
+    /// How it is said.
+    pub(crate) ways: Ways,
     fact: Fact,
     /// A second question about the same text.
     beside: Option<Beside>,
@@ -132,20 +134,31 @@ pub(crate) struct Pair {
     pub(crate) ways: Ways,
 }
 
-/// In how many ways a planted fact is said: from a single one, whose words give every fact away,
-/// to as many as there are.
+/// How a planted fact is said: in which language, and in how many ways, from a single one, whose
+/// words give every fact away, to as many as there are.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Ways(usize);
+pub(crate) struct Ways {
+    most: usize,
+    pub(crate) language: Language,
+}
 
 impl Ways {
     pub(crate) fn of(recipe: &Recipe) -> Self {
         let limit = recipe.phrasings.map(usize::try_from);
-        Self(limit.and_then(Result::ok).unwrap_or(usize::MAX))
+        Self {
+            most: limit.and_then(Result::ok).unwrap_or(usize::MAX),
+            language: recipe.language,
+        }
     }
 
     /// One of the first of these, which must not be none.
     pub(crate) fn pick<T: Copy>(self, random: &mut Random, bank: &[T]) -> T {
-        random.pick(&bank[..bank.len().min(self.0)])
+        random.pick(&bank[..bank.len().min(self.most)])
+    }
+
+    /// The template in the language of the facts.
+    pub(crate) fn fill(self, template: &str, slots: &[(&str, &str)]) -> String {
+        self.language.fill(template, slots)
     }
 }
 
@@ -300,6 +313,9 @@ impl Pending {
     }
 }
 
+/// What a key is made of.
+const KEY: &str = "{place} {part} {attribute}";
+
 /// Draws keys and values so that none occurs twice.
 #[derive(Debug)]
 struct Names {
@@ -312,15 +328,17 @@ struct Names {
 impl Names {
     /// Gives up on a fresh key only when the bank is exhausted, which the caps exclude.
     fn key(&mut self, random: &mut Random, attribute: &str) -> String {
-        let mut key = String::new();
+        let mut slots = [("place", ""), ("part", ""), ("attribute", attribute)];
         for _ in 0..200 {
-            let place = random.pick(self.bank.places());
-            key = format!("{place} {} {attribute}", random.pick(self.bank.parts()));
-            if key.split(' ').count() <= 4 && self.keys.insert(key.clone()) {
+            slots[0].1 = random.pick(self.bank.places());
+            slots[1].1 = random.pick(self.bank.parts());
+            // The draws of all languages are those of English.
+            let key = fill(KEY, &slots);
+            if key.split(' ').count() <= 4 && self.keys.insert(key) {
                 break;
             }
         }
-        key
+        self.ways.fill(KEY, &slots)
     }
 
     fn pair(&mut self, random: &mut Random, class: Class, attribute: &str) -> Pair {
@@ -365,13 +383,13 @@ fn position(random: &mut Random, at: usize, count: usize) -> u64 {
     (at as u64 * 920 + random.below(920)) / count.max(1) as u64
 }
 
-fn ask(random: &mut Random, key: &str) -> String {
+fn ask(random: &mut Random, key: &str, ways: Ways) -> String {
     let templates = [
         "What is the {key}?",
         "Which value was given for the {key}?",
         "Name the {key} exactly as it was given.",
     ];
-    fill(random.pick(&templates), &[("key", key)])
+    ways.fill(random.pick(&templates), &[("key", key)])
 }
 
 fn decoy(random: &mut Random, names: &mut Names, at: usize) -> PlantedFact {
@@ -380,7 +398,7 @@ fn decoy(random: &mut Random, names: &mut Names, at: usize) -> PlantedFact {
     let Pair { key, value, .. } = names.pair(random, class, attribute);
     PlantedFact {
         id: format!("decoy-{:02}", at + 1),
-        question: ask(random, &key),
+        question: ask(random, &key, names.ways),
         fact: Fact::Decoy { key, value },
         evidence: Vec::new(),
         importance: Importance::Normal,
@@ -428,9 +446,10 @@ fn recalls(random: &mut Random, names: &mut Names, numbers: Numbers) -> Vec<Plan
                 channel,
                 distractors,
                 line: None,
+                ways: numbers.ways,
                 beside: None,
                 id: format!("recall-{:02}", at + 1),
-                question: ask(random, &pair.key),
+                question: ask(random, &pair.key, numbers.ways),
                 importance: if channel == Channel::User || random.percent(20) {
                     Importance::High
                 } else {
@@ -458,9 +477,13 @@ fn constraints(random: &mut Random, numbers: Numbers) -> Vec<Planned> {
                 pair: None,
                 distractors: Vec::new(),
                 line: Some(statement.clone()),
+                ways: numbers.ways,
                 beside: None,
                 id: format!("constraint-{:02}", at + 1),
-                question: format!("Which rule did the user set about: {topic}?"),
+                question: numbers.ways.fill(
+                    "Which rule did the user set about: {topic}?",
+                    &[("topic", &topic)],
+                ),
                 importance: Importance::High,
                 fact: Fact::Constraint {
                     topic,
@@ -485,7 +508,10 @@ mod tests {
         decoys: 6,
         bank: Bank::Repository,
         distractors: None,
-        ways: Ways(usize::MAX),
+        ways: Ways {
+            most: usize::MAX,
+            language: Language::English,
+        },
     };
 
     #[test]

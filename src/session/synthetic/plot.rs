@@ -4,6 +4,7 @@
 //! A [`Plot`] says how much of it there is, and in which words. [`Telling`] draws when it happens,
 //! and tells it in the words of the person, of the agent and of tools.
 
+use super::Language;
 use super::code_review::act::Action;
 use super::grammar::output::Place;
 use super::grammar::prose::Topic;
@@ -63,6 +64,8 @@ pub(crate) enum Counts {
 /// `{elsewhere}`, and what else a field names.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Phrases {
+    /// The languages that have tables of all of it.
+    pub(crate) languages: &'static [Language],
     /// What is decided about a chapter.
     pub(crate) aspects: Templates,
     /// What an option is.

@@ -5,7 +5,7 @@
 
 use super::code_review::profile::Away;
 use super::plot::{Plot, Templates};
-use super::{Family, Generated, Recipe};
+use super::{Family, Generated, Language, Recipe};
 use crate::session::SessionError;
 use crate::tokens::CountedTexts;
 
@@ -93,6 +93,10 @@ impl Family for Story {
 
     fn description(&self) -> &'static str {
         self.description
+    }
+
+    fn languages(&self) -> &'static [Language] {
+        self.plot.phrases.languages
     }
 
     fn generate(&self, recipe: &Recipe, counts: &CountedTexts) -> Result<Generated, SessionError> {

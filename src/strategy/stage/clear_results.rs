@@ -80,6 +80,12 @@ const KNOBS: &[Knob] = &[
         doc: "results of these tools (names, or `class:read`) neither count nor are cleared",
     },
     Knob {
+        name: "count_but_keep_tools",
+        kind: KnobKind::Texts,
+        default: Default::Empty,
+        doc: "results of these tools (names, or `class:read`) count, and are never cleared",
+    },
+    Knob {
         name: "placeholder",
         kind: KnobKind::Text,
         default: Default::Text("[Old tool result cleared]"),
@@ -110,6 +116,10 @@ fn build(knobs: &mut KnobReader<'_>) -> Result<Box<dyn Stage>, SettingError> {
             only: knobs.texts("tools")?,
             except: knobs.texts("except_tools")?,
         },
+        spared: Tools {
+            only: knobs.texts("count_but_keep_tools")?,
+            except: Vec::new(),
+        },
         placeholder: knobs.text("placeholder")?,
         cache: match knobs.choice("mode")? {
             "cache_edit" => CacheEffect::Keeps,
@@ -128,6 +138,8 @@ struct ClearResults {
     min_chars: u64,
     keep_first: bool,
     tools: Tools,
+    /// Tools whose results count and stay; none if nothing is named.
+    spared: Tools,
     placeholder: String,
     cache: CacheEffect,
     progress: Progress,
@@ -259,9 +271,11 @@ impl ClearResults {
 
     /// Takes note that a result is to be cleared, unless there is nothing to clear in it.
     fn clear(&mut self, context: &Context, at: BlockAt, size: Tokens, cx: &Situation) {
+        let is_spared = !self.spared.are_all() && self.spared.include(context.tool_use_of(at));
         let entry = &context.entries()[at.entry];
         let old = &entry.message.model_text()[at.block];
-        if cx.counts.size(old).chars <= self.min_chars
+        if is_spared
+            || cx.counts.size(old).chars <= self.min_chars
             || is_cleared(entry, at.block, &self.placeholder)
         {
             return;
@@ -351,6 +365,7 @@ mod tests {
         check("keep_first_observation = true", &six, &[1, 2]);
         check("tools = ['class:shell']\nkeep_last = 1", &six, &[1, 3]);
         check("except_tools = ['Bash']\nkeep_last = 1", &six, &[0, 2]);
+        check("count_but_keep_tools = ['Bash']", &six, &[0, 2]);
         check("min_chars = 400\nkeep_last = 1", &[400, 401, 400], &[1]);
         // A hundred tokens each: three are within 300, and within 399.
         check("protect_tokens = 300", &six, &[0, 1, 2]);

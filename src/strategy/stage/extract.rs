@@ -57,7 +57,7 @@ const KNOBS: &[Knob] = &[
         name: "seed",
         kind: KnobKind::Whole(0, u64::MAX),
         default: Default::Whole(1),
-        doc: "with `random`: the lot is drawn from this and the number of the call",
+        doc: "with `random`: the lot is drawn from this, the session and the number of the call",
     },
 ];
 
@@ -74,7 +74,7 @@ pub enum Method {
     Lead,
     /// The newest one, and others by lot.
     Random {
-        /// What the lot is drawn from, together with the number of the call.
+        /// What the lot is drawn from, together with the session and the number of the call.
         seed: u64,
     },
     /// The newest one, and those that score highest.
@@ -175,7 +175,11 @@ impl Stage for Extract {
         let kept = match self.method {
             Method::Tail => newest(&sizes, room),
             Method::Lead => until_full(&sizes, room),
-            Method::Random { seed } => fitting(&sizes, room, lot(sizes.len(), seed, cx.call)),
+            Method::Random { seed } => fitting(
+                &sizes,
+                room,
+                lot(sizes.len(), [seed, cx.lot, cx.call as u64]),
+            ),
             Method::Ranked(ranking) => {
                 let order = ranking.order(entries, &rounds);
                 fitting(&sizes, room, order)
@@ -260,11 +264,12 @@ fn fitting(sizes: &[Tokens], room: Tokens, order: Vec<usize>) -> Vec<bool> {
 }
 
 /// All rounds but the newest, in random order.
-fn lot(rounds: usize, seed: u64, call: usize) -> Vec<usize> {
+fn lot(rounds: usize, from: [u64; 3]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..rounds.saturating_sub(1)).collect();
     let mut key = [0; 32];
-    key[..8].copy_from_slice(&seed.to_le_bytes());
-    key[8..16].copy_from_slice(&(call as u64).to_le_bytes());
+    for (part, number) in key.chunks_exact_mut(8).zip(from) {
+        part.copy_from_slice(&number.to_le_bytes());
+    }
     let mut random = ChaCha8Rng::from_seed(key);
     // Fisher–Yates; the bias of the remainder is far below anything an order could matter.
     for last in (1..order.len()).rev() {
@@ -340,6 +345,14 @@ mod tests {
         check("method = 'tfidf'\nbudget_tokens = 220", "45");
         check("method = 'textrank'\nbudget_tokens = 330", "145");
         check("method = 'textrank'\nbudget_tokens = 50", "5");
+    }
+
+    #[test]
+    fn each_session_draws_lots_of_its_own() {
+        let drawn = |session, call| lot(20, [1, session, call]);
+        assert_eq!(drawn(3, 7), drawn(3, 7));
+        assert_ne!(drawn(3, 7), drawn(4, 7));
+        assert_ne!(drawn(3, 7), drawn(3, 8));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The lines of a text and where each word stands: made once per distinct text.
 
 use super::{Verb, open_tasks, path_tokens, touched_by, verb_of};
+use crate::script::{is_unspaced, pairs, run_end};
 use crate::session::{ContentBlock, ToolClass};
 
 /// Lines are cut into pieces of at most this many bytes: minified files are one line.
@@ -76,7 +77,18 @@ impl Index {
     }
 }
 
-/// Lines, also where the line feed is written as an escape, in pieces of bounded length.
+/// The byte behind `。`, `！` or `？`, where one of them starts.
+fn sentence_end(bytes: &[u8], at: usize) -> Option<usize> {
+    if bytes[at].is_ascii() {
+        return None;
+    }
+    let mark = bytes.get(at..at + 3)?;
+    let ends = ["。", "！", "？"].iter().any(|end| end.as_bytes() == mark);
+    ends.then_some(at + 3)
+}
+
+/// Lines, also where the line feed is written as an escape, in pieces of bounded length. The full
+/// stops of Chinese and Japanese end a line too: their paragraphs are one.
 pub(super) fn split(text: &str) -> Vec<std::ops::Range<usize>> {
     let mut lines = Vec::new();
     let mut push = |mut from: usize, to: usize| {
@@ -105,6 +117,11 @@ pub(super) fn split(text: &str) -> Vec<std::ops::Range<usize>> {
                 from = at + 2;
             }
             at += 1;
+        } else if let Some(end) = sentence_end(bytes, at) {
+            push(from, end);
+            from = end;
+            at = end;
+            continue;
         }
         at += 1;
     }
@@ -112,12 +129,18 @@ pub(super) fn split(text: &str) -> Vec<std::ops::Range<usize>> {
     lines
 }
 
-/// Calls `each` with every run of letters and digits, lower-cased, and where it starts.
+/// Calls `each` with every run of letters and digits, lower-cased, and where it starts; a run of
+/// Chinese, Japanese or Korean in pairs.
 pub(super) fn each_word(text: &str, mut each: impl FnMut(&str, usize)) {
     let mut word = String::new();
     let mut start = 0;
+    let mut next = 0;
     for (at, c) in text.char_indices() {
-        if c.is_alphanumeric() {
+        if at < next {
+            continue;
+        }
+        let unspaced = is_unspaced(c);
+        if c.is_alphanumeric() && !unspaced {
             if word.is_empty() {
                 start = at;
             }
@@ -126,9 +149,17 @@ pub(super) fn each_word(text: &str, mut each: impl FnMut(&str, usize)) {
             } else {
                 word.extend(c.to_lowercase());
             }
-        } else if !word.is_empty() {
+            continue;
+        }
+        if !word.is_empty() {
             each(&word, start);
             word.clear();
+        }
+        if unspaced {
+            next = run_end(text, at);
+            for (offset, pair) in pairs(&text[at..next]) {
+                each(pair, at + offset);
+            }
         }
     }
     if !word.is_empty() {

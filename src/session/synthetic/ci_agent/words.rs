@@ -1,10 +1,12 @@
 //! The words of a pipeline: the agent decides alone, tools print what is set, and tests are counted.
 
+use crate::session::synthetic::Language;
 use crate::session::synthetic::code_review::words;
 use crate::session::synthetic::plot::Phrases;
 
 /// All of it. Nobody types, so how a person says a revised value is never asked for.
 pub(super) const PHRASES: Phrases = Phrases {
+    languages: &[Language::English],
     aspects: ASPECTS,
     designs: DESIGNS,
     grounds: GROUNDS,

@@ -6,6 +6,7 @@
 use serde_json::{Value, json};
 
 use super::profile::{Limits, Talk};
+use crate::session::synthetic::Language as Spoken;
 use crate::session::synthetic::grammar::names::OBJECTS;
 use crate::session::synthetic::grammar::output::{self, Output, Place};
 use crate::session::synthetic::grammar::prose::{self, Intent, Topic};
@@ -80,6 +81,7 @@ pub(crate) struct Memory {
     pages: Vec<String>,
     created: usize,
     just_changed: bool,
+    language: Spoken,
 }
 
 /// One of `items`: two times of three one of the last eight, else any.
@@ -90,7 +92,7 @@ fn remembered<T: Clone>(random: &mut Random, items: &[T]) -> Option<T> {
 }
 
 impl Memory {
-    pub(crate) fn new(workspace: &mut Workspace, random: &mut Random) -> Self {
+    pub(crate) fn new(workspace: &mut Workspace, random: &mut Random, language: Spoken) -> Self {
         let mut memory = Self {
             module: 0,
             unread: Vec::new(),
@@ -103,6 +105,7 @@ impl Memory {
             pages: Vec::new(),
             created: 0,
             just_changed: false,
+            language,
         };
         memory.enter(workspace, random);
         memory
@@ -135,6 +138,7 @@ impl Memory {
         let beside = self.beside(workspace, random);
         let earlier = self.visited.get(random.index(self.visited.len())).copied();
         Topic {
+            language: self.language,
             noun: here.noun,
             path: here.path,
             symbol: here.symbol,

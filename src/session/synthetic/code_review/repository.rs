@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use super::act::{Action, Memory};
+use crate::session::synthetic::Recipe;
 use crate::session::synthetic::grammar::output::{self, Place};
 use crate::session::synthetic::grammar::prose::Topic;
 use crate::session::synthetic::plot::{Site, Spot};
@@ -22,10 +23,10 @@ pub(crate) struct Repository {
 
 impl Repository {
     /// A repository of at least so many files, at which nobody has looked yet.
-    pub(crate) fn new(seed: u64, files: u64, random: &mut Random) -> Self {
+    pub(crate) fn new(recipe: &Recipe, files: u64, random: &mut Random) -> Self {
         let files = usize::try_from(files).unwrap_or(usize::MAX);
-        let mut workspace = Workspace::new(seed, files).with_usual(random.usual_percent());
-        let memory = Memory::new(&mut workspace, random);
+        let mut workspace = Workspace::new(recipe.seed, files).with_usual(random.usual_percent());
+        let memory = Memory::new(&mut workspace, random, recipe.language);
         Self { workspace, memory }
     }
 }

@@ -1,9 +1,11 @@
 //! The words of what happens in a repository: what is settled, revised, counted, tried and planned.
 
+use crate::session::synthetic::Language;
 use crate::session::synthetic::plot::Phrases;
 
 /// All of it, for the families of this work.
 pub(in crate::session::synthetic) const PHRASES: Phrases = Phrases {
+    languages: &Language::ALL,
     aspects: ASPECTS,
     designs: DESIGNS,
     grounds: GROUNDS,

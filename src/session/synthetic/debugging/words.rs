@@ -1,5 +1,6 @@
 //! The words of the family: what is suspected, counted and repaired.
 
+use crate::session::synthetic::Language;
 use crate::session::synthetic::plot::Phrases;
 use crate::session::synthetic::story::Words;
 
@@ -18,6 +19,7 @@ pub(super) const WORDS: Words = Words {
 
 /// Of what happens.
 pub(super) const PHRASES: Phrases = Phrases {
+    languages: &[Language::English],
     listing: LISTING,
     aspects: ASPECTS,
     designs: DESIGNS,

@@ -1,6 +1,7 @@
 //! What is said at the help desk: events, clauses of the policy, notes, letters.
 
 use super::Errand;
+use crate::session::synthetic::Language;
 use crate::session::synthetic::grammar::fill;
 use crate::session::synthetic::grammar::prose::Topic;
 use crate::session::synthetic::random::Random;
@@ -131,7 +132,7 @@ fn said(random: &mut Random, topic: &Topic, bank: &[&'static str]) -> String {
     } else {
         &topic.earlier
     };
-    fill(
+    topic.language.fill(
         template,
         &[
             ("noun", topic.noun),
@@ -147,7 +148,8 @@ fn said(random: &mut Random, topic: &Topic, bank: &[&'static str]) -> String {
 pub(super) fn announcement(random: &mut Random, topic: &Topic, errand: Errand) -> String {
     let opening = said(random, topic, openings(errand));
     if random.percent(40) {
-        format!("{} {opening}", said(random, topic, FINDINGS))
+        let finding = said(random, topic, FINDINGS);
+        format!("{finding}{}{opening}", topic.language.gap())
     } else {
         opening
     }
@@ -158,7 +160,7 @@ pub(super) fn explanation(random: &mut Random, topic: &Topic) -> String {
     let sentences: Vec<String> = (0..random.count(3, 6))
         .map(|at| said(random, topic, if at % 2 == 0 { FINDINGS } else { THOUGHTS }))
         .collect();
-    sentences.join(" ")
+    sentences.join(topic.language.gap())
 }
 
 /// What the agent thinks before it speaks.
@@ -166,7 +168,7 @@ pub(super) fn thought(random: &mut Random, topic: &Topic) -> String {
     let sentences: Vec<String> = (0..random.count(2, 5))
         .map(|_| said(random, topic, THOUGHTS))
         .collect();
-    sentences.join(" ")
+    sentences.join(topic.language.gap())
 }
 
 /// A note about the customer.
@@ -177,18 +179,27 @@ pub(super) fn note(random: &mut Random, topic: &Topic) -> String {
 /// A message to the customer.
 pub(super) fn letter(random: &mut Random, topic: &Topic) -> String {
     let first = said(random, topic, LETTERS);
-    format!("{first} {}", said(random, topic, LETTERS))
+    format!(
+        "{first}{}{}",
+        topic.language.gap(),
+        said(random, topic, LETTERS)
+    )
 }
 
-/// What happened to a parcel.
-pub(super) fn event(random: &mut Random, carrier: &str) -> String {
+/// A line in a language, and the bytes of the English one.
+fn line(language: Language, template: &str, slots: &[(&str, &str)]) -> (String, usize) {
+    (language.fill(template, slots), fill(template, slots).len())
+}
+
+/// What happened to a parcel, and the bytes of the English line.
+pub(super) fn event(random: &mut Random, carrier: &str, language: Language) -> (String, usize) {
     let number = random.between(2, 9_999).to_string();
     let slots = [("carrier", carrier), ("number", &number)];
-    fill(random.pick(EVENTS), &slots)
+    line(language, random.pick(EVENTS), &slots)
 }
 
-/// A clause of the policy.
-pub(super) fn clause(random: &mut Random, subject: &str) -> String {
+/// A clause of the policy, and the bytes of the English one.
+pub(super) fn clause(random: &mut Random, subject: &str, language: Language) -> (String, usize) {
     let number = random.between(1, 99).to_string();
     let days = random.between(3, 90).to_string();
     let slots = [
@@ -196,5 +207,5 @@ pub(super) fn clause(random: &mut Random, subject: &str) -> String {
         ("days", &days),
         ("subject", subject),
     ];
-    fill(random.pick(CLAUSES), &slots)
+    line(language, random.pick(CLAUSES), &slots)
 }

@@ -3,7 +3,6 @@
 
 use super::{Bank, Beside, Channel, Names, Numbers, Planned, ask, position};
 use crate::session::ground_truth::{Fact, Importance, KeyValue, PlantedFact, Revision};
-use crate::session::synthetic::grammar::fill;
 use crate::session::synthetic::grammar::names::FAULTS;
 use crate::session::synthetic::random::Random;
 
@@ -80,7 +79,7 @@ pub(super) fn beside(random: &mut Random, planned: &mut [Planned]) {
         number += 1;
         fact.beside = Some(Beside {
             id: format!("binding-{number:02}"),
-            question: ask(random, &pair.key),
+            question: ask(random, &pair.key, fact.ways),
             fact: Fact::Binding {
                 key: pair.key.clone(),
                 value: pair.value.clone(),
@@ -112,11 +111,13 @@ pub(super) fn errors(random: &mut Random, names: &mut Names, numbers: Numbers) -
                 channel: Channel::Failure,
                 pair: None,
                 distractors: Vec::new(),
-                line: Some(fill(numbers.ways.pick(random, FAILED), &slots)),
+                line: Some(numbers.ways.fill(numbers.ways.pick(random, FAILED), &slots)),
+                ways: numbers.ways,
                 beside: None,
                 id: format!("error-{:02}", at + 1),
-                question: format!(
-                    "With which code did the {attempt} fail, and at which file and line?"
+                question: numbers.ways.fill(
+                    "With which code did the {attempt} fail, and at which file and line?",
+                    &[("attempt", &attempt)],
                 ),
                 importance: Importance::Normal,
                 fact: Fact::Error {
@@ -144,10 +145,14 @@ pub(super) fn orders(random: &mut Random, names: &mut Names, numbers: Numbers) -
                 channel: random.pick(&[Channel::User, Channel::Log, Channel::Log]),
                 pair: None,
                 distractors: Vec::new(),
-                line: Some(fill(numbers.ways.pick(random, PASSED), &slots)),
+                line: Some(numbers.ways.fill(numbers.ways.pick(random, PASSED), &slots)),
+                ways: numbers.ways,
                 beside: None,
                 id: format!("order-{number:02}"),
-                question: format!("In which order did the {sequence} get past its gates?"),
+                question: numbers.ways.fill(
+                    "In which order did the {sequence} get past its gates?",
+                    &[("sequence", &sequence)],
+                ),
                 importance: Importance::Normal,
                 fact: Fact::Order {
                     sequence: sequence.clone(),

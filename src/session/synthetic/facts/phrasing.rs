@@ -2,7 +2,6 @@
 
 use super::{Pair, Planned};
 use crate::session::ground_truth::Fact;
-use crate::session::synthetic::grammar::fill;
 use crate::session::synthetic::random::Random;
 
 /// One line that says what a key is, as a person writes it.
@@ -15,7 +14,7 @@ pub(crate) fn said(random: &mut Random, pair: &Pair) -> String {
         "They moved the {key} to {value} this morning.",
         "You will see {value} in some places, that is the {key}.",
     ];
-    fill(
+    pair.ways.fill(
         pair.ways.pick(random, &templates),
         &[("key", &pair.key), ("value", &pair.value)],
     )
@@ -34,7 +33,7 @@ pub(crate) fn typed(random: &mut Random, fact: &Planned) -> String {
             "Also: ",
             "Before I forget. ",
         ]);
-        return format!("{lead}{statement}");
+        return format!("{}{statement}", fact.ways.language.say(lead));
     }
     let lines: Vec<String> = shuffled(random, fact)
         .iter()
@@ -59,7 +58,7 @@ pub(crate) fn logged(random: &mut Random, pair: &Pair) -> String {
         "{key} changed, now {value}",
         "registered {value} ({key})",
     ];
-    fill(
+    pair.ways.fill(
         pair.ways.pick(random, &templates),
         &[("key", &pair.key), ("value", &pair.value)],
     )

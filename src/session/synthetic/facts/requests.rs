@@ -3,7 +3,6 @@
 
 use super::{Numbers, Ways};
 use crate::session::ground_truth::{Fact, Importance, PlantedFact, Revision};
-use crate::session::synthetic::grammar::fill;
 use crate::session::synthetic::random::Random;
 
 /// How a request is filed.
@@ -13,6 +12,10 @@ const FILED: &[&str] = &[
     "Book the time on {reference}.",
     "({reference} on our board.)",
 ];
+
+/// How the last one is asked for.
+const LAST: &str = "What did the user ask for last? Quote the whole request, with the words it was \
+                    filed with.";
 
 /// The requests of a session.
 #[derive(Debug)]
@@ -40,7 +43,8 @@ impl Requests {
         }
         let reference = format!("WO-{}", self.random.digits(7));
         let filed = self.ways.pick(&mut self.random, FILED);
-        let value = format!("{text} {}", fill(filed, &[("reference", &reference)]));
+        let filed = self.ways.fill(filed, &[("reference", &reference)]);
+        let value = format!("{text}{}{filed}", self.ways.language.gap());
         self.said.push(Revision::new(value.clone(), message));
         value
     }
@@ -50,9 +54,7 @@ impl Requests {
         let evidence: Vec<usize> = self.said.iter().map(|said| said.message).collect();
         (!evidence.is_empty()).then(|| PlantedFact {
             id: "last-request-01".to_owned(),
-            question: "What did the user ask for last? Quote the whole request, with the words it \
-                       was filed with."
-                .to_owned(),
+            question: self.ways.fill(LAST, &[]),
             fact: Fact::LastRequest {
                 requests: self.said,
             },

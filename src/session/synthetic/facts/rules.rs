@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 
 use super::{Bank, Ways};
 use crate::session::ground_truth::RuleForm;
-use crate::session::synthetic::grammar::fill;
 use crate::session::synthetic::random::Random;
 
 mod desk;
@@ -112,12 +111,14 @@ impl Rules {
             templates, topic, ..
         } = self.bank[kind];
         let template = self.ways.pick(random, templates);
-        let said = fill(template, &slots);
+        let said = self.ways.fill(template, &slots);
         self.said += 1;
         let form = if kind == UNTOUCHED && self.said.is_multiple_of(2) {
-            let place = fill(topic, &slots);
+            let place = self.ways.fill(topic, &slots);
             RuleForm::Call {
-                task: fill(self.bank[kind].task, &[("place", place.as_str())]),
+                task: self
+                    .ways
+                    .fill(self.bank[kind].task, &[("place", place.as_str())]),
                 forbidden: place,
             }
         } else if self.said.is_multiple_of(3) {
@@ -130,11 +131,11 @@ impl Rules {
                 ("number", number),
             ];
             RuleForm::Choice {
-                foil: fill(template, &slots),
+                foil: self.ways.fill(template, &slots),
             }
         } else {
             RuleForm::Open
         };
-        (fill(topic, &slots), said, form)
+        (self.ways.fill(topic, &slots), said, form)
     }
 }

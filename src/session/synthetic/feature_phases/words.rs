@@ -1,5 +1,6 @@
 //! The words of the family: what is decided, counted, tried and planned.
 
+use crate::session::synthetic::Language;
 use crate::session::synthetic::plot::Phrases;
 use crate::session::synthetic::story::Words;
 
@@ -18,6 +19,7 @@ pub(in crate::session::synthetic) const WORDS: Words = Words {
 
 /// Of what happens.
 pub(in crate::session::synthetic) const PHRASES: Phrases = Phrases {
+    languages: &[Language::English],
     listing: LISTING,
     aspects: ASPECTS,
     designs: DESIGNS,

@@ -2,6 +2,7 @@
 
 use super::fill;
 use super::names::{FAULTS, NOUNS, OBJECTS, VERBS};
+use crate::session::synthetic::Language;
 use crate::session::synthetic::random::Random;
 
 const PARTICIPLES: &[&str] = &[
@@ -96,6 +97,7 @@ pub(crate) fn event(random: &mut Random, noun: &str) -> String {
 /// What the agent and the user talk about at the moment.
 #[derive(Debug, Clone)]
 pub(crate) struct Topic {
+    pub(crate) language: Language,
     pub(crate) noun: &'static str,
     pub(crate) path: String,
     pub(crate) symbol: String,
@@ -299,7 +301,7 @@ fn said(random: &mut Random, topic: &Topic, template: &str) -> String {
     } else {
         &topic.earlier
     };
-    fill(
+    topic.language.fill(
         template,
         &[
             ("noun", topic.noun),
@@ -316,7 +318,7 @@ fn said(random: &mut Random, topic: &Topic, template: &str) -> String {
 }
 
 fn sentences(random: &mut Random, topic: &Topic, banks: &[&[&'static str]]) -> String {
-    list(random, topic, banks).join(" ")
+    list(random, topic, banks).join(topic.language.gap())
 }
 
 fn list(random: &mut Random, topic: &Topic, banks: &[&[&'static str]]) -> Vec<String> {
@@ -393,6 +395,6 @@ pub(crate) fn compacting(random: &mut Random, topic: &Topic) -> (String, String)
 }
 
 /// The user ends the session.
-pub(crate) fn wrap_up(random: &mut Random) -> String {
-    random.pick(WRAP_UPS).to_owned()
+pub(crate) fn wrap_up(random: &mut Random, language: Language) -> String {
+    language.say(random.pick(WRAP_UPS)).to_owned()
 }

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 
 use super::{Counts, Plot};
 use crate::session::ground_truth::{Fact, Importance, PlanItem, PlantedFact, Revision};
+use crate::session::synthetic::Recipe;
 use crate::session::synthetic::facts::Ways;
-use crate::session::synthetic::grammar::fill;
 use crate::session::synthetic::grammar::names::NOUNS;
 use crate::session::synthetic::random::Random;
 
@@ -82,6 +82,7 @@ const SYLLABLES: &[&str] = &[
 #[derive(Debug)]
 pub(super) struct Schedule<'a> {
     plot: &'a Plot,
+    ways: Ways,
     /// The earliest last.
     pub(super) events: Vec<Event>,
     pub(super) decisions: Vec<Decision>,
@@ -105,12 +106,14 @@ struct PerChapter {
 
 impl<'a> Schedule<'a> {
     /// A schedule for so many rounds; all of it is due by that thousandth of the session.
-    pub(super) fn new(plot: &'a Plot, seed: u64, rounds: u64, said_by: u64, percent: u64) -> Self {
+    pub(super) fn new(plot: &'a Plot, recipe: &Recipe, rounds: u64, said_by: u64) -> Self {
+        let percent = u64::from(recipe.fact_percent);
         let chapters = (rounds / plot.rounds_per_chapter).clamp(1, plot.most_chapters);
         let rounds = (rounds / chapters).min(2 * plot.rounds_per_chapter);
-        let mut random = Random::new(seed, plot.seed);
+        let mut random = Random::new(recipe.seed, plot.seed);
         let mut schedule = Self {
             plot,
+            ways: Ways::of(recipe),
             events: Vec::new(),
             decisions: Vec::new(),
             series: Vec::new(),
@@ -180,7 +183,7 @@ impl<'a> Schedule<'a> {
             let method = random.pick(words.methods);
             let name = self.name(random, 3);
             let slots = [("method", method), ("name", name.as_str())];
-            let approach = fill(words.approach, &slots);
+            let approach = self.ways.fill(words.approach, &slots);
             let reason = format!("E{}", random.digits(8));
             let at = self.attempts.len();
             self.attempts.push(Attempt {
@@ -256,14 +259,23 @@ impl<'a> Schedule<'a> {
         let words = &self.plot.phrases;
         let design = random.pick(words.designs);
         let mut options: Vec<String> = (0..random.count(3, 4))
-            .map(|_| format!("{} {design}", self.name(random, 6)))
+            .map(|_| {
+                let name = self.name(random, 6);
+                self.ways
+                    .fill("{name} {design}", &[("name", &name), ("design", design)])
+            })
             .collect();
         let choice = options.pop().unwrap_or_default();
         let name = self.name(random, 3);
         Decision {
-            key: format!("{chapter} {aspect}"),
+            key: self.ways.fill(
+                "{chapter} {aspect}",
+                &[("chapter", chapter), ("aspect", aspect)],
+            ),
             choice,
-            reason: fill(random.pick(words.grounds), &[("name", &name)]),
+            reason: self
+                .ways
+                .fill(random.pick(words.grounds), &[("name", &name)]),
             rejected: options,
             said: None,
         }
@@ -277,7 +289,8 @@ impl<'a> Schedule<'a> {
         } else {
             words.settings
         };
-        let key = format!("{name} {}", random.pick(bank));
+        let slots = [("name", name.as_str()), ("setting", random.pick(bank))];
+        let key = self.ways.fill("{name} {setting}", &slots);
         let mut count = random.between(1_000_003, 7_999_999);
         let mut ahead: Vec<String> = (0..revisions)
             .map(|_| {
@@ -312,7 +325,7 @@ impl<'a> Schedule<'a> {
                 let name = self.name(random, 6);
                 let slots = [("name", name.as_str()), ("noun", random.pick(NOUNS))];
                 PlanItem {
-                    item: fill(template, &slots),
+                    item: self.ways.fill(template, &slots),
                     done: None,
                 }
             })
@@ -327,6 +340,8 @@ impl<'a> Schedule<'a> {
     /// The facts that were said.
     pub(super) fn facts(self) -> Vec<PlantedFact> {
         let words = &self.plot.phrases;
+        let ways = self.ways;
+        let unit = ways.language.say(words.unit);
         let mut facts = Vec::new();
         let mut add = |id: String, question, evidence: Vec<usize>, importance, fact| {
             if !evidence.is_empty() {
@@ -340,7 +355,10 @@ impl<'a> Schedule<'a> {
             }
         };
         for (at, decision) in self.decisions.into_iter().enumerate() {
-            let question = format!("Which option was taken for the {}, and why?", decision.key);
+            let question = ways.fill(
+                "Which option was taken for the {key}, and why?",
+                &[("key", &decision.key)],
+            );
             let fact = Fact::Decision {
                 key: decision.key,
                 choice: decision.choice,
@@ -356,20 +374,20 @@ impl<'a> Schedule<'a> {
             let (kind, question, fact) = if series.is_count {
                 (
                     "numeric",
-                    format!(
-                        "How many {} did the {} have at last?",
-                        words.unit, series.key
+                    ways.fill(
+                        "How many {unit} did the {key} have at last?",
+                        &[("unit", unit), ("key", &series.key)],
                     ),
                     Fact::Numeric {
                         key: series.key,
-                        unit: words.unit.to_owned(),
+                        unit: unit.to_owned(),
                         values: series.said,
                     },
                 )
             } else {
                 (
                     "update",
-                    format!("What is the {} now?", series.key),
+                    ways.fill("What is the {key} now?", &[("key", &series.key)]),
                     Fact::Update {
                         key: series.key,
                         values: series.said,
@@ -380,7 +398,7 @@ impl<'a> Schedule<'a> {
             add(id, question, evidence, Importance::High, fact);
         }
         for (at, attempt) in self.attempts.into_iter().enumerate() {
-            let question = fill(words.tried, &[("approach", &attempt.approach)]);
+            let question = ways.fill(words.tried, &[("approach", &attempt.approach)]);
             let fact = Fact::RejectedPath {
                 approach: attempt.approach,
                 reason: attempt.reason,
@@ -389,7 +407,8 @@ impl<'a> Schedule<'a> {
             add(id, question, attempt.said, Importance::Normal, fact);
         }
         for (at, plan) in self.plans.into_iter().enumerate() {
-            let question = format!("Which steps of the plan `{}` are left?", plan.name);
+            let slots = [("plan", plan.name.as_str())];
+            let question = ways.fill("Which steps of the plan `{plan}` are left?", &slots);
             let fact = Fact::Continuation {
                 plan: plan.name,
                 items: plan.items,
@@ -438,7 +457,7 @@ impl Decision {
             ("choice", &self.choice),
             ("reason", &self.reason),
         ];
-        fill(ways.pick(random, bank), &slots)
+        ways.fill(ways.pick(random, bank), &slots)
     }
 }
 

@@ -9,7 +9,6 @@ use crate::session::ground_truth::PlantedFact;
 use crate::session::synthetic::Recipe;
 use crate::session::synthetic::code_review::act::Action;
 use crate::session::synthetic::facts::{self, Pair, Ways};
-use crate::session::synthetic::grammar::fill;
 use crate::session::synthetic::grammar::names::FAULTS;
 use crate::session::synthetic::grammar::prose::Topic;
 use crate::session::synthetic::random::Random;
@@ -60,10 +59,9 @@ pub(crate) struct Told {
 impl<'a> Telling<'a> {
     /// What happens in a session of so many rounds, all of it by that thousandth.
     pub(crate) fn new(plot: &'a Plot, recipe: &Recipe, rounds: u64, said_by: u64) -> Self {
-        let percent = u64::from(recipe.fact_percent);
         Self {
             plot,
-            schedule: Schedule::new(plot, recipe.seed, rounds, said_by, percent),
+            schedule: Schedule::new(plot, recipe, rounds, said_by),
             ways: Ways::of(recipe),
             failed: Vec::new(),
         }
@@ -122,7 +120,7 @@ impl<'a> Telling<'a> {
             {
                 let slots = [("key", series.key.as_str()), ("value", &value)];
                 let template = self.ways.pick(random, self.plot.phrases.revised);
-                parts.push(fill(template, &slots));
+                parts.push(self.ways.fill(template, &slots));
             }
         }
         parts
@@ -141,7 +139,7 @@ impl<'a> Telling<'a> {
                     ("reason", &attempt.reason),
                 ];
                 let bank = self.plot.phrases.given_up;
-                Some(fill(self.ways.pick(random, bank), &slots))
+                Some(self.ways.fill(self.ways.pick(random, bank), &slots))
             })
             .collect()
     }
@@ -211,7 +209,7 @@ impl<'a> Telling<'a> {
         let value = series.next(moment.asking + 1)?;
         let slots = [("key", series.key.as_str()), ("value", &value)];
         let bank = self.plot.phrases.counted;
-        let line = fill(self.ways.pick(random, bank), &slots);
+        let line = self.ways.fill(self.ways.pick(random, bank), &slots);
         Some(site.count(random, &spot, line))
     }
 
@@ -235,7 +233,7 @@ impl<'a> Telling<'a> {
         ];
         let mut action = site.failure(random, &spot);
         let bank = self.plot.phrases.collapsed;
-        let line = fill(self.ways.pick(random, bank), &slots);
+        let line = self.ways.fill(self.ways.pick(random, bank), &slots);
         action.output.push('\n');
         action.output.push_str(&line);
         Some(action)
@@ -278,5 +276,5 @@ pub(crate) fn about(template: &str, topic: &Topic, chapter: &str) -> String {
         ("symbol", &topic.symbol),
         ("elsewhere", &topic.elsewhere),
     ];
-    fill(template, &slots)
+    topic.language.fill(template, &slots)
 }

@@ -1,5 +1,6 @@
 //! The words of the family: what is settled, counted and refused at a help desk.
 
+use crate::session::synthetic::Language;
 use crate::session::synthetic::plot::Phrases;
 use crate::session::synthetic::story::Words;
 
@@ -18,6 +19,7 @@ pub(super) const WORDS: Words = Words {
 
 /// Of what happens.
 pub(super) const PHRASES: Phrases = Phrases {
+    languages: &Language::ALL,
     listing: LISTING,
     aspects: ASPECTS,
     designs: DESIGNS,

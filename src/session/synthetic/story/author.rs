@@ -10,12 +10,11 @@ use crate::session::ground_truth::{GroundTruth, PlantedFact};
 use crate::session::synthetic::code_review::artifacts::Artifacts;
 use crate::session::synthetic::code_review::profile::Limits;
 use crate::session::synthetic::facts::{self, Bank, Channel, Numbers, Pending, Planned, Requests};
-use crate::session::synthetic::grammar::fill;
 use crate::session::synthetic::plot::{self, Moment, Telling};
 use crate::session::synthetic::random::Quantiles;
 use crate::session::synthetic::tools::Tool;
 use crate::session::synthetic::transcript::{Pace, Transcript};
-use crate::session::synthetic::{Generated, Recipe};
+use crate::session::synthetic::{Generated, Language, Recipe};
 use crate::session::{ContentBlock, SessionError, Tag, Thinking};
 use crate::tokens::CountedTexts;
 
@@ -60,6 +59,7 @@ pub(super) struct Author<'a> {
     rounds: u64,
     compact_at: u64,
     snip_at: u64,
+    language: Language,
 }
 
 impl<'a> Author<'a> {
@@ -72,9 +72,15 @@ impl<'a> Author<'a> {
         let numbers = Numbers::of(recipe, bank, rounds, story.recalls, story.constraints);
         let (pending, decoys) = facts::plan(recipe.seed, numbers);
         let tools = story.scenery.tools();
-        let mut out = Transcript::new(recipe, counts, &PACE, story.words.system, tools);
+        let mut out = Transcript::new(
+            recipe,
+            counts,
+            &PACE,
+            recipe.language.say(story.words.system),
+            tools,
+        );
         out.set_out();
-        let scene = Scene::new(story.scenery, recipe.seed, rounds, &mut out.random);
+        let scene = Scene::new(story.scenery, recipe, rounds, &mut out.random);
         Self {
             story,
             compact_at: out.random.between(COMPACT_EVERY.0, COMPACT_EVERY.1),
@@ -89,6 +95,7 @@ impl<'a> Author<'a> {
             spent: Vec::new(),
             stage: (0, 0),
             rounds,
+            language: recipe.language,
         }
     }
 
@@ -210,7 +217,7 @@ impl<'a> Author<'a> {
         match phase_end {
             None => self.out.typed(text, &[]),
             Some("") => self.out.typed(text, &[Tag::PhaseEnd]),
-            Some(hint) => self.out.phase_ends(text, &fill(hint, &slots)),
+            Some(hint) => self.out.phase_ends(text, &self.language.fill(hint, &slots)),
         }
     }
 
@@ -282,8 +289,8 @@ impl<'a> Author<'a> {
         let focus = self.said(focus);
         let answer = "The conversation will be condensed before the next step.";
         let input = json!({ "focus": focus });
-        self.out
-            .keep_house(said.to_owned(), Tool::Compact, input, answer);
+        let said = self.language.say(said).to_owned();
+        self.out.keep_house(said, Tool::Compact, input, answer);
     }
 
     /// The agent marks results as not needed: all but the newest of those that told it nothing that
@@ -302,7 +309,8 @@ impl<'a> Author<'a> {
             self.out.tag(message, Tag::Snip);
             ids.extend(own);
         }
-        let said = self.out.random.pick(self.story.words.snipping).to_owned();
+        let said = self.out.random.pick(self.story.words.snipping);
+        let said = self.language.say(said).to_owned();
         let ids: Vec<&str> = ids.iter().map(AsRef::as_ref).collect();
         let answer = format!("{} results are marked.", ids.len());
         let input = json!({ "results": ids });

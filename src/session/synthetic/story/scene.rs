@@ -2,6 +2,7 @@
 
 use super::Scenery;
 use crate::session::ToolSchema;
+use crate::session::synthetic::Recipe;
 use crate::session::synthetic::code_review::act::{Action, Round};
 use crate::session::synthetic::code_review::profile::Limits;
 use crate::session::synthetic::code_review::repository::Repository;
@@ -31,12 +32,12 @@ pub(super) enum Scene {
 
 impl Scene {
     /// A scene for so many rounds.
-    pub(super) fn new(scenery: Scenery, seed: u64, rounds: u64, random: &mut Random) -> Self {
+    pub(super) fn new(scenery: Scenery, recipe: &Recipe, rounds: u64, random: &mut Random) -> Self {
         match scenery {
             Scenery::Repository => {
-                Self::Repository(Repository::new(seed, 40 + rounds * 3 / 5, random))
+                Self::Repository(Repository::new(recipe, 40 + rounds * 3 / 5, random))
             }
-            Scenery::Desk => Self::Desk(Desk::new(seed)),
+            Scenery::Desk => Self::Desk(Desk::new(recipe.seed, recipe.language)),
         }
     }
 

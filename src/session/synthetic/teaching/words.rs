@@ -1,10 +1,12 @@
 //! The words of a lesson: what is practised and in which order, what the learner brings along, and
 //! what turned out to be a misunderstanding.
 
+use crate::session::synthetic::Language;
 use crate::session::synthetic::plot::Phrases;
 
 /// All of it.
 pub(super) const PHRASES: Phrases = Phrases {
+    languages: &[Language::English],
     aspects: ASPECTS,
     designs: DESIGNS,
     grounds: GROUNDS,

@@ -1,0 +1,119 @@
+//! Scripts that put no space between words: Chinese, Japanese, Korean.
+//!
+//! A run of such characters is cut into overlapping pairs, as search engines do: 网关端口 holds
+//! 网关, 关端 and 端口. Text that is repeated verbatim repeats its pairs, wherever it stands in a
+//! sentence. A run of one character is a word of its own.
+
+/// Whether the character is an ideograph, a kana or a syllable of Hangul.
+pub fn is_unspaced(c: char) -> bool {
+    let code = u32::from(c);
+    // Everything before Hangul Jamo is left out with one comparison.
+    code >= 0x1100
+        && matches!(code,
+            0x1100..=0x11ff                         // Hangul Jamo
+            | 0x3005..=0x3007                       // 々〆〇
+            | 0x3041..=0x3096 | 0x309d..=0x309f     // Hiragana
+            | 0x30a1..=0x30fa | 0x30fc..=0x30ff     // Katakana
+            | 0x3131..=0x318e                       // Hangul compatibility Jamo
+            | 0x31f0..=0x31ff                       // Katakana extensions
+            | 0x3400..=0x4dbf | 0x4e00..=0x9fff     // ideographs
+            | 0xa960..=0xa97c | 0xac00..=0xd7fb     // Hangul
+            | 0xf900..=0xfaff                       // compatibility ideographs
+            | 0xff66..=0xff9d | 0xffa0..=0xffdc     // half-width forms
+            | 0x2_0000..=0x3_ffff) // ideographs of the higher planes
+}
+
+/// Whether the character ends a sentence of such a script.
+pub fn ends_sentence(c: char) -> bool {
+    matches!(c, '。' | '！' | '？' | '｡' | '．')
+}
+
+/// Whether the character ends a clause of such a script, or encloses one.
+pub fn ends_clause(c: char) -> bool {
+    matches!(
+        c,
+        '，' | '、'
+            | '；'
+            | '：'
+            | '（'
+            | '）'
+            | '「'
+            | '」'
+            | '『'
+            | '』'
+            | '《'
+            | '》'
+            | '【'
+            | '】'
+    )
+}
+
+/// The end of the run of unspaced characters that starts at the byte `from`.
+pub fn run_end(text: &str, from: usize) -> usize {
+    let rest = text.get(from..).unwrap_or_default();
+    let end = rest.find(|c| !is_unspaced(c));
+    from + end.unwrap_or(rest.len())
+}
+
+/// The words of a run of unspaced characters, each with the byte of `run` at which it starts.
+pub fn pairs(run: &str) -> impl Iterator<Item = (usize, &str)> {
+    let starts = run.char_indices().map(|(at, _)| at);
+    let ends = run.char_indices().skip(1).map(|(at, c)| at + c.len_utf8());
+    let single = run.chars().nth(1).is_none() && !run.is_empty();
+    starts
+        .zip(ends)
+        .map(|(from, to)| (from, &run[from..to]))
+        .chain(single.then_some((0, run)))
+}
+
+/// About how many words a text has: two unspaced characters make one, and so does each run without
+/// white space that holds others.
+pub fn word_count(text: &str) -> usize {
+    let unspaced = text.chars().filter(|c| is_unspaced(*c)).count();
+    let is_other = |c: char| !is_unspaced(c) && !ends_sentence(c) && !ends_clause(c);
+    let has_others = |word: &&str| word.contains(is_other);
+    unspaced.div_ceil(2) + text.split_whitespace().filter(has_others).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_is_cut_into_overlapping_pairs() {
+        let words = |text| pairs(text).map(|(_, word)| word).collect::<Vec<_>>();
+        assert_eq!(words("网关端口"), ["网关", "关端", "端口"]);
+        assert_eq!(words("端"), ["端"]);
+        assert_eq!(words(""), [""; 0]);
+        assert_eq!(words("サーバー"), ["サー", "ーバ", "バー"]);
+        assert_eq!(
+            pairs("서버는").map(|(at, _)| at).collect::<Vec<_>>(),
+            [0, 3]
+        );
+    }
+
+    #[test]
+    fn two_unspaced_characters_count_as_a_word() {
+        for (text, words) in [
+            ("yes, commit - it", 4),
+            ("提交。", 1),
+            ("把端口改成 8080 吧", 4),
+            ("", 0),
+        ] {
+            assert_eq!(word_count(text), words, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_run_ends_where_another_script_or_punctuation_begins() {
+        for (text, end) in [
+            ("端口48213", 6),
+            ("サーバー・x", 12),
+            ("포트는 5", 9),
+            ("，端", 0),
+            ("abc", 0),
+        ] {
+            assert_eq!(run_end(text, 0), end, "{text}");
+        }
+    }
+}
