@@ -248,12 +248,17 @@ fn an_answer_that_is_a_summary_is_no_call() {
     ];
     let compacted = r#"compacted {"message":"A worn gear.","compaction_response_id":"resp_2","replacement_history":[{"type":"message","role":"user","content":[{"type":"input_text","text":"Summary: A worn gear."}]}]}"#;
     let (c1, o1) = (call("c1"), output("c1"));
-    let bills = [record("resp_1", 100), record("resp_2", 90), record("resp_3", 40)];
+    let bills = [
+        record("resp_1", 100),
+        record("resp_2", 90),
+        record("resp_3", 40),
+    ];
     // Either shape of a bill comes first.
     for counts in [[bill(90), bills[1].clone()], [bills[1].clone(), bill(90)]] {
         check(
             &[
-                &user, &c1, &bills[0], &o1, &model, &counts[0], &counts[1], compacted, &after, &bills[2],
+                &user, &c1, &bills[0], &o1, &model, &counts[0], &counts[1], compacted, &after,
+                &bills[2],
             ],
             r#"0 user[typed_user] "One."
 1 model[] shell c1 {} = 100/0/0/0/5
