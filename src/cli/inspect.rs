@@ -190,7 +190,7 @@ impl Bench {
             )
         })?;
         let session = Arc::new(session(args, &counter)?);
-        let counts = Arc::new(CountedTexts::new(counter));
+        let counts = Arc::new(CountedTexts::new(counter).with_images_of(session.model()));
         let prepared = PreparedSession::new(session.clone(), counts.clone(), Vec::new())?;
         let window = scenario
             .window

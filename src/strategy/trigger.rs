@@ -206,7 +206,9 @@ impl Measure {
             Self::CharsPer3 => Tokens(size.chars.div_ceil(3)),
             Self::BytesPer4 => Tokens(size.bytes.div_ceil(4)),
             // 4/3 × (chars / 4 + 2,000 × images), over one denominator.
-            Self::Padded => Tokens((size.chars + 8_000 * context.images()).div_ceil(3)),
+            Self::Padded => {
+                Tokens((size.chars + 8_000 * context.attachments().count()).div_ceil(3))
+            }
             Self::Usage if cx.last_usage.is_none() => Self::CharsPer4.of(size, scope, context, cx),
             // last + estimate − freed, where freed = last + appended − now.
             Self::Usage => size.tokens + Tokens(cx.appended.chars.div_ceil(4)) - cx.appended.tokens,
