@@ -114,7 +114,7 @@ impl<'s> Loading<'s> {
 
     /// Loads the sessions of some sources, in parallel.
     pub(super) fn load(&mut self, sources: &[SessionSource]) -> Result<(), PlanError> {
-        let loaded: Vec<Result<Vec<(Held, Vec<Probe>)>, ImportError>> = sources
+        let loaded: Vec<Result<Counted, ImportError>> = sources
             .par_iter()
             .map(
                 |source| match (load(source, &self.scenario.counter), source) {
@@ -195,8 +195,11 @@ impl<'s> Loading<'s> {
     }
 }
 
-/// The sessions of a source, counted, with what is asked about them.
-fn load(source: &SessionSource, counter_name: &str) -> Result<Vec<(Held, Vec<Probe>)>, PlanError> {
+/// The sessions of a source, counted, with the probes that were planted in them.
+type Counted = Vec<(Held, Vec<Probe>)>;
+
+/// Loads and counts the sessions of a source.
+fn load(source: &SessionSource, counter_name: &str) -> Result<Counted, PlanError> {
     let counts = |model: Option<&str>| -> Result<Arc<CountedTexts>, PlanError> {
         let counter = counter(counter_name).ok_or_else(|| PlanError::NoCounter {
             name: counter_name.to_owned(),
