@@ -12,7 +12,10 @@ use crate::session::{ContentBlock, Message, Tag, ToolUse};
 use crate::tokens::{CountedTexts, Size};
 use crate::units::Tokens;
 
+mod attachments;
 pub mod validity;
+
+pub use attachments::Attachments;
 
 /// One message of a context, with its origin and size.
 #[derive(Debug, Clone, PartialEq)]
@@ -162,7 +165,7 @@ pub struct Context {
     entries: Vec<Entry>,
     size: Size,
     results: Vec<BlockAt>,
-    images: u64,
+    attachments: Attachments,
     replacements: u64,
 }
 
@@ -192,8 +195,8 @@ impl Context {
     }
 
     /// Images and documents in all messages together.
-    pub fn images(&self) -> u64 {
-        self.images
+    pub fn attachments(&self) -> &Attachments {
+        &self.attachments
     }
 
     /// The tool use that the result at `at` answers: the nearest one before it with its id.
@@ -223,7 +226,7 @@ impl Context {
     /// Adds an entry at the end.
     pub fn append(&mut self, entry: Entry) {
         self.size += entry.size;
-        self.images += images_of(&entry);
+        self.attachments.add(&entry);
         index_results(&mut self.results, self.entries.len(), &entry);
         self.entries.push(entry);
     }
@@ -278,7 +281,8 @@ impl Context {
                     let new = self.entries[at].with_block_text(block, &text, counts);
                     let old = std::mem::replace(&mut self.entries[at], new.clone());
                     self.size = self.size - old.size + new.size;
-                    self.images = self.images - images_of(&old) + images_of(&new);
+                    self.attachments.remove(&old);
+                    self.attachments.add(&new);
                     match change.edits.last_mut() {
                         // A second block of the same entry: one change of that entry.
                         Some(last) if last.entries == (entry..entry + 1) => {
@@ -305,8 +309,8 @@ impl Context {
                         .splice(start..end, with.iter().cloned())
                         .collect();
                     self.size = self.size - old.iter().map(|entry| entry.size).sum();
-                    self.images += with.iter().map(images_of).sum::<u64>();
-                    self.images -= old.iter().map(images_of).sum::<u64>();
+                    with.iter().for_each(|entry| self.attachments.add(entry));
+                    old.iter().for_each(|entry| self.attachments.remove(entry));
                     if !is_in_place(&old, &with) {
                         replaced_from.get_or_insert(start);
                     }
@@ -341,7 +345,8 @@ impl Context {
             for edit in &change.edits {
                 for at in edit.entries.clone() {
                     if let (Some(old), Some(slot)) = (removed.next(), self.entries.get_mut(at)) {
-                        self.images = self.images - images_of(slot) + images_of(&old);
+                        self.attachments.remove(slot);
+                        self.attachments.add(&old);
                         *slot = old;
                     }
                 }
@@ -356,7 +361,7 @@ impl Context {
             self.entries.splice(start..start + edit.with.len(), old);
         }
         self.size = change.before;
-        self.images = self.entries.iter().map(images_of).sum();
+        self.attachments = Attachments::of(&self.entries);
         self.replacements += 1;
         self.results.clear();
         for (at, entry) in self.entries.iter().enumerate() {
@@ -425,20 +430,6 @@ impl Context {
 
 fn signed(length: usize) -> isize {
     isize::try_from(length).unwrap_or(isize::MAX)
-}
-
-fn images_of(entry: &Entry) -> u64 {
-    let content = entry.message.content();
-    content.iter().map(images_in).sum()
-}
-
-fn images_in(block: &ContentBlock) -> u64 {
-    match block {
-        ContentBlock::Image(_) => 1,
-        ContentBlock::Opaque(opaque) => u64::from(&*opaque.kind == "document"),
-        ContentBlock::ToolResult(result) => result.content.iter().map(images_in).sum(),
-        ContentBlock::Text(_) | ContentBlock::Thinking(_) | ContentBlock::ToolUse(_) => 0,
-    }
 }
 
 /// Whether entries may stand in for others with nothing else to note: as many, and each asks for

@@ -20,6 +20,7 @@ pub mod answer;
 pub mod cache;
 pub mod calibration;
 pub mod change;
+mod death;
 pub mod dimensions;
 pub mod evaluators;
 pub mod forecast;
@@ -37,6 +38,7 @@ pub use answer::AnswerRecord;
 pub use cache::{CacheBreaks, CacheRecord, ObservedCache, PriceEntry};
 pub use calibration::{Calibrated, JudgeCalibration};
 pub use change::{CompactionChange, Excerpt, MessageKind, Portion};
+pub use death::{DeathCause, Refusal};
 pub use dimensions::DimensionScores;
 pub use forecast::{Asks, ForecastCell, ProbesDue, SentinelsDue};
 pub use health::{Ailment, SummaryHealth, UnhealthySummary};
@@ -283,6 +285,9 @@ pub struct CellRecord {
     /// Calls at which the prompt was refused as too long, recovered or not.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub overflows: Vec<usize>,
+    /// Which of these a limit beside the window refused.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refusals: Vec<Refusal>,
     /// What went wrong on purpose.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<FaultEvent>,
@@ -408,25 +413,6 @@ impl End {
             Self::Completed | Self::Died { .. } | Self::Failed { .. } => true,
             Self::NotMeasurable { .. } => false,
         }
-    }
-}
-
-/// Why a call was never answered.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum DeathCause {
-    /// The prompt was too long, and no recovery made it fit.
-    #[default]
-    Overflow,
-    /// The provider failed, however often the prompt was sent.
-    Unanswered,
-}
-
-impl DeathCause {
-    /// Whether it is the one that older records do not name.
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
-    fn is_overflow(&self) -> bool {
-        *self == Self::Overflow
     }
 }
 

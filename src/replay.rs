@@ -19,8 +19,8 @@ use crate::context::{Applied, Context, Entry};
 use crate::model::Model;
 use crate::probe::Item;
 use crate::record::{
-    ActionSupport, Arm, CellRecord, CompactionEvent, DeathCause, End, FailureEvent, SummaryHealth,
-    UnseenResults,
+    ActionSupport, Arm, CellRecord, CompactionEvent, DeathCause, End, FailureEvent, Refusal,
+    SummaryHealth, UnseenResults,
 };
 use crate::session::{Message, Tag};
 use crate::step::drive;
@@ -167,6 +167,7 @@ struct Cell<'a> {
     compactions: Vec<CompactionEvent>,
     failures: Vec<FailureEvent>,
     overflows: Vec<usize>,
+    refusals: Vec<Refusal>,
     prompt_tokens: Vec<Tokens>,
     answers: Vec<(Item, ItemAnswers)>,
     arm: Arm,
@@ -202,6 +203,7 @@ impl<'a> Cell<'a> {
             compactions: Vec::new(),
             failures: Vec::new(),
             overflows: Vec::new(),
+            refusals: Vec::new(),
             prompt_tokens: Vec::new(),
             answers: Vec::new(),
             arm: Arm::Strategy,
@@ -458,13 +460,18 @@ impl<'a> Cell<'a> {
             let prompt = cx.prompt(&self.context);
             // What a fault refuses is refused once: the shorter prompt only has to fit. And what a
             // product did send was no prompt too long for its model.
-            let is_too_long = window.overflows(prompt) && !strategy.replays_recording();
+            let bytes = (cx.fixed + self.context.size()).bytes;
+            let refusal = self.prepared.refusal(cx.call, bytes, &self.context);
+            let refusal = refusal.filter(|_| !window.overflows(prompt));
+            let is_too_long = window.overflows(prompt) || refusal.is_some();
+            let is_too_long = is_too_long && !strategy.replays_recording();
             if !std::mem::take(&mut is_struck) && !is_too_long {
                 cx.overflow = None;
                 return Ok(());
             }
             if attempt == 0 {
                 self.overflows.push(cx.call);
+                self.refusals.extend(refusal);
             }
             cx.overflow = Some(Overflow { prompt, attempt });
             let context = self.lend();
@@ -556,6 +563,7 @@ impl<'a> Cell<'a> {
             failures: self.failures,
             violations: Vec::new(),
             overflows: self.overflows,
+            refusals: self.refusals,
             faults,
             blocked_turns: Vec::new(),
             blocked_agents: Vec::new(),

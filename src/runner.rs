@@ -469,6 +469,10 @@ fn prepare(plan: &Plan, held: &Held, probes: Vec<Probe>) -> Result<PreparedSessi
         .sent_to(plan.scenario.provider)
         .asking(plan.scenario.models.asking)
         .with_faults(Arc::new(plan.scenario.faults.clone()))
+        .with_limits(plan.prices.limits(
+            plan.scenario.provider.name(),
+            prices::model(&plan.scenario.cache, &held.session),
+        ))
         .with_cache(
             prices::schemes(&plan.scenario, &plan.prices, &held.session),
             plan.scenario.cache.pacing_seconds,

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::tokens::Block;
+use crate::tokens::{Block, Picture};
 use crate::units::{ApiCallId, Timestamp, Tokens, Usage, is_valid_id};
 
 mod block;
@@ -20,11 +20,14 @@ pub mod ground_truth;
 pub mod habits;
 pub mod import;
 pub mod native;
+mod picture;
 pub mod redact;
 pub mod synthetic;
+mod tag;
 pub mod wire;
 
 pub use block::{ContentBlock, Image, JsonText, Opaque, Thinking, ToolClass, ToolResult, ToolUse};
+pub use tag::Tag;
 
 /// One recorded conversation, complete.
 ///
@@ -146,6 +149,7 @@ pub struct Message {
     role: Role,
     content: Vec<ContentBlock>,
     texts: Vec<Arc<str>>,
+    pictures: Vec<Vec<Picture>>,
     /// When it was sent or received.
     pub timestamp: Option<Timestamp>,
     /// The API call whose response this is: assistant messages only.
@@ -169,10 +173,12 @@ impl Message {
     /// A message without timestamp, call, usage or tags.
     pub fn new(role: Role, content: Vec<ContentBlock>) -> Self {
         let texts = content.iter().map(ContentBlock::render).collect();
+        let pictures = content.iter().map(ContentBlock::pictures).collect();
         Self {
             role,
             content,
             texts,
+            pictures,
             timestamp: None,
             api_call: None,
             usage: None,
@@ -203,15 +209,15 @@ impl Message {
     ///
     /// Text and thinking are themselves; a tool use is its name, a space and its arguments as
     /// recorded; a tool result is its parts joined by line feeds; an image is empty (it is counted
-    /// by [`tokens::IMAGE_TOKENS`](crate::tokens::IMAGE_TOKENS)); an opaque block is its JSON.
+    /// by [`tokens::ImageRule`](crate::tokens::ImageRule)); an opaque block is its JSON.
     pub fn model_text(&self) -> &[Arc<str>] {
         &self.texts
     }
 
     /// The blocks as counters see them, in order.
     pub fn blocks(&self) -> impl Iterator<Item = Block<'_>> {
-        let blocks = self.content.iter().zip(&self.texts);
-        blocks.map(|(content, text)| content.counted_with(text))
+        let blocks = self.content.iter().zip(&self.texts).zip(&self.pictures);
+        blocks.map(|((content, text), pictures)| content.counted_with(text, pictures))
     }
 
     /// The message with its tags replaced; they are sorted and repetitions removed.
@@ -280,34 +286,9 @@ impl Message {
             }),
         };
         edited.texts[block] = slot.render();
+        edited.pictures[block] = slot.pictures();
         edited
     }
-}
-
-/// What an importer or generator knows about a message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Tag {
-    /// A person typed it, as against tool results and injected text.
-    TypedUser,
-    /// The product wrote it, not the model: an interruption, an API error.
-    Synthetic,
-    /// A summary of what came before.
-    CompactSummary,
-    /// Marks where a compaction happened.
-    CompactBoundary,
-    /// Belongs to a sub-agent's conversation.
-    Sidechain,
-    /// Injected by the product: reminders, command output, attachments.
-    Meta,
-    /// A phase of the work ends here, or a person asks for a compaction.
-    PhaseEnd,
-    /// Named by the agent as no longer needed.
-    Snip,
-    /// Holds a tool result that answers no earlier tool use.
-    Orphan,
-    /// Holds tool results that must outlive a compaction: a file read with critical data.
-    Protected,
 }
 
 /// A compaction that the recorded product made.

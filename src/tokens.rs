@@ -21,18 +21,14 @@ use crate::units::Tokens;
 mod bpe;
 mod content;
 mod estimates;
+mod images;
 mod reference;
 
 pub use bpe::{Cl100k, O200k};
 pub use content::Cl100kContent;
 pub use estimates::{BytesPer4, CharsPer3, CharsPer4, Padded};
+pub use images::{IMAGE_TOKENS, ImageRule, Picture, Pixels};
 pub use reference::Reference;
-
-/// Tokens counted for one image.
-///
-/// Anthropic's documentation on vision gives about 1,600 tokens for the largest image that is not
-/// scaled down; recordings do not say how large theirs were.
-pub const IMAGE_TOKENS: Tokens = Tokens(1_600);
 
 /// Counts the tokens of a text.
 ///
@@ -44,10 +40,16 @@ pub trait TokenCounter: Debug + Send + Sync {
     /// The number of tokens in `text`.
     fn count(&self, text: &str) -> Tokens;
 
-    /// The number of tokens in a block of a message: its model text and its images, unless the
-    /// counter has another rule. Every text is to be counted by `count`, which remembers.
-    fn count_block(&self, block: &Block<'_>, count: &dyn Fn(&Arc<str>) -> Tokens) -> Tokens {
-        count(block.text) + Tokens(block.images * IMAGE_TOKENS.0)
+    /// The number of tokens in a block of a message: its model text and its images, which cost
+    /// `images`, unless the counter has another rule. Every text is to be counted by `count`, which
+    /// remembers.
+    fn count_block(
+        &self,
+        block: &Block<'_>,
+        count: &dyn Fn(&Arc<str>) -> Tokens,
+        images: Tokens,
+    ) -> Tokens {
+        count(block.text) + images
     }
 
     /// Whether the definitions of tools count.
@@ -64,7 +66,7 @@ pub struct Block<'a> {
     /// What the model reads of it.
     pub text: &'a Arc<str>,
     /// The images in it.
-    pub images: u64,
+    pub images: &'a [Picture],
 }
 
 /// What a block is.
@@ -200,6 +202,7 @@ impl std::iter::Sum for Size {
 #[derive(Debug)]
 pub struct CountedTexts {
     counter: Arc<dyn TokenCounter>,
+    images: ImageRule,
     sizes: RwLock<HashMap<Arc<str>, Size, RandomState>>,
     /// The same texts by other counters, as far as somebody asked.
     beside: RwLock<BTreeMap<&'static str, Arc<CountedTexts>>>,
@@ -210,9 +213,17 @@ impl CountedTexts {
     pub fn new(counter: Arc<dyn TokenCounter>) -> Self {
         Self {
             counter,
+            images: ImageRule::STANDARD,
             sizes: RwLock::default(),
             beside: RwLock::default(),
         }
+    }
+
+    /// The same, with images counted as this model's provider does.
+    #[must_use]
+    pub fn with_images_of(mut self, model: Option<&str>) -> Self {
+        self.images = ImageRule::of(model);
+        self
     }
 
     /// Sizes by the counter called `name`, or `None` if there is none: a table that this one keeps.
@@ -228,11 +239,12 @@ impl CountedTexts {
         let counter = counter(name)?;
         let mut tables = self.beside.write().unwrap_or_else(PoisonError::into_inner);
         let table = tables.entry(counter.name());
-        Some(
-            table
-                .or_insert_with(|| Arc::new(Self::new(counter)))
-                .clone(),
-        )
+        let made = || {
+            let mut made = Self::new(counter);
+            made.images = self.images;
+            Arc::new(made)
+        };
+        Some(table.or_insert_with(made).clone())
     }
 
     /// The counter's name.
@@ -267,25 +279,33 @@ impl CountedTexts {
     pub fn block(&self, block: &Block<'_>) -> Size {
         // Most counters ask for the block's own text and nothing else: one look-up is enough.
         let own = Cell::new(None);
-        let tokens = self.counter.count_block(block, &|text| {
+        let count = |text: &Arc<str>| {
             let size = self.size(text);
             if Arc::ptr_eq(text, block.text) {
                 own.set(Some(size));
             }
             size.tokens
-        });
+        };
+        let images = self.images(block);
+        let tokens = self.counter.count_block(block, &count, images);
         let own = own.get().unwrap_or_else(|| self.size(block.text));
         // Beyond its text a block has images only.
-        let exact = if block.images > 0 {
-            tokens - own.tokens
-        } else {
+        let exact = if block.images.is_empty() {
             Tokens::ZERO
+        } else {
+            tokens - own.tokens
         };
         Size {
             tokens,
             exact,
             ..own
         }
+    }
+
+    /// The tokens of the images in a block.
+    pub fn images(&self, block: &Block<'_>) -> Tokens {
+        let images = block.images.iter();
+        images.map(|picture| self.images.tokens(picture)).sum()
     }
 
     /// The size of a tool's definition; its tokens count where the counter's rule says so.

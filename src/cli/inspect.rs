@@ -197,7 +197,7 @@ impl Bench {
             )
         })?;
         let session = Arc::new(session(args, &counter)?);
-        let counts = Arc::new(CountedTexts::new(counter));
+        let counts = Arc::new(CountedTexts::new(counter).with_images_of(session.model()));
         let bill = Bill::of(&session, &counts, scenario.sizes, scenario.window.head);
         let prices = Prices::built_in()?;
         let native = native::window(&session, &bill, &prices);

@@ -43,7 +43,8 @@ impl Offline {
         let mut blocks: Vec<Block<'_>> = blocks.collect();
         let counter = self.counts.counter();
         let last = blocks.pop().map_or(Tokens::ZERO, |block| {
-            counter.count_block(&block, &|text| counter.count(text))
+            let images = self.counts.images(&block);
+            counter.count_block(&block, &|text| counter.count(text), images)
         });
         last + blocks
             .iter()

@@ -12,8 +12,10 @@ use serde::{Deserialize, Serialize};
 use crate::settings::{Place, Reader, SettingError, Table, with_suggestion};
 use crate::units::{Tokens, Usage, Usd};
 
+mod limit;
 mod scheme;
 
+pub use limit::{Limit, Limited, RequestSize};
 pub use scheme::{CacheScheme, Rates, Reuse};
 
 /// The files that come with Proctor.
@@ -31,6 +33,9 @@ pub struct Prices {
     /// The files, those that go before others first.
     lists: Vec<PriceList>,
 }
+
+/// The window of models whose window no price file names.
+const ASSUMED_WINDOW: Tokens = Tokens(200_000);
 
 /// What a strategy calls the small model of the agent's provider.
 pub const FAST: &str = "fast";
@@ -69,6 +74,8 @@ pub struct PriceList {
     pub fast: Option<String>,
     /// The rules of the provider's cache.
     pub schemes: Vec<CacheScheme>,
+    /// Limits of its requests beside the window.
+    pub limits: Vec<Limit>,
     /// The models.
     pub models: Vec<ModelPrice>,
 }
@@ -208,6 +215,22 @@ impl Prices {
         })
     }
 
+    /// The limits of a model's requests beside its window: those of its provider, else those of the
+    /// provider named. A window that is not known is taken to be `ASSUMED_WINDOW`.
+    pub fn limits(&self, provider: &str, model: Option<&str>) -> Vec<Limit> {
+        let priced = model.and_then(|model| self.of(model));
+        let provider = priced.map_or(provider, |(list, _)| &list.provider);
+        let window = priced.and_then(|(_, price)| price.window);
+        let window = window.unwrap_or(ASSUMED_WINDOW);
+        let is_own = |list: &&PriceList| list.provider == provider && !list.limits.is_empty();
+        let limits = self.lists.iter().find(is_own);
+        let limits = limits.into_iter().flat_map(|list| &list.limits);
+        limits
+            .filter(|limit| limit.holds_for(window))
+            .cloned()
+            .collect()
+    }
+
     /// The schemes of all files, each name once, `none` first: for a model whose prices are known,
     /// with the shortest prefix that the provider caches for it.
     pub fn schemes(&self, model: Option<&str>) -> Vec<CacheScheme> {
@@ -279,6 +302,9 @@ impl PriceList {
             }
             schemes.push(scheme);
         }
+        let limits = reader.tables("limits")?.into_iter();
+        let limits = limits.map(|table| Limit::read(Reader::new(table, "limits")));
+        let limits = limits.collect::<Result<_, _>>()?;
         let models = reader.tables("models")?;
         let models = models.into_iter().map(read_model);
         let models = models.collect::<Result<_, _>>()?;
@@ -290,6 +316,7 @@ impl PriceList {
             document,
             fast,
             schemes,
+            limits,
             models,
         })
     }

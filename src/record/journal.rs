@@ -462,6 +462,7 @@ mod tests {
             violations: Vec::new(),
             overflows: Vec::new(),
             faults: Vec::new(),
+            refusals: Vec::new(),
             blocked_turns: Vec::new(),
             blocked_agents: Vec::new(),
             unseen: crate::record::UnseenResults::default(),

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use super::observe;
 use super::observe::prompt_cache::CachePlan;
 use crate::bill::{Bill, Sizes};
-use crate::context::{Entry, Origin};
+use crate::context::{Context, Entry, Origin};
 use crate::model::fault::Faults;
-use crate::model::price::{CacheScheme, Prices};
+use crate::model::price::{CacheScheme, Limit, Prices, RequestSize};
 use crate::needles::NeedlesError;
 use crate::probe::{Asking, Probe};
+use crate::record::Refusal;
 use crate::session::wire::Provider;
 use crate::session::{RecordedCompaction, Session, ToolSchema};
 use crate::tokens::{CountedTexts, Size};
@@ -28,6 +29,7 @@ pub struct PreparedSession {
     pub(super) compactions: Vec<Arc<RecordedCompaction>>,
     pub(super) watched: observe::Watched,
     pub(super) faults: Arc<Faults>,
+    pub(super) limits: Vec<Limit>,
     pub(super) asking: Asking,
     pub(super) bill: Arc<Bill>,
 }
@@ -65,6 +67,7 @@ impl PreparedSession {
             compactions,
             watched: observe::Watched::new(&session, &counts, probes)?,
             faults: Arc::default(),
+            limits: Vec::new(),
             asking: Asking::default(),
             bill: Arc::new(Bill::counted(None)),
             session,
@@ -123,11 +126,37 @@ impl PreparedSession {
         self
     }
 
+    /// The same, with these limits of the provider's beside the window; the reference and the floor
+    /// are spared.
+    #[must_use]
+    pub fn with_limits(mut self, limits: Vec<Limit>) -> Self {
+        self.limits = limits;
+        self
+    }
+
     /// The same, with a model asked this beside the scored questions.
     #[must_use]
     pub fn asking(mut self, asking: Asking) -> Self {
         self.asking = asking;
         self
+    }
+
+    /// The limit beside the window that refuses a prompt of so many bytes of text.
+    pub(super) fn refusal(&self, call: usize, text: u64, context: &Context) -> Option<Refusal> {
+        let images = context.attachments();
+        let request = RequestSize {
+            bytes: text.saturating_add(images.bytes()),
+            images: images.images(),
+            largest_image: images.largest(),
+            longest_edge: images.longest_edge().into(),
+        };
+        let mut limits = self.limits.iter();
+        let limit = limits.find(|limit| limit.refuses(&request))?;
+        Some(Refusal {
+            call,
+            limit: limit.to_string(),
+            document: limit.document.clone(),
+        })
     }
 
     /// The session.

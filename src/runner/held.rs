@@ -206,18 +206,18 @@ impl<'s> Loading<'s> {
 
 /// The sessions of a source, counted, with what is asked about them.
 fn load(source: &SessionSource, counter_name: &str) -> Result<Vec<(Held, Vec<Probe>)>, PlanError> {
-    let counts = || -> Result<Arc<CountedTexts>, PlanError> {
+    let counts = |model: Option<&str>| -> Result<Arc<CountedTexts>, PlanError> {
         let counter = counter(counter_name).ok_or_else(|| PlanError::NoCounter {
             name: counter_name.to_owned(),
         })?;
-        Ok(Arc::new(CountedTexts::new(counter)))
+        Ok(Arc::new(CountedTexts::new(counter).with_images_of(model)))
     };
     match source {
         SessionSource::File(path, _) | SessionSource::Found(path) => {
             import::load_with_truth(path, None)?
                 .into_iter()
                 .map(|recording| {
-                    let counts = counts()?;
+                    let counts = counts(recording.session.model())?;
                     counts.preload(recording.session.texts());
                     let probes = recording.truth.as_ref().map(Probe::planted);
                     let session = Arc::new(recording.session);
@@ -226,7 +226,7 @@ fn load(source: &SessionSource, counter_name: &str) -> Result<Vec<(Held, Vec<Pro
                 .collect()
         }
         SessionSource::Synthetic(recipe) => {
-            let counts = counts()?;
+            let counts = counts(None)?;
             let made = synthetic::generate(recipe, &counts)?;
             counts.preload(made.session.texts());
             let session = Arc::new(made.session);

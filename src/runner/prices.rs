@@ -62,7 +62,15 @@ pub(super) fn schemes(scenario: &Scenario, prices: &Prices, session: &Session) -
 pub(super) fn exact(cache: &CacheSetting, prices: &Prices) -> String {
     let lists = prices.lists().iter();
     let lists: Vec<_> = lists
-        .map(|list| (&list.date, &list.fast, &list.schemes, &list.models))
+        .map(|list| {
+            (
+                &list.date,
+                &list.fast,
+                &list.schemes,
+                &list.limits,
+                &list.models,
+            )
+        })
         .collect();
     format!(
         "{:?} {:?} {} {lists:?}",

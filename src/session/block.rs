@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::tokens::{Block, BlockKind};
+use super::picture;
+use crate::tokens::{Block, BlockKind, Picture};
 
 /// One part of a message.
 #[derive(Debug, Clone, PartialEq)]
@@ -48,8 +49,12 @@ impl ContentBlock {
         }
     }
 
-    /// The block as counters see it; `text` is its rendering.
-    pub(super) fn counted_with<'a>(&'a self, text: &'a Arc<str>) -> Block<'a> {
+    /// The block as counters see it; `text` is its rendering, `images` are those in it.
+    pub(super) fn counted_with<'a>(
+        &'a self,
+        text: &'a Arc<str>,
+        images: &'a [Picture],
+    ) -> Block<'a> {
         let kind = match self {
             Self::Text(_) => BlockKind::Text,
             Self::Thinking(_) => BlockKind::Thinking,
@@ -62,10 +67,15 @@ impl ContentBlock {
             Self::Opaque(opaque) if &*opaque.kind == "document" => BlockKind::Document,
             Self::Opaque(_) => BlockKind::Opaque,
         };
-        Block {
-            kind,
-            text,
-            images: self.images(),
+        Block { kind, text, images }
+    }
+
+    /// The images in the block, with their sizes.
+    pub(super) fn pictures(&self) -> Vec<Picture> {
+        match self {
+            Self::Image(image) => vec![picture::of(image)],
+            Self::ToolResult(result) => result.content.iter().flat_map(Self::pictures).collect(),
+            Self::Text(_) | Self::Thinking(_) | Self::ToolUse(_) | Self::Opaque(_) => Vec::new(),
         }
     }
 

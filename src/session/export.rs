@@ -182,9 +182,12 @@ pub fn for_provider(message: &Arc<Message>, provider: Provider) -> Arc<Message> 
 
 fn with_images(block: &ContentBlock, provider: Provider) -> ContentBlock {
     match block {
-        ContentBlock::Image(image) => ContentBlock::Image(Image {
-            source: image_source(&image.source, provider),
-        }),
+        ContentBlock::Image(image) => match declared(&image.source) {
+            Some(size) => ContentBlock::Text(size.into()),
+            None => ContentBlock::Image(Image {
+                source: image_source(&image.source, provider),
+            }),
+        },
         ContentBlock::ToolResult(result) => {
             let content = result.content.iter();
             ContentBlock::ToolResult(ToolResult {
@@ -197,6 +200,17 @@ fn with_images(block: &ContentBlock, provider: Provider) -> ContentBlock {
         | ContentBlock::ToolUse(_)
         | ContentBlock::Opaque(_) => block.clone(),
     }
+}
+
+/// What stands in for an image of which only the size is known.
+fn declared(source: &JsonText) -> Option<String> {
+    let value = source.value();
+    let side = |key: &str| value.get(key).and_then(Value::as_u64);
+    let is_declared = value.get("type").and_then(Value::as_str) == Some("image-size");
+    let size = is_declared
+        .then(|| side("width").zip(side("height")))
+        .flatten();
+    size.map(|(width, height)| format!("[an image of {width} × {height} pixels]"))
 }
 
 /// The source of an image as the provider takes it; unchanged where it does already.

@@ -26,6 +26,7 @@ mod plot;
 mod policy_support;
 mod random;
 mod resumed;
+mod screenshots;
 mod small_talk_start;
 mod story;
 mod teaching;
@@ -161,6 +162,7 @@ pub static FAMILIES: &[&dyn Family] = &[
     &debugging::FAMILY,
     &small_talk_start::FAMILY,
     &policy_support::FAMILY,
+    &screenshots::FAMILY,
     &marathon::FAMILY,
 ];
 

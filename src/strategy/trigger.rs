@@ -212,7 +212,9 @@ impl Measure {
             Self::CharsPer3 => Tokens(texts.chars.div_ceil(3)),
             Self::BytesPer4 => Tokens(texts.bytes.div_ceil(4)),
             // 4/3 × (chars / 4 + 2,000 × images), over one denominator.
-            Self::Padded => Tokens((texts.chars + 8_000 * context.images()).div_ceil(3)),
+            Self::Padded => {
+                Tokens((texts.chars + 8_000 * context.attachments().count()).div_ceil(3))
+            }
             Self::Usage => match cx.last_usage {
                 None => Tokens(texts.chars.div_ceil(4)),
                 // The bill of the last call, and an estimate of what was appended since, less one

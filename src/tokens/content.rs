@@ -23,7 +23,12 @@ impl TokenCounter for Cl100kContent {
         Cl100k.count(text)
     }
 
-    fn count_block(&self, block: &Block<'_>, count: &dyn Fn(&Arc<str>) -> Tokens) -> Tokens {
+    fn count_block(
+        &self,
+        block: &Block<'_>,
+        count: &dyn Fn(&Arc<str>) -> Tokens,
+        _: Tokens,
+    ) -> Tokens {
         match block.kind {
             BlockKind::Text | BlockKind::ToolResult => count(block.text),
             BlockKind::ToolUse { name, input } => count(name) + count(&compact(input)),
@@ -47,6 +52,7 @@ fn compact(json: &str) -> Arc<str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tokens::Picture;
 
     #[test]
     fn a_tool_use_is_its_name_and_its_compact_arguments() {
@@ -55,9 +61,9 @@ mod tests {
             let block = Block {
                 kind,
                 text: &text,
-                images: 1,
+                images: &[Picture::default()],
             };
-            Cl100kContent.count_block(&block, &|text| Cl100k.count(text))
+            Cl100kContent.count_block(&block, &|text| Cl100k.count(text), Tokens(9))
         };
         let tool_use = BlockKind::ToolUse {
             name: &name,

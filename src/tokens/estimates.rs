@@ -70,7 +70,12 @@ impl TokenCounter for Padded {
         Tokens(chars(text).div_ceil(3))
     }
 
-    fn count_block(&self, block: &Block<'_>, count: &dyn Fn(&Arc<str>) -> Tokens) -> Tokens {
+    fn count_block(
+        &self,
+        block: &Block<'_>,
+        count: &dyn Fn(&Arc<str>) -> Tokens,
+        _: Tokens,
+    ) -> Tokens {
         match block.kind {
             BlockKind::Document => Self::ATTACHMENT,
             BlockKind::Text
@@ -78,7 +83,9 @@ impl TokenCounter for Padded {
             | BlockKind::ToolUse { .. }
             | BlockKind::ToolResult
             | BlockKind::Image
-            | BlockKind::Opaque => count(block.text) + Tokens(block.images * Self::ATTACHMENT.0),
+            | BlockKind::Opaque => {
+                count(block.text) + Tokens(block.images.len() as u64 * Self::ATTACHMENT.0)
+            }
         }
     }
 }
@@ -90,6 +97,7 @@ fn chars(text: &str) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tokens::Picture;
 
     #[test]
     fn round_up_and_count_characters_or_bytes() {
@@ -112,8 +120,10 @@ mod tests {
     fn padded_counts_an_image_and_a_document_and_not_their_data() {
         let (data, nothing) = (Arc::from("x".repeat(9_000)), Arc::from(""));
         let count = |kind, images, text| {
+            let images = &[Picture::default(); 2][..images];
             let block = Block { kind, text, images };
-            Padded.count_block(&block, &|text| Padded.count(text)).0
+            let count = |text: &Arc<str>| Padded.count(text);
+            Padded.count_block(&block, &count, Tokens(9)).0
         };
         assert_eq!(count(BlockKind::Document, 0, &data), 2_667);
         assert_eq!(count(BlockKind::Image, 1, &nothing), 2_667);

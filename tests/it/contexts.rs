@@ -159,7 +159,12 @@ fn block() -> impl Strategy<Value = ContentBlock> {
 fn shown(context: &Context) -> impl PartialEq + std::fmt::Debug + use<> {
     let results = context.results().to_vec();
     let size = context.size();
-    (context.entries().to_vec(), results, size, context.images())
+    (
+        context.entries().to_vec(),
+        results,
+        size,
+        context.attachments().clone(),
+    )
 }
 
 proptest! {

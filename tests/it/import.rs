@@ -36,6 +36,7 @@ mod native;
 mod openhands;
 pub(crate) mod outlined;
 mod products;
+mod real_agents;
 mod records;
 mod rows;
 mod schema;

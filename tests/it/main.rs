@@ -26,6 +26,7 @@ mod import;
 mod inspect;
 mod judging;
 mod laws;
+mod limits;
 #[cfg(feature = "http")]
 mod live;
 mod manual;

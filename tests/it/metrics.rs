@@ -61,6 +61,7 @@ fn cell(session: &str, strategy: &str) -> CellRecord {
         violations: Vec::new(),
         overflows: Vec::new(),
         faults: Vec::new(),
+        refusals: Vec::new(),
         blocked_turns: Vec::new(),
         blocked_agents: Vec::new(),
         unseen: UnseenResults::default(),

@@ -1,12 +1,11 @@
 //! What fills a window: tokens of a prompt by category.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use crate::context::{Entry, Origin};
 use crate::replay::observe::look::Look;
 use crate::session::{ContentBlock, Role, Session, ToolClass, ToolSchema};
-use crate::tokens::{CountedTexts, IMAGE_TOKENS, Size};
+use crate::tokens::{CountedTexts, Size};
 use crate::units::Tokens;
 
 /// What a piece of a prompt is, in the order in which usage is listed.
@@ -97,13 +96,8 @@ pub(super) fn usage(
 
 /// Tokens of one block of an entry.
 pub(super) fn block_tokens(entry: &Entry, at: usize, counts: &CountedTexts) -> Tokens {
-    let text: Option<&Arc<str>> = entry.message.model_text().get(at);
-    let images = entry
-        .message
-        .content()
-        .get(at)
-        .map_or(0, ContentBlock::images);
-    text.map_or(Tokens::ZERO, |text| counts.size(text).tokens) + Tokens(images * IMAGE_TOKENS.0)
+    let block = entry.message.blocks().nth(at);
+    block.map_or(Tokens::ZERO, |block| counts.block(&block).tokens)
 }
 
 fn category(entry: &Entry, block: &ContentBlock, classes: &Classes<'_>) -> Category {

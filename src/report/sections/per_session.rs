@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::metric::CellSummary;
 use crate::metric::answers::Answers;
-use crate::record::{Arm, DeathCause, End};
+use crate::record::{Arm, CellRecord, DeathCause, End};
 use crate::report::build::Material;
 use crate::report::{Audience, Cell, Column, Role, Section, Table, Value};
 use crate::stats::SampleSize;
@@ -123,6 +123,9 @@ pub(super) fn ended_early(material: &Material<'_>) -> Section {
                         (DeathCause::Unanswered, _) => {
                             "died: the provider failed at every attempt".to_owned()
                         }
+                        (DeathCause::Overflow, _) if let Some(limit) = limit_at(cell, *call) => {
+                            format!("died: the provider takes {limit}")
+                        }
                         (DeathCause::Overflow, Some(window)) => format!(
                             "died: a prompt of {} tokens in a window of {}",
                             prompt, window.tokens
@@ -170,6 +173,25 @@ pub(super) fn ended_early(material: &Material<'_>) -> Section {
     }
 }
 
+/// The limit beside the window that refused the prompt of a call.
+fn limit_at(cell: &CellRecord, call: usize) -> Option<&str> {
+    let refusal = cell.refusals.iter().find(|refusal| refusal.call == call);
+    refusal.map(|refusal| &*refusal.limit)
+}
+
+/// How often each limit beside the window refused a prompt, with the document that names it.
+fn refused_by_limits(material: &Material<'_>) -> Vec<String> {
+    let mut counts: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+    for refusal in material.cells.iter().flat_map(|cell| &cell.refusals) {
+        let limit = (&*refusal.limit, &*refusal.document);
+        *counts.entry(limit).or_default() += 1;
+    }
+    let notes = counts.into_iter().map(|((limit, document), count)| {
+        format!("The provider takes {limit} ({document}): {count} of these overflows.")
+    });
+    notes.collect()
+}
+
 /// Prompts that were refused as too long, and what became of them.
 pub(super) fn overflows(material: &Material<'_>) -> Section {
     let rows = material
@@ -202,8 +224,8 @@ pub(super) fn overflows(material: &Material<'_>) -> Section {
     Section {
         id: "overflows",
         title: "Overflows".to_owned(),
-        about: "Prompts the provider would have refused as too long: recovered by compacting at \
-                once, or the session died there."
+        about: "Prompts the provider would have refused, too long or over another of its limits: \
+                recovered by compacting at once, or the session died there."
             .to_owned(),
         audience: Audience::Everyone,
         table: Table {
@@ -217,7 +239,7 @@ pub(super) fn overflows(material: &Material<'_>) -> Section {
             ],
             rows,
         },
-        notes: Vec::new(),
+        notes: refused_by_limits(material),
     }
 }
 

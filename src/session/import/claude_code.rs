@@ -13,6 +13,7 @@
 //!   and no messages of the history. Where a file *begins* with a compaction, the history before
 //!   it is elsewhere: then the summary is the first message, for it is all that is left, and the
 //!   compaction is recorded as having kept it.
+//! - A new root in the middle is a cleared context, if the bill agrees: see `roots`.
 //! - Old results are cleared without a summary: a `microcompact_boundary` names them, and a
 //!   `content-replacement` says what was read in the place of a result that was too large. Both
 //!   take effect at the next call; the results are whole in the file.
@@ -52,6 +53,7 @@ mod attachments;
 mod branches;
 mod chain;
 mod records;
+mod roots;
 
 /// Reads Claude Code's recordings, versions 1.0 to 2.1.
 #[derive(Debug, Clone, Copy)]
@@ -116,6 +118,7 @@ impl Importer for ClaudeCode {
         while let Some(line) = lines.next()? {
             recording.read(&line)?;
         }
+        roots::confirm(&mut recording.entries);
         branches::leave_abandoned(
             &mut recording.entries,
             &recording.parents,
@@ -159,6 +162,8 @@ struct Recording {
     entries: Vec<Entry>,
     /// Every record with a name, those without content included, and its parent.
     parents: BTreeMap<Arc<str>, Option<Arc<str>>>,
+    /// A record without a parent that no entry has followed yet.
+    root: Option<Arc<str>>,
     chains_by_record: BTreeMap<Arc<str>, usize>,
     chains_by_agent: BTreeMap<Arc<str>, usize>,
     /// The number of side chains; chain 0 is the main conversation.
@@ -208,6 +213,9 @@ impl Recording {
             }
         }
         let chain = self.chain_of(&record);
+        if repeated.is_none() && roots::is_root(&record, &kind) {
+            self.root.clone_from(&record.uuid);
+        }
         let timestamp = record.timestamp.and_then(records::timestamp);
         if timestamp.is_none() && record.timestamp.is_some() {
             count(&mut self.source.warnings, "a timestamp cannot be read");
@@ -250,15 +258,34 @@ impl Recording {
             }),
             said => said,
         });
-        self.entries.extend(said.map(|said| Entry {
+        let entry = said.map(|said| Entry {
             uuid: record.uuid,
             parent,
             chain,
             session: record.session_id,
             timestamp,
             said,
-        }));
+        });
+        let entries = self.rooted(entry);
+        self.entries.extend(entries);
         Ok(())
+    }
+
+    /// An entry, behind the new root that it begins, if any.
+    fn rooted(&mut self, entry: Option<Entry>) -> impl Iterator<Item = Entry> + use<> {
+        let is_main = entry.as_ref().is_some_and(|entry| entry.chain == 0);
+        let root = if is_main { self.root.take() } else { None };
+        let root = root.zip(entry.as_ref()).and_then(|(root, entry)| {
+            roots::begins(entry, &root, &self.parents).then(|| Entry {
+                uuid: None,
+                parent: None,
+                chain: 0,
+                session: entry.session.clone(),
+                timestamp: entry.timestamp,
+                said: Said::NewRoot(None),
+            })
+        });
+        root.into_iter().chain(entry)
     }
 
     /// Whether a record was copied from an earlier one of the file, and from which.

@@ -17,6 +17,9 @@
 //!   no part of what followed.
 //! - What Codex slips in (instructions, the environment, notes about an aborted turn) is the
 //!   user's by its role, and nobody typed it.
+//! - `compaction_response_id` names the response that wrote a summary, in newer versions: it is no
+//!   call of the agent's.
+//! - The window is written as the 95 % of it that Codex uses; sessions hold the whole window.
 //! - A compaction whose summary is encrypted is an event without content. Older versions wrote the
 //!   summary alone; the context was then what the user had said of late, and the summary.
 
@@ -40,7 +43,9 @@ use crate::session::{
     CompactedTo, ContentBlock, Message, Recorded, RecordedCompaction, Role, Session, Source, Tag,
 };
 use crate::units::{ApiCallId, Timestamp, Tokens, Usage};
+use bill::{Bill, usage, whole_window};
 
+mod bill;
 mod left;
 
 /// Reads Codex's rollouts.
@@ -177,8 +182,8 @@ fn is_bare_head(line: &[u8]) -> bool {
 /// What a record adds, in the order of the file: a turn that was rolled back is no part of it.
 enum Step {
     Item(Item, Option<Timestamp>),
-    /// The bill of the call before it; none where only the window is told.
-    Bill(Option<Usage>),
+    /// The bill of the call before it.
+    Bill(Bill),
     /// A turn begins, with this model.
     Turn(Option<Arc<str>>),
     /// A compaction: what it left, or the summary that stands behind what was typed of late.
@@ -226,7 +231,7 @@ impl Rollout {
             (Some("token_usage_record"), Some(payload)) => {
                 let mut told = Object::read(payload).unwrap_or_default();
                 if let Some(usage) = told.take("usage") {
-                    self.bill(usage);
+                    self.bill(usage, told.take_text("response_id"));
                 }
                 self.assembler.skip("token_usage_record");
             }
@@ -325,7 +330,7 @@ impl Rollout {
 
     fn saw_window(&mut self, raw: Option<&RawValue>) {
         let size = raw.and_then(|raw| serde_json::from_str(raw.get()).ok());
-        self.window = size.map(Tokens).or(self.window);
+        self.window = size.map(whole_window).or(self.window);
     }
 
     /// The bill of the call before it, unless it was written before.
@@ -337,22 +342,34 @@ impl Rollout {
         let mut info = Object::read(info).unwrap_or_default();
         self.saw_window(info.take("model_context_window"));
         match info.take("last_token_usage") {
-            Some(raw) => self.bill(raw),
-            None => self.steps.push(Step::Bill(None)),
+            Some(raw) => self.bill(raw, None),
+            None => self.steps.push(Step::Bill(Bill::default())),
         }
     }
 
     /// A bill. Newer versions write each in two shapes, one behind the other.
-    fn bill(&mut self, raw: &RawValue) {
+    fn bill(&mut self, raw: &RawValue, response: Option<Arc<str>>) {
         let usage = usage(raw, &mut self.assembler);
         let is_same = usage.is_some() && usage == self.last_usage;
-        let is_at_once = matches!(self.steps.last(), Some(Step::Bill(_)));
         self.last_usage = usage;
-        if is_same && is_at_once {
+        if is_same && let Some(Step::Bill(bill)) = self.steps.last_mut() {
+            bill.response = response.or(bill.response.take());
             self.assembler.skip("bill that was written twice");
             return;
         }
-        self.steps.push(Step::Bill(usage));
+        self.steps.push(Step::Bill(Bill { usage, response }));
+    }
+
+    /// Removes the response that wrote a summary, and its bill.
+    fn forget_summary(&mut self, response: &str) {
+        let is_its_bill = |step: &Step| matches!(step, Step::Bill(bill) if bill.response.as_deref() == Some(response));
+        let Some(bill) = self.steps.iter().rposition(is_its_bill) else {
+            return;
+        };
+        let is_said = |step: &&Step| matches!(step, Step::Item(Item::Model(_) | Item::Nothing, _));
+        let said = self.steps[..bill].iter().rev().take_while(is_said).count();
+        self.steps.drain(bill - said..=bill);
+        self.assembler.skip("answer that is a summary");
     }
 
     /// Places all steps, and ends the session.
@@ -365,7 +382,7 @@ impl Rollout {
         for step in std::mem::take(&mut self.steps) {
             match step {
                 Step::Item(item, time) => self.add(item, time),
-                Step::Bill(usage) => self.billed(usage),
+                Step::Bill(bill) => self.billed(bill.usage),
                 Step::Turn(model) => {
                     self.settle(Order::AsWritten);
                     self.model = model.or(self.model.take());
@@ -492,6 +509,9 @@ impl Rollout {
         let summary = compacted.take_text("message");
         let summary = summary.filter(|text| !text.is_empty());
         let history = compacted.take_list("replacement_history");
+        if let Some(response) = compacted.take_text("compaction_response_id") {
+            self.forget_summary(&response);
+        }
         Step::Compacted(match (history, summary) {
             (Some(history), summary) => Ok(left::replacement(
                 &history,
@@ -506,7 +526,7 @@ impl Rollout {
     fn compact(&mut self, left: Result<CompactedTo, Arc<str>>) {
         self.settle(Order::AsWritten);
         self.is_open = false;
-        // The next bill is the compaction's own.
+        // Where the file names no response of its own, the next bill is the compaction's.
         self.is_billed = true;
         let after = left.unwrap_or_else(|summary| {
             let message = Message::text(Role::User, summary).with_tags([Tag::CompactSummary]);
@@ -558,37 +578,4 @@ fn by_response(queue: Vec<(Item, Option<Timestamp>)>) -> Vec<(Item, Option<Times
     }
     placed.append(&mut answers);
     placed
-}
-
-#[derive(Deserialize, Default)]
-#[serde(default)]
-struct Counters {
-    #[serde(rename = "input_tokens")]
-    input: u64,
-    #[serde(rename = "cached_input_tokens")]
-    cached: u64,
-    #[serde(rename = "cache_write_input_tokens")]
-    written: u64,
-    #[serde(rename = "output_tokens")]
-    output: u64,
-}
-
-/// The input includes what was read from and written to the cache, the output what was thought.
-fn usage(raw: &RawValue, assembler: &mut Assembler) -> Option<Usage> {
-    let Some(counters) = lenient::object::<Counters>(raw.get(), assembler) else {
-        assembler.warn("a bill cannot be read");
-        return None;
-    };
-    let read = counters.cached.min(counters.input);
-    if read < counters.cached {
-        assembler.warn("a usage counts more cached tokens than the prompt has");
-    }
-    let written = counters.written.min(counters.input - read);
-    Some(Usage {
-        input_uncached: Tokens(counters.input - read - written),
-        cache_write_5m: Tokens(written),
-        cache_read: Tokens(read),
-        output: Tokens(counters.output),
-        ..Usage::default()
-    })
 }

@@ -16,6 +16,9 @@ use crate::session::{
     CompactedTo, ContentBlock, Message, Recorded, RecordedCompaction, Role, Session, Tag,
 };
 use crate::units::{ApiCallId, ContentHash, Tokens};
+pub(super) use look::Look;
+
+mod look;
 
 /// One conversation as it was logged.
 pub(super) struct Logged {
@@ -164,56 +167,6 @@ struct Seen {
     look: Look,
     /// An answer may look otherwise when it is sent back: without what was thought, trimmed.
     is_answer: bool,
-}
-
-/// What a message says, and what remains of it when its texts change.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) struct Look {
-    whole: ContentHash,
-    shape: ContentHash,
-}
-
-impl Look {
-    /// The hash of all that it says, thoughts left out.
-    pub(super) fn bytes(&self) -> &[u8] {
-        self.whole.bytes()
-    }
-
-    /// Looks at a message.
-    pub(super) fn of(message: &Message) -> Self {
-        let role = match message.role() {
-            Role::User => "user",
-            Role::Assistant => "assistant",
-        };
-        let (mut whole, mut shape) = (role.to_owned(), role.to_owned());
-        for (block, text) in message.content().iter().zip(message.model_text()) {
-            let (name, said) = match block {
-                ContentBlock::Thinking(_) => continue,
-                ContentBlock::Text(text) => ("text".to_owned(), text.trim().to_owned()),
-                ContentBlock::ToolUse(tool_use) => {
-                    let name = format!("use {} {}", tool_use.id, tool_use.name);
-                    (name, tool_use.input.value().to_string())
-                }
-                ContentBlock::ToolResult(result) => {
-                    (format!("result {}", result.tool_use_id), text.to_string())
-                }
-                ContentBlock::Image(image) => {
-                    ("image".to_owned(), image.source.value().to_string())
-                }
-                ContentBlock::Opaque(opaque) => (opaque.kind.to_string(), text.to_string()),
-            };
-            for part in [&mut whole, &mut shape] {
-                part.push('\0');
-                part.push_str(&name);
-            }
-            whole.push('\0');
-            whole.push_str(&said);
-        }
-        Self {
-            whole: ContentHash::of(whole.as_bytes()),
-            shape: ContentHash::of(shape.as_bytes()),
-        }
-    }
 }
 
 /// Adds one conversation to the session it continues, or begins one with it.
@@ -467,8 +420,8 @@ impl Thread {
                 None => pieces.push(written(&message, answers)),
             }
         }
-        let last = self.session.parts.messages.last();
-        let pre_tokens = last.and_then(|message| message.usage);
+        let mut messages = self.session.parts.messages.iter().rev();
+        let pre_tokens = messages.find_map(|message| message.usage);
         if !self.stands(&pieces, at) {
             self.session.parts.compactions.push(RecordedCompaction {
                 at,
@@ -501,30 +454,54 @@ impl Thread {
         self.add(added);
     }
 
-    /// A request that only asked for the summary is no part of the history.
+    /// Removes a request for a summary, and its answer, from the history. Where the question was
+    /// asked in the middle of a turn, the tool results in front of it stay.
     fn forget_request_for_summary(&mut self, sent: &[Arc<Message>], looks: &[Look]) {
         let messages = &mut self.session.parts.messages;
         let [.., question, answer] = &messages[..] else {
             return;
         };
-        let is_question = question.role() == Role::User && question.tool_results().next().is_none();
         let summary = [Arc::from(text(answer))];
         let is_summary = text(answer).chars().count() >= SUMMARY_CHARS
+            && answer.tool_uses().next().is_none()
             && sent.iter().any(|message| holds_answer(message, &summary));
         let whole = Look::of(answer).whole;
         let is_sent_back = looks.iter().any(|look| look.whole == whole);
-        let left = messages.len() - 2;
+        let at = messages.len() - 2;
         let compactions = &self.session.parts.compactions;
-        let is_since = compactions.last().is_none_or(|last| last.at <= left);
-        if is_question && is_summary && !is_sent_back && is_since {
-            messages.truncate(left);
-            self.history.truncate(left);
-            for map in [&mut self.places, &mut self.shapes] {
-                map.retain(|_, at| *at < left);
-            }
-            let skipped = &mut self.session.parts.source.skipped;
-            count(skipped, "request for a summary");
+        let is_since = compactions.last().is_none_or(|last| last.at <= at);
+        let results = question.content().iter();
+        let results = results
+            .take_while(|block| matches!(block, ContentBlock::ToolResult(_)))
+            .count();
+        let is_question = question.role() == Role::User && results < question.content().len();
+        if !(is_question && is_summary && !is_sent_back && is_since) {
+            return;
         }
+        let answered = (results > 0).then(|| {
+            let content = question.content()[..results].to_vec();
+            let mut answered = Message::new(Role::User, content);
+            answered.timestamp = question.timestamp;
+            let kept = [Tag::Orphan, Tag::Protected];
+            answered.with_tags(
+                question
+                    .tags
+                    .iter()
+                    .copied()
+                    .filter(|tag| kept.contains(tag)),
+            )
+        });
+        messages.truncate(at);
+        self.history.truncate(at);
+        for map in [&mut self.places, &mut self.shapes] {
+            map.retain(|_, place| *place < at);
+        }
+        if let Some(answered) = answered {
+            self.remember(&answered, false);
+            self.session.parts.messages.push(Arc::new(answered));
+        }
+        let skipped = &mut self.session.parts.source.skipped;
+        count(skipped, "request for a summary");
     }
 
     /// Whether a message answers the last tool uses.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::code_review::act::Action;
 use super::code_review::profile::{self, Away, Limits, Talk};
 use super::random::{Quantiles, Random};
+use super::screenshots::Screen;
 use super::tools::Tool;
 use super::{Length, Recipe, session_id};
 use crate::session::{
@@ -51,6 +52,9 @@ pub(crate) struct Transcript<'a> {
     said: Tokens,
     /// and what of it tools said.
     observed: Tokens,
+    /// The tokens of images so far.
+    pictured: Tokens,
+    screen: Option<Screen>,
     pub(crate) now: i64,
     pub(crate) calls: u64,
     uses: u64,
@@ -80,6 +84,8 @@ impl<'a> Transcript<'a> {
             fixed: Tokens::ZERO,
             said: Tokens::ZERO,
             observed: Tokens::ZERO,
+            pictured: Tokens::ZERO,
+            screen: Screen::of(recipe),
             calls: 0,
             uses: 0,
             absences: 0,
@@ -108,7 +114,7 @@ impl<'a> Transcript<'a> {
     }
 
     fn tokens(&self) -> Tokens {
-        self.fixed + self.said
+        self.fixed + self.said + self.pictured
     }
 
     /// The index of the next message.
@@ -247,9 +253,11 @@ impl<'a> Transcript<'a> {
                 class,
                 input: JsonText::of(&action.input),
             }));
+            let shot = self.screen.as_mut().and_then(|screen| screen.shot(class));
+            let text = ContentBlock::Text(action.output.into());
             answers.push(ContentBlock::ToolResult(ToolResult {
                 tool_use_id: id.clone(),
-                content: vec![ContentBlock::Text(action.output.into())],
+                content: std::iter::once(text).chain(shot).collect(),
                 is_error: action.failed,
             }));
             ids.push(id);
@@ -320,6 +328,8 @@ impl<'a> Transcript<'a> {
             let texts = message.model_text().iter();
             let tokens = texts.map(|text| self.counts.size(text).tokens).sum();
             self.said += tokens;
+            let pictured = message.blocks().map(|block| self.counts.images(&block));
+            self.pictured += pictured.sum();
             if is_observed {
                 self.observed += tokens;
             }

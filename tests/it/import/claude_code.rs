@@ -1,8 +1,16 @@
 //! Claude Code: results that are cleared, records that were copied, and forks.
 
+use std::sync::Arc;
+
+use proctor::model::offline::Offline;
+use proctor::record::End;
+use proctor::replay::{Models, Times};
+use proctor::session::import;
 use proctor::units::Tokens;
 
-use super::{check, model, read, read_use, result, round_trip, text, user};
+use super::{check, fixture, model, outline, read, read_use, result, round_trip, text, user};
+use crate::shared;
+use crate::support::{prepared, run};
 
 fn at(record: &str, time: &str) -> String {
     record.replacen(
@@ -191,4 +199,108 @@ fn what_every_prompt_held_and_the_file_does_not_is_told_with_its_size() {
     let found = missing(&[asked, model("m", "u", "1", &text("Yes."))]);
     assert_eq!((found.system_prompt, found.tools), (true, false));
     assert_eq!(found.tokens, None);
+}
+
+/// A context that was cleared in the middle of a file, and the prompt after it.
+#[test]
+fn a_new_root_whose_prompt_is_smaller_clears_the_context() {
+    let path = fixture("claude-code/cleared.jsonl");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let sessions = import::load(&path).unwrap();
+    assert_eq!(
+        outline(&sessions[0]),
+        r#"0 user[typed_user] "Plan how to rename `Till` to `Register`."
+1 model[] grep t1 {"pattern":"Till"} = 5/20000/0/0/30
+2 user[] ->t1 "till.rs:1: struct Till\nbasket.rs:7: use Till"
+3 model[] other t2 {"plan":"1. till.rs\n2. basket.rs"} = 5/3000/0/20000/40
+4 user[] ->!t2 "The plan was accepted. The context is cleared."
+5 user[typed_user] "Implement the following plan:\n\n1. till.rs\n2. basket.rs"
+6 model[] edit t3 {"file_path":"till.rs"} = 5/1000/0/19500/25
+7 user[] ->t3 "edited"
+8 model[] "Renamed." = 5/200/0/20500/8
+compaction before 5: clear 23005:{space}
+skipped: progress: 1
+"#
+        .replace("{space}", " ")
+    );
+    round_trip(&sessions[0]);
+    // The recorded strategy sends the plan alone, as the product did.
+    let prepared = prepared(sessions[0].clone());
+    let models = Models {
+        summariser: Arc::new(Offline::new(prepared.counts().clone())),
+        reader: None,
+        judge: None,
+        times: Times::default(),
+    };
+    let replay = run(&prepared, "recorded", 200_000, &models);
+    let prompts: Vec<u64> = replay.record.prompt_tokens.iter().map(|it| it.0).collect();
+    assert!(
+        matches!(replay.record.end, End::Completed),
+        "{:?}",
+        replay.record.end
+    );
+    assert_eq!(replay.record.compactions.len(), 1);
+    assert!(
+        prompts[2] < prompts[0] + 10 && prompts[2] < prompts[1],
+        "{prompts:?}"
+    );
+
+    let clears = |text: &str| -> usize {
+        let sessions = read("claude-code", text.as_bytes()).unwrap();
+        sessions[0].compactions().len()
+    };
+    assert_eq!(clears(&text), 1);
+    for (what, from, to) in [
+        (
+            "a resumed session",
+            "SessionStart:clear",
+            "SessionStart:resume",
+        ),
+        (
+            "a prompt that was billed no smaller",
+            r#""cache_read_input_tokens":19500"#,
+            r#""cache_read_input_tokens":23000"#,
+        ),
+        (
+            "a root that nothing descends from",
+            r#""parentUuid":"p2""#,
+            r#""parentUuid":"r2""#,
+        ),
+        (
+            "a side chain",
+            r#""isSidechain":false,"userType":"external","cwd":"/home/dev/shop","sessionId":"s-7","version":"2.1.9","gitBranch":"main","type":"progress","uuid":"p2""#,
+            r#""isSidechain":true,"type":"progress","uuid":"p2""#,
+        ),
+    ] {
+        assert_eq!(text.matches(from).count(), 1, "{what}");
+        assert_eq!(clears(&text.replace(from, to)), 0, "{what}");
+    }
+    // Another session that was written into the same file.
+    let (first, second) = text.split_at(text.find(r#"{"parentUuid":null,"isSidechain":false,"userType":"external","cwd":"/home/dev/shop","sessionId":"s-7","version":"2.1.9","gitBranch":"main","type":"progress","uuid":"p2""#).unwrap());
+    assert_eq!(
+        clears(&format!("{first}{}", second.replace("s-7", "s-8"))),
+        0
+    );
+    // The prompt itself is the root, and no attempt to ask the first one anew.
+    let root = text.replace(r#""parentUuid":"p2""#, r#""parentUuid":null"#);
+    assert_eq!(clears(&root), 1);
+}
+
+#[test]
+fn shared_recordings_clear_no_context_in_the_middle() {
+    let Some(folder) = shared::folder("sessions/claude-code") else {
+        return;
+    };
+    for path in shared::files(&folder) {
+        let Ok(sessions) = import::load(&path) else {
+            continue;
+        };
+        let mut compactions = sessions.iter().flat_map(|session| session.compactions());
+        let is_clear = |trigger: &Option<Arc<str>>| trigger.as_deref() == Some("clear");
+        assert!(
+            !compactions.any(|one| is_clear(&one.trigger)),
+            "{}",
+            path.display()
+        );
+    }
 }

@@ -39,7 +39,7 @@ fn a_rollout_is_read_call_by_call() {
     assert_eq!(session.source().format, "codex");
     assert_eq!(session.system(), Some(&"You mend clocks.".into()));
     assert_eq!(session.model(), Some("some-codex"));
-    assert_eq!(session.context_window(), Some(Tokens(121_600)));
+    assert_eq!(session.context_window(), Some(Tokens(128_000)));
     assert_eq!(session.calls().len(), 4);
     round_trip(session);
 }
@@ -232,6 +232,65 @@ skipped: event_msg/token_count: 1
 skipped: token_usage_record: 1
 "#,
     );
+}
+
+#[test]
+fn an_answer_that_is_a_summary_is_no_call() {
+    let record = |id: &str, input: u64| {
+        format!(
+            r#"token_usage_record {{"response_id":"{id}","usage":{{"input_tokens":{input},"output_tokens":5}}}}"#
+        )
+    };
+    let [user, model, after] = [
+        message("user", "One."),
+        message("assistant", "A worn gear."),
+        message("assistant", "Mended."),
+    ];
+    let compacted = r#"compacted {"message":"A worn gear.","compaction_response_id":"resp_2","replacement_history":[{"type":"message","role":"user","content":[{"type":"input_text","text":"Summary: A worn gear."}]}]}"#;
+    let (c1, o1) = (call("c1"), output("c1"));
+    let bills = [
+        record("resp_1", 100),
+        record("resp_2", 90),
+        record("resp_3", 40),
+    ];
+    // Either shape of a bill comes first.
+    for counts in [[bill(90), bills[1].clone()], [bills[1].clone(), bill(90)]] {
+        check(
+            &[
+                &user, &c1, &bills[0], &o1, &model, &counts[0], &counts[1], compacted, &after,
+                &bills[2],
+            ],
+            r#"0 user[typed_user] "One."
+1 model[] shell c1 {} = 100/0/0/0/5
+2 user[] ->c1 "c1!"
+3 model[] "Mended." = 40/0/0/0/5
+compaction before 3: - 100: (user[compact_summary] "Summary: A worn gear.")
+skipped: answer that is a summary: 1
+skipped: bill that was written twice: 1
+skipped: event_msg/token_count: 1
+skipped: token_usage_record: 3
+"#,
+        );
+    }
+}
+
+#[test]
+fn a_window_is_what_95_percent_of_it_was_written_of() {
+    for (written, whole) in [
+        (38_000, 40_000),
+        (258_400, 272_000),
+        (249_036, 262_144),
+        // The first versions wrote the window itself.
+        (272_000, 272_000),
+        (u64::MAX, u64::MAX),
+        (0, 0),
+    ] {
+        let started =
+            format!(r#"event_msg {{"type":"task_started","model_context_window":{written}}}"#);
+        let text = lines(&[&started, SAID]);
+        let sessions = read("codex", text.as_bytes()).expect("a good file");
+        assert_eq!(sessions[0].context_window(), Some(Tokens(whole)));
+    }
 }
 
 #[test]

@@ -31,7 +31,7 @@ pub(super) fn leave_abandoned(
             continue;
         }
         match (&entry.uuid, &entry.said) {
-            (_, Said::Boundary(_) | Said::Summary(_)) => compactions += 1,
+            (_, Said::Boundary(_) | Said::Summary(_) | Said::NewRoot(_)) => compactions += 1,
             (Some(uuid), Said::User(said)) if said.tags.contains(&Tag::TypedUser) => {
                 let above = match &entry.parent {
                     Some(parent) => Above::Record(parent),

@@ -18,6 +18,8 @@ pub(super) enum Said {
     Attachment(Vec<ContentBlock>, Tag),
     Boundary(CompactMetadata),
     Cleared(Cleared),
+    /// The context was cleared; the last prompt was billed so many tokens.
+    NewRoot(Option<Tokens>),
 }
 
 /// What the model read less of from its next call on.
@@ -114,6 +116,16 @@ impl Chain {
                 ),
             },
             Said::Cleared(cleared) => self.cleared.push(cleared),
+            Said::NewRoot(pre_tokens) => {
+                self.end();
+                let at = self.assembler.flush();
+                self.assembler.compaction(RecordedCompaction {
+                    at,
+                    trigger: Some("clear".into()),
+                    pre_tokens,
+                    after: CompactedTo::Replaced(Vec::new()),
+                });
+            }
             Said::Boundary(metadata) => {
                 self.end();
                 self.boundary(entry.uuid.as_deref(), metadata, known);

@@ -69,6 +69,8 @@ pub(super) struct Record<'a> {
     #[serde(borrow)]
     pub(super) attachment: Option<&'a RawValue>,
     #[serde(borrow)]
+    pub(super) data: Option<&'a RawValue>,
+    #[serde(borrow)]
     pub(super) compact_metadata: Option<&'a RawValue>,
     #[serde(borrow)]
     pub(super) microcompact_metadata: Option<&'a RawValue>,

@@ -1,0 +1,211 @@
+//! Limits of a provider's requests beside the window: bytes, images, pixels.
+
+use std::fmt;
+
+use crate::settings::{Reader, SettingError, with_suggestion};
+use crate::units::Tokens;
+
+/// What a request is measured by.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct RequestSize {
+    /// Bytes of its texts and of its images as they are sent.
+    pub bytes: u64,
+    /// Images.
+    pub images: u64,
+    /// Bytes of its largest image.
+    pub largest_image: u64,
+    /// The longest side of an image, in pixels.
+    pub longest_edge: u64,
+}
+
+/// What a limit holds for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Limited {
+    /// The bytes of a request.
+    RequestBytes,
+    /// The images of a request.
+    Images,
+    /// The bytes of one image.
+    ImageBytes,
+    /// The longer side of one image.
+    ImageEdge,
+}
+
+impl Limited {
+    const ALL: [Self; 4] = [
+        Self::RequestBytes,
+        Self::Images,
+        Self::ImageBytes,
+        Self::ImageEdge,
+    ];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::RequestBytes => "request_bytes",
+            Self::Images => "images",
+            Self::ImageBytes => "image_bytes",
+            Self::ImageEdge => "image_edge",
+        }
+    }
+}
+
+/// A limit of a provider's, over which a request is refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limit {
+    /// What it holds for.
+    pub of: Limited,
+    /// The most that is accepted.
+    pub most: u64,
+    /// It holds for models whose window is at most this.
+    pub window_up_to: Option<Tokens>,
+    /// It holds for models whose window is more than this.
+    pub window_over: Option<Tokens>,
+    /// It holds for requests of more images than this.
+    pub images_over: Option<u64>,
+    /// The document that names it.
+    pub document: String,
+    /// When the document was read.
+    pub date: String,
+}
+
+impl Limit {
+    pub(super) fn read(mut reader: Reader<'_>) -> Result<Self, SettingError> {
+        let name = reader.text("of")?;
+        let Some(of) = Limited::ALL.into_iter().find(|it| Some(it.name()) == name) else {
+            let names = Limited::ALL.map(Limited::name);
+            let problem = format!("`limits.of` must be one of `{}`", names.join("`, `"));
+            let error = SettingError::new(reader.place(), problem);
+            return Err(with_suggestion(error, name.unwrap_or_default(), names));
+        };
+        let most = reader.whole("most", 1, u64::MAX)?;
+        let limit = Self {
+            of,
+            most: most.ok_or_else(|| reader.must_be_set("most"))?,
+            window_up_to: reader.whole("window_up_to", 1, u64::MAX)?.map(Tokens),
+            window_over: reader.whole("window_over", 1, u64::MAX)?.map(Tokens),
+            images_over: reader.whole("images_over", 0, u64::MAX)?,
+            document: super::required(&mut reader, "document")?,
+            date: super::required(&mut reader, "date")?,
+        };
+        reader.finish()?;
+        Ok(limit)
+    }
+
+    /// Whether it holds for a model of this window.
+    pub(super) fn holds_for(&self, window: Tokens) -> bool {
+        self.window_up_to.is_none_or(|most| window <= most)
+            && self.window_over.is_none_or(|least| window > least)
+    }
+
+    /// Whether a request of this size is refused.
+    pub fn refuses(&self, request: &RequestSize) -> bool {
+        let size = match self.of {
+            Limited::RequestBytes => request.bytes,
+            Limited::Images => request.images,
+            Limited::ImageBytes => request.largest_image,
+            Limited::ImageEdge => request.longest_edge,
+        };
+        size > self.most
+            && self
+                .images_over
+                .is_none_or(|images| request.images > images)
+    }
+}
+
+/// The limit in words: `at most 100 images in a request`.
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.of {
+            Limited::RequestBytes => write!(f, "at most {} bytes in a request", self.most),
+            Limited::Images => write!(f, "at most {} images in a request", self.most),
+            Limited::ImageBytes => write!(f, "at most {} bytes in an image", self.most),
+            Limited::ImageEdge => write!(f, "at most {} pixels on an image's side", self.most),
+        }?;
+        match self.images_over {
+            Some(images) => write!(f, ", with more than {images} images"),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::price::{PriceList, Prices};
+
+    #[test]
+    fn a_provider_refuses_what_its_documents_name() {
+        let refused = |provider: &str, model: &str, request: RequestSize| -> Vec<String> {
+            let limits = Prices::built_in().unwrap().limits(provider, Some(model));
+            let limits = limits.iter().filter(|limit| limit.refuses(&request));
+            limits.map(ToString::to_string).collect()
+        };
+        let images = |images, longest_edge| RequestSize {
+            images,
+            longest_edge,
+            ..RequestSize::default()
+        };
+        // The window of the first model is 200,000, that of the second a million.
+        let hundred = "at most 100 images in a request";
+        assert_eq!(
+            refused("anthropic", "claude-opus-4-5", images(100, 800)),
+            [""; 0]
+        );
+        assert_eq!(
+            refused("anthropic", "claude-opus-4-5", images(101, 800)),
+            [hundred]
+        );
+        assert_eq!(
+            refused("anthropic", "claude-opus-4-6", images(101, 800)),
+            [""; 0]
+        );
+        assert_eq!(
+            refused("anthropic", "claude-opus-4-6", images(601, 800)),
+            ["at most 600 images in a request"]
+        );
+        // No model of the name: the default window.
+        assert_eq!(
+            refused("anthropic", "somebody", images(101, 800)),
+            [hundred]
+        );
+        assert_eq!(
+            refused("anthropic", "claude-opus-4-5", images(20, 2_001)),
+            [""; 0]
+        );
+        assert_eq!(
+            refused("anthropic", "claude-opus-4-5", images(21, 2_001)),
+            ["at most 2000 pixels on an image's side, with more than 20 images"]
+        );
+        assert_eq!(
+            refused("anthropic", "claude-opus-4-5", images(1, 8_001)),
+            ["at most 8000 pixels on an image's side"]
+        );
+        let large = RequestSize {
+            bytes: 60_000_000,
+            ..images(501, 100)
+        };
+        assert_eq!(
+            refused("openai", "gpt-5-codex", large),
+            [
+                "at most 50000000 bytes in a request",
+                "at most 500 images in a request"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_mistake_in_a_limit_is_named() {
+        let head = "format = 'proctor-prices'\nversion = 1\nprovider = 'x'\n\
+             date = '2026-01-02'\ndocument = 'd'\n[[limits]]\n";
+        let says = |text: &str| {
+            let error = PriceList::parse("p.toml", &format!("{head}{text}")).unwrap_err();
+            error.to_string()
+        };
+        assert!(says("of = 'imagse'\nmost = 1").contains("`limits.of` must be one of"));
+        assert!(says("of = 'images'").contains("`limits.most` must be set"));
+        assert!(
+            says("of = 'images'\nmost = 1\nmoss = 2\ndocument = 'd'\ndate = 'd'")
+                .contains("unknown key")
+        );
+    }
+}

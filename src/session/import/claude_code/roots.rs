@@ -1,0 +1,116 @@
+//! A new root in the middle of a file: the context was cleared, and the file goes on.
+//!
+//! This happens when a plan is accepted with "clear context": a record without a parent follows, and
+//! the plan as the next prompt. Ordinary roots are left alone: the start of a file, the records of
+//! another session, hooks of a resumed or compacted session, and roots after which the provider did
+//! not bill less than before.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::chain::{Entry, Said};
+use super::records::Record;
+use crate::session::import::conversations::Object;
+use crate::session::{ContentBlock, Tag};
+use crate::units::Tokens;
+
+/// How the prompt begins that the product writes when a plan is accepted.
+const PLAN: &str = "Implement the following plan:";
+
+/// Hooks that run where nothing is cleared.
+const OTHER_HOOKS: [&str; 3] = [":startup", ":resume", ":compact"];
+
+/// A record is looked for among so many records above an entry.
+const STEPS: usize = 64;
+
+/// Whether a record may begin a new context.
+pub(super) fn is_root(record: &Record<'_>, kind: &str) -> bool {
+    let has_parent = record.parent_uuid.is_some() || record.logical_parent_uuid.is_some();
+    if has_parent || record.uuid.is_none() || record.is_sidechain == Some(true) {
+        return false;
+    }
+    match kind {
+        "user" => true,
+        "progress" => {
+            let hook = record.data.and_then(Object::read);
+            let hook = hook.and_then(|data| data.text("hookName"));
+            hook.is_none_or(|name| OTHER_HOOKS.iter().all(|end| !name.ends_with(end)))
+        }
+        _ => false,
+    }
+}
+
+/// Whether an entry is the first one of a new context that begins with `root`.
+pub(super) fn begins(
+    entry: &Entry,
+    root: &Arc<str>,
+    parents: &BTreeMap<Arc<str>, Option<Arc<str>>>,
+) -> bool {
+    match &entry.said {
+        // The root itself is a prompt: it is no attempt to ask the first prompt anew.
+        Said::User(said) if entry.uuid.as_ref() == Some(root) => {
+            said.tags.contains(&Tag::TypedUser)
+                && said.blocks.iter().any(|block| match block {
+                    ContentBlock::Text(text) => text.trim_start().starts_with(PLAN),
+                    _ => false,
+                })
+        }
+        Said::User(_) | Said::Assistant(_) | Said::Attachment(..) => {
+            let above = |uuid: &&Arc<str>| parents.get(*uuid).and_then(Option::as_ref);
+            std::iter::successors(entry.parent.as_ref(), above)
+                .take(STEPS)
+                .any(|uuid| uuid == root)
+        }
+        Said::Summary(_) | Said::Boundary(_) | Said::Cleared(_) | Said::NewRoot(_) => false,
+    }
+}
+
+/// Drops the roots before which nothing was answered, which another session wrote, or after which
+/// the prompt was billed no smaller. Those that stay get the last bill before them.
+pub(super) fn confirm(entries: &mut Vec<Entry>) {
+    let mut confirmed: BTreeMap<usize, Option<Tokens>> = BTreeMap::new();
+    let mut waiting = None;
+    let mut is_answered = false;
+    let mut billed = None;
+    let mut session = None;
+    for (at, entry) in entries.iter().enumerate() {
+        if entry.chain != 0 {
+            continue;
+        }
+        match &entry.said {
+            Said::NewRoot(_) => {
+                let is_same = entry.session.is_none()
+                    || session.is_none_or(|it| Some(it) == entry.session.as_ref());
+                if is_answered && is_same {
+                    confirmed.insert(at, billed);
+                    waiting = Some(at);
+                }
+            }
+            Said::Assistant(part) if !part.tags.contains(&Tag::Synthetic) => {
+                is_answered = true;
+                let prompt = part.usage.map(|usage| usage.prompt());
+                if let Some(prompt) = prompt.filter(|prompt| *prompt > Tokens::ZERO) {
+                    let root = waiting.take();
+                    if let Some(root) = root.filter(|_| billed.is_some_and(|it| prompt >= it)) {
+                        confirmed.remove(&root);
+                    }
+                    billed = Some(prompt);
+                }
+            }
+            _ => {}
+        }
+        session = entry.session.as_ref().or(session);
+    }
+    let mut at = 0;
+    entries.retain_mut(|entry| {
+        let confirmed = confirmed.get(&at);
+        at += 1;
+        match &mut entry.said {
+            Said::NewRoot(pre_tokens) => {
+                *pre_tokens = confirmed.copied().flatten();
+                confirmed.is_some()
+            }
+            _ => true,
+        }
+    });
+}

@@ -1,0 +1,54 @@
+//! How messages of two requests are told to be the same.
+
+use crate::session::{ContentBlock, Message, Role};
+use crate::units::ContentHash;
+
+/// What a message says, and what remains of it when its texts change.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(in crate::session::import) struct Look {
+    pub(super) whole: ContentHash,
+    pub(super) shape: ContentHash,
+}
+
+impl Look {
+    /// The hash of all that it says, thoughts left out.
+    pub(in crate::session::import) fn bytes(&self) -> &[u8] {
+        self.whole.bytes()
+    }
+
+    /// Looks at a message.
+    pub(in crate::session::import) fn of(message: &Message) -> Self {
+        let role = match message.role() {
+            Role::User => "user",
+            Role::Assistant => "assistant",
+        };
+        let (mut whole, mut shape) = (role.to_owned(), role.to_owned());
+        for (block, text) in message.content().iter().zip(message.model_text()) {
+            let (name, said) = match block {
+                ContentBlock::Thinking(_) => continue,
+                ContentBlock::Text(text) => ("text".to_owned(), text.trim().to_owned()),
+                ContentBlock::ToolUse(tool_use) => {
+                    let name = format!("use {} {}", tool_use.id, tool_use.name);
+                    (name, tool_use.input.value().to_string())
+                }
+                ContentBlock::ToolResult(result) => {
+                    (format!("result {}", result.tool_use_id), text.to_string())
+                }
+                ContentBlock::Image(image) => {
+                    ("image".to_owned(), image.source.value().to_string())
+                }
+                ContentBlock::Opaque(opaque) => (opaque.kind.to_string(), text.to_string()),
+            };
+            for part in [&mut whole, &mut shape] {
+                part.push('\0');
+                part.push_str(&name);
+            }
+            whole.push('\0');
+            whole.push_str(&said);
+        }
+        Self {
+            whole: ContentHash::of(whole.as_bytes()),
+            shape: ContentHash::of(shape.as_bytes()),
+        }
+    }
+}

@@ -1,0 +1,259 @@
+//! Recordings of real agents that compacted by themselves: requests as their server got them, and
+//! the agents' own files.
+
+use std::fmt::Write as _;
+use std::process::Command;
+use std::sync::Arc;
+
+use proctor::model::offline::Offline;
+use proctor::replay::{Models, PreparedSession, Times};
+use proctor::session::{CompactedTo, ContentBlock, Message, Recorded, Role, Session, Tag};
+use proctor::tokens::{CountedTexts, counter};
+use proctor::units::Tokens;
+use serde_json::{Value, json};
+
+use super::{outline, read, round_trip};
+use crate::shared;
+use crate::support::run;
+
+/// The text of a file that was packed with gzip; none where the shared data is missing.
+fn unpacked(folder: &str, name: &str) -> Option<String> {
+    let path = shared::folder(folder)?.join(name);
+    let unpacked = Command::new("gzip").arg("-dc").arg(path).output();
+    let unpacked = unpacked.expect("gzip runs");
+    assert!(unpacked.status.success(), "{folder}/{name}");
+    Some(String::from_utf8(unpacked.stdout).expect("text"))
+}
+
+/// A request and its answer, as one line of a log of the responses API.
+fn exchange(
+    id: u64,
+    request: &Value,
+    tokens: &Value,
+    answer: &str,
+    call: Option<(&str, &Value)>,
+) -> String {
+    let said = json!({"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": answer}]});
+    let call = call.map(|(name, arguments)| {
+        json!({"type": "function_call", "call_id": format!("call_{id:04}"), "name": name, "arguments": arguments.to_string()})
+    });
+    let output: Vec<Value> = std::iter::once(said).chain(call).collect();
+    let usage = json!({"input_tokens": tokens, "output_tokens": 10});
+    let response = json!({"id": format!("resp_{id:04}"), "object": "response", "model": "gpt-scripted", "output": output, "usage": usage});
+    json!({"request": request, "response": response}).to_string() + "\n"
+}
+
+/// The log of a run of Codex: what the server got, with the answers of its script.
+fn log_of_codex(text: &str) -> String {
+    let (mut calls, mut summaries) = (0, 0);
+    let mut log = String::new();
+    for line in text.lines() {
+        let line: Value = serde_json::from_str(line).expect("JSON");
+        let call = line["call"].as_array();
+        let call = call.map(|call| (call[0].as_str().expect("a name"), &call[1]));
+        let answer = if line["kind"] == "summary" {
+            summaries += 1;
+            format!(
+                "SUMMARY-FIXED: The task is to read the files data/file_00.txt and on, one after the other, and report the port numbers. Read so far: see the list of commands. Next step: read the next file. The build number is 48213 and the owner is team-orchid. This is summary number {summaries}."
+            )
+        } else {
+            calls += 1;
+            match call {
+                Some(_) => format!("I read file number {} next.", calls - 1),
+                None => "done".to_owned(),
+            }
+        };
+        let id = line["n"].as_u64().expect("a number");
+        log.push_str(&exchange(id, &line["body"], &line["tokens"], &answer, call));
+    }
+    log
+}
+
+/// How many calls were made before each compaction.
+fn calls_before_compactions(session: &Session) -> Vec<usize> {
+    let calls = |at: usize| session.calls().iter().filter(|call| **call < at).count();
+    session
+        .compactions()
+        .iter()
+        .map(|one| calls(one.at))
+        .collect()
+}
+
+#[test]
+fn a_prompt_for_a_summary_in_the_middle_of_a_turn_is_left_out() {
+    let user = |text: &str| json!({"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]});
+    let said = json!({"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "I look."}]});
+    let call = json!({"type": "function_call", "call_id": "call_0001", "name": "shell", "arguments": "{}"});
+    let result =
+        json!({"type": "function_call_output", "call_id": "call_0001", "output": "a worn gear"});
+    let summary = "The clock is late, because one of its gears is worn.";
+    let tools = json!([{"type": "function", "name": "shell", "parameters": {}}]);
+    let request = |tools: &Value, input: &[&Value]| json!({"model": "gpt-scripted", "instructions": "You mend clocks.", "tools": tools, "input": input});
+    let first = user("Why is it late?");
+    let after = user(&format!("So far: {summary}"));
+    let log = [
+        exchange(
+            1,
+            &request(&tools, &[&first]),
+            &json!(100),
+            "I look.",
+            Some(("shell", &json!({}))),
+        ),
+        exchange(
+            2,
+            &request(
+                &json!([]),
+                &[&first, &said, &call, &result, &user("Sum up.")],
+            ),
+            &json!(90),
+            summary,
+            None,
+        ),
+        exchange(
+            3,
+            &request(&tools, &[&first, &after]),
+            &json!(60),
+            "Mended.",
+            None,
+        ),
+    ];
+    let sessions = read("openai-responses", log.concat().as_bytes()).expect("a good log");
+    assert_eq!(
+        outline(&sessions[0]),
+        r#"0 user[typed_user] "Why is it late?"
+1 model[] "I look.", shell call_0001 {} = 100/0/0/0/10
+2 user[] ->call_0001 "a worn gear"
+3 model[] "Mended." = 60/0/0/0/10
+compaction before 3: - 100: (user[compact_summary] "Why is it late?", "So far: The clock is late, because one of its gears is worn.")
+skipped: request for a summary: 1
+"#
+    );
+    round_trip(&sessions[0]);
+}
+
+/// Codex's preset compacts where Codex did: with the two requests for summaries, these are the
+/// requests 18 and 36.
+#[test]
+fn shared_requests_of_codex_are_its_calls_and_the_preset_compacts_where_it_did() {
+    let Some(text) = unpacked("agents/codex-one-turn", "requests.jsonl.gz") else {
+        return;
+    };
+    let sessions = read("openai-responses", log_of_codex(&text).as_bytes()).expect("a good log");
+    let [session] = <[Session; 1]>::try_from(sessions).expect("one session");
+    assert_eq!(session.calls().len(), 41);
+    assert_eq!(calls_before_compactions(&session), [18, 35]);
+    let texts = session
+        .messages()
+        .iter()
+        .flat_map(|message| message.model_text());
+    for text in texts {
+        assert!(!text.contains("CONTEXT CHECKPOINT COMPACTION"), "{text}");
+    }
+    let chars = counter("chars/4").expect("a counter");
+    let counts = Arc::new(CountedTexts::new(chars));
+    let prepared = PreparedSession::new(Arc::new(session), counts.clone(), Vec::new());
+    let models = Models {
+        summariser: Arc::new(Offline::new(counts)),
+        reader: None,
+        judge: None,
+        times: Times::default(),
+    };
+    let record = run(&prepared.expect("no needles"), "codex", 40_000, &models).record;
+    let fired: Vec<usize> = record.compactions.iter().map(|event| event.call).collect();
+    assert_eq!(fired, [18, 35]);
+}
+
+/// A message as the items of a rollout.
+fn items(message: &Message) -> Vec<Value> {
+    let role = match message.role() {
+        Role::User => ("user", "input_text"),
+        Role::Assistant => ("assistant", "output_text"),
+    };
+    let blocks = message.content().iter().zip(message.model_text());
+    let items = blocks.map(|(block, text)| match block {
+        ContentBlock::ToolUse(call) => json!({"type": "function_call", "call_id": &*call.id, "name": &*call.name, "arguments": call.input.as_str()}),
+        ContentBlock::ToolResult(result) => json!({"type": "function_call_output", "call_id": &*result.tool_use_id, "output": &**text}),
+        _ => json!({"type": "message", "role": role.0, "content": [{"type": role.1, "text": &**text}]}),
+    });
+    items.collect()
+}
+
+/// The rollout of a session that was stored in the native format by an importer that took answers
+/// that are summaries for calls.
+fn rollout_of(session: &Session) -> String {
+    let mut text = String::new();
+    let mut add = |kind: &str, payload: Value| {
+        let line =
+            json!({"timestamp": "2026-11-22T16:38:17.000Z", "type": kind, "payload": payload});
+        writeln!(text, "{line}").expect("strings take everything");
+    };
+    add(
+        "session_meta",
+        json!({"base_instructions": {"text": session.system().map(|it| &**it)}}),
+    );
+    let window = session.context_window().unwrap_or_default().0;
+    add(
+        "event_msg",
+        json!({"type": "task_started", "model_context_window": window}),
+    );
+    let mut response = String::new();
+    for (at, message) in session.messages().iter().enumerate() {
+        for compaction in session.compactions().iter().filter(|one| one.at == at) {
+            let CompactedTo::Replaced(pieces) = &compaction.after else {
+                continue;
+            };
+            let history: Vec<Value> = pieces
+                .iter()
+                .flat_map(|piece| match piece {
+                    Recorded::Written(message) => items(message),
+                    Recorded::Kept(_) | Recorded::Edited { .. } => Vec::new(),
+                })
+                .collect();
+            add(
+                "compacted",
+                json!({"message": "", "replacement_history": history, "compaction_response_id": response}),
+            );
+        }
+        for item in items(message) {
+            add("response_item", item);
+        }
+        if let Some(usage) = message.usage {
+            response = format!("resp_{at:04}");
+            let usage = json!({"input_tokens": usage.prompt().0, "cached_input_tokens": usage.cache_read.0, "output_tokens": usage.output.0});
+            add(
+                "token_usage_record",
+                json!({"response_id": response, "usage": usage}),
+            );
+        }
+    }
+    text
+}
+
+#[test]
+fn shared_rollouts_of_codex_hold_its_calls_and_its_window() {
+    for (folder, calls, places) in [
+        ("agents/codex-one-turn", 41, [18, 35]),
+        ("agents/codex-two-turns", 45, [17, 34]),
+    ] {
+        let Some(stored) = unpacked(folder, "rollout.jsonl.gz") else {
+            return;
+        };
+        let stored = read("native", stored.as_bytes()).expect("a good file");
+        assert_eq!(
+            stored[0].calls().len(),
+            calls + 2,
+            "{folder}: as it was stored"
+        );
+        let sessions = read("codex", rollout_of(&stored[0]).as_bytes()).expect("a good rollout");
+        let [session] = &sessions[..] else {
+            panic!("{folder}: {} sessions", sessions.len());
+        };
+        assert_eq!(session.context_window(), Some(Tokens(40_000)), "{folder}");
+        assert_eq!(session.calls().len(), calls, "{folder}");
+        assert_eq!(calls_before_compactions(session), places, "{folder}");
+        assert!(
+            !session.messages().iter().any(|it| it.has_tag(Tag::Orphan)),
+            "{folder}"
+        );
+    }
+}
