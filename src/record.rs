@@ -32,7 +32,9 @@ pub mod verdicts;
 
 pub use crate::session::ground_truth::{ArtifactVerb, Importance};
 pub use answer::AnswerRecord;
-pub use cache::{CacheBreaks, CacheRecord, ObservedCache, PriceEntry};
+pub use cache::{
+    CacheBasis, CacheBreaks, CacheRecord, ObservedCache, Placement, PriceEntry, SessionCache,
+};
 pub use calibration::{Calibrated, JudgeCalibration};
 pub use change::{CompactionChange, Excerpt, MessageKind, Portion};
 pub use dimensions::DimensionScores;
@@ -175,6 +177,9 @@ pub struct SessionEntry {
     /// What the agent's model costs, where its prices are known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price: Option<PriceEntry>,
+    /// How the provider's cache was billed; nothing in folders of older builds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache: Option<SessionCache>,
     /// Records and blocks of unknown type, by type.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub unknown: BTreeMap<String, u64>,

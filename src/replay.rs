@@ -243,7 +243,9 @@ impl<'a> Cell<'a> {
                     };
                 }
             }
-            self.sent(call, before);
+            let strategy = arranged.as_ref();
+            let edge = strategy.and_then(|(strategy, _)| strategy.edge(&self.context));
+            self.sent(call, before, edge);
             self.appended = Size::default();
             let usage = Usage::uncached(
                 cx.prompt(&self.context).tokens,
@@ -282,7 +284,7 @@ impl<'a> Cell<'a> {
         let session = self.prepared.session.clone();
         for (call, &before) in session.calls().iter().enumerate() {
             self.meter.start_call(call);
-            self.sent(call, before);
+            self.sent(call, before, None);
         }
         End::Completed
     }
@@ -473,7 +475,7 @@ impl<'a> Cell<'a> {
     }
 
     /// The prompt is sent as it stands: count it, show it to the observers, ask the probes.
-    fn sent(&mut self, call: usize, before: usize) {
+    fn sent(&mut self, call: usize, before: usize, edge: Option<usize>) {
         let prepared = self.prepared;
         let prompt = prepared.fixed + self.context.size();
         self.prompt_tokens.push(prompt.tokens);
@@ -484,6 +486,7 @@ impl<'a> Cell<'a> {
             context: &self.context,
             fixed: prepared.fixed,
             response: prepared.session.message(before),
+            edge,
         };
         for observer in &mut self.observers {
             observer.called(&view);

@@ -7,6 +7,7 @@ use anyhow::Context as _;
 
 use super::inputs::Inputs;
 use super::{Exit, Stop, print, prose, terminal, walk};
+use crate::metric::cost::Bill;
 use crate::metric::forecast::{ArmForecast, Asking, Forecast, Span, Spend, Thinking};
 use crate::model::ModelKind;
 use crate::probe::judge::{MAX_ANSWER, MAX_VERDICT};
@@ -245,22 +246,30 @@ fn costs(forecast: &Forecast) -> Section {
     let mut known = forecast.arms.iter().flat_map(|arm| &arm.costs);
     let is_priced = known.any(|cost| cost.dollars.is_some());
     let rows = forecast.arms.iter().flat_map(|arm| {
-        arm.costs.iter().map(move |cost| {
+        arm.costs.iter().filter_map(move |cost| {
+            let bill = match &cost.bill {
+                // It is one of the placements.
+                Bill::Shown => return None,
+                Bill::Own(placement) => format!("as billed, {}", placement.name()),
+                Bill::Fixed(_) => "fixed".to_owned(),
+            };
             let dollars = cost.dollars.map_or(Cell::text("unknown"), |dollars| {
                 Cell::text(range(dollars, |dollars| dollars.to_string()))
             });
             let mut cells = vec![
+                Cell::text(bill),
                 Cell::text(cost.scheme.as_str()),
                 Cell::text(range(cost.input_equivalents, |tokens| {
                     tokens_in_words(tokens.0)
                 })),
             ];
             cells.extend(is_priced.then_some(dollars));
-            row(arm, cells)
+            Some(row(arm, cells))
         })
     });
     let mut columns = vec![
         Column::new("strategy", "strategy", 0),
+        Column::new("bill", "bill", 1),
         Column::new("scheme", "scheme", 0),
         Column::new("cost", "input equivalents", 0),
     ];

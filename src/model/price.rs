@@ -12,8 +12,10 @@ use serde::{Deserialize, Serialize};
 use crate::settings::{Place, Reader, SettingError, Table, with_suggestion};
 use crate::units::{Tokens, Usage, Usd};
 
+mod placement;
 mod scheme;
 
+pub use placement::{Breakpoints, Placement, Senders};
 pub use scheme::{CacheScheme, Rates, Reuse};
 
 /// The files that come with Proctor.

@@ -112,6 +112,8 @@ pub struct CallView<'a> {
     pub fixed: Size,
     /// The recorded answer.
     pub response: &'a Message,
+    /// The lowest entry of the context that the strategy still means to change, if it knows.
+    pub edge: Option<usize>,
 }
 
 /// What the observers of all cells of one session share.

@@ -6,7 +6,7 @@ use super::observe;
 use super::observe::prompt_cache::CachePlan;
 use crate::context::{Entry, Origin};
 use crate::model::fault::Faults;
-use crate::model::price::{CacheScheme, Prices};
+use crate::model::price::{Breakpoints, CacheScheme, Placement, Prices};
 use crate::needles::NeedlesError;
 use crate::probe::{Asking, Probe};
 use crate::session::wire::Provider;
@@ -79,6 +79,15 @@ impl PreparedSession {
     pub fn with_cache(mut self, schemes: Vec<CacheScheme>, pacing_seconds: u64) -> Self {
         let plan = CachePlan::new(&self.session, &self.entries, &self.counts, schemes);
         self.watched.cache = Some(Arc::new(plan.paced(pacing_seconds)));
+        self
+    }
+
+    /// The same, with a client that usually sets these breakpoints, and the placement that costs are
+    /// shown for. Acts on what [`Self::with_cache`] made.
+    #[must_use]
+    pub fn with_breakpoints(mut self, client: Breakpoints, shown: Placement) -> Self {
+        let plan = self.watched.cache.and_then(Arc::into_inner);
+        self.watched.cache = plan.map(|plan| Arc::new(plan.placed(client, shown)));
         self
     }
 

@@ -168,6 +168,7 @@ impl<'s> Loading<'s> {
             .collect();
         for ((held, mut loaded, is_alone), mut entry) in new.into_iter().zip(entries) {
             let model = prices::model(&self.scenario.cache, &held.session);
+            entry.cache = Some(prices::scheme(self.scenario, self.prices, &held.session));
             entry.price = model.and_then(|model| prices::entry(self.prices, model));
             loaded.hash.clone_from(&entry.hash);
             let size: usize = held.session.texts().map(|text| text.len()).sum();
@@ -259,6 +260,7 @@ fn entry_of(held: &Held, probes: &[Probe]) -> SessionEntry {
         probes: probes::hash(probes),
         compactions: session.compactions().len(),
         price: None,
+        cache: None,
         unknown: session.source().unknown.clone(),
         warnings: session.source().warnings.clone(),
     }

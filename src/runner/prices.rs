@@ -1,11 +1,12 @@
 //! The prices in force: the built-in files, and the one that a scenario names.
 
 use crate::model::price::{CacheScheme, Prices};
-use crate::record::PriceEntry;
+use crate::record::{CacheBasis, PriceEntry, SessionCache};
 use crate::runner::PlanError;
 use crate::scenario::{CacheSetting, Scenario};
 use crate::session::Session;
 use crate::session::wire::Provider;
+use crate::units::{Tokens, Usage};
 
 /// Reads the prices that a scenario asks for.
 pub fn in_force(cache: &CacheSetting) -> Result<Prices, PlanError> {
@@ -41,20 +42,52 @@ pub(super) fn entry(prices: &Prices, model: &str) -> Option<PriceEntry> {
     })
 }
 
-/// All schemes for a session, the one that the comparison shows first: the scenario's own, else
-/// that of its provider.
+/// The scheme that a session was billed with: the scenario's own, else the one that its usage shows,
+/// else that of its model's provider, else that of the scenario's.
+pub(super) fn scheme(scenario: &Scenario, prices: &Prices, session: &Session) -> SessionCache {
+    let cache = |scheme: &str, basis| SessionCache {
+        scheme: scheme.to_owned(),
+        basis,
+    };
+    if let Some(own) = &scenario.cache.scheme {
+        return cache(&own.name, CacheBasis::Set);
+    }
+    let messages = session.messages().iter();
+    let usages = messages.filter_map(|message| message.usage);
+    let usage = usages.fold(Usage::default(), |sum, usage| sum + usage);
+    if usage.cache_write_1h > usage.cache_write_5m {
+        return cache("anthropic-1h", CacheBasis::Billed);
+    }
+    if usage.cache_write_5m > Tokens::ZERO {
+        return cache("anthropic-5m", CacheBasis::Billed);
+    }
+    let model = model(&scenario.cache, session);
+    let list = model
+        .and_then(|model| prices.of(model))
+        .map(|(list, _)| list);
+    let scheme = list.and_then(|list| list.schemes.first());
+    // Many formats count reads only. Nobody but OpenAI's kind of provider writes for nothing.
+    let basis = if usage.cache_read > Tokens::ZERO {
+        CacheBasis::Billed
+    } else {
+        CacheBasis::Assumed
+    };
+    match (scheme, basis, scenario.provider) {
+        (Some(scheme), _, _) => cache(&scheme.name, basis),
+        (None, CacheBasis::Billed, _) | (None, _, Provider::OpenAi) => cache("auto-prefix", basis),
+        (None, _, Provider::Anthropic) => cache("anthropic-5m", basis),
+    }
+}
+
+/// All schemes for a session, the one that it was billed with first.
 pub(super) fn schemes(scenario: &Scenario, prices: &Prices, session: &Session) -> Vec<CacheScheme> {
     let mut schemes = prices.schemes(model(&scenario.cache, session));
-    let shown = match (&scenario.cache.scheme, scenario.provider) {
-        (Some(own), _) => {
-            schemes.retain(|scheme| scheme.name != own.name);
-            schemes.push(own.clone());
-            own.name.as_str()
-        }
-        (None, Provider::Anthropic) => "anthropic-5m",
-        (None, Provider::OpenAi) => "auto-prefix",
-    };
-    schemes.sort_by_key(|scheme| scheme.name != shown);
+    if let Some(own) = &scenario.cache.scheme {
+        schemes.retain(|scheme| scheme.name != own.name);
+        schemes.push(own.clone());
+    }
+    let billed = scheme(scenario, prices, session).scheme;
+    schemes.sort_by_key(|scheme| scheme.name != billed);
     schemes
 }
 
@@ -65,7 +98,10 @@ pub(super) fn exact(cache: &CacheSetting, prices: &Prices) -> String {
         .map(|list| (&list.date, &list.fast, &list.schemes, &list.models))
         .collect();
     format!(
-        "{:?} {:?} {} {lists:?}",
-        cache.model, cache.scheme, cache.pacing_seconds
+        "{:?} {:?} {} {} {lists:?}",
+        cache.model,
+        cache.scheme,
+        cache.breakpoints.name(),
+        cache.pacing_seconds
     )
 }

@@ -243,6 +243,7 @@ fn manifest(sessions: &[&str], strategies: &[&str]) -> Manifest {
                 probes: None,
                 compactions: 0,
                 price: None,
+                cache: None,
                 unknown: BTreeMap::new(),
                 warnings: BTreeMap::new(),
             })

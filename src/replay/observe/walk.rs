@@ -34,6 +34,7 @@ pub(super) fn walk<O: Observer>(
                 context: &context,
                 fixed: Size::default(),
                 response: message,
+                edge: None,
             });
         }
         let entry = Entry::new(Origin::Verbatim(at), message.clone(), counts);

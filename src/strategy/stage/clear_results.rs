@@ -210,6 +210,26 @@ impl Stage for ClearResults {
             saved: Vec::new(),
         }))
     }
+
+    fn edge(&self, context: &Context) -> Option<usize> {
+        let Progress {
+            counted,
+            seen,
+            cleared,
+            due,
+            replacements,
+            ..
+        } = &self.progress;
+        let is_edited = self.cache == CacheEffect::Breaks;
+        if !is_edited || *replacements != context.replacements() {
+            return None;
+        }
+        let next = (*cleared).max(usize::from(self.keep_first));
+        let kept = counted.get(next).map(|(at, _)| at);
+        let new = || context.results().get(*seen);
+        let first = kept.or_else(new).map(|at| at.entry);
+        first.into_iter().chain(due.first(context)).min()
+    }
 }
 
 impl ClearResults {

@@ -209,6 +209,7 @@ impl Cell {
             context: &self.context,
             fixed: Size::default(),
             response: self.session.message(before),
+            edge: None,
         });
     }
 
