@@ -15,7 +15,7 @@ use std::time::Duration;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
-use crate::model::price::{Breakpoints, Prices};
+use crate::model::price::{Client, Prices};
 use crate::needles::NeedlesError;
 use crate::probe::Probe;
 use crate::record::journal::{self, Journal, JournalError, Run};
@@ -468,8 +468,8 @@ fn prepare(plan: &Plan, held: &Held, probes: Vec<Probe>) -> Result<PreparedSessi
             prices::schemes(&plan.scenario, &plan.prices, &held.session),
             plan.scenario.cache.pacing_seconds,
         )
-        .with_breakpoints(
-            Breakpoints::of(&held.session.source().format),
+        .with_client(
+            Client::of(&held.session.source().format),
             plan.scenario.cache.breakpoints,
         )
         .with_prices(

@@ -15,7 +15,7 @@ use crate::units::{Tokens, Usage, Usd};
 mod placement;
 mod scheme;
 
-pub use placement::{Breakpoints, Placement, Senders};
+pub use placement::{Client, Placement, Senders};
 pub use scheme::{CacheScheme, Rates, Reuse};
 
 /// The files that come with Proctor.

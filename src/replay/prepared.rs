@@ -6,7 +6,7 @@ use super::observe;
 use super::observe::prompt_cache::CachePlan;
 use crate::context::{Entry, Origin};
 use crate::model::fault::Faults;
-use crate::model::price::{Breakpoints, CacheScheme, Placement, Prices};
+use crate::model::price::{CacheScheme, Client, Placement, Prices};
 use crate::needles::NeedlesError;
 use crate::probe::{Asking, Probe};
 use crate::session::wire::Provider;
@@ -82,10 +82,10 @@ impl PreparedSession {
         self
     }
 
-    /// The same, with a client that usually sets these breakpoints, and the placement that costs are
+    /// The same, with this client, and the placement that costs are
     /// shown for. Acts on what [`Self::with_cache`] made.
     #[must_use]
-    pub fn with_breakpoints(mut self, client: Breakpoints, shown: Placement) -> Self {
+    pub fn with_client(mut self, client: Client, shown: Placement) -> Self {
         let plan = self.watched.cache.and_then(Arc::into_inner);
         self.watched.cache = plan.map(|plan| Arc::new(plan.placed(client, shown)));
         self

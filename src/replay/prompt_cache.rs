@@ -15,7 +15,7 @@ use foldhash::fast::FixedState;
 pub use ideal::IdealCache;
 pub use line::{Change, Edited, Line, Piece, Pieces};
 
-use crate::model::price::{Breakpoints, CacheScheme, Reuse};
+use crate::model::price::{CacheScheme, Client, Reuse};
 use crate::units::Tokens;
 
 mod ideal;
@@ -55,7 +55,7 @@ pub struct Served {
 #[derive(Debug, Clone)]
 pub struct PromptCache {
     scheme: Arc<CacheScheme>,
-    client: Breakpoints,
+    client: Client,
     /// Breakpoints of earlier prompts.
     entries: LastUse,
     /// Breakpoints of the prompt that is being sent, kept for the room they take.
@@ -66,8 +66,8 @@ pub struct PromptCache {
 }
 
 impl PromptCache {
-    /// An empty cache behind a client that sets these breakpoints.
-    pub fn new(scheme: Arc<CacheScheme>, client: Breakpoints) -> Self {
+    /// An empty cache behind this client.
+    pub fn new(scheme: Arc<CacheScheme>, client: Client) -> Self {
         Self {
             scheme,
             client,
@@ -197,19 +197,14 @@ impl PromptCache {
         if self.scheme.reuse != Reuse::Breakpoints {
             return ends;
         }
-        let Breakpoints {
-            tools,
-            messages,
-            senders,
-        } = self.client;
-        ends.extend(line.ends(messages, senders));
+        ends.extend(line.ends(self.client.messages, self.client.senders));
         // The last head is the system prompt's, or the tools' where there is none.
         let heads = match edge {
             Some(edge) => {
                 ends.push(edge);
                 1
             }
-            None if tools => usize::MAX,
+            None if self.client.marks_tools => usize::MAX,
             None => 1,
         };
         ends.extend(line.heads().take(heads));

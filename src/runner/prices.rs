@@ -105,3 +105,73 @@ pub(super) fn exact(cache: &CacheSetting, prices: &Prices) -> String {
         cache.pacing_seconds
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::session::{Message, Role, SessionParts};
+    use crate::settings::Table;
+
+    /// The scheme of a session of one call, and how it is known.
+    fn check(own: &str, model: Option<&str>, usage: Option<Usage>, expected: (&str, CacheBasis)) {
+        let text = format!("{own}\n[[sessions]]\npath = 'a'\n[[strategies]]\npreset = 'none'\n");
+        let table = Table::parse("s.toml", &text).unwrap();
+        let scenario = Scenario::read(&table, Path::new("")).unwrap();
+        let mut answer = Message::text(Role::Assistant, "It is dry.");
+        answer.usage = usage;
+        let messages = [Message::text(Role::User, "Why?"), answer];
+        let session = Session::new(SessionParts {
+            id: "test".to_owned(),
+            model: model.map(Into::into),
+            messages: messages.into_iter().map(Arc::new).collect(),
+            ..SessionParts::default()
+        });
+        let session = session.unwrap();
+        let prices = Prices::built_in().unwrap();
+        let found = scheme(&scenario, &prices, &session);
+        assert_eq!(
+            (found.scheme.as_str(), found.basis),
+            expected,
+            "{own} {model:?} {usage:?}"
+        );
+        let schemes = schemes(&scenario, &prices, &session);
+        assert_eq!(schemes[0].name, expected.0);
+    }
+
+    #[test]
+    fn a_session_has_the_scheme_that_it_was_billed_with() {
+        let usage = |short, long, read| {
+            Some(Usage {
+                cache_write_5m: Tokens(short),
+                cache_write_1h: Tokens(long),
+                cache_read: Tokens(read),
+                ..Usage::uncached(Tokens(9), Tokens(9))
+            })
+        };
+        let (claude, codex) = (Some("claude-opus-4-6"), Some("gpt-5-codex"));
+        let openai = "provider = 'openai'";
+        let own = "[cache.scheme]\nname = 'ours'";
+        use CacheBasis::{Assumed, Billed, Set};
+        check("", claude, usage(9, 10, 0), ("anthropic-1h", Billed));
+        check("", claude, usage(10, 9, 0), ("anthropic-5m", Billed));
+        check(openai, None, usage(1, 0, 99), ("anthropic-5m", Billed));
+        check("", codex, usage(0, 0, 99), ("auto-prefix", Billed));
+        check("", claude, usage(0, 0, 99), ("anthropic-5m", Billed));
+        check("", None, usage(0, 0, 99), ("auto-prefix", Billed));
+        check("", codex, usage(0, 0, 0), ("auto-prefix", Assumed));
+        check("", claude, None, ("anthropic-5m", Assumed));
+        check("", None, None, ("anthropic-5m", Assumed));
+        check(openai, None, None, ("auto-prefix", Assumed));
+        check(own, claude, usage(9, 10, 0), ("ours", Set));
+        // No sum is too large.
+        check(
+            "",
+            claude,
+            usage(u64::MAX, 1, u64::MAX),
+            ("anthropic-5m", Billed),
+        );
+    }
+}

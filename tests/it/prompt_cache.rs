@@ -4,8 +4,9 @@
 use std::sync::Arc;
 
 use proctor::context::{CacheEffect, Context, Entry};
+use proctor::metric::cost::{Bill, SchemeCost};
 use proctor::model::offline::Offline;
-use proctor::model::price::{Breakpoints, CacheScheme, Prices, Rates, Reuse};
+use proctor::model::price::{CacheScheme, Client, Placement, Prices, Rates, Reuse};
 use proctor::model::scripted::Scripted;
 use proctor::record::CellRecord;
 use proctor::replay::prompt_cache::{
@@ -169,7 +170,7 @@ proptest! {
         let counts = contexts::counts();
         let mut context = Context::default();
         let mut line = Line::new(&[]);
-        let mut cache = PromptCache::new(Arc::new(scheme(reuse)), Breakpoints::RECOMMENDED);
+        let mut cache = PromptCache::new(Arc::new(scheme(reuse)), Client::RECOMMENDED);
         let mut memory = Memory { reuse, kept: Vec::new() };
         let mut now = 0;
         for (at, happening) in happenings.iter().enumerate() {
@@ -235,7 +236,7 @@ proptest! {
         scheme.rates.write = Some(write);
         scheme.minimum = Tokens(minimum);
         let scheme = Arc::new(scheme);
-        let client = Breakpoints::of(clients);
+        let client = Client::of(clients);
         let head = [Piece::new("tools", Tokens(3)), Piece::new("system", Tokens(4))];
         let mut line = Line::new(&head);
         let mut context = Context::default();
@@ -304,9 +305,24 @@ proptest! {
 
 /// What the reference of a session, and one strategy, leave in the records.
 fn replayed(session: Session, strategy: Option<&str>) -> CellRecord {
+    let schemes = Prices::built_in().unwrap().schemes(session.model());
+    replayed_under(schemes, session, strategy)
+}
+
+/// The same, as billed by Anthropic with the cache of five minutes.
+fn replayed_as_billed(session: Session, strategy: Option<&str>) -> CellRecord {
+    let mut schemes = Prices::built_in().unwrap().schemes(session.model());
+    schemes.sort_by_key(|scheme| scheme.name != "anthropic-5m");
+    replayed_under(schemes, session, strategy)
+}
+
+fn replayed_under(
+    schemes: Vec<CacheScheme>,
+    session: Session,
+    strategy: Option<&str>,
+) -> CellRecord {
     let counts = Arc::new(CountedTexts::new(counter("o200k").unwrap()));
     let prices = Prices::built_in().unwrap();
-    let schemes = prices.schemes(session.model());
     let prepared = PreparedSession::new(Arc::new(session), counts.clone(), Vec::new())
         .unwrap()
         .with_cache(schemes, 30)
@@ -355,6 +371,7 @@ fn a_summary_asked_for_at_the_end_of_the_agents_prompt_reads_its_cache() {
         }
     };
     check("append", true);
+    check("append_without_tools", false);
     check("fresh", false);
 }
 
@@ -380,6 +397,42 @@ fn a_summary_that_another_model_writes_reads_no_cache_and_has_its_price() {
     check("fast", true, Some(600));
     check("gpt-5.4", true, Some(2_000));
     check("of-nobody", true, None);
+}
+
+/// A mask that moves at every call is read again only up to a breakpoint in front of it.
+#[test]
+fn a_breakpoint_at_the_mask_saves_what_the_usual_ones_waste() {
+    let costs = |name: &str| -> Vec<(Placement, u64)> {
+        let (full, own) = (
+            replayed_as_billed(work(), None),
+            replayed_as_billed(work(), Some(name)),
+        );
+        let costs = SchemeCost::of(&own, &full);
+        assert_eq!(costs[0].scheme, "anthropic-5m");
+        let placed = Placement::ALL.into_iter().filter_map(|placement| {
+            let bill = Bill::Own(placement);
+            let cost = SchemeCost::under_bill(&costs, &bill)?;
+            Some((cost.placement, 100 * cost.cost / cost.reference_cost))
+        });
+        placed.collect()
+    };
+    let [
+        (_, usual),
+        (Placement::Edge, edge),
+        (Placement::Ideal, ideal),
+    ] = costs("observation-masking")[..]
+    else {
+        panic!("three placements");
+    };
+    assert!(
+        usual > 130 && edge < usual - 20 && ideal <= edge,
+        "{usual} {edge} {ideal}"
+    );
+    // A strategy that names no edge has the usual breakpoints there.
+    let placements = costs("codex").into_iter().map(|(placement, _)| placement);
+    let placements: Vec<Placement> = placements.collect();
+    let usual = Placement::Usual;
+    assert_eq!(placements, [usual, usual, Placement::Ideal]);
 }
 
 #[test]

@@ -54,15 +54,17 @@ impl Placement {
     }
 }
 
-/// The breakpoints that a client sets when nothing is moved.
+/// A product, as far as the provider's cache can tell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Breakpoints {
-    /// Whether one stands behind the tools. One stands behind the system prompt in any case.
-    pub tools: bool,
-    /// How many of the newest messages have one.
+pub struct Client {
+    /// Whether it sets a breakpoint behind the tools. One stands behind the system prompt in any case.
+    pub marks_tools: bool,
+    /// How many of the newest messages have a breakpoint.
     pub messages: usize,
     /// Whose messages.
     pub senders: Senders,
+    /// Whether its own summary requests go on with the agent's prompt, tools included.
+    pub forks: bool,
 }
 
 /// Messages that may carry a breakpoint.
@@ -74,33 +76,33 @@ pub enum Senders {
     All,
 }
 
-impl Breakpoints {
+impl Client {
     /// Anthropic's recommendation for conversations: tools, system prompt and the last two messages of
     /// the user.
     pub const RECOMMENDED: Self = Self {
-        tools: true,
+        marks_tools: true,
         messages: 2,
         senders: Senders::User,
+        forks: false,
     };
 
-    /// The breakpoints of the product that wrote a recording of this format. Seen in requests of pi
-    /// 0.73.1, opencode 1.18.33 and the OpenHands SDK 1.58.0.
+    /// The product that wrote a recording of this format. Seen in requests of pi 0.73.1, opencode
+    /// 1.18.33 and the OpenHands SDK 1.58.0. Their summary requests are short and separate, and Codex
+    /// offers no tools in its own.
     pub fn of(format: &str) -> Self {
+        let newest = |marks_tools, messages| Self {
+            marks_tools,
+            messages,
+            senders: Senders::All,
+            forks: false,
+        };
         match format {
-            "pi" => Self {
-                tools: true,
-                messages: 1,
-                senders: Senders::All,
-            },
-            "opencode" => Self {
-                tools: false,
-                messages: 2,
-                senders: Senders::All,
-            },
-            "openhands" => Self {
-                tools: false,
-                messages: 1,
-                senders: Senders::All,
+            "pi" => newest(true, 1),
+            "opencode" => newest(false, 2),
+            "openhands" => newest(false, 1),
+            "claude-code" => Self {
+                forks: true,
+                ..Self::RECOMMENDED
             },
             _ => Self::RECOMMENDED,
         }

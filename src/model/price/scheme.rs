@@ -61,7 +61,7 @@ pub struct CacheScheme {
     pub minimum: Tokens,
     /// What is read is rounded down to a multiple of this.
     pub step: Tokens,
-    /// Breakpoints in a prompt, at most. [`Breakpoints`](super::Breakpoints) says where they stand.
+    /// Breakpoints in a prompt, at most. [`Client`](super::Client) says where they stand.
     pub breakpoints: usize,
     /// How many positions a breakpoint looks at for an earlier one, itself the first; nothing: all.
     /// A run of tool uses is one position, and so is a run of tool results.

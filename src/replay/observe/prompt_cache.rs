@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use super::{Asked, CallView, Observer};
 use crate::context::{Applied, Entry, Origin};
-use crate::model::Request;
-use crate::model::price::{Breakpoints, CacheScheme, Placement, Prices, RelativePrice, Reuse};
+use crate::model::price::{CacheScheme, Client, Placement, Prices, RelativePrice, Reuse};
+use crate::model::{Request, Task};
 use crate::record::{CacheRecord, CellRecord, ModelCall, ObservedCache};
 use crate::replay::prompt_cache::{
     Edited, IdealCache, Line, Moment, Piece, Pieces, PromptCache, Served,
@@ -31,7 +31,7 @@ pub struct CachePlan {
     counts: Arc<CountedTexts>,
     calls: usize,
     pacing: Moment,
-    client: Breakpoints,
+    client: Client,
     /// The placement whose record comes first.
     shown: Placement,
     /// The prices in force, and the agent's model.
@@ -56,7 +56,7 @@ impl CachePlan {
             counts: counts.clone(),
             calls: session.calls().len(),
             pacing: 0,
-            client: Breakpoints::RECOMMENDED,
+            client: Client::RECOMMENDED,
             shown: Placement::Usual,
             prices: None,
         }
@@ -74,9 +74,9 @@ impl CachePlan {
         prices.relative(agent.as_deref(), named)
     }
 
-    /// The same, with a client that usually sets these breakpoints, and the placement to show first.
+    /// The same, with this client, and the placement to show first.
     #[must_use]
-    pub fn placed(mut self, client: Breakpoints, shown: Placement) -> Self {
+    pub fn placed(mut self, client: Client, shown: Placement) -> Self {
         self.client = client;
         self.shown = shown;
         self
@@ -284,10 +284,9 @@ fn ideal_record(own: &CacheRecord, ideal: IdealCache, calls: &[ModelCall]) -> Ca
     record
 }
 
-/// The blocks of a request.
+/// The blocks of a request that goes on with the agent's prompt.
 fn line_of(request: &Request, plan: &CachePlan) -> Line {
-    let head = Pieces::head(&request.tools, request.system.as_ref(), &plan.counts);
-    let mut line = Line::new(&head);
+    let mut line = Line::new(&plan.head);
     for message in &request.messages {
         let entry = Entry::new(Origin::Authored, message.clone(), &plan.counts);
         line.append(&Pieces::of(&entry, &plan.counts));
@@ -310,7 +309,11 @@ impl Observer for PromptCaches {
             return;
         }
         let now = self.clock.request(self.plan.pacing);
-        // A request that begins otherwise than the agent's prompt is told by its first block.
+        // Tools come first in a prompt. Without them nothing behind them is found again.
+        let is_recorded = matches!(asked.request.task, Task::Recorded { .. });
+        if asked.request.tools.is_none() || (is_recorded && !self.plan.client.forks) {
+            return;
+        }
         let request = line_of(&asked.request, &self.plan);
         let shared = self.line.shared_with(&request);
         for (cache, record) in self.caches.iter_mut().chain(&mut self.edge) {

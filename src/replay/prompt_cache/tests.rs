@@ -57,7 +57,7 @@ impl Bench {
             .collect();
         Self {
             line: Line::new(&head),
-            cache: PromptCache::new(Arc::new(scheme), Breakpoints::RECOMMENDED),
+            cache: PromptCache::new(Arc::new(scheme), Client::RECOMMENDED),
             now: 0,
             tokens: 0,
             read: 0,
