@@ -32,9 +32,7 @@ pub mod verdicts;
 
 pub use crate::session::ground_truth::{ArtifactVerb, Importance};
 pub use answer::AnswerRecord;
-pub use cache::{
-    CacheBasis, CacheBreaks, CacheRecord, ObservedCache, Placement, PriceEntry, SessionCache,
-};
+pub use cache::{CacheBasis, CacheBreaks, CacheRecord, ObservedCache, PriceEntry, SessionCache};
 pub use calibration::{Calibrated, JudgeCalibration};
 pub use change::{CompactionChange, Excerpt, MessageKind, Portion};
 pub use dimensions::DimensionScores;
@@ -51,8 +49,7 @@ pub use trail::{ArtifactTrail, Reread, SummaryAtoms, TrailCounts, UnsupportedAto
 /// 1: the first.
 pub const FORMAT_VERSION: u32 = 1;
 
-/// A JSON Schema (draft 2020-12) of the files that [`journal`] writes: the object in `run.json`, or
-/// one line of `cells.jsonl` or of `verdicts.jsonl`.
+/// A JSON Schema (draft 2020-12) of `run.json`, or of a line of `cells.jsonl` or `verdicts.jsonl`.
 pub fn schema() -> serde_json::Value {
     let settings = SchemaSettings::draft2020_12().for_serialize();
     let mut generator = settings.into_generator();
@@ -168,8 +165,7 @@ pub struct SessionEntry {
     pub tokens: Tokens,
     /// Probe items that are asked of it; 0 where nothing was planted.
     pub items: usize,
-    /// Hash of what is asked of it: questions, gold, evidence, importance; nothing where nothing is asked,
-    /// and in folders of older builds.
+    /// Hash of questions, gold, evidence and importance; nothing without probes, and in older folders.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probes: Option<String>,
     /// Compactions that the recorded product made.

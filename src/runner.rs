@@ -68,7 +68,7 @@ impl Plan {
     /// The same, holding so many bytes of text of all sessions together.
     fn holding(mut scenario: Scenario, most: usize) -> Result<Self, PlanError> {
         let prices = prices::in_force(&scenario.cache)?;
-        let window = |model: &str| prices.of(model)?.1.window;
+        let window = |model: &str| prices.of(model)?.1.windows.last().copied();
         scenario.models.settle_window(window);
         let mut loading = Loading::new(&scenario, &prices, most)?;
         // What is not held is let go before more is loaded.

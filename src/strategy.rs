@@ -77,8 +77,7 @@ pub trait Stage: Debug + Send {
     }
 
     /// The lowest entry of the context that it still means to change, if it knows: a client puts a
-    /// cache breakpoint in front of it. Asked after `plan` or in its place, and costs no more than what
-    /// is new.
+    /// cache breakpoint in front of it. Asked when a prompt is sent, of every stage.
     fn edge(&self, context: &Context) -> Option<usize> {
         let _ = context;
         None

@@ -7,7 +7,7 @@ use anyhow::Context as _;
 
 use super::inputs::Inputs;
 use super::{Exit, Stop, print, prose, terminal, walk};
-use crate::metric::cost::Bill;
+use crate::metric::cost::{AS_BILLED, Bill};
 use crate::metric::forecast::{ArmForecast, Asking, Forecast, Span, Spend, Thinking};
 use crate::model::ModelKind;
 use crate::probe::judge::{MAX_ANSWER, MAX_VERDICT};
@@ -216,12 +216,16 @@ fn calls(forecast: &Forecast) -> Section {
     });
     let scheme = forecast.arms.iter().find_map(|arm| arm.costs.first());
     let scheme = scheme.map_or("no scheme", |cost| cost.scheme.as_str());
+    let scheme = match scheme {
+        AS_BILLED => "the scheme of each session's bill".to_owned(),
+        scheme => format!("`{scheme}`"),
+    };
     Section {
         id: "plan_calls",
         title: "Calls and tokens".to_owned(),
         about: format!(
             "What each strategy sends over all cells: exact, as `run` records it; cache reads and \
-             writes under `{scheme}`. Where a live model writes, its output is a range, and so is \
+             writes under {scheme}. Where a live model writes, its output is a range, and so is \
              what later prompts carry of it."
         ),
         audience: Audience::Everyone,

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use crate::model::price::{Latency, PerToken, Placement, Rates, RelativePrice};
+use crate::model::price::Placement;
+pub use crate::model::price::{Latency, PerToken, Rates, RelativePrice};
 use crate::record::CellRecord;
 use crate::units::{Tokens, Usage};
 

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::metric::cost::{AS_BILLED, Bill, CostByCall, SchemeCost};
-use crate::record::{CacheBreaks, Placement};
+use crate::model::price::Placement;
+use crate::record::CacheBreaks;
 use crate::stats::Estimate;
 use crate::units::{Tokens, Usage, median};
 

@@ -112,6 +112,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
+    use crate::record::CacheBasis::{Assumed, Billed, Set};
     use crate::session::{Message, Role, SessionParts};
     use crate::settings::Table;
 
@@ -154,7 +155,6 @@ mod tests {
         let (claude, codex) = (Some("claude-opus-4-6"), Some("gpt-5-codex"));
         let openai = "provider = 'openai'";
         let own = "[cache.scheme]\nname = 'ours'";
-        use CacheBasis::{Assumed, Billed, Set};
         check("", claude, usage(9, 10, 0), ("anthropic-1h", Billed));
         check("", claude, usage(10, 9, 0), ("anthropic-5m", Billed));
         check(openai, None, usage(1, 0, 99), ("anthropic-5m", Billed));

@@ -63,9 +63,8 @@ impl Prompt {
         for entry in context.entries() {
             let message = &entry.message;
             let kinds = message.content().iter().map(std::mem::discriminant);
-            let content = message.content().iter();
-            for ((kind, block), content) in kinds.zip(message.blocks()).zip(content) {
-                let run = match content {
+            for ((kind, block), of) in kinds.zip(message.blocks()).zip(message.content()) {
+                let run = match of {
                     ContentBlock::ToolUse(_) => Some(1),
                     ContentBlock::ToolResult(_) => Some(2),
                     _ => None,

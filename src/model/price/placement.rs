@@ -45,10 +45,6 @@ impl Placement {
     }
 
     /// Whether it is the default, which records leave out.
-    #[expect(
-        clippy::trivially_copy_pass_by_ref,
-        reason = "serde passes a reference"
-    )]
     pub fn is_usual(&self) -> bool {
         *self == Self::Usual
     }

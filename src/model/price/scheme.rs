@@ -146,7 +146,7 @@ impl CacheScheme {
 }
 
 /// A factor on the price of input, in thousandths.
-fn thousandths(reader: &mut Reader<'_>, key: &str) -> Result<Option<u32>, SettingError> {
+pub(super) fn thousandths(reader: &mut Reader<'_>, key: &str) -> Result<Option<u32>, SettingError> {
     let Some(factor) = reader.amount(key)? else {
         return Ok(None);
     };

@@ -80,10 +80,10 @@ impl IdealCache {
 
     /// The prompt is sent. [`Line::sent`] is to be told afterwards.
     pub fn send(&mut self, line: &Line, now: Moment) {
-        let (live, prefix) = self.live_prefix(line, line.len(), now);
+        let (known, prefix) = self.live_prefix(line, line.len(), now);
         let first = self.nodes.len();
         let mut parent = prefix.last;
-        for blocks in live + 1..=line.len() {
+        for blocks in known + 1..=line.len() {
             let node = self.nodes.len();
             self.nodes.push(Node {
                 parent,

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 
 use crate::metric::cost::{AS_BILLED, Bill, SchemeCost};
 use crate::metric::{CellSummary, Direction, Unit};
-use crate::record::{Arm, CacheBasis, Placement, PriceEntry, SessionCache};
+use crate::model::price::Placement;
+use crate::record::{Arm, CacheBasis, PriceEntry, SessionCache};
 use crate::report::arm::ArmSummary;
 use crate::report::build::Material;
 use crate::report::cost::ArmCost;
@@ -421,12 +422,12 @@ pub(super) fn breaks(material: &Material<'_>) -> Section {
             rows.push(super::row(&arm.strategy, super::role(*kind), cells));
         }
     }
-    let scheme = scheme(material).unwrap_or_default();
+    let shown = shown(material).unwrap_or_default();
     Section {
         id: "cache_breaks",
         title: "What broke the prompt cache".to_owned(),
         about: format!(
-            "Under `{scheme}`: calls that read less than was cached at the call before, by the stage \
+            "Under {shown}: calls that read less than was cached at the call before, by the stage \
              whose edit stands lowest in the prompt. `expired`: too much time went by; `look-back`: \
              too many blocks came at once for a breakpoint to find the last one."
         ),
@@ -447,7 +448,7 @@ pub(super) fn breaks(material: &Material<'_>) -> Section {
 /// The scheme and the breakpoints of the comparison, in words.
 pub(super) fn shown(material: &Material<'_>) -> Option<String> {
     let scheme = match scheme(material)? {
-        AS_BILLED => "the prompt cache that each session was billed with".to_owned(),
+        AS_BILLED => "the prompt cache of each session's bill".to_owned(),
         scheme => format!("the provider's prompt cache `{scheme}`"),
     };
     // A strategy that names no edge has none of its own.

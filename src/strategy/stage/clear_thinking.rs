@@ -190,7 +190,7 @@ mod tests {
 
     #[test]
     fn the_edge_is_the_oldest_thought() {
-        let mut trial = trial("keep_turns = 2");
+        let mut trial = trial("keep_turns = 3");
         assert_eq!(trial.edge(), None);
         trial.fire().unwrap();
         let oldest = trial.context.entries().iter();
