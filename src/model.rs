@@ -115,9 +115,9 @@ pub struct Request {
     pub task: Task,
     /// The system prompt.
     pub system: Option<Arc<str>>,
-    /// The tools that are offered: none, but where a request goes on with the agent's own prompt
-    /// so that it reads the agent's cache.
-    pub tools: Arc<[ToolSchema]>,
+    /// The agent's tools, where they are offered. A request that goes on with the agent's prompt reads
+    /// the agent's cache only with them: they stand in front of everything else.
+    pub tools: Option<Arc<[ToolSchema]>>,
     /// The conversation; its last message is the user's.
     pub messages: Vec<Arc<Message>>,
     /// The answer is cut off after this many tokens.
@@ -125,6 +125,13 @@ pub struct Request {
     /// The model that is meant, where it is another than the agent's: a name that price files
     /// know, or [`FAST`](price::FAST). An offline model answers for all.
     pub model: Option<Arc<str>>,
+}
+
+impl Request {
+    /// The tools that are offered.
+    pub fn tools(&self) -> &[ToolSchema] {
+        self.tools.as_deref().unwrap_or_default()
+    }
 }
 
 /// Whose bill a call goes on.

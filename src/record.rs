@@ -28,6 +28,7 @@ pub mod health;
 pub mod journal;
 pub mod kept;
 pub mod probe_text;
+pub mod strategy;
 mod survival;
 pub mod timing;
 pub mod trail;
@@ -35,7 +36,7 @@ pub mod verdicts;
 
 pub use crate::session::ground_truth::{ArtifactVerb, Importance};
 pub use answer::AnswerRecord;
-pub use cache::{CacheBreaks, CacheRecord, ObservedCache, PriceEntry};
+pub use cache::{CacheBasis, CacheBreaks, CacheRecord, ObservedCache, PriceEntry, SessionCache};
 pub use calibration::{Calibrated, JudgeCalibration};
 pub use change::{CompactionChange, Excerpt, MessageKind, Portion};
 pub use death::{DeathCause, Refusal};
@@ -44,6 +45,7 @@ pub use forecast::{Asks, ForecastCell, ProbesDue, SentinelsDue};
 pub use health::{Ailment, SummaryHealth, UnhealthySummary};
 pub use kept::{KeptCall, LostCall, SentinelRecord};
 pub use probe_text::ProbeText;
+pub use strategy::{OWN_MECHANISM, StrategyEntry};
 pub use survival::{Fate, LostAt, PlaceInPrompt, SurvivalRecord};
 pub use timing::Timing;
 pub use trail::{ArtifactTrail, Reread, SummaryAtoms, TrailCounts, UnsupportedAtom};
@@ -53,8 +55,7 @@ pub use trail::{ArtifactTrail, Reread, SummaryAtoms, TrailCounts, UnsupportedAto
 /// 1: the first.
 pub const FORMAT_VERSION: u32 = 1;
 
-/// A JSON Schema (draft 2020-12) of the files that [`journal`] writes: the object in `run.json`, or
-/// one line of `cells.jsonl` or of `verdicts.jsonl`.
+/// A JSON Schema (draft 2020-12) of `run.json`, or of a line of `cells.jsonl` or `verdicts.jsonl`.
 pub fn schema() -> serde_json::Value {
     let settings = SchemaSettings::draft2020_12().for_serialize();
     let mut generator = settings.into_generator();
@@ -170,8 +171,7 @@ pub struct SessionEntry {
     pub tokens: Tokens,
     /// Probe items that are asked of it; 0 where nothing was planted.
     pub items: usize,
-    /// Hash of what is asked of it: questions, gold, evidence, importance; nothing where nothing is asked,
-    /// and in folders of older builds.
+    /// Hash of questions, gold, evidence and importance; nothing without probes, and in older folders.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probes: Option<String>,
     /// Compactions that the recorded product made.
@@ -183,36 +183,15 @@ pub struct SessionEntry {
     /// What the agent's model costs, where its prices are known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price: Option<PriceEntry>,
+    /// How the provider's cache was billed; nothing in folders of older builds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache: Option<SessionCache>,
     /// Records and blocks of unknown type, by type.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub unknown: BTreeMap<String, u64>,
     /// What the importer had to mend, with counts.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub warnings: BTreeMap<String, u64>,
-}
-
-/// A strategy in the manifest.
-#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct StrategyEntry {
-    /// Its name, overrides in brackets.
-    pub name: String,
-    /// One sentence.
-    pub description: String,
-    /// The whole strategy, as TOML.
-    pub toml: String,
-}
-
-/// What is said of a strategy that removes text from the provider's cache.
-pub const OWN_MECHANISM: &str = "Claude Code's own mechanism: no public API offers it";
-
-impl StrategyEntry {
-    /// Why nobody else can use the strategy, where that is so: a mark of its row.
-    pub fn own_mechanism(&self) -> Option<&'static str> {
-        let is_cached = |line: &str| line.trim() == "mode = \"cache_edit\"";
-        let is_own = self.toml.lines().any(is_cached);
-        is_own.then_some(OWN_MECHANISM)
-    }
 }
 
 /// Which column of the comparison a cell belongs to.

@@ -253,7 +253,9 @@ impl<'a> Cell<'a> {
                     };
                 }
             }
-            self.sent(call, before);
+            let strategy = arranged.as_ref();
+            let edge = strategy.and_then(|(strategy, _)| strategy.edge(&self.context));
+            self.sent(call, before, edge);
             let usage = Usage::uncached(cx.prompt(&self.context), prepared.answered(call, before));
             last_usage = Some(usage);
             cx.last_usage = last_usage;
@@ -292,7 +294,7 @@ impl<'a> Cell<'a> {
         let session = self.prepared.session.clone();
         for (call, &before) in session.calls().iter().enumerate() {
             self.meter.start_call(call, self.scale);
-            self.sent(call, before);
+            self.sent(call, before, None);
         }
         End::Completed
     }
@@ -501,7 +503,7 @@ impl<'a> Cell<'a> {
     }
 
     /// The prompt is sent as it stands: count it, show it to the observers, ask the probes.
-    fn sent(&mut self, call: usize, before: usize) {
+    fn sent(&mut self, call: usize, before: usize, edge: Option<usize>) {
         let prepared = self.prepared;
         let prompt = self.scale.prompt(prepared.fixed + self.context.size());
         self.prompt_tokens.push(prompt);
@@ -513,6 +515,7 @@ impl<'a> Cell<'a> {
             fixed: prepared.fixed,
             scale: self.scale,
             response: prepared.session.message(before),
+            edge,
         };
         for observer in &mut self.observers {
             observer.called(&view);

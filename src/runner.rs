@@ -15,7 +15,7 @@ use std::time::Duration;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
-use crate::model::price::Prices;
+use crate::model::price::{Client, Prices};
 use crate::needles::NeedlesError;
 use crate::probe::Probe;
 use crate::record::journal::{self, Journal, JournalError, Run};
@@ -70,7 +70,7 @@ impl Plan {
     /// The same, holding so many bytes of text of all sessions together.
     fn holding(mut scenario: Scenario, most: usize) -> Result<Self, PlanError> {
         let prices = prices::in_force(&scenario.cache)?;
-        let window = |model: &str| prices.of(model)?.1.window;
+        let window = |model: &str| prices.of(model)?.1.windows.last().copied();
         scenario.models.settle_window(window);
         let mut loading = Loading::new(&scenario, &prices, most)?;
         // What is not held is let go before more is loaded.
@@ -476,6 +476,10 @@ fn prepare(plan: &Plan, held: &Held, probes: Vec<Probe>) -> Result<PreparedSessi
         .with_cache(
             prices::schemes(&plan.scenario, &plan.prices, &held.session),
             plan.scenario.cache.pacing_seconds,
+        )
+        .with_client(
+            Client::of(&held.session.source().format),
+            plan.scenario.cache.breakpoints,
         )
         .with_prices(
             plan.prices.clone(),

@@ -75,6 +75,56 @@ pub fn word_count(text: &str) -> usize {
     unspaced.div_ceil(2) + text.split_whitespace().filter(has_others).count()
 }
 
+/// How many letters of each script a text has.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Letters([u64; 7]);
+
+/// A script is used if it has at least this share of the letters, in percent,
+const USED: u64 = 20;
+
+/// and it is absent below this share. Between the two lie names and quotations.
+const ABSENT: u64 = 2;
+
+/// Fewer letters belong to no script.
+const LEAST_LETTERS: u64 = 20;
+
+impl Letters {
+    /// Counts the letters of another text; a character of Chinese, Japanese or Korean counts as two.
+    pub fn add(&mut self, text: &str) {
+        for c in text.chars().filter(|c| c.is_alphabetic()) {
+            let at = match u32::from(c) {
+                ..0x250 | 0x1e00..=0x1eff => 0,
+                0x370..=0x52f => 1,
+                0x590..=0x8ff => 2,
+                0x3041..=0x30ff | 0x31f0..=0x31ff | 0xff66..=0xff9d => 3,
+                0x1100..=0x11ff | 0x3131..=0x318e | 0xa960..=0xa97c | 0xac00..=0xd7fb => 4,
+                _ if is_unspaced(c) => 5,
+                _ => 6,
+            };
+            self.0[at] += 1 + u64::from(is_unspaced(c));
+        }
+    }
+
+    /// Whether a text is written in another script than the session: it uses one that the session
+    /// does not have, or lacks one that the session uses. Latin is never lacking: code is Latin.
+    pub fn are_foreign_to(&self, session: &Self) -> bool {
+        let [own, known] = [self, session].map(|letters| letters.0.iter().sum::<u64>());
+        if own.min(known) < LEAST_LETTERS {
+            return false;
+        }
+        let is_used = |count: u64, all: u64| count * 100 >= USED * all;
+        let is_absent = |count: u64, all: u64| count * 100 < ABSENT * all;
+        self.0
+            .iter()
+            .zip(session.0)
+            .enumerate()
+            .any(|(at, (count, there))| {
+                (is_used(*count, own) && is_absent(there, known))
+                    || (at > 0 && is_used(there, known) && is_absent(*count, own))
+            })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -102,6 +152,31 @@ mod tests {
         ] {
             assert_eq!(word_count(text), words, "{text}");
         }
+    }
+
+    #[test]
+    fn a_text_in_another_script_than_the_session_is_told_from_one_with_names() {
+        let letters = |text: &str| {
+            let mut letters = Letters::default();
+            letters.add(text);
+            letters
+        };
+        let english = "We changed the port of the gateway in src/gateway.rs and ran all tests.";
+        let chinese = "我们修改了网关的端口，在 src/gateway.rs 里，并且运行了所有测试。";
+        let japanese =
+            "ゲートウェイのポートを src/gateway.rs で変更し、すべてのテストを実行しました。";
+        let korean = "게이트웨이 포트를 src/gateway.rs 에서 변경하고 모든 테스트를 실행했습니다.";
+        let russian = "Мы изменили порт шлюза в src/gateway.rs и запустили все тесты.";
+        let all = [english, chinese, japanese, korean, russian];
+        for (at, session) in all.iter().enumerate() {
+            for (other, text) in all.iter().enumerate() {
+                let foreign = letters(text).are_foreign_to(&letters(session));
+                assert_eq!(foreign, at != other, "{text} in {session}");
+            }
+        }
+        let quoting = format!("{} The user said: 端口。", english.repeat(4));
+        assert!(!letters(&quoting).are_foreign_to(&letters(english)));
+        assert!(!letters("ok").are_foreign_to(&letters(chinese)));
     }
 
     #[test]

@@ -76,6 +76,13 @@ pub trait Stage: Debug + Send {
         false
     }
 
+    /// The lowest entry of the context that it still means to change, if it knows: a client puts a
+    /// cache breakpoint in front of it. Asked when a prompt is sent, of every stage.
+    fn edge(&self, context: &Context) -> Option<usize> {
+        let _ = context;
+        None
+    }
+
     /// The share of the effective window from which on it starts no sub-agent, if it has such a line.
     fn blocks_agents_at(&self) -> Option<f64> {
         None
@@ -131,6 +138,13 @@ pub trait Strategy: Debug + Send {
     /// the window is taken to be.
     fn replays_recording(&self) -> bool {
         false
+    }
+
+    /// The lowest entry of the context that it still means to change, if it knows: a client puts a
+    /// cache breakpoint in front of it. Asked when a prompt is sent.
+    fn edge(&self, context: &Context) -> Option<usize> {
+        let _ = context;
+        None
     }
 
     /// The share of the effective window from which on it starts no sub-agent, if it has such a line.

@@ -303,6 +303,13 @@ pub fn to_valid_id(text: &str, length: usize) -> String {
     id
 }
 
+/// The median of ascending numbers: of two in the middle, the number between them.
+pub fn median<T: Copy>(ascending: &[T], midpoint: fn(T, T) -> T) -> Option<T> {
+    let upper = *ascending.get(ascending.len() / 2)?;
+    let lower = *ascending.get(ascending.len().saturating_sub(1) / 2)?;
+    Some(midpoint(lower, upper))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -371,5 +378,14 @@ mod tests {
         assert_eq!(Tokens(10).fraction(0.85), Tokens(8));
         assert_eq!(Tokens(10).fraction(7.0), Tokens(10));
         assert_eq!(Tokens(10).fraction(f64::NAN), Tokens::ZERO);
+    }
+
+    #[test]
+    fn the_median_of_an_even_number_lies_between_the_two_in_the_middle() {
+        let of = |numbers: &[u64]| median(numbers, u64::midpoint);
+        assert_eq!(of(&[]), None);
+        assert_eq!(of(&[7]), Some(7));
+        assert_eq!(of(&[1, 1, 1, 2, 6, 8, 84, 199]), Some(4));
+        assert_eq!(of(&[1, 2, 9]), Some(2));
     }
 }

@@ -7,6 +7,7 @@ use anyhow::Context as _;
 
 use super::inputs::Inputs;
 use super::{Exit, Stop, print, prose, terminal, walk};
+use crate::metric::cost::{AS_BILLED, Bill};
 use crate::metric::forecast::{ArmForecast, Asking, Forecast, Span, Spend, Thinking};
 use crate::model::ModelKind;
 use crate::probe::judge::{MAX_ANSWER, MAX_VERDICT};
@@ -215,12 +216,16 @@ fn calls(forecast: &Forecast) -> Section {
     });
     let scheme = forecast.arms.iter().find_map(|arm| arm.costs.first());
     let scheme = scheme.map_or("no scheme", |cost| cost.scheme.as_str());
+    let scheme = match scheme {
+        AS_BILLED => "the scheme of each session's bill".to_owned(),
+        scheme => format!("`{scheme}`"),
+    };
     Section {
         id: "plan_calls",
         title: "Calls and tokens".to_owned(),
         about: format!(
             "What each strategy sends over all cells: exact, as `run` records it; cache reads and \
-             writes under `{scheme}`. Where a live model writes, its output is a range, and so is \
+             writes under {scheme}. Where a live model writes, its output is a range, and so is \
              what later prompts carry of it."
         ),
         audience: Audience::Everyone,
@@ -245,22 +250,30 @@ fn costs(forecast: &Forecast) -> Section {
     let mut known = forecast.arms.iter().flat_map(|arm| &arm.costs);
     let is_priced = known.any(|cost| cost.dollars.is_some());
     let rows = forecast.arms.iter().flat_map(|arm| {
-        arm.costs.iter().map(move |cost| {
+        arm.costs.iter().filter_map(move |cost| {
+            let bill = match &cost.bill {
+                // It is one of the placements.
+                Bill::Shown => return None,
+                Bill::Own(placement) => format!("as billed, {}", placement.name()),
+                Bill::Fixed(_) => "fixed".to_owned(),
+            };
             let dollars = cost.dollars.map_or(Cell::text("unknown"), |dollars| {
                 Cell::text(range(dollars, |dollars| dollars.to_string()))
             });
             let mut cells = vec![
+                Cell::text(bill),
                 Cell::text(cost.scheme.as_str()),
                 Cell::text(range(cost.input_equivalents, |tokens| {
                     tokens_in_words(tokens.0)
                 })),
             ];
             cells.extend(is_priced.then_some(dollars));
-            row(arm, cells)
+            Some(row(arm, cells))
         })
     });
     let mut columns = vec![
         Column::new("strategy", "strategy", 0),
+        Column::new("bill", "bill", 1),
         Column::new("scheme", "scheme", 0),
         Column::new("cost", "input equivalents", 0),
     ];

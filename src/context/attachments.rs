@@ -46,7 +46,9 @@ impl Attachments {
     /// Those of some entries.
     pub(super) fn of<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> Self {
         let mut attachments = Self::default();
-        entries.into_iter().for_each(|entry| attachments.add(entry));
+        for entry in entries {
+            attachments.add(entry);
+        }
         attachments
     }
 
@@ -67,19 +69,19 @@ impl Attachments {
         for image in entry.message.blocks().flat_map(|block| block.images) {
             self.images = self.images.saturating_sub(1);
             self.bytes = self.bytes.saturating_sub(image.bytes);
-            take_one(&mut self.sizes, image.bytes);
+            take_one(&mut self.sizes, &image.bytes);
             if let Some(pixels) = image.pixels {
-                take_one(&mut self.edges, pixels.long_edge());
+                take_one(&mut self.edges, &pixels.long_edge());
             }
         }
     }
 }
 
-fn take_one<K: Ord>(counts: &mut BTreeMap<K, u64>, key: K) {
-    if let Some(count) = counts.get_mut(&key) {
+fn take_one<K: Ord>(counts: &mut BTreeMap<K, u64>, key: &K) {
+    if let Some(count) = counts.get_mut(key) {
         *count -= 1;
         if *count == 0 {
-            counts.remove(&key);
+            counts.remove(key);
         }
     }
 }

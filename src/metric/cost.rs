@@ -5,21 +5,23 @@
 //! needs no price, only what each class costs relative to input, which the cache scheme says. What
 //! the agent itself wrote is the same under all strategies and left out of savings.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
 use crate::metric::calls::is_on_the_bill;
 use crate::model::Purpose;
-use crate::model::price::PerToken;
+use crate::model::price::{PerToken, Placement};
 use crate::record::{CacheBreaks, CacheRecord, CellRecord};
-use crate::units::{Tokens, Usage, Usd};
+use crate::units::{Tokens, Usage, Usd, median};
 
 /// What a cell and the reference cost under one cache scheme, over the calls both reached.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SchemeCost {
     /// The scheme's name.
     pub scheme: String,
+    /// Where the client puts its breakpoints.
+    pub placement: Placement,
     /// Prompts of the agent's calls by class, and what the agent wrote where the reference says it.
     pub agent: Usage,
     /// The strategy's calls before a call.
@@ -52,12 +54,52 @@ pub struct SchemeCost {
     pub by_call: Option<CostByCall>,
 }
 
+/// The scheme's name where sessions were billed by different ones.
+pub const AS_BILLED: &str = "as billed";
+
+/// A question about the costs of many cells, whose sessions may have been billed by different schemes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Bill {
+    /// By the scheme that each session was billed with, under the placement of the run.
+    Shown,
+    /// By the same scheme, under this placement. A strategy that names no edge costs as usual.
+    Own(Placement),
+    /// By one scheme for all sessions, with the usual breakpoints.
+    Fixed(String),
+}
+
+impl Bill {
+    /// All that cells with such costs answer, in the order of reports.
+    pub fn all<'a>(cells: impl Iterator<Item = &'a [SchemeCost]>) -> Vec<Self> {
+        let mut fixed: Vec<&str> = Vec::new();
+        let mut placements = BTreeSet::new();
+        for cost in cells.flatten() {
+            if !fixed.contains(&&*cost.scheme) {
+                fixed.push(&cost.scheme);
+            }
+            placements.insert(cost.placement);
+        }
+        if fixed.is_empty() {
+            return Vec::new();
+        }
+        // The order of the cells is that of their sessions' schemes.
+        fixed.sort_unstable_by_key(|scheme| (*scheme != "none", *scheme));
+        let own = placements.into_iter().map(Self::Own);
+        let fixed = fixed.into_iter().map(str::to_owned).map(Self::Fixed);
+        std::iter::once(Self::Shown)
+            .chain(own)
+            .chain(fixed)
+            .collect()
+    }
+}
+
 /// What the calls of a cell cost, each with what the strategy asked at it, in thousandths of an input token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct CostByCall {
     /// The first call.
     pub first: u64,
-    /// The one with as many dearer as cheaper ones; of two in the middle, the dearer.
+    /// The one with as many dearer as cheaper ones; of two in the middle, their mean, rounded down.
     pub median: u64,
     /// The last that is compared.
     pub last: u64,
@@ -79,7 +121,7 @@ impl CostByCall {
         };
         Some(Self {
             first: *own.first()?,
-            median: *ordered.get(ordered.len() / 2)?,
+            median: median(&ordered, u64::midpoint)?,
             last: *own.last()?,
             dearest: *ordered.last()?,
             quarters: [1, 2, 3].map(|quarter| (sum(own, quarter), sum(reference, quarter))),
@@ -94,14 +136,30 @@ impl CostByCall {
 }
 
 impl SchemeCost {
-    /// What a cell costs under each scheme that it and the reference were measured under.
+    /// What a cell costs under each scheme that it and the reference were measured under, the one that
+    /// the session was billed with first.
     pub fn of(cell: &CellRecord, reference: &CellRecord) -> Vec<Self> {
         let pair = |own: &CacheRecord| {
-            let same = |other: &&CacheRecord| other.scheme == own.scheme;
-            let full = reference.prompt_cache.iter().find(same)?;
+            let full = reference.cache_under(&own.scheme, own.placement)?;
             Some(Self::under(cell, own, reference, full))
         };
         cell.prompt_cache.iter().filter_map(pair).collect()
+    }
+
+    /// The cost under this bill, among those of one cell.
+    pub fn under_bill<'a>(costs: &'a [Self], bill: &Bill) -> Option<&'a Self> {
+        let of = |scheme: &str, placement: Placement| {
+            let mut costs = costs.iter();
+            costs.find(|cost| cost.scheme == scheme && cost.placement == placement)
+        };
+        match bill {
+            Bill::Shown => costs.first(),
+            Bill::Own(placement) => {
+                let own = &costs.first()?.scheme;
+                of(own, *placement).or_else(|| of(own, Placement::Usual))
+            }
+            Bill::Fixed(scheme) => of(scheme, Placement::Usual),
+        }
     }
 
     fn under(
@@ -116,6 +174,7 @@ impl SchemeCost {
         let is_compared = |call: usize| call < calls || calls == reached;
         let mut cost = Self {
             scheme: own.scheme.clone(),
+            placement: own.placement,
             agent: Usage::default(),
             compaction: Usage::default(),
             background: Usage::default(),
@@ -254,6 +313,7 @@ mod tests {
         let mut cell: CellRecord = serde_json::from_value(record).unwrap();
         cell.prompt_cache = vec![CacheRecord {
             scheme: "tried".to_owned(),
+            placement: Placement::Usual,
             rates: Rates {
                 write: Some(1_250),
                 read: 100,
@@ -321,7 +381,7 @@ mod tests {
         let mut short = cell(&[100, 50, 60, 70], &[0, 0, 50, 60], &[100, 50, 10, 10]);
         let expected = CostByCall {
             first: 125_000,
-            median: 62_500,
+            median: 40_500,
             last: 18_500,
             dearest: 125_000,
             quarters: [(125_000, 125_000), (187_500, 260_000), (205_000, 405_000)],

@@ -9,7 +9,7 @@ use std::ops::{Add, AddAssign};
 use serde::Serialize;
 
 use crate::metric::calls::{ModelCalls, is_on_the_bill};
-use crate::metric::cost::SchemeCost;
+use crate::metric::cost::{AS_BILLED, Bill, SchemeCost};
 use crate::model::ModelKind;
 use crate::model::price::PerToken;
 use crate::record::{Arm, CacheRecord, CellRecord, ForecastCell, Manifest, PriceEntry};
@@ -96,7 +96,9 @@ pub struct ArmForecast {
 /// What one strategy will cost under one scheme.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CostForecast {
-    /// The scheme.
+    /// Which costs are summed up.
+    pub bill: Bill,
+    /// The scheme's name; `as billed` where sessions have different ones.
     pub scheme: String,
     /// Read from the cache.
     pub cache_read: Tokens,
@@ -192,9 +194,14 @@ impl ArmForecast {
             let sent = full.output_tokens.iter().take(record.prompt_tokens.len());
             arm.agent_output += sent.copied().sum();
             let price = price_of_session(manifest, &record.session);
-            for (at, cost) in SchemeCost::of(record, full).iter().enumerate() {
-                let forecast = CostForecast::of(cell, cost, price, writes);
-                match arm.costs.get_mut(at) {
+            let costs = SchemeCost::of(record, full);
+            for bill in Bill::all(std::iter::once(&*costs)) {
+                let Some(cost) = SchemeCost::under_bill(&costs, &bill) else {
+                    continue;
+                };
+                let forecast = CostForecast::of(cell, bill, cost, price, writes);
+                let mut known = arm.costs.iter_mut();
+                match known.find(|known| known.bill == forecast.bill) {
                     Some(sum) => sum.add(&forecast),
                     None => arm.costs.push(forecast),
                 }
@@ -207,13 +214,13 @@ impl ArmForecast {
 impl CostForecast {
     fn of(
         cell: &ForecastCell,
+        bill: Bill,
         cost: &SchemeCost,
         price: Option<&PriceEntry>,
         writes: Writes,
     ) -> Self {
         let total = cost.total();
-        let mut caches = cell.record.prompt_cache.iter();
-        let cache = caches.find(|cache| cache.scheme == cost.scheme);
+        let cache = cell.record.cache_under(&cost.scheme, cost.placement);
         let price = price.map(|price| &price.per_token);
         let dollars = price.and_then(|price| cost.dollars(price));
         let (less, more) = match cache {
@@ -229,6 +236,7 @@ impl CostForecast {
         };
         let change = dollars.zip(less.dollars.zip(more.dollars));
         Self {
+            bill,
             scheme: cost.scheme.clone(),
             cache_read: total.cache_read,
             cache_written: total.cache_write_5m + total.cache_write_1h,
@@ -243,6 +251,9 @@ impl CostForecast {
     }
 
     fn add(&mut self, other: &Self) {
+        if self.scheme != other.scheme {
+            AS_BILLED.clone_into(&mut self.scheme);
+        }
         self.cache_read += other.cache_read;
         self.cache_written += other.cache_written;
         self.thousandths += other.thousandths;

@@ -53,6 +53,16 @@ pub const METRICS: &[Metric] = &[
         source: CACHE,
     },
     Metric {
+        name: "cost_savings_edge",
+        label: "cost, edge",
+        unit: Unit::Share,
+        direction: Direction::Higher,
+        doc: "cost savings of a client that puts one cache breakpoint in front of the lowest entry that \
+              the strategy means to change next; a strategy that names no such entry costs as usual",
+        formula: "1 − C/C⁰ as for cost savings",
+        source: CACHE,
+    },
+    Metric {
         name: "token_savings_of_totals",
         label: "savings of totals",
         unit: Unit::Share,

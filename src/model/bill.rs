@@ -40,7 +40,7 @@ pub fn failed(request: &Request, failure: &CallFailure, counts: &CountedTexts) -
 fn input(request: &Request, counts: &CountedTexts) -> Tokens {
     let blocks = request.messages.iter().flat_map(|message| message.blocks());
     let system = request.system.iter().map(|text| counts.size(text));
-    let tools = request.tools.iter();
+    let tools = request.tools().iter();
     let tools = tools.map(|tool| counts.schema(tool.text()));
     let sizes = blocks.map(|block| counts.block(&block));
     let sizes = sizes.chain(system).chain(tools);

@@ -52,7 +52,7 @@ impl Offline {
             .chain(request.system.iter().map(|text| self.counts.size(text)))
             .chain(
                 request
-                    .tools
+                    .tools()
                     .iter()
                     .map(|tool| self.counts.schema(tool.text())),
             )
@@ -106,7 +106,7 @@ mod tests {
                 purpose: Purpose::Probe,
                 task,
                 system: None,
-                tools: Arc::default(),
+                tools: None,
                 messages: vec![Arc::new(Message::text(Role::User, text))],
                 max_output: Tokens(100),
                 model: None,

@@ -9,13 +9,15 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::settings::{Place, Reader, SettingError, Table, with_suggestion};
+use crate::settings::{Place, Reader, Setting, SettingError, Table, Value, with_suggestion};
 use crate::units::{Tokens, Usage, Usd};
 
 mod limit;
+mod placement;
 mod scheme;
 
 pub use limit::{Limit, Limited, RequestSize};
+pub use placement::{Client, Placement, Senders};
 pub use scheme::{CacheScheme, Rates, Reuse};
 
 /// The files that come with Proctor.
@@ -72,6 +74,9 @@ pub struct PriceList {
     pub document: String,
     /// The small model that is meant by [`FAST`], where the file names one.
     pub fast: Option<String>,
+    /// The price of a request in a batch, in thousandths of the same request's price, all classes
+    /// alike; nothing where no document names one.
+    pub batch: Option<u32>,
     /// The rules of the provider's cache.
     pub schemes: Vec<CacheScheme>,
     /// Limits of its requests beside the window.
@@ -91,8 +96,10 @@ pub struct ModelPrice {
     pub per_token: PerToken,
     /// The shortest prefix that is cached.
     pub minimum_cacheable: Option<Tokens>,
-    /// The context window.
+    /// The context window, the smallest where there are several.
     pub window: Option<Tokens>,
+    /// All context windows that the provider offers, ascending; none where no document names one.
+    pub windows: Vec<Tokens>,
     /// The longest response.
     pub max_output: Option<Tokens>,
     /// How long calls take.
@@ -293,6 +300,7 @@ impl PriceList {
         }
         let document = required(&mut reader, "document")?;
         let fast = reader.text("fast")?.map(str::to_owned);
+        let batch = scheme::thousandths(&mut reader, "batch")?;
         let mut schemes: Vec<CacheScheme> = Vec::new();
         for table in reader.tables("schemes")? {
             let scheme = CacheScheme::read(Reader::new(table, "schemes"))?;
@@ -315,6 +323,7 @@ impl PriceList {
             date,
             document,
             fast,
+            batch,
             schemes,
             limits,
             models,
@@ -335,6 +344,7 @@ fn read_model(table: &Table) -> Result<ModelPrice, SettingError> {
         return Err(with_suggestion(error, "", []).with_hint("as in `names = [\"gpt-5-codex\"]`"));
     }
     let document = reader.text("document")?.map(str::to_owned);
+    let windows = windows(&mut reader)?;
     let mut price = |key| per_token(&mut reader, key);
     let model = ModelPrice {
         names: names.into_iter().map(str::to_owned).collect(),
@@ -347,7 +357,8 @@ fn read_model(table: &Table) -> Result<ModelPrice, SettingError> {
             output: price("output")?,
         },
         minimum_cacheable: tokens(&mut reader, "minimum_cacheable_tokens")?,
-        window: tokens(&mut reader, "window")?,
+        window: windows.first().copied(),
+        windows,
         max_output: tokens(&mut reader, "max_output")?,
         latency: match reader.table("latency")? {
             Some(reader) => Some(read_latency(reader)?),
@@ -386,6 +397,32 @@ fn place_of<'a>(reader: &mut Reader<'a>, key: &str) -> &'a Place {
 
 fn tokens(reader: &mut Reader<'_>, key: &str) -> Result<Option<Tokens>, SettingError> {
     Ok(reader.whole(key, 1, u64::MAX)?.map(Tokens))
+}
+
+/// `window = 200_000`, or `windows = [200_000, 1_000_000]` where the provider offers several.
+fn windows(reader: &mut Reader<'_>) -> Result<Vec<Tokens>, SettingError> {
+    let one = tokens(reader, "window")?;
+    let Some(setting) = reader.setting("windows") else {
+        return Ok(one.into_iter().collect());
+    };
+    let items = match &setting.value {
+        Value::List(items) => items.as_slice(),
+        _ => &[],
+    };
+    let whole = |item: &Setting| match item.value {
+        Value::Whole(tokens) => u64::try_from(tokens).ok().filter(|tokens| *tokens > 0),
+        _ => None,
+    };
+    let windows: Option<Vec<u64>> = items.iter().map(whole).collect();
+    let windows = windows.filter(|windows| {
+        one.is_none() && !windows.is_empty() && windows.is_sorted_by(|one, next| one < next)
+    });
+    let problem = format!(
+        "`{}` must be a list of ascending numbers of tokens, without `window` beside it",
+        reader.path_of("windows")
+    );
+    let windows = windows.ok_or_else(|| SettingError::new(&setting.place, problem))?;
+    Ok(windows.into_iter().map(Tokens).collect())
 }
 
 fn read_latency(mut reader: Reader<'_>) -> Result<Latency, SettingError> {
@@ -458,8 +495,8 @@ mod tests {
             cache_read: Tokens(read),
             ..Usage::uncached(Tokens(2), Tokens(0))
         };
-        check("gpt-5.5", read(0), Some(10_000));
-        check("gpt-5.5", read(1), None);
+        check("claude-sonnet-4-6", read(0), Some(6_000));
+        check("claude-sonnet-4-6", read(1), None);
         check("gpt-5-codex", read(8), Some(2 * 1_250 + 8 * 125));
     }
 
@@ -503,6 +540,10 @@ mod tests {
                 "line 8: `models.input` must be a number of at least 0",
             ),
             (
+                "windows = [2, 1]",
+                "line 8: `models.windows` must be a list of ascending numbers",
+            ),
+            (
                 "input = 0.0001",
                 "line 8: `models.input` must be a multiple of",
             ),
@@ -530,5 +571,32 @@ mod tests {
         };
         assert_eq!(minimum(None), named(1_024, 1_024));
         assert_eq!(minimum(Some("claude-opus-4-6")), named(4_096, 1_024));
+        for (model, expected) in [
+            ("claude-opus-5", 512),
+            ("claude-fable-5", 512),
+            ("claude-opus-4-7", 2_048),
+            ("claude-opus-4-8", 1_024),
+            ("claude-sonnet-4-5-20250929", 1_024),
+            ("claude-sonnet-5", 1_024),
+            ("claude-haiku-4-5-20251001", 4_096),
+        ] {
+            assert_eq!(minimum(Some(model)), named(expected, 1_024), "{model}");
+        }
+    }
+
+    #[test]
+    fn a_model_with_several_windows_has_the_smallest_first() {
+        let prices = Prices::built_in().unwrap();
+        let windows = |model: &str| -> (Option<u64>, Vec<u64>) {
+            let (_, price) = prices.of(model).unwrap();
+            let all = price.windows.iter().map(|window| window.0);
+            (price.window.map(|window| window.0), all.collect())
+        };
+        let both = vec![200_000, 1_000_000];
+        assert_eq!(windows("claude-sonnet-4-5-20250929"), (Some(200_000), both));
+        assert_eq!(windows("gpt-5-mini"), (Some(400_000), vec![400_000]));
+        assert_eq!(windows("claude-fable-5"), (None, vec![]));
+        let halved = prices.lists().iter().all(|list| list.batch == Some(500));
+        assert!(halved);
     }
 }

@@ -209,7 +209,7 @@ mod tests {
             purpose,
             task: Task::Judge,
             system: None,
-            tools: Arc::default(),
+            tools: None,
             messages: vec![Arc::new(Message::text(Role::User, text))],
             max_output: Tokens(100),
             model: None,

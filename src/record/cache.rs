@@ -5,10 +5,14 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::model::price::Placement;
 pub use crate::model::price::{Latency, PerToken, Rates, RelativePrice};
+use crate::record::CellRecord;
 use crate::units::{Tokens, Usage};
 
 /// What one scheme of a prompt cache made of a cell's prompts.
+///
+/// The first record of a cell is that of the scheme that the session was billed with.
 ///
 /// Series are indexed by call; one in which nothing ever happened is empty. What of a prompt is
 /// neither read nor written is plain input.
@@ -17,6 +21,9 @@ use crate::units::{Tokens, Usage};
 pub struct CacheRecord {
     /// The scheme's name.
     pub scheme: String,
+    /// Where the client puts its breakpoints.
+    #[serde(default, skip_serializing_if = "Placement::is_usual")]
+    pub placement: Placement,
     /// What it costs.
     pub rates: Rates,
     /// How long a prefix lives after its last use; nothing: for ever.
@@ -66,6 +73,30 @@ pub struct PriceEntry {
     pub latency: Option<Latency>,
 }
 
+/// The scheme of the provider's cache that a session is billed with.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SessionCache {
+    /// The scheme's name.
+    pub scheme: String,
+    /// How it is known.
+    pub basis: CacheBasis,
+}
+
+/// How the scheme of a session is known.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize, Deserialize,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum CacheBasis {
+    /// The recorded usage shows it.
+    Billed,
+    /// The scenario sets it.
+    Set,
+    /// It is the usual one of the model's provider, or of the scenario's.
+    Assumed,
+}
+
 /// How often, and for how much, something broke the cache.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -85,16 +116,14 @@ pub struct CacheBreaks {
 pub struct ObservedCache {
     /// Calls compared.
     pub calls: usize,
-    /// Their prompts, as billed.
-    pub prompt: Tokens,
-    /// What of them was read, as billed.
-    pub read: Tokens,
+    /// Their prompts, as billed; outputs are left out.
+    pub billed: Usage,
     /// What of the first prompt the recording does not hold: its billed size less the counted one.
     pub unrecorded: Tokens,
-    /// Prompts of the same calls, as counted.
+    /// Prompts of the same calls, as replayed.
     pub counted: Tokens,
-    /// What of them each scheme reads.
-    pub simulated: BTreeMap<String, Tokens>,
+    /// How each scheme splits them.
+    pub simulated: BTreeMap<String, Usage>,
 }
 
 impl ObservedCache {
@@ -112,6 +141,18 @@ impl ObservedCache {
         };
         let whole = self.counted + Tokens(self.unrecorded.0.saturating_mul(self.calls as u64));
         (read + head).share_of(whole)
+    }
+}
+
+impl CellRecord {
+    /// The record under a scheme and a placement. Placements that would change nothing are not kept:
+    /// then it is the usual one.
+    pub fn cache_under(&self, scheme: &str, placement: Placement) -> Option<&CacheRecord> {
+        let of = |placement: Placement| {
+            let mut records = self.prompt_cache.iter();
+            records.find(|record| record.scheme == scheme && record.placement == placement)
+        };
+        of(placement).or_else(|| of(Placement::Usual))
     }
 }
 
@@ -160,6 +201,7 @@ mod tests {
     fn check(ttl_seconds: Option<u64>, short: u64, long: u64) {
         let record = CacheRecord {
             scheme: "tried".to_owned(),
+            placement: Placement::Usual,
             rates: Rates {
                 write: Some(1_250),
                 read: 100,

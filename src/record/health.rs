@@ -51,19 +51,22 @@ pub enum Ailment {
     CutOff,
     /// It is longer than what it stands for, or than all that it was made from.
     LargerThanSource,
+    /// It is written in another script than the session.
+    OtherScript,
     /// The model declined, or its provider held the text back.
     Refused,
 }
 
 impl Ailment {
     /// All of them, in the order of tables.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Empty,
         Self::ToolCall,
         Self::Question,
         Self::Chat,
         Self::CutOff,
         Self::LargerThanSource,
+        Self::OtherScript,
         Self::Refused,
     ];
 
@@ -76,6 +79,7 @@ impl Ailment {
             Self::Chat => "chat",
             Self::CutOff => "cut_off",
             Self::LargerThanSource => "larger_than_source",
+            Self::OtherScript => "other_script",
             Self::Refused => "refused",
         }
     }
@@ -89,6 +93,7 @@ impl Ailment {
             Self::Chat => "chat",
             Self::CutOff => "cut off",
             Self::LargerThanSource => "larger",
+            Self::OtherScript => "other script",
             Self::Refused => "refused",
         }
     }

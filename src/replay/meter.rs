@@ -314,8 +314,17 @@ impl<'a> Meter<'a> {
         if is_told {
             return usage;
         }
-        let factor = self.scale.factor;
-        Usage::uncached(factor.bill(usage.prompt()), factor.bill(usage.output))
+        let Scale { head, factor } = self.scale;
+        // A request that goes on with the agent's prompt begins as that does.
+        let head = if request.tools.is_some() {
+            head
+        } else {
+            Tokens::ZERO
+        };
+        Usage::uncached(
+            head + factor.bill(usage.prompt()),
+            factor.bill(usage.output),
+        )
     }
 }
 

@@ -24,6 +24,7 @@ use crate::needles::NeedlesError;
 use crate::probe::grade::Rules;
 use crate::probe::{Item, Probe, judge};
 use crate::record::{CellRecord, ProbeText};
+use crate::script::Letters;
 use crate::session::wire::Provider;
 use crate::session::{Message, Session};
 use crate::tokens::{CountedTexts, Size};
@@ -121,6 +122,8 @@ pub struct CallView<'a> {
     pub scale: Scale,
     /// The recorded answer.
     pub response: &'a Message,
+    /// The lowest entry of the context that the strategy still means to change, if it knows.
+    pub edge: Option<usize>,
 }
 
 impl CallView<'_> {
@@ -138,6 +141,7 @@ pub struct Watched {
     trail: Arc<TrailPlan>,
     said: Arc<SaidNames>,
     rules: Rules,
+    letters: Letters,
     pub(super) provider: Provider,
     pub(super) cache: Option<Arc<CachePlan>>,
 }
@@ -158,6 +162,7 @@ impl Watched {
             trail: Arc::new(TrailPlan::new(session)),
             said: Arc::new(SaidNames::new(session)),
             rules,
+            letters: health::letters_of(session),
             provider: Provider::default(),
             cache: None,
         })
@@ -214,7 +219,7 @@ pub fn observers(watched: &Watched, replayed: &Replayed) -> Vec<Box<dyn Observer
             observers.push(Box::new(Validity::new(watched.provider)));
             observers.push(Box::new(Unseen::new(*window, blocked_at)));
             observers.push(Box::new(Changes::default()));
-            observers.push(Box::new(Health::default()));
+            observers.push(Box::new(Health::new(watched.letters)));
             observers.push(Box::new(UnsupportedAtoms::new(watched.said.clone())));
         }
         // The floor sends no messages: there is nothing to check.

@@ -7,7 +7,7 @@ use super::observe::prompt_cache::CachePlan;
 use crate::bill::{Bill, Sizes};
 use crate::context::{Context, Entry, Origin};
 use crate::model::fault::Faults;
-use crate::model::price::{CacheScheme, Limit, Prices, RequestSize};
+use crate::model::price::{CacheScheme, Client, Limit, Placement, Prices, RequestSize};
 use crate::needles::NeedlesError;
 use crate::probe::{Asking, Probe};
 use crate::record::Refusal;
@@ -106,6 +106,15 @@ impl PreparedSession {
         let bill = self.bill.clone();
         let plan = CachePlan::new(&self.session, &self.entries, &self.counts, schemes, bill);
         self.watched.cache = Some(Arc::new(plan.paced(pacing_seconds)));
+        self
+    }
+
+    /// The same, with this client, and the placement that costs are
+    /// shown for. Acts on what [`Self::with_cache`] made.
+    #[must_use]
+    pub fn with_client(mut self, client: Client, shown: Placement) -> Self {
+        let plan = self.watched.cache.and_then(Arc::into_inner);
+        self.watched.cache = plan.map(|plan| Arc::new(plan.placed(client, shown)));
         self
     }
 

@@ -12,11 +12,13 @@ use std::sync::Arc;
 
 use foldhash::fast::FixedState;
 
+pub use ideal::IdealCache;
 pub use line::{Change, Edited, Line, Piece, Pieces};
 
-use crate::model::price::{CacheScheme, Reuse};
+use crate::model::price::{CacheScheme, Client, Reuse};
 use crate::units::Tokens;
 
+mod ideal;
 mod line;
 #[cfg(test)]
 mod tests;
@@ -26,9 +28,6 @@ pub type Moment = i64;
 
 /// The last use of a prefix, by its hash.
 type LastUse = HashMap<u64, Moment, FixedState>;
-
-/// Messages of the user that get a breakpoint, the newest ones.
-const USER_BREAKPOINTS: usize = 2;
 
 /// How a prompt splits for the provider. What is neither read nor written is plain input.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -56,6 +55,7 @@ pub struct Served {
 #[derive(Debug, Clone)]
 pub struct PromptCache {
     scheme: Arc<CacheScheme>,
+    client: Client,
     /// Breakpoints of earlier prompts.
     entries: LastUse,
     /// Breakpoints of the prompt that is being sent, kept for the room they take.
@@ -66,10 +66,11 @@ pub struct PromptCache {
 }
 
 impl PromptCache {
-    /// An empty cache.
-    pub fn new(scheme: Arc<CacheScheme>) -> Self {
+    /// An empty cache behind this client.
+    pub fn new(scheme: Arc<CacheScheme>, client: Client) -> Self {
         Self {
             scheme,
+            client,
             entries: HashMap::with_hasher(FixedState::default()),
             breakpoints: Vec::new(),
             cached: Tokens::ZERO,
@@ -93,20 +94,21 @@ impl PromptCache {
         self.cached = self.cached - tokens;
     }
 
-    /// The prompt is sent. [`Line::sent`] is to be told afterwards, once for all schemes.
-    pub fn send(&mut self, line: &Line, now: Moment) -> Served {
+    /// The prompt is sent. [`Line::sent`] is to be told afterwards, once for all schemes. `edge` is
+    /// the number of blocks behind which the breakpoint of the tools goes instead.
+    pub fn send(&mut self, line: &Line, edge: Option<usize>, now: Moment) -> Served {
         if self.scheme.reuse == Reuse::Nothing {
             return Served::default();
         }
-        let breakpoints = self.breakpoints(line);
-        let found = self.find(line, line.len(), &breakpoints, now);
-        let read = self.rounded(line.until(found));
+        let breakpoints = self.breakpoints(line, edge);
+        let found = self.find(line, line, line.len(), &breakpoints, now);
+        let read = self.scheme.rounded(line.until(found));
         let last = match self.scheme.reuse {
             Reuse::Nothing => 0,
             Reuse::Breakpoints => breakpoints.first().copied().unwrap_or(0),
             Reuse::LongestPrefix => line.len(),
         };
-        let cacheable = self.rounded(line.until(last)).max(read);
+        let cacheable = self.scheme.rounded(line.until(last)).max(read);
         let written = match self.scheme.rates.write {
             Some(_) => cacheable - read,
             None => Tokens::ZERO,
@@ -132,30 +134,45 @@ impl PromptCache {
         served
     }
 
-    /// What of a request that goes beside the agent's prompt is read: it begins like the line for
-    /// `shared` blocks, and has its own `breakpoints`. It leaves nothing in the cache.
-    pub fn beside(&self, line: &Line, shared: usize, breakpoints: &[usize], now: Moment) -> Tokens {
+    /// Tokens that a request beside the agent's prompt reads. Its line begins like the agent's for
+    /// `shared` blocks. It leaves nothing in the cache.
+    pub fn beside(&self, line: &Line, request: &Line, shared: usize, now: Moment) -> Tokens {
         if self.scheme.reuse == Reuse::Nothing {
             return Tokens::ZERO;
         }
-        let breakpoints = breakpoints.iter().copied().chain(line.heads());
-        let breakpoints: Vec<usize> = breakpoints.take(self.scheme.breakpoints).collect();
-        self.rounded(line.until(self.find(line, shared, &breakpoints, now)))
+        let ends = request.ends(self.client.messages, self.client.senders);
+        let ends = ends.chain(request.heads()).take(self.scheme.breakpoints);
+        let breakpoints: Vec<usize> = ends.collect();
+        let found = self.find(line, request, shared, &breakpoints, now);
+        self.scheme.rounded(line.until(found))
     }
 
-    /// Blocks in the longest live prefix, of at most `limit` blocks.
-    fn find(&self, line: &Line, limit: usize, breakpoints: &[usize], now: Moment) -> usize {
+    /// Blocks in the longest live prefix of `line`, of at most `limit` blocks. The breakpoints are
+    /// those of `request`, which has these blocks in common with the line.
+    fn find(
+        &self,
+        line: &Line,
+        request: &Line,
+        limit: usize,
+        breakpoints: &[usize],
+        now: Moment,
+    ) -> usize {
         match self.scheme.reuse {
             Reuse::Nothing => 0,
             Reuse::Breakpoints => {
-                let back = self.scheme.look_back.unwrap_or(usize::MAX);
+                let look_back = self.scheme.look_back.unwrap_or(usize::MAX);
                 let is_kept = |at: &usize| {
                     let used = self.entries.get(&line.chain(*at));
                     used.is_some_and(|used| self.is_live(*used, now))
                 };
                 // A prefix that was never sent is not looked up.
                 let most = limit.min(line.known_until());
-                let near = |at: &usize| (at.saturating_sub(back)..=(*at).min(most)).rev();
+                let near = |at: &usize| {
+                    let last = request.position(*at);
+                    // The breakpoint itself is the first position.
+                    let is_near = move |at: &usize| last - request.position(*at) < look_back;
+                    (1..=(*at).min(most)).rev().take_while(is_near)
+                };
                 // Breakpoints descend, so the first that finds anything finds the most.
                 let mut ranges = breakpoints.iter().map(near);
                 ranges
@@ -170,31 +187,37 @@ impl PromptCache {
     }
 
     fn is_live(&self, used: Moment, now: Moment) -> bool {
-        let ttl = self.scheme.ttl_seconds;
-        ttl.is_none_or(|seconds| {
-            now.saturating_sub(used).unsigned_abs() <= seconds.saturating_mul(1_000)
-        })
-    }
-
-    /// What the provider caches of a prefix of so many tokens.
-    fn rounded(&self, prefix: Tokens) -> Tokens {
-        let step = self.scheme.step.0.max(1);
-        let whole = Tokens(prefix.0 / step * step);
-        if whole < self.scheme.minimum {
-            Tokens::ZERO
-        } else {
-            whole
-        }
+        is_live(&self.scheme, used, now)
     }
 
     /// Ends of prefixes, in blocks, the longest first.
-    fn breakpoints(&mut self, line: &Line) -> Vec<usize> {
+    fn breakpoints(&mut self, line: &Line, edge: Option<usize>) -> Vec<usize> {
         let mut ends = std::mem::take(&mut self.breakpoints);
         ends.clear();
-        if self.scheme.reuse == Reuse::Breakpoints {
-            let all = line.user_ends(USER_BREAKPOINTS).chain(line.heads());
-            ends.extend(all.take(self.scheme.breakpoints));
+        if self.scheme.reuse != Reuse::Breakpoints {
+            return ends;
         }
+        ends.extend(line.ends(self.client.messages, self.client.senders));
+        // The last head is the system prompt's, or the tools' where there is none.
+        let heads = match edge {
+            Some(edge) => {
+                ends.push(edge);
+                1
+            }
+            None if self.client.marks_tools => usize::MAX,
+            None => 1,
+        };
+        ends.extend(line.heads().take(heads));
+        ends.sort_unstable_by(|one, other| other.cmp(one));
+        ends.dedup();
+        ends.truncate(self.scheme.breakpoints);
         ends
     }
+}
+
+/// Whether a prefix that was last used at `used` is still kept.
+fn is_live(scheme: &CacheScheme, used: Moment, now: Moment) -> bool {
+    let is_within =
+        |seconds: u64| now.saturating_sub(used).unsigned_abs() <= seconds.saturating_mul(1_000);
+    scheme.ttl_seconds.is_none_or(is_within)
 }

@@ -158,7 +158,7 @@ impl Questioner<'_, '_> {
             // The prompt exactly as it was sent has its tools.
             let tools: Arc<[ToolSchema]> = view.session.tools().into();
             for request in &mut requests {
-                request.tools = tools.clone();
+                request.tools = Some(tools.clone());
             }
         }
         requests

@@ -8,7 +8,7 @@ use crate::metric::CellSummary;
 use crate::metric::answers::{Accuracy, Answers, Extract, Scope};
 use crate::metric::calls::ModelCalls;
 use crate::metric::compaction::StageTotal;
-use crate::metric::cost::SchemeCost;
+use crate::metric::cost::{Bill, SchemeCost};
 use crate::metric::fidelity::Failings;
 pub use crate::metric::fidelity::{LOWEST_CEILING, LOWEST_SPAN};
 use crate::metric::strain::Strain;
@@ -58,7 +58,7 @@ pub struct ArmSummary {
     pub token_savings: Option<Estimate>,
     /// `1 − ΣS/ΣS⁰`: exact.
     pub token_savings_of_totals: Option<f64>,
-    /// What it costs under each cache scheme, the one of the comparison first.
+    /// What it costs under each bill, the one of the comparison first.
     pub costs: Vec<ArmCost>,
     /// As if the strategy's own calls were free.
     pub token_savings_without_calls: Option<Estimate>,
@@ -348,17 +348,9 @@ fn generations(cells: &[&CellSummary]) -> Vec<Summaries> {
     (0..most.unwrap_or(0)).map(of).collect()
 }
 
-/// Costs under the schemes of the first cell that has any: all cells of a run have the same.
 fn costs(cells: &[&CellSummary]) -> Vec<ArmCost> {
-    let schemes = cells.iter().map(|cell| &cell.costs);
-    let Some(schemes) = schemes.into_iter().find(|costs| !costs.is_empty()) else {
-        return Vec::new();
-    };
-    let under = |scheme: &SchemeCost| {
-        let of = |cell: &CellSummary| {
-            let mut costs = cell.costs.iter();
-            costs.find(|cost| cost.scheme == scheme.scheme).cloned()
-        };
+    let under = |bill: Bill| {
+        let of = |cell: &'_ CellSummary| SchemeCost::under_bill(&cell.costs, &bill).cloned();
         let of_cells: Vec<SchemeCost> = cells.iter().filter_map(|cell| of(cell)).collect();
         ArmCost {
             savings: estimate(cells, |cell| {
@@ -375,10 +367,11 @@ fn costs(cells: &[&CellSummary]) -> Vec<ArmCost> {
                     Some((cost.by_call?.saved(quarter)?, cost.calls))
                 })
             }),
-            ..ArmCost::of(&scheme.scheme, &of_cells)
+            ..ArmCost::of(bill.clone(), &of_cells)
         }
     };
-    schemes.iter().map(under).collect()
+    let bills = Bill::all(cells.iter().map(|cell| &*cell.costs));
+    bills.into_iter().map(under).collect()
 }
 
 fn answers(cells: &[&CellSummary], anchors: Anchors, scope: Scope) -> Option<ArmAnswers> {

@@ -6,7 +6,8 @@
 use super::{ItemOutcome, figure};
 use crate::metric::CellSummary;
 use crate::metric::answers::Answers;
-use crate::metric::cost::SchemeCost;
+use crate::metric::cost::{Bill, SchemeCost};
+use crate::model::price::Placement;
 use crate::probe::Verdict;
 use crate::record::Arm;
 
@@ -71,6 +72,9 @@ pub const CELLS: &[Column<CellSummary>] = &[
     Column::count("reference_tokens", |cell| count(cell.savings?.reference.0)),
     Column::text("cache_scheme", |cell| Some(cost(cell)?.scheme.clone())),
     Column::number("cost_savings", |cell| cost(cell)?.share()),
+    Column::number("cost_savings_edge", |cell| {
+        SchemeCost::under_bill(&cell.costs, &Bill::Own(Placement::Edge))?.share()
+    }),
     Column::count("cost_thousandths", |cell| count(cost(cell)?.cost)),
     Column::count("reference_cost_thousandths", |cell| {
         count(cost(cell)?.reference_cost)

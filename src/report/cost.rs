@@ -4,15 +4,18 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::metric::cost::{CostByCall, SchemeCost};
+use crate::metric::cost::{AS_BILLED, Bill, CostByCall, SchemeCost};
+use crate::model::price::Placement;
 use crate::record::CacheBreaks;
 use crate::stats::Estimate;
-use crate::units::{Tokens, Usage};
+use crate::units::{Tokens, Usage, median};
 
-/// What a strategy costs over all its sessions, under one scheme.
+/// What a strategy costs over all its sessions, under one bill.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ArmCost {
-    /// The scheme's name.
+    /// Which costs are summed up.
+    pub bill: Bill,
+    /// The scheme's name; `as billed` where sessions have different ones.
     pub scheme: String,
     /// `1 − C/C⁰`; its items are calls.
     pub savings: Option<Estimate>,
@@ -43,7 +46,7 @@ pub struct ArmCost {
     /// Cells.
     pub cells: usize,
     /// The call from which on it was, in the median of these cells.
-    pub break_even_call: Option<usize>,
+    pub break_even_call: Option<u64>,
     /// What single calls cost; nothing where no cell says it.
     pub by_call: Option<ArmCostByCall>,
     /// `1 − C/C⁰` up to a quarter, half and three quarters of the calls.
@@ -83,14 +86,15 @@ impl ArmCostByCall {
 
 impl ArmCost {
     /// Sums cells up; what needs an interval is left for the caller.
-    pub fn of(scheme: &str, cells: &[SchemeCost]) -> Self {
+    pub fn of(bill: Bill, cells: &[SchemeCost]) -> Self {
         let mut breaks: BTreeMap<String, CacheBreaks> = BTreeMap::new();
         for (cause, more) in cells.iter().flat_map(|cell| &cell.breaks) {
             let total = breaks.entry(cause.clone()).or_default();
             total.calls += more.calls;
             total.tokens += more.tokens;
         }
-        let mut evens: Vec<usize> = cells.iter().filter_map(|cell| cell.break_even).collect();
+        let evens = cells.iter().filter_map(|cell| cell.break_even);
+        let mut evens: Vec<u64> = evens.map(|call| call as u64).collect();
         evens.sort_unstable();
         let sum = |usage: fn(&SchemeCost) -> Usage| {
             let usages = cells.iter().map(usage);
@@ -100,8 +104,13 @@ impl ArmCost {
             let sum = cells.iter().map(of).fold(0, u64::saturating_add);
             Tokens(sum.div_ceil(1_000))
         };
+        let mut schemes = cells.iter().map(|cell| &cell.scheme);
+        let first = schemes.next();
+        let scheme = first.filter(|first| schemes.all(|scheme| scheme == *first));
+        let scheme = scheme.map_or(AS_BILLED, String::as_str).to_owned();
         Self {
-            scheme: scheme.to_owned(),
+            bill,
+            scheme,
             savings: None,
             read_share: None,
             total: sum(SchemeCost::total),
@@ -118,7 +127,7 @@ impl ArmCost {
             again: cells.iter().map(|cell| cell.again).sum(),
             broke_even: evens.len(),
             cells: cells.len(),
-            break_even_call: evens.get(evens.len() / 2).copied(),
+            break_even_call: median(&evens, u64::midpoint),
             by_call: ArmCostByCall::of(cells),
             saved: [None; 3],
         }
@@ -128,6 +137,12 @@ impl ArmCost {
     /// `1 − ΣC/ΣC⁰`; nothing where the reference cost nothing.
     pub fn savings_of_totals(&self) -> Option<f64> {
         Some(1.0 - self.cost.share_of(self.reference_cost)?)
+    }
+
+    /// The cost under one placement, among those of an arm. Where no cell names an edge, it is the usual.
+    pub fn placed(costs: &[Self], placement: Placement) -> Option<&Self> {
+        let of = |placement| costs.iter().find(|cost| cost.bill == Bill::Own(placement));
+        of(placement).or_else(|| of(Placement::Usual))
     }
 
     /// Tokens that were cached at the call before and not read.

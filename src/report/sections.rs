@@ -25,6 +25,7 @@ pub(super) fn details<'a>(
     material: &'a Material<'a>,
 ) -> impl Iterator<Item = Option<Section>> + 'a {
     [
+        cost::as_billed,
         cost::side_by_side,
         cost::schemes,
         by_call::section,

@@ -123,7 +123,7 @@ impl<'s> Loading<'s> {
 
     /// Loads the sessions of some sources, in parallel.
     pub(super) fn load(&mut self, sources: &[SessionSource]) -> Result<(), PlanError> {
-        let loaded: Vec<Result<Vec<(Held, Vec<Probe>)>, ImportError>> = sources
+        let loaded: Vec<Result<Counted, ImportError>> = sources
             .par_iter()
             .map(
                 |source| match (load(source, &self.scenario.counter), source) {
@@ -177,6 +177,7 @@ impl<'s> Loading<'s> {
             .collect();
         for ((held, mut loaded, is_alone), mut entry) in new.into_iter().zip(entries) {
             let model = prices::model(&self.scenario.cache, &held.session);
+            entry.cache = Some(prices::scheme(self.scenario, self.prices, &held.session));
             entry.price = model.and_then(|model| prices::entry(self.prices, model));
             loaded.hash.clone_from(&entry.hash);
             let size: usize = held.session.texts().map(|text| text.len()).sum();
@@ -204,8 +205,11 @@ impl<'s> Loading<'s> {
     }
 }
 
-/// The sessions of a source, counted, with what is asked about them.
-fn load(source: &SessionSource, counter_name: &str) -> Result<Vec<(Held, Vec<Probe>)>, PlanError> {
+/// The sessions of a source, counted, with the probes that were planted in them.
+type Counted = Vec<(Held, Vec<Probe>)>;
+
+/// Loads and counts the sessions of a source.
+fn load(source: &SessionSource, counter_name: &str) -> Result<Counted, PlanError> {
     let counts = |model: Option<&str>| -> Result<Arc<CountedTexts>, PlanError> {
         let counter = counter(counter_name).ok_or_else(|| PlanError::NoCounter {
             name: counter_name.to_owned(),
@@ -271,6 +275,7 @@ fn entry_of(held: &Held, probes: &[Probe], scenario: &Scenario, prices: &Prices)
         native_window: super::native::window(session, &bill, prices),
         sizes: bill.sizes().clone(),
         price: None,
+        cache: None,
         unknown: session.source().unknown.clone(),
         warnings: session.source().warnings.clone(),
     }

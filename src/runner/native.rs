@@ -6,14 +6,8 @@ use crate::session::Session;
 use crate::units::Tokens;
 use crate::window::{AUTO_COMPACT_BUFFER, KnownBy, NativeWindow, Window};
 
-/// Windows that a model may have beyond the one that is known: those in the price files
-/// (`src/model/price`), and two that other providers sell.
-const LARGER: [Tokens; 4] = [
-    Tokens(272_000),
-    Tokens(400_000),
-    Tokens(1_000_000),
-    Tokens(2_000_000),
-];
+/// The larger window of a model for which no price file names one: that of all models with two.
+const LARGER: Tokens = Tokens(1_000_000);
 
 /// The native window of a session: what the recording says, else the model's, else 200,000. Where a
 /// larger prompt was billed, the next larger window.
@@ -24,7 +18,8 @@ const LARGER: [Tokens; 4] = [
 pub fn window(session: &Session, bill: &Bill, prices: &Prices) -> NativeWindow {
     let model = session.model().and_then(|model| prices.of(model));
     let model = model.map(|(_, price)| price);
-    let offered = model.and_then(|price| price.window);
+    let offered = model.map_or(&[][..], |price| &price.windows);
+    let smallest = offered.first().copied();
     let is_claude_code = session.source().format == "claude-code";
     let max_output = match is_claude_code {
         true => model
@@ -32,12 +27,12 @@ pub fn window(session: &Session, bill: &Bill, prices: &Prices) -> NativeWindow {
             .unwrap_or(Window::LARGEST_RESERVED_OUTPUT),
         false => Tokens::ZERO,
     };
-    let (tokens, known_by) = match (session.context_window(), offered) {
+    let (tokens, known_by) = match (session.context_window(), smallest) {
         (Some(recorded), _) => (recorded, KnownBy::Recording),
-        (None, Some(offered)) if is_claude_code => {
-            (offered.min(Window::DEFAULT_TOKENS), KnownBy::Model)
+        (None, Some(smallest)) if is_claude_code => {
+            (smallest.min(Window::DEFAULT_TOKENS), KnownBy::Model)
         }
-        (None, Some(offered)) => (offered, KnownBy::Model),
+        (None, Some(smallest)) => (smallest, KnownBy::Model),
         (None, None) => (Window::DEFAULT_TOKENS, KnownBy::Assumed),
     };
     let own = Window {
@@ -46,26 +41,24 @@ pub fn window(session: &Session, bill: &Bill, prices: &Prices) -> NativeWindow {
     };
     let mut events = session.compactions().iter();
     let compacts = events.any(|event| event.trigger.as_deref() == Some("auto"));
-    let line = own.effective() - AUTO_COMPACT_BUFFER;
-    let larger = offered.into_iter().chain(LARGER);
-    let larger = larger.filter(|larger| *larger >= bill.largest() && *larger > tokens);
-    let next = if bill.largest() > tokens {
-        Some(larger.min().unwrap_or(bill.largest()))
-    } else if is_claude_code && !compacts && bill.largest() > line {
-        offered.filter(|offered| *offered > tokens)
+    let largest = bill.largest();
+    let passes_line = largest > own.effective() - AUTO_COMPACT_BUFFER;
+    let mut larger = match offered {
+        [] => &[LARGER][..],
+        offered => offered,
+    }
+    .iter()
+    .filter(|larger| **larger > tokens && **larger >= largest);
+    let next = if largest > tokens {
+        Some(larger.next().copied().unwrap_or(largest))
+    } else if is_claude_code && !compacts && passes_line {
+        larger.next().copied()
     } else {
         None
     };
-    match next {
-        Some(tokens) => NativeWindow {
-            tokens,
-            max_output,
-            known_by: KnownBy::Bill,
-        },
-        None => NativeWindow {
-            tokens,
-            max_output,
-            known_by,
-        },
+    NativeWindow {
+        tokens: next.unwrap_or(tokens),
+        max_output,
+        known_by: next.map_or(known_by, |_| KnownBy::Bill),
     }
 }

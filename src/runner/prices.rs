@@ -1,11 +1,12 @@
 //! The prices in force: the built-in files, and the one that a scenario names.
 
 use crate::model::price::{CacheScheme, Prices};
-use crate::record::PriceEntry;
+use crate::record::{CacheBasis, PriceEntry, SessionCache};
 use crate::runner::PlanError;
 use crate::scenario::{CacheSetting, Scenario};
 use crate::session::Session;
 use crate::session::wire::Provider;
+use crate::units::{Tokens, Usage};
 
 /// Reads the prices that a scenario asks for.
 pub fn in_force(cache: &CacheSetting) -> Result<Prices, PlanError> {
@@ -41,20 +42,52 @@ pub(super) fn entry(prices: &Prices, model: &str) -> Option<PriceEntry> {
     })
 }
 
-/// All schemes for a session, the one that the comparison shows first: the scenario's own, else
-/// that of its provider.
+/// The scheme that a session was billed with: the scenario's own, else the one that its usage shows,
+/// else that of its model's provider, else that of the scenario's.
+pub(super) fn scheme(scenario: &Scenario, prices: &Prices, session: &Session) -> SessionCache {
+    let cache = |scheme: &str, basis| SessionCache {
+        scheme: scheme.to_owned(),
+        basis,
+    };
+    if let Some(own) = &scenario.cache.scheme {
+        return cache(&own.name, CacheBasis::Set);
+    }
+    let messages = session.messages().iter();
+    let usages = messages.filter_map(|message| message.usage);
+    let usage = usages.fold(Usage::default(), |sum, usage| sum + usage);
+    if usage.cache_write_1h > usage.cache_write_5m {
+        return cache("anthropic-1h", CacheBasis::Billed);
+    }
+    if usage.cache_write_5m > Tokens::ZERO {
+        return cache("anthropic-5m", CacheBasis::Billed);
+    }
+    let model = model(&scenario.cache, session);
+    let list = model
+        .and_then(|model| prices.of(model))
+        .map(|(list, _)| list);
+    let scheme = list.and_then(|list| list.schemes.first());
+    // Many formats count reads only. Nobody but OpenAI's kind of provider writes for nothing.
+    let basis = if usage.cache_read > Tokens::ZERO {
+        CacheBasis::Billed
+    } else {
+        CacheBasis::Assumed
+    };
+    match (scheme, basis, scenario.provider) {
+        (Some(scheme), _, _) => cache(&scheme.name, basis),
+        (None, CacheBasis::Billed, _) | (None, _, Provider::OpenAi) => cache("auto-prefix", basis),
+        (None, _, Provider::Anthropic) => cache("anthropic-5m", basis),
+    }
+}
+
+/// All schemes for a session, the one that it was billed with first.
 pub(super) fn schemes(scenario: &Scenario, prices: &Prices, session: &Session) -> Vec<CacheScheme> {
     let mut schemes = prices.schemes(model(&scenario.cache, session));
-    let shown = match (&scenario.cache.scheme, scenario.provider) {
-        (Some(own), _) => {
-            schemes.retain(|scheme| scheme.name != own.name);
-            schemes.push(own.clone());
-            own.name.as_str()
-        }
-        (None, Provider::Anthropic) => "anthropic-5m",
-        (None, Provider::OpenAi) => "auto-prefix",
-    };
-    schemes.sort_by_key(|scheme| scheme.name != shown);
+    if let Some(own) = &scenario.cache.scheme {
+        schemes.retain(|scheme| scheme.name != own.name);
+        schemes.push(own.clone());
+    }
+    let billed = scheme(scenario, prices, session).scheme;
+    schemes.sort_by_key(|scheme| scheme.name != billed);
     schemes
 }
 
@@ -73,7 +106,80 @@ pub(super) fn exact(cache: &CacheSetting, prices: &Prices) -> String {
         })
         .collect();
     format!(
-        "{:?} {:?} {} {lists:?}",
-        cache.model, cache.scheme, cache.pacing_seconds
+        "{:?} {:?} {} {} {lists:?}",
+        cache.model,
+        cache.scheme,
+        cache.breakpoints.name(),
+        cache.pacing_seconds
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::record::CacheBasis::{Assumed, Billed, Set};
+    use crate::session::{Message, Role, SessionParts};
+    use crate::settings::Table;
+
+    /// The scheme of a session of one call, and how it is known.
+    fn check(own: &str, model: Option<&str>, usage: Option<Usage>, expected: (&str, CacheBasis)) {
+        let text = format!("{own}\n[[sessions]]\npath = 'a'\n[[strategies]]\npreset = 'none'\n");
+        let table = Table::parse("s.toml", &text).unwrap();
+        let scenario = Scenario::read(&table, Path::new("")).unwrap();
+        let mut answer = Message::text(Role::Assistant, "It is dry.");
+        answer.usage = usage;
+        let messages = [Message::text(Role::User, "Why?"), answer];
+        let session = Session::new(SessionParts {
+            id: "test".to_owned(),
+            model: model.map(Into::into),
+            messages: messages.into_iter().map(Arc::new).collect(),
+            ..SessionParts::default()
+        });
+        let session = session.unwrap();
+        let prices = Prices::built_in().unwrap();
+        let found = scheme(&scenario, &prices, &session);
+        assert_eq!(
+            (found.scheme.as_str(), found.basis),
+            expected,
+            "{own} {model:?} {usage:?}"
+        );
+        let schemes = schemes(&scenario, &prices, &session);
+        assert_eq!(schemes[0].name, expected.0);
+    }
+
+    #[test]
+    fn a_session_has_the_scheme_that_it_was_billed_with() {
+        let usage = |short, long, read| {
+            Some(Usage {
+                cache_write_5m: Tokens(short),
+                cache_write_1h: Tokens(long),
+                cache_read: Tokens(read),
+                ..Usage::uncached(Tokens(9), Tokens(9))
+            })
+        };
+        let (claude, codex) = (Some("claude-opus-4-6"), Some("gpt-5-codex"));
+        let openai = "provider = 'openai'";
+        let own = "[cache.scheme]\nname = 'ours'";
+        check("", claude, usage(9, 10, 0), ("anthropic-1h", Billed));
+        check("", claude, usage(10, 9, 0), ("anthropic-5m", Billed));
+        check(openai, None, usage(1, 0, 99), ("anthropic-5m", Billed));
+        check("", codex, usage(0, 0, 99), ("auto-prefix", Billed));
+        check("", claude, usage(0, 0, 99), ("anthropic-5m", Billed));
+        check("", None, usage(0, 0, 99), ("auto-prefix", Billed));
+        check("", codex, usage(0, 0, 0), ("auto-prefix", Assumed));
+        check("", claude, None, ("anthropic-5m", Assumed));
+        check("", None, None, ("anthropic-5m", Assumed));
+        check(openai, None, None, ("auto-prefix", Assumed));
+        check(own, claude, usage(9, 10, 0), ("ours", Set));
+        // No sum is too large.
+        check(
+            "",
+            claude,
+            usage(u64::MAX, 1, u64::MAX),
+            ("anthropic-5m", Billed),
+        );
+    }
 }

@@ -29,8 +29,9 @@ pub(super) fn conditions(scenario: &Scenario) -> BTreeMap<String, String> {
         (
             "cache".to_owned(),
             format!(
-                "model {}, scheme {}, {} s from call to call",
+                "model {}, breakpoints {}, scheme {}, {} s from call to call",
                 cache.model.as_deref().unwrap_or("of the session"),
+                cache.breakpoints.name(),
                 cache.scheme.as_ref().map_or_else(
                     || "of the provider".to_owned(),
                     |scheme| format!("{scheme:?}")

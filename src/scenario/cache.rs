@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::model::price::CacheScheme;
+use crate::model::price::{CacheScheme, Placement};
 use crate::settings::{Place, Reader, SettingError};
 
 /// Seconds from call to call in a session without times, unless the scenario says otherwise: any
@@ -18,6 +18,8 @@ pub struct CacheSetting {
     pub model: Option<String>,
     /// A scheme beside the built-in ones, which the comparison then shows.
     pub scheme: Option<CacheScheme>,
+    /// Where the client puts its breakpoints.
+    pub breakpoints: Placement,
     /// Seconds from call to call in a session without times.
     pub pacing_seconds: u64,
 }
@@ -28,6 +30,7 @@ impl Default for CacheSetting {
             prices: None,
             model: None,
             scheme: None,
+            breakpoints: Placement::Usual,
             pacing_seconds: PACING_SECONDS,
         }
     }
@@ -48,6 +51,12 @@ pub(super) fn read(
         cache.prices = Some((folder.join(path), place.clone()));
     }
     cache.model = reader.text("model")?.map(str::to_owned);
+    let placements = Placement::ALL.map(Placement::name);
+    let breakpoints = reader.choice("breakpoints", &placements)?;
+    let mut placements = Placement::ALL.into_iter();
+    cache.breakpoints = placements
+        .find(|placement| breakpoints == Some(placement.name()))
+        .unwrap_or_default();
     if let Some(seconds) = reader.whole("pacing_seconds", 0, 1_000_000_000)? {
         cache.pacing_seconds = seconds;
     }

@@ -205,12 +205,12 @@ fn with_images(block: &ContentBlock, provider: Provider) -> ContentBlock {
 /// What stands in for an image of which only the size is known.
 fn declared(source: &JsonText) -> Option<String> {
     let value = source.value();
-    let side = |key: &str| value.get(key).and_then(Value::as_u64);
-    let is_declared = value.get("type").and_then(Value::as_str) == Some("image-size");
-    let size = is_declared
-        .then(|| side("width").zip(side("height")))
-        .flatten();
-    size.map(|(width, height)| format!("[an image of {width} × {height} pixels]"))
+    if value.get("type").and_then(Value::as_str) != Some("image-size") {
+        return None;
+    }
+    let number = |key: &str| value.get(key).and_then(Value::as_u64);
+    let (width, height) = number("width").zip(number("height"))?;
+    Some(format!("[an image of {width} × {height} pixels]"))
 }
 
 /// The source of an image as the provider takes it; unchanged where it does already.

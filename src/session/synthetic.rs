@@ -269,7 +269,7 @@ fn session_id(recipe: &Recipe) -> String {
     let set: String = set.collect();
     let language = match recipe.language {
         Language::English => String::new(),
-        other => format!("-{}", other.code()),
+        Language::Chinese => format!("-{}", recipe.language.code()),
     };
     format!("{}-s{}-{length}{set}{language}", recipe.family, recipe.seed)
 }

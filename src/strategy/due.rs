@@ -25,12 +25,28 @@ struct Block {
     gain: Tokens,
 }
 
+impl Block {
+    fn is_in_place(&self, context: &Context) -> bool {
+        let entry = context.entries().get(self.at.entry);
+        entry
+            .and_then(|entry| entry.message.model_text().get(self.at.block))
+            .is_none_or(|now| *now == self.text)
+    }
+}
+
 impl Due {
     /// Wants the block to say `text`, which frees `gain`.
     pub(crate) fn push(&mut self, at: BlockAt, text: Arc<str>, gain: Tokens) {
         self.blocks.push(Block { at, text, gain });
         self.gain += gain;
         self.has_new = true;
+    }
+
+    /// The lowest entry with a block that is not in place.
+    pub(crate) fn first(&self, context: &Context) -> Option<usize> {
+        let mut blocks = self.blocks.iter();
+        let block = blocks.find(|block| !block.is_in_place(context))?;
+        Some(block.at.entry)
     }
 
     /// Forgets all: positions have changed.
@@ -48,12 +64,7 @@ impl Due {
         cache: CacheEffect,
         min_gain: Tokens,
     ) -> Vec<Edit> {
-        let stands = |block: &Block| {
-            let entry = context.entries().get(block.at.entry);
-            entry
-                .and_then(|entry| entry.message.model_text().get(block.at.block))
-                .is_none_or(|now| *now == block.text)
-        };
+        let stands = |block: &Block| block.is_in_place(context);
         // A patch is applied whole or not at all: where the first is in place, the others are,
         // but for those that came since.
         if self.blocks.first().is_some_and(stands) {

@@ -183,6 +183,11 @@ impl Strategy for Pipeline {
         run(&mut self.slots, Moment::AfterCall, state, Vec::new(), cx)
     }
 
+    fn edge(&self, context: &Context) -> Option<usize> {
+        let stages = self.slots.iter();
+        stages.filter_map(|slot| slot.stage.edge(context)).min()
+    }
+
     /// The lowest line of its stages.
     fn replays_recording(&self) -> bool {
         self.slots.iter().any(|slot| slot.stage.replays_recording())

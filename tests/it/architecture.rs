@@ -62,8 +62,8 @@ const EDGES: &[(&str, &[&str])] = &[
     (
         "replay",
         &[
-            "units", "window", "tokens", "session", "needles", "context", "bill", "model", "step",
-            "strategy", "probe", "record",
+            "units", "script", "window", "tokens", "session", "needles", "context", "bill",
+            "model", "step", "strategy", "probe", "record",
         ],
     ),
     (

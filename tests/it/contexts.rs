@@ -19,7 +19,7 @@ pub(crate) fn counts() -> Arc<CountedTexts> {
 #[derive(Debug, Clone)]
 pub(crate) enum Happening {
     /// An entry is appended.
-    Append(Origin, Message),
+    Append(Origin, Box<Message>),
     /// A patch is applied.
     Patch(Vec<Change>),
     /// Somebody looks.
@@ -92,7 +92,7 @@ pub(crate) fn apply(
 /// Anything that can happen to a context, in any order.
 pub(crate) fn happenings() -> impl Strategy<Value = Vec<Happening>> {
     let happening = prop_oneof![
-        6 => (origin(), message()).prop_map(|(origin, message)| Happening::Append(origin, message)),
+        6 => (origin(), message()).prop_map(|(origin, message)| Happening::Append(origin, Box::new(message))),
         3 => prop::collection::vec(change(), 1..4).prop_map(Happening::Patch),
         2 => Just(Happening::Look),
     ];

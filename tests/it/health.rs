@@ -82,7 +82,7 @@ fn check(text: &str, faults: &str, expected: Ailment) {
 }
 
 #[test]
-fn each_of_the_six_is_detected_counted_and_shown_with_its_text() {
+fn each_of_the_seven_is_detected_counted_and_shown_with_its_text() {
     let call = r#"{"name": "read_file", "arguments": {"path": "src/main.rs"}}"#;
     let sound = "## Done\n- the parser was mended\n## Next\n- run the tests";
     check("  ", "", Ailment::Empty);
@@ -99,6 +99,8 @@ fn each_of_the_six_is_detected_counted_and_shown_with_its_text() {
         "",
         Ailment::LargerThanSource,
     );
+    let chinese = "## 已完成\n- 解析器已经修好，所有测试都通过了\n## 下一步\n- 运行集成测试";
+    check(chinese, "", Ailment::OtherScript);
 }
 
 #[test]

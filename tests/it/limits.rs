@@ -136,17 +136,17 @@ fn screenshots_reach_a_limit_before_the_window_and_the_report_names_it() {
         let limits = cells.flat_map(|cell| &cell.refusals);
         limits.map(|refusal| refusal.limit.clone()).collect()
     };
-    let none = refused("none");
-    assert_eq!(none.len(), 1, "{none:?}");
+    let limits = refused("none");
+    assert_eq!(limits.len(), 1, "{limits:?}");
     assert!(refused("observation-masking").is_empty());
     let report = Report::of(&read.manifest, &read.cells);
     let said = |id: &str| format!("{:?}", report.section(id).unwrap());
-    let ended = format!("died: the provider takes {}", none[0]);
+    let ended = format!("died: the provider takes {}", limits[0]);
     assert!(
         said("ended_early").contains(&ended),
         "{}",
         said("ended_early")
     );
-    let note = format!("The provider takes {} (https://", none[0]);
+    let note = format!("The provider takes {} (https://", limits[0]);
     assert!(said("overflows").contains(&note), "{}", said("overflows"));
 }

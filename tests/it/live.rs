@@ -27,7 +27,7 @@ pub(crate) fn question(text: &str) -> Request {
             format: AnswerFormat::Value,
         },
         system: Some("You are a test.".into()),
-        tools: Arc::default(),
+        tools: None,
         messages: vec![Arc::new(Message::text(Role::User, text))],
         max_output: Tokens(64),
         model: None,

@@ -251,6 +251,7 @@ fn manifest(sessions: &[&str], strategies: &[&str]) -> Manifest {
                     known_by: KnownBy::Assumed,
                 },
                 price: None,
+                cache: None,
                 unknown: BTreeMap::new(),
                 warnings: BTreeMap::new(),
             })

@@ -377,9 +377,9 @@ fn prices_of_ones_own_make_dollars_and_seconds_and_doctor_names_them() {
                 - 1
         };
         let rows = cost["table"]["rows"].as_array().unwrap();
-        let row = rows
-            .iter()
-            .find(|row| row["name"] == "none" && row["cells"][0]["value"]["text"] == "none");
+        let row = rows.iter().find(|row| {
+            row["name"] == "none" && row["cells"][at("scheme")]["value"]["text"] == "none"
+        });
         let cells = row.unwrap()["cells"].clone();
         let value = |id: &str| cells[at(id)]["value"].clone();
         (

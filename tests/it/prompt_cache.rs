@@ -4,19 +4,22 @@
 use std::sync::Arc;
 
 use proctor::context::{CacheEffect, Context, Entry};
+use proctor::metric::cost::{Bill, SchemeCost};
 use proctor::model::offline::Offline;
-use proctor::model::price::{CacheScheme, Prices, Rates, Reuse};
+use proctor::model::price::{CacheScheme, Client, Placement, Prices, Rates, Reuse};
 use proctor::model::scripted::Scripted;
 use proctor::record::CellRecord;
-use proctor::replay::prompt_cache::{Edited, Line, Moment, Pieces, PromptCache, Split};
+use proctor::replay::prompt_cache::{
+    Edited, IdealCache, Line, Moment, Piece, Pieces, PromptCache, Split,
+};
 use proctor::replay::{Models, NoClock, PreparedSession, Replayed, replay};
 use proctor::session::synthetic::{Length, Recipe, generate};
-use proctor::session::{Role, Session, import};
+use proctor::session::{ContentBlock, Role, Session, import};
 use proctor::settings::{Place, Table};
 use proctor::strategy::StrategySpec;
 use proctor::strategy::trigger::Trigger;
 use proctor::tokens::{CountedTexts, counter};
-use proctor::units::Tokens;
+use proctor::units::{Tokens, Usage};
 use proctor::window::Window;
 use proptest::prelude::*;
 
@@ -43,6 +46,8 @@ fn scheme(reuse: Reuse) -> CacheScheme {
 /// A prompt, block by block, and where its newest user messages end.
 struct Prompt {
     blocks: Vec<(String, Tokens)>,
+    /// The position of each block in the look-back.
+    positions: Vec<usize>,
     ends: Vec<usize>,
 }
 
@@ -51,12 +56,24 @@ impl Prompt {
         let counts = contexts::counts();
         let mut prompt = Self {
             blocks: Vec::new(),
+            positions: Vec::new(),
             ends: Vec::new(),
         };
+        let mut last = None;
         for entry in context.entries() {
             let message = &entry.message;
             let kinds = message.content().iter().map(std::mem::discriminant);
-            for (kind, block) in kinds.zip(message.blocks()) {
+            for ((kind, block), of) in kinds.zip(message.blocks()).zip(message.content()) {
+                let run = match of {
+                    ContentBlock::ToolUse(_) => Some(1),
+                    ContentBlock::ToolResult(_) => Some(2),
+                    _ => None,
+                };
+                let before = prompt.positions.last().copied().unwrap_or(0);
+                let continues = run.is_some() && run == last;
+                prompt.positions.push(before + usize::from(!continues));
+                last = run;
+
                 let key = format!("{kind:?} {:?} {}", message.role(), block.text);
                 prompt.blocks.push((key, counts.block(&block).tokens));
             }
@@ -107,9 +124,13 @@ impl Memory {
                 )
             }
             Reuse::Breakpoints => {
+                let position = |length: usize| {
+                    let last = length.checked_sub(1);
+                    last.map_or(0, |last| prompt.positions[last])
+                };
                 let is_near = |length: usize| {
                     let mut ends = prompt.ends.iter();
-                    ends.any(|end| (end.saturating_sub(4)..=*end).contains(&length))
+                    ends.any(|end| length <= *end && position(*end) - position(length) < 4)
                 };
                 let found = live
                     .iter()
@@ -148,13 +169,13 @@ proptest! {
         let counts = contexts::counts();
         let mut context = Context::default();
         let mut line = Line::new(&[]);
-        let mut cache = PromptCache::new(Arc::new(scheme(reuse)));
+        let mut cache = PromptCache::new(Arc::new(scheme(reuse)), Client::RECOMMENDED);
         let mut memory = Memory { reuse, kept: Vec::new() };
         let mut now = 0;
         for (at, happening) in happenings.iter().enumerate() {
             match happening {
                 Happening::Append(origin, message) => {
-                    let entry = Entry::new(origin.clone(), Arc::new(message.clone()), &counts);
+                    let entry = Entry::new(origin.clone(), Arc::from(message.clone()), &counts);
                     line.append(&Pieces::of(&entry, &counts));
                     context.append(entry);
                 }
@@ -177,7 +198,7 @@ proptest! {
                     };
                     let prompt = Prompt::of(&context);
                     prop_assert_eq!(line.until(line.len()), prompt.until(prompt.blocks.len()));
-                    let split = cache.send(&line, now).split;
+                    let split = cache.send(&line, None, now).split;
                     line.sent(now);
                     prop_assert_eq!(split, memory.send(&prompt, now));
                 }
@@ -186,11 +207,121 @@ proptest! {
     }
 }
 
+/// The cost of a prompt that splits so.
+fn cost_of(scheme: &CacheScheme, prompt: Tokens, split: Split) -> u64 {
+    let usage = Usage {
+        input_uncached: prompt - split.read - split.written,
+        cache_write_5m: split.written,
+        cache_read: split.read,
+        ..Usage::default()
+    };
+    scheme.rates.cost(&usage)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(512))]
+
+    /// Whatever happens to a context, and wherever the breakpoints stand.
+    #[test]
+    fn no_breakpoints_cost_less_than_the_ideal_ones(
+        happenings in contexts::happenings(),
+        edges in prop::collection::vec(0..30_usize, 40),
+        write in prop::sample::select(&[1_000, 1_250, 2_000][..]),
+        minimum in prop::sample::select(&[0, 5, 20][..]),
+        clients in prop::sample::select(&["claude-code", "pi", "opencode", "openhands"][..]),
+    ) {
+        let counts = contexts::counts();
+        let mut scheme = scheme(Reuse::Breakpoints);
+        scheme.rates.write = Some(write);
+        scheme.minimum = Tokens(minimum);
+        let scheme = Arc::new(scheme);
+        let client = Client::of(clients);
+        let head = [Piece::new("tools", Tokens(3)), Piece::new("system", Tokens(4))];
+        let mut line = Line::new(&head);
+        let mut context = Context::default();
+        let mut usual = PromptCache::new(scheme.clone(), client);
+        let mut edge = PromptCache::new(scheme.clone(), client);
+        let mut ideal = IdealCache::new(scheme.clone());
+        let (mut prompts, mut costs) = (Vec::new(), [0_u64; 2]);
+        let (mut asked, mut now) = (Vec::new(), 0);
+        for (at, happening) in happenings.iter().enumerate() {
+            match happening {
+                Happening::Append(origin, message) => {
+                    let entry = Entry::new(origin.clone(), Arc::new(message.clone()), &counts);
+                    line.append(&Pieces::of(&entry, &counts));
+                    context.append(entry);
+                }
+                Happening::Patch(changes) => {
+                    // Before a patch a summary may be asked for, with some of the agent's prompt.
+                    let mut request = Line::new(&head);
+                    for entry in context.entries().iter().take(edges[at]) {
+                        request.append(&Pieces::of(entry, &counts));
+                    }
+                    let shared = line.shared_with(&request);
+                    let reads = [&usual, &edge].map(|it| it.beside(&line, &request, shared, now));
+                    ideal.beside(&line, shared, asked.len(), now);
+                    asked.push(reads);
+                    let edits = contexts::plan(&context, changes, &counts);
+                    let applied = contexts::apply(&mut context, edits, &counts).unwrap();
+                    let edits = applied.change.edits.iter().map(|edit| Edited {
+                        entries: edit.entries.clone(),
+                        with: edit.with.iter().map(|entry| Pieces::of(entry, &counts)).collect(),
+                        cache: CacheEffect::Breaks,
+                    });
+                    line.patch(&edits.collect::<Vec<_>>());
+                }
+                Happening::Look => {
+                    now += if at % 5 == 0 { 301_000 } else { 100_000 };
+                    let prompt = line.until(line.len());
+                    let front = line.first_block(edges[at]);
+                    let splits = [usual.send(&line, None, now), edge.send(&line, Some(front), now)];
+                    ideal.send(&line, now);
+                    line.sent(now);
+                    for (cost, served) in costs.iter_mut().zip(splits) {
+                        *cost += cost_of(&scheme, prompt, served.split);
+                    }
+                    prompts.push(prompt);
+                }
+            }
+        }
+        let (splits, reads) = ideal.finish();
+        let own = prompts.iter().zip(splits);
+        let mut least: u64 = own.map(|(prompt, split)| cost_of(&scheme, *prompt, split)).sum();
+        // What a request beside the agent's does not read it pays in full.
+        let unread = |all: u64, read: Tokens| (all - read.0) * 1_000 + read.0 * 100;
+        for ((number, read), others) in reads.into_iter().zip(&asked) {
+            let all = 1_000_000;
+            least += unread(all, read);
+            for (cost, other) in costs.iter_mut().zip(others) {
+                *cost += unread(all, *other);
+            }
+            prop_assert!(number < asked.len());
+        }
+        prop_assert!(least <= costs[0], "{least} against {} as usual", costs[0]);
+        prop_assert!(least <= costs[1], "{least} against {} at an edge", costs[1]);
+    }
+}
+
 /// What the reference of a session, and one strategy, leave in the records.
 fn replayed(session: Session, strategy: Option<&str>) -> CellRecord {
+    let schemes = Prices::built_in().unwrap().schemes(session.model());
+    replayed_under(schemes, session, strategy)
+}
+
+/// The same, as billed by Anthropic with the cache of five minutes.
+fn replayed_as_billed(session: Session, strategy: Option<&str>) -> CellRecord {
+    let mut schemes = Prices::built_in().unwrap().schemes(session.model());
+    schemes.sort_by_key(|scheme| scheme.name != "anthropic-5m");
+    replayed_under(schemes, session, strategy)
+}
+
+fn replayed_under(
+    schemes: Vec<CacheScheme>,
+    session: Session,
+    strategy: Option<&str>,
+) -> CellRecord {
     let counts = Arc::new(CountedTexts::new(counter("o200k").unwrap()));
     let prices = Prices::built_in().unwrap();
-    let schemes = prices.schemes(session.model());
     let prepared = PreparedSession::new(Arc::new(session), counts.clone(), Vec::new())
         .unwrap()
         .with_cache(schemes, 30)
@@ -239,6 +370,7 @@ fn a_summary_asked_for_at_the_end_of_the_agents_prompt_reads_its_cache() {
         }
     };
     check("append", true);
+    check("append_without_tools", false);
     check("fresh", false);
 }
 
@@ -264,6 +396,42 @@ fn a_summary_that_another_model_writes_reads_no_cache_and_has_its_price() {
     check("fast", true, Some(600));
     check("gpt-5.4", true, Some(2_000));
     check("of-nobody", true, None);
+}
+
+/// A mask that moves at every call is read again only up to a breakpoint in front of it.
+#[test]
+fn a_breakpoint_at_the_mask_saves_what_the_usual_ones_waste() {
+    let costs = |name: &str| -> Vec<(Placement, u64)> {
+        let (full, own) = (
+            replayed_as_billed(work(), None),
+            replayed_as_billed(work(), Some(name)),
+        );
+        let costs = SchemeCost::of(&own, &full);
+        assert_eq!(costs[0].scheme, "anthropic-5m");
+        let placed = Placement::ALL.into_iter().filter_map(|placement| {
+            let bill = Bill::Own(placement);
+            let cost = SchemeCost::under_bill(&costs, &bill)?;
+            Some((cost.placement, 100 * cost.cost / cost.reference_cost))
+        });
+        placed.collect()
+    };
+    let [
+        (_, usual),
+        (Placement::Edge, edge),
+        (Placement::Ideal, ideal),
+    ] = costs("observation-masking")[..]
+    else {
+        panic!("three placements");
+    };
+    assert!(
+        usual > 130 && edge < usual - 20 && ideal <= edge,
+        "{usual} {edge} {ideal}"
+    );
+    // A strategy that names no edge has the usual breakpoints there.
+    let placements = costs("codex").into_iter().map(|(placement, _)| placement);
+    let placements: Vec<Placement> = placements.collect();
+    let usual = Placement::Usual;
+    assert_eq!(placements, [usual, usual, Placement::Ideal]);
 }
 
 #[test]
@@ -350,8 +518,14 @@ fn shared_recordings_say_they_read_what_the_simulator_reads() {
             let Some(observed) = record.observed_cache else {
                 continue;
             };
-            let billed = observed.read.share_of(observed.prompt).unwrap();
-            let simulated = observed.share(observed.simulated[scheme]).unwrap();
+            let billed = observed
+                .billed
+                .cache_read
+                .share_of(observed.billed.prompt())
+                .unwrap();
+            let simulated = observed
+                .share(observed.simulated[scheme].cache_read)
+                .unwrap();
             println!(
                 "{:<50} {:>4} calls, billed {:>5.1} %, simulated {:>5.1} %",
                 record.session,

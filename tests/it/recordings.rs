@@ -34,6 +34,10 @@ Proctor's importers are held against public recordings of many products. They ar
 with what another reader counted in each. This page is made by `tests/it/recordings.rs` from the recordings (`PROCTOR_SHARED` names
 their folder, `PROCTOR_BLESS=1` writes the page), and the same test fails where it no longer says what the program does.
 
+Codex writes 95 % of its window into a rollout; the session has the whole one. Where a rollout names the response that wrote a summary,
+that response is no call of the agent's. A Claude Code file that goes on with a new root after a cleared context has a compaction there
+that keeps nothing, if the next prompt was billed smaller. Images count by width and height, where their data says them.
+
 ";
 
 const IMPORTED: &str = "## Every file, against the catalogue

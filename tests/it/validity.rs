@@ -29,7 +29,7 @@ proptest! {
         for happening in &happenings {
             match happening {
                 Happening::Append(origin, message) => {
-                    let entry = Entry::new(origin.clone(), Arc::new(message.clone()), &counts);
+                    let entry = Entry::new(origin.clone(), Arc::from(message.clone()), &counts);
                     checker.append(&entry);
                     context.append(entry);
                 }

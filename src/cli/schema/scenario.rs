@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 use crate::bill::Sizes;
 use crate::compare::COMPARED;
 use crate::model::fault::Fault;
+use crate::model::price::Placement;
 use crate::session::synthetic::{
     FAMILIES, Language, MOST_DISTRACTORS, MOST_FACTS, OBSERVATIONS, RESULTS,
 };
@@ -221,10 +222,11 @@ fn cache() -> Value {
         "minimum_tokens": whole(0, u64::MAX, "the shortest prefix that is cached", Some(0)),
         "step_tokens": whole(1, u64::MAX, "what is read comes in multiples of this", Some(1)),
         "breakpoints": whole(1, 100, "breakpoints in a prompt, at most", Some(4)),
-        "look_back_blocks": whole(
-            0,
+        "look_back_positions": whole(
+            1,
             u64::MAX,
-            "blocks before a breakpoint in which an earlier one is found; without it all",
+            "positions at which a breakpoint looks for an earlier one, itself the first; a run of \
+             tool uses or of tool results is one; without it all",
             None,
         ),
         "ttl_seconds": whole(
@@ -238,6 +240,13 @@ fn cache() -> Value {
         &json!({
             "prices": text("a price file that goes before the built-in ones"),
             "model": text("the model whose prices count, whatever the sessions say"),
+            "breakpoints": {
+                "description": "where the client puts its cache breakpoints: `usual`, those of the \
+                    recorded product; `edge`, one in front of what the strategy changes next; \
+                    `ideal`, a lower bound",
+                "enum": Placement::ALL.map(Placement::name),
+                "default": "usual",
+            },
             "pacing_seconds": whole(
                 0,
                 1_000_000_000,

@@ -245,7 +245,7 @@ fn what_another_model_writes_has_its_own_price_in_a_plan_too() {
         },
         latency: None,
     };
-    let found = |writes| CostForecast::of(&own, cost, Some(&price), writes);
+    let found = |writes| CostForecast::of(&own, Bill::Shown, cost, Some(&price), writes);
     let live = Writes::Live {
         thinking: Tokens::ZERO,
     };

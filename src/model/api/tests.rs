@@ -37,7 +37,7 @@ fn request(task: Task) -> Request {
         purpose: Purpose::Probe,
         task,
         system: Some("You \"act\".".into()),
-        tools: Arc::default(),
+        tools: None,
         messages: messages.into_iter().map(Arc::new).collect(),
         max_output: Tokens(64),
         model: None,

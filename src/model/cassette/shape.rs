@@ -32,7 +32,7 @@ impl Shape {
     /// The shape of a request.
     pub(super) fn of(request: &Request) -> Self {
         let short = |text: &str| ContentHash::of(text).hex(DIGITS);
-        let tools: String = request.tools.iter().map(|tool| &**tool.text()).collect();
+        let tools: String = request.tools().iter().map(|tool| &**tool.text()).collect();
         let words: Vec<String> = request
             .messages
             .iter()

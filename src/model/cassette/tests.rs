@@ -13,7 +13,7 @@ fn request(text: &str) -> Request {
             format: AnswerFormat::Value,
         },
         system: None,
-        tools: Arc::default(),
+        tools: None,
         messages: vec![
             Arc::new(Message::text(Role::User, "what was said")),
             Arc::new(Message::text(Role::User, text)),

@@ -6,7 +6,6 @@
 //! line holds enough of what the question asks about. It makes the mistakes a reader makes: it
 //! takes an older value, or another key's.
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
@@ -19,6 +18,7 @@ use crate::session::{ContentBlock, Message, ToolClass};
 
 mod forms;
 mod index;
+mod question;
 
 /// Saturation of a word's repetitions in a line: the usual value.
 const K1: f64 = 1.2;
@@ -33,100 +33,6 @@ const BEST_LINES: usize = 16;
 
 /// An answer of one sentence is cut off after this many characters.
 const SENTENCE_CHARS: usize = 400;
-
-/// Words of questions that say nothing about the answer.
-const QUESTION_WORDS: &[&str] = &[
-    "a",
-    "about",
-    "all",
-    "an",
-    "and",
-    "are",
-    "at",
-    "be",
-    "been",
-    "conversation",
-    "did",
-    "do",
-    "does",
-    "for",
-    "give",
-    "had",
-    "has",
-    "have",
-    "how",
-    "in",
-    "is",
-    "it",
-    "its",
-    "me",
-    "of",
-    "on",
-    "or",
-    "said",
-    "say",
-    "says",
-    "should",
-    "so",
-    "tell",
-    "that",
-    "the",
-    "this",
-    "to",
-    "us",
-    "used",
-    "user",
-    "value",
-    "was",
-    "we",
-    "were",
-    "what",
-    "when",
-    "where",
-    "which",
-    "who",
-    "with",
-    "you",
-];
-
-/// Phrases that say as little, where no space parts them from the others; longer ones first.
-const QUESTION_PHRASES: &[&str] = &[
-    "按什么顺序",
-    "是什么",
-    "为什么",
-    "有多少",
-    "是多少",
-    "有哪些",
-    "什么",
-    "多少",
-    "哪一个",
-    "哪个",
-    "哪些",
-    "哪一",
-    "怎么",
-    "如何",
-    "请问",
-    "为何",
-    "用户",
-    "何ですか",
-    "どのような",
-    "どういう",
-    "どれ",
-    "どの",
-    "何が",
-    "何を",
-    "いくつ",
-    "なぜ",
-    "でしたか",
-    "ですか",
-    "ましたか",
-    "무엇입니까",
-    "무엇인가요",
-    "어떤",
-    "어느",
-    "얼마",
-    "몇",
-];
 
 /// What is done to files, and the words for it.
 const VERBS: [(Verb, &[&str]); 4] = [
@@ -245,18 +151,7 @@ struct Terms {
 
 impl Terms {
     fn new(question: &str, texts: &[Indexed]) -> Self {
-        let mut words = BTreeSet::new();
-        let mut question = Cow::Borrowed(question);
-        if question.contains(is_unspaced) {
-            for phrase in QUESTION_PHRASES {
-                question = question.replace(phrase, " ").into();
-            }
-        }
-        each_word(&question, |word, _| {
-            if QUESTION_WORDS.binary_search(&word).is_err() {
-                words.insert(word.to_owned());
-            }
-        });
+        let words = question::words(question);
         let lines: usize = texts.iter().map(|(_, index)| index.lines.len()).sum();
         let length: u64 = texts.iter().map(|(_, index)| index.words).sum();
         let weights = words
@@ -619,12 +514,11 @@ mod tests {
     }
 
     #[test]
-    fn long_lines_are_cut_and_lists_are_sorted() {
+    fn long_lines_are_cut() {
         let text = "ä".repeat(5_000) + "\\nx\n\n" + &"word ".repeat(1_000);
         let lines = split(&text);
         assert!(lines.iter().all(|line| line.len() <= LINE_BYTES));
         let kept: usize = lines.iter().map(ExactSizeIterator::len).sum();
         assert_eq!(kept, text.len() - 4);
-        assert!(QUESTION_WORDS.is_sorted());
     }
 }

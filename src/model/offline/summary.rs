@@ -482,9 +482,8 @@ mod tests {
 
     #[test]
     fn a_chinese_character_takes_a_token_of_its_limit() {
-        let rules: String = (0..40)
-            .map(|n| format!("第{n}条规则必须遵守。\n"))
-            .collect();
+        let rules: Vec<String> = (0..40).map(|n| format!("第{n}条规则必须遵守。")).collect();
+        let rules = rules.join("\n");
         let said = Arc::new(Message::text(Role::User, rules));
         let asked = Arc::new(Message::text(Role::User, "Go."));
         let written = write(&[said, asked], &[], Tokens(100));

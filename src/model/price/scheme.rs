@@ -61,10 +61,10 @@ pub struct CacheScheme {
     pub minimum: Tokens,
     /// What is read is rounded down to a multiple of this.
     pub step: Tokens,
-    /// Breakpoints in a prompt, at most: at the end of the last two user messages, after the system
-    /// prompt and after the tools, as far as they go.
+    /// Breakpoints in a prompt, at most. [`Client`](super::Client) says where they stand.
     pub breakpoints: usize,
-    /// How many blocks before a breakpoint an earlier one is looked for; nothing: all of them.
+    /// How many positions a breakpoint looks at for an earlier one, itself the first; nothing: all.
+    /// A run of tool uses is one position, and so is a run of tool results.
     pub look_back: Option<usize>,
     /// How long a prefix lives after its last use, in seconds; nothing: for ever.
     pub ttl_seconds: Option<u64>,
@@ -97,6 +97,17 @@ impl CacheScheme {
         }
     }
 
+    /// The tokens that the provider caches of a prefix of so many.
+    pub fn rounded(&self, prefix: Tokens) -> Tokens {
+        let step = self.step.0.max(1);
+        let whole = Tokens(prefix.0 / step * step);
+        if whole < self.minimum {
+            Tokens::ZERO
+        } else {
+            whole
+        }
+    }
+
     /// Reads a scheme from a price file or a scenario.
     pub fn read(mut reader: Reader<'_>) -> Result<Self, SettingError> {
         let place = reader.place();
@@ -126,7 +137,7 @@ impl CacheScheme {
             breakpoints: reader
                 .whole("breakpoints", 1, 100)?
                 .map_or(BREAKPOINTS, small),
-            look_back: reader.whole("look_back_blocks", 0, u64::MAX)?.map(small),
+            look_back: reader.whole("look_back_positions", 1, u64::MAX)?.map(small),
             ttl_seconds: reader.whole("ttl_seconds", 1, u64::MAX)?,
         };
         reader.finish()?;
@@ -135,7 +146,7 @@ impl CacheScheme {
 }
 
 /// A factor on the price of input, in thousandths.
-fn thousandths(reader: &mut Reader<'_>, key: &str) -> Result<Option<u32>, SettingError> {
+pub(super) fn thousandths(reader: &mut Reader<'_>, key: &str) -> Result<Option<u32>, SettingError> {
     let Some(factor) = reader.amount(key)? else {
         return Ok(None);
     };

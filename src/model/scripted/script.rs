@@ -164,7 +164,7 @@ text = "same"
                 purpose,
                 task: Task::Judge,
                 system: None,
-                tools: Arc::default(),
+                tools: None,
                 messages: messages.to_vec(),
                 max_output: Tokens(9),
                 model: None,

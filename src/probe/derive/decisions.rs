@@ -94,7 +94,7 @@ pub fn requests(session: &Session) -> Vec<Request> {
             format: AnswerFormat::Items,
         },
         system: Some(Arc::from(INSTRUCTIONS)),
-        tools: Arc::default(),
+        tools: None,
         messages: vec![Arc::new(Message::text(
             Role::User,
             format!("<part>\n{}\n</part>", part.trim_end()),

@@ -3,7 +3,7 @@
 use super::{CallView, Observer};
 use crate::context::Entry;
 use crate::record::{CellRecord, CounterError};
-use crate::units::Tokens;
+use crate::units::{Tokens, median};
 
 /// Compares the growth of the recorded prompt between two calls with the count of what was
 /// appended between them.
@@ -56,7 +56,7 @@ impl Observer for CounterErrors {
         let billed: f64 = self.pairs.iter().map(|(_, billed)| *billed as f64).sum();
         record.counter_error = Some(CounterError {
             increments: errors.len(),
-            median: nearest_rank(&errors, 50),
+            median: median(&errors, f64::midpoint).unwrap_or_default(),
             p95: nearest_rank(&errors, 95),
             ratio: counted / billed,
         });

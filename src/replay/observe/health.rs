@@ -9,6 +9,8 @@ use crate::context::validity::summary::is_question;
 use crate::context::{Applied, Entry, Origin};
 use crate::model::{Purpose, Stop, Task};
 use crate::record::{Ailment, CellRecord, SummaryHealth, UnhealthySummary};
+use crate::script::Letters;
+use crate::session::{ContentBlock, Session};
 use crate::units::Tokens;
 
 /// Of a text that is kept, so many characters.
@@ -36,8 +38,10 @@ const CHAT: &[&str] = &[
 const CHAT_LINES: usize = 6;
 
 /// Looks at every summary.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Health {
+    /// Letters of what the user and the agent said in the session.
+    session: Letters,
     found: SummaryHealth,
     /// The last summary, until a patch puts it into the context.
     pending: Option<UnhealthySummary>,
@@ -57,7 +61,7 @@ impl Observer for Health {
         let source = asked.usage.prompt();
         self.pending = Some(UnhealthySummary {
             call: asked.call,
-            ailments: ailments(&answer.text, answer.stop, asked.usage.output > source),
+            ailments: self.ailments(&answer.text, answer.stop, asked.usage.output > source),
             text: answer.text.chars().take(KEPT_CHARS).collect(),
         });
     }
@@ -78,7 +82,41 @@ impl Observer for Health {
     }
 }
 
+/// The letters of all that the user and the agent said; what tools said is code, logs and data.
+pub fn letters_of(session: &Session) -> Letters {
+    let mut letters = Letters::default();
+    for block in session
+        .messages()
+        .iter()
+        .flat_map(|message| message.content())
+    {
+        if let ContentBlock::Text(text) = block {
+            letters.add(text);
+        }
+    }
+    letters
+}
+
 impl Health {
+    /// Looks at the summaries of a session whose texts have these letters.
+    pub fn new(session: Letters) -> Self {
+        Self {
+            session,
+            found: SummaryHealth::default(),
+            pending: None,
+        }
+    }
+
+    fn ailments(&self, text: &str, stop: Stop, is_larger: bool) -> Vec<Ailment> {
+        let mut found = ailments(text, stop, is_larger);
+        let mut letters = Letters::default();
+        letters.add(text);
+        if letters.are_foreign_to(&self.session) {
+            found.push(Ailment::OtherScript);
+        }
+        found
+    }
+
     /// Keeps the last summary if something is wrong with it.
     fn settle(&mut self) {
         let summary = self.pending.take();

@@ -7,13 +7,15 @@ use std::sync::Arc;
 use super::{Asked, CallView, Observer};
 use crate::bill::Bill;
 use crate::context::{Applied, CacheEffect, Context, Entry, Origin};
-use crate::model::Request;
-use crate::model::price::{CacheScheme, Prices, RelativePrice, Reuse};
-use crate::record::{CacheRecord, CellRecord, ObservedCache};
-use crate::replay::prompt_cache::{Edited, Line, Moment, Piece, Pieces, PromptCache, Served};
-use crate::session::{Message, Role, Session};
+use crate::model::price::{CacheScheme, Client, Placement, Prices, RelativePrice, Reuse};
+use crate::model::{Request, Task};
+use crate::record::{CacheRecord, CellRecord, ModelCall, ObservedCache};
+use crate::replay::prompt_cache::{
+    Edited, IdealCache, Line, Moment, Piece, Pieces, PromptCache, Served,
+};
+use crate::session::{Message, Session};
 use crate::tokens::{CountedTexts, Size};
-use crate::units::Tokens;
+use crate::units::{Tokens, Usage};
 
 /// Stands for the part of every prompt that the session does not hold.
 const HEAD: &str = "the unrecorded head";
@@ -37,6 +39,9 @@ pub struct CachePlan {
     calls: usize,
     pacing: Moment,
     bill: Arc<Bill>,
+    client: Client,
+    /// The placement whose record comes first.
+    shown: Placement,
     /// The prices in force, and the agent's model.
     prices: Option<(Arc<Prices>, Option<String>)>,
 }
@@ -65,6 +70,8 @@ impl CachePlan {
             calls: session.calls().len(),
             pacing: 0,
             bill,
+            client: Client::RECOMMENDED,
+            shown: Placement::Usual,
             prices: None,
         }
     }
@@ -79,6 +86,14 @@ impl CachePlan {
     fn relative(&self, named: &str) -> Option<RelativePrice> {
         let (prices, agent) = self.prices.as_ref()?;
         prices.relative(agent.as_deref(), named)
+    }
+
+    /// The same, with this client, and the placement to show first.
+    #[must_use]
+    pub fn placed(mut self, client: Client, shown: Placement) -> Self {
+        self.client = client;
+        self.shown = shown;
+        self
     }
 
     /// The same, with so many seconds from call to call where the session has no times.
@@ -110,12 +125,16 @@ impl CachePlan {
     }
 }
 
-/// Follows one prompt under all schemes.
+/// Follows one prompt under all schemes. The first scheme is that of the session: it is also followed
+/// under the other placements, if it has breakpoints.
 #[derive(Debug)]
 pub struct PromptCaches {
     plan: Arc<CachePlan>,
     line: Line,
     caches: Vec<(PromptCache, CacheRecord)>,
+    /// From the first call on at which the strategy names an edge. Until then it is as usual.
+    edge: Option<(PromptCache, CacheRecord)>,
+    ideal: Option<IdealCache>,
     clock: Clock,
     /// The lowest block that a patch changed since the last call, and the stage that did.
     broken_by: Option<(usize, Arc<str>)>,
@@ -158,7 +177,7 @@ impl PromptCaches {
     /// Watches a cell; on the reference also what the recording says of its own cache.
     pub fn new(plan: Arc<CachePlan>, is_reference: bool) -> Self {
         let caches = plan.schemes.iter().map(|scheme| {
-            let mut cache = PromptCache::new(scheme.clone());
+            let mut cache = PromptCache::new(scheme.clone(), plan.client);
             cache.reserve(plan.calls);
             // Nothing is ever said of a provider that keeps nothing.
             let calls = match scheme.reuse {
@@ -167,6 +186,7 @@ impl PromptCaches {
             };
             let record = CacheRecord {
                 scheme: scheme.name.clone(),
+                placement: Placement::Usual,
                 rates: scheme.rates,
                 ttl_seconds: scheme.ttl_seconds,
                 read: Vec::with_capacity(calls),
@@ -182,9 +202,18 @@ impl PromptCaches {
         let mut line = Line::new(&plan.head);
         line.reserve(plan.messages.len());
         line.size_by(plan.bill.scale(0));
+        let own = plan.schemes.first();
+        let own = own.filter(|scheme| scheme.reuse == Reuse::Breakpoints);
+        let ideal = own.map(|scheme| {
+            let mut ideal = IdealCache::new(scheme.clone());
+            ideal.reserve(plan.messages.len());
+            ideal
+        });
         Self {
             line,
             caches,
+            edge: None,
+            ideal,
             clock: Clock::default(),
             broken_by: None,
             observed: is_reference.then(ObservedCache::default),
@@ -218,15 +247,17 @@ impl PromptCaches {
             observed.unrecorded = billed - prompt;
         }
         observed.calls += 1;
-        observed.prompt += billed;
-        observed.read += usage.cache_read;
+        observed.billed += Usage {
+            output: Tokens::ZERO,
+            ..usage
+        };
         observed.counted += prompt;
         for (_, record) in &self.caches {
-            let read = record.read.last().copied().unwrap_or_default();
+            let split = record.of_call(view.call, prompt);
             match observed.simulated.get_mut(&record.scheme) {
-                Some(sum) => *sum += read,
+                Some(sum) => *sum += split,
                 None => {
-                    observed.simulated.insert(record.scheme.clone(), read);
+                    observed.simulated.insert(record.scheme.clone(), split);
                 }
             }
         }
@@ -251,20 +282,41 @@ fn note(record: &mut CacheRecord, served: &Served, step: Tokens, stage: Option<&
     }
 }
 
-/// The blocks of a request, and the ends of its newest user messages, the newest first.
-fn blocks_of(request: &Request, plan: &CachePlan) -> (Vec<Piece>, Vec<usize>) {
-    let mut blocks = Pieces::head(&request.tools, request.system.as_ref(), &plan.counts);
-    let mut ends = Vec::new();
+/// Notes the tokens that a model call of the strategy reads.
+fn note_read(record: &mut CacheRecord, number: usize, read: Tokens) {
+    if read > Tokens::ZERO {
+        record.strategy_read.resize(number, Tokens::ZERO);
+        record.strategy_read.push(read);
+    }
+}
+
+/// The record of the lower bound, under the scheme of `own`.
+fn ideal_record(own: &CacheRecord, ideal: IdealCache, calls: &[ModelCall]) -> CacheRecord {
+    let (splits, asked) = ideal.finish();
+    let mut record = CacheRecord {
+        placement: Placement::Ideal,
+        read: splits.iter().map(|split| split.read).collect(),
+        written: splits.iter().map(|split| split.written).collect(),
+        strategy_read: Vec::new(),
+        breaks: BTreeMap::new(),
+        again: Tokens::ZERO,
+        ..own.clone()
+    };
+    for (number, read) in asked {
+        let prompt = calls.get(number).map(|call| call.usage.prompt());
+        note_read(&mut record, number, read.min(prompt.unwrap_or_default()));
+    }
+    record
+}
+
+/// The blocks of a request that goes on with the agent's prompt.
+fn line_of(request: &Request, plan: &CachePlan) -> Line {
+    let mut line = Line::new(&plan.head);
     for message in &request.messages {
         let entry = Entry::new(Origin::Authored, message.clone(), &plan.counts);
-        blocks.extend(Pieces::of(&entry, &plan.counts));
-        if message.role() == Role::User {
-            ends.push(blocks.len());
-        }
+        line.append(&Pieces::of(&entry, &plan.counts));
     }
-    ends.reverse();
-    ends.truncate(2);
-    (blocks, ends)
+    line
 }
 
 impl Observer for PromptCaches {
@@ -276,22 +328,25 @@ impl Observer for PromptCaches {
     fn asked(&mut self, asked: &Asked) {
         if let Some(named) = &asked.request.model {
             let price = self.plan.relative(named);
-            for (_, record) in &mut self.caches {
+            for (_, record) in self.caches.iter_mut().chain(&mut self.edge) {
                 record.elsewhere.insert(asked.number, price);
             }
             return;
         }
         let now = self.clock.request(self.plan.pacing);
-        // A request that begins otherwise than the agent's prompt is told by its first block.
-        let (blocks, ends) = blocks_of(&asked.request, &self.plan);
-        let shared = self.line.shared_with(blocks);
-        for (cache, record) in &mut self.caches {
-            let read = cache.beside(&self.line, shared, &ends, now);
-            let read = read.min(asked.usage.prompt());
-            if read > Tokens::ZERO {
-                record.strategy_read.resize(asked.number, Tokens::ZERO);
-                record.strategy_read.push(read);
-            }
+        // Tools come first in a prompt. Without them nothing behind them is found again.
+        let is_recorded = matches!(asked.request.task, Task::Recorded { .. });
+        if asked.request.tools.is_none() || (is_recorded && !self.plan.client.forks) {
+            return;
+        }
+        let request = line_of(&asked.request, &self.plan);
+        let shared = self.line.shared_with(&request);
+        for (cache, record) in self.caches.iter_mut().chain(&mut self.edge) {
+            let read = cache.beside(&self.line, &request, shared, now);
+            note_read(record, asked.number, read.min(asked.usage.prompt()));
+        }
+        if let Some(ideal) = &mut self.ideal {
+            ideal.beside(&self.line, shared, asked.number, now);
         }
     }
 
@@ -306,7 +361,7 @@ impl Observer for PromptCaches {
             cache: edit.cache,
         });
         let change = self.line.patch(&edits.collect::<Vec<_>>());
-        for (cache, _) in &mut self.caches {
+        for (cache, _) in self.caches.iter_mut().chain(&mut self.edge) {
             cache.removed(change.removed);
         }
         if let Some(at) = change.broken_at {
@@ -333,9 +388,20 @@ impl Observer for PromptCaches {
         let stage = stage.as_ref().map(|(_, stage)| &**stage);
         let keeps =
             |(cache, _): &&mut (PromptCache, CacheRecord)| cache.scheme().reuse != Reuse::Nothing;
+        let edge = view.edge.map(|entry| self.line.first_block(entry));
+        if self.edge.is_none() && edge.is_some() && self.ideal.is_some() {
+            self.edge = self.caches.first().cloned();
+        }
         for (cache, record) in self.caches.iter_mut().filter(keeps) {
-            let served = cache.send(&self.line, now);
+            let served = cache.send(&self.line, None, now);
             note(record, &served, cache.scheme().step, stage);
+        }
+        if let Some((cache, record)) = &mut self.edge {
+            let served = cache.send(&self.line, edge, now);
+            note(record, &served, cache.scheme().step, stage);
+        }
+        if let Some(ideal) = &mut self.ideal {
+            ideal.send(&self.line, now);
         }
         self.line.sent(now);
         self.clock.answered();
@@ -350,15 +416,30 @@ impl Observer for PromptCaches {
     }
 
     fn finish(self: Box<Self>, record: &mut CellRecord) {
-        let records = self.caches.into_iter().map(|(_, mut record)| {
+        let own = self.caches.first().map(|(_, own)| own);
+        let ideal = own.zip(self.ideal);
+        let ideal = ideal.map(|(own, ideal)| ideal_record(own, ideal, &record.model_calls));
+        let edge = self.edge.map(|(_, record)| CacheRecord {
+            placement: Placement::Edge,
+            ..record
+        });
+        let usual = self.caches.into_iter().map(|(_, record)| record);
+        let mut records: Vec<CacheRecord> = usual.chain(edge).chain(ideal).collect();
+        for record in &mut records {
             for series in [&mut record.read, &mut record.written] {
                 if series.iter().all(|tokens| *tokens == Tokens::ZERO) {
                     series.clear();
                 }
             }
-            record
-        });
-        record.prompt_cache = records.collect();
+        }
+        // Only the first scheme has more than one placement.
+        let shown = records
+            .iter()
+            .position(|record| record.placement == self.plan.shown);
+        if let Some(shown) = shown {
+            records[..=shown].rotate_right(1);
+        }
+        record.prompt_cache = records;
         record.observed_cache = self.observed.filter(|observed| observed.calls > 0);
         record.output_tokens = self.outputs;
     }

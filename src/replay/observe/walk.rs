@@ -35,6 +35,7 @@ pub(super) fn walk<O: Observer>(
                 fixed: Size::default(),
                 scale: crate::bill::Scale::COUNTED,
                 response: message,
+                edge: None,
             });
         }
         let entry = Entry::new(Origin::Verbatim(at), message.clone(), counts);

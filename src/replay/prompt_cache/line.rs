@@ -10,7 +10,8 @@ use foldhash::fast::FixedState;
 use super::{LastUse, Moment};
 use crate::bill::Scale;
 use crate::context::{CacheEffect, Entry};
-use crate::session::{Role, Session, ToolSchema};
+use crate::model::price::Senders;
+use crate::session::{ContentBlock, Role, Session, ToolSchema};
 use crate::tokens::{CountedTexts, Size};
 use crate::units::Tokens;
 
@@ -20,6 +21,33 @@ pub struct Piece {
     content: u64,
     /// As counted.
     size: Size,
+    run: Run,
+}
+
+/// How a block counts towards the look-back: a run of tool uses takes one position, and so does a
+/// run of tool results. Every other block takes a position of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Run {
+    None,
+    ToolUses,
+    ToolResults,
+}
+
+impl Run {
+    fn of(block: &ContentBlock) -> Self {
+        match block {
+            ContentBlock::ToolUse(_) => Self::ToolUses,
+            ContentBlock::ToolResult(_) => Self::ToolResults,
+            ContentBlock::Text(_)
+            | ContentBlock::Thinking(_)
+            | ContentBlock::Image(_)
+            | ContentBlock::Opaque(_) => Self::None,
+        }
+    }
+
+    fn continues(self, previous: Self) -> bool {
+        self != Self::None && self == previous
+    }
 }
 
 impl Piece {
@@ -31,7 +59,8 @@ impl Piece {
             tokens,
             ..Size::default()
         };
-        Self { content, size }
+        let run = Run::None;
+        Self { content, size, run }
     }
 }
 
@@ -55,7 +84,7 @@ impl Pieces {
     pub fn of(entry: &Entry, counts: &CountedTexts) -> Self {
         let message = &entry.message;
         let texts = message.model_text();
-        let kinds = message.content().iter().map(std::mem::discriminant);
+        let content = message.content().iter();
         // One block has the size of its entry: most do not have to be looked up.
         let blocks = match texts {
             [_] => vec![entry.size],
@@ -69,15 +98,18 @@ impl Pieces {
                 sizes
             }
         };
-        let blocks = kinds.zip(texts).zip(blocks);
-        let blocks = blocks.map(|((kind, text), size)| Piece {
+        let is_user = message.role() == Role::User;
+        let hides = message.hidden_thinking > Tokens::ZERO;
+        let blocks = content.zip(texts).zip(blocks);
+        let blocks = blocks.map(|((block, text), size)| Piece {
             content: FixedState::default().hash_one((
-                kind,
+                std::mem::discriminant(block),
                 &**text,
-                message.role() == Role::User,
-                message.hidden_thinking > Tokens::ZERO,
+                is_user,
+                hides,
             )),
             size,
+            run: Run::of(block),
         });
         Self::new(blocks.collect(), message.role())
     }
@@ -93,6 +125,7 @@ impl Pieces {
         let tools = (!tools.is_empty()).then(|| Piece {
             content: FixedState::default().hash_one(texts),
             size: sizes.sum(),
+            run: Run::None,
         });
         let system = system.map(|text| Piece::new(&**text, counts.size(text).tokens));
         tools.into_iter().chain(system).collect()
@@ -122,6 +155,9 @@ struct Block {
     chain: u64,
     /// As counted, up to and including this one.
     until: Size,
+    run: Run,
+    /// Positions of the look-back up to and including this one.
+    position: usize,
     /// Whether it was part of an earlier prompt, as it is.
     is_seen: bool,
 }
@@ -224,6 +260,12 @@ impl Line {
         last.map_or(0, |block| block.chain)
     }
 
+    /// Positions that so many blocks take in the look-back.
+    pub fn position(&self, blocks: usize) -> usize {
+        let last = blocks.checked_sub(1).and_then(|at| self.blocks.get(at));
+        last.map_or(0, |block| block.position)
+    }
+
     /// When the prompt was last sent.
     pub fn last_sent(&self) -> Option<Moment> {
         self.last_sent
@@ -260,17 +302,23 @@ impl Line {
     fn push(&mut self, identity: u64, piece: Piece, is_seen: bool) {
         let chain = self.chain(self.blocks.len());
         let until = self.counted(self.blocks.len()) + piece.size;
+        let continues = |last: &Block| piece.run.continues(last.run);
+        let continues = self.blocks.last().is_some_and(continues);
+        let position = self.position(self.blocks.len()) + usize::from(!continues);
         self.blocks.push(Block {
             content: piece.content,
             identity,
             size: piece.size,
             chain: FixedState::default().hash_one((chain, identity)),
             until,
+            run: piece.run,
+            position,
             is_seen,
         });
     }
 
-    fn first_block(&self, entry: usize) -> usize {
+    /// Blocks in front of an entry; all of them where there is no such entry.
+    pub fn first_block(&self, entry: usize) -> usize {
         let place = self.entries.get(entry);
         place.map_or(self.blocks.len(), |place| place.first)
     }
@@ -354,6 +402,7 @@ impl Line {
             let piece = Piece {
                 content: block.content,
                 size: block.size,
+                run: block.run,
             };
             self.push(block.identity, piece, block.is_seen);
         }
@@ -406,28 +455,18 @@ impl Line {
         (1..=self.head).rev()
     }
 
-    /// Ends of the newest messages of the user, in blocks, the newest first.
-    pub fn user_ends(&self, count: usize) -> impl Iterator<Item = usize> + '_ {
+    /// Ends of the newest messages, in blocks, the newest first.
+    pub fn ends(&self, count: usize, senders: Senders) -> impl Iterator<Item = usize> + '_ {
         let ends = (0..self.entries.len()).rev();
-        let ends = ends.filter(|at| self.entries[*at].is_user);
+        let ends = ends.filter(move |at| senders == Senders::All || self.entries[*at].is_user);
         ends.take(count).map(|at| self.first_block(at + 1))
     }
 
     /// How many blocks another prompt has in common with this one, from the beginning on.
-    pub fn shared_with(&self, blocks: impl IntoIterator<Item = Piece>) -> usize {
-        let own = self.blocks.iter();
-        let pairs = own.zip(blocks);
+    pub fn shared_with(&self, other: &Self) -> usize {
+        let pairs = self.blocks.iter().zip(&other.blocks);
         pairs
             .take_while(|(own, other)| own.content == other.content)
             .count()
-    }
-}
-
-impl IntoIterator for Pieces {
-    type Item = Piece;
-    type IntoIter = std::vec::IntoIter<Piece>;
-
-    fn into_iter(self) -> Self::IntoIter {
-        self.blocks.into_iter()
     }
 }

@@ -4,9 +4,10 @@
 //! are closed forms or small loops that anybody can run again.
 
 use super::*;
-use crate::context::CacheEffect;
-use crate::model::price::{Prices, Rates};
-use crate::session::Role;
+use crate::context::{CacheEffect, Entry, Origin};
+use crate::model::price::{Prices, Rates, Senders};
+use crate::session::{ContentBlock, JsonText, Message, Role, ToolClass, ToolResult, ToolUse};
+use crate::tokens::{CharsPer4, CountedTexts};
 use crate::units::Usage;
 
 /// The rules of the published models: no minimum, no look-back limit, no time, the longest common
@@ -56,7 +57,7 @@ impl Bench {
             .collect();
         Self {
             line: Line::new(&head),
-            cache: PromptCache::new(Arc::new(scheme)),
+            cache: PromptCache::new(Arc::new(scheme), Client::RECOMMENDED),
             now: 0,
             tokens: 0,
             read: 0,
@@ -85,7 +86,7 @@ impl Bench {
 
     fn send(&mut self) -> Served {
         let prompt = self.line.until(self.line.len());
-        let served = self.cache.send(&self.line, self.now);
+        let served = self.cache.send(&self.line, None, self.now);
         self.line.sent(self.now);
         let Split { read, written } = served.split;
         let plain = prompt - read - written;
@@ -351,31 +352,100 @@ fn a_request_beside_the_agents_reads_as_far_as_it_begins_alike() {
     bench.line.append(&said("a", 10));
     bench.line.append(&user("b", 20));
     bench.send();
-    let pieces = |words: &[&str]| -> Vec<Piece> {
-        let pieces = words.iter().map(|word| Piece::new(word, Tokens(1)));
-        pieces.collect()
-    };
-    let read = |words: &[&str], breakpoints: &[usize]| {
-        let shared = bench.line.shared_with(pieces(words));
-        let read = bench
-            .cache
-            .beside(&bench.line, shared, breakpoints, bench.now);
+    let read = |head: &[&str], words: &[&str], idle: Moment| {
+        let head: Vec<Piece> = head
+            .iter()
+            .map(|text| Piece::new(text, Tokens(1)))
+            .collect();
+        let mut request = Line::new(&head);
+        for (at, word) in words.iter().enumerate() {
+            let message = [user, said][at % 2](word, 1);
+            request.append(&message);
+        }
+        let shared = bench.line.shared_with(&request);
+        let now = bench.now + idle;
+        let read = bench.cache.beside(&bench.line, &request, shared, now);
         (shared, read.0)
     };
     // All of it goes on with the agent's prompt; a part of it ends before a breakpoint.
-    assert_eq!(
-        read(&["head 2000", "go", "a", "b", "sum up"], &[5, 4]),
-        (4, 2_130)
-    );
-    assert_eq!(
-        read(&["head 2000", "go", "a", "sum up"], &[4, 2]),
-        (3, 2_100)
-    );
-    assert_eq!(read(&["sum up", "go"], &[2]), (0, 0));
-    let late = bench
-        .cache
-        .beside(&bench.line, 4, &[4], bench.now + 300_001);
-    assert_eq!(late, Tokens::ZERO);
+    let head = ["head 2000"];
+    assert_eq!(read(&head, &["go", "a", "b", "c", "sum up"], 0), (4, 2_130));
+    assert_eq!(read(&head, &["go", "a", "sum up"], 0), (3, 2_100));
+    assert_eq!(read(&[], &["go", "a", "sum up"], 0), (0, 0));
+    let late = read(&head, &["go", "a", "b", "c", "sum up"], 300_001);
+    assert_eq!(late, (4, 0));
+}
+
+/// The example of Anthropic's page on prompt caching: an entry at block 15, and a breakpoint at
+/// block 35, which looks at blocks 35 to 16.
+#[test]
+fn a_breakpoint_looks_at_twenty_positions_itself_the_first() {
+    let read = |behind: usize| {
+        let mut bench = Bench::new(built_in("anthropic-5m"), &[]);
+        for at in 1..15 {
+            bench.line.append(&said(&format!("block {at}"), 100));
+        }
+        bench.line.append(&user("block 15", 100));
+        bench.send();
+        for at in 1..behind {
+            bench.line.append(&said(&format!("more {at}"), 100));
+        }
+        bench.line.append(&user("end", 100));
+        // The entry's own message would have a breakpoint too.
+        bench.line.append(&user("", 0));
+        bench.replace(15 + behind..16 + behind, vec![]);
+        let ends: Vec<usize> = bench.line.ends(1, Senders::User).collect();
+        assert_eq!(ends, [15 + behind]);
+        bench.cache.client.messages = 1;
+        bench.send().split.read.0
+    };
+    assert_eq!(read(19), 1_500);
+    assert_eq!(read(20), 0);
+}
+
+#[test]
+fn a_run_of_tool_uses_is_one_position_and_so_is_a_run_of_results() {
+    let counts = CountedTexts::new(Arc::new(CharsPer4));
+    let round = |at: usize, role: Role, of: &dyn Fn(String) -> ContentBlock| {
+        let blocks = (0..10).map(|n| of(format!("{at}-{n}"))).collect();
+        let message = Arc::new(Message::new(role, blocks));
+        Pieces::of(&Entry::new(Origin::Authored, message, &counts), &counts)
+    };
+    let uses = |at: usize| {
+        round(at, Role::Assistant, &|id| {
+            ContentBlock::ToolUse(ToolUse {
+                id: id.into(),
+                name: "Read".into(),
+                class: ToolClass::Read,
+                input: JsonText::string("a"),
+            })
+        })
+    };
+    let results = |at: usize| {
+        round(at, Role::User, &|id| {
+            ContentBlock::ToolResult(ToolResult {
+                tool_use_id: id.into(),
+                content: vec![ContentBlock::Text("found".into())],
+                is_error: false,
+            })
+        })
+    };
+    let reads = |rounds: usize| {
+        let mut bench = Bench::new(built_in("anthropic-5m"), &[2_000]);
+        bench.line.append(&user("go", 100));
+        bench.send();
+        for at in 0..rounds {
+            bench.line.append(&uses(at));
+            bench.line.append(&results(at));
+        }
+        bench.cache.client.messages = 1;
+        assert_eq!(bench.line.position(bench.line.len()), 2 + 2 * rounds);
+        bench.send().split.read.0
+    };
+    // Nine rounds of twenty blocks are 18 positions behind the breakpoint before. With ten, the
+    // breakpoint of the head is all that is left.
+    assert_eq!(reads(9), 2_100);
+    assert_eq!(reads(10), 2_000);
 }
 
 fn split(read: u64, written: u64) -> Split {

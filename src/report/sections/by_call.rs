@@ -30,12 +30,12 @@ pub(super) fn section(material: &Material<'_>) -> Section {
         row.marks.extend(arm.broken().map(|_| "broken".to_owned()));
         rows.push(row);
     }
-    let scheme = cost::scheme(material).unwrap_or_default();
+    let shown = cost::shown(material).unwrap_or_default();
     Section {
         id: "cost_by_call",
         title: "Cost by call".to_owned(),
         about: format!(
-            "Under `{scheme}`, in tokens of plain input that would cost as much, the strategy's own calls \
+            "Under {shown}, in tokens of plain input that would cost as much, the strategy's own calls \
              included: the first, the median and the last call of a session, in the mean over cells, and \
              the dearest of all; and what is saved against full history up to a quarter, half and three \
              quarters of the calls, and to the end."

@@ -2,10 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use crate::metric::cost::Bill;
 use crate::metric::strain::Strain;
 use crate::metric::summaries::Summaries;
 use crate::metric::{Direction, metric};
 use crate::model::ModelKind;
+use crate::model::price::Placement;
 use crate::record::{Arm, CellRecord, StrategyEntry};
 use crate::report::arm::{ArmAnswers, ArmSummary, Fidelity};
 use crate::report::build::Material;
@@ -24,6 +26,7 @@ const COLUMNS: &[(&str, u8)] = &[
     ("fired", 3),
     ("token_savings", 0),
     ("cost_savings", 0),
+    ("cost_savings_edge", 0),
     ("survival", 1),
     ("survival_compacted", 4),
     ("action_support", 5),
@@ -79,6 +82,7 @@ const COLUMNS: &[(&str, u8)] = &[
 const MARKED: &[&str] = &[
     "token_savings",
     "cost_savings",
+    "cost_savings_edge",
     "peak_prompt",
     "survival",
     "extract",
@@ -90,6 +94,7 @@ const MARKED: &[&str] = &[
 /// Columns of which a terminal does not say that they were not measured: where no summary was
 /// written there is nothing to measure, and older records know none of them.
 const ASIDE: &[&str] = &[
+    "cost_savings_edge",
     "net_savings",
     "reread_calls",
     "trail_f1",
@@ -123,6 +128,7 @@ pub(in crate::report) fn section(material: &Material<'_>) -> (Section, Option<Ba
     let has_cells = material.arms.iter().any(|(_, arm)| super::is_measured(arm));
     let columns: Vec<Column> = std::iter::once(Column::new("strategy", "strategy", 0))
         .chain(COLUMNS.iter().enumerate().map(|(at, (name, rank))| {
+            let is_known = *name != "cost_savings_edge" || has_edges(material);
             let is_strain = Strain::default().named(name).is_some();
             let is_measured = rows.iter().any(|row| {
                 match row.cells.get(at).map(|cell| &cell.value) {
@@ -133,7 +139,7 @@ pub(in crate::report) fn section(material: &Material<'_>) -> (Section, Option<Ba
                 }
             });
             // Before the first cell there is nothing to tell apart.
-            let rank = if is_measured || !(has_cells || is_strain) {
+            let rank = if is_known && (is_measured || !(has_cells || is_strain)) {
                 *rank
             } else {
                 Column::FILES_ONLY
@@ -152,11 +158,16 @@ pub(in crate::report) fn section(material: &Material<'_>) -> (Section, Option<Ba
                 .to_owned(),
         );
     }
-    if let Some(scheme) = super::cost::scheme(material) {
+    if let Some(shown) = super::cost::shown(material) {
+        let edge = if has_edges(material) {
+            "; `cost, edge`: one stands in front of what the strategy changes next"
+        } else {
+            ""
+        };
         notes.push(format!(
-            "cost savings: with the provider's prompt cache under `{scheme}`; all schemes stand in \
-             a table of their own."
+            "cost savings: under {shown}{edge}. Other placements and schemes have tables of their own."
         ));
+        notes.extend(super::cost::billed(material));
     }
     notes.extend(unmeasured(material, &columns));
     let banner = banner(&twins);
@@ -171,6 +182,12 @@ pub(in crate::report) fn section(material: &Material<'_>) -> (Section, Option<Ba
         notes,
     };
     (section, banner)
+}
+
+/// Whether any strategy names the lowest entry that it changes next.
+fn has_edges(material: &Material<'_>) -> bool {
+    let mut costs = material.arms.iter().flat_map(|(_, arm)| &arm.costs);
+    costs.any(|cost| cost.bill == Bill::Own(Placement::Edge))
 }
 
 /// What nobody measured, in one line: it takes up no column on a terminal.
@@ -332,6 +349,10 @@ fn cell(kind: Arm, arm: &ArmSummary, name: &str) -> Cell {
             tokens(Summaries(all.copied().collect()).mean())
         }
         "cost_savings" => Cell::savings(cost.and_then(|cost| cost.savings)),
+        "cost_savings_edge" => {
+            let edge = ArmCost::placed(&arm.costs, Placement::Edge);
+            Cell::savings(edge.and_then(|cost| cost.savings))
+        }
         "cache_read_share" => Cell::estimate(cost.and_then(|cost| cost.read_share)),
         "cache_broken" => tokens(cost.map(ArmCost::broken)),
         "cache_again" => tokens(cost.map(|cost| cost.again)),
@@ -402,7 +423,7 @@ fn mark_best(rows: &mut [Row], at: usize, name: &str, twins: &[Vec<&str>]) {
         .iter()
         .map(|(_, v)| *v)
         .fold(f64::NEG_INFINITY, f64::max);
-    let is_saving = matches!(name, "token_savings" | "cost_savings");
+    let is_saving = matches!(name, "token_savings" | "cost_savings" | "cost_savings_edge");
     if is_saving && best < 0.0 {
         return;
     }

@@ -3,73 +3,158 @@
 
 use std::collections::BTreeMap;
 
-use crate::metric::cost::SchemeCost;
+use crate::metric::cost::{AS_BILLED, Bill, SchemeCost};
 use crate::metric::{CellSummary, Direction, Unit};
-use crate::record::{Arm, CacheRecord, CellRecord, PriceEntry};
+use crate::model::price::Placement;
+use crate::record::{Arm, CacheBasis, PriceEntry, SessionCache};
+use crate::report::arm::ArmSummary;
 use crate::report::build::Material;
 use crate::report::cost::ArmCost;
 use crate::report::{Audience, Cell, Column, Measure, Role, Row, Section, Table, Value};
-use crate::units::{Usage, Usd};
+use crate::units::{Usage, Usd, median};
 
-/// Savings under each scheme, side by side: one row per strategy.
-pub(super) fn side_by_side(material: &Material<'_>) -> Section {
-    let mut columns = vec![Column::new("strategy", "strategy", 0)];
+/// Savings as billed, by placement of the breakpoints: one row per strategy.
+pub(super) fn as_billed(material: &Material<'_>) -> Section {
+    let placements = Placement::ALL.into_iter().filter(|placement| {
+        let costs = material.arms.iter().flat_map(|(_, arm)| &arm.costs);
+        let mut bills = costs.map(|cost| &cost.bill);
+        bills.any(|bill| *bill == Bill::Own(*placement))
+    });
+    let placements: Vec<Placement> = placements.collect();
+    let mut columns = vec![
+        Column::new("strategy", "strategy", 0),
+        share("token_savings", "token savings", 1),
+    ];
+    columns.extend(placements.iter().map(|placement| match placement {
+        Placement::Usual => share("savings_usual", "as billed", 0),
+        Placement::Edge => share("savings_edge", "edge", 0),
+        Placement::Ideal => share("savings_ideal", "ideal", 2),
+    }));
+    columns.extend([
+        share("cache_read_share", "cache read", 3),
+        Column::new("broke_even", "broke even", 4),
+        Column::new("break_even_call", "from call", 5),
+        Column::new("dollars", "dollars", 6),
+    ]);
     let mut rows = Vec::new();
     for (kind, arm) in &material.arms {
         let Some(shown) = arm.costs.first() else {
             continue;
         };
-        if columns.len() == 1 {
-            let tokens = share("token_savings", "token savings", 1);
-            columns.push(tokens);
-            let schemes = arm.costs.iter().enumerate();
-            columns.extend(schemes.map(|(at, cost)| {
-                share(column_of(&cost.scheme), &cost.scheme, u8::from(at > 0) * 2)
-            }));
-            columns.push(share("cache_read_share", "cache read", 3));
-            columns.push(Column::new("broke_even", "broke even", 4));
-            columns.push(Column::new("break_even_call", "from call", 5));
-            columns.push(Column::new("dollars", "dollars", 6));
-        }
-        let is_strategy = *kind == Arm::Strategy;
-        let of_strategy = |cell: Cell| {
-            if is_strategy {
-                cell
-            } else {
-                Cell::exact(Value::NotApplicable)
-            }
+        let of_strategy = |cell: Cell| match kind {
+            Arm::Strategy => cell,
+            Arm::Reference | Arm::Floor => Cell::exact(Value::NotApplicable),
         };
-        let mut cells = vec![of_strategy(Cell::savings(arm.token_savings))];
-        let savings = arm.costs.iter().map(|cost| Cell::savings(cost.savings));
-        cells.extend(savings.map(of_strategy));
+        let placed = placements.iter().map(|placement| {
+            let cost = ArmCost::placed(&arm.costs, *placement);
+            Cell::savings(cost.and_then(|cost| cost.savings))
+        });
+        let savings = std::iter::once(Cell::savings(arm.token_savings)).chain(placed);
+        let mut cells: Vec<Cell> = savings.map(of_strategy).collect();
         cells.push(Cell::estimate(shown.read_share));
         let even = Value::Of(shown.broke_even as u64, shown.cells as u64);
         cells.push(of_strategy(Cell::exact(even)));
         cells.push(of_strategy(Cell::exact(from_call(shown))));
-        cells.push(Priced::of(material, &arm.strategy, &shown.scheme).dollars());
+        cells.push(Priced::of(material, arm, shown).dollars());
         let mut row = super::row(&arm.strategy, super::role(*kind), cells);
         row.marks.extend(arm.broken().map(|_| "broken".to_owned()));
         rows.push(row);
     }
-    let scheme = scheme(material).unwrap_or_default();
+    let mut notes = billed(material);
+    notes.extend(prices(material));
     hide_unknown(
         rows,
         Section {
             id: "cost",
-            title: "Cost savings by cache scheme".to_owned(),
-            about: format!(
-                "1 − C/C⁰ where the provider keeps a cache of prompts: under each scheme, and the share \
-                 of prompts that is read, cells that end up cheaper than full history, the call from \
-                 which on (median) and dollars under `{scheme}`."
-            ),
+            title: "Cost savings as billed".to_owned(),
+            about: "1 − C/C⁰ where the provider keeps a cache of prompts, each session under the scheme \
+                    that it was billed with, by where the client puts its breakpoints. `as billed`: the \
+                    usual ones. `edge`: one stands in front of what the strategy changes next. `ideal`: \
+                    the best that any placement could do. Share of prompts that is read, cells that end \
+                    up cheaper than full history, the call from which on (median), and dollars are those \
+                    of the comparison."
+                .to_owned(),
             audience: Audience::Everyone,
             table: Table {
                 columns,
                 rows: Vec::new(),
             },
-            notes: prices(material),
+            notes,
         },
     )
+}
+
+/// Savings under one scheme for all sessions: one row per strategy, one column per scheme.
+pub(super) fn side_by_side(material: &Material<'_>) -> Section {
+    let mut columns = vec![Column::new("strategy", "strategy", 0)];
+    let mut rows = Vec::new();
+    for (kind, arm) in &material.arms {
+        let fixed = arm.costs.iter().filter_map(|cost| match &cost.bill {
+            Bill::Fixed(scheme) => Some((scheme, cost)),
+            Bill::Shown | Bill::Own(_) => None,
+        });
+        let fixed: Vec<(&String, &ArmCost)> = fixed.collect();
+        if fixed.is_empty() || *kind != Arm::Strategy {
+            continue;
+        }
+        if columns.len() == 1 {
+            let schemes = fixed.iter();
+            columns.extend(schemes.map(|(scheme, _)| share(column_of(scheme), scheme, 0)));
+        }
+        let cells = fixed.iter().map(|(_, cost)| Cell::savings(cost.savings));
+        let mut row = super::row(&arm.strategy, super::role(*kind), cells.collect());
+        row.marks.extend(arm.broken().map(|_| "broken".to_owned()));
+        rows.push(row);
+    }
+    Section {
+        id: "cost_fixed",
+        title: "Cost savings by cache scheme".to_owned(),
+        about: "1 − C/C⁰ with the usual breakpoints, where all sessions are billed under the same scheme, \
+                whatever they were billed with."
+            .to_owned(),
+        audience: Audience::Everyone,
+        table: Table { columns, rows },
+        notes: Vec::new(),
+    }
+}
+
+/// The scheme of a session in words, and whether it is assumed.
+fn words(cache: &SessionCache) -> String {
+    let scheme = match cache.scheme.as_str() {
+        "anthropic-5m" => "5 minutes",
+        "anthropic-1h" => "1 hour",
+        "auto-prefix" => "automatic",
+        other => other,
+    };
+    let basis = match cache.basis {
+        CacheBasis::Billed => "billed",
+        CacheBasis::Set => "set",
+        CacheBasis::Assumed => "assumed",
+    };
+    format!("{scheme} ({basis})")
+}
+
+/// How many sessions are billed under which scheme; nothing in folders of older builds.
+pub(super) fn billed(material: &Material<'_>) -> Vec<String> {
+    let mut schemes: BTreeMap<&SessionCache, usize> = BTreeMap::new();
+    for cache in material
+        .manifest
+        .sessions
+        .iter()
+        .filter_map(|it| it.cache.as_ref())
+    {
+        *schemes.entry(cache).or_default() += 1;
+    }
+    let schemes: Vec<String> = schemes
+        .into_iter()
+        .map(|(cache, sessions)| {
+            let sessions = crate::report::figure::many(sessions, "session", "sessions");
+            format!("{}, {sessions}", words(cache))
+        })
+        .collect();
+    let is_known = !schemes.is_empty();
+    let note = is_known.then(|| format!("prompt cache: {}", schemes.join("; ")));
+    note.into_iter().collect()
 }
 
 /// The id of a scheme's column: columns are named by what is fixed.
@@ -85,8 +170,7 @@ fn column_of(scheme: &str) -> &'static str {
 
 fn from_call(cost: &ArmCost) -> Value {
     let never = Value::Text("never".to_owned());
-    cost.break_even_call
-        .map_or(never, |call| Value::Count(call as u64))
+    cost.break_even_call.map_or(never, Value::Count)
 }
 
 fn share(id: &'static str, label: &str, rank: u8) -> Column {
@@ -105,6 +189,12 @@ pub(super) fn schemes(material: &Material<'_>) -> Section {
     for (kind, arm) in &material.arms {
         let is_strategy = *kind == Arm::Strategy;
         for cost in &arm.costs {
+            let (bill, placement) = match &cost.bill {
+                // It is one of the placements.
+                Bill::Shown => continue,
+                Bill::Own(placement) => ("as billed", placement.name()),
+                Bill::Fixed(_) => ("fixed", Placement::Usual.name()),
+            };
             let of_strategy = |value: Value| {
                 Cell::exact(if is_strategy {
                     value
@@ -119,12 +209,14 @@ pub(super) fn schemes(material: &Material<'_>) -> Section {
             };
             let total = &cost.total;
             let written = total.cache_write_5m + total.cache_write_1h;
-            let money = Priced::of(material, &arm.strategy, &cost.scheme);
+            let money = Priced::of(material, arm, cost);
             let mut row = super::row(
                 &arm.strategy,
                 super::role(*kind),
                 vec![
+                    Cell::text(bill),
                     Cell::text(cost.scheme.as_str()),
+                    Cell::text(placement),
                     savings,
                     if is_strategy {
                         Cell::share(cost.savings_of_totals())
@@ -174,7 +266,9 @@ pub(super) fn schemes(material: &Material<'_>) -> Section {
 fn columns() -> Vec<Column> {
     vec![
         Column::new("strategy", "strategy", 0),
+        Column::new("bill", "bill", 0),
         Column::new("scheme", "scheme", 0),
+        Column::new("breakpoints", "breakpoints", 0),
         share("cost_savings", "cost savings", 0),
         share("cost_savings_of_totals", "savings of totals", 1),
         share("cache_read_share", "cache read", 0),
@@ -262,16 +356,15 @@ struct Priced {
 }
 
 impl Priced {
-    fn of(material: &Material<'_>, strategy: &str, scheme: &str) -> Self {
+    fn of(material: &Material<'_>, arm: &ArmSummary, of: &ArmCost) -> Self {
         let mut priced = Self {
             cost: Some(Usd::default()),
             blocking: Some(0.0),
             background: Some(0.0),
         };
         let summaries = material.summaries.iter();
-        for summary in summaries.filter(|summary| summary.strategy == strategy) {
-            let mut costs = summary.costs.iter();
-            let Some(cost) = costs.find(|cost| cost.scheme == scheme) else {
+        for summary in summaries.filter(|summary| summary.strategy == arm.strategy) {
+            let Some(cost) = SchemeCost::under_bill(&summary.costs, &of.bill) else {
                 continue;
             };
             let mut sessions = material.manifest.sessions.iter();
@@ -329,12 +422,12 @@ pub(super) fn breaks(material: &Material<'_>) -> Section {
             rows.push(super::row(&arm.strategy, super::role(*kind), cells));
         }
     }
-    let scheme = scheme(material).unwrap_or_default();
+    let shown = shown(material).unwrap_or_default();
     Section {
         id: "cache_breaks",
         title: "What broke the prompt cache".to_owned(),
         about: format!(
-            "Under `{scheme}`: calls that read less than was cached at the call before, by the stage \
+            "Under {shown}: calls that read less than was cached at the call before, by the stage \
              whose edit stands lowest in the prompt. `expired`: too much time went by; `look-back`: \
              too many blocks came at once for a breakpoint to find the last one."
         ),
@@ -350,6 +443,21 @@ pub(super) fn breaks(material: &Material<'_>) -> Section {
         },
         notes: Vec::new(),
     }
+}
+
+/// The scheme and the breakpoints of the comparison, in words.
+pub(super) fn shown(material: &Material<'_>) -> Option<String> {
+    let scheme = match scheme(material)? {
+        AS_BILLED => "the prompt cache of each session's bill".to_owned(),
+        scheme => format!("the provider's prompt cache `{scheme}`"),
+    };
+    // A strategy that names no edge has none of its own.
+    let costs = material
+        .summaries
+        .iter()
+        .filter_map(|cell| cell.costs.first());
+    let placement = costs.map(|cost| cost.placement).max()?.name();
+    Some(format!("{scheme} with {placement} breakpoints"))
 }
 
 /// The scheme of the comparison.
@@ -373,12 +481,18 @@ pub(super) fn observed(material: &Material<'_>) -> Section {
         let Some(observed) = &cell.observed_cache else {
             continue;
         };
-        let Some(record) = own_scheme(material, cell) else {
+        let Some(record) = cell.prompt_cache.first() else {
             continue;
         };
-        let billed = observed.read.share_of(observed.prompt);
-        let read = observed.simulated.get(&record.scheme).copied();
-        let simulated = observed.share(read.unwrap_or_default());
+        let billed = observed
+            .billed
+            .cache_read
+            .share_of(observed.billed.prompt());
+        let split = observed.simulated.get(&record.scheme);
+        let split = split.copied().unwrap_or_default();
+        let simulated = observed.share(split.cache_read);
+        let bill = record.rates.cost(&observed.billed);
+        let cost = (bill > 0).then(|| record.rates.cost(&split) as f64 / bill as f64);
         let error = simulated
             .zip(billed)
             .map(|(simulated, billed)| simulated - billed);
@@ -392,15 +506,16 @@ pub(super) fn observed(material: &Material<'_>) -> Section {
             Cell::share(billed),
             Cell::share(simulated),
             Cell::share(error),
+            Cell::share(cost),
         ];
         rows.push(super::row(&cell.session, Role::Other, cells));
     }
     let notes = errors.into_iter().filter_map(|(scheme, mut errors)| {
         errors.sort_unstable_by(f64::total_cmp);
-        let median = errors.get(errors.len() / 2)?;
+        let median = median(&errors, f64::midpoint)?;
         Some(format!(
             "median of the absolute differences under `{scheme}`: {} in {}",
-            crate::report::figure::percent(*median),
+            crate::report::figure::percent(median),
             crate::report::figure::many(errors.len(), "session", "sessions")
         ))
     });
@@ -408,8 +523,7 @@ pub(super) fn observed(material: &Material<'_>) -> Section {
         id: "observed_cache",
         title: "Prompt cache, simulated and observed".to_owned(),
         about: "Share of full history that is read from the cache: as billed in the recording, and under \
-                the scheme of the provider of the session's model (where no price file knows the model, \
-                the scheme of the comparison), up to the first compaction of the recorded product. What \
+                the scheme that the session was billed with, up to the first compaction of the recorded product. What \
                 the recording does not hold of the first prompt counts as read at every later call that \
                 reads anything."
             .to_owned(),
@@ -422,19 +536,10 @@ pub(super) fn observed(material: &Material<'_>) -> Section {
                 Column::new("observed", "billed", 0),
                 Column::new("simulated", "simulated", 0),
                 Column::new("error", "difference", 0),
+                Column::new("cost", "simulated/billed cost", 0),
             ],
             rows,
         },
         notes: notes.collect(),
     }
-}
-
-/// A cell under the scheme of its session's provider, or else under that of the comparison.
-fn own_scheme<'a>(material: &Material<'_>, cell: &'a CellRecord) -> Option<&'a CacheRecord> {
-    let mut sessions = material.manifest.sessions.iter();
-    let entry = sessions.find(|entry| entry.id == cell.session);
-    let named = entry.and_then(|entry| entry.price.as_ref()?.scheme.as_deref());
-    let mut caches = cell.prompt_cache.iter();
-    let own = caches.find(|cache| named == Some(cache.scheme.as_str()));
-    own.or(cell.prompt_cache.first())
 }

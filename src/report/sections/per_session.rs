@@ -174,8 +174,8 @@ pub(super) fn ended_early(material: &Material<'_>) -> Section {
 }
 
 /// The limit beside the window that refused the prompt of a call.
-fn limit_at(cell: &CellRecord, call: usize) -> Option<&str> {
-    let refusal = cell.refusals.iter().find(|refusal| refusal.call == call);
+fn limit_at(record: &CellRecord, call: usize) -> Option<&str> {
+    let refusal = record.refusals.iter().find(|refusal| refusal.call == call);
     refusal.map(|refusal| &*refusal.limit)
 }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::record::Timing;
 use crate::report::{Audience, Cell, Column, Report, Role, Row, Section, Table, Value};
+use crate::units::median;
 
 /// The measured times of a run, strategy by strategy; nothing where none belongs to a row of the
 /// comparison.
@@ -39,7 +40,7 @@ pub(in crate::report) fn section(report: &Report, timings: &[Timing]) -> Option<
             let whole: u64 = own.iter().map(|timing| timing.cell_cpu_ns).sum();
             let cells = vec![
                 Cell::count(own.len()),
-                Cell::text(in_words(*p50.get(p50.len() / 2)?)),
+                Cell::text(in_words(median(&p50, u64::midpoint)?)),
                 Cell::text(in_words(*p95.last()?)),
                 Cell::text(in_words(total)),
                 Cell::text(in_words(whole)),

@@ -61,7 +61,7 @@ impl Language {
     }
 
     /// The words in this language; English where the table does not have them.
-    pub(crate) fn say<'a>(self, english: &'a str) -> &'a str {
+    pub(crate) fn say(self, english: &str) -> &str {
         let translation = self.table().and_then(|table| table.get(english));
         translation.map_or(english, String::as_str)
     }

@@ -125,6 +125,12 @@ impl Stage for ClearInputs {
             saved: Vec::new(),
         }))
     }
+
+    fn edge(&self, context: &Context) -> Option<usize> {
+        let is_current = self.replacements == context.replacements();
+        let next = self.newest.front().filter(|_| is_current);
+        next.map(|(entry, _)| *entry)
+    }
 }
 
 /// How a text ends that was shortened.

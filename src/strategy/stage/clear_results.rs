@@ -222,6 +222,26 @@ impl Stage for ClearResults {
             saved: Vec::new(),
         }))
     }
+
+    fn edge(&self, context: &Context) -> Option<usize> {
+        let Progress {
+            counted,
+            seen,
+            cleared,
+            due,
+            replacements,
+            ..
+        } = &self.progress;
+        let is_edited = self.cache == CacheEffect::Breaks;
+        if !is_edited || *replacements != context.replacements() {
+            return None;
+        }
+        let next = (*cleared).max(usize::from(self.keep_first));
+        let kept = counted.get(next).map(|(at, _)| at);
+        let new = || context.results().get(*seen);
+        let first = kept.or_else(new).map(|at| at.entry);
+        first.into_iter().chain(due.first(context)).min()
+    }
 }
 
 impl ClearResults {
@@ -374,6 +394,38 @@ mod tests {
         check("protect_tokens = 300\nevery = 2", &six, &[0, 1]);
         // The newest stays, however large.
         check("protect_tokens = 50", &six, &[0, 1, 2, 3, 4]);
+    }
+
+    #[test]
+    fn the_edge_is_the_lowest_entry_that_goes_next() {
+        let check = |knobs: &str, expected: &[Option<usize>]| {
+            let mut trial = Trial::new(&KIND, knobs);
+            trial.append([typed("go")]);
+            let mut edges = vec![trial.edge()];
+            for at in 0..6 {
+                let before = gone(&trial).len();
+                trial.append(round(&at.to_string(), "Read", 400));
+                trial.fire().unwrap();
+                // The results stand at entries 2, 4, 6 and so on.
+                let edge = edges.last().copied().flatten();
+                if let (Some(next), Some(edge)) = (gone(&trial).get(before), edge) {
+                    assert_eq!(edge, 2 + 2 * next, "{knobs}");
+                }
+                edges.push(trial.edge());
+            }
+            assert_eq!(edges[1..], *expected, "{knobs}");
+        };
+        let some = |entries: [usize; 6]| entries.map(Some);
+        check("keep_last = 2", &some([2, 2, 4, 6, 8, 10]));
+        check("keep_last = 1\nevery = 3", &some([2, 2, 6, 6, 6, 12]));
+        let first = "keep_last = 2\nkeep_first_observation = true";
+        let some_later = [None, Some(4), Some(4), Some(6), Some(8), Some(10)];
+        check(first, &some_later);
+        // Until the gain is large enough, what is due is what goes next.
+        let gains = "keep_last = 1\nmin_gain_tokens = 180";
+        check(gains, &some([2, 2, 6, 6, 10, 10]));
+        // The provider's own clearing leaves the prefix as it was.
+        check("mode = 'cache_edit'", &[None; 6]);
     }
 
     #[test]

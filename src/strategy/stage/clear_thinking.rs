@@ -94,6 +94,17 @@ impl Stage for ClearThinking {
             saved: Vec::new(),
         }))
     }
+
+    fn edge(&self, context: &Context) -> Option<usize> {
+        if self.replacements != context.replacements() {
+            return None;
+        }
+        let thinks = |at: &&usize| {
+            let entry = context.entries().get(**at);
+            entry.is_some_and(|entry| entry.message.content().iter().any(is_thinking))
+        };
+        self.newest.iter().find(thinks).copied()
+    }
 }
 
 fn is_thinking(block: &ContentBlock) -> bool {
@@ -175,6 +186,17 @@ mod tests {
             assert_eq!(shown(&trial), left, "{knobs}");
             assert_eq!(trial.fire().unwrap(), None, "{knobs}");
         }
+    }
+
+    #[test]
+    fn the_edge_is_the_oldest_thought() {
+        let mut trial = trial("keep_turns = 3");
+        assert_eq!(trial.edge(), None);
+        trial.fire().unwrap();
+        let oldest = trial.context.entries().iter();
+        let thinks = |entry: &Entry| entry.message.content().iter().any(is_thinking);
+        assert_eq!(trial.edge(), oldest.clone().position(thinks));
+        assert!(trial.edge().is_some());
     }
 
     #[test]

@@ -155,6 +155,12 @@ impl Stage for CollapseGroups {
         Step::Done(Ok(Patch::default()))
     }
 
+    /// The oldest API round: accounts and typed messages in front of it stay.
+    fn edge(&self, context: &Context) -> Option<usize> {
+        let mut entries = context.entries().iter();
+        entries.position(|entry| entry.message.role() == Role::Assistant)
+    }
+
     fn blocks_agents_at(&self) -> Option<f64> {
         Some(self.block_at)
     }
@@ -222,7 +228,7 @@ impl CollapseGroups {
                 sections: Vec::new(),
             },
             system: None,
-            tools: Arc::default(),
+            tools: None,
             messages: vec![Arc::new(Message::text(Role::User, text))],
             max_output: self.max_output,
             model: None,

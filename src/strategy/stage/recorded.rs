@@ -217,7 +217,7 @@ fn request(summaries: &[&Arc<Message>], before: &[Entry], cx: &Situation) -> Opt
             answer: texts.join("\n").into(),
         },
         system: cx.system.clone(),
-        tools: cx.tools.clone(),
+        tools: Some(cx.tools.clone()),
         messages,
         max_output: Tokens(u64::MAX),
         model: None,

@@ -317,7 +317,7 @@ impl SessionMemory {
                 sections: SECTIONS.map(str::to_owned).to_vec(),
             },
             system: None,
-            tools: Arc::default(),
+            tools: None,
             messages: vec![Arc::new(Message::text(Role::User, text))],
             max_output: self.max_output,
             model: None,

@@ -135,6 +135,11 @@ impl Trial {
         self
     }
 
+    /// The lowest entry that the stage still means to change.
+    pub(super) fn edge(&self) -> Option<usize> {
+        self.stage.edge(&self.context)
+    }
+
     /// What the model answers next; `S`, where nothing is left.
     pub(super) fn will_answer(&mut self, answer: Answer) {
         self.model.answers.push_back(answer);

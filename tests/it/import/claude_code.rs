@@ -5,6 +5,7 @@ use std::sync::Arc;
 use proctor::model::offline::Offline;
 use proctor::record::End;
 use proctor::replay::{Models, Times};
+use proctor::session::Session;
 use proctor::session::import;
 use proctor::units::Tokens;
 
@@ -295,7 +296,7 @@ fn shared_recordings_clear_no_context_in_the_middle() {
         let Ok(sessions) = import::load(&path) else {
             continue;
         };
-        let mut compactions = sessions.iter().flat_map(|session| session.compactions());
+        let mut compactions = sessions.iter().flat_map(Session::compactions);
         let is_clear = |trigger: &Option<Arc<str>>| trigger.as_deref() == Some("clear");
         assert!(
             !compactions.any(|one| is_clear(&one.trigger)),

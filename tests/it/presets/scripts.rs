@@ -44,6 +44,7 @@ pub(super) fn of(name: &str) -> Script {
         name if name.starts_with("learn-claude-code") => script(lesson(), 45_000, 0, 2..5),
         // These recover by themselves, or die, in a window that is too small.
         "aloop-rfc005" => script(busy(), 20_000, 0, 0..0),
+        "anthropic-clear-tool-uses" => script(read_in_full(), 200_000, 0, 0..0),
         "codex" | "none" => script(busy(), 20_000, 0, 1..2),
         _ => script(busy(), 200_000, 0, 0..0),
     }
@@ -228,6 +229,18 @@ fn busy() -> Session {
     }
     messages.push(said("All steps are done."));
     asked_at_the_end(messages)
+}
+
+/// Ten files of 15,000 tokens are read: the seventh is the one that is over 100,000.
+fn read_in_full() -> Session {
+    let mut messages = vec![typed("Read everything.")];
+    for at in 0..10 {
+        let (id, path) = (format!("r{at}"), format!("file_{at}.rs"));
+        messages.push(uses(&[(&id, "Read", json!({ "file_path": path }))]));
+        messages.push(answers(&id, &about(&path, 60_000)));
+    }
+    messages.push(said("All is read."));
+    session(messages)
 }
 
 /// Eight files are read and half of them changed; in a window of 60,000 the next one read is the one

@@ -210,6 +210,7 @@ impl Cell {
             fixed: Size::default(),
             scale: crate::bill::Scale::COUNTED,
             response: self.session.message(before),
+            edge: None,
         });
     }
 

@@ -2,7 +2,7 @@
 
 use super::Summarize;
 use super::place::Placement;
-use super::prompt::{Input, Mode, Previous, Prompt};
+use super::prompt::{Input, Mode, Offered, Previous, Prompt};
 use super::select::{Covers, Select, Tail, UserMessages};
 use crate::session::Role;
 use crate::settings::SettingError;
@@ -28,10 +28,12 @@ pub(super) const KNOBS: &[Knob] = &[
     },
     Knob {
         name: "mode",
-        kind: KnobKind::Choice(&["fresh", "append"]),
+        kind: KnobKind::Choice(&["fresh", "append", "append_without_tools"]),
         default: Default::Text("fresh"),
         doc: "`fresh` sends the messages as JSON in a prompt of its own; `append` goes on with \
-              the agent's own prompt, system prompt and tools included, and so reads its cache",
+              the agent's own prompt, system prompt and tools included, and so reads its cache; \
+              `append_without_tools` offers no tools, and so reads none of a cache whose prefixes \
+              begin with them",
     },
     Knob {
         name: "model",
@@ -297,7 +299,8 @@ pub(super) fn build(knobs: &mut KnobReader<'_>) -> Result<Box<dyn Stage>, Settin
         instructions: knobs.text("instructions")?,
         when: knobs.when.clone(),
         mode: match knobs.choice("mode")? {
-            "append" => Mode::Append,
+            "append" => Mode::Append(Offered::Tools),
+            "append_without_tools" => Mode::Append(Offered::Nothing),
             _ => Mode::Fresh,
         },
         previous,
@@ -315,13 +318,12 @@ pub(super) fn build(knobs: &mut KnobReader<'_>) -> Result<Box<dyn Stage>, Settin
     if prompt.model.as_deref() == Some("") {
         return Err(knobs.wrong("model", "must name a model, or be `same` or `fast`"));
     }
-    if prompt.mode == Mode::Append && prompt.model.is_some() {
+    let is_appended = matches!(prompt.mode, Mode::Append(_));
+    if is_appended && prompt.model.is_some() {
         let problem = "must be `same` where `mode` is `append`: another model has another cache";
         return Err(knobs.wrong("model", problem));
     }
-    if prompt.mode == Mode::Append
-        && let Some(limit) = prompt.input.limit()
-    {
+    if is_appended && let Some(limit) = prompt.input.limit() {
         return Err(knobs.wrong(limit, "has no meaning where `mode` is `append`"));
     }
     let ladder = Ladder {

@@ -32,7 +32,14 @@ pub(super) enum Mode {
     /// As JSON in one message.
     Fresh,
     /// As it is: the request goes on with the agent's own prompt.
-    Append,
+    Append(Offered),
+}
+
+/// Whether a request that goes on with the agent's prompt offers the agent's tools.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Offered {
+    Tools,
+    Nothing,
 }
 
 /// What becomes of earlier summaries.
@@ -89,7 +96,7 @@ impl Prompt {
         let covered = match self.mode {
             Mode::Fresh => selected.covered.clone(),
             // The agent's prompt from its beginning on: that is what the cache holds.
-            Mode::Append => 0..selected.covered.end,
+            Mode::Append(_) => 0..selected.covered.end,
         };
         entries[covered].to_vec()
     }
@@ -123,7 +130,7 @@ impl Prompt {
                 sections: self.template.sections(span),
             },
             system: None,
-            tools: Arc::default(),
+            tools: None,
             messages: Vec::new(),
             max_output: self.max_output,
             model: self.model.clone(),
@@ -136,9 +143,9 @@ impl Prompt {
                 add(&mut text, self.template.closing());
                 request.messages.push(user(text));
             }
-            Mode::Append => {
+            Mode::Append(offered) => {
                 request.system.clone_from(&cx.system);
-                request.tools = cx.tools.clone();
+                request.tools = (offered == Offered::Tools).then(|| cx.tools.clone());
                 if shown
                     .first()
                     .is_some_and(|first| first.role() == Role::Assistant)
@@ -169,7 +176,7 @@ impl Prompt {
             Mode::Fresh => {
                 "Below is the record of a conversation between a user and a coding agent, as JSON."
             }
-            Mode::Append => "Stop the work here: this is no part of the task.",
+            Mode::Append(_) => "Stop the work here: this is no part of the task.",
         };
         let mut text = self.template.opening().trim_end().to_owned();
         add(&mut text, &format!("{place} {}", self.template.body(span)));

@@ -1,0 +1,106 @@
+//! Where a client puts its cache breakpoints.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Which breakpoints the simulated client sets.
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    JsonSchema,
+    Serialize,
+    Deserialize,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Placement {
+    /// Those of the recorded product, else those that the provider recommends.
+    #[default]
+    Usual,
+    /// As usual, but the breakpoint of the tools moves in front of the lowest entry that the strategy
+    /// still means to change. The breakpoint of the system prompt covers the tools.
+    Edge,
+    /// A lower bound: the longest live prefix is read, and a block is written only where later reads
+    /// pay for it.
+    Ideal,
+}
+
+impl Placement {
+    /// All placements, in the order of reports.
+    pub const ALL: [Self; 3] = [Self::Usual, Self::Edge, Self::Ideal];
+
+    /// The word in settings.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Usual => "usual",
+            Self::Edge => "edge",
+            Self::Ideal => "ideal",
+        }
+    }
+
+    /// Whether it is the default, which records leave out.
+    pub fn is_usual(&self) -> bool {
+        *self == Self::Usual
+    }
+}
+
+/// A product, as far as the provider's cache can tell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Client {
+    /// Whether it sets a breakpoint behind the tools. One stands behind the system prompt in any case.
+    pub marks_tools: bool,
+    /// How many of the newest messages have a breakpoint.
+    pub messages: usize,
+    /// Whose messages.
+    pub senders: Senders,
+    /// Whether its own summary requests go on with the agent's prompt, tools included.
+    pub forks: bool,
+}
+
+/// Messages that may carry a breakpoint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Senders {
+    /// The user's, tool results among them.
+    User,
+    /// All.
+    All,
+}
+
+impl Client {
+    /// Anthropic's recommendation for conversations: tools, system prompt and the last two messages of
+    /// the user.
+    pub const RECOMMENDED: Self = Self {
+        marks_tools: true,
+        messages: 2,
+        senders: Senders::User,
+        forks: false,
+    };
+
+    /// The product that wrote a recording of this format. Seen in requests of pi 0.73.1, opencode
+    /// 1.18.33 and the OpenHands SDK 1.58.0. Their summary requests are short and separate, and Codex
+    /// offers no tools in its own.
+    pub fn of(format: &str) -> Self {
+        let newest = |marks_tools, messages| Self {
+            marks_tools,
+            messages,
+            senders: Senders::All,
+            forks: false,
+        };
+        match format {
+            "pi" => newest(true, 1),
+            "opencode" => newest(false, 2),
+            "openhands" => newest(false, 1),
+            "claude-code" => Self {
+                forks: true,
+                ..Self::RECOMMENDED
+            },
+            _ => Self::RECOMMENDED,
+        }
+    }
+}
