@@ -8,7 +8,6 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::tokens::{Block, Picture};
@@ -22,11 +21,13 @@ pub mod import;
 pub mod native;
 mod picture;
 pub mod redact;
+mod source;
 pub mod synthetic;
 mod tag;
 pub mod wire;
 
 pub use block::{ContentBlock, Image, JsonText, Opaque, Thinking, ToolClass, ToolResult, ToolUse};
+pub use source::{Missing, Source};
 pub use tag::Tag;
 
 /// One recorded conversation, complete.
@@ -80,48 +81,6 @@ pub struct Resumed {
     /// The notes that the earlier session left behind, for those who keep any. What they cover is
     /// not known.
     pub notes: Option<Arc<str>>,
-}
-
-/// Where a session came from.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Source {
-    /// Name of the format: `native`, `claude-code`, `synthetic`.
-    pub format: String,
-    /// Records that are no part of the conversation (progress, titles, snapshots), by type.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub skipped: BTreeMap<String, u64>,
-    /// Records and blocks of a type the importer does not know, by type.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub unknown: BTreeMap<String, u64>,
-    /// What the importer had to mend or could not trust, in words, by message; with counts.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub warnings: BTreeMap<String, u64>,
-    /// What every prompt held and the recording does not.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub missing: Option<Missing>,
-}
-
-impl Source {
-    /// The size of the system prompt and tools that a made-up session is declared to have and does
-    /// not hold. What a recording lacks is learnt from its bill instead.
-    pub fn declared_head(&self) -> Option<Tokens> {
-        let missing = self.missing.filter(|_| self.format == synthetic::FORMAT);
-        missing.and_then(|missing| missing.tokens)
-    }
-}
-
-/// What every prompt of a session held and its recording does not.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Missing {
-    /// The system prompt.
-    pub system_prompt: bool,
-    /// The definitions of tools that were used.
-    pub tools: bool,
-    /// About so many tokens, where the provider's first bill tells.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub tokens: Option<Tokens>,
 }
 
 /// A tool that was offered to the agent.

@@ -21,6 +21,10 @@ const LEAST_GROWTH: i128 = 500;
 /// Factors outside are no tokenizer's: one token may be four characters or a part of one.
 const FACTORS: std::ops::RangeInclusive<Factor> = Factor(200_000)..=Factor(6_000_000);
 
+/// A fit whose median prompt is further from its bill is none, and neither is one in which more than
+/// a quarter of the bills fall.
+const MOST_OFF: Factor = Factor(250_000);
+
 /// How often factor and hidden thinking are solved for each other; the error at least halves each time.
 const ROUNDS: usize = 40;
 
@@ -96,6 +100,11 @@ pub(super) fn fit(session: &Session, counts: &CountedTexts, declared: Option<Tok
         ));
     };
     let mut warnings = bills.warnings.clone();
+    if solution.factors.iter().all(Option::is_none) {
+        warnings.push(
+            "the prompts grow too little to tell a factor: text is taken as counted".to_owned(),
+        );
+    }
     let Some(heads) = bills.heads(&solution, &bills.points, &mut warnings) else {
         return counted(Some(format!(
             "the first bill exceeds what is recorded of its prompt by more than {LARGEST_HEAD} tokens: the \
@@ -111,6 +120,12 @@ pub(super) fn fit(session: &Session, counts: &CountedTexts, declared: Option<Tok
         })
         .collect();
     let fit = bills.compare(&scales, &solution);
+    let is_off = fit.as_ref().is_some_and(|(_, typical)| *typical > MOST_OFF);
+    if is_off || bills.drops.len() * 4 > bills.points.len() {
+        let why = "the bill does not follow the prompts of the recording";
+        return counted(Some(why.to_owned()));
+    }
+    let fit = fit.map(|(fit, _)| fit);
     let factors = bills.models.iter().zip(&scales);
     let factors = factors
         .map(|(model, scale)| (model.to_string(), scale.factor))
@@ -416,8 +431,9 @@ impl Bills {
         all.filter(|(_, tokens)| *tokens > Tokens::ZERO).collect()
     }
 
-    /// The prompts of the full history beside their bills.
-    fn compare(&self, scales: &[Scale], solution: &Solution) -> Option<Fit> {
+    /// The prompts of the full history beside their bills, and by how much the median one is off, as a
+    /// share of its bill.
+    fn compare(&self, scales: &[Scale], solution: &Solution) -> Option<(Fit, Factor)> {
         let sums = self.running(&solution.factors);
         let points: Vec<&Point> = self
             .points
@@ -440,6 +456,7 @@ impl Bills {
             let (learnt, tried) = points.split_at(points.len() / 2);
             let learnt: Vec<Point> = learnt.iter().copied().cloned().collect();
             let solution = self.solve(&learnt)?;
+            solution.factors.iter().flatten().next()?;
             let heads = self.heads(&solution, &learnt, &mut Vec::new())?;
             let scales: Vec<Scale> = heads
                 .into_iter()
@@ -465,7 +482,14 @@ impl Bills {
             sizes.sort_unstable();
             median(&sizes, |one, two| Tokens(u64::midpoint(one.0, two.0)))
         };
-        Some(Fit {
+        let off = |it: &Compared| {
+            let off = it.billed.0.abs_diff(it.replayed.0);
+            Factor::of(Tokens(off), it.billed)
+        };
+        let mut offs: Vec<Factor> = all.iter().filter_map(off).collect();
+        offs.sort_unstable();
+        let typical = *offs.get(offs.len() / 2)?;
+        let fit = Fit {
             calls: all.len(),
             first: *all.first()?,
             median: Compared {
@@ -475,7 +499,8 @@ impl Bills {
             last: *all.last()?,
             counted: Factor::of(counted, billed)?,
             held_out: held_out(),
-        })
+        };
+        Some((fit, typical))
     }
 }
 

@@ -1,8 +1,13 @@
+//! Bills of made-up providers are found again, and those that tell nothing are not fitted.
+
 use std::sync::Arc;
 
 use proptest::prelude::*;
 
 use super::*;
+use crate::model::offline::Offline;
+use crate::model::price::Prices;
+use crate::replay::{CellName, Models, NoClock, PreparedSession, Replayed, Times, replay};
 use crate::session::{
     CompactedTo, ContentBlock, Message, RecordedCompaction, Role, SessionParts, Tag, Thinking,
 };
@@ -116,7 +121,7 @@ proptest! {
     fn head_and_factor_are_found_again(
         head in 0_u64..60_000,
         factor in 400_000_u64..3_000_000,
-        arrives in prop::collection::vec(200_u64..4_000, 4..40),
+        arrives in prop::collection::vec(1_000_u64..4_000, 6..40),
     ) {
         let arrives: Vec<_> = arrives.into_iter().map(|it| (it, 0, false)).collect();
         let calls = billed(head, factor, HiddenThinking::Dropped, &arrives);
@@ -149,6 +154,46 @@ proptest! {
     }
 
     #[test]
+    fn replay_sends_prompts_as_they_were_billed(
+        which in 0_usize..3,
+        arrives in prop::collection::vec((500_u64..2_000, 300_u64..3_000), 12..30),
+    ) {
+        let thinking = [
+            HiddenThinking::Dropped,
+            HiddenThinking::KeptForTurn,
+            HiddenThinking::Kept,
+        ][which];
+        let typed = |(at, (arrives, hidden)): (usize, (u64, u64))| (arrives, hidden, at % 4 == 0);
+        let arrives: Vec<_> = arrives.into_iter().enumerate().map(typed).collect();
+        let calls = billed(20_000, 1_300_000, thinking, &arrives);
+        let counts = Arc::new(CountedTexts::new(Arc::new(CharsPer4)));
+        let session = Arc::new(session(&calls, None));
+        let bill = Bill::of(&session, &counts, Sizes::Billed, None);
+        let schemes = Prices::built_in().unwrap().schemes(None);
+        let prepared = PreparedSession::new(session, counts.clone(), Vec::new())
+            .unwrap()
+            .billed(Arc::new(bill))
+            .with_cache(schemes, 0);
+        let models = Models {
+            summariser: Arc::new(Offline::new(counts)),
+            reader: None,
+            judge: None,
+            times: Times::default(),
+        };
+        let name = CellName { strategy: "full".to_owned(), repeat: 0 };
+        let record = replay(&prepared, name, Replayed::Full, &models, &NoClock).record;
+        for (call, prompt) in calls.iter().zip(&record.prompt_tokens) {
+            let off = prompt.0.abs_diff(call.billed);
+            prop_assert!(off * 100 <= call.billed, "{prompt} for {}", call.billed);
+        }
+        // All of a prompt ends at a breakpoint of the last message: it is read or written.
+        let cache = record.prompt_cache.iter().find(|it| it.scheme == "anthropic-5m").unwrap();
+        for (at, prompt) in record.prompt_tokens.iter().enumerate() {
+            prop_assert_eq!(cache.read[at] + cache.written[at], *prompt);
+        }
+    }
+
+    #[test]
     fn a_bill_undone_is_the_count(factor in 1_000_000_u64..6_000_000, counted in 0_u64..10_000_000) {
         let factor = Factor(factor);
         let scale = Scale { head: Tokens(7), factor };
@@ -168,6 +213,9 @@ fn a_bill_that_tells_nothing_is_not_fitted() {
         call(1_000, u64::MAX),
         call(1_000, 11_100),
     ];
+    // Every other call is billed by a fifth more than it was before, whatever its prompt.
+    let bill = |at: u64| 4_000 + at * 300 + (at % 2) * 3_000;
+    let sawtooth = (0..12).map(|at| call(1_000, bill(at))).collect();
     for (calls, compacted_at, sizes, says) in [
         (vec![call(100, 0); 5], None, Sizes::Counted, ""),
         (
@@ -208,6 +256,7 @@ fn a_bill_that_tells_nothing_is_not_fitted() {
             "the head is taken as 0",
         ),
         (absurd.to_vec(), None, Sizes::Billed, "not believed: 1"),
+        (sawtooth, None, Sizes::Counted, "does not follow"),
     ] {
         let bill = fitted(&calls, compacted_at);
         let said = bill.sizes().warnings.join("\n");

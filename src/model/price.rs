@@ -12,10 +12,12 @@ use serde::{Deserialize, Serialize};
 use crate::settings::{Place, Reader, Setting, SettingError, Table, Value, with_suggestion};
 use crate::units::{Tokens, Usage, Usd};
 
+mod latency;
 mod limit;
 mod placement;
 mod scheme;
 
+pub use latency::Latency;
 pub use limit::{Limit, Limited, RequestSize};
 pub use placement::{Client, Placement, Senders};
 pub use scheme::{CacheScheme, Rates, Reuse};
@@ -125,33 +127,6 @@ pub struct PerToken {
     /// Output, thinking included.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<Usd>,
-}
-
-/// How long a call takes: `start + (uncached + written)/prefill + read/cached + output/decode`.
-#[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Latency {
-    /// Milliseconds before anything is read.
-    pub start_ms: f64,
-    /// Tokens read in a second that are not in the cache.
-    pub prefill_per_second: f64,
-    /// Tokens read in a second that are in the cache.
-    pub cached_per_second: f64,
-    /// Tokens written in a second.
-    pub decode_per_second: f64,
-}
-
-impl Latency {
-    /// Milliseconds that so many calls of this usage together take, one after the other.
-    pub fn milliseconds(&self, calls: usize, usage: &Usage) -> f64 {
-        let seconds = |tokens: Tokens, per_second: f64| tokens.0 as f64 / per_second;
-        let fresh = usage.input_uncached + usage.cache_write_5m + usage.cache_write_1h;
-        self.start_ms * calls as f64
-            + 1_000.0
-                * (seconds(fresh, self.prefill_per_second)
-                    + seconds(usage.cache_read, self.cached_per_second)
-                    + seconds(usage.output, self.decode_per_second))
-    }
 }
 
 impl PerToken {

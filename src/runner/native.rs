@@ -21,11 +21,11 @@ pub fn window(session: &Session, bill: &Bill, prices: &Prices) -> NativeWindow {
     let offered = model.map_or(&[][..], |price| &price.windows);
     let smallest = offered.first().copied();
     let is_claude_code = session.source().format == "claude-code";
-    let max_output = match is_claude_code {
-        true => model
-            .and_then(|price| price.max_output)
-            .unwrap_or(Window::LARGEST_RESERVED_OUTPUT),
-        false => Tokens::ZERO,
+    let max_output = if is_claude_code {
+        let known = model.and_then(|price| price.max_output);
+        known.unwrap_or(Window::LARGEST_RESERVED_OUTPUT)
+    } else {
+        Tokens::ZERO
     };
     let (tokens, known_by) = match (session.context_window(), smallest) {
         (Some(recorded), _) => (recorded, KnownBy::Recording),

@@ -31,10 +31,10 @@ pub struct Situation {
     pub scale: Scale,
     /// What the last prompt *this cell* sent cost, once there was one.
     pub last_usage: Option<Usage>,
-    /// The messages of that prompt, as counted.
+    /// The messages of that prompt and its answer, as counted.
     pub last_messages: Size,
-    /// Size of the messages that were appended since that prompt, its answer included; of all of
-    /// them before the first prompt.
+    /// Size of the messages that were appended since the last answer; of all of them before the first
+    /// prompt.
     pub appended: Size,
     /// When the model last answered, where the session says so.
     pub last_answer: Option<Timestamp>,

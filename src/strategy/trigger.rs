@@ -371,16 +371,18 @@ mod tests {
         let usage = |cx: &Situation| Measure::Usage.of(Scope::Messages, &context, cx);
         // Before the first prompt all of it is estimated: 2,000 characters.
         assert_eq!(usage(&cx), Tokens(500));
-        cx.last_usage = Some(Usage::uncached(size.tokens, Tokens::ZERO));
+        cx.last_usage = Some(Usage::uncached(Tokens(900), Tokens(30)));
+        cx.last_messages = size;
         assert_eq!(usage(&cx), size.tokens);
-        // Of what is there, 100 tokens of 1,000 characters came since: 250 by estimate.
-        cx.appended = Size {
-            tokens: Tokens(100),
-            chars: 1_000,
-            bytes: 1_000,
-            ..Size::default()
-        };
-        assert_eq!(usage(&cx), size.tokens + Tokens(150));
+        // Of a prompt the bill is known, answer included; of 1,000 characters that came since, 250
+        // tokens are estimated, and of 600 that went, 150.
+        let prompt = |cx: &Situation| Measure::Usage.of(Scope::Prompt, &context, cx);
+        assert_eq!(prompt(&cx), Tokens(930));
+        cx.appended.chars = 1_000;
+        cx.last_messages.chars -= 1_000;
+        assert_eq!(prompt(&cx), Tokens(930 + 250));
+        cx.last_messages.chars += 600;
+        assert_eq!(prompt(&cx), Tokens(930 + 250 - 150));
     }
 
     #[test]

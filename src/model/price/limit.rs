@@ -156,11 +156,11 @@ mod tests {
             [hundred]
         );
         assert_eq!(
-            refused("anthropic", "claude-opus-4-6", images(101, 800)),
+            refused("anthropic", "claude-opus-4-8", images(101, 800)),
             [""; 0]
         );
         assert_eq!(
-            refused("anthropic", "claude-opus-4-6", images(601, 800)),
+            refused("anthropic", "claude-opus-4-8", images(601, 800)),
             ["at most 600 images in a request"]
         );
         // No model of the name: the default window.

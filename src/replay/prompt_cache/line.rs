@@ -86,17 +86,16 @@ impl Pieces {
         let texts = message.model_text();
         let content = message.content().iter();
         // One block has the size of its entry: most do not have to be looked up.
-        let blocks = match texts {
-            [_] => vec![entry.size],
-            _ => {
-                let mut sizes: Vec<Size> = message.blocks().map(|b| counts.block(&b)).collect();
-                // Hidden thinking comes first in its message.
-                if let Some(first) = sizes.first_mut() {
-                    first.tokens += message.hidden_thinking;
-                    first.exact += message.hidden_thinking;
-                }
-                sizes
+        let blocks = if let [_] = texts {
+            vec![entry.size]
+        } else {
+            let mut sizes: Vec<Size> = message.blocks().map(|b| counts.block(&b)).collect();
+            // Hidden thinking comes first in its message.
+            if let Some(first) = sizes.first_mut() {
+                first.tokens += message.hidden_thinking;
+                first.exact += message.hidden_thinking;
             }
+            sizes
         };
         let is_user = message.role() == Role::User;
         let hides = message.hidden_thinking > Tokens::ZERO;

@@ -26,6 +26,7 @@ fn page() -> String {
         "sessions": [{
             "id": HOSTILE, "hash": "", "format": "native", "messages": 4, "calls": 2, "tokens": 300,
             "items": 1, "compactions": 0,
+            "sizes": { "sizes": "counted" }, "native_window": { "tokens": 200_000, "known_by": "assumed" },
         }],
         "strategies": [{ "name": HOSTILE, "description": HOSTILE, "toml": "" }], "repeats": 1,
     });

@@ -18,6 +18,7 @@ fn report_of(sessions: usize, strategies: &[&str], change: fn(&mut CellRecord)) 
         serde_json::json!({
             "id": format!("session-{at}"), "hash": "", "format": "native", "messages": 80,
             "calls": 40, "tokens": 40_000, "items": 4, "compactions": 0,
+            "sizes": { "sizes": "counted" }, "native_window": { "tokens": 200_000, "known_by": "assumed" },
         })
     };
     let manifest = serde_json::json!({

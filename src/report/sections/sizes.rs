@@ -63,12 +63,12 @@ pub(crate) fn banners(material: &Material<'_>) -> Vec<Banner> {
     banners
 }
 
-/// The sizes of each recorded session, beside its bill.
+/// The sizes of each session that carries usage, beside its bill.
 pub(super) fn section(material: &Material<'_>) -> Section {
     let sessions = &material.manifest.sessions;
     let recorded: Vec<&SessionEntry> = sessions
         .iter()
-        .filter(|entry| entry.format != "synthetic")
+        .filter(|entry| entry.sizes.fit.is_some() || !entry.sizes.warnings.is_empty())
         .collect();
     let rows = recorded
         .iter()
