@@ -226,7 +226,10 @@ fn one_probe_of_high_importance_in_four_hundred_fails_the_gate_though_the_mean_w
         .next()
         .unwrap();
     assert!(paired.parse::<u32>().unwrap() > 350, "{said}");
-    assert_eq!(said.matches("hard break").count(), 1, "{said}");
+    assert!(
+        (1..=2).contains(&said.matches("hard break").count()),
+        "{said}"
+    );
     // Who accepts the loss says so, and the mean decides.
     bench.write(
         "ci.toml",

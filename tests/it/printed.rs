@@ -27,7 +27,7 @@ fn run(folder: &Path, columns: Option<&str>, arguments: &[&str]) -> Output {
 }
 
 const SMALL: &str = "name = 'small'\n[window]\ntokens = 12_000\n\
-    [[sessions]]\nsynthetic = { family = 'code-review', seed = 1, rounds = 12 }\ncount = 2\n\
+    [[sessions]]\nsynthetic = { family = 'code-review', seed = 1, rounds = 12, head_tokens = 0 }\ncount = 2\n\
     [[strategies]]\npreset = 'observation-masking'\nset = { clear_results.keep_last = 2 }\n\
     [[strategies]]\npreset = 'tail@4000'\n";
 

@@ -247,7 +247,7 @@ proptest! {
         for (at, happening) in happenings.iter().enumerate() {
             match happening {
                 Happening::Append(origin, message) => {
-                    let entry = Entry::new(origin.clone(), Arc::new(message.clone()), &counts);
+                    let entry = Entry::new(origin.clone(), Arc::new((**message).clone()), &counts);
                     line.append(&Pieces::of(&entry, &counts));
                     context.append(entry);
                 }

@@ -30,7 +30,7 @@ fn run_to(code: i32, folder: &Path, script: &str, models: &str) -> (Run, Report)
          [models]\nreader = {{ kind = \"scripted\", model = \"reader\", script = \"script.toml\" }}\n\
          cassette = \"kept.jsonl\"\n{models}\n\
          [window]\nmode = \"fit\"\nfraction = 0.4\n\
-         [[sessions]]\nsynthetic = {{ family = \"code-review\", rounds = 8, seed = 3 }}\n\
+         [[sessions]]\nsynthetic = {{ family = \"code-review\", rounds = 8, seed = 3, head_tokens = 0 }}\n\
          [[strategies]]\npreset = \"claude-code\"\n"
     );
     fs::write(folder.join("s.toml"), scenario).unwrap();

@@ -612,17 +612,17 @@ fn listened(window: u64) -> (CellRecord, Vec<String>) {
 fn a_strategy_is_told_the_present_and_nothing_else() {
     let (record, seen) = listened(1_000);
     assert_eq!(record.end, End::Completed);
-    // What came in since the last prompt; what that prompt took; a compaction at the call that
+    // What came in since the last answer; what that prompt took; a compaction at the call that
     // follows it, and at no other.
     assert_eq!(
         seen,
         [
             "0 before +40 after 0",
-            "0 after +40 after 18",
-            "1 before +80 after 18 recorded",
-            "1 after +80 after 38 recorded",
-            "2 before +80 after 38",
-            "2 after +80 after 58",
+            "0 after +0 after 18",
+            "1 before +40 after 18 recorded",
+            "1 after +0 after 38 recorded",
+            "2 before +40 after 38",
+            "2 after +0 after 58",
         ]
     );
 }

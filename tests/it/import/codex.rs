@@ -11,7 +11,7 @@ use crate::shared;
 const OUTLINE: &str = r#"0 user[typed_user meta] "Stay in the folder.", "<environment_context>\n  <cwd>/work/clock</cwd>\n</environment_context>", "Why is it late?", image "data:image/png;base64,AAAA"
 1 model[] thinking "Look at the gears.", "I will look.", shell c1 {"cmd":"ls"}, edit c2 "*** Begin Patch\n*** End Patch", <web_search_call> = 600/0/0/400/50
 2 user[] ->c1 "gear.txt", ->!c2 "no patch"
-3 model[] <reasoning>, "One gear is worn." = 100/0/0/1000/30
+3 model[] thinking "", "One gear is worn." = 100/0/0/1000/30
 4 user[typed_user] "Mend it."
 5 model[] shell c3 "mend"
 6 user[meta] "<turn_aborted>\nThe user stopped it.\n</turn_aborted>"

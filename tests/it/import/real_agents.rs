@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use std::process::Command;
 use std::sync::Arc;
 
+use proctor::bill::{Bill, Sizes};
 use proctor::model::offline::Offline;
 use proctor::replay::{Models, PreparedSession, Times};
 use proctor::session::{CompactedTo, ContentBlock, Message, Recorded, Role, Session, Tag};
@@ -149,18 +150,25 @@ fn shared_requests_of_codex_are_its_calls_and_the_preset_compacts_where_it_did()
     for text in texts {
         assert!(!text.contains("CONTEXT CHECKPOINT COMPACTION"), "{text}");
     }
+    assert_eq!(fired(session), [18, 35]);
+}
+
+/// The calls before which preset `codex` compacts in Codex's window, sized as the session was billed.
+fn fired(session: Session) -> Vec<usize> {
     let chars = counter("chars/4").expect("a counter");
     let counts = Arc::new(CountedTexts::new(chars));
+    let bill = Bill::of(&session, &counts, Sizes::Billed, None);
+    assert_eq!(bill.sizes().sizes, Sizes::Billed, "{:?}", bill.sizes());
     let prepared = PreparedSession::new(Arc::new(session), counts.clone(), Vec::new());
+    let prepared = prepared.expect("no needles").billed(Arc::new(bill));
     let models = Models {
         summariser: Arc::new(Offline::new(counts)),
         reader: None,
         judge: None,
         times: Times::default(),
     };
-    let record = run(&prepared.expect("no needles"), "codex", 40_000, &models).record;
-    let fired: Vec<usize> = record.compactions.iter().map(|event| event.call).collect();
-    assert_eq!(fired, [18, 35]);
+    let record = run(&prepared, "codex", 40_000, &models).record;
+    record.compactions.iter().map(|event| event.call).collect()
 }
 
 /// A message as the items of a rollout.
@@ -230,7 +238,7 @@ fn rollout_of(session: &Session) -> String {
 }
 
 #[test]
-fn shared_rollouts_of_codex_hold_its_calls_and_its_window() {
+fn shared_rollouts_of_codex_hold_its_calls_and_its_window_and_the_preset_compacts_where_it_did() {
     for (folder, calls, places) in [
         ("agents/codex-one-turn", 41, [18, 35]),
         ("agents/codex-two-turns", 45, [17, 34]),
@@ -251,6 +259,9 @@ fn shared_rollouts_of_codex_hold_its_calls_and_its_window() {
         assert_eq!(session.context_window(), Some(Tokens(40_000)), "{folder}");
         assert_eq!(session.calls().len(), calls, "{folder}");
         assert_eq!(calls_before_compactions(session), places, "{folder}");
+        // Its tools are in no rollout: the head is known by the bill.
+        let fired = fired(session.clone());
+        assert_eq!(fired, places, "{folder}");
         assert!(
             !session.messages().iter().any(|it| it.has_tag(Tag::Orphan)),
             "{folder}"

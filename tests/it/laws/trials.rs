@@ -18,6 +18,7 @@ fn early(name: &str) -> String {
             format!("summarize.when={{ {over} }}")
         }
         "aloop-rfc005" => format!("truncate_output.max_tokens=300,summarize.when={{ {over} }}"),
+        "anthropic-clear-tool-uses" => format!("clear_results.when={{ {over} }}"),
         "codex" => "truncate_output.max_tokens=300".to_owned(),
         "claude-code" | "claude-code-snip-drop" | "claude-code-cached-micro" => {
             format!("offload_results.max_total_chars=4000,{restored},summarize.when={{ {over} }}")
