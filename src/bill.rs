@@ -1,7 +1,7 @@
 //! Sizes as they were billed: from a session's usage to what its prompts really took.
 //!
 //! A recording seldom holds all that its prompts held (system prompt, tools), and no public counter
-//! is the provider's. [`Bill::fit`] learns both from the recorded usage: a [`Factor`] from counted to
+//! is the provider's. [`Bill::of`] learns both from the recorded usage: a [`Factor`] from counted to
 //! billed tokens for each model, and the head that no message holds. Replay keeps counted sums and
 //! applies a [`Scale`] once per prompt, so that a prompt costs O(1) and its size depends on no order.
 

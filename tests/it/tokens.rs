@@ -6,7 +6,9 @@ use std::sync::Arc;
 use proctor::model::scripted::Scripted;
 use proctor::replay::{Models, NoClock, PreparedSession, Replay, Replayed, replay};
 use proctor::session::import;
-use proctor::tokens::{Cl100k, Cl100kContent, CountedTexts, O200k, Reference, TokenCounter};
+use proctor::tokens::{
+    CharsPer4, Cl100k, Cl100kContent, CountedTexts, O200k, Reference, TokenCounter,
+};
 use proctor::units::Tokens;
 use rayon::prelude::*;
 use serde_json::Value;
@@ -102,4 +104,43 @@ fn shared_masking_the_way_of_peers_costs_what_they_say_it_costs() {
         sizes(&masked),
         (170, Some(Tokens(76_182)), Tokens(3_660_587))
     );
+}
+
+/// The published table is of 22 demonstrations, of which a part is here: the savings are those of
+/// other files too, and so agree within some points only. An action is counted with its tool's name
+/// here, as its text there.
+#[test]
+fn shared_masking_of_demonstrations_saves_about_what_is_published() {
+    let Some(folder) = folder("sessions/swe-agent") else {
+        return;
+    };
+    let demonstrations: Vec<PreparedSession> = files(&folder)
+        .into_iter()
+        .filter(|path| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            name.starts_with("sweagent__")
+        })
+        .map(|path| {
+            let session = import::load(&path).unwrap().swap_remove(0);
+            let counts = Arc::new(CountedTexts::new(Arc::new(CharsPer4)));
+            PreparedSession::new(Arc::new(session), counts, Vec::new()).unwrap()
+        })
+        .collect();
+    assert!(demonstrations.len() >= 12, "{}", demonstrations.len());
+    let models = support::models(Scripted::new());
+    let all = |strategy: &str| -> u64 {
+        let replays = demonstrations.iter();
+        let replays = replays.map(|it| support::run(it, strategy, 1_000_000, &models));
+        replays.map(|replay| sizes(&replay).2.0).sum()
+    };
+    let full = all("none");
+    for (keep_last, published) in [(1, 29.5), (3, 18.1), (5, 10.1), (10, 1.9)] {
+        let masking = format!(
+            "observation-masking[clear_results.keep_last={keep_last},\
+             clear_results.keep_first_observation=true]"
+        );
+        let saved = 100.0 * (1.0 - all(&masking) as f64 / full as f64);
+        println!("keep {keep_last}: {saved:.1} %, published {published} %");
+        assert!((saved - published).abs() < 3.5, "keep {keep_last}: {saved}");
+    }
 }
