@@ -303,7 +303,7 @@ impl Bill {
         self.largest
     }
 
-    /// What a run's manifest says of it.
+    /// The sizes for a run's manifest.
     pub fn sizes(&self) -> &SessionSizes {
         &self.sizes
     }

@@ -53,7 +53,7 @@ struct Thought {
     model: usize,
 }
 
-/// What a session says of its bills.
+/// The billed calls of a session.
 struct Bills {
     models: Vec<Arc<str>>,
     points: Vec<Point>,

@@ -202,7 +202,7 @@ proptest! {
     }
 }
 
-/// What is said of sessions whose bill tells nothing, or not all.
+/// Sessions whose bill tells nothing, or not all, are counted, with a warning.
 #[test]
 fn a_bill_that_tells_nothing_is_not_fitted() {
     let growing = |from: u64, step: u64, n: u64| -> Vec<Call> {

@@ -5,7 +5,7 @@ use std::fmt;
 use crate::settings::{Reader, SettingError, with_suggestion};
 use crate::units::Tokens;
 
-/// What a request is measured by.
+/// The measures of a request that limits bound.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RequestSize {
     /// Bytes of its texts and of its images as they are sent.
@@ -18,7 +18,7 @@ pub struct RequestSize {
     pub longest_edge: u64,
 }
 
-/// What a limit holds for.
+/// The property that a limit bounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Limited {
     /// The bytes of a request.
