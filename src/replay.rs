@@ -177,7 +177,7 @@ struct Cell<'a> {
     strategy_cpu: Vec<Duration>,
     spent: Duration,
     started: Duration,
-    /// What was appended since the last answer.
+    /// Size of the messages appended since the last answer.
     appended: Size,
     /// The messages of the last prompt, and its answer.
     last_messages: Size,

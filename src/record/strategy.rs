@@ -15,7 +15,7 @@ pub struct StrategyEntry {
     pub toml: String,
 }
 
-/// What is said of a strategy that removes text from the provider's cache.
+/// The mark of a strategy that removes text from the provider's cache.
 pub const OWN_MECHANISM: &str = "Claude Code's own mechanism: no public API offers it";
 
 impl StrategyEntry {

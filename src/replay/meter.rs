@@ -301,7 +301,7 @@ impl<'a> Meter<'a> {
         });
     }
 
-    /// What a request cost: by the provider's own word, else as counted and sized as the agent's
+    /// The usage of a request: the provider's own, else counted and sized as the agent's
     /// prompts are.
     fn usage(&self, request: &Request, answer: &Answer) -> Usage {
         let (usage, is_told) = match answer {

@@ -52,7 +52,7 @@ impl Limited {
 /// A limit of a provider's, over which a request is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limit {
-    /// What it holds for.
+    /// The property that it bounds.
     pub of: Limited,
     /// The most that is accepted.
     pub most: u64,

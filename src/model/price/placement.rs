@@ -57,7 +57,7 @@ pub struct Client {
     pub marks_tools: bool,
     /// How many of the newest messages have a breakpoint.
     pub messages: usize,
-    /// Whose messages.
+    /// The senders of these messages.
     pub senders: Senders,
     /// Whether its own summary requests go on with the agent's prompt, tools included.
     pub forks: bool,
