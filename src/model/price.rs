@@ -94,8 +94,12 @@ pub struct ModelPrice {
     pub names: Vec<String>,
     /// Where the prices stand, if not in the file's document.
     pub document: Option<String>,
-    /// What its tokens cost.
+    /// When that document was read, if not on the file's day.
+    pub date: Option<String>,
+    /// What its tokens cost, in prompts of at most [`Self::holds_up_to`].
     pub per_token: PerToken,
+    /// The longest prompt of these prices; nothing where they hold for every prompt.
+    pub holds_up_to: Option<Tokens>,
     /// The shortest prefix that is cached.
     pub minimum_cacheable: Option<Tokens>,
     /// The context window, the smallest where there are several.
@@ -268,11 +272,7 @@ impl PriceList {
             )));
         }
         let provider = required(&mut reader, "provider")?;
-        let date = required(&mut reader, "date")?;
-        if !without_date(&format!("-{date}")).is_empty() {
-            let problem = format!("`date` must be a day such as `2026-11-21`, not `{date}`");
-            return Err(SettingError::new(table.place(), problem));
-        }
+        let date = day(&mut reader)?.ok_or_else(|| reader.must_be_set("date"))?;
         let document = required(&mut reader, "document")?;
         let fast = reader.text("fast")?.map(str::to_owned);
         let batch = scheme::thousandths(&mut reader, "batch")?;
@@ -311,6 +311,21 @@ fn required(reader: &mut Reader<'_>, key: &str) -> Result<String, SettingError> 
     text.ok_or_else(|| reader.must_be_set(key))
 }
 
+/// The day on which a document was read.
+fn day(reader: &mut Reader<'_>) -> Result<Option<String>, SettingError> {
+    let Some(date) = reader.text("date")? else {
+        return Ok(None);
+    };
+    if !without_date(&format!("-{date}")).is_empty() {
+        let problem = format!(
+            "`{}` must be a day such as `2026-11-21`, not `{date}`",
+            reader.path_of("date")
+        );
+        return Err(SettingError::new(place_of(reader, "date"), problem));
+    }
+    Ok(Some(date.to_owned()))
+}
+
 fn read_model(table: &Table) -> Result<ModelPrice, SettingError> {
     let mut reader = Reader::new(table, "models");
     let names = reader.texts("names")?.unwrap_or_default();
@@ -319,11 +334,13 @@ fn read_model(table: &Table) -> Result<ModelPrice, SettingError> {
         return Err(with_suggestion(error, "", []).with_hint("as in `names = [\"gpt-5-codex\"]`"));
     }
     let document = reader.text("document")?.map(str::to_owned);
+    let date = day(&mut reader)?;
     let windows = windows(&mut reader)?;
     let mut price = |key| per_token(&mut reader, key);
     let model = ModelPrice {
         names: names.into_iter().map(str::to_owned).collect(),
         document,
+        date,
         per_token: PerToken {
             input: price("input")?,
             cache_write_5m: price("cache_write_5m")?,
@@ -331,6 +348,7 @@ fn read_model(table: &Table) -> Result<ModelPrice, SettingError> {
             cache_read: price("cache_read")?,
             output: price("output")?,
         },
+        holds_up_to: tokens(&mut reader, "prompts_up_to")?,
         minimum_cacheable: tokens(&mut reader, "minimum_cacheable_tokens")?,
         window: windows.first().copied(),
         windows,
@@ -573,5 +591,15 @@ mod tests {
         assert_eq!(windows("claude-fable-5"), (None, vec![]));
         let halved = prices.lists().iter().all(|list| list.batch == Some(500));
         assert!(halved);
+    }
+
+    #[test]
+    fn every_model_has_a_source_and_its_day() {
+        for list in Prices::built_in().unwrap().lists() {
+            for model in &list.models {
+                let source = model.document.as_ref().zip(model.date.as_ref());
+                assert!(source.is_some(), "{:?}", model.names);
+            }
+        }
     }
 }

@@ -68,6 +68,9 @@ pub struct PriceEntry {
     pub scheme: Option<String>,
     /// The prices.
     pub per_token: PerToken,
+    /// The longest prompt of these prices, where longer ones cost more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompts_up_to: Option<Tokens>,
     /// How long its calls take.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency: Option<Latency>,

@@ -34,10 +34,11 @@ pub(super) fn entry(prices: &Prices, model: &str) -> Option<PriceEntry> {
     Some(PriceEntry {
         model: model.to_owned(),
         provider: list.provider.clone(),
-        date: list.date.clone(),
+        date: price.date.as_ref().unwrap_or(&list.date).clone(),
         document: price.document.as_ref().unwrap_or(&list.document).clone(),
         scheme: list.schemes.first().map(|scheme| scheme.name.clone()),
         per_token: price.per_token,
+        prompts_up_to: price.holds_up_to,
         latency: price.latency,
     })
 }

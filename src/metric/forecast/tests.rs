@@ -243,6 +243,7 @@ fn what_another_model_writes_has_its_own_price_in_a_plan_too() {
             output: Some(Usd(5_000)),
             ..PerToken::default()
         },
+        prompts_up_to: None,
         latency: None,
     };
     let found = |writes| CostForecast::of(&own, Bill::Shown, cost, Some(&price), writes);

@@ -325,7 +325,19 @@ fn prices(material: &Material<'_>) -> Vec<String> {
     for session in &material.manifest.sessions {
         match &session.price {
             Some(price) => {
-                let words = format!("{} of {} ({})", price.model, price.date, price.document);
+                let longest = price.prompts_up_to.map(|longest| {
+                    format!(
+                        ", of prompts up to {} tokens; longer ones cost more",
+                        crate::report::tokens_in_words(longest.0)
+                    )
+                });
+                let words = format!(
+                    "{} of {} ({}){}",
+                    price.model,
+                    price.date,
+                    price.document,
+                    longest.unwrap_or_default()
+                );
                 *known.entry(words).or_default() += 1;
             }
             None => unknown += 1,
