@@ -73,6 +73,16 @@ pub enum ProbeKind {
     Order,
     /// What the user asked for last.
     LastRequest,
+    /// What was started and not ended.
+    OpenHandle,
+    /// An instruction that was taken back, beside one that is in force.
+    Obsolete,
+    /// A value that is asked for in other words than it was said in.
+    Indirect,
+    /// A value that is found by way of another.
+    TwoStep,
+    /// A tool call that needs values said at different places.
+    Act,
     /// A question whose answer has to be put together, in words that only a judge can grade.
     Open,
     /// Something that was never said.
@@ -83,7 +93,7 @@ pub enum ProbeKind {
 
 impl ProbeKind {
     /// All kinds, in the order of tables.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 20] = [
         Self::Recall,
         Self::Constraint,
         Self::Artifact,
@@ -96,6 +106,11 @@ impl ProbeKind {
         Self::Binding,
         Self::Order,
         Self::LastRequest,
+        Self::OpenHandle,
+        Self::Obsolete,
+        Self::Indirect,
+        Self::TwoStep,
+        Self::Act,
         Self::Open,
         Self::Decoy,
         Self::Unanswerable,
@@ -122,6 +137,11 @@ impl ProbeKind {
             Self::Binding => "binding",
             Self::Order => "order",
             Self::LastRequest => "last-request",
+            Self::OpenHandle => "open-handle",
+            Self::Obsolete => "obsolete",
+            Self::Indirect => "indirect",
+            Self::TwoStep => "two-step",
+            Self::Act => "act",
             Self::Open => "open",
             Self::Decoy => "decoy",
             Self::Unanswerable => "unanswerable",
@@ -149,9 +169,10 @@ impl Probe {
             .collect()
     }
 
-    /// The questions that are put to a reader, each in a prompt of its own: one, or the same in
-    /// both orders. The answers are kept with [`OTHER_ORDER`] between them, and count as right only
-    /// if both are.
+    /// The questions that are put to a reader, each in a prompt of its own: one, or two. Two ask the
+    /// same in both orders, or of a protected and a free object, or of an instruction taken back and
+    /// one in force. Their answers are kept with [`OTHER_ORDER`] between them, and count as right
+    /// only if both are.
     pub fn questions(&self) -> Vec<String> {
         let question = self.question.trim();
         match &self.gold {
@@ -163,9 +184,15 @@ impl Probe {
                 .map(|(a, b)| format!("{question}\nA: {a}\nB: {b}"))
                 .into(),
             Gold::Statement {
-                form: RuleForm::Call { task, .. },
+                form: RuleForm::Call { task, allowed, .. },
                 ..
-            } => vec![task.clone()],
+            } => {
+                let allowed = allowed.iter().map(|allowed| allowed.task.clone());
+                [task.clone()].into_iter().chain(allowed).collect()
+            }
+            Gold::Obsolete {
+                standing_question, ..
+            } => vec![question.to_owned(), standing_question.clone()],
             Gold::Tried { approach, .. } => vec![
                 question.to_owned(),
                 format!("Is the {approach} still untried? If it is not, say how it ended."),
@@ -180,6 +207,9 @@ impl Probe {
             | Gold::Among { .. }
             | Gold::Sequence { .. }
             | Gold::Requests { .. }
+            | Gold::Handles { .. }
+            | Gold::Steps { .. }
+            | Gold::Arguments { .. }
             | Gold::Answer { .. }
             | Gold::Absent { .. }
             | Gold::Untold => vec![question.to_owned()],
@@ -189,9 +219,12 @@ impl Probe {
     /// The form in which the answer is wanted.
     pub fn answer_format(&self) -> AnswerFormat {
         match self.kind {
-            ProbeKind::Recall | ProbeKind::Update | ProbeKind::Binding | ProbeKind::Decoy => {
-                AnswerFormat::Value
-            }
+            ProbeKind::Recall
+            | ProbeKind::Update
+            | ProbeKind::Binding
+            | ProbeKind::Indirect
+            | ProbeKind::TwoStep
+            | ProbeKind::Decoy => AnswerFormat::Value,
             ProbeKind::Constraint => match &self.gold {
                 Gold::Statement {
                     form: RuleForm::Choice { .. },
@@ -207,8 +240,9 @@ impl Probe {
             ProbeKind::Artifact => AnswerFormat::Paths,
             ProbeKind::Decision => AnswerFormat::Choice,
             ProbeKind::Numeric => AnswerFormat::Number,
-            ProbeKind::RejectedPath => AnswerFormat::YesNo,
-            ProbeKind::Continuation => AnswerFormat::Items,
+            ProbeKind::RejectedPath | ProbeKind::Obsolete => AnswerFormat::YesNo,
+            ProbeKind::Continuation | ProbeKind::OpenHandle => AnswerFormat::Items,
+            ProbeKind::Act => AnswerFormat::Call,
             ProbeKind::Error => AnswerFormat::Fault,
             ProbeKind::Order => AnswerFormat::Sequence,
             ProbeKind::LastRequest => AnswerFormat::Quote,
@@ -238,6 +272,14 @@ impl Probe {
                 let evidence = self.evidence.iter().copied().filter(is_before);
                 evidence.filter(|at| !is_over(*at)).collect()
             }
+            // A handle that was ended is not asked for any more.
+            Gold::Handles { handles, .. } => {
+                let open = handles.iter().filter(|handle| handle.is_open(message));
+                let mut started: Vec<usize> = open.map(|handle| handle.started).collect();
+                started.sort_unstable();
+                started.dedup();
+                started
+            }
             Gold::Value { .. }
             | Gold::Statement { .. }
             | Gold::Choice { .. }
@@ -245,6 +287,9 @@ impl Probe {
             | Gold::Fault { .. }
             | Gold::Among { .. }
             | Gold::Sequence { .. }
+            | Gold::Obsolete { .. }
+            | Gold::Steps { .. }
+            | Gold::Arguments { .. }
             | Gold::Answer { .. }
             | Gold::Absent { .. }
             | Gold::Untold => self.evidence.iter().copied().filter(is_before).collect(),
@@ -253,14 +298,18 @@ impl Probe {
 
     /// Whether the full history before the message of this index holds the answer.
     ///
-    /// What was never said can always be asked; an open question once all of its evidence was; a list of files while there is one on it; a plan while some of
-    /// it is left; an order from [`LEAST_EVENTS`] events on, and never before an event that the
+    /// What was never said can always be asked; what is put together of several messages once all of
+    /// them were said; a list of files or of open handles while there is one on it; a plan while some
+    /// of it is left; an order from [`LEAST_EVENTS`] events on, and never before an event that the
     /// question names; a revised value unless its newest version only ends the one before it.
     fn is_answerable(&self, message: usize) -> bool {
         let is_said = self.evidence.first().is_some_and(|first| *first < message);
         match self.kind {
             ProbeKind::Decoy | ProbeKind::Unanswerable => true,
-            ProbeKind::Open => self.evidence.last().is_some_and(|last| *last < message),
+            ProbeKind::Open | ProbeKind::Obsolete | ProbeKind::TwoStep | ProbeKind::Act => {
+                self.evidence.last().is_some_and(|last| *last < message)
+            }
+            ProbeKind::OpenHandle => !self.gold.open_before(message).is_empty(),
             ProbeKind::Continuation => is_said && !self.gold.pending_before(message).is_empty(),
             ProbeKind::Order => {
                 self.gold.events_before(message).len() >= LEAST_EVENTS
@@ -272,6 +321,7 @@ impl Probe {
                 newest.is_some_and(|newest| !newest.unasked)
             }
             ProbeKind::Recall
+            | ProbeKind::Indirect
             | ProbeKind::Constraint
             | ProbeKind::Error
             | ProbeKind::Binding
@@ -281,7 +331,7 @@ impl Probe {
     }
 }
 
-/// What stands between the answers to the same question in both orders.
+/// What stands between the answers to the two questions of a probe.
 pub const OTHER_ORDER: &str = "\n--- in the other order ---\n";
 
 /// Fewer events than this have no order worth asking for: two are right in every other guess.

@@ -13,6 +13,7 @@ use crate::step::Step;
 mod abstention;
 mod exact;
 mod lists;
+mod paired;
 mod reasoned;
 
 pub use abstention::abstains;
@@ -33,9 +34,11 @@ const NEEDS_JUDGE: Verdict = Verdict::Unscored {
 /// Whether there are answers to such a question that rules cannot grade.
 pub fn may_need_judge(gold: &Gold) -> bool {
     match gold {
-        Gold::Requests { .. } | Gold::Choice { .. } | Gold::Answer { .. } | Gold::Absent { .. } => {
-            true
-        }
+        Gold::Requests { .. }
+        | Gold::Choice { .. }
+        | Gold::Arguments { .. }
+        | Gold::Answer { .. }
+        | Gold::Absent { .. } => true,
         Gold::Statement { form, .. } => match form {
             RuleForm::Choice { .. } | RuleForm::Call { .. } => false,
             RuleForm::Open => true,
@@ -47,6 +50,9 @@ pub fn may_need_judge(gold: &Gold) -> bool {
         | Gold::Versions { .. }
         | Gold::Files { .. }
         | Gold::Plan { .. }
+        | Gold::Handles { .. }
+        | Gold::Obsolete { .. }
+        | Gold::Steps { .. }
         | Gold::Untold
         | Gold::Tried { .. } => false,
     }
@@ -83,12 +89,17 @@ impl Rules {
                     vec![value]
                 }
                 Gold::Fault { code, .. } => vec![code],
+                Gold::Steps { steps } => steps.iter().map(|step| step.value.as_str()).collect(),
                 Gold::Choice { .. }
                 | Gold::Statement { .. }
                 | Gold::Files { .. }
                 | Gold::Plan { .. }
                 | Gold::Sequence { .. }
                 | Gold::Requests { .. }
+                | Gold::Handles { .. }
+                | Gold::Obsolete { .. }
+                // Other probes ask for them one by one.
+                | Gold::Arguments { .. }
                 | Gold::Answer { .. }
                 | Gold::Untold
                 | Gold::Absent { .. } => Vec::new(),
@@ -119,6 +130,8 @@ impl Rules {
         let graded = match &probe.gold {
             Gold::Absent { .. } => self.absent(probe, answer),
             Gold::Untold => Some(untold(answer)),
+            // One of two abstentions may be right.
+            Gold::Obsolete { .. } => Some(paired::holds(answer)),
             // An omission alone could be told: what rules grade would be omissions only.
             Gold::Answer { .. } => None,
             _ if abstention::is_plain(answer, &own) => Some((0.0, Outcome::Abstained)),
@@ -154,6 +167,13 @@ impl Rules {
                     _ => (0.0, Outcome::Wrong),
                 },
             },
+            Gold::Obsolete { .. } => paired::holds(answer),
+            Gold::Steps { steps } => {
+                let last: Vec<&str> = steps.last().map(|step| &*step.value).into_iter().collect();
+                self.value(probe, &last, answer)
+            }
+            Gold::Arguments { arguments } => return self.arguments(arguments, answer),
+            Gold::Handles { .. } => lists::handles(&probe.gold, before, answer),
             Gold::Sequence { .. } => lists::sequence(&probe.gold.events_before(before), answer),
             Gold::Requests { .. } => {
                 return exact::request(&probe.gold.versions_before(before), answer);
@@ -168,7 +188,11 @@ impl Rules {
                     None => self.value(probe, &versions, answer),
                 }
             }
-            Gold::Files { .. } => lists::files(&probe.gold.files_before(before), answer),
+            Gold::Files { .. } => lists::files(
+                &probe.gold.files_before(before),
+                &probe.gold.optional_before(before),
+                answer,
+            ),
             Gold::Plan { .. } => lists::items(&probe.gold, before, answer),
             Gold::Tried { reason, .. } => self.tried(probe, reason, answer),
             Gold::Choice {
@@ -182,9 +206,14 @@ impl Rules {
                 ..
             } => exact::letters(answer),
             Gold::Statement {
-                form: RuleForm::Call { forbidden, .. },
+                form: RuleForm::Call {
+                    forbidden, allowed, ..
+                },
                 ..
-            } => return exact::call(forbidden, answer),
+            } => match allowed {
+                Some(allowed) => paired::calls(forbidden, &allowed.target, answer),
+                None => return exact::call(forbidden, answer),
+            },
             Gold::Statement {
                 topic, statement, ..
             } => {
@@ -193,6 +222,9 @@ impl Rules {
                     && content_word_recall(statement, &without(answer, topic)) < PARAPHRASE
                 {
                     (0.0, Outcome::Abstained)
+                } else if content_word_recall(&without(statement, topic), answer) <= 0.0 {
+                    // The question gives the words of the topic: repeating them answers nothing.
+                    (0.0, Outcome::Wrong)
                 } else if recall >= PARAPHRASE && !is_flipped(statement, answer) {
                     (1.0, Outcome::Right)
                 } else if (DOUBTFUL..PARAPHRASE).contains(&recall) {

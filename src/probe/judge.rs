@@ -20,6 +20,8 @@ use crate::units::{ContentHash, Tokens};
 pub mod dimensions;
 pub mod sentinel;
 
+pub use super::gold::in_words as gold_in_words;
+
 /// An answer to a probe is cut off after this many tokens: a list of many paths fits.
 pub const MAX_ANSWER: Tokens = Tokens(1_024);
 
@@ -288,33 +290,6 @@ impl Grader for Judge {
                 Ok(is_right) => graded(is_right, is_decoy, answer),
             })
         })
-    }
-}
-
-/// The answer as it is before the message of this index, in words for a judge or a reader of
-/// reports.
-pub fn gold_in_words(gold: &Gold, before: usize) -> String {
-    match gold {
-        Gold::Value { value, .. } | Gold::Among { value, .. } => value.clone(),
-        Gold::Fault { code, place, .. } => format!("{code} at {place}"),
-        Gold::Sequence { .. } => gold.events_before(before).join("\n"),
-        Gold::Requests { .. } => gold.newest_before(before).unwrap_or_default().to_owned(),
-        Gold::Statement { statement, .. } => statement.clone(),
-        Gold::Files { .. } => gold.files_before(before).join("\n"),
-        Gold::Choice { choice, reason, .. } => format!("{choice}: {reason}"),
-        Gold::Versions { unit, .. } => {
-            let newest = gold.newest_before(before).unwrap_or_default();
-            match unit {
-                Some(unit) => format!("{newest} {unit}"),
-                None => newest.to_owned(),
-            }
-        }
-        Gold::Tried { reason, .. } => format!("Yes; it failed: {reason}"),
-        Gold::Plan { .. } => gold.pending_before(before).join("\n"),
-        Gold::Answer { answer } => answer.clone(),
-        Gold::Absent { .. } | Gold::Untold => {
-            "The conversation does not say. Only an answer that says so is correct.".to_owned()
-        }
     }
 }
 

@@ -104,7 +104,7 @@ impl Reader {
             AnswerFormat::YesNo => forms::yes_or_no(&question, &texts),
             AnswerFormat::Sequence => forms::in_order(&question, &texts),
             AnswerFormat::Letter => forms::letter(&question, &texts),
-            AnswerFormat::Call => Some(forms::call(&question, &texts)),
+            AnswerFormat::Call => forms::call(&question, &texts),
             AnswerFormat::Quote => forms::last_said(messages),
             AnswerFormat::Items => open_items(&question, &texts),
         };

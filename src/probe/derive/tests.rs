@@ -318,7 +318,7 @@ fn a_file_is_on_another_list_once_it_is_changed() {
     let lists: Vec<(ArtifactVerb, Vec<TouchedFile>)> = facts
         .iter()
         .map(|fact| match &fact.fact {
-            Fact::Artifact { verb, files } => (*verb, files.clone()),
+            Fact::Artifact { verb, files, .. } => (*verb, files.clone()),
             other => panic!("{other:?}"),
         })
         .collect();

@@ -5,13 +5,16 @@ use std::collections::BTreeSet;
 use super::{canonical_path, has_phrase, normalise, trim_punctuation};
 use crate::probe::{Gold, Outcome};
 
-/// Set F1 on canonical paths: `2·|answered ∩ gold| / (|answered| + |gold|)`.
-pub(super) fn files(gold: &[&str], answer: &str) -> (f64, Outcome) {
+/// Set F1 on canonical paths: `2·|answered ∩ gold| / (|answered| + |gold|)`. Optional files count on
+/// neither side.
+pub(super) fn files(gold: &[&str], optional: &[&str], answer: &str) -> (f64, Outcome) {
+    let optional: BTreeSet<String> = optional.iter().map(|path| canonical_path(path)).collect();
     let gold: BTreeSet<String> = gold.iter().map(|path| canonical_path(path)).collect();
     let answered: BTreeSet<String> = listed(answer, &['\n', ','])
         .map(trim_punctuation)
         .filter(|path| !path.is_empty())
         .map(canonical_path)
+        .filter(|path| gold.contains(path) || !optional.contains(path))
         .collect();
     let common = gold.intersection(&answered).count();
     (
@@ -41,6 +44,32 @@ pub(super) fn items(gold: &Gold, before: usize, answer: &str) -> (f64, Outcome) 
         outcome => outcome,
     };
     (score, outcome)
+}
+
+/// Set F1 on the names of handles. A list of all that is open and of something that was ended is
+/// stale: somebody would end it again.
+pub(super) fn handles(gold: &Gold, before: usize, answer: &str) -> (f64, Outcome) {
+    let Gold::Handles { handles, .. } = gold else {
+        return (0.0, Outcome::Wrong);
+    };
+    let answered = normalised(listed(answer, &['\n', ',']));
+    let is_named = |name: &str| {
+        let name = normalise(name);
+        answered.iter().any(|entry| has_phrase(entry, &name))
+    };
+    let open = gold.open_before(before);
+    let common = open.iter().filter(|name| is_named(name)).count();
+    let ended = handles
+        .iter()
+        .filter(|handle| handle.is_started(before) && !handle.is_open(before));
+    let is_stale = ended.into_iter().any(|handle| is_named(&handle.name));
+    let outcome = match shares(common, open.len(), answered.len()) {
+        Outcome::Partial | Outcome::Wrong if is_stale && (common == open.len() || common == 0) => {
+            Outcome::Stale
+        }
+        outcome => outcome,
+    };
+    (f1(common, open.len(), answered.len()), outcome)
 }
 
 fn normalised<'a>(items: impl IntoIterator<Item = &'a str>) -> BTreeSet<String> {

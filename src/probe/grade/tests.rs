@@ -52,6 +52,7 @@ fn probes() -> Vec<Probe> {
             Gold::Files {
                 verb: ArtifactVerb::Created,
                 files: vec![file("src/a.rs", 1), file("b.rs", 3), file("c", 9)],
+                optional: vec![file("logs/o.log", 2)],
             },
         ),
         probe(
@@ -172,6 +173,7 @@ fn probes() -> Vec<Probe> {
                 form: RuleForm::Call {
                     task: "Mend attic/velmor/a.md.".to_owned(),
                     forbidden: "attic/velmor".to_owned(),
+                    allowed: None,
                 },
             },
         ),
@@ -245,6 +247,8 @@ fn answers_are_graded_by_the_kind_of_probe() {
     check("e", "src/a.rs", 2.0 / 3.0, Partial);
     check("e", "src/a.rs, b.rs, x.rs, y.rs", 2.0 / 3.0, Partial);
     check("e", "x.rs", 0.0, Wrong);
+    check("e", "src/a.rs, b.rs, logs/o.log", 1.0, Right);
+    check("e", "logs/o.log", 0.0, Wrong);
     check(
         "f",
         "This is not mentioned in the conversation.",

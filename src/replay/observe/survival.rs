@@ -268,44 +268,18 @@ impl SurvivalObserver {
             | Gold::Tried { .. }
             | Gold::Fault { .. }
             | Gold::Among { .. }
+            | Gold::Handles { .. }
+            | Gold::Obsolete { .. }
+            | Gold::Steps { .. }
+            | Gold::Arguments { .. }
             | Gold::Answer { .. }
             | Gold::Untold
             | Gold::Absent { .. } => None,
         };
-        // A list grows: only what was touched so far is asked for. Of what has an order only the
-        // right answer is.
-        let asked: Vec<usize> = match &probe.gold {
-            Gold::Files { files, .. } => slots
-                .clone()
-                .zip(files)
-                .filter(|(_, file)| file.is_listed(before))
-                .map(|(slot, _)| slot)
-                .collect(),
-            Gold::Sequence { .. } => {
-                let said = probe.gold.events_before(before).len();
-                (slots.start..slots.start + said).collect()
-            }
-            Gold::Versions { .. } | Gold::Requests { .. } => {
-                let said = probe.gold.versions_before(before).len();
-                (slots.start + said.saturating_sub(1)..slots.start + said).collect()
-            }
-            Gold::Plan { items, .. } => slots
-                .clone()
-                .step_by(2)
-                .zip(items)
-                .filter(|(_, (_, done))| done.is_none_or(|done| done >= before))
-                .map(|(slot, _)| slot)
-                .collect(),
-            Gold::Value { .. }
-            | Gold::Statement { .. }
-            | Gold::Choice { .. }
-            | Gold::Tried { .. }
-            | Gold::Fault { .. }
-            | Gold::Among { .. }
-            | Gold::Answer { .. }
-            | Gold::Untold
-            | Gold::Absent { .. } => slots.clone().collect(),
-        };
+        let asked = self
+            .plan
+            .survival
+            .asked_slots(item.probe, &probe.gold, before);
         let standing: Vec<&Standing> = asked.iter().map(|slot| &self.standing[*slot]).collect();
         let lost_at = asked
             .iter()
@@ -321,9 +295,12 @@ impl SurvivalObserver {
         };
         let share = |standing: &[&Standing], places: &[usize]| {
             let is_there = |standing: &&&Standing| places.iter().any(|at| holds(standing, *at));
-            // A reason without its choice is nothing.
-            let is_void = matches!(probe.gold, Gold::Choice { .. })
-                && !standing.first().is_some_and(|choice| is_there(&choice));
+            // A reason without its choice is nothing, and half of the way leads nowhere.
+            let is_void = match &probe.gold {
+                Gold::Choice { .. } => !standing.first().is_some_and(|choice| is_there(&choice)),
+                Gold::Steps { .. } => !standing.iter().all(|step| is_there(&step)),
+                _ => false,
+            };
             if standing.is_empty() || is_void {
                 0.0
             } else {

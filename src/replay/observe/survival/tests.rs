@@ -47,6 +47,7 @@ fn probes() -> Arc<[Probe]> {
             Gold::Files {
                 verb: ArtifactVerb::Created,
                 files: vec![file("src/a.rs", 1), file("src/b.rs", 3)],
+                optional: Vec::new(),
             },
             &[1, 3],
         ),
