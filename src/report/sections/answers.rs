@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{role, row};
 use crate::metric::answers::{Answers, Beside, Extract, Qualification, Qualifying};
+use crate::metric::fidelity;
 use crate::metric::survival::is_planted;
 use crate::probe::{Outcome, Unscored, Verdict};
 use crate::record::{Arm, CellRecord, ProbeText};
@@ -107,6 +108,7 @@ pub(super) fn of_prompts(material: &Material<'_>) -> Section {
             if *kind == Arm::Reference {
                 row.marks.extend(ceiling_mark(material));
             }
+            row.marks.extend(above_full(arm).map(str::to_owned));
             Some(row)
         })
         .collect();
@@ -158,6 +160,16 @@ pub(super) fn of_prompts(material: &Material<'_>) -> Section {
         audience: Audience::Everyone,
         table: Table { columns, rows },
         notes: ceiling(material).into_iter().collect(),
+    }
+}
+
+/// Why the arm's `F*` is to be read with care.
+fn above_full(arm: &ArmSummary) -> Option<&'static str> {
+    match arm.answers.as_ref()? {
+        ArmAnswers::Accuracy { normalised, .. } => {
+            fidelity::above_full(normalised.as_ref()?.point_estimate)
+        }
+        ArmAnswers::Extract { .. } => None,
     }
 }
 
