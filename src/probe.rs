@@ -383,9 +383,11 @@ pub enum Verdict {
 pub enum Outcome {
     /// The known answer; for a decoy, that nothing is known.
     Right,
-    /// A part of a list, or with something added.
+    /// Incomplete: a part of what was asked for, or with something added. A list that rules read keeps its
+    /// share; what a judge calls incomplete scores 0.
     Partial,
-    /// Another value.
+    /// Not right where the set of answers is closed: the foil's letter, the forbidden call, another copied
+    /// value. Older records have it for every other value, and judges that say no more than `incorrect`.
     Wrong,
     /// A value that was true earlier.
     Stale,
@@ -393,7 +395,7 @@ pub enum Outcome {
     Misbound,
     /// The reader said that it is not in the context.
     Abstained,
-    /// A concrete answer to a question about something never said.
+    /// Something that was never said.
     Invented,
 }
 
@@ -403,7 +405,7 @@ pub enum Outcome {
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Unscored {
-    /// Rules do not suffice for this kind, and there is no judge.
+    /// Rules cannot confirm the answer, and there is no judge. It may be right.
     NeedsJudge,
     /// The reader brought no answer.
     NoAnswer,

@@ -21,7 +21,6 @@ pub mod cache;
 pub mod calibration;
 pub mod change;
 mod death;
-pub mod dimensions;
 pub mod evaluators;
 pub mod forecast;
 pub mod health;
@@ -40,7 +39,6 @@ pub use cache::{CacheBasis, CacheBreaks, CacheRecord, ObservedCache, PriceEntry,
 pub use calibration::{Calibrated, JudgeCalibration};
 pub use change::{CompactionChange, Excerpt, MessageKind, Portion};
 pub use death::{DeathCause, Refusal};
-pub use dimensions::DimensionScores;
 pub use forecast::{Asks, ForecastCell, ProbesDue, SentinelsDue};
 pub use health::{Ailment, SummaryHealth, UnhealthySummary};
 pub use kept::{KeptCall, LostCall, SentinelRecord};
@@ -63,13 +61,12 @@ pub fn schema() -> serde_json::Value {
         generator.subschema_for::<Manifest>(),
         generator.subschema_for::<CellRecord>(),
         generator.subschema_for::<verdicts::GivenVerdict>(),
-        generator.subschema_for::<DimensionScores>(),
         generator.subschema_for::<JudgeCalibration>(),
     ];
     serde_json::json!({
         "$schema": generator.settings().meta_schema,
         "title": "A file of a Proctor run folder",
-        "description": "The object in `run.json`, or one line of `cells.jsonl`, `verdicts.jsonl`, `dimensions.jsonl` or `calibrations.jsonl`.",
+        "description": "The object in `run.json`, or one line of `cells.jsonl`, `verdicts.jsonl` or `calibrations.jsonl`.",
         "oneOf": files,
         "$defs": generator.take_definitions(true),
     })
@@ -245,10 +242,6 @@ pub struct CellRecord {
     /// a line.
     #[serde(skip)]
     pub later_calls: Vec<KeptCall>,
-    /// What a judge made of its answers by dimension: read from `dimensions.jsonl`, and never part of a
-    /// line.
-    #[serde(skip)]
-    pub dimensions: Vec<DimensionScores>,
     /// Patches that were applied.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub compactions: Vec<CompactionEvent>,

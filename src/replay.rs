@@ -34,6 +34,7 @@ mod ceiling;
 mod clock;
 mod failure;
 mod faults;
+mod fitness;
 mod meter;
 pub mod observe;
 mod prepared;
@@ -52,6 +53,7 @@ use reader::{ItemAnswers, Questioner};
 
 pub use clock::{CpuClock, NoClock};
 pub use prepared::PreparedSession;
+pub use fitness::Fitness;
 pub use reader::{Panel, Times};
 pub use unanswered::Unanswered;
 
@@ -511,7 +513,6 @@ impl<'a> Cell<'a> {
             model_calls,
             lost_calls,
             later_calls: Vec::new(),
-            dimensions: Vec::new(),
             compactions: self.compactions,
             changes: Vec::new(),
             failures: self.failures,

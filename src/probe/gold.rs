@@ -162,6 +162,34 @@ impl Gold {
         }
     }
 
+    /// The values that answer, or once did: an answer that is one of them belongs to this item. Left out
+    /// are counts that can be guessed, and answers that are lists or letters.
+    pub fn values(&self) -> Vec<String> {
+        let asked = |said: &[Revision]| -> Vec<String> {
+            let asked = said.iter().filter(|said| !said.unasked);
+            asked.map(|said| said.value.clone()).collect()
+        };
+        match self {
+            Self::Value { value, .. } | Self::Among { value, .. } => vec![value.clone()],
+            Self::Versions { values, .. } | Self::Requests { requests: values } => asked(values),
+            Self::Tried { reason, .. } => vec![reason.clone()],
+            Self::Fault { code, place, .. } => vec![code.clone(), format!("{code} at {place}")],
+            Self::Choice { choice, .. } => vec![choice.clone()],
+            Self::Statement {
+                statement,
+                form: RuleForm::Open,
+                ..
+            } => vec![statement.clone()],
+            Self::Statement { .. }
+            | Self::Files { .. }
+            | Self::Plan { .. }
+            | Self::Sequence { .. }
+            | Self::Answer { .. }
+            | Self::Untold
+            | Self::Absent { .. } => Vec::new(),
+        }
+    }
+
     /// The events that happened before the message of this index, in their order. Empty for other
     /// kinds.
     pub fn events_before(&self, message: usize) -> Vec<&str> {

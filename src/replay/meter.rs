@@ -121,6 +121,16 @@ impl<'a> Meter<'a> {
         false
     }
 
+    /// Counts texts of the session.
+    pub(super) fn counts(&self) -> &Arc<CountedTexts> {
+        self.counts
+    }
+
+    /// Adds what was paid beside the requests sent here and is kept nowhere.
+    pub(super) fn lose(&mut self, lost: Vec<LostCall>) {
+        self.lost.extend(lost);
+    }
+
     /// What the strategy asked since this was last asked, in order.
     pub(super) fn take_asked(&mut self) -> Vec<Asked> {
         std::mem::take(&mut self.asked)

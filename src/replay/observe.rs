@@ -22,7 +22,8 @@ use crate::context::{Applied, Context, Entry};
 use crate::model::{Request, Response};
 use crate::needles::NeedlesError;
 use crate::probe::grade::Rules;
-use crate::probe::{Item, Probe, judge};
+use crate::probe::judge::Brief;
+use crate::probe::{Item, Probe};
 use crate::record::{CellRecord, ProbeText};
 use crate::script::Letters;
 use crate::session::wire::Provider;
@@ -182,12 +183,8 @@ impl Watched {
     pub fn texts(&self, session: &Session) -> Vec<ProbeText> {
         let text = |item: &Item| {
             let probe = &self.probes()[item.probe];
-            ProbeText {
-                probe: probe.id.clone(),
-                percent: item.percent,
-                question: probe.question.clone(),
-                gold: judge::gold_in_words(&probe.gold, session.calls()[item.call]),
-            }
+            let brief = Brief::of(probe, self.probes(), session.calls()[item.call]);
+            ProbeText::of(&probe.id, item.percent, &probe.question, brief)
         };
         self.items().iter().map(text).collect()
     }

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use super::meter::Meter;
 use super::observe::CallView;
-use super::{PreparedSession, ceiling};
+use super::{Fitness, PreparedSession, ceiling};
 use crate::context::Origin;
 use crate::model::{CallFailure, Model, Purpose, Request, Response, Stop};
 use crate::probe::judge::sentinel;
 use crate::probe::judge::{self, Judge, Judging};
-use crate::probe::{Grader, Item, OTHER_ORDER, Probe, Unscored, Verdict};
+use crate::probe::{Grader as _, Item, OTHER_ORDER, Probe, Unscored, Verdict};
 use crate::record::{AnswerRecord, Arm, ProbeRecord, SentinelRecord};
 use crate::session::{ContentBlock, Message, Role, ToolSchema};
 use crate::step::{Caller, drive};
@@ -41,6 +41,8 @@ pub struct Panel {
     pub judges: Vec<Arc<dyn Model>>,
     /// Which answers they are shown.
     pub judging: Judging,
+    /// What they made of the answers whose verdict is known.
+    pub fitness: Fitness,
 }
 
 /// What was answered to one item: the answer that counts, and those that are asked beside it.
@@ -199,13 +201,14 @@ impl Questioner<'_, '_> {
                 Some(Err(_)) | None => return unanswered(Unscored::NoAnswer, meter),
             }
         }
-        let is_choice = texts.len() > 1;
         let text = &*texts.join(OTHER_ORDER);
         let before = self.view.before;
-        let typed = drive(
-            self.prepared.watched.rules().grade(probe, before, text),
-            meter,
-        );
+        let rules = self.prepared.watched.rules();
+        let typed = if meter.has_model_reader() {
+            rules.verdict(probe, before, text)
+        } else {
+            rules.verdict_of_copied(probe, before, text)
+        };
         let is_open = matches!(
             typed,
             Verdict::Unscored {
@@ -214,12 +217,15 @@ impl Questioner<'_, '_> {
         );
         let panel = self
             .panel
-            .filter(|panel| is_open || (panel.judging == Judging::All && !is_choice));
+            .filter(|panel| is_open || panel.judging == Judging::All);
         let mut graded = Vec::new();
         if let Some(panel) = panel {
             for turn in 0..self.times.judgements.max(1) {
                 meter.judge_again(turn);
-                graded.push(judged(panel, probe, before, text, meter));
+                let judge = Judge {
+                    probes: self.prepared.watched.probes(),
+                };
+                graded.push(judged(panel, judge, (probe, before), text, meter));
             }
             meter.judge_again(0);
         }
@@ -288,37 +294,39 @@ fn unanswered(reason: Unscored, meter: &mut Meter<'_>) -> AnswerRecord {
 /// What each judge of the panel makes of an answer.
 fn judged(
     panel: &Panel,
-    probe: &Probe,
-    before: usize,
+    judge: Judge<'_>,
+    (probe, before): (&Probe, usize),
     answer: &str,
     meter: &mut Meter<'_>,
 ) -> Vec<Verdict> {
-    (0..panel.judges.len())
-        .map(|at| {
+    let models = panel.judges.iter().enumerate();
+    models
+        .map(|(at, model)| {
+            let met = panel.fitness.of(&**model, meter.counts());
+            if met.is_some_and(|met| met.is_unfit) {
+                let reason = Unscored::JudgeUnfit;
+                return Verdict::Unscored { reason };
+            }
             meter.turn_to(at);
-            drive(Judge.grade(probe, before, answer), meter)
+            drive(judge.grade(probe, before, answer), meter)
         })
         .collect()
 }
 
-/// Puts the answers whose verdict is known to each judge.
+/// What each judge made of the answers whose verdict is known.
 pub(super) fn sentinels(panel: &Panel, meter: &mut Meter<'_>) -> Vec<SentinelRecord> {
     meter.take_aside();
     let mut records = Vec::new();
     for (at, judge) in panel.judges.iter().enumerate() {
-        meter.turn_to(at);
-        for sentinel in sentinel::sentinels() {
-            let verdict = drive(Judge.grade(&sentinel.probe, 0, sentinel.answer), meter);
-            let aside = meter.take_aside();
-            records.push(SentinelRecord {
-                judge: judge.name().to_owned(),
-                name: sentinel.name.to_owned(),
-                is_right: sentinel.is_right,
-                verdict,
-                usage: aside.judge,
-                calls: aside.calls,
-            });
+        if let Some(met) = panel.fitness.of(&**judge, meter.counts()) {
+            records.extend(met.records.iter().cloned());
+            meter.lose(panel.fitness.take_lost());
+            continue;
         }
+        // It could not be asked: that is for the meter to see, and leaves the cell without a record.
+        meter.turn_to(at);
+        let first = sentinel::sentinels().into_iter().next();
+        meter.call(first.iter().map(sentinel::Sentinel::request).collect());
     }
     records
 }

@@ -323,6 +323,9 @@ fn banners(material: &Material<'_>, coverage: &Coverage, controls: &Controls) ->
     if let Some(refused) = sections::answers::too_long(material) {
         add(BannerLevel::Warning, refused);
     }
+    if let Some(unjudged) = sections::answers::need_judge(material) {
+        add(BannerLevel::Warning, unjudged);
+    }
     if let Some(faults) = &manifest.faults {
         add(
             BannerLevel::Warning,

@@ -10,7 +10,7 @@ pub(super) mod answers;
 pub(super) mod comparison;
 mod by_call;
 mod cost;
-mod dimensions;
+mod grading;
 mod lost;
 pub(super) mod noise;
 pub(super) mod models;
@@ -37,7 +37,8 @@ pub(super) fn details<'a>(
         answers::of_prompts,
         answers::of_summaries,
         answers::unqualified,
-        dimensions::section,
+        grading::by_kind,
+        grading::examples,
         stages,
         model_calls,
         models::asked,

@@ -11,8 +11,8 @@ use super::models;
 use super::{ArmIndex, Held, NotReady, Plan, ThreadClock, Unrun, Which, arrange, prepare};
 use crate::model::offline::Offline;
 use crate::model::{Request, Task};
-use crate::probe::judge::{self, Judge, Judging, sentinel};
-use crate::probe::{self, Probe, grade};
+use crate::probe::judge::{self, Judge, sentinel};
+use crate::probe::{self, Probe};
 use crate::record::{
     Arm, Asks, CellKey, CellRecord, ForecastCell, ModelEntry, ProbesDue, SentinelsDue,
 };
@@ -106,7 +106,6 @@ impl Plan {
 
     /// What readers and judges are asked at each call of a session.
     fn probes_due(&self, held: &Held, probes: &[Probe]) -> BTreeMap<usize, ProbesDue> {
-        let judging = self.scenario.models.judging;
         let mut due: BTreeMap<usize, ProbesDue> = BTreeMap::new();
         for item in &probe::items(&held.session, probes) {
             let probe = &probes[item.probe];
@@ -121,12 +120,10 @@ impl Plan {
                 at.question_tokens += input(question, &held.counts);
                 at.gold_tokens += gold;
             }
-            let is_shown = judging == Judging::All && questions.len() == 1;
-            if is_shown || grade::may_need_judge(&probe.gold) {
-                at.judged += 1;
-                at.judge_tokens += input(&Judge::request(probe, before, ""), &held.counts);
-                at.judged_gold += gold;
-            }
+            // Rules confirm what is exact; which answers are is not known before.
+            at.judged += 1;
+            at.judge_tokens += input(&Judge { probes }.request(probe, before, ""), &held.counts);
+            at.judged_gold += gold;
         }
         due
     }
@@ -192,9 +189,8 @@ fn input(request: &Request, counts: &CountedTexts) -> Tokens {
 fn sentinels(counts: &CountedTexts) -> SentinelsDue {
     let mut due = SentinelsDue::default();
     for sentinel in sentinel::sentinels() {
-        let request = Judge::request(&sentinel.probe, 0, sentinel.answer);
         due.calls += 1;
-        due.tokens += input(&request, counts);
+        due.tokens += input(&sentinel.request(), counts);
     }
     due
 }

@@ -14,7 +14,7 @@ use crate::model::spending::{Budget, Spending};
 use crate::model::{Model, ModelKind, Purpose, Request, Response, Stop};
 use crate::probe::judge::{self, Judging};
 use crate::record::ModelEntry;
-use crate::replay::{Models, Panel, Times};
+use crate::replay::{Fitness, Models, Panel, Times};
 use crate::scenario::{LiveSetting, ModelSetting, ModelsSetting};
 use crate::tokens::CountedTexts;
 use crate::units::ContentHash;
@@ -58,6 +58,7 @@ pub struct Connected {
     reader: Option<Who>,
     judges: Vec<Arc<dyn Model>>,
     judging: Judging,
+    fitness: Fitness,
     times: Times,
     cassette: Option<Arc<Cassette>>,
     spending: Arc<Spending>,
@@ -78,9 +79,7 @@ fn is_worth_keeping(request: &Request, response: &Response) -> bool {
     match response.stop {
         Stop::Refusal | Stop::ContentFilter => false,
         Stop::End | Stop::Length | Stop::ToolUse => {
-            request.purpose != Purpose::Judge
-                || judge::is_verdict(&response.text)
-                || judge::dimensions::parse(&response.text).is_some()
+            request.purpose != Purpose::Judge || judge::is_verdict(&response.text)
         }
     }
 }
@@ -144,6 +143,7 @@ impl Connected {
             reader,
             judges,
             judging: models.judging,
+            fitness: Fitness::default(),
             times: Times {
                 answers: models.answers,
                 judgements: models.judgements,
@@ -171,6 +171,7 @@ impl Connected {
             judge: (!self.judges.is_empty()).then(|| Panel {
                 judges: self.judges.clone(),
                 judging: self.judging,
+                fitness: self.fitness.clone(),
             }),
             times: self.times,
         }

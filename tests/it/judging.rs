@@ -7,10 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use proctor::model::ModelKind;
-use proctor::probe::judge::dimensions::DIMENSIONS;
 use proctor::probe::{Unscored, Verdict};
 use proctor::record::journal::Run;
-use proctor::record::{AnswerRecord, Calibrated, JudgeCalibration, ProbeRecord};
+use proctor::record::{AnswerRecord, Calibrated, JudgeCalibration};
 use proctor::report::{BannerLevel, Report};
 use serde_json::Value;
 
@@ -50,17 +49,21 @@ fn careful(folder: &Path, name: &str, refused: &str) -> String {
             "[[answer]]\nasked = \"{refused}\"\ntext = '{{\"verdict\": \"incorrect\"}}'\n"
         );
     }
-    for (asked, verdict) in [
-        ("I am not sure which", "incorrect"),
-        ("The grader must reply", "incorrect"),
-        ("One has to ask before", "correct"),
-        ("may be written without asking", "incorrect"),
-        ("The bounded one", "correct"),
-        ("says so is correct", "incorrect"),
-    ] {
+    let known = proctor::probe::judge::sentinel::sentinels();
+    let known = known.iter().map(|known| {
+        let word = if known.is_right { "right" } else { "incomplete" };
+        (known.answer, word)
+    });
+    for (asked, verdict) in known.chain([("says so is correct", "invented")]) {
+        let asked = if asked.starts_with("says so") {
+            asked.to_owned()
+        } else {
+            format!("<answer>\n{asked}\n</answer>")
+        };
+        let asked = toml::Value::String(asked);
         let _ = write!(
             rules,
-            "[[answer]]\nasked = \"{asked}\"\ntext = '{{\"verdict\": \"{verdict}\"}}'\n"
+            "[[answer]]\nasked = {asked}\ntext = '{{\"verdict\": \"{verdict}\"}}'\n"
         );
     }
     let _ = write!(
@@ -100,7 +103,7 @@ fn another_judge_grades_the_kept_answers_and_nothing_is_replayed() {
     let judge = careful(folder.path(), "careful", "");
     let score = ["score", "out", "--judge", &judge, "--all"];
     let said = shown(&run(folder.path(), &score, 0).stderr);
-    assert!(said.contains("meets 10 of 10 answers"), "{said}");
+    assert!(said.contains("meets 18 of 18 answers"), "{said}");
     assert_eq!(
         fs::read(out.join("cells.jsonl")).unwrap(),
         cells,
@@ -142,7 +145,7 @@ fn a_judge_that_calls_everything_right_is_unfit_and_its_verdicts_do_not_count() 
     let score = ["score", "out", "--judge", &judge, "--all", "-o", "r.json"];
     let output = run(folder.path(), &score, 102);
     let said = shown(&output.stderr);
-    assert!(said.contains("meets 5 of 10 answers"), "{said}");
+    assert!(said.contains("meets 9 of 18 answers"), "{said}");
     assert!(said.contains("unfit as a judge"), "{said}");
     let after = Run::read(&out).unwrap();
     let mut graded = 0;
@@ -512,78 +515,6 @@ fn calibration_says_what_a_judge_is_worth() {
     assert_eq!(few["all"]["verdict"], "provisional");
     let poor = figures(&[(true, true, 60), (false, true, 60)]);
     assert_eq!(poor["all"]["verdict"], "unfit");
-}
-
-#[test]
-fn answers_are_scored_in_six_dimensions_beside_their_verdicts() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path();
-    let out = graded(path);
-    let before = Run::read(&out).unwrap();
-    let object = |most: u8| {
-        let all = DIMENSIONS.map(|(name, ..)| {
-            let score = if name == "accuracy" { most } else { 4 };
-            format!("\"{name}\": {score}")
-        });
-        format!("{{{}}}", all.join(", "))
-    };
-    // Who is asked for dimensions is told so; who abstained is accurate in nothing, and of one answer
-    // no scores can be read.
-    let rules = format!(
-        "[[answer]]\nholds = \"Score each dimension\"\nasked = \"<answer>\\nnot in context\"\ntext = '{}'\n\
-         [[answer]]\nholds = \"Score each dimension\"\nasked = \"rel-\"\ntext = 'five of five'\n\
-         [[answer]]\nholds = \"Score each dimension\"\ntext = '{}'\n",
-        object(0),
-        object(5)
-    );
-    let judge = judge(path, "scorer", &rules);
-    // It agrees with everything, and is no judge of what is right.
-    let score = ["score", "out", "--judge", &judge, "--rubric-6d"];
-    let said = shown(&run(path, &score, 102).stderr);
-    assert!(
-        said.contains("were scored by scorer in six dimensions"),
-        "{said}"
-    );
-    let after = Run::read(&out).unwrap();
-    let lines = after.cells.iter().flat_map(|cell| &cell.dimensions);
-    let (unscored, scored): (Vec<_>, Vec<_>) = lines.partition(|one| one.unscored.is_some());
-    assert!(
-        !unscored.is_empty() && scored.len() > 20,
-        "{}",
-        unscored.len()
-    );
-    assert!(unscored.iter().all(|one| one.scores.is_empty()));
-    let asked: usize = before
-        .cells
-        .iter()
-        .flat_map(|cell| &cell.probes)
-        .flat_map(ProbeRecord::answers)
-        .filter_map(|answer| answer.text.as_deref())
-        .filter(|text| !text.contains("in the other order"))
-        .count();
-    assert_eq!(unscored.len() + scored.len(), asked);
-    run(path, &["report", "out", "-o", "r.json"], 102);
-    let text = fs::read_to_string(path.join("r.json")).unwrap();
-    let report: Value = serde_json::from_str(&text).unwrap();
-    let sections = report["report"]["sections"].as_array().unwrap();
-    let table = sections.iter().find(|it| it["id"] == "dimensions").unwrap();
-    let rows = table["table"]["rows"].as_array().unwrap();
-    let of = |name: &str| {
-        let row = rows.iter().find(|row| row["name"] == name).unwrap();
-        let figure = |at: usize| row["cells"][at]["value"].to_string();
-        (figure(0), figure(3))
-    };
-    let (full, complete) = of("full");
-    let (empty, _) = of("empty");
-    assert!(full > empty, "{full} {empty}");
-    assert!(complete.contains("4.00"), "{complete}");
-    // A second judge's scores take the place of the first one's; several are refused.
-    let two = [
-        &score[..4],
-        &["--judge", &judge.replace("scorer", "other"), "--rubric-6d"],
-    ];
-    let said = shown(&run(path, &two.concat(), 2).stderr);
-    assert!(said.contains("takes one judge"), "{said}");
 }
 
 /// What reports say of each judge.

@@ -54,7 +54,6 @@ fn cell(session: &str, strategy: &str) -> CellRecord {
         model_calls: Vec::new(),
         lost_calls: Vec::new(),
         later_calls: Vec::new(),
-        dimensions: Vec::new(),
         compactions: Vec::new(),
         changes: Vec::new(),
         failures: Vec::new(),
