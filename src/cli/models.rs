@@ -5,6 +5,7 @@ use std::path::Path;
 use super::{Exit, Stop, environment, say};
 use crate::model::cassette::{Cassette, ReplayMode};
 use crate::model::price::Prices;
+use crate::report::escape;
 use crate::runner::{Access, Connected, Outcome, Plan};
 use crate::scenario::{ModelsSetting, Scenario};
 use crate::units::{Tokens, Usd};
@@ -96,9 +97,22 @@ impl ReplayOptions {
 
 /// Puts the cassette of judges in order; an answer that must be recorded and is not ends the command.
 pub(super) fn finish(connected: &Connected) -> anyhow::Result<()> {
+    say_refused_schemas(connected);
     match connected.cassette() {
         Some(cassette) => settle(cassette, true),
         None => Ok(()),
+    }
+}
+
+/// Says of which judges verdicts were asked for in words, for their servers take no schema.
+fn say_refused_schemas(connected: &Connected) {
+    for (model, why) in connected.refused_schemas() {
+        say(&format!(
+            "warning: the server of {} refused the JSON schema for verdicts ({}); they were asked for in \
+             words. `structured = false` asks so at once",
+            escape::plain(&model),
+            escape::plain(&why)
+        ));
     }
 }
 
@@ -112,6 +126,9 @@ pub(super) fn finish_plan(plan: &Plan) -> anyhow::Result<()> {
 
 /// Puts the cassette in order, and says what was wanted of it and not there.
 pub(super) fn close(plan: &Plan, outcome: &Outcome) -> anyhow::Result<()> {
+    if let Some(connected) = plan.models() {
+        say_refused_schemas(connected);
+    }
     match plan.models().and_then(Connected::cassette) {
         Some(cassette) => settle(cassette, outcome.missed),
         None => Ok(()),

@@ -197,6 +197,24 @@ impl Connected {
         &self.budget
     }
 
+    /// Models whose server refused a JSON schema for verdicts, with what it said.
+    #[cfg(feature = "http")]
+    pub fn refused_schemas(&self) -> Vec<(String, String)> {
+        let live = self.live.iter();
+        live.filter_map(|live| Some((live.name().to_owned(), live.schema_refused()?)))
+            .collect()
+    }
+
+    #[cfg(not(feature = "http"))]
+    #[expect(
+        clippy::unused_self,
+        reason = "with the feature `http` there are servers"
+    )]
+    /// Without a network no server refuses anything.
+    pub fn refused_schemas(&self) -> Vec<(String, String)> {
+        Vec::new()
+    }
+
     /// Measured times of the calls that ended since this was last asked, as lines of `timings.jsonl`.
     #[cfg(feature = "http")]
     pub(super) fn take_times(&self) -> Vec<serde_json::Value> {

@@ -103,7 +103,7 @@ fn another_judge_grades_the_kept_answers_and_nothing_is_replayed() {
     let judge = careful(folder.path(), "careful", "");
     let score = ["score", "out", "--judge", &judge, "--all"];
     let said = shown(&run(folder.path(), &score, 0).stderr);
-    assert!(said.contains("meets 18 of 18 answers"), "{said}");
+    assert!(said.contains("meets 20 of 20 answers"), "{said}");
     assert_eq!(
         fs::read(out.join("cells.jsonl")).unwrap(),
         cells,
@@ -145,7 +145,7 @@ fn a_judge_that_calls_everything_right_is_unfit_and_its_verdicts_do_not_count() 
     let score = ["score", "out", "--judge", &judge, "--all", "-o", "r.json"];
     let output = run(folder.path(), &score, 102);
     let said = shown(&output.stderr);
-    assert!(said.contains("meets 9 of 18 answers"), "{said}");
+    assert!(said.contains("meets 10 of 20 answers"), "{said}");
     assert!(said.contains("unfit as a judge"), "{said}");
     let after = Run::read(&out).unwrap();
     let mut graded = 0;

@@ -21,6 +21,7 @@ mod docs;
 mod facts;
 mod faults;
 mod graded;
+mod grader_suite;
 mod health;
 mod import;
 mod inspect;

@@ -522,7 +522,7 @@ fn decoys_are_chance_and_no_part_of_the_headline() {
         }
     );
     assert_eq!(arm.survival.unwrap().confidence_interval, None);
-    let Some(ArmAnswers::Extract { right, outcomes }) = arm.answers else {
+    let Some(ArmAnswers::Extract { right, outcomes, .. }) = arm.answers else {
         panic!("no extract");
     };
     close(right.unwrap().point_estimate, 0.25);
@@ -562,14 +562,23 @@ fn fidelity_needs_a_model_a_ceiling_and_a_floor() {
     let arm = |anchors| ArmSummary::of("x", &[&of(&half_right, scripted)], anchors).answers;
     let Some(ArmAnswers::Accuracy {
         accuracy,
+        bounds,
         fidelity,
+        fidelity_bounds,
         unscored,
+        needs_judge,
         ..
     }) = arm(anchors)
     else {
         panic!("no accuracy");
     };
     close(accuracy.unwrap().point_estimate, 0.4);
+    // Two of six are right; the one without a score may be.
+    for (least, most) in [bounds.unwrap(), fidelity_bounds.unwrap()] {
+        close(least, 2.0 / 6.0);
+        close(most, 3.0 / 6.0);
+    }
+    assert_eq!(needs_judge, 1);
     let measured = fidelity.measured().unwrap();
     close(measured.point_estimate, 0.4);
     assert_eq!((measured.n.sessions, measured.n.items), (1, 5));

@@ -229,7 +229,7 @@ pub(super) fn is_plain(answer: &str, question: &str, own: &[&str]) -> bool {
     };
     // A yes or a no answers a question; "no ticket" denies one.
     let is_answer = matches!(whole.split([',', '.', ';', ':']).next(), Some("yes" | "no"));
-    if is_answer || !said.iter().all(is_empty) {
+    if said.is_empty() || is_answer || !said.iter().all(is_empty) {
         return false;
     }
     let denied = denials(&said);
@@ -303,6 +303,7 @@ mod tests {
         for answer in [
             "48213",
             "",
+            "…",
             "No.",
             "No, it is not.",
             "The port is 48213; the host was not mentioned.",

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::probe::ProbeKind;
-use crate::session::ground_truth::{ArtifactVerb, Importance, RuleForm, TouchedFile};
+use crate::session::ground_truth::{ArtifactVerb, Importance, Revision, RuleForm, TouchedFile};
 
 fn probe(id: &str, kind: ProbeKind, gold: Gold) -> Probe {
     Probe {
@@ -15,7 +15,7 @@ fn probe(id: &str, kind: ProbeKind, gold: Gold) -> Probe {
     }
 }
 
-fn said((value, message): (&str, usize)) -> Revision {
+fn revision((value, message): (&str, usize)) -> Revision {
     Revision::new(value, message)
 }
 
@@ -60,7 +60,7 @@ fn probes() -> Vec<Probe> {
             Gold::Versions {
                 key: "signing key".to_owned(),
                 unit: None,
-                values: [("k-11", 1), ("k-22", 3), ("k-33", 9)].map(said).into(),
+                values: [("k-11", 1), ("k-22", 3), ("k-33", 9)].map(revision).into(),
             },
         ),
         probe(
@@ -69,7 +69,7 @@ fn probes() -> Vec<Probe> {
             Gold::Versions {
                 key: "replay suite".to_owned(),
                 unit: Some("cases".to_owned()),
-                values: [("7340192", 1), ("7351044", 3)].map(said).into(),
+                values: [("7340192", 1), ("7351044", 3)].map(revision).into(),
             },
         ),
         probe(
@@ -78,7 +78,7 @@ fn probes() -> Vec<Probe> {
             Gold::Versions {
                 key: "soak run".to_owned(),
                 unit: Some("seconds".to_owned()),
-                values: [("5512345", 1)].map(said).into(),
+                values: [("5512345", 1)].map(revision).into(),
             },
         ),
         probe(
@@ -135,7 +135,7 @@ fn probes() -> Vec<Probe> {
             Gold::Sequence {
                 name: "rollout".to_owned(),
                 events: [("abcle1", 1), ("dunesk2", 2), ("frogar3", 3), ("later4", 9)]
-                    .map(said)
+                    .map(revision)
                     .into(),
             },
         ),
@@ -148,7 +148,7 @@ fn probes() -> Vec<Probe> {
                     ("Read the parcel ledger. File this under WO-2.", 4),
                     ("Stop here.", 9),
                 ]
-                .map(said)
+                .map(revision)
                 .into(),
             },
         ),
@@ -184,9 +184,9 @@ fn probes() -> Vec<Probe> {
                 values: vec![
                     Revision {
                         unasked: true,
-                        ..said(("4", 1))
+                        ..revision(("4", 1))
                     },
-                    said(("38", 3)),
+                    revision(("38", 3)),
                 ],
             },
         ),

@@ -55,7 +55,7 @@ const NEVER: Item = ("Which ticket covers the mill index?", NEVER_SAID, &[]);
 /// Name, item, answer, and whether the answer is right.
 type Row = (&'static str, Item, &'static str, bool);
 
-const ROWS: [Row; 18] = [
+const ROWS: [Row; 20] = [
     ("same-value", PORT, "58213", true),
     (
         "value-in-a-sentence",
@@ -86,6 +86,12 @@ const ROWS: [Row; 18] = [
         PORT,
         "Either 58213 or 49177, I am not sure which.",
         false,
+    ),
+    (
+        "value-with-more",
+        TICKET,
+        "HBR-70412, which the harbour team filed.",
+        true,
     ),
     ("says-it-does-not-know", TICKET, "not in context", false),
     (
@@ -122,6 +128,12 @@ const ROWS: [Row; 18] = [
         "same-files-in-another-order",
         FILES,
         "The agent created src/tide/moon.rs and src/tide.rs.",
+        true,
+    ),
+    (
+        "files-as-a-list",
+        FILES,
+        "Created:\n1. src/tide/moon.rs\n2. src/tide.rs",
         true,
     ),
     (
@@ -237,6 +249,6 @@ mod tests {
     fn there_are_as_many_right_answers_as_wrong_ones() {
         let all = sentinels();
         let right = all.iter().filter(|sentinel| sentinel.is_right).count();
-        assert_eq!(2 * right, all.len() + 1 - all.len() % 2);
+        assert_eq!(2 * right, all.len());
     }
 }
