@@ -121,6 +121,11 @@ impl<'a> Meter<'a> {
         false
     }
 
+    /// Whether an answer was wanted and not got: no more is asked then.
+    pub(super) fn is_unanswered(&self) -> bool {
+        self.unanswered.is_some()
+    }
+
     /// Counts texts of the session.
     pub(super) fn counts(&self) -> &Arc<CountedTexts> {
         self.counts

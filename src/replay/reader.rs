@@ -317,6 +317,9 @@ fn judged(
 pub(super) fn sentinels(panel: &Panel, meter: &mut Meter<'_>) -> Vec<SentinelRecord> {
     meter.take_aside();
     let mut records = Vec::new();
+    if meter.is_unanswered() {
+        return records;
+    }
     for (at, judge) in panel.judges.iter().enumerate() {
         if let Some(met) = panel.fitness.of(&**judge, meter.counts()) {
             records.extend(met.records.iter().cloned());

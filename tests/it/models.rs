@@ -11,6 +11,7 @@ use std::time::Duration;
 use proctor::metric::kept::kept;
 use proctor::model::Purpose;
 use proctor::model::cassette;
+use proctor::probe::judge::sentinel::sentinels;
 use proctor::record::journal::Run;
 use proctor::units::Tokens;
 use tempfile::TempDir;
@@ -43,17 +44,13 @@ fn both() -> Server {
     Server::answering(reply)
 }
 
-/// Whether what a judge is shown holds what of the answers whose verdict is known is wrong, and never stands
-/// in a right one.
+/// Whether a judge is shown one of the wrong answers whose verdict is known.
 pub(crate) fn is_wrong(body: &str) -> bool {
-    const WRONG: [&str; 5] = [
-        "58231",
-        "49177",
-        "\\nnot in context\\n",
-        "may be written without asking",
-        "HBR-11111",
-    ];
-    WRONG.iter().any(|part| body.contains(part))
+    sentinels().iter().any(|known| {
+        let shown = format!("<answer>\n{}\n</answer>", known.answer);
+        let shown = serde_json::to_string(&shown).unwrap();
+        !known.is_right && body.contains(shown.trim_matches('"'))
+    })
 }
 
 fn reply(body: &str) -> Reply {

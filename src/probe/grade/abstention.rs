@@ -111,14 +111,10 @@ const DONE: &[&str] = &[
     "found",
     "given",
     "included",
-    "indication",
-    "information",
     "known",
-    "mention",
     "mentioned",
     "present",
     "provided",
-    "record",
     "recorded",
     "said",
     "shown",
@@ -127,8 +123,10 @@ const DONE: &[&str] = &[
     "told",
 ];
 
-/// What the conversation or the reader does not do: "does not say". Behind a helping verb only: "do not
-/// mention the client" is a rule.
+/// What there is none of: "no mention". Behind `no` only: "do not mention the client" is a rule.
+const THINGS: &[&str] = &["indication", "information", "mention", "record"];
+
+/// What the conversation or the reader does not do: "does not say". Behind a helping verb only.
 const DOES: &[&str] = &[
     "answer",
     "appear",
@@ -157,7 +155,7 @@ const HELPING: &[&str] = &[
 /// So many words may stand between a denial and what is denied: "was not explicitly mentioned".
 const BETWEEN: usize = 2;
 
-/// Words that claim nothing beside a denial; those of [`NOT`], [`DONE`], [`DOES`] and [`HELPING`] too.
+/// Words that claim nothing beside a denial, as those of the lists above.
 const VOCABULARY: &[&str] = &[
     "a",
     "about",
@@ -222,7 +220,7 @@ pub(super) fn is_plain(answer: &str, question: &str, own: &[&str]) -> bool {
     let asked: BTreeSet<String> = words(question).into_iter().collect();
     let is_empty = |word: &String| {
         let word = word.as_str();
-        [NOT, DONE, DOES, HELPING, VOCABULARY]
+        [NOT, DONE, DOES, THINGS, HELPING, VOCABULARY]
             .iter()
             .any(|list| list.contains(&word))
             || asked.contains(word)
@@ -257,7 +255,9 @@ fn denials(said: &[String]) -> Vec<(&str, &str)> {
             || (before(1) == Some("do") && matches!(before(2), Some("i" | "we")));
         let behind = said[at + 1..].iter().take(BETWEEN + 1);
         let denied = behind.map(String::as_str).find(|word| {
-            DONE.contains(word) || (is_helped && DOES.contains(word))
+            DONE.contains(word)
+                || (not == "no" && THINGS.contains(word))
+                || (is_helped && DOES.contains(word))
         });
         found.extend(denied.map(|denied| (not.as_str(), denied)));
     }
