@@ -5,15 +5,12 @@
 //! mixed: *survival* searches the prompt for the planted value, and a *reader* is asked the
 //! question and its answer graded.
 
-use std::fmt::Debug;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::model::AnswerFormat;
 use crate::session::Session;
 use crate::session::ground_truth::{GroundTruth, Importance, RuleForm};
-use crate::step::Step;
 use crate::units::Tokens;
 
 pub mod check;
@@ -346,15 +343,6 @@ pub fn items(session: &Session, probes: &[Probe]) -> Vec<Item> {
         }
     }
     items
-}
-
-/// Grades an answer, asking a model where rules do not suffice.
-pub trait Grader: Debug + Send + Sync {
-    /// The grader's name in records.
-    fn name(&self) -> &'static str;
-
-    /// Grades `answer` to `probe` as asked before the message of index `before`.
-    fn grade<'a>(&'a self, probe: &'a Probe, before: usize, answer: &'a str) -> Step<'a, Verdict>;
 }
 
 /// What a grader says.

@@ -52,8 +52,8 @@ use present::tools_of;
 use reader::{ItemAnswers, Questioner};
 
 pub use clock::{CpuClock, NoClock};
-pub use prepared::PreparedSession;
 pub use fitness::Fitness;
+pub use prepared::PreparedSession;
 pub use reader::{Panel, Times};
 pub use unanswered::Unanswered;
 

@@ -230,7 +230,10 @@ fn row(value: serde_json::Value) -> Result<Row, String> {
         form: written.form.filter(|form| !form.trim().is_empty()),
         older: listed("older", &written.older)?,
         others: listed("others", &written.others)?,
-        ..Brief::new(&sheet::read(written.question), &sheet::read(written.reference))
+        ..Brief::new(
+            &sheet::read(written.question),
+            &sheet::read(written.reference),
+        )
     };
     let verdict = said("verdict", &written.verdict, &brief)?;
     Ok(Row {
@@ -257,7 +260,9 @@ fn said(name: &str, value: &serde_json::Value, brief: &Brief) -> Result<Option<b
         text => match Word::parse(text) {
             Some(word) => {
                 let verdict = judge::graded(word, brief.is_never_said());
-                Ok(Some(matches!(verdict, Verdict::Scored { score, .. } if score > 0.5)))
+                Ok(Some(
+                    matches!(verdict, Verdict::Scored { score, .. } if score > 0.5),
+                ))
             }
             None => Err(format!(
                 "`{name}` must be a verdict, as `right` or `incomplete`, not `{text}`"
@@ -273,7 +278,11 @@ fn listed(name: &str, value: &serde_json::Value) -> Result<Vec<String>, String> 
         serde_json::Value::Null => Ok(Vec::new()),
         serde_json::Value::String(text) => {
             let text = sheet::read(text.clone());
-            Ok(text.lines().map(str::to_owned).filter(|line| !line.is_empty()).collect())
+            Ok(text
+                .lines()
+                .map(str::to_owned)
+                .filter(|line| !line.is_empty())
+                .collect())
         }
         serde_json::Value::Array(items) => {
             let texts = items.iter().map(|item| item.as_str().map(str::to_owned));

@@ -418,9 +418,16 @@ fn graded_answer(answer: &AnswerRecord) -> Graded {
 
 /// Between which scores the items of a cell lie, by probe and percent; of no cell, none.
 fn bounds(cell: Option<&CellRecord>) -> BTreeMap<(&str, u8), (f64, f64)> {
-    let items = cell.into_iter().flat_map(|cell| cell.probes.iter().map(move |item| (cell, item)));
+    let items = cell
+        .into_iter()
+        .flat_map(|cell| cell.probes.iter().map(move |item| (cell, item)));
     items
-        .map(|(cell, item)| ((item.probe.as_str(), item.percent), graded(cell, item).bounds()))
+        .map(|(cell, item)| {
+            (
+                (item.probe.as_str(), item.percent),
+                graded(cell, item).bounds(),
+            )
+        })
         .collect()
 }
 

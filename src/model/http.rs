@@ -321,7 +321,13 @@ impl Live {
 /// Whether a refusal is about the form of the answer.
 fn names_schema(why: &str) -> bool {
     let why = why.to_ascii_lowercase();
-    let names = ["schema", "response_format", "output_config", "output_format", "structured output"];
+    let names = [
+        "schema",
+        "response_format",
+        "output_config",
+        "output_format",
+        "structured output",
+    ];
     names.iter().any(|name| why.contains(name))
 }
 

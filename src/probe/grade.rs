@@ -11,11 +11,10 @@ use unicode_normalization::UnicodeNormalization as _;
 
 use self::exact::{Around, BECAUSE, words};
 use super::survival::canonical_path;
-use super::{Gold, Grader, OTHER_ORDER, Outcome, Probe, Unscored, Verdict};
+use super::{Gold, OTHER_ORDER, Outcome, Probe, Unscored, Verdict};
 use crate::model::AnswerFormat;
 use crate::script::is_unspaced;
 use crate::session::ground_truth::RuleForm;
-use crate::step::Step;
 
 mod abstention;
 mod exact;
@@ -173,8 +172,9 @@ impl Rules {
             }
             Gold::Plan { .. } => lists::items(&probe.gold, before, &self.items, answer),
             Gold::Sequence { .. } => lists::sequence(&probe.gold.events_before(before), answer),
-            Gold::Tried { reason, .. } => exact::is_tried(question, reason, answer)
-                .then_some((1.0, Outcome::Right)),
+            Gold::Tried { reason, .. } => {
+                exact::is_tried(question, reason, answer).then_some((1.0, Outcome::Right))
+            }
             Gold::Choice {
                 choice,
                 reason,
@@ -245,18 +245,7 @@ const RIGHT: Option<(f64, Outcome)> = Some((1.0, Outcome::Right));
 /// A plain abstention; of a question in both orders, in one of them.
 fn abstained(probe: &Probe, before: usize, answer: &str) -> Option<(f64, Outcome)> {
     let own = probe.gold.words_before(before);
-    exact::abstains_in_one_order(answer, &probe.question, &own)
-        .then_some((0.0, Outcome::Abstained))
-}
-
-impl Grader for Rules {
-    fn name(&self) -> &'static str {
-        "rules"
-    }
-
-    fn grade<'a>(&'a self, probe: &'a Probe, before: usize, answer: &'a str) -> Step<'a, Verdict> {
-        Step::Done(self.verdict(probe, before, answer))
-    }
+    exact::abstains_in_one_order(answer, &probe.question, &own).then_some((0.0, Outcome::Abstained))
 }
 
 /// A value as it is compared.

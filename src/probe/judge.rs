@@ -7,7 +7,7 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use super::{Gold, Grader, Outcome, Probe, Unscored, Verdict};
+use super::{Gold, Outcome, Probe, Unscored, Verdict};
 use crate::model::offline::{NOT_IN_CONTEXT, QUESTION};
 use crate::model::{AnswerFormat, CallFailure, Purpose, Request, Response, Stop, Task};
 use crate::session::ground_truth::RuleForm;
@@ -260,7 +260,11 @@ impl Judge<'_> {
 
     /// What the judge is sent: what it is told of an item, and the answer to grade.
     pub fn request_of(brief: &Brief, answer: &str) -> Request {
-        let text = format!("{}<answer>\n{}\n</answer>", brief.shown(), neutralised(&plain(answer)));
+        let text = format!(
+            "{}<answer>\n{}\n</answer>",
+            brief.shown(),
+            neutralised(&plain(answer))
+        );
         Request {
             purpose: Purpose::Judge,
             task: Task::Judge,
@@ -270,6 +274,22 @@ impl Judge<'_> {
             max_output: MAX_VERDICT,
             model: None,
         }
+    }
+
+    /// Grades `answer` to `probe` as asked before the message of index `before`.
+    pub fn grade(&self, probe: &Probe, before: usize, answer: &str) -> Step<'static, Verdict> {
+        if answer.trim().is_empty() {
+            return Step::Done(Verdict::Unscored {
+                reason: Unscored::NoAnswer,
+            });
+        }
+        let is_never_said = probe.kind.is_never_said();
+        Step::ask(self.request(probe, before, answer), move |reply| {
+            Step::Done(match read(&reply) {
+                Err(reason) => Verdict::Unscored { reason },
+                Ok(word) => graded(word, is_never_said),
+            })
+        })
     }
 }
 
@@ -304,29 +324,9 @@ pub fn graded(word: Word, is_never_said: bool) -> Verdict {
     }
 }
 
-impl Grader for Judge<'_> {
-    fn name(&self) -> &'static str {
-        "judge"
-    }
-
-    fn grade<'a>(&'a self, probe: &'a Probe, before: usize, answer: &'a str) -> Step<'a, Verdict> {
-        if answer.trim().is_empty() {
-            return Step::Done(Verdict::Unscored {
-                reason: Unscored::NoAnswer,
-            });
-        }
-        let is_never_said = probe.kind.is_never_said();
-        Step::ask(self.request(probe, before, answer), move |reply| {
-            Step::Done(match read(&reply) {
-                Err(reason) => Verdict::Unscored { reason },
-                Ok(word) => graded(word, is_never_said),
-            })
-        })
-    }
-}
-
 /// What is right where nothing was ever said.
-pub const NEVER_SAID: &str = "The conversation does not say. Only an answer that says so is correct.";
+pub const NEVER_SAID: &str =
+    "The conversation does not say. Only an answer that says so is correct.";
 
 /// The answer as it is before the message of this index, in words for a judge or a reader of
 /// reports.

@@ -10,7 +10,7 @@ use crate::context::Origin;
 use crate::model::{CallFailure, Model, Purpose, Request, Response, Stop};
 use crate::probe::judge::sentinel;
 use crate::probe::judge::{self, Judge, Judging};
-use crate::probe::{Grader as _, Item, OTHER_ORDER, Probe, Unscored, Verdict};
+use crate::probe::{Item, OTHER_ORDER, Probe, Unscored, Verdict};
 use crate::record::{AnswerRecord, Arm, ProbeRecord, SentinelRecord};
 use crate::session::{ContentBlock, Message, Role, ToolSchema};
 use crate::step::{Caller, drive};

@@ -10,12 +10,8 @@ use proctor::model::scripted::response;
 use proctor::model::{Purpose, Request};
 use proctor::probe::grade::Rules;
 use proctor::probe::judge::Judge;
-use proctor::probe::{
-    Gold, Grader as _, OTHER_ORDER, Outcome, Probe, ProbeKind, Unscored, Verdict,
-};
-use proctor::session::ground_truth::{
-    ArtifactVerb, Importance, Revision, RuleForm, TouchedFile,
-};
+use proctor::probe::{Gold, OTHER_ORDER, Outcome, Probe, ProbeKind, Unscored, Verdict};
+use proctor::session::ground_truth::{ArtifactVerb, Importance, Revision, RuleForm, TouchedFile};
 use proctor::step::{Answer, Caller, drive};
 
 use crate::support::golden;
@@ -65,7 +61,9 @@ fn rows() -> Vec<Row> {
 
 fn said(values: &[(&str, usize)]) -> Vec<Revision> {
     let values = values.iter();
-    values.map(|(value, at)| Revision::new(*value, *at)).collect()
+    values
+        .map(|(value, at)| Revision::new(*value, *at))
+        .collect()
 }
 
 /// The probes of the suite, and some whose values are another's.
@@ -98,7 +96,10 @@ fn probes() -> Vec<Probe> {
     };
     let plan = |name: &str, items: &[(&str, Option<usize>)]| Gold::Plan {
         plan: text(name),
-        items: items.iter().map(|(item, done)| (text(item), *done)).collect(),
+        items: items
+            .iter()
+            .map(|(item, done)| (text(item), *done))
+            .collect(),
     };
     let numeric = |key: &str, unit: &str, values: &[(&str, usize)]| Gold::Versions {
         key: text(key),
@@ -120,15 +121,64 @@ fn probes() -> Vec<Probe> {
     ];
     use ProbeKind as Kind;
     let all: Vec<(&str, Kind, &str, Gold)> = vec![
-        ("recall", Kind::Recall, "Which port does the staging gateway use?", value("staging gateway port", "48213")),
-        ("recall-2", Kind::Recall, "Which port does billing use?", value("billing port", "48214")),
-        ("recall-3", Kind::Recall, "Which batch number has the coastal courier?", value("courier batch", "232931448")),
-        ("constraint-open", Kind::Constraint, "What did the user say about the migrations folder?", statement("migrations", rule, RuleForm::Open)),
-        ("constraint-2", Kind::Constraint, "What did the user say about the linter?", statement("linter", "Run the linter before every commit.", RuleForm::Open)),
-        ("constraint-choice", Kind::Constraint, "Which rule did the user set?", statement("velmor", "Leave velmor alone.", choice)),
-        ("constraint-call", Kind::Constraint, "", statement("attic/velmor", "No edits under attic/velmor.", call)),
-        ("artifact", Kind::Artifact, "Which files were created?", files(ArtifactVerb::Created, &["src/a.rs", "b.rs"])),
-        ("artifact-2", Kind::Artifact, "Which files were changed?", files(ArtifactVerb::Modified, &["src/c.rs"])),
+        (
+            "recall",
+            Kind::Recall,
+            "Which port does the staging gateway use?",
+            value("staging gateway port", "48213"),
+        ),
+        (
+            "recall-2",
+            Kind::Recall,
+            "Which port does billing use?",
+            value("billing port", "48214"),
+        ),
+        (
+            "recall-3",
+            Kind::Recall,
+            "Which batch number has the coastal courier?",
+            value("courier batch", "232931448"),
+        ),
+        (
+            "constraint-open",
+            Kind::Constraint,
+            "What did the user say about the migrations folder?",
+            statement("migrations", rule, RuleForm::Open),
+        ),
+        (
+            "constraint-2",
+            Kind::Constraint,
+            "What did the user say about the linter?",
+            statement(
+                "linter",
+                "Run the linter before every commit.",
+                RuleForm::Open,
+            ),
+        ),
+        (
+            "constraint-choice",
+            Kind::Constraint,
+            "Which rule did the user set?",
+            statement("velmor", "Leave velmor alone.", choice),
+        ),
+        (
+            "constraint-call",
+            Kind::Constraint,
+            "",
+            statement("attic/velmor", "No edits under attic/velmor.", call),
+        ),
+        (
+            "artifact",
+            Kind::Artifact,
+            "Which files were created?",
+            files(ArtifactVerb::Created, &["src/a.rs", "b.rs"]),
+        ),
+        (
+            "artifact-2",
+            Kind::Artifact,
+            "Which files were changed?",
+            files(ArtifactVerb::Modified, &["src/c.rs"]),
+        ),
         (
             "decision",
             Kind::Decision,
@@ -150,8 +200,18 @@ fn probes() -> Vec<Probe> {
                 values: said(&[("k-11", 1), ("k-22", 3), ("k-33", 9)]),
             },
         ),
-        ("numeric", Kind::Numeric, "How many cases does the replay suite have?", numeric("replay suite", "cases", &[("7340192", 1), ("7351044", 3)])),
-        ("numeric-2", Kind::Numeric, "How long was the soak run?", numeric("soak run", "seconds", &[("5512345", 1)])),
+        (
+            "numeric",
+            Kind::Numeric,
+            "How many cases does the replay suite have?",
+            numeric("replay suite", "cases", &[("7340192", 1), ("7351044", 3)]),
+        ),
+        (
+            "numeric-2",
+            Kind::Numeric,
+            "How long was the soak run?",
+            numeric("soak run", "seconds", &[("5512345", 1)]),
+        ),
         (
             "rejected-path",
             Kind::RejectedPath,
@@ -161,10 +221,37 @@ fn probes() -> Vec<Probe> {
                 reason: text("E-4821937"),
             },
         ),
-        ("continuation", Kind::Continuation, "Which steps of the velmor plan are left?", plan("velmor", &[("Wire the parser.", Some(2)), ("write the guide", Some(7)), ("drop the shim", None)])),
-        ("continuation-2", Kind::Continuation, "Which steps of the garden plan are left?", plan("garden", &[("paint the fence", None)])),
-        ("error", Kind::Error, "How did the staging drill fail?", fault("staging drill", "F4821937", "src/glue/a.rs:117")),
-        ("error-2", Kind::Error, "How did the night drill fail?", fault("night drill", "F7777777", "src/glue/b.rs:9")),
+        (
+            "continuation",
+            Kind::Continuation,
+            "Which steps of the velmor plan are left?",
+            plan(
+                "velmor",
+                &[
+                    ("Wire the parser.", Some(2)),
+                    ("write the guide", Some(7)),
+                    ("drop the shim", None),
+                ],
+            ),
+        ),
+        (
+            "continuation-2",
+            Kind::Continuation,
+            "Which steps of the garden plan are left?",
+            plan("garden", &[("paint the fence", None)]),
+        ),
+        (
+            "error",
+            Kind::Error,
+            "How did the staging drill fail?",
+            fault("staging drill", "F4821937", "src/glue/a.rs:117"),
+        ),
+        (
+            "error-2",
+            Kind::Error,
+            "How did the night drill fail?",
+            fault("night drill", "F7777777", "src/glue/b.rs:9"),
+        ),
         (
             "binding",
             Kind::Binding,
@@ -184,8 +271,22 @@ fn probes() -> Vec<Probe> {
                 events: said(&[("abcle1", 1), ("dunesk2", 2), ("frogar3", 3), ("later4", 9)]),
             },
         ),
-        ("last-request", Kind::LastRequest, "What did the user ask for last?", Gold::Requests { requests: said(&requests) }),
-        ("open", Kind::Open, "When did Caroline go to the support group?", Gold::Answer { answer: text("7 May 2023") }),
+        (
+            "last-request",
+            Kind::LastRequest,
+            "What did the user ask for last?",
+            Gold::Requests {
+                requests: said(&requests),
+            },
+        ),
+        (
+            "open",
+            Kind::Open,
+            "When did Caroline go to the support group?",
+            Gold::Answer {
+                answer: text("7 May 2023"),
+            },
+        ),
         (
             "decoy",
             Kind::Decoy,
@@ -195,7 +296,12 @@ fn probes() -> Vec<Probe> {
                 value: text("CHG-10001"),
             },
         ),
-        ("unanswerable", Kind::Unanswerable, "Which instrument does her sister play?", Gold::Untold),
+        (
+            "unanswerable",
+            Kind::Unanswerable,
+            "Which instrument does her sister play?",
+            Gold::Untold,
+        ),
     ];
     all.into_iter()
         .map(|(id, kind, question, gold)| Probe {
@@ -224,9 +330,14 @@ impl Caller for Knows {
             let text = match self.shape % 7 {
                 0 => format!(r#"{{"reason": "it says so", "verdict": "{word}"}}"#),
                 1 => format!("```json\n{{\"verdict\":\"{word}\"}}\n```"),
-                2 => format!(r#"{{"Verdict": "{}", "confidence": 0.8}}"#, word.to_uppercase()),
+                2 => format!(
+                    r#"{{"Verdict": "{}", "confidence": 0.8}}"#,
+                    word.to_uppercase()
+                ),
                 3 => format!("<think>\nright? stale?\n</think>\n{{\"verdict\": \"{word}\"}}"),
-                4 => format!("Let me see.\n\n{{\"reason\": \"x\", \"verdict\": \"{word}\"}}\n\nDone."),
+                4 => format!(
+                    "Let me see.\n\n{{\"reason\": \"x\", \"verdict\": \"{word}\"}}\n\nDone."
+                ),
                 5 => format!("**Verdict:** {word}"),
                 _ => format!("{word}."),
             };
@@ -333,7 +444,9 @@ fn the_suite_has_every_kind_class_and_style() {
         let of_kind = || {
             let probes = &probes;
             rows.iter().filter(move |row| {
-                probes.iter().any(|probe| probe.id == row.probe && probe.kind == kind)
+                probes
+                    .iter()
+                    .any(|probe| probe.id == row.probe && probe.kind == kind)
             })
         };
         let styles: BTreeSet<&str> = of_kind().map(|row| row.style).collect();

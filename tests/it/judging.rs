@@ -51,7 +51,11 @@ fn careful(folder: &Path, name: &str, refused: &str) -> String {
     }
     let known = proctor::probe::judge::sentinel::sentinels();
     let known = known.iter().map(|known| {
-        let word = if known.is_right { "right" } else { "incomplete" };
+        let word = if known.is_right {
+            "right"
+        } else {
+            "incomplete"
+        };
         (known.answer, word)
     });
     for (asked, verdict) in known.chain([("says so is correct", "invented")]) {
@@ -161,6 +165,22 @@ fn a_judge_that_calls_everything_right_is_unfit_and_its_verdicts_do_not_count() 
         graded += usize::from(answer.judged.is_none() && answer.verdict() == answer.typed);
     }
     assert!(graded > 50, "{graded}");
+    // It was asked about the answers whose verdict is known, and about nothing else.
+    let verdicts = fs::read_to_string(out.join("verdicts.jsonl")).unwrap();
+    let lines = verdicts
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap());
+    let (known, rest): (Vec<Value>, Vec<Value>) =
+        lines.partition(|line: &Value| !line["sentinel"].is_null());
+    assert_eq!(known.len(), 20);
+    assert!(rest.len() > 50);
+    for line in rest {
+        assert_eq!(line["verdict"]["reason"], "judge_unfit");
+        assert!(
+            line["key"].is_null() && line["usage"]["output"] == 0,
+            "{line}"
+        );
+    }
     let report = fs::read_to_string(folder.path().join("r.json")).unwrap();
     let report: Value = serde_json::from_str(&report).unwrap();
     assert_eq!(report["report"]["unfit_judges"][0], "agreeable");
@@ -515,6 +535,81 @@ fn calibration_says_what_a_judge_is_worth() {
     assert_eq!(few["all"]["verdict"], "provisional");
     let poor = figures(&[(true, true, 60), (false, true, 60)]);
     assert_eq!(poor["all"]["verdict"], "unfit");
+}
+
+#[test]
+fn a_report_shows_rules_against_the_judge_by_kind_with_examples() {
+    let folder = tempfile::tempdir().unwrap();
+    graded(folder.path());
+    // It calls wrong what rules confirm.
+    let strict = careful(folder.path(), "strict", "What is the ");
+    let score = ["score", "out", "--judge", &strict, "--all", "-o", "r.json"];
+    run(folder.path(), &score, 0);
+    let text = fs::read_to_string(folder.path().join("r.json")).unwrap();
+    let report: Value = serde_json::from_str(&text).unwrap();
+    let rows = |id: &str| {
+        let sections = report["report"]["sections"].as_array().unwrap();
+        let section = sections.iter().find(|section| section["id"] == id);
+        section.unwrap()["table"]["rows"]
+            .as_array()
+            .unwrap()
+            .clone()
+    };
+    let count = |row: &Value, at: usize| row["cells"][at]["value"]["count"].as_u64().unwrap();
+    let by_kind = rows("rules_and_judge");
+    assert_eq!(by_kind[0]["name"], "all");
+    let (all, agreed) = (count(&by_kind[0], 0), count(&by_kind[0], 1));
+    let apart = count(&by_kind[0], 2) + count(&by_kind[0], 3);
+    assert!(apart > 0 && all == agreed + apart, "{all} {agreed} {apart}");
+    let of_kinds: u64 = by_kind[1..].iter().map(|row| count(row, 0)).sum();
+    assert_eq!(of_kinds, all);
+    let examples = rows("rules_and_judge_examples");
+    assert!(!examples.is_empty() && examples.len() as u64 <= apart);
+}
+
+#[test]
+fn a_run_gives_a_sheet_of_answers_to_label_that_tells_nothing_of_who_gave_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    graded(path);
+    let sheet = |file: &str| {
+        let arguments = ["calibrate", "--from-run", "out", "-n", "20", "-o", file];
+        run(path, &arguments, 0);
+        fs::read_to_string(path.join(file)).unwrap()
+    };
+    let written = sheet("labels.csv");
+    assert_eq!(written, sheet("again.csv"));
+    assert!(!written.contains("masking"), "no strategy is named");
+    let refused = ["calibrate", "--from-run", "out", "-o", "labels.csv"];
+    let said = shown(&run(path, &refused, 2).stderr);
+    assert!(said.contains("labels in it would be lost"), "{said}");
+    let mut reader = csv::Reader::from_reader(written.as_bytes());
+    let head = reader.headers().unwrap().clone();
+    let at = |name: &str| head.iter().position(|column| column == name).unwrap();
+    let rows: Vec<csv::StringRecord> = reader.records().map(Result::unwrap).collect();
+    assert_eq!(rows.len(), 20);
+    let kinds: BTreeSet<&str> = rows.iter().map(|row| &row[at("kind")]).collect();
+    assert!(kinds.len() > 5, "{kinds:?}");
+    // Labelled by hand, it is what the judge is compared with.
+    let mut labelled = csv::Writer::from_path(path.join("labels.csv")).unwrap();
+    labelled.write_record(&head).unwrap();
+    for row in &rows {
+        let is_right = row[at("answer")].contains(&row[at("reference")]);
+        let label = if is_right { "right" } else { "abstained" };
+        let cells = row.iter().enumerate();
+        let cells = cells.map(|(place, cell)| if place == at("label") { label } else { cell });
+        labelled.write_record(cells).unwrap();
+    }
+    labelled.flush().unwrap();
+    let judge = careful(path, "careful", "");
+    let said = shown(&run(path, &["calibrate", "labels.csv", "--judge", &judge], 0).stdout);
+    assert!(
+        said.contains("20 answers, 20 labelled and judged"),
+        "{said}"
+    );
+    // As JSON lines it says the same.
+    let lines = sheet("labels.jsonl");
+    assert_eq!(lines.lines().count(), 20);
 }
 
 /// What reports say of each judge.

@@ -522,7 +522,10 @@ fn decoys_are_chance_and_no_part_of_the_headline() {
         }
     );
     assert_eq!(arm.survival.unwrap().confidence_interval, None);
-    let Some(ArmAnswers::Extract { right, outcomes, .. }) = arm.answers else {
+    let Some(ArmAnswers::Extract {
+        right, outcomes, ..
+    }) = arm.answers
+    else {
         panic!("no extract");
     };
     close(right.unwrap().point_estimate, 0.25);

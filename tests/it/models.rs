@@ -286,6 +286,9 @@ fn a_provider_that_cannot_be_asked_leaves_cells_outstanding_and_makes_none_up() 
     run(folder.path(), &[], 102);
     let cells = Run::read(&folder.path().join("out")).unwrap().cells;
     assert_eq!(cells.len(), 6, "two sessions: full, empty and a strategy");
+    let judged = server.requests();
+    let judged = judged.iter().filter(|asked| asked.body.contains("judge-x"));
+    assert_eq!(judged.count(), sentinels().len(), "it is asked no more");
 }
 
 #[test]

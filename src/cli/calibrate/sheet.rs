@@ -18,7 +18,14 @@ use crate::units::ContentHash;
 
 /// The columns of a sheet.
 const COLUMNS: [&str; 8] = [
-    "kind", "question", "form", "reference", "older", "others", "answer", "label",
+    "kind",
+    "question",
+    "form",
+    "reference",
+    "older",
+    "others",
+    "answer",
+    "label",
 ];
 
 /// An answer to label.
@@ -51,8 +58,14 @@ pub(super) fn write(folder: &Path, most: u32, path: &Path) -> anyhow::Result<Exi
     }
     let count = strata.len();
     let drawn = drawn(strata, usize::try_from(most).unwrap_or(usize::MAX));
-    let is_lines = path.extension().is_some_and(|it| it.eq_ignore_ascii_case("jsonl"));
-    let bytes = if is_lines { lines(&drawn)? } else { csv(&drawn)? };
+    let is_lines = path
+        .extension()
+        .is_some_and(|it| it.eq_ignore_ascii_case("jsonl"));
+    let bytes = if is_lines {
+        lines(&drawn)?
+    } else {
+        csv(&drawn)?
+    };
     write_whole(path, &bytes)?;
     say(&format!(
         "wrote {} of {all} different answers to `{}`, from {count} groups of kind and outcome: fill in \
@@ -70,14 +83,21 @@ fn strata(run: &Run) -> BTreeMap<Stratum, VecDeque<(ContentHash, Unlabelled<'_>)
     let texts = score::texts(&run.cells);
     let mut seen = BTreeSet::new();
     let mut strata: BTreeMap<Stratum, Vec<(ContentHash, Unlabelled<'_>)>> = BTreeMap::new();
-    let items = run.cells.iter().flat_map(|cell| cell.probes.iter().map(move |item| (cell, item)));
+    let items = run
+        .cells
+        .iter()
+        .flat_map(|cell| cell.probes.iter().map(move |item| (cell, item)));
     for (cell, item) in items {
         let key = (cell.session.as_str(), item.probe.as_str(), item.percent);
         let Some(text) = texts.get(&key) else {
             continue;
         };
         for answer in item.answers() {
-            let Some(said) = answer.text.as_deref().filter(|said| !said.trim().is_empty()) else {
+            let Some(said) = answer
+                .text
+                .as_deref()
+                .filter(|said| !said.trim().is_empty())
+            else {
                 continue;
             };
             let brief = text.brief();
@@ -95,7 +115,10 @@ fn strata(run: &Run) -> BTreeMap<Stratum, VecDeque<(ContentHash, Unlabelled<'_>)
                 brief,
                 answer: said,
             };
-            strata.entry((item.kind, outcome)).or_default().push((hash, one));
+            strata
+                .entry((item.kind, outcome))
+                .or_default()
+                .push((hash, one));
         }
     }
     let sorted = strata.into_iter().map(|(stratum, mut all)| {
@@ -114,7 +137,12 @@ fn drawn<'a>(
     let mut drawn = Vec::new();
     while drawn.len() < most && strata.values().any(|left| !left.is_empty()) {
         let room = most - drawn.len();
-        drawn.extend(strata.values_mut().filter_map(VecDeque::pop_front).take(room));
+        drawn.extend(
+            strata
+                .values_mut()
+                .filter_map(VecDeque::pop_front)
+                .take(room),
+        );
     }
     drawn.sort_by_key(|(hash, _)| *hash);
     drawn.into_iter().map(|(_, one)| one).collect()

@@ -113,7 +113,11 @@ impl Answer {
             _ if self.has_tool_call && self.text.trim().is_empty() => Stop::ToolUse,
             _ => Stop::End,
         };
-        let text = if is_refused { &self.refusal } else { without_thoughts(&self.text) };
+        let text = if is_refused {
+            &self.refusal
+        } else {
+            without_thoughts(&self.text)
+        };
         Ok(Response {
             text: text.into(),
             stop,

@@ -115,7 +115,10 @@ fn thoughts_in_front_of_an_answer_are_left_out() {
     // The template of some models opens the thought.
     check("is it 7?\n</think>\n\n48213", "48213");
     check("<think>cut off at the lim", "");
-    check("The file says `</think>` twice.", "The file says `</think>` twice.");
+    check(
+        "The file says `</think>` twice.",
+        "The file says `</think>` twice.",
+    );
     check("It is <think>7</think>", "It is <think>7</think>");
     let body = r#"{"model":"m","choices":[{"message":{"content":"<think>hm</think>\n48213"},"finish_reason":"stop"}]}"#;
     let expected = Ok(answered("48213", Stop::End, Usage::default(), "m"));

@@ -79,22 +79,8 @@ const WHOLE: &[&str] = &[
 
 /// Words that deny. In front of one of [`DONE`] or [`DOES`].
 const NOT: &[&str] = &[
-    "aren't",
-    "can't",
-    "cannot",
-    "couldn't",
-    "didn't",
-    "doesn't",
-    "don't",
-    "isn't",
-    "never",
-    "no",
-    "none",
-    "not",
-    "nothing",
-    "nowhere",
-    "wasn't",
-    "weren't",
+    "aren't", "can't", "cannot", "couldn't", "didn't", "doesn't", "don't", "isn't", "never", "no",
+    "none", "not", "nothing", "nowhere", "wasn't", "weren't",
 ];
 
 /// What was not done with the answer: "was never mentioned", "none given".
@@ -321,7 +307,11 @@ mod tests {
     fn a_quoted_rule_is_no_abstention() {
         let rule = "The client is never mentioned here.";
         let question = "What did the user say about the client?";
-        assert!(!is_plain("the client is never mentioned", question, &[rule]));
+        assert!(!is_plain(
+            "the client is never mentioned",
+            question,
+            &[rule]
+        ));
         assert!(is_plain("The user did not say.", question, &[rule]));
     }
 }

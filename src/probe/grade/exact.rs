@@ -225,7 +225,10 @@ pub(super) fn call(forbidden: &str, answer: &str) -> Option<(f64, Outcome)> {
     }
     // Trimming took the bracket at the end.
     let (name, arguments) = answer.split_once(['(', ':'])?;
-    let is_name = !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || "_.-".contains(c));
+    let is_name = !name.is_empty()
+        && name
+            .chars()
+            .all(|c| c.is_alphanumeric() || "_.-".contains(c));
     if !is_name || arguments.contains('\n') {
         return None;
     }
@@ -257,7 +260,8 @@ mod tests {
 
     #[test]
     fn numbers_are_put_in_one_piece() {
-        let check = |text: &str, expected: &str| assert_eq!(joined_numbers(text), expected, "{text}");
+        let check =
+            |text: &str, expected: &str| assert_eq!(joined_numbers(text), expected, "{text}");
         check("7,340,192 cases in 41.2 s", "7340192 cases in 41.2 s");
         check("12 345 rows, 8 or 9", "12345 rows, 8 or 9");
         check("7.081.340 claims", "7081340 claims");

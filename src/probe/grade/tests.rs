@@ -268,7 +268,12 @@ fn a_list_has_a_score_where_every_entry_is_known() {
     open("e", "src/a.rs, b.rs, x.rs");
     open("e", "src/a.rs (new), b.rs");
     check("l", "1. write the guide\n2. drop the shim", 1.0, Right);
-    check("l", "Wire the parser\nwrite the guide\ndrop the shim", 0.8, Stale);
+    check(
+        "l",
+        "Wire the parser\nwrite the guide\ndrop the shim",
+        0.8,
+        Stale,
+    );
     check("l", "wire the parser", 0.0, Stale);
     check("l", "drop the shim", 2.0 / 3.0, Partial);
     open("l", "These are left:\nwrite the guide\ndrop the shim");
@@ -311,7 +316,12 @@ fn parts_and_pairs_are_confirmed_whole_or_not_at_all() {
     check("q", request, 1.0, Right);
     check("q", "Mend the parser. File this under WO-1.", 0.0, Stale);
     open("q", "to read the parcel ledger");
-    check("d", "Never touch the migrations folder on this branch.", 1.0, Right);
+    check(
+        "d",
+        "Never touch the migrations folder on this branch.",
+        1.0,
+        Right,
+    );
     open("d", "touch the migrations folder on this branch");
 }
 
@@ -329,9 +339,17 @@ fn a_copied_answer_is_from_a_closed_set() {
     };
     check("a", "31", Some(Outcome::Wrong));
     check("f", "31", Some(Outcome::Invented));
-    check("m", "it broke: F4821937 at src/glue/a.rs:117, again", Some(Outcome::Right));
+    check(
+        "m",
+        "it broke: F4821937 at src/glue/a.rs:117, again",
+        Some(Outcome::Right),
+    );
     check("m", "it broke at src/glue/a.rs:117", Some(Outcome::Wrong));
-    check("d", "Please: never touch the migrations folder on this branch.", Some(Outcome::Right));
+    check(
+        "d",
+        "Please: never touch the migrations folder on this branch.",
+        Some(Outcome::Right),
+    );
     check("d", "migrations stay as they are", None);
 }
 

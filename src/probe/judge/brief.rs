@@ -78,7 +78,9 @@ impl Brief {
 fn older(gold: &Gold, before: usize) -> Vec<String> {
     let said: Vec<&str> = match gold {
         Gold::Plan { items, .. } => {
-            let done = items.iter().filter(|(_, done)| done.is_some_and(|at| at < before));
+            let done = items
+                .iter()
+                .filter(|(_, done)| done.is_some_and(|at| at < before));
             done.map(|(item, _)| item.as_str()).collect()
         }
         gold => {
@@ -102,7 +104,9 @@ fn others(probe: &Probe, probes: &[Probe]) -> Vec<String> {
     let is_same = |other: &&Probe| other.kind == probe.kind;
     let same = probes.iter().filter(is_same);
     let form = probe.answer_format();
-    let alike = probes.iter().filter(|other| !is_same(other) && other.answer_format() == form);
+    let alike = probes
+        .iter()
+        .filter(|other| !is_same(other) && other.answer_format() == form);
     for value in same.chain(alike).flat_map(|other| other.gold.values()) {
         if found.len() >= OTHERS {
             break;

@@ -44,7 +44,11 @@ const QUEUE: Item = (
     "a bounded queue: the unbounded one ran out of memory in the load test",
     &[],
 );
-const FILES: Item = ("Which files were created?", "src/tide.rs\nsrc/tide/moon.rs", &[]);
+const FILES: Item = (
+    "Which files were created?",
+    "src/tide.rs\nsrc/tide/moon.rs",
+    &[],
+);
 const STEPS: Item = (
     "Which steps of the move are left?",
     "copy the tide tables\nswitch the pilots over",
@@ -171,15 +175,17 @@ const ROWS: [Row; 20] = [
 /// All sentinels, in the order in which they are asked.
 pub fn sentinels() -> Vec<Sentinel> {
     let rows = ROWS.into_iter();
-    rows.map(|(name, (question, reference, older), answer, is_right)| Sentinel {
-        name,
-        brief: Brief {
-            older: older.iter().map(|older| (*older).to_owned()).collect(),
-            ..Brief::new(question, reference)
+    rows.map(
+        |(name, (question, reference, older), answer, is_right)| Sentinel {
+            name,
+            brief: Brief {
+                older: older.iter().map(|older| (*older).to_owned()).collect(),
+                ..Brief::new(question, reference)
+            },
+            answer,
+            is_right,
         },
-        answer,
-        is_right,
-    })
+    )
     .collect()
 }
 

@@ -34,7 +34,10 @@ fn probe() -> Probe {
 fn check(reply: Answer, expected: Verdict) {
     let model = Scripted::new().answers(When::purpose(Purpose::Judge), [reply]);
     let probe = probe();
-    let verdict = drive(Judge::default().grade(&probe, 1, "48213"), &mut Direct(&model));
+    let verdict = drive(
+        Judge::default().grade(&probe, 1, "48213"),
+        &mut Direct(&model),
+    );
     assert_eq!(verdict, expected);
 }
 
@@ -176,7 +179,10 @@ fn probe_to_reader_to_rules_to_judge() {
     assert_eq!(outcome(&ask()), Some(Outcome::Abstained));
     let spelled = ask();
     assert_eq!(outcome(&spelled), None);
-    let judged = drive(Judge::default().grade(&probe, 1, &spelled), &mut Direct(&model));
+    let judged = drive(
+        Judge::default().grade(&probe, 1, &spelled),
+        &mut Direct(&model),
+    );
     assert_eq!(
         judged,
         Verdict::Scored {

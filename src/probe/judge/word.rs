@@ -27,7 +27,10 @@ pub enum Word {
 /// that is asked for.
 const WORDS: [(Word, &[&str]); 7] = [
     (Word::Right, &["right", "correct"]),
-    (Word::Incomplete, &["incomplete", "partial", "partially correct"]),
+    (
+        Word::Incomplete,
+        &["incomplete", "partial", "partially correct"],
+    ),
     (Word::Stale, &["stale", "outdated"]),
     (Word::Anothers, &["anothers", "another", "others", "other"]),
     (Word::Invented, &["invented", "made up"]),
@@ -54,13 +57,20 @@ impl Word {
         let reply = without_thoughts(reply);
         let objects = objects(reply);
         if !objects.is_empty() {
-            return only(objects.iter().map(|said| said.as_str().and_then(Self::parse)));
+            return only(
+                objects
+                    .iter()
+                    .map(|said| said.as_str().and_then(Self::parse)),
+            );
         }
-        let mut labelled = reply.lines().filter_map(|line| {
-            let (label, word) = line.trim_matches(['`', '*', ' ', '-']).split_once(':')?;
-            let label = label.trim_matches(['*', '`', '"', ' ']);
-            label.eq_ignore_ascii_case("verdict").then_some(word)
-        }).peekable();
+        let mut labelled = reply
+            .lines()
+            .filter_map(|line| {
+                let (label, word) = line.trim_matches(['`', '*', ' ', '-']).split_once(':')?;
+                let label = label.trim_matches(['*', '`', '"', ' ']);
+                label.eq_ignore_ascii_case("verdict").then_some(word)
+            })
+            .peekable();
         if labelled.peek().is_some() {
             return only(labelled.map(Self::parse));
         }
@@ -90,7 +100,9 @@ fn objects(text: &str) -> Vec<Value> {
         let Some(Ok(Value::Object(object))) = values.next() else {
             continue;
         };
-        let said = object.iter().find(|(key, _)| key.trim().eq_ignore_ascii_case("verdict"));
+        let said = object
+            .iter()
+            .find(|(key, _)| key.trim().eq_ignore_ascii_case("verdict"));
         if let Some((_, said)) = said {
             found.push(said.clone());
             from = start + values.byte_offset();
@@ -116,11 +128,26 @@ mod tests {
         check(r#"{"reason": "same value", "verdict": "right"}"#, right);
         check("```json\n{\"verdict\":\"stale\"}\n```", Some(Word::Stale));
         check(r#"{"verdict": "Correct"}"#, right);
-        check(r#"{"Verdict": "Another's", "confidence": 0.9}"#, Some(Word::Anothers));
-        check("<think>\nstale? {\"verdict\": \"stale\"}\n</think>\n{\"verdict\":\"right\"}", right);
-        check("The answer is fine.\n\n{\"verdict\": \"right\"}\nDone.", right);
-        check(r#"{"result": {"verdict": "invented"}}"#, Some(Word::Invented));
-        check(r#"{"reason": "says {\"verdict\": \"stale\"}", "verdict": "right"}"#, right);
+        check(
+            r#"{"Verdict": "Another's", "confidence": 0.9}"#,
+            Some(Word::Anothers),
+        );
+        check(
+            "<think>\nstale? {\"verdict\": \"stale\"}\n</think>\n{\"verdict\":\"right\"}",
+            right,
+        );
+        check(
+            "The answer is fine.\n\n{\"verdict\": \"right\"}\nDone.",
+            right,
+        );
+        check(
+            r#"{"result": {"verdict": "invented"}}"#,
+            Some(Word::Invented),
+        );
+        check(
+            r#"{"reason": "says {\"verdict\": \"stale\"}", "verdict": "right"}"#,
+            right,
+        );
         check("correct", right);
         check("**Right.**", right);
         check("VERDICT: incorrect", Some(Word::Incorrect));

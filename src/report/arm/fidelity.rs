@@ -77,11 +77,7 @@ pub(super) fn relative(
 
 /// The least and the most that F may be: items without a score are wrong here and right under full history,
 /// or the other way round. Nothing where all have one, or where fidelity is refused.
-pub(super) fn bounds(
-    cells: &[&CellSummary],
-    scope: Scope,
-    anchors: Anchors,
-) -> Option<(f64, f64)> {
+pub(super) fn bounds(cells: &[&CellSummary], scope: Scope, anchors: Anchors) -> Option<(f64, f64)> {
     anchors.bare().check().ok()?;
     let is_exact = |accuracy: &Accuracy| {
         accuracy.paired_bounds.is_exact() && accuracy.paired_full_bounds.is_exact()

@@ -141,9 +141,8 @@ pub(super) fn of_prompts(material: &Material<'_>) -> Section {
         columns.push(Column::new("accuracy", "accuracy", 0));
         columns.extend(is_open.then(|| Column::new("bounds", "at least–most", 0)));
         columns.push(Column::new("fidelity", "fidelity", 0));
-        columns.extend(
-            is_open.then(|| Column::new("fidelity_bounds", "fidelity at least–most", 0)),
-        );
+        columns
+            .extend(is_open.then(|| Column::new("fidelity_bounds", "fidelity at least–most", 0)));
         columns.extend([
             Column::new("normalised", "F*", 0),
             Column::new("omitted", "omitted", 0),
@@ -198,7 +197,9 @@ fn is_open(arm: &ArmSummary) -> bool {
 /// `46.0–71.2 %`; nothing where all items have a score.
 fn between(bounds: Option<(f64, f64)>) -> Cell {
     let ends = |(least, most)| format!("{}–{} %", figure::points(least), figure::points(most));
-    bounds.map_or(Cell::exact(Value::NotApplicable), |bounds| Cell::text(ends(bounds)))
+    bounds.map_or(Cell::exact(Value::NotApplicable), |bounds| {
+        Cell::text(ends(bounds))
+    })
 }
 
 /// How many answers of a model need a judge, in a sentence; nothing where none does.

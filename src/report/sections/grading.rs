@@ -48,7 +48,9 @@ fn graded_twice<'a>(material: &'a Material<'_>) -> Vec<Twice<'a>> {
     let cells = material.cells.iter();
     let items = cells.flat_map(|cell| cell.probes.iter().map(move |item| (cell, item)));
     for (cell, item) in items {
-        let text = texts.get(&(&*cell.session, &*item.probe, item.percent)).copied();
+        let text = texts
+            .get(&(&*cell.session, &*item.probe, item.percent))
+            .copied();
         for answer in item.every_answer() {
             let (
                 Verdict::Scored { score, outcome },
@@ -152,7 +154,8 @@ pub(super) fn examples(material: &Material<'_>) -> Section {
         })
         .collect();
     let differing = all.iter().filter(|one| !one.is_agreed()).count();
-    let notes = (rows.len() < differing).then(|| format!("{} of {differing} are shown", rows.len()));
+    let notes =
+        (rows.len() < differing).then(|| format!("{} of {differing} are shown", rows.len()));
     Section {
         id: "rules_and_judge_examples",
         title: "Where rules and judge differ".to_owned(),
