@@ -17,6 +17,10 @@ use crate::record::{AnswerRecord, CellRecord, ProbeRecord};
 /// What a reader made of one cell.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "reader", rename_all = "snake_case")]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "there is one for each cell, and all of a run are of one kind"
+)]
 pub enum Answers {
     /// The reader is BM25 line search.
     Extract(Extract),

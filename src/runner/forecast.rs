@@ -59,7 +59,7 @@ impl Plan {
         let followed = Followed::new(wanted, []);
         let fails_all = |why: &NotReady| fails(arms[0], Unrun::NotReady(why).to_string());
         let held = loaded.open(&self.scenario).map_err(|why| fails_all(&why))?;
-        let due = self.probes_due(&held, &loaded.probes);
+        let due = Self::probes_due(&held, &loaded.probes);
         let prepared = prepare(self, &held, Vec::new()).map_err(NotReady::from);
         let mut cells = Vec::new();
         for arm in arms.iter().copied() {
@@ -105,7 +105,7 @@ impl Plan {
     }
 
     /// What readers and judges are asked at each call of a session.
-    fn probes_due(&self, held: &Held, probes: &[Probe]) -> BTreeMap<usize, ProbesDue> {
+    fn probes_due(held: &Held, probes: &[Probe]) -> BTreeMap<usize, ProbesDue> {
         let mut due: BTreeMap<usize, ProbesDue> = BTreeMap::new();
         for item in &probe::items(&held.session, probes) {
             let probe = &probes[item.probe];

@@ -68,6 +68,7 @@ fn said(values: &[(&str, usize)]) -> Vec<Revision> {
 
 /// The probes of the suite, and some whose values are another's.
 fn probes() -> Vec<Probe> {
+    use ProbeKind as Kind;
     let text = str::to_owned;
     let value = |key: &str, value: &str| Gold::Value {
         key: text(key),
@@ -119,7 +120,6 @@ fn probes() -> Vec<Probe> {
         ("Read the parcel ledger. File this under WO-2.", 4),
         ("Stop here.", 9),
     ];
-    use ProbeKind as Kind;
     let all: Vec<(&str, Kind, &str, Gold)> = vec![
         (
             "recall",

@@ -130,10 +130,10 @@ fn strata(run: &Run) -> BTreeMap<Stratum, VecDeque<(ContentHash, Unlabelled<'_>)
 
 /// One of each group in turn until there are enough, in the order of their hashes: neighbours on the sheet
 /// have nothing in common.
-fn drawn<'a>(
-    mut strata: BTreeMap<Stratum, VecDeque<(ContentHash, Unlabelled<'a>)>>,
+fn drawn(
+    mut strata: BTreeMap<Stratum, VecDeque<(ContentHash, Unlabelled<'_>)>>,
     most: usize,
-) -> Vec<Unlabelled<'a>> {
+) -> Vec<Unlabelled<'_>> {
     let mut drawn = Vec::new();
     while drawn.len() < most && strata.values().any(|left| !left.is_empty()) {
         let room = most - drawn.len();
@@ -184,7 +184,7 @@ fn csv(drawn: &[Unlabelled<'_>]) -> anyhow::Result<Vec<u8>> {
         ];
         writer.write_record(fields.map(neutralised))?;
     }
-    Ok(writer.into_inner().context("cannot write the sheet")?)
+    writer.into_inner().context("cannot write the sheet")
 }
 
 /// A spreadsheet runs a text that begins like a formula: an apostrophe stands before it.

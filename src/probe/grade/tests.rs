@@ -207,7 +207,7 @@ fn said(id: &str, answer: &str) -> Option<(f64, Outcome)> {
     let probe = probes.iter().find(|probe| probe.id == id).unwrap();
     match Rules::new(&probes).verdict(probe, 5, answer) {
         Verdict::Scored { score, outcome } => Some((score, outcome)),
-        verdict => {
+        verdict @ Verdict::Unscored { .. } => {
             assert_eq!(verdict, NEEDS_JUDGE, "{id}: {answer}");
             None
         }
