@@ -18,6 +18,7 @@ use crate::session::import::ImportError;
 use crate::settings::{SettingError, did_you_mean};
 
 mod baseline;
+mod batch;
 mod budget;
 mod cache;
 mod calibrate;
@@ -28,6 +29,7 @@ mod doctor;
 mod exit;
 mod gate;
 mod generate;
+mod graded;
 mod import;
 mod init;
 mod inputs;

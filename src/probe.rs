@@ -21,9 +21,11 @@ pub mod derive;
 mod gold;
 pub mod grade;
 pub mod judge;
+mod selection;
 pub mod survival;
 
 pub use gold::Gold;
+pub use selection::Selection;
 
 /// A question about the past whose answer is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -316,36 +318,13 @@ pub struct Item {
 /// 100 % is the last call. In sessions of fewer than four calls points that fall on the same call
 /// are asked once, as the later point.
 pub fn ask_points(calls: usize) -> Vec<(u8, usize)> {
-    let mut points: Vec<(u8, usize)> = Vec::new();
-    for percent in [25_u8, 50, 75, 100] {
-        let Some(call) = (calls * usize::from(percent)).div_ceil(100).checked_sub(1) else {
-            continue;
-        };
-        match points.last_mut() {
-            Some(last) if last.1 == call => last.0 = percent,
-            _ => points.push((percent, call)),
-        }
-    }
-    points
+    Selection::default().ask_points(calls)
 }
 
 /// All items of a session, by call, then by probe: a probe is asked wherever the full history
 /// holds its answer.
 pub fn items(session: &Session, probes: &[Probe]) -> Vec<Item> {
-    let calls = session.calls();
-    let mut items = Vec::new();
-    for (percent, call) in ask_points(calls.len()) {
-        for (index, probe) in probes.iter().enumerate() {
-            if probe.is_answerable(calls[call]) {
-                items.push(Item {
-                    probe: index,
-                    percent,
-                    call,
-                });
-            }
-        }
-    }
-    items
+    Selection::default().items(session, probes)
 }
 
 /// Grades an answer, asking a model where rules do not suffice.
@@ -419,18 +398,4 @@ pub enum Unscored {
     JudgeUnfit,
     /// The prompt does not fit the reader's window, and of the reference not even the evidence does.
     TooLong,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn probes_are_asked_at_fixed_shares_of_the_session() {
-        assert_eq!(ask_points(100), [(25, 24), (50, 49), (75, 74), (100, 99)]);
-        assert_eq!(ask_points(6), [(25, 1), (50, 2), (75, 4), (100, 5)]);
-        assert_eq!(ask_points(2), [(50, 0), (100, 1)]);
-        assert_eq!(ask_points(1), [(100, 0)]);
-        assert_eq!(ask_points(0), []);
-    }
 }

@@ -41,7 +41,7 @@ pub use calibration::{Calibrated, JudgeCalibration};
 pub use change::{CompactionChange, Excerpt, MessageKind, Portion};
 pub use death::{DeathCause, Refusal};
 pub use dimensions::DimensionScores;
-pub use forecast::{Asks, ForecastCell, ProbesDue, SentinelsDue};
+pub use forecast::{Asks, ForecastCell, ProbesDue, PromptDue, SentinelsDue};
 pub use health::{Ailment, SummaryHealth, UnhealthySummary};
 pub use kept::{KeptCall, LostCall, SentinelRecord};
 pub use probe_text::ProbeText;

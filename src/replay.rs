@@ -480,10 +480,8 @@ impl<'a> Cell<'a> {
                 arm: self.arm,
                 meter: &mut self.meter,
             };
-            for item in prepared.watched.items_at(call) {
-                let probe = &prepared.watched.probes()[item.probe];
-                self.answers.push((*item, questioner.ask(probe)));
-            }
+            let due = prepared.watched.items_at(call);
+            self.answers.extend(questioner.ask(due));
         }
     }
 

@@ -27,6 +27,8 @@ use crate::strategy::StrategySpec;
 use crate::units::ContentHash;
 use crate::window::NativeWindow;
 
+#[cfg(feature = "http")]
+pub mod batch;
 mod calibrations;
 mod error;
 mod followed;
@@ -272,6 +274,10 @@ fn manifest_of(scenario: &Scenario, sessions: Vec<SessionEntry>, prices: &Prices
         exact.push_str(&scenario.models.exact());
         exact.push_str(&models::scripts(&scenario.models));
     }
+    // Where all is asked nothing is added: such runs keep the folder they had.
+    if let Some(selection) = scenario.selection.in_words() {
+        exact.push_str(&selection);
+    }
     manifest.fingerprint = ContentHash::of_parts([&bytes[..], exact.as_bytes()]).hex(16);
     // In words, so that a comparison can say what differs; the fingerprint holds all of it already.
     manifest.conditions = variant::conditions(scenario);
@@ -463,7 +469,12 @@ fn run_cell<'a>(
 /// A session as its cells share it, asked these probes.
 fn prepare(plan: &Plan, held: &Held, probes: Vec<Probe>) -> Result<PreparedSession, NeedlesError> {
     let bill = held.bill(&plan.scenario);
-    let prepared = PreparedSession::new(held.session.clone(), held.counts.clone(), probes)?;
+    let prepared = PreparedSession::selecting(
+        held.session.clone(),
+        held.counts.clone(),
+        probes,
+        &plan.scenario.selection,
+    )?;
     Ok(prepared
         .billed(Arc::new(bill))
         .sent_to(plan.scenario.provider)

@@ -62,7 +62,16 @@ pub(super) const ENVIRONMENT: [(&str, &str); 3] = [
 impl Inputs {
     /// Reads the scenario: flag over environment over file over default.
     pub(super) fn read(&self) -> anyhow::Result<Scenario> {
-        let (table, folder) = self.laid_over()?;
+        self.read_with(|_| Ok(()))
+    }
+
+    /// The same, with something else laid over it.
+    pub(super) fn read_with(
+        &self,
+        lay_over: impl FnOnce(&mut Table) -> anyhow::Result<()>,
+    ) -> anyhow::Result<Scenario> {
+        let (mut table, folder) = self.laid_over()?;
+        lay_over(&mut table)?;
         let mut scenario = Scenario::read(&table, &folder)?;
         scenario.sessions = walk::found_in_folders(scenario.sessions)?;
         for spec in &scenario.strategies {

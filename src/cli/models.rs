@@ -9,6 +9,9 @@ use crate::runner::{Access, Connected, Outcome, Plan};
 use crate::scenario::{ModelsSetting, Scenario};
 use crate::units::{Tokens, Usd};
 
+/// The file beside the runs' folders that holds the answers by which they qualify probes.
+const QUALIFYING: &str = "qualification.jsonl";
+
 /// What recorded answers are for, in every command that asks models.
 #[derive(Debug, Clone, Copy, clap::Args)]
 pub(super) struct ReplayOptions {
@@ -66,7 +69,23 @@ impl ModelOptions {
             replay: self.recorded.replay,
             cassette: folder.join("cassette.jsonl"),
         })?;
+        let models = &plan.scenario().models;
+        // A cassette that the scenario names is shared already, as far as somebody wants it to be.
+        if models.has_live()
+            && models.cassette.is_none()
+            && let Some(cassette) = plan.models().and_then(Connected::cassette)
+        {
+            let beside = folder.parent().unwrap_or(Path::new(""));
+            cassette.share(&beside.join(QUALIFYING))?;
+        }
         Ok(())
+    }
+
+    /// Has readers and judges asked in batches from now on.
+    pub(super) fn defer(plan: &Plan) {
+        if let Some(cassette) = plan.models().and_then(Connected::cassette) {
+            cassette.defer();
+        }
     }
 }
 
@@ -141,14 +160,15 @@ pub(super) fn spent(plan: &Plan) -> Option<String> {
     if spent.calls == 0 {
         return None;
     }
-    let money = match (spent.money, spent.unpriced) {
+    let money = match (spent.money + spent.batched, spent.unpriced) {
         (money, 0) => money.to_string(),
         (Usd(0), _) => "at unknown prices".to_owned(),
         (money, _) => format!("{money} and more, some prices are unknown"),
     };
     Some(format!(
         "asked now: {} requests, {} tokens, {money}; all other answers were recorded before",
-        spent.calls, spent.tokens
+        spent.calls,
+        spent.tokens + spent.batched_tokens
     ))
 }
 

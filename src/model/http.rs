@@ -20,6 +20,7 @@ use crate::session::wire::Provider;
 use crate::tokens::CountedTexts;
 
 mod attempt;
+pub mod batch;
 pub mod pace;
 
 use pace::{PaceSetting, Pacer};
@@ -251,6 +252,10 @@ impl Model for Live {
 
     fn answer(&self, request: &Request, _: u32, _: &CountedTexts) -> Answered {
         self.ask(request)
+    }
+
+    fn at_once(&self) -> usize {
+        self.wire.pacer.at_once()
     }
 }
 

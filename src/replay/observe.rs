@@ -22,7 +22,7 @@ use crate::context::{Applied, Context, Entry};
 use crate::model::{Request, Response};
 use crate::needles::NeedlesError;
 use crate::probe::grade::Rules;
-use crate::probe::{Item, Probe, judge};
+use crate::probe::{Item, Probe, Selection, judge};
 use crate::record::{CellRecord, ProbeText};
 use crate::script::Letters;
 use crate::session::wire::Provider;
@@ -147,14 +147,15 @@ pub struct Watched {
 }
 
 impl Watched {
-    /// Prepares to watch a session that is asked these probes.
+    /// Prepares to watch a session that is asked those of these probes that are selected.
     pub fn new(
         session: &Session,
         counts: &CountedTexts,
         probes: Vec<Probe>,
+        selection: &Selection,
     ) -> Result<Self, NeedlesError> {
         let rules = Rules::new(&probes);
-        let plan = Arc::new(SurvivalPlan::new(session, probes.into())?);
+        let plan = Arc::new(SurvivalPlan::new(session, probes.into(), selection)?);
         let atoms = Arc::new(ActionAtoms::new(session, counts)?);
         Ok(Self {
             plan,

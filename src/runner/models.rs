@@ -186,6 +186,12 @@ impl Connected {
         self.cassette.as_ref()
     }
 
+    /// The models behind an API.
+    #[cfg(feature = "http")]
+    pub(super) fn live(&self) -> &[Arc<crate::model::http::Live>] {
+        &self.live
+    }
+
     /// What was paid so far.
     pub fn spending(&self) -> &Spending {
         &self.spending

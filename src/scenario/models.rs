@@ -163,6 +163,19 @@ impl ModelsSetting {
             .any(|model| matches!(model, ModelSetting::Live(_)))
     }
 
+    /// The models behind an API, each once.
+    pub fn live_names(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = Vec::new();
+        for model in self.all() {
+            if let ModelSetting::Live(live) = model
+                && !names.contains(&live.model.as_str())
+            {
+                names.push(&live.model);
+            }
+        }
+        names
+    }
+
     /// Whether a model is named whose answers are kept or recorded.
     pub fn needs_cassette(&self) -> bool {
         let mut all = self.all();

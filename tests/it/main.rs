@@ -30,6 +30,8 @@ mod limits;
 #[cfg(feature = "http")]
 mod live;
 mod manual;
+#[cfg(feature = "http")]
+mod metered;
 mod metrics;
 #[cfg(feature = "http")]
 mod models;

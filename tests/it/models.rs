@@ -229,9 +229,9 @@ fn a_run_that_is_killed_pays_nothing_twice() {
         after.len() - before.len(),
         "what was kept is not asked again"
     );
-    // Of what was under way when it was killed at most one answer per worker is lost.
+    // Of what was under way when it was killed is lost what was: no more than may be under way at once.
     assert!(
-        sent - before.len() <= 4,
+        sent - before.len() <= 16,
         "{sent} sent, {} kept",
         before.len()
     );

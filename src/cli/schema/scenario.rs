@@ -6,6 +6,7 @@ use crate::bill::Sizes;
 use crate::compare::COMPARED;
 use crate::model::fault::Fault;
 use crate::model::price::Placement;
+use crate::probe::ProbeKind;
 use crate::session::synthetic::{
     FAMILIES, Language, MOST_DISTRACTORS, MOST_FACTS, OBSERVATIONS, RESULTS,
 };
@@ -193,6 +194,27 @@ fn probes() -> Value {
                 "type": "array",
                 "items": { "type": "string" },
                 "default": [],
+            },
+            "points": {
+                "description": "how far the session is where probes are asked, in percent of its calls, ascending",
+                "type": "array",
+                "items": { "type": "integer", "minimum": 1, "maximum": 100 },
+                "minItems": 1,
+                "uniqueItems": true,
+                "default": [25, 50, 75, 100],
+            },
+            "items": whole(
+                1,
+                1_000_000,
+                "items of a session, at most: each kind keeps at least one and otherwise its share, drawn \
+                 by the seed; without it all are asked",
+                None,
+            ),
+            "kinds": {
+                "description": "the kinds of probes that are asked; without it all are",
+                "type": "array",
+                "items": { "enum": ProbeKind::ALL.map(ProbeKind::name) },
+                "minItems": 1,
             },
         }),
         &[],

@@ -12,7 +12,7 @@ use crate::context::{Applied, Entry, Origin};
 use crate::model::AnswerFormat;
 use crate::needles::NeedlesError;
 use crate::probe::survival::{Strength, Survival, WrittenBy};
-use crate::probe::{Gold, Item, Probe, ProbeKind, items};
+use crate::probe::{Gold, Item, Probe, ProbeKind, Selection};
 use crate::record::{
     CellRecord, DeathCause, End, Fate, LostAt, PlaceInPrompt, ProbeRecord, SurvivalRecord,
 };
@@ -58,10 +58,14 @@ pub struct SurvivalPlan {
 }
 
 impl SurvivalPlan {
-    /// Prepares the search for `probes` in every context of `session`.
-    pub fn new(session: &Session, probes: Arc<[Probe]>) -> Result<Self, NeedlesError> {
+    /// Prepares the search for those of `probes` that are selected, in every context of `session`.
+    pub fn new(
+        session: &Session,
+        probes: Arc<[Probe]>,
+        selection: &Selection,
+    ) -> Result<Self, NeedlesError> {
         let survival = Survival::new(&probes)?;
-        let items = items(session, &probes);
+        let items = selection.items(session, &probes);
         let before: Vec<usize> = items
             .iter()
             .map(|item| session.calls()[item.call])

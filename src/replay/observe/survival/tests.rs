@@ -153,7 +153,7 @@ struct Cell {
 impl Cell {
     fn new() -> Self {
         let session = session();
-        let plan = SurvivalPlan::new(&session, probes()).unwrap();
+        let plan = SurvivalPlan::new(&session, probes(), &Selection::default()).unwrap();
         Self {
             observer: Box::new(SurvivalObserver::new(Arc::new(plan))),
             counts: CountedTexts::new(Arc::new(CharsPer4)),
