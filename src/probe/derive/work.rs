@@ -383,7 +383,7 @@ pub(super) fn plan(session: &Session) -> Vec<Proposal> {
         kind: "continuation",
         question: "Which items of the task list are not done yet?".to_owned(),
         evidence,
-        importance: Importance::High,
+        importance: Importance::Normal,
         fact: Fact::Continuation {
             plan: "the task list".to_owned(),
             items,
