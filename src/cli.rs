@@ -39,6 +39,7 @@ mod models;
 mod plan;
 mod probes;
 mod progress;
+mod prompts;
 mod prose;
 mod record;
 mod report;

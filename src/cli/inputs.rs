@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 
-use super::{Exit, Stop, environment, say, walk};
+use super::{Exit, Stop, environment, prompts, say, walk};
 use crate::scenario::{QUICK_START, Scenario};
 use crate::settings::{Place, Setting, SettingError, Table, Value, did_you_mean, parse_value};
 use crate::strategy::preset::PRESETS;
@@ -65,6 +65,7 @@ impl Inputs {
         let (table, folder) = self.laid_over()?;
         let mut scenario = Scenario::read(&table, &folder)?;
         scenario.sessions = walk::found_in_folders(scenario.sessions)?;
+        prompts::read(&mut scenario.strategies)?;
         for spec in &scenario.strategies {
             if has_no_budget(spec.name()) {
                 say(&format!(
