@@ -21,6 +21,7 @@ pub mod derive;
 mod gold;
 pub mod grade;
 pub mod judge;
+pub mod recovery;
 pub mod survival;
 
 pub use gold::Gold;

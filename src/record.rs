@@ -27,7 +27,9 @@ pub mod forecast;
 pub mod health;
 pub mod journal;
 pub mod kept;
+pub mod moment;
 pub mod probe_text;
+pub mod recovery;
 pub mod strategy;
 mod survival;
 pub mod timing;
@@ -44,7 +46,9 @@ pub use dimensions::DimensionScores;
 pub use forecast::{Asks, ForecastCell, ProbesDue, SentinelsDue};
 pub use health::{Ailment, SummaryHealth, UnhealthySummary};
 pub use kept::{KeptCall, LostCall, SentinelRecord};
+pub use moment::CompactionMoment;
 pub use probe_text::ProbeText;
+pub use recovery::{RecoveredItem, RecoveryRecord};
 pub use strategy::{OWN_MECHANISM, StrategyEntry};
 pub use survival::{Fate, LostAt, PlaceInPrompt, SurvivalRecord};
 pub use timing::Timing;
@@ -255,6 +259,9 @@ pub struct CellRecord {
     /// What each of them took out and put in, in the same order; nothing in older records.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<CompactionChange>,
+    /// Where in the work they fell, of those that fell anywhere in particular; nothing in older records.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub moments: Vec<CompactionMoment>,
     /// Stages that failed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failures: Vec<FailureEvent>,
@@ -322,6 +329,9 @@ pub struct CellRecord {
     /// What was asked, and the answer at that point; only on the reference, and not in older records.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub probe_texts: Vec<ProbeText>,
+    /// What a search over the removed text finds of what is lost; only where the scenario asks for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recovery: Option<RecoveryRecord>,
 }
 
 impl CellRecord {

@@ -535,6 +535,8 @@ impl<'a> Cell<'a> {
             trail: None,
             summary_atoms: None,
             probe_texts: Vec::new(),
+            moments: Vec::new(),
+            recovery: None,
         };
         for observer in self.observers {
             observer.finish(&mut record);

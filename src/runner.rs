@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error as _;
+use std::fmt::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -69,6 +70,12 @@ impl Plan {
 
     /// The same, holding so many bytes of text of all sessions together.
     fn holding(mut scenario: Scenario, most: usize) -> Result<Self, PlanError> {
+        for spec in &scenario.strategies {
+            if let Some((path, place)) = spec.unread_prompt() {
+                let problem = format!("the prompt `{path}` was not read");
+                return Err(SettingError::new(&place, problem).into());
+            }
+        }
         let prices = prices::in_force(&scenario.cache)?;
         let window = |model: &str| prices.of(model)?.1.windows.last().copied();
         scenario.models.settle_window(window);
@@ -268,6 +275,9 @@ fn manifest_of(scenario: &Scenario, sessions: Vec<SessionEntry>, prices: &Prices
         scenario.provider,
         prices::exact(&scenario.cache, prices)
     );
+    if let Some(recovery) = scenario.recovery {
+        let _ = write!(exact, " {recovery:?}");
+    }
     if scenario.models.has_any() {
         exact.push_str(&scenario.models.exact());
         exact.push_str(&models::scripts(&scenario.models));
@@ -468,6 +478,7 @@ fn prepare(plan: &Plan, held: &Held, probes: Vec<Probe>) -> Result<PreparedSessi
         .billed(Arc::new(bill))
         .sent_to(plan.scenario.provider)
         .asking(plan.scenario.models.asking)
+        .searching_removed(plan.scenario.recovery)
         .with_faults(Arc::new(plan.scenario.faults.clone()))
         .with_limits(plan.prices.limits(
             plan.scenario.provider.name(),

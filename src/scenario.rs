@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use crate::bill::Sizes;
 use crate::model::fault::Faults;
+use crate::probe::recovery::Recovery;
 use crate::session::synthetic::Recipe;
 use crate::session::wire::Provider;
 use crate::settings::{Place, Reader, Setting, SettingError, Table, Value};
@@ -24,6 +25,7 @@ mod gate;
 mod models;
 mod probes;
 mod recipe;
+mod recovery;
 
 pub use cache::CacheSetting;
 pub use gate::{GateSetting, read_gate};
@@ -62,6 +64,8 @@ pub struct Scenario {
     pub probes: Vec<ProbeFile>,
     /// Who summarises, reads and judges.
     pub models: ModelsSetting,
+    /// How what was removed is searched for what is lost; nothing where it is not.
+    pub recovery: Option<Recovery>,
     /// What goes wrong on purpose.
     pub faults: Faults,
     /// What is said of the provider's prompt cache and prices.
@@ -171,6 +175,7 @@ impl Scenario {
         let models = models::read(reader.table("models")?, folder)?;
         models::check(&models)?;
         let probes = probes::read(reader.table("probes")?, folder)?;
+        let recovery = recovery::read(reader.table("recovery")?)?;
         let faults = faults::read(reader.table("faults")?)?;
         let cache = cache::read(reader.table("cache")?, folder)?;
         let gate = gate::read(reader.table("gate")?)?;
@@ -218,6 +223,7 @@ impl Scenario {
             strategies,
             probes,
             models,
+            recovery,
             faults,
             cache,
             gate,

@@ -479,6 +479,8 @@ mod tests {
             trail: None,
             summary_atoms: None,
             probe_texts: Vec::new(),
+            moments: Vec::new(),
+            recovery: None,
         }
     }
 

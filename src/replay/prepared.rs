@@ -9,6 +9,7 @@ use crate::context::{Context, Entry, Origin};
 use crate::model::fault::Faults;
 use crate::model::price::{CacheScheme, Client, Limit, Placement, Prices, RequestSize};
 use crate::needles::NeedlesError;
+use crate::probe::recovery::Recovery;
 use crate::probe::{Asking, Probe};
 use crate::record::Refusal;
 use crate::session::wire::Provider;
@@ -147,6 +148,16 @@ impl PreparedSession {
     #[must_use]
     pub fn asking(mut self, asking: Asking) -> Self {
         self.asking = asking;
+        self
+    }
+
+    /// The same, with what strategies remove searched for what is lost, where that is asked for.
+    #[must_use]
+    pub fn searching_removed(mut self, setting: Option<Recovery>) -> Self {
+        if let Some(setting) = setting.filter(|_| !self.watched.items().is_empty()) {
+            let counts = self.counts.clone();
+            self.watched.search_removed(&self.session, counts, setting);
+        }
         self
     }
 

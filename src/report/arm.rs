@@ -96,8 +96,8 @@ pub struct ArmSummary {
     pub stages: BTreeMap<String, StageTotal>,
     /// Calls the strategy made.
     pub model_calls: ModelCalls,
-    /// Summaries of all cells by generation, from the first.
-    pub generations: Vec<Summaries>,
+    /// The mean summary, over all cells.
+    pub summary_tokens: Option<Tokens>,
     /// Token savings after what is missing was read again; its items are calls.
     pub net_savings: Option<Estimate>,
     /// Calls by which that would be done, over all cells; nothing where nobody looked.
@@ -250,7 +250,7 @@ impl ArmSummary {
             model_calls: cells.iter().fold(ModelCalls::default(), |total, cell| {
                 total.plus(cell.model_calls)
             }),
-            generations: generations(cells),
+            summary_tokens: summaries(cells).mean(),
             net_savings: estimate(cells, |cell| {
                 let savings = cell.savings?;
                 Some((cell.rereads?.net_savings(&savings)?, savings.calls))
@@ -338,14 +338,10 @@ fn arm_trail(cells: &[&CellSummary]) -> ArmTrail {
     }
 }
 
-/// The summaries of all cells, those of the same generation together.
-fn generations(cells: &[&CellSummary]) -> Vec<Summaries> {
-    let most = cells.iter().map(|cell| cell.summaries.0.len()).max();
-    let of = |at: usize| {
-        let same = cells.iter().filter_map(|cell| cell.summaries.0.get(at));
-        Summaries(same.copied().collect())
-    };
-    (0..most.unwrap_or(0)).map(of).collect()
+/// The summaries of all cells.
+fn summaries(cells: &[&CellSummary]) -> Summaries {
+    let all = cells.iter().flat_map(|cell| &cell.summaries.0);
+    Summaries(all.copied().collect())
 }
 
 fn costs(cells: &[&CellSummary]) -> Vec<ArmCost> {

@@ -63,6 +63,8 @@ pub(super) fn report(manifest: &Manifest, cells: &[CellRecord]) -> Report {
     let mut banners = banners(&material, &coverage, &controls);
     banners.extend(twins);
     banners.extend(sections::sizes::banners(&material));
+    banners.extend(sections::generations::banner(&material));
+    banners.extend(sections::recovery::banner(&material));
     let mut sections: Vec<Section> = [Some(comparison)]
         .into_iter()
         .chain(sections::details(&material))

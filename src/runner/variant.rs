@@ -52,6 +52,13 @@ pub(super) fn conditions(scenario: &Scenario) -> BTreeMap<String, String> {
         found.insert(JUDGE_PROMPT.to_owned(), judge::prompt_id());
         found.insert(JUDGED.to_owned(), judged.to_owned());
     }
+    if let Some(recovery) = scenario.recovery {
+        let words = format!(
+            "{} snippets of {} tokens",
+            recovery.snippets, recovery.snippet_tokens
+        );
+        found.insert("recovery".to_owned(), words);
+    }
     if window.is_matched {
         found.insert("trigger".to_owned(), format!("{:?}", scenario.trigger));
     }

@@ -36,6 +36,7 @@ mod models;
 mod noise;
 mod odd;
 mod outputs;
+mod own_prompts;
 mod pipeline;
 mod plan;
 mod presets;

@@ -84,6 +84,8 @@ fn cell(session: &str, strategy: &str) -> CellRecord {
         trail: None,
         summary_atoms: None,
         probe_texts: Vec::new(),
+        moments: Vec::new(),
+        recovery: None,
     }
 }
 
@@ -294,6 +296,7 @@ fn masked(session: &str, strategy: &str, score: f64) -> CellRecord {
                     call: 4,
                     stage: "clear_results".to_owned(),
                     reason: "3 results older than the last 3".to_owned(),
+                    seen_by_summariser: None,
                 }),
                 ..survival(score)
             };

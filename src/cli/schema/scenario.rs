@@ -6,6 +6,7 @@ use crate::bill::Sizes;
 use crate::compare::COMPARED;
 use crate::model::fault::Fault;
 use crate::model::price::Placement;
+use crate::probe::recovery::Recovery;
 use crate::session::synthetic::{
     FAMILIES, Language, MOST_DISTRACTORS, MOST_FACTS, OBSERVATIONS, RESULTS,
 };
@@ -54,6 +55,7 @@ pub(super) fn schema() -> Value {
             "window": window(),
             "models": models::models(),
             "probes": probes(),
+            "recovery": recovery(),
             "faults": faults(),
             "cache": cache(),
             "gate": gate(),
@@ -194,6 +196,17 @@ fn probes() -> Value {
                 "items": { "type": "string" },
                 "default": [],
             },
+        }),
+        &[],
+    )
+}
+
+fn recovery() -> Value {
+    let usual = Recovery::default();
+    object(
+        &json!({
+            "snippets": whole(1, 1_000, "snippets that each search brings back", Some(usual.snippets as u64)),
+            "snippet_tokens": whole(10, 100_000, "about so many tokens a snippet", Some(usual.snippet_tokens)),
         }),
         &[],
     )

@@ -19,6 +19,7 @@ use crate::session::{ContentBlock, Message, ToolClass};
 mod forms;
 mod index;
 mod question;
+pub mod search;
 
 /// Saturation of a word's repetitions in a line: the usual value.
 const K1: f64 = 1.2;

@@ -4,6 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::context::{CacheEffect, Context, Edit};
+use crate::record::{DeathCause, End};
 use crate::session::ground_truth::{ArtifactVerb, Importance, Revision, RuleForm, TouchedFile};
 use crate::session::{Message, Role, SessionParts};
 use crate::tokens::{CharsPer4, CountedTexts, Size};
@@ -263,6 +264,7 @@ fn a_loss_names_the_patch_that_caused_it() {
         call: 2,
         stage: "clear".into(),
         reason: "old".into(),
+        seen_by_summariser: None,
     });
     assert_eq!(results[0].fate, Fate::Unbound);
     assert_eq!(results[0].place, Some(PlaceInPrompt::Derived));
