@@ -16,6 +16,7 @@ pub mod cost;
 mod details;
 pub mod fidelity;
 pub mod forecast;
+pub mod generations;
 pub mod kept;
 pub mod noise;
 pub mod reference;

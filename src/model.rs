@@ -53,6 +53,16 @@ pub trait Model: Debug + Send + Sync {
         request.max_output
     }
 
+    /// How many requests it takes at once. A model that answers at once takes one after the other.
+    fn at_once(&self) -> usize {
+        1
+    }
+
+    /// Whether requests without a recorded answer are only collected, to be asked in a batch.
+    fn defers(&self) -> bool {
+        false
+    }
+
     /// Whether the answer to this request is kept: it is given without asking anybody.
     fn is_kept(&self, request: &Request, repeat: u32) -> bool {
         let _ = (request, repeat);
@@ -208,6 +218,8 @@ pub enum AnswerFormat {
     Choice,
     /// Yes or no, and why.
     YesNo,
+    /// Yes or no, and nothing else.
+    YesOrNo,
     /// Items of a list, one per line.
     Items,
     /// An error code, and the file and line it points at.

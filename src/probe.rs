@@ -5,15 +5,12 @@
 //! mixed: *survival* searches the prompt for the planted value, and a *reader* is asked the
 //! question and its answer graded.
 
-use std::fmt::Debug;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::model::AnswerFormat;
 use crate::session::Session;
 use crate::session::ground_truth::{GroundTruth, Importance, RuleForm};
-use crate::step::Step;
 use crate::units::Tokens;
 
 pub mod check;
@@ -21,9 +18,12 @@ pub mod derive;
 mod gold;
 pub mod grade;
 pub mod judge;
+pub mod recovery;
+mod selection;
 pub mod survival;
 
 pub use gold::Gold;
+pub use selection::Selection;
 
 /// A question about the past whose answer is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -73,6 +73,16 @@ pub enum ProbeKind {
     Order,
     /// What the user asked for last.
     LastRequest,
+    /// What was started and not ended.
+    OpenHandle,
+    /// An instruction that was taken back, beside one that is in force.
+    Obsolete,
+    /// A value that is asked for in other words than it was said in.
+    Indirect,
+    /// A value that is found by way of another.
+    TwoStep,
+    /// A tool call that needs values said at different places.
+    Act,
     /// A question whose answer has to be put together, in words that only a judge can grade.
     Open,
     /// Something that was never said.
@@ -83,7 +93,7 @@ pub enum ProbeKind {
 
 impl ProbeKind {
     /// All kinds, in the order of tables.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 20] = [
         Self::Recall,
         Self::Constraint,
         Self::Artifact,
@@ -96,6 +106,11 @@ impl ProbeKind {
         Self::Binding,
         Self::Order,
         Self::LastRequest,
+        Self::OpenHandle,
+        Self::Obsolete,
+        Self::Indirect,
+        Self::TwoStep,
+        Self::Act,
         Self::Open,
         Self::Decoy,
         Self::Unanswerable,
@@ -122,6 +137,11 @@ impl ProbeKind {
             Self::Binding => "binding",
             Self::Order => "order",
             Self::LastRequest => "last-request",
+            Self::OpenHandle => "open-handle",
+            Self::Obsolete => "obsolete",
+            Self::Indirect => "indirect",
+            Self::TwoStep => "two-step",
+            Self::Act => "act",
             Self::Open => "open",
             Self::Decoy => "decoy",
             Self::Unanswerable => "unanswerable",
@@ -149,9 +169,10 @@ impl Probe {
             .collect()
     }
 
-    /// The questions that are put to a reader, each in a prompt of its own: one, or the same in
-    /// both orders. The answers are kept with [`OTHER_ORDER`] between them, and count as right only
-    /// if both are.
+    /// The questions that are put to a reader, each in a prompt of its own: one, or two. Two ask the
+    /// same in both orders, or of a protected and a free object, or of an instruction taken back and
+    /// one in force. Their answers are kept with [`OTHER_ORDER`] between them, and count as right
+    /// only if both are.
     pub fn questions(&self) -> Vec<String> {
         let question = self.question.trim();
         match &self.gold {
@@ -163,9 +184,15 @@ impl Probe {
                 .map(|(a, b)| format!("{question}\nA: {a}\nB: {b}"))
                 .into(),
             Gold::Statement {
-                form: RuleForm::Call { task, .. },
+                form: RuleForm::Call { task, allowed, .. },
                 ..
-            } => vec![task.clone()],
+            } => {
+                let allowed = allowed.iter().map(|allowed| allowed.task.clone());
+                [task.clone()].into_iter().chain(allowed).collect()
+            }
+            Gold::Obsolete {
+                standing_question, ..
+            } => vec![question.to_owned(), standing_question.clone()],
             Gold::Tried { approach, .. } => vec![
                 question.to_owned(),
                 format!("Is the {approach} still untried? If it is not, say how it ended."),
@@ -180,6 +207,9 @@ impl Probe {
             | Gold::Among { .. }
             | Gold::Sequence { .. }
             | Gold::Requests { .. }
+            | Gold::Handles { .. }
+            | Gold::Steps { .. }
+            | Gold::Arguments { .. }
             | Gold::Answer { .. }
             | Gold::Absent { .. }
             | Gold::Untold => vec![question.to_owned()],
@@ -189,9 +219,12 @@ impl Probe {
     /// The form in which the answer is wanted.
     pub fn answer_format(&self) -> AnswerFormat {
         match self.kind {
-            ProbeKind::Recall | ProbeKind::Update | ProbeKind::Binding | ProbeKind::Decoy => {
-                AnswerFormat::Value
-            }
+            ProbeKind::Recall
+            | ProbeKind::Update
+            | ProbeKind::Binding
+            | ProbeKind::Indirect
+            | ProbeKind::TwoStep
+            | ProbeKind::Decoy => AnswerFormat::Value,
             ProbeKind::Constraint => match &self.gold {
                 Gold::Statement {
                     form: RuleForm::Choice { .. },
@@ -208,7 +241,9 @@ impl Probe {
             ProbeKind::Decision => AnswerFormat::Choice,
             ProbeKind::Numeric => AnswerFormat::Number,
             ProbeKind::RejectedPath => AnswerFormat::YesNo,
-            ProbeKind::Continuation => AnswerFormat::Items,
+            ProbeKind::Obsolete => AnswerFormat::YesOrNo,
+            ProbeKind::Continuation | ProbeKind::OpenHandle => AnswerFormat::Items,
+            ProbeKind::Act => AnswerFormat::Call,
             ProbeKind::Error => AnswerFormat::Fault,
             ProbeKind::Order => AnswerFormat::Sequence,
             ProbeKind::LastRequest => AnswerFormat::Quote,
@@ -238,6 +273,14 @@ impl Probe {
                 let evidence = self.evidence.iter().copied().filter(is_before);
                 evidence.filter(|at| !is_over(*at)).collect()
             }
+            // A handle that was ended is not asked for any more.
+            Gold::Handles { handles, .. } => {
+                let open = handles.iter().filter(|handle| handle.is_open(message));
+                let mut started: Vec<usize> = open.map(|handle| handle.started).collect();
+                started.sort_unstable();
+                started.dedup();
+                started
+            }
             Gold::Value { .. }
             | Gold::Statement { .. }
             | Gold::Choice { .. }
@@ -245,6 +288,9 @@ impl Probe {
             | Gold::Fault { .. }
             | Gold::Among { .. }
             | Gold::Sequence { .. }
+            | Gold::Obsolete { .. }
+            | Gold::Steps { .. }
+            | Gold::Arguments { .. }
             | Gold::Answer { .. }
             | Gold::Absent { .. }
             | Gold::Untold => self.evidence.iter().copied().filter(is_before).collect(),
@@ -253,14 +299,18 @@ impl Probe {
 
     /// Whether the full history before the message of this index holds the answer.
     ///
-    /// What was never said can always be asked; an open question once all of its evidence was; a list of files while there is one on it; a plan while some of
-    /// it is left; an order from [`LEAST_EVENTS`] events on, and never before an event that the
+    /// What was never said can always be asked; what is put together of several messages once all of
+    /// them were said; a list of files or of open handles while there is one on it; a plan while some
+    /// of it is left; an order from [`LEAST_EVENTS`] events on, and never before an event that the
     /// question names; a revised value unless its newest version only ends the one before it.
     fn is_answerable(&self, message: usize) -> bool {
         let is_said = self.evidence.first().is_some_and(|first| *first < message);
         match self.kind {
             ProbeKind::Decoy | ProbeKind::Unanswerable => true,
-            ProbeKind::Open => self.evidence.last().is_some_and(|last| *last < message),
+            ProbeKind::Open | ProbeKind::Obsolete | ProbeKind::TwoStep | ProbeKind::Act => {
+                self.evidence.last().is_some_and(|last| *last < message)
+            }
+            ProbeKind::OpenHandle => !self.gold.open_before(message).is_empty(),
             ProbeKind::Continuation => is_said && !self.gold.pending_before(message).is_empty(),
             ProbeKind::Order => {
                 self.gold.events_before(message).len() >= LEAST_EVENTS
@@ -272,6 +322,7 @@ impl Probe {
                 newest.is_some_and(|newest| !newest.unasked)
             }
             ProbeKind::Recall
+            | ProbeKind::Indirect
             | ProbeKind::Constraint
             | ProbeKind::Error
             | ProbeKind::Binding
@@ -281,7 +332,7 @@ impl Probe {
     }
 }
 
-/// What stands between the answers to the same question in both orders.
+/// What stands between the answers to the two questions of a probe.
 pub const OTHER_ORDER: &str = "\n--- in the other order ---\n";
 
 /// Fewer events than this have no order worth asking for: two are right in every other guess.
@@ -316,45 +367,13 @@ pub struct Item {
 /// 100 % is the last call. In sessions of fewer than four calls points that fall on the same call
 /// are asked once, as the later point.
 pub fn ask_points(calls: usize) -> Vec<(u8, usize)> {
-    let mut points: Vec<(u8, usize)> = Vec::new();
-    for percent in [25_u8, 50, 75, 100] {
-        let Some(call) = (calls * usize::from(percent)).div_ceil(100).checked_sub(1) else {
-            continue;
-        };
-        match points.last_mut() {
-            Some(last) if last.1 == call => last.0 = percent,
-            _ => points.push((percent, call)),
-        }
-    }
-    points
+    Selection::default().ask_points(calls)
 }
 
 /// All items of a session, by call, then by probe: a probe is asked wherever the full history
 /// holds its answer.
 pub fn items(session: &Session, probes: &[Probe]) -> Vec<Item> {
-    let calls = session.calls();
-    let mut items = Vec::new();
-    for (percent, call) in ask_points(calls.len()) {
-        for (index, probe) in probes.iter().enumerate() {
-            if probe.is_answerable(calls[call]) {
-                items.push(Item {
-                    probe: index,
-                    percent,
-                    call,
-                });
-            }
-        }
-    }
-    items
-}
-
-/// Grades an answer, asking a model where rules do not suffice.
-pub trait Grader: Debug + Send + Sync {
-    /// The grader's name in records.
-    fn name(&self) -> &'static str;
-
-    /// Grades `answer` to `probe` as asked before the message of index `before`.
-    fn grade<'a>(&'a self, probe: &'a Probe, before: usize, answer: &'a str) -> Step<'a, Verdict>;
+    Selection::default().items(session, probes)
 }
 
 /// What a grader says.
@@ -383,9 +402,11 @@ pub enum Verdict {
 pub enum Outcome {
     /// The known answer; for a decoy, that nothing is known.
     Right,
-    /// A part of a list, or with something added.
+    /// Incomplete: a part of what was asked for, or with something added. A list that rules read keeps its
+    /// share; what a judge calls incomplete scores 0.
     Partial,
-    /// Another value.
+    /// Not right where the set of answers is closed: the foil's letter, the forbidden call, another copied
+    /// value. Older records have it for every other value, and judges that say no more than `incorrect`.
     Wrong,
     /// A value that was true earlier.
     Stale,
@@ -393,7 +414,7 @@ pub enum Outcome {
     Misbound,
     /// The reader said that it is not in the context.
     Abstained,
-    /// A concrete answer to a question about something never said.
+    /// Something that was never said.
     Invented,
 }
 
@@ -403,7 +424,7 @@ pub enum Outcome {
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Unscored {
-    /// Rules do not suffice for this kind, and there is no judge.
+    /// Rules cannot confirm the answer, and there is no judge. It may be right.
     NeedsJudge,
     /// The reader brought no answer.
     NoAnswer,
@@ -419,18 +440,4 @@ pub enum Unscored {
     JudgeUnfit,
     /// The prompt does not fit the reader's window, and of the reference not even the evidence does.
     TooLong,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn probes_are_asked_at_fixed_shares_of_the_session() {
-        assert_eq!(ask_points(100), [(25, 24), (50, 49), (75, 74), (100, 99)]);
-        assert_eq!(ask_points(6), [(25, 1), (50, 2), (75, 4), (100, 5)]);
-        assert_eq!(ask_points(2), [(50, 0), (100, 1)]);
-        assert_eq!(ask_points(1), [(100, 0)]);
-        assert_eq!(ask_points(0), []);
-    }
 }

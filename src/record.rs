@@ -21,13 +21,14 @@ pub mod cache;
 pub mod calibration;
 pub mod change;
 mod death;
-pub mod dimensions;
 pub mod evaluators;
 pub mod forecast;
 pub mod health;
 pub mod journal;
 pub mod kept;
+pub mod moment;
 pub mod probe_text;
+pub mod recovery;
 pub mod strategy;
 mod survival;
 pub mod timing;
@@ -40,11 +41,12 @@ pub use cache::{CacheBasis, CacheBreaks, CacheRecord, ObservedCache, PriceEntry,
 pub use calibration::{Calibrated, JudgeCalibration};
 pub use change::{CompactionChange, Excerpt, MessageKind, Portion};
 pub use death::{DeathCause, Refusal};
-pub use dimensions::DimensionScores;
-pub use forecast::{Asks, ForecastCell, ProbesDue, SentinelsDue};
+pub use forecast::{Asks, ForecastCell, ProbesDue, PromptDue, SentinelsDue};
 pub use health::{Ailment, SummaryHealth, UnhealthySummary};
 pub use kept::{KeptCall, LostCall, SentinelRecord};
+pub use moment::CompactionMoment;
 pub use probe_text::ProbeText;
+pub use recovery::{RecoveredItem, RecoveryRecord};
 pub use strategy::{OWN_MECHANISM, StrategyEntry};
 pub use survival::{Fate, LostAt, PlaceInPrompt, SurvivalRecord};
 pub use timing::Timing;
@@ -63,13 +65,12 @@ pub fn schema() -> serde_json::Value {
         generator.subschema_for::<Manifest>(),
         generator.subschema_for::<CellRecord>(),
         generator.subschema_for::<verdicts::GivenVerdict>(),
-        generator.subschema_for::<DimensionScores>(),
         generator.subschema_for::<JudgeCalibration>(),
     ];
     serde_json::json!({
         "$schema": generator.settings().meta_schema,
         "title": "A file of a Proctor run folder",
-        "description": "The object in `run.json`, or one line of `cells.jsonl`, `verdicts.jsonl`, `dimensions.jsonl` or `calibrations.jsonl`.",
+        "description": "The object in `run.json`, or one line of `cells.jsonl`, `verdicts.jsonl` or `calibrations.jsonl`.",
         "oneOf": files,
         "$defs": generator.take_definitions(true),
     })
@@ -245,16 +246,15 @@ pub struct CellRecord {
     /// a line.
     #[serde(skip)]
     pub later_calls: Vec<KeptCall>,
-    /// What a judge made of its answers by dimension: read from `dimensions.jsonl`, and never part of a
-    /// line.
-    #[serde(skip)]
-    pub dimensions: Vec<DimensionScores>,
     /// Patches that were applied.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub compactions: Vec<CompactionEvent>,
     /// What each of them took out and put in, in the same order; nothing in older records.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<CompactionChange>,
+    /// Where in the work they fell, of those that fell anywhere in particular; nothing in older records.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub moments: Vec<CompactionMoment>,
     /// Stages that failed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failures: Vec<FailureEvent>,
@@ -322,6 +322,9 @@ pub struct CellRecord {
     /// What was asked, and the answer at that point; only on the reference, and not in older records.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub probe_texts: Vec<ProbeText>,
+    /// What a search over the removed text finds of what is lost; only where the scenario asks for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recovery: Option<RecoveryRecord>,
 }
 
 impl CellRecord {

@@ -34,6 +34,7 @@ mod ceiling;
 mod clock;
 mod failure;
 mod faults;
+mod fitness;
 mod meter;
 pub mod observe;
 mod prepared;
@@ -51,6 +52,7 @@ use present::tools_of;
 use reader::{ItemAnswers, Questioner};
 
 pub use clock::{CpuClock, NoClock};
+pub use fitness::Fitness;
 pub use prepared::PreparedSession;
 pub use reader::{Panel, Times};
 pub use unanswered::Unanswered;
@@ -480,10 +482,8 @@ impl<'a> Cell<'a> {
                 arm: self.arm,
                 meter: &mut self.meter,
             };
-            for item in prepared.watched.items_at(call) {
-                let probe = &prepared.watched.probes()[item.probe];
-                self.answers.push((*item, questioner.ask(probe)));
-            }
+            let due = prepared.watched.items_at(call);
+            self.answers.extend(questioner.ask(due));
         }
     }
 
@@ -511,7 +511,6 @@ impl<'a> Cell<'a> {
             model_calls,
             lost_calls,
             later_calls: Vec::new(),
-            dimensions: Vec::new(),
             compactions: self.compactions,
             changes: Vec::new(),
             failures: self.failures,
@@ -535,6 +534,8 @@ impl<'a> Cell<'a> {
             trail: None,
             summary_atoms: None,
             probe_texts: Vec::new(),
+            moments: Vec::new(),
+            recovery: None,
         };
         for observer in self.observers {
             observer.finish(&mut record);

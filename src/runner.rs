@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error as _;
+use std::fmt::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,6 +28,8 @@ use crate::strategy::StrategySpec;
 use crate::units::ContentHash;
 use crate::window::NativeWindow;
 
+#[cfg(feature = "http")]
+pub mod batch;
 mod calibrations;
 mod error;
 mod followed;
@@ -69,6 +72,12 @@ impl Plan {
 
     /// The same, holding so many bytes of text of all sessions together.
     fn holding(mut scenario: Scenario, most: usize) -> Result<Self, PlanError> {
+        for spec in &scenario.strategies {
+            if let Some((path, place)) = spec.unread_prompt() {
+                let problem = format!("the prompt `{path}` was not read");
+                return Err(SettingError::new(&place, problem).into());
+            }
+        }
         let prices = prices::in_force(&scenario.cache)?;
         let window = |model: &str| prices.of(model)?.1.windows.last().copied();
         scenario.models.settle_window(window);
@@ -268,9 +277,16 @@ fn manifest_of(scenario: &Scenario, sessions: Vec<SessionEntry>, prices: &Prices
         scenario.provider,
         prices::exact(&scenario.cache, prices)
     );
+    if let Some(recovery) = scenario.recovery {
+        let _ = write!(exact, " {recovery:?}");
+    }
     if scenario.models.has_any() {
         exact.push_str(&scenario.models.exact());
         exact.push_str(&models::scripts(&scenario.models));
+    }
+    // Where all is asked nothing is added: such runs keep the folder they had.
+    if let Some(selection) = scenario.selection.in_words() {
+        exact.push_str(&selection);
     }
     manifest.fingerprint = ContentHash::of_parts([&bytes[..], exact.as_bytes()]).hex(16);
     // In words, so that a comparison can say what differs; the fingerprint holds all of it already.
@@ -463,11 +479,17 @@ fn run_cell<'a>(
 /// A session as its cells share it, asked these probes.
 fn prepare(plan: &Plan, held: &Held, probes: Vec<Probe>) -> Result<PreparedSession, NeedlesError> {
     let bill = held.bill(&plan.scenario);
-    let prepared = PreparedSession::new(held.session.clone(), held.counts.clone(), probes)?;
+    let prepared = PreparedSession::selecting(
+        held.session.clone(),
+        held.counts.clone(),
+        probes,
+        &plan.scenario.selection,
+    )?;
     Ok(prepared
         .billed(Arc::new(bill))
         .sent_to(plan.scenario.provider)
         .asking(plan.scenario.models.asking)
+        .searching_removed(plan.scenario.recovery)
         .with_faults(Arc::new(plan.scenario.faults.clone()))
         .with_limits(plan.prices.limits(
             plan.scenario.provider.name(),

@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 
 use crate::bill::Sizes;
 use crate::model::fault::Faults;
+use crate::probe::Selection;
+use crate::probe::recovery::Recovery;
 use crate::session::synthetic::Recipe;
 use crate::session::wire::Provider;
 use crate::settings::{Place, Reader, Setting, SettingError, Table, Value};
@@ -24,6 +26,7 @@ mod gate;
 mod models;
 mod probes;
 mod recipe;
+mod recovery;
 
 pub use cache::CacheSetting;
 pub use gate::{GateSetting, read_gate};
@@ -60,8 +63,12 @@ pub struct Scenario {
     pub strategies: Vec<StrategySpec>,
     /// Files of facts that are asked for, beside what is known of the sessions already.
     pub probes: Vec<ProbeFile>,
+    /// Which items are asked.
+    pub selection: Selection,
     /// Who summarises, reads and judges.
     pub models: ModelsSetting,
+    /// How what was removed is searched for what is lost; nothing where it is not.
+    pub recovery: Option<Recovery>,
     /// What goes wrong on purpose.
     pub faults: Faults,
     /// What is said of the provider's prompt cache and prices.
@@ -170,7 +177,8 @@ impl Scenario {
         let (window, trigger) = read_window(reader.table("window")?)?;
         let models = models::read(reader.table("models")?, folder)?;
         models::check(&models)?;
-        let probes = probes::read(reader.table("probes")?, folder)?;
+        let (probes, selection) = probes::read(reader.table("probes")?, folder, seed)?;
+        let recovery = recovery::read(reader.table("recovery")?)?;
         let faults = faults::read(reader.table("faults")?)?;
         let cache = cache::read(reader.table("cache")?, folder)?;
         let gate = gate::read(reader.table("gate")?)?;
@@ -217,7 +225,9 @@ impl Scenario {
             sessions,
             strategies,
             probes,
+            selection,
             models,
+            recovery,
             faults,
             cache,
             gate,
@@ -456,6 +466,18 @@ mod tests {
         check(
             "[[sessions]]\nsynthetic = { family = 'teaching', rounds = 3, distracters = 2 }",
             "distracters`, did you mean `distractors`?",
+        );
+        check(
+            "[probes]\npoints = [50, 25]",
+            "line 2: `probes.points` must be a list of ascending whole numbers from 1 to 100",
+        );
+        check(
+            "[probes]\nkinds = ['recal']",
+            "line 2: `probes.kinds` names no kind of probe: `recal`",
+        );
+        check(
+            &format!("seed = 7\n{good}[probes]\npoints = [50]\nitems = 9\nkinds = ['decoy']"),
+            "Selection { points: [50], items: Some(9), kinds: [Decoy], seed: 7 }",
         );
         check(
             "[[sessions]]\npath = 'a'\n[[strategies]]\npreset = 'tail@nome'\n[[strategies]]\npreset = 'none'",

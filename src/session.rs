@@ -117,6 +117,9 @@ pub struct Message {
     pub usage: Option<Usage>,
     /// What the importer or generator knows about the message; sorted, without repetition.
     pub tags: Vec<Tag>,
+    /// Indices of the blocks that the product added to a message that a person typed: reminders,
+    /// lists of skills, output of commands. Sorted; no part of what the model reads.
+    pub injected: Vec<usize>,
     /// What a compaction is to keep that a person asks for at this point: the words behind
     /// `/compact`, on a message that ends a phase ([`Tag::PhaseEnd`]). No part of what the model
     /// reads.
@@ -142,6 +145,7 @@ impl Message {
             api_call: None,
             usage: None,
             tags: Vec::new(),
+            injected: Vec::new(),
             compact_hint: None,
             model: None,
             hidden_thinking: Tokens::ZERO,

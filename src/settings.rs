@@ -183,6 +183,12 @@ impl Table {
         &self.entries
     }
 
+    /// The settings with their keys, to be changed.
+    pub fn entries_mut(&mut self) -> impl Iterator<Item = (&str, &mut Setting)> {
+        let entries = self.entries.iter_mut();
+        entries.map(|(key, setting)| (key.as_str(), setting))
+    }
+
     /// One setting.
     pub fn get(&self, key: &str) -> Option<&Setting> {
         self.entries

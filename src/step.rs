@@ -93,3 +93,34 @@ pub fn drive<T>(mut step: Step<'_, T>, caller: &mut dyn Caller) -> T {
         }
     }
 }
+
+/// Runs many steps to their ends together: what all of them ask next is asked at once. Each request
+/// comes with the index of its step; the answers are wanted in the same order.
+pub fn drive_all<'a, T: 'a>(
+    steps: Vec<Step<'a, T>>,
+    mut call: impl FnMut(Vec<(usize, Request)>) -> Vec<Answer>,
+) -> Vec<T> {
+    let mut open: Vec<(usize, Step<'a, T>)> = steps.into_iter().enumerate().collect();
+    let mut done: Vec<(usize, T)> = Vec::with_capacity(open.len());
+    while !open.is_empty() {
+        let mut requests = Vec::new();
+        let mut waiting = Vec::new();
+        for (at, step) in open {
+            match step {
+                Step::Done(value) => done.push((at, value)),
+                Step::Ask(mut ask) => {
+                    let own = std::mem::take(&mut ask.requests);
+                    waiting.push((at, own.len(), ask));
+                    requests.extend(own.into_iter().map(|request| (at, request)));
+                }
+            }
+        }
+        let mut answers = call(requests).into_iter();
+        open = waiting
+            .into_iter()
+            .map(|(at, count, ask)| (at, ask.resume(answers.by_ref().take(count).collect())))
+            .collect();
+    }
+    done.sort_by_key(|(at, _)| *at);
+    done.into_iter().map(|(_, value)| value).collect()
+}

@@ -27,6 +27,7 @@ pub mod preset;
 pub mod reference;
 pub mod situation;
 pub mod stage;
+mod own_prompt;
 mod template;
 pub mod tools;
 pub mod trigger;

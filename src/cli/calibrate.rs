@@ -12,7 +12,7 @@ use serde_json::json;
 use super::{Exit, Stop, judges, models, print_json, prose, say};
 use crate::model::Request;
 use crate::probe::Verdict;
-use crate::probe::judge::{self, Judge};
+use crate::probe::judge::{self, Brief, Judge, Word};
 use crate::record::calibration;
 use crate::record::journal::write_whole;
 use crate::report::escape;
@@ -21,17 +21,29 @@ use crate::stats::ConfidenceInterval;
 use crate::stats::calibration::{Calibration, Labelled, self_consistency};
 use crate::tokens::{CharsPer4, CountedTexts};
 
+mod sheet;
+
 /// Arguments of `proctor calibrate`.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "A row has `question`, `reference`, `answer`, and `label`, what people say: \
-                        correct or incorrect (or true, false, 1, 0). `verdict` is what a judge \
-                        said; without it `--judge` is asked. `strategy` is optional. Rows without \
-                        a label are judged, and their share of right answers is corrected."
+                        right or incomplete, stale, another's, invented, abstained (or correct, \
+                        incorrect, true, false, 1, 0). `verdict` is what a judge said; without it \
+                        `--judge` is asked. `form`, `older`, `others` and `strategy` are optional. \
+                        Rows without a label are judged, and their share of right answers is \
+                        corrected. `--from-run RUN -n 100 -o labels.csv` writes such rows from the \
+                        answers of a run, for people to label."
 )]
 pub(super) struct Args {
     /// Labelled answers: .csv with a header, or .jsonl
-    labels: PathBuf,
+    #[arg(required_unless_present = "from_run")]
+    labels: Option<PathBuf>,
+    /// Write a sheet of answers to label, from this run, to the file of `--output`
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["labels", "judge", "json"], requires = "output")]
+    from_run: Option<PathBuf>,
+    /// How many answers the sheet has at most
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 100, requires = "from_run", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    answers: u32,
     /// The judge, as in `openai:gpt-5-mini`, or a table as in a scenario; several vote
     #[arg(long, value_name = "KIND:MODEL")]
     judge: Vec<String>,
@@ -48,7 +60,7 @@ pub(super) struct Args {
     /// Print the figures as JSON
     #[arg(long)]
     json: bool,
-    /// Also write the figures to this file, as JSON
+    /// Also write the figures to this file, as JSON; with `--from-run` the sheet, .csv or .jsonl
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     #[command(flatten)]
@@ -63,6 +75,9 @@ pub(super) struct Args {
 struct Written {
     question: String,
     reference: String,
+    form: Option<String>,
+    older: serde_json::Value,
+    others: serde_json::Value,
     answer: String,
     label: serde_json::Value,
     verdict: serde_json::Value,
@@ -71,8 +86,7 @@ struct Written {
 
 /// One row, read.
 struct Row {
-    question: String,
-    reference: String,
+    brief: Brief,
     answer: String,
     label: Option<bool>,
     /// Of each time the judge was asked; nothing where it said nothing.
@@ -81,7 +95,13 @@ struct Row {
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
-    let mut rows = read(&args.labels)?;
+    let labels = match (&args.labels, &args.from_run, &args.output) {
+        (_, Some(folder), Some(path)) => return sheet::write(folder, args.answers, path),
+        (Some(labels), _, _) => labels,
+        // Clap asks for one of them.
+        (None, _, _) => return Err(Stop::new(Exit::Usage, "no file of labels is named").into()),
+    };
+    let mut rows = read(labels)?;
     let has_verdicts = rows.iter().any(|row| !row.verdicts.is_empty());
     let name = if !args.judge.is_empty() {
         let named = judges::parse(&args.judge)?;
@@ -97,7 +117,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     } else {
         let problem = format!(
             "`{}` holds no verdict, and no judge is named",
-            args.labels.display()
+            labels.display()
         );
         return Err(Stop::new(Exit::Usage, problem)
             .with_hint("name one with `--judge`, or add a column `verdict`")
@@ -129,7 +149,7 @@ fn ask(rows: &mut [Row], connected: &Connected, repeats: u32) {
                 judges.map(|judge| judge::read(&judge.answer(&request, repeat, &counts).answer));
             let verdicts: Vec<Verdict> = replies
                 .map(|reply| match reply {
-                    Ok(is_right) => judge::graded(is_right, false, &row.answer),
+                    Ok(word) => judge::graded(word, row.brief.is_never_said()),
                     Err(reason) => Verdict::Unscored { reason },
                 })
                 .collect();
@@ -206,19 +226,27 @@ fn row(value: serde_json::Value) -> Result<Row, String> {
             return Err(format!("`{name}` is empty"));
         }
     }
-    let verdict = said("verdict", &written.verdict)?;
+    let brief = Brief {
+        form: written.form.filter(|form| !form.trim().is_empty()),
+        older: listed("older", &written.older)?,
+        others: listed("others", &written.others)?,
+        ..Brief::new(
+            &sheet::read(written.question),
+            &sheet::read(written.reference),
+        )
+    };
+    let verdict = said("verdict", &written.verdict, &brief)?;
     Ok(Row {
-        question: written.question,
-        reference: written.reference,
-        answer: written.answer,
-        label: said("label", &written.label)?,
+        label: said("label", &written.label, &brief)?,
+        brief,
+        answer: sheet::read(written.answer),
         verdicts: verdict.map(Some).into_iter().collect(),
         strategy: written.strategy.filter(|name| !name.trim().is_empty()),
     })
 }
 
 /// Right, wrong, or nothing said.
-fn said(name: &str, value: &serde_json::Value) -> Result<Option<bool>, String> {
+fn said(name: &str, value: &serde_json::Value, brief: &Brief) -> Result<Option<bool>, String> {
     let text = match value {
         serde_json::Value::Null => return Ok(None),
         serde_json::Value::Bool(said) => return Ok(Some(*said)),
@@ -227,18 +255,47 @@ fn said(name: &str, value: &serde_json::Value) -> Result<Option<bool>, String> {
     };
     match text.as_str() {
         "" => Ok(None),
-        "correct" | "true" | "1" | "yes" | "right" => Ok(Some(true)),
-        "incorrect" | "false" | "0" | "no" | "wrong" => Ok(Some(false)),
-        _ => Err(format!(
-            "`{name}` must be `correct` or `incorrect`, not `{text}`"
-        )),
+        "true" | "1" | "yes" => Ok(Some(true)),
+        "false" | "0" | "no" => Ok(Some(false)),
+        text => match Word::parse(text) {
+            Some(word) => {
+                let verdict = judge::graded(word, brief.is_never_said());
+                Ok(Some(
+                    matches!(verdict, Verdict::Scored { score, .. } if score > 0.5),
+                ))
+            }
+            None => Err(format!(
+                "`{name}` must be a verdict, as `right` or `incomplete`, not `{text}`"
+            )),
+        },
+    }
+}
+
+/// Several values: a list, or one on each line.
+fn listed(name: &str, value: &serde_json::Value) -> Result<Vec<String>, String> {
+    let wrong = || format!("`{name}` must be texts, one on each line");
+    match value {
+        serde_json::Value::Null => Ok(Vec::new()),
+        serde_json::Value::String(text) => {
+            let text = sheet::read(text.clone());
+            Ok(text
+                .lines()
+                .map(str::to_owned)
+                .filter(|line| !line.is_empty())
+                .collect())
+        }
+        serde_json::Value::Array(items) => {
+            let texts = items.iter().map(|item| item.as_str().map(str::to_owned));
+            texts.collect::<Option<_>>().ok_or_else(wrong)
+        }
+        _ => Err(wrong()),
     }
 }
 
 impl Row {
     /// What a judge is sent.
     fn request(&self) -> Request {
-        Judge::request_of(&self.question, &self.reference, &self.answer)
+        Judge::request_of(&self.brief, &self.answer)
     }
 
     /// The first verdict; the others only say whether the judge agrees with itself.

@@ -51,7 +51,7 @@ fn weigh(spend: &Spend, limit: f64, agreed: bool) -> Answer {
     clippy::cast_sign_loss,
     reason = "a float that is too large becomes the largest amount, and none is below 0"
 )]
-fn nano(dollars: f64) -> Usd {
+pub(super) fn nano(dollars: f64) -> Usd {
     Usd((dollars * 1e9).round() as u64)
 }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 
-use super::{Exit, Stop, environment, say, walk};
+use super::{Exit, Stop, environment, prompts, say, walk};
 use crate::scenario::{QUICK_START, Scenario};
 use crate::settings::{Place, Setting, SettingError, Table, Value, did_you_mean, parse_value};
 use crate::strategy::preset::PRESETS;
@@ -62,9 +62,19 @@ pub(super) const ENVIRONMENT: [(&str, &str); 3] = [
 impl Inputs {
     /// Reads the scenario: flag over environment over file over default.
     pub(super) fn read(&self) -> anyhow::Result<Scenario> {
-        let (table, folder) = self.laid_over()?;
+        self.read_with(|_| Ok(()))
+    }
+
+    /// The same, with something else laid over it.
+    pub(super) fn read_with(
+        &self,
+        lay_over: impl FnOnce(&mut Table) -> anyhow::Result<()>,
+    ) -> anyhow::Result<Scenario> {
+        let (mut table, folder) = self.laid_over()?;
+        lay_over(&mut table)?;
         let mut scenario = Scenario::read(&table, &folder)?;
         scenario.sessions = walk::found_in_folders(scenario.sessions)?;
+        prompts::read(&mut scenario.strategies)?;
         for spec in &scenario.strategies {
             if has_no_budget(spec.name()) {
                 say(&format!(

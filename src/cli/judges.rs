@@ -97,7 +97,7 @@ fn in_words(spend: &Spend) -> String {
 pub(super) fn parse(typed: &[String]) -> anyhow::Result<ModelsSetting> {
     let judges: Vec<String> = typed
         .iter()
-        .map(|typed| written(typed))
+        .map(|typed| written("--judge", typed))
         .collect::<Result<_, _>>()?;
     let text = format!("judge = [{}]", judges.join(", "));
     let place = format!("--judge {}", typed.join(" --judge "));
@@ -106,13 +106,13 @@ pub(super) fn parse(typed: &[String]) -> anyhow::Result<ModelsSetting> {
     Ok(models)
 }
 
-/// A judge as a scenario writes it.
-fn written(typed: &str) -> anyhow::Result<String> {
+/// A model as a scenario writes it: `KIND:MODEL`, at another address `KIND:MODEL@URL`, or a table.
+pub(super) fn written(flag: &str, typed: &str) -> anyhow::Result<String> {
     if typed.trim_start().starts_with('{') {
         return Ok(typed.trim().to_owned());
     }
     let Some((kind, model)) = typed.split_once(':') else {
-        let problem = format!("`--judge {typed}` names no judge");
+        let problem = format!("`{flag} {typed}` names no model");
         return Err(Stop::new(Exit::Usage, problem)
             .with_hint(
                 "as in `openai:gpt-5-mini`, `anthropic:claude-haiku-4-5`, or \
@@ -126,10 +126,16 @@ fn written(typed: &str) -> anyhow::Result<String> {
     } else {
         "model"
     };
+    let (model, url) = match model.find("@http") {
+        Some(at) => (&model[..at], Some(&model[at + 1..])),
+        None => (model, None),
+    };
+    let url = url.map(|url| format!(", base_url = {}", quoted(url)));
     Ok(format!(
-        "{{ kind = {}, {what} = {} }}",
+        "{{ kind = {}, {what} = {}{} }}",
         quoted(kind),
-        quoted(model)
+        quoted(model),
+        url.unwrap_or_default()
     ))
 }
 

@@ -5,9 +5,13 @@ use std::path::Path;
 use super::{Exit, Stop, environment, say};
 use crate::model::cassette::{Cassette, ReplayMode};
 use crate::model::price::Prices;
+use crate::report::escape;
 use crate::runner::{Access, Connected, Outcome, Plan};
 use crate::scenario::{ModelsSetting, Scenario};
 use crate::units::{Tokens, Usd};
+
+/// The file beside the runs' folders that holds the answers by which they qualify probes.
+const QUALIFYING: &str = "qualification.jsonl";
 
 /// What recorded answers are for, in every command that asks models.
 #[derive(Debug, Clone, Copy, clap::Args)]
@@ -66,7 +70,23 @@ impl ModelOptions {
             replay: self.recorded.replay,
             cassette: folder.join("cassette.jsonl"),
         })?;
+        let models = &plan.scenario().models;
+        // A cassette that the scenario names is shared already, as far as somebody wants it to be.
+        if models.has_live()
+            && models.cassette.is_none()
+            && let Some(cassette) = plan.models().and_then(Connected::cassette)
+        {
+            let beside = folder.parent().unwrap_or(Path::new(""));
+            cassette.share(&beside.join(QUALIFYING))?;
+        }
         Ok(())
+    }
+
+    /// Has readers and judges asked in batches from now on.
+    pub(super) fn defer(plan: &Plan) {
+        if let Some(cassette) = plan.models().and_then(Connected::cassette) {
+            cassette.defer();
+        }
     }
 }
 
@@ -96,9 +116,22 @@ impl ReplayOptions {
 
 /// Puts the cassette of judges in order; an answer that must be recorded and is not ends the command.
 pub(super) fn finish(connected: &Connected) -> anyhow::Result<()> {
+    say_refused_schemas(connected);
     match connected.cassette() {
         Some(cassette) => settle(cassette, true),
         None => Ok(()),
+    }
+}
+
+/// Says of which judges verdicts were asked for in words, for their servers take no schema.
+fn say_refused_schemas(connected: &Connected) {
+    for (model, why) in connected.refused_schemas() {
+        say(&format!(
+            "warning: the server of {} refused the JSON schema for verdicts ({}); they were asked for in \
+             words. `structured = false` asks so at once",
+            escape::plain(&model),
+            escape::plain(&why)
+        ));
     }
 }
 
@@ -112,6 +145,9 @@ pub(super) fn finish_plan(plan: &Plan) -> anyhow::Result<()> {
 
 /// Puts the cassette in order, and says what was wanted of it and not there.
 pub(super) fn close(plan: &Plan, outcome: &Outcome) -> anyhow::Result<()> {
+    if let Some(connected) = plan.models() {
+        say_refused_schemas(connected);
+    }
     match plan.models().and_then(Connected::cassette) {
         Some(cassette) => settle(cassette, outcome.missed),
         None => Ok(()),
@@ -141,14 +177,15 @@ pub(super) fn spent(plan: &Plan) -> Option<String> {
     if spent.calls == 0 {
         return None;
     }
-    let money = match (spent.money, spent.unpriced) {
+    let money = match (spent.money + spent.batched, spent.unpriced) {
         (money, 0) => money.to_string(),
         (Usd(0), _) => "at unknown prices".to_owned(),
         (money, _) => format!("{money} and more, some prices are unknown"),
     };
     Some(format!(
         "asked now: {} requests, {} tokens, {money}; all other answers were recorded before",
-        spent.calls, spent.tokens
+        spent.calls,
+        spent.tokens + spent.batched_tokens
     ))
 }
 

@@ -5,14 +5,15 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 
+use super::graded::Graded;
 use super::inputs::Inputs;
 use super::{Exit, Stop, print, prose, terminal, walk};
 use crate::metric::cost::{AS_BILLED, Bill};
 use crate::metric::forecast::{ArmForecast, Asking, Forecast, Span, Spend, Thinking};
 use crate::model::ModelKind;
 use crate::probe::judge::{MAX_ANSWER, MAX_VERDICT};
-use crate::record::CellKey;
 use crate::record::journal::Run;
+use crate::record::{CellKey, ForecastCell};
 use crate::report::{
     Audience, Cell, Column, Report, Role, Row, Section, Table, Value, tokens_in_words,
 };
@@ -33,6 +34,11 @@ const CORRELATION: f64 = 0.1;
 pub(super) struct Args {
     #[command(flatten)]
     inputs: Inputs,
+    #[command(flatten)]
+    graded: Graded,
+    /// Size a run that asks readers and judges in batches
+    #[arg(long, requires = "usd")]
+    batch: bool,
     /// A run with repeats, by which is said where its noise comes from and what a further repeat would buy
     #[arg(long, value_name = "RUN")]
     pilot: Option<PathBuf>,
@@ -43,8 +49,9 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let noise = args.pilot.as_deref().map(noise).transpose()?;
-    let plan = Plan::new(args.inputs.read()?)?;
+    let plan = Plan::new(args.graded.scenario(&args.inputs)?)?;
     walk::say_passed_over(&plan);
+    let plan = args.graded.sized(plan, args.batch)?;
     let forecast = forecast(&plan, &BTreeSet::new())?;
     let manifest = plan.manifest();
     if args.json {
@@ -114,6 +121,21 @@ fn noise(folder: &Path) -> anyhow::Result<Section> {
 pub(super) fn forecast(plan: &Plan, done: &BTreeSet<CellKey>) -> anyhow::Result<Forecast> {
     let mut cells = plan.forecast()?;
     cells.retain(|cell| !done.contains(&cell.record.key()));
+    Ok(of_cells(plan, &cells))
+}
+
+/// Sums cells up that a plan has forecast.
+fn of_cells(plan: &Plan, cells: &[ForecastCell]) -> Forecast {
+    with_asking(plan, |asking| Forecast::of(plan.manifest(), cells, asking))
+}
+
+/// What the models of the run itself are asked in such cells.
+pub(super) fn spend_of(plan: &Plan, cells: &[ForecastCell]) -> Spend {
+    with_asking(plan, |asking| Spend::of(plan.manifest(), cells, asking))
+}
+
+/// Hands over what the models of a plan cost and may write.
+fn with_asking<T>(plan: &Plan, with: impl FnOnce(&Asking<'_>) -> T) -> T {
     let models = &plan.scenario().models;
     let asking = Asking {
         price_of: &|model| plan.prices().of(model).map(|(_, price)| price.per_token),
@@ -129,8 +151,10 @@ pub(super) fn forecast(plan: &Plan, done: &BTreeSet<CellKey>) -> anyhow::Result<
             judges: models.judges.iter().map(ModelSetting::thinking).collect(),
         },
         window: plan.scenario().models.asking.window,
+        summaries_written_from: plan.summaries_written_from(),
+        batch_of: &|model| plan.prices().of(model)?.0.batch,
     };
-    Ok(Forecast::of(plan.manifest(), &cells, &asking))
+    with(&asking)
 }
 
 /// Whether a run of this plan asks a live model.
@@ -143,26 +167,32 @@ pub(super) fn asks_live_models(plan: &Plan) -> bool {
 }
 
 /// The smallest difference between two strategies that a run of this size shows.
-struct Detectable {
-    difference: f64,
+pub(super) struct Detectable {
+    pub(super) difference: f64,
     sessions: usize,
     items: f64,
 }
 
-fn detectable(plan: &Plan) -> Option<Detectable> {
-    let asked = plan.planted_items().into_iter();
-    let asked: Vec<usize> = asked.filter(|items| *items > 0).collect();
-    let sessions = asked.len();
-    let items = asked.iter().sum::<usize>() as f64 / sessions.max(1) as f64;
-    let difference = power::detectable_ahead(DEVIATION, CORRELATION, items, sessions)?;
-    Some(Detectable {
-        difference,
-        sessions,
-        items,
-    })
+impl Detectable {
+    /// Of so many items about something planted, session by session.
+    pub(super) fn of(planted: &[usize]) -> Option<Self> {
+        let asked: Vec<usize> = planted.iter().copied().filter(|items| *items > 0).collect();
+        let sessions = asked.len();
+        let items = asked.iter().sum::<usize>() as f64 / sessions.max(1) as f64;
+        let difference = power::detectable_ahead(DEVIATION, CORRELATION, items, sessions)?;
+        Some(Self {
+            difference,
+            sessions,
+            items,
+        })
+    }
 }
 
-fn detectable_in_words(plan: &Plan) -> String {
+fn detectable(plan: &Plan) -> Option<Detectable> {
+    Detectable::of(&plan.planted_items())
+}
+
+pub(super) fn detectable_in_words(plan: &Plan) -> String {
     match detectable(plan) {
         Some(seen) if seen.difference < 1.0 => format!(
             "MDE {:.1} points: the smallest difference in survival or accuracy between two strategies that \
@@ -323,8 +353,22 @@ pub(super) fn spend_in_words(plan: &Plan, spend: &Spend) -> String {
     } else {
         String::new()
     };
+    let cached = if spend.cache_read > Tokens::ZERO {
+        let read = tokens_in_words(spend.cache_read.0);
+        format!(" ({read} of them from the prompt cache)")
+    } else {
+        String::new()
+    };
+    let batched = match spend.batch_dollars.zip(spend.dollars) {
+        Some((batched, dollars)) if batched.expected < dollars.expected => format!(
+            " With `--batch` it is {}.",
+            range(batched, |dollars: Usd| dollars.to_string())
+        ),
+        Some(_) | None => String::new(),
+    };
     format!(
-        "The run itself asks live models {} times, with {} tokens of prompts{judged}, for {money}.",
+        "The run itself asks live models {} times, with {} tokens of prompts{cached}{judged}, for \
+         {money}.{batched}",
         spend.calls,
         tokens_in_words(spend.input_tokens.0)
     )

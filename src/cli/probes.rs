@@ -7,16 +7,19 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use serde_json::json;
 
-use super::{Exit, Stop, judges, models, print, print_json, prose, say, write_new};
+use super::{Exit, Stop, judges, models, print, print_json, prose, say, walk, write_new};
 use crate::model::Request;
 use crate::probe::check::{self, Mistake, TruthFile};
-use crate::probe::derive::{self, decisions};
+use crate::probe::derive::{self, Derived, decisions};
 use crate::probe::grade::Rules;
 use crate::probe::judge;
 use crate::probe::{self, Outcome, Probe, Verdict};
 use crate::replay::PreparedSession;
 use crate::replay::verify::unsound;
+use crate::report::escape::plain;
+use crate::report::figure::many;
 use crate::session::ground_truth::{GroundTruth, PlantedFact};
+use crate::session::import::glance::glance;
 use crate::session::{Message, Session, import};
 use crate::strategy::files::touched_by;
 use crate::tokens::{CharsPer4, CountedTexts};
@@ -40,10 +43,11 @@ enum Action {
 
 #[derive(Debug, clap::Args)]
 struct DeriveArgs {
-    /// The recording, in any format that `proctor import` reads
+    /// The recording, in any format that `proctor import` reads, or a folder of them
     session: PathBuf,
     /// Where to write; without it, to standard output. Beside `ID.session.jsonl`, a file called
-    /// `ID.truth.json` is found by itself
+    /// `ID.truth.json` is found by itself. For a folder, or a file of several sessions: the folder in
+    /// which each session gets a file called `ID.truth.json`; without it, that of the recording
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Write over a file that is there
@@ -93,17 +97,84 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
 }
 
 fn derive_facts(args: &DeriveArgs) -> anyhow::Result<Exit> {
-    let sessions = import::load(&args.session)?;
-    let [session] = &sessions[..] else {
-        let problem = format!(
-            "`{}` holds {} sessions, and facts are found for one",
-            args.session.display(),
-            sessions.len()
-        );
-        let hint = "`proctor import` writes each into a file of its own";
-        return Err(Stop::new(Exit::Invalid, problem).with_hint(hint).into());
-    };
-    let mut proposed = derive::derive(session, &touched_by);
+    let is_folder = args.session.is_dir() && !import::is_session_folder(&args.session);
+    if !is_folder {
+        let sessions = import::load(&args.session)?;
+        if let [session] = &sessions[..] {
+            return derive_one(session, args.output.as_deref(), args);
+        }
+        let folder = args.output.clone().unwrap_or_else(|| beside(&args.session));
+        return derive_each(&sessions, &folder, args, &mut BTreeSet::new()).map(|_| Exit::Done);
+    }
+    let mut written = BTreeSet::new();
+    let mut files = 0;
+    for input in walk::inputs(std::slice::from_ref(&args.session)) {
+        let path = input?.path;
+        if path.to_string_lossy().ends_with(".truth.json") {
+            continue;
+        }
+        match glance(&path) {
+            Ok(_) => {}
+            Err(error) if walk::is_something_else(&error) => continue,
+            Err(error) => return Err(error.into()),
+        }
+        let sessions = import::load(&path)?;
+        let folder = args.output.clone().unwrap_or_else(|| beside(&path));
+        files += derive_each(&sessions, &folder, args, &mut written)?;
+    }
+    if written.is_empty() {
+        let shown = plain(&args.session.display().to_string());
+        let problem = format!("there is no recording in the folder `{shown}`");
+        let hint = "`proctor import --list FOLDER` says what it sees in one";
+        return Err(Stop::new(Exit::NothingSelected, problem)
+            .with_hint(hint)
+            .into());
+    }
+    say(&format!(
+        "wrote {} for {}; a scenario takes them as `[probes] files = [\"….truth.json\"]`",
+        many(files, "file", "files"),
+        many(written.len(), "session", "sessions"),
+    ));
+    Ok(Exit::Done)
+}
+
+/// The folder of a recording.
+fn beside(path: &Path) -> PathBuf {
+    path.parent().map(Path::to_owned).unwrap_or_default()
+}
+
+/// Derives facts for each session into a file of its own, and returns how many were written. The
+/// same session is read once, however many files hold it.
+fn derive_each(
+    sessions: &[Session],
+    folder: &Path,
+    args: &DeriveArgs,
+    known: &mut BTreeSet<String>,
+) -> anyhow::Result<usize> {
+    std::fs::create_dir_all(folder).map_err(|error| {
+        let problem = format!("cannot make `{}`: {error}", folder.display());
+        Stop::new(Exit::NotWritten, problem)
+    })?;
+    let mut files = 0;
+    for session in sessions {
+        let id = session.id();
+        if !known.insert(id.to_owned()) {
+            say(&format!("passed over: session `{id}` was read before"));
+            continue;
+        }
+        let path = folder.join(format!("{id}.truth.json"));
+        derive_one(session, Some(&path), args)?;
+        files += 1;
+    }
+    Ok(files)
+}
+
+/// Derives facts for one session and writes them: into a file, or to standard output.
+fn derive_one(session: &Session, output: Option<&Path>, args: &DeriveArgs) -> anyhow::Result<Exit> {
+    let Derived {
+        truth: mut proposed,
+        passed_over,
+    } = derive::derive(session, &touched_by);
     if let Some(model) = &args.model {
         let decisions = decided(session, model, args)?;
         proposed.facts.extend(decisions);
@@ -111,7 +182,7 @@ fn derive_facts(args: &DeriveArgs) -> anyhow::Result<Exit> {
     }
     let (truth, dropped) = sound(session, proposed)?;
     let json = serde_json::to_string_pretty(&truth)? + "\n";
-    match &args.output {
+    match output {
         Some(path) => {
             write_new(path, json.as_bytes(), args.force)?;
             say(&format!("wrote `{}`", path.display()));
@@ -124,11 +195,21 @@ fn derive_facts(args: &DeriveArgs) -> anyhow::Result<Exit> {
         .collect();
     let kinds: Vec<&str> = kinds.into_iter().collect();
     say(&format!(
-        "{} facts of {} kinds ({}); {dropped} more do not stand in the history as they should",
-        truth.facts.len(),
-        kinds.len(),
+        "{} of {} ({}); {dropped} more do not stand in the history as they should",
+        many(truth.facts.len(), "fact", "facts"),
+        many(kinds.len(), "kind", "kinds"),
         kinds.join(", ")
     ));
+    if !passed_over.is_empty() {
+        let reasons: Vec<String> = passed_over
+            .iter()
+            .map(|(why, count)| format!("{count} {}", why.in_words()))
+            .collect();
+        say(&format!(
+            "plain statements passed over: {}",
+            reasons.join(", ")
+        ));
+    }
     Ok(Exit::Done)
 }
 

@@ -5,12 +5,13 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use anyhow::Context as _;
 
+use super::graded::Graded;
 use super::inputs::Inputs;
 use super::messages::{self, Lines, MessageFormat, Summary};
 use super::models;
 use super::progress::Shown;
 use super::versus::{self, Files, How, Printed, Side};
-use super::{Exit, Stop, confirm, gate, plan as forecast, report, say, walk};
+use super::{Exit, Stop, batch, confirm, gate, plan as forecast, report, say, walk};
 use crate::metric::silent::Silence;
 use crate::record::End;
 use crate::record::journal::{Journal, JournalError, Run};
@@ -23,6 +24,8 @@ use crate::scenario::GateSetting;
 pub(super) struct Args {
     #[command(flatten, next_help_heading = "What is run")]
     inputs: Inputs,
+    #[command(flatten, next_help_heading = "A graded run")]
+    graded: Graded,
     /// Threads; by default as many as there are processors, and with a live model as many as
     /// requests may be under way (at most 64)
     #[arg(short, long, value_name = "N")]
@@ -45,6 +48,9 @@ pub(super) struct Args {
     /// Agree to what the run costs
     #[arg(short, long)]
     yes: bool,
+    /// Ask readers and judges in batches of their provider's: at half the price, within a day
+    #[arg(long)]
+    batch: bool,
     /// What standard output holds: the report, or one JSON object per line
     #[arg(long, value_name = "FORMAT", value_enum, default_value = "human")]
     message_format: MessageFormat,
@@ -191,7 +197,7 @@ fn share(typed: &str) -> Result<f64, String> {
 static STOP: AtomicBool = AtomicBool::new(false);
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
-    let mut scenario = args.inputs.read()?;
+    let mut scenario = args.graded.scenario(&args.inputs)?;
     args.models.limit(&mut scenario);
     args.output.check()?;
     args.gate.files.check()?;
@@ -207,21 +213,30 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     for name in args.gate.names(&scenario.gate)? {
         Side::find(name, &args.gate.how.baselines)?;
     }
-    let mut plan = Plan::new(scenario)?;
+    let plan = Plan::new(scenario)?;
     walk::say_passed_over(&plan);
+    let mut plan = args.graded.sized(plan, args.batch)?;
     let folder = args
         .out
         .clone()
         .unwrap_or_else(|| plan.folder(&args.reports));
     args.models.connect(&mut plan, &folder)?;
+    if args.batch {
+        models::ModelOptions::defer(&plan);
+    }
     if args.models.limits_tokens() && !forecast::asks_live_models(&plan) {
         say("note: `--token-limit` counts what live models are sent, and none is asked here");
     }
     let mut journal = Journal::open(&folder, plan.manifest())?;
     if forecast::asks_live_models(&plan) && !models::is_recorded(&plan) && !args.yes {
-        let spend = forecast::forecast(&plan, journal.done())?.spend;
+        let mut spend = forecast::forecast(&plan, journal.done())?.spend;
         say(&forecast::spend_in_words(&plan, &spend));
-        confirm::confirm(&spend, args.cost_limit, args.yes)?;
+        if args.batch {
+            spend.dollars = spend.batch_dollars;
+        }
+        // A run that was sized to an amount is agreed to, and its budget stops it there.
+        let agreed = args.yes || args.graded.usd().is_some();
+        confirm::confirm(&spend, args.cost_limit, agreed)?;
     }
     stop_on_interrupt();
     let cells = plan.cells();
@@ -269,18 +284,27 @@ fn replay(
         threads,
         stop: &STOP,
     };
-    let outcome = match args.message_format() {
+    let pass = |journal: &mut Journal, already| match args.message_format() {
         MessageFormat::Human => {
             let sessions = plan.manifest().sessions.len();
             let progress = Shown::new(summary.planned, already, sessions);
             let outcome = runner::run(plan, journal, &workers, &progress);
             let outcome = outcome.map_err(|error| unwritten(error, &folder))?;
             progress.finish();
-            outcome
+            Ok(outcome)
         }
-        MessageFormat::Json => runner::run(plan, journal, &workers, &Lines)
-            .map_err(|error| unwritten(error, &folder))?,
+        MessageFormat::Json => {
+            runner::run(plan, journal, &workers, &Lines).map_err(|error| unwritten(error, &folder))
+        }
     };
+    let mut outcome = pass(journal, already)?;
+    // Each pass puts off what it finds no answer to: first questions, then verdicts on the answers.
+    while batch::is_answered(plan, &outcome, &folder, &STOP)? {
+        let before = outcome;
+        outcome = pass(journal, before.already_done + before.done_now)?;
+        outcome.already_done = before.already_done;
+        outcome.done_now += before.done_now;
+    }
     summary.outcome = Some(outcome.clone());
     models::close(plan, &outcome)?;
     let shown = folder.display();

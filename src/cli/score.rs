@@ -20,16 +20,13 @@ use crate::report::Report;
 use crate::tokens::{CharsPer4, CountedTexts, counter};
 use crate::units::{Tokens, Usage};
 
-mod dimensions;
-
 /// Arguments of `proctor score`.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Verdicts are added to `verdicts.jsonl` in the run's folder; the judge that was \
                         added last, or the panel, is the run's. What it said before is not asked \
-                        again. Ten answers whose verdict is known are put to it first: a judge that \
-                        misses more than two of them is unfit, its verdicts do not count, and the exit \
-                        code is 102."
+                        again. Answers whose verdict is known are put to it first: a judge that \
+                        misses too many of them is unfit, is asked no more, and the exit code is 102."
 )]
 pub(super) struct Args {
     /// Folder of the run
@@ -40,9 +37,6 @@ pub(super) struct Args {
     /// Grade all answers, and not only those that rules cannot grade
     #[arg(long)]
     all: bool,
-    /// Also score every answer in six dimensions, from 0 to 5; not with several judges
-    #[arg(long = "rubric-6d")]
-    rubric_6d: bool,
     /// What `proctor calibrate -o` wrote of the judge, for the report; several times for several judges
     #[arg(long, value_name = "FILE")]
     calibration: Vec<PathBuf>,
@@ -61,7 +55,7 @@ pub(super) struct Args {
 }
 
 /// What was asked, by session, probe and percent.
-type Texts<'a> = BTreeMap<(&'a str, &'a str, u8), &'a ProbeText>;
+pub(super) type Texts<'a> = BTreeMap<(&'a str, &'a str, u8), &'a ProbeText>;
 
 /// An answer that is to be graded.
 struct Open<'a> {
@@ -92,39 +86,35 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     }
     let open = answers(&run.cells, &texts, args.all);
     let named = judges::parse(&args.judge)?;
-    if args.rubric_6d && named.judges.len() > 1 {
-        let problem = "`--rubric-6d` takes one judge: scores of several are no one figure";
-        return Err(Stop::new(Exit::Usage, problem).into());
-    }
     let calibrations = calibrations(&args.calibration, &judges::names(&named))?;
     let connected = args
         .asked
         .connect_judges(&named, &args.run.join("cassette.jsonl"))?;
     let panel = connected.judges();
-    let mut asked = sentinels();
-    asked.extend(open.iter().map(Open::asked));
-    let mut requests: Vec<Request> = asked.iter().map(|one| one.request.clone()).collect();
-    let scored = if args.rubric_6d {
-        answers(&run.cells, &texts, true)
-    } else {
-        Vec::new()
-    };
-    requests.extend(scored.iter().map(dimensions::request));
+    let known = sentinels();
+    let asked: Vec<Asked> = open.iter().map(Open::asked).collect();
+    let all = known.iter().chain(&asked);
+    let requests: Vec<Request> = all.map(|one| one.request.clone()).collect();
     let named_counter = counter(&run.manifest.counter);
     let counter = named_counter.unwrap_or_else(|| Arc::new(CharsPer4));
     args.costs.confirm(&connected, &requests, 1, &*counter)?;
     // The lock of the run's folder: nobody else writes to it meanwhile.
     let mut journal = Journal::open(&args.run, &run.manifest)?;
     let counts = CountedTexts::new(counter);
-    let given = grade_all(&asked, panel, usize::from(args.jobs), &counts);
-    let by_dimension = match panel.first() {
-        Some(judge) if args.rubric_6d => {
-            dimensions::score(&scored, &**judge, usize::from(args.jobs), &counts)
-        }
-        _ => Vec::new(),
+    let voters = Voters {
+        panel,
+        unfit: Vec::new(),
+        counts: &counts,
     };
+    let mut given = grade_all(&known, &voters, usize::from(args.jobs));
+    // An unfit judge is not paid for verdicts that would not count.
+    let unfit = panel.iter().filter(|judge| is_unfit(&given, judge.name()));
+    let voters = Voters {
+        unfit: unfit.map(|judge| judge.name().to_owned()).collect(),
+        ..voters
+    };
+    given.extend(grade_all(&asked, &voters, usize::from(args.jobs)));
     models::finish(&connected)?;
-    journal.keep_dimensions(&by_dimension)?;
     journal.keep_verdicts(&given)?;
     journal.keep_calibrations(&calibrations)?;
     drop(journal);
@@ -132,6 +122,14 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         let of_judge = || given.iter().filter(|one| one.judge == judge.name());
         let met = of_judge().filter(|one| is_met(one)).count();
         let all = of_judge().filter(|one| one.sentinel.is_some()).count();
+        if voters.unfit.iter().any(|unfit| unfit == judge.name()) {
+            say(&format!(
+                "judge {} meets {met} of {all} answers whose verdict is known: it is unfit, and was \
+                 asked no more",
+                judge.name()
+            ));
+            continue;
+        }
         let graded = of_judge().filter(|one| one.sentinel.is_none());
         let is_unscored = |one: &&GivenVerdict| matches!(one.verdict, Verdict::Unscored { .. });
         say(&format!(
@@ -169,7 +167,7 @@ fn calibrations(files: &[PathBuf], judges: &str) -> anyhow::Result<Vec<JudgeCali
 }
 
 /// What was asked and what is right, by session, probe and percent, as the reference was asked it.
-fn texts(cells: &[CellRecord]) -> Texts<'_> {
+pub(super) fn texts(cells: &[CellRecord]) -> Texts<'_> {
     let all = cells
         .iter()
         .flat_map(|cell| cell.probe_texts.iter().map(move |text| (cell, text)));
@@ -209,31 +207,33 @@ fn open<'a>(
         }
     );
     let key = (cell.session.as_str(), item.probe.as_str(), item.percent);
+    let text = *texts.get(&key)?;
     Some(Open {
         cell,
         item,
         turn,
-        // Two answers to one question in both orders are no text that a judge could grade.
-        answer: Some(said).filter(|said| (all || needs) && !said.contains(OTHER_ORDER))?,
-        text: texts.get(&key)?,
+        // Older records do not say what was asked in the other order.
+        answer: Some(said).filter(|said| {
+            let is_asked = !said.contains(OTHER_ORDER) || text.asked.is_some();
+            (all || needs) && is_asked
+        })?,
+        text,
     })
 }
 
 /// One answer, as judges are asked about it.
-struct Asked<'a> {
+struct Asked {
     request: Request,
-    answer: &'a str,
-    is_decoy: bool,
+    is_never_said: bool,
     /// The verdict as far as it is known before: all but what the judge says.
     about: GivenVerdict,
 }
 
-impl<'a> Open<'a> {
-    fn asked(&self) -> Asked<'a> {
+impl Open<'_> {
+    fn asked(&self) -> Asked {
         Asked {
-            request: Judge::request_of(&self.text.question, &self.text.gold, self.answer),
-            answer: self.answer,
-            is_decoy: self.item.kind.is_never_said(),
+            request: Judge::request_of(&self.text.brief(), self.answer),
+            is_never_said: self.item.kind.is_never_said(),
             about: GivenVerdict {
                 session: self.cell.session.clone(),
                 strategy: self.cell.strategy.clone(),
@@ -248,12 +248,11 @@ impl<'a> Open<'a> {
 }
 
 /// The answers whose verdict is known: they come first, so that a judge is known by them.
-fn sentinels() -> Vec<Asked<'static>> {
+fn sentinels() -> Vec<Asked> {
     let all = sentinel::sentinels().into_iter();
     all.map(|sentinel| Asked {
-        request: Judge::request(&sentinel.probe, 0, sentinel.answer),
-        answer: sentinel.answer,
-        is_decoy: false,
+        request: sentinel.request(),
+        is_never_said: sentinel.brief.is_never_said(),
         about: GivenVerdict {
             probe: sentinel.name.to_owned(),
             sentinel: Some(sentinel.is_right),
@@ -294,14 +293,24 @@ fn is_met(given: &GivenVerdict) -> bool {
     }
 }
 
+/// Whether a judge misses too many of the answers whose verdict is known.
+fn is_unfit(given: &[GivenVerdict], judge: &str) -> bool {
+    let of_judge = given.iter().filter(|one| one.judge == judge);
+    sentinel::is_unfit(of_judge.filter_map(|one| Some((one.sentinel?, is_met(one)))))
+}
+
+/// Who gives verdicts.
+struct Voters<'a> {
+    panel: &'a [Arc<dyn Model>],
+    /// The names of those who are not asked.
+    unfit: Vec<String>,
+    counts: &'a CountedTexts,
+}
+
 /// Grades all answers, several at once; verdicts come back in the order of the answers, those of a
 /// panel side by side.
-fn grade_all(
-    asked: &[Asked<'_>],
-    panel: &[Arc<dyn Model>],
-    workers: usize,
-    counts: &CountedTexts,
-) -> Vec<GivenVerdict> {
+fn grade_all(asked: &[Asked], voters: &Voters<'_>, workers: usize) -> Vec<GivenVerdict> {
+    let panel = voters.panel;
     let names: Vec<String> = panel.iter().map(|judge| judge.name().to_owned()).collect();
     let names = if names.len() > 1 { names } else { Vec::new() };
     let next = AtomicUsize::new(0);
@@ -313,7 +322,7 @@ fn grade_all(
                     let at = next.fetch_add(1, Ordering::Relaxed);
                     let Some(one) = asked.get(at) else { break };
                     for (voter, judge) in panel.iter().enumerate() {
-                        let verdict = grade(one, &**judge, &names, counts);
+                        let verdict = grade(one, &**judge, &names, voters);
                         let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
                         done.extend(verdict.map(|verdict| ((at, voter), verdict)));
                     }
@@ -327,11 +336,23 @@ fn grade_all(
 
 /// The verdict; nothing where only a recorded one would do and there is none.
 fn grade(
-    asked: &Asked<'_>,
+    asked: &Asked,
     judge: &dyn Model,
     panel: &[String],
-    counts: &CountedTexts,
+    voters: &Voters<'_>,
 ) -> Option<GivenVerdict> {
+    if voters.unfit.iter().any(|unfit| unfit == judge.name()) {
+        return Some(GivenVerdict {
+            judge: judge.name().to_owned(),
+            panel: panel.to_vec(),
+            kind: judge.kind(),
+            verdict: Verdict::Unscored {
+                reason: Unscored::JudgeUnfit,
+            },
+            ..asked.about.clone()
+        });
+    }
+    let counts = voters.counts;
     let answered = judge.answer(&asked.request, 0, counts);
     let lost = lost_of(&asked.request, &answered, counts);
     let reply = answered.answer;
@@ -342,7 +363,7 @@ fn grade(
         return None;
     }
     let verdict = match judge::read(&reply) {
-        Ok(is_right) => judge::graded(is_right, asked.is_decoy, asked.answer),
+        Ok(word) => judge::graded(word, asked.is_never_said),
         Err(reason) => Verdict::Unscored { reason },
     };
     let usage = answered.paid.map(|paid| paid.usage).unwrap_or_default();

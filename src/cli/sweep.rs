@@ -10,7 +10,8 @@ use anyhow::Context as _;
 use super::inputs::Inputs;
 use super::progress::Shown;
 use super::{
-    Exit, Stop, columns, confirm, gate, models, plan as forecast, print_json, prose, say, walk,
+    Exit, Stop, columns, confirm, gate, models, plan as forecast, print_json, prompts, prose, say,
+    walk,
 };
 use crate::compare::sweep::{Confirmation, Objective, Sweep, Tried, better_half, broken, judge};
 use crate::compare::{Chance, Comparison, Settings as CompareSettings, Source};
@@ -128,6 +129,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     }
     let mut scenario = Scenario::read(&table, &folder)?;
     scenario.sessions = walk::found_in_folders(scenario.sessions)?;
+    prompts::read(&mut scenario.strategies)?;
     args.models.limit(&mut scenario);
     let rules = gate::rules(&scenario.gate, &gate::Asked::default())?;
     let seed = scenario.seed;
@@ -387,6 +389,7 @@ fn points(
             let mut scenario = Scenario::read(&changed, folder)?;
             let sessions = &arenas[0].scenario.sessions;
             scenario.sessions.clone_from(sessions);
+            prompts::read(&mut scenario.strategies)?;
             args.models.limit(&mut scenario);
             // Its settings are compared with the default in the same window.
             defaults.push(Point {
@@ -413,7 +416,7 @@ fn points(
                 .unwrap_or(path)
                 .to_owned();
             let (knob, setting) = grid::trigger(&knob, setting);
-            spec = spec.with(&knob, setting)?;
+            spec = prompts::read_one(spec.with(&knob, setting)?)?;
         }
         points.push(Point {
             values: values.clone(),

@@ -11,12 +11,16 @@ use serde::Serialize;
 use crate::metric::fidelity::{Answered, Failings, Reading, Spanned, qualifies};
 use crate::metric::survival::{Score, is_planted};
 use crate::model::ModelKind;
-use crate::probe::{Outcome, ProbeKind, Verdict};
+use crate::probe::{Outcome, ProbeKind, Unscored, Verdict};
 use crate::record::{AnswerRecord, CellRecord, ProbeRecord};
 
 /// What a reader made of one cell.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "reader", rename_all = "snake_case")]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "there is one for each cell, and all of a run are of one kind"
+)]
 pub enum Answers {
     /// The reader is BM25 line search.
     Extract(Extract),
@@ -49,6 +53,8 @@ pub struct Extract {
     pub invented: usize,
     /// Items, decoys included, that were not graded; in no share.
     pub unscored: usize,
+    /// Of these, planted items: any of them may be right.
+    pub open: usize,
 }
 
 /// How well a model answered.
@@ -68,8 +74,37 @@ pub struct Accuracy {
     pub failings: Failings,
     /// Items, decoys included, that were not graded; in no share.
     pub unscored: usize,
+    /// Of these, those that rules cannot confirm and no judge was asked about.
+    pub needs_judge: usize,
+    /// Over all planted items, those without a score included.
+    pub bounds: Bounds,
+    /// Over those of them that qualified and were asked under full history, too.
+    pub paired_bounds: Bounds,
+    /// Full history on the same items.
+    pub paired_full_bounds: Bounds,
     /// Items, decoys included, that did not qualify: they count in accuracy, and not in fidelity.
     pub unqualified: usize,
+}
+
+/// Between which scores items lie of which some have none.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub struct Bounds {
+    /// If all of these were wrong.
+    pub worst: Score,
+    /// If all of these were right.
+    pub best: Score,
+}
+
+impl Bounds {
+    fn add(&mut self, (worst, best): (f64, f64)) {
+        self.worst.add(worst);
+        self.best.add(best);
+    }
+
+    /// Whether every item has a score.
+    pub fn is_exact(&self) -> bool {
+        self.worst == self.best
+    }
 }
 
 /// Which of the answers to an item are looked at.
@@ -95,7 +130,29 @@ enum Graded {
     Scored(f64, Outcome),
     /// The session died before: score 0.
     Unanswered,
+    /// Rules cannot confirm it, and there is no judge.
+    NeedsJudge,
     Unscored,
+}
+
+impl Graded {
+    fn of(verdict: Verdict) -> Self {
+        match verdict {
+            Verdict::Scored { score, outcome } => Self::Scored(score, outcome),
+            Verdict::Unscored {
+                reason: Unscored::NeedsJudge,
+            } => Self::NeedsJudge,
+            Verdict::Unscored { .. } => Self::Unscored,
+        }
+    }
+
+    /// The lowest and the highest score it may have.
+    fn bounds(&self) -> (f64, f64) {
+        match score_of(self) {
+            Some(score) => (score, score),
+            None => (0.0, 1.0),
+        }
+    }
 }
 
 impl Answers {
@@ -138,7 +195,7 @@ impl Extract {
                     Graded::Scored(..) => extract.decoys += 1,
                     // A dead session invents nothing; counting it would look like care.
                     Graded::Unanswered => {}
-                    Graded::Unscored => extract.unscored += 1,
+                    Graded::NeedsJudge | Graded::Unscored => extract.unscored += 1,
                 }
                 continue;
             }
@@ -150,7 +207,10 @@ impl Extract {
                 Graded::Scored(_, Outcome::Misbound) => &mut extract.misbound,
                 Graded::Scored(_, Outcome::Abstained) => &mut extract.abstained,
                 Graded::Unanswered => &mut extract.unanswered,
-                Graded::Unscored => &mut extract.unscored,
+                Graded::NeedsJudge | Graded::Unscored => {
+                    extract.open += 1;
+                    &mut extract.unscored
+                }
             };
             *count += 1;
         }
@@ -181,6 +241,14 @@ impl Extract {
         (scored > 0).then(|| self.right as f64 / scored as f64)
     }
 
+    /// Formula: right / (scored + open) and (right + open) / (scored + open); nothing where all planted
+    /// items have a score.
+    pub fn right_bounds(&self) -> Option<(f64, f64)> {
+        let all = (self.scored() + self.open) as f64;
+        let (right, open) = (self.right as f64, self.open as f64);
+        (self.open > 0).then(|| (right / all, (right + open) / all))
+    }
+
     /// Both together.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
@@ -195,6 +263,7 @@ impl Extract {
             decoys: self.decoys + other.decoys,
             invented: self.invented + other.invented,
             unscored: self.unscored + other.unscored,
+            open: self.open + other.open,
         }
     }
 }
@@ -202,9 +271,12 @@ impl Extract {
 impl Accuracy {
     fn of(cell: &CellRecord, beside: Beside<'_>, scope: Scope) -> Self {
         let full = scores(beside.full);
+        let full_bounds = bounds(beside.full);
         let empty = scores(beside.empty);
         let qualification = Qualification::of(beside);
-        let (mut unscored, mut unqualified) = (0, 0);
+        let (mut unscored, mut needs_judge, mut unqualified) = (0, 0, 0);
+        let mut all_bounds = Bounds::default();
+        let (mut paired_bounds, mut paired_full_bounds) = (Bounds::default(), Bounds::default());
         let mut items = Vec::with_capacity(cell.probes.len());
         for item in &cell.probes {
             let graded = match scope {
@@ -216,11 +288,20 @@ impl Accuracy {
             };
             let qualified = qualification.of_item(item);
             unqualified += usize::from(qualified == Some(false));
+            let key = (item.probe.as_str(), item.percent);
+            if is_planted(item.kind) {
+                all_bounds.add(graded.bounds());
+                if let Some(full) = full_bounds.get(&key).filter(|_| qualified != Some(false)) {
+                    paired_bounds.add(graded.bounds());
+                    paired_full_bounds.add(*full);
+                }
+            }
             let graded = match graded {
                 Graded::Scored(mark, outcome) => Some((mark, outcome)),
                 Graded::Unanswered => None,
-                Graded::Unscored => {
+                Graded::NeedsJudge | Graded::Unscored => {
                     unscored += 1;
+                    needs_judge += usize::from(matches!(graded, Graded::NeedsJudge));
                     continue;
                 }
             };
@@ -229,8 +310,8 @@ impl Accuracy {
                 is_call: item.is_call,
                 fate: item.survival.fate,
                 graded,
-                full: full.get(&(item.probe.as_str(), item.percent)).copied(),
-                empty: empty.get(&(item.probe.as_str(), item.percent)).copied(),
+                full: full.get(&key).copied(),
+                empty: empty.get(&key).copied(),
                 qualified,
             });
         }
@@ -243,6 +324,10 @@ impl Accuracy {
             invented: reading.failings.hallucinated,
             failings: reading.failings,
             unscored,
+            needs_judge,
+            bounds: all_bounds,
+            paired_bounds,
+            paired_full_bounds,
             unqualified,
         }
     }
@@ -318,9 +403,9 @@ pub fn was_asked(cell: &CellRecord) -> bool {
 
 fn graded(cell: &CellRecord, item: &ProbeRecord) -> Graded {
     match item.verdict() {
-        Some(Verdict::Scored { score, outcome }) => Graded::Scored(score, outcome),
+        Some(verdict) => Graded::of(verdict),
         None if item.call >= cell.reached_calls => Graded::Unanswered,
-        Some(Verdict::Unscored { .. }) | None => Graded::Unscored,
+        None => Graded::Unscored,
     }
 }
 
@@ -332,10 +417,22 @@ fn outcome(answer: &AnswerRecord) -> Option<Outcome> {
 }
 
 fn graded_answer(answer: &AnswerRecord) -> Graded {
-    match answer.verdict() {
-        Verdict::Scored { score, outcome } => Graded::Scored(score, outcome),
-        Verdict::Unscored { .. } => Graded::Unscored,
-    }
+    Graded::of(answer.verdict())
+}
+
+/// Between which scores the items of a cell lie, by probe and percent; of no cell, none.
+fn bounds(cell: Option<&CellRecord>) -> BTreeMap<(&str, u8), (f64, f64)> {
+    let items = cell
+        .into_iter()
+        .flat_map(|cell| cell.probes.iter().map(move |item| (cell, item)));
+    items
+        .map(|(cell, item)| {
+            (
+                (item.probe.as_str(), item.percent),
+                graded(cell, item).bounds(),
+            )
+        })
+        .collect()
 }
 
 /// The scores of a cell's items, by probe and percent; of no cell, none.
@@ -354,6 +451,6 @@ fn score_of(graded: &Graded) -> Option<f64> {
     match graded {
         Graded::Scored(score, _) => Some(*score),
         Graded::Unanswered => Some(0.0),
-        Graded::Unscored => None,
+        Graded::NeedsJudge | Graded::Unscored => None,
     }
 }

@@ -162,7 +162,9 @@ impl Reading {
         };
         let is_gone = matches!(item.fate, Fate::Lost | Fate::Reachable);
         // Of an open question only the evidence can be seen to be gone, not what is left of it.
-        if is_gone && !item.is_call && item.kind != ProbeKind::Open {
+        // A call that has to carry values claims them; one that keeps or breaks a rule claims nothing.
+        let is_claim = !item.is_call || item.kind == ProbeKind::Act;
+        if is_gone && is_claim && item.kind != ProbeKind::Open {
             rate(&mut failings.overclaimed, outcome != Outcome::Abstained);
         }
         if item.kind == ProbeKind::Constraint {
@@ -231,6 +233,17 @@ impl Anchors {
         }
         Ok(full)
     }
+}
+
+/// Flags an `F*` above 1, in words for a report; nothing at 1 or below.
+///
+/// A compaction adds nothing to what was said. It can only help the reader to find it, or have lost
+/// what misleads: such a number is no sign that more than everything was kept.
+pub fn above_full(normalised: f64) -> Option<&'static str> {
+    // Full history itself is at 1, whatever its last bit is.
+    (normalised > 1.0 + 1e-9).then_some(
+        "F* over 100 %: more is right than under full history, which does not mean that more was kept",
+    )
 }
 
 /// Whether a probe qualifies: the reader gets it right from the ceiling and not from nothing; of a
@@ -425,6 +438,13 @@ mod tests {
             empty: None,
         };
         close(no_floor.check().ok(), 0.9);
+    }
+
+    #[test]
+    fn more_than_full_history_is_flagged() {
+        assert_eq!(above_full(0.97), None);
+        assert_eq!(above_full(0.1 + 0.2 + 0.7), None);
+        assert!(above_full(1.029).is_some_and(|why| why.contains("100 %")));
     }
 
     #[test]

@@ -66,6 +66,11 @@ pub fn is_planted(kind: ProbeKind) -> bool {
         | ProbeKind::Binding
         | ProbeKind::Order
         | ProbeKind::LastRequest
+        | ProbeKind::OpenHandle
+        | ProbeKind::Obsolete
+        | ProbeKind::Indirect
+        | ProbeKind::TwoStep
+        | ProbeKind::Act
         | ProbeKind::Open => true,
         ProbeKind::Decoy | ProbeKind::Unanswerable => false,
     }

@@ -188,7 +188,8 @@ pub const METRICS: &[Metric] = &[
         direction: Direction::Higher,
         doc: "probes a model answers right from the prompt",
         formula: "mean score of the planted items; those after a death score \
-                  0, unscored ones are left out and counted",
+                  0, unscored ones are left out and counted, and what it is at least and at most with \
+                  them stands beside it",
         source: READER,
     },
     Metric {

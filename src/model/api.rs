@@ -21,6 +21,44 @@ mod openai;
 
 pub use events::Incoming;
 
+/// A verdict as a JSON schema: the reason comes first, so that it is written first.
+pub const VERDICT_SCHEMA: &str = r#"{"type":"object","properties":{"reason":{"type":"string"},"verdict":{"type":"string","enum":["right","incomplete","stale","another's","invented","abstained"]}},"required":["reason","verdict"],"additionalProperties":false}"#;
+
+/// Tags between which models write what they think, where no server takes it out.
+const THOUGHTS: [(&str, &str); 3] = [
+    ("<think>", "</think>"),
+    ("<thinking>", "</thinking>"),
+    ("<reasoning>", "</reasoning>"),
+];
+
+/// What a model wrote, without the thoughts in front of it. Thoughts that do not end are all there is; an
+/// end whose beginning stood in the prompt's template ends them, too, where nothing follows on its line.
+pub fn without_thoughts(text: &str) -> &str {
+    let mut rest = text;
+    'next: loop {
+        let said = rest.trim_start();
+        for (open, close) in THOUGHTS {
+            if let Some(thought) = said.strip_prefix(open) {
+                let Some((_, after)) = thought.split_once(close) else {
+                    return "";
+                };
+                rest = after.trim_start();
+                continue 'next;
+            }
+        }
+        break;
+    }
+    for (open, close) in THOUGHTS {
+        if let Some((before, after)) = rest.split_once(close)
+            && !before.contains(open)
+            && (after.is_empty() || after.starts_with(['\n', '\r']))
+        {
+            return after.trim_start();
+        }
+    }
+    rest
+}
+
 /// How one model is spoken to.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Dialect {
@@ -34,7 +72,7 @@ pub struct Dialect {
     pub limit: LimitName,
     /// Added to the limit of every answer: a model that thinks first writes its thoughts within it.
     pub thinking: Tokens,
-    /// Whether verdicts are asked for with a JSON schema, for OpenAI's API.
+    /// Whether verdicts are asked for with a JSON schema.
     pub structured: bool,
 }
 

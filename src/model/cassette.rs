@@ -24,11 +24,16 @@ use super::{
 use crate::tokens::{CharsPer4, CountedTexts};
 use crate::units::{ContentHash, Tokens, Usage};
 
+mod deferred;
 mod file;
 mod shape;
+mod shared;
 
+use deferred::Deferral;
+pub use deferred::Deferred;
 pub use file::{Contents, canonical, read, write_sorted};
 use shape::Shape;
+use shared::Shared;
 
 /// The value of `format` in a cassette's first line.
 pub const FORMAT: &str = "proctor-cassette";
@@ -120,6 +125,7 @@ pub struct Cassette {
     mode: ReplayMode,
     state: Mutex<State>,
     answered: Condvar,
+    deferral: Deferral,
 }
 
 #[derive(Default)]
@@ -136,6 +142,8 @@ struct State {
     /// The first request that was wanted and not recorded, in words.
     miss: Option<String>,
     misses: usize,
+    /// Answers that other runs find, too.
+    shared: Option<Shared>,
 }
 
 impl fmt::Debug for Cassette {
@@ -171,6 +179,7 @@ impl Cassette {
                 ..State::default()
             }),
             answered: Condvar::new(),
+            deferral: Deferral::default(),
         }))
     }
 
@@ -206,15 +215,13 @@ impl Cassette {
     /// kept there meanwhile stays.
     pub fn close(&self) -> Result<(), CassetteError> {
         let mut state = self.state();
+        if let Some(shared) = &mut state.shared {
+            shared.close()?;
+        }
         if !std::mem::take(&mut state.has_appended) {
             return Ok(());
         }
-        // Held until the new file is in its place.
-        let _lock = file::locked(&self.path).map_err(|source| CassetteError::Io {
-            path: self.path.clone(),
-            source,
-        })?;
-        write_sorted(&self.path, &read(&self.path)?.entries)
+        file::sort(&self.path)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -239,6 +246,11 @@ impl Cassette {
             if let Some(entry) = state.entries.get(key).filter(|_| counts) {
                 return Some(entry.response());
             }
+            if let Some(entry) = state.found_in_shared(key).filter(|_| counts) {
+                let response = entry.response();
+                self.keep(&mut state, entry);
+                return Some(response);
+            }
             if state.under_way.insert(key.to_owned()) {
                 return None;
             }
@@ -254,19 +266,26 @@ impl Cassette {
         let mut state = self.state();
         state.under_way.remove(key);
         if let Some(entry) = entry.filter(|entry| self.is_shared(entry.purpose)) {
-            if self.mode != ReplayMode::Off {
-                match file::append(&self.path, &entry) {
-                    Ok(()) => state.has_appended = true,
-                    Err(error) => {
-                        state.failure.get_or_insert(error.to_string());
-                    }
-                }
+            if let Some(shared) = &mut state.shared {
+                shared.keep(&entry);
             }
-            state.fresh.insert(entry.key.clone());
-            state.entries.insert(entry.key.clone(), entry);
+            self.keep(&mut state, entry);
         }
         drop(state);
         self.answered.notify_all();
+    }
+
+    fn keep(&self, state: &mut State, entry: Entry) {
+        if self.mode != ReplayMode::Off {
+            match file::append(&self.path, &entry) {
+                Ok(()) => state.has_appended = true,
+                Err(error) => {
+                    state.failure.get_or_insert(error.to_string());
+                }
+            }
+        }
+        state.fresh.insert(entry.key.clone());
+        state.entries.insert(entry.key.clone(), entry);
     }
 
     fn note_miss(&self, model: &str, repeat: u32, purpose: Purpose, shape: &Shape) {
@@ -353,6 +372,11 @@ impl Taped {
         ])
     }
 
+    /// Whether a request of this purpose waits for a batch.
+    fn puts_off(&self, purpose: Purpose) -> bool {
+        self.kind == ModelKind::Live && deferred::can_wait(purpose)
+    }
+
     /// The answer, without the name under which it is kept.
     fn ask(&self, request: &Request, repeat: u32, key: &str, counts: &CountedTexts) -> Answered {
         if let Some(recorded) = self.cassette.find(key, request.purpose) {
@@ -382,6 +406,17 @@ impl Taped {
             let path = self.cassette.path().display();
             return Answered::once(Err(CallFailure::NotKept(format!("`{path}`: {why}"))));
         }
+        let is_put_off = self.puts_off(request.purpose)
+            && self.cassette.deferral.takes(key, || Deferred {
+                dialect: self.dialect.clone(),
+                request: request.clone(),
+                repeat,
+                keeps: self.keeps,
+            });
+        if is_put_off {
+            self.cassette.settle(key, None);
+            return Answered::once(Err(CallFailure::NotRecorded));
+        }
         let mut asking = Asking {
             cassette: &self.cassette,
             key,
@@ -399,21 +434,8 @@ impl Taped {
             // What is kept, recorded and billed is one figure, whoever found it out.
             response.usage = bill::answered(request, response, counts);
             self.spending.paid(&self.dialect.model, &response.usage);
-            asking.kept = (self.keeps)(request, response).then(|| Entry {
-                key: key.to_owned(),
-                kind: self.kind,
-                model: self.dialect.model.clone(),
-                provider: self.dialect.provider.name().to_owned(),
-                purpose: request.purpose,
-                repeat,
-                request: Shape::of(request),
-                answer: KeptAnswer {
-                    model: response.model.to_string(),
-                    stop: response.stop,
-                    text: response.text.to_string(),
-                    usage: response.usage,
-                },
-            });
+            asking.kept = (self.keeps)(request, response)
+                .then(|| Entry::of(key, self.kind, &self.dialect, request, repeat, response));
         }
         let is_kept = asking.kept.is_some();
         answered.paid = answered.answer.as_ref().ok().map(|response| Paid {
@@ -447,6 +469,16 @@ impl Model for Taped {
 
     fn longest(&self, request: &Request) -> Tokens {
         request.max_output + self.dialect.thinking
+    }
+
+    fn at_once(&self) -> usize {
+        // What is put off is put off at once.
+        let asked = self.model.as_ref().filter(|_| !self.defers());
+        asked.map_or(1, |model| model.at_once())
+    }
+
+    fn defers(&self) -> bool {
+        self.kind == ModelKind::Live && self.cassette.deferral.is_on()
     }
 
     fn is_kept(&self, request: &Request, repeat: u32) -> bool {

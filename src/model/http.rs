@@ -15,11 +15,12 @@ use reqwest::{Certificate, Client, Url};
 
 use super::api::Dialect;
 use super::secret::Secret;
-use super::{Answered, CallFailure, Model, ModelKind, Purpose, Request, Response};
+use super::{Answered, CallFailure, Model, ModelKind, Purpose, Request, Response, Task};
 use crate::session::wire::Provider;
 use crate::tokens::CountedTexts;
 
 mod attempt;
+pub mod batch;
 pub mod pace;
 
 use pace::{PaceSetting, Pacer};
@@ -155,6 +156,8 @@ pub struct Live {
     engine: Arc<Engine>,
     wire: Arc<Wire>,
     times: Mutex<Vec<CallTime>>,
+    /// What the server said when it refused a JSON schema: verdicts are asked for in words from then on.
+    schema_refused: Mutex<Option<String>>,
 }
 
 /// What every call to one model needs.
@@ -222,12 +225,19 @@ impl Live {
             engine,
             wire: Arc::new(wire),
             times: Mutex::new(Vec::new()),
+            schema_refused: Mutex::new(None),
         })
     }
 
     /// How the model is spoken to.
     pub fn dialect(&self) -> &Dialect {
         &self.dialect
+    }
+
+    /// What the server said when it refused a JSON schema; nothing where it did not.
+    pub fn schema_refused(&self) -> Option<String> {
+        let refused = self.schema_refused.lock();
+        refused.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// How long the calls took that ended since this was last asked.
@@ -252,12 +262,44 @@ impl Model for Live {
     fn answer(&self, request: &Request, _: u32, _: &CountedTexts) -> Answered {
         self.ask(request)
     }
+
+    fn at_once(&self) -> usize {
+        self.wire.pacer.at_once()
+    }
 }
 
 impl Live {
-    /// Sends a request until it is answered or given up.
+    /// Sends a request until it is answered or given up. Where the server refuses the schema of a verdict,
+    /// the verdict is asked for without one.
     fn ask(&self, request: &Request) -> Answered {
-        let body = self.dialect.body(request);
+        let is_schema = self.dialect.structured && request.task == Task::Judge;
+        if !is_schema {
+            return self.send(&self.dialect, request);
+        }
+        let in_words = Dialect {
+            structured: false,
+            ..self.dialect.clone()
+        };
+        if self.schema_refused().is_some() {
+            return self.send(&in_words, request);
+        }
+        let answered = self.send(&self.dialect, request);
+        match &answered.answer {
+            Err(CallFailure::Rejected(why)) if names_schema(why) => {
+                let refused = self.schema_refused.lock();
+                let mut refused = refused.unwrap_or_else(PoisonError::into_inner);
+                refused.get_or_insert_with(|| why.clone());
+                drop(refused);
+                let mut again = self.send(&in_words, request);
+                again.failed.splice(0..0, answered.failed);
+                again
+            }
+            _ => answered,
+        }
+    }
+
+    fn send(&self, dialect: &Dialect, request: &Request) -> Answered {
+        let body = dialect.body(request);
         let wire = self.wire.clone();
         let sent = attempt::send(wire, body, request.max_output);
         let Some(sent) = self.engine.wait_for(sent) else {
@@ -279,6 +321,19 @@ impl Live {
             ..Answered::once(sent.answer)
         }
     }
+}
+
+/// Whether a refusal is about the form of the answer.
+fn names_schema(why: &str) -> bool {
+    let why = why.to_ascii_lowercase();
+    let names = [
+        "schema",
+        "response_format",
+        "output_config",
+        "output_format",
+        "structured output",
+    ];
+    names.iter().any(|name| why.contains(name))
 }
 
 /// A pacer for one provider.

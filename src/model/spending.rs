@@ -43,6 +43,11 @@ pub struct Spent {
     pub tokens: Tokens,
     /// Money, as far as prices are known.
     pub money: Usd,
+    /// Money for answers that came in batches: beside [`Self::money`], for a batch is agreed to whole
+    /// before it is sent, and no limit stops it.
+    pub batched: Usd,
+    /// Tokens of these.
+    pub batched_tokens: Tokens,
     /// Answers of models whose price is unknown.
     pub unpriced: u64,
 }
@@ -64,6 +69,21 @@ impl Spending {
         spent.tokens += usage.total();
         match cost {
             Some(cost) => spent.money += cost,
+            None => spent.unpriced += 1,
+        }
+    }
+
+    /// Takes note of one answer of a batch, which costs so many thousandths of its price.
+    pub fn paid_in_batch(&self, model: &str, usage: &Usage, share: Option<u32>) {
+        let cost = self.prices.get(model).and_then(|price| price.cost(usage));
+        let cost = cost.zip(share);
+        let mut spent = self.spent.lock().unwrap_or_else(PoisonError::into_inner);
+        spent.calls += 1;
+        spent.batched_tokens += usage.total();
+        match cost {
+            Some((cost, share)) => {
+                spent.batched += Usd(cost.0.saturating_mul(u64::from(share)) / 1_000);
+            }
             None => spent.unpriced += 1,
         }
     }
@@ -109,6 +129,10 @@ mod tests {
         assert_eq!((spent.money, spent.unpriced), (Usd(150_000), 1));
         assert_eq!(spending.reached(&money(150_001)), None);
         assert!(spending.reached(&money(150_000)).is_some());
+        // What comes in a batch was agreed to, and reaches no limit.
+        spending.paid_in_batch("m", &Usage::uncached(Tokens(100), Tokens(10)), Some(500));
+        assert_eq!(spending.so_far().batched, Usd(75_000));
+        assert_eq!(spending.reached(&money(150_001)), None);
         let tokens = |tokens| Budget {
             tokens: Some(Tokens(tokens)),
             ..Budget::default()

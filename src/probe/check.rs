@@ -144,9 +144,10 @@ fn of_fact(fact: &PlantedFact, session: &Session) -> Vec<String> {
             problems.push("a value is empty".to_owned());
             continue;
         }
-        // Events are named by their question: what is asked is their order.
-        let is_order = matches!(fact.fact, Fact::Order { .. });
-        if !is_order && fact.question.contains(value.as_str()) {
+        // Events and instructions are named by their question: what is asked is their order, or
+        // whether they hold.
+        let is_named = matches!(fact.fact, Fact::Order { .. } | Fact::Obsolete { .. });
+        if !is_named && fact.question.contains(value.as_str()) {
             problems.push(format!("the question gives away `{value}`"));
         }
         let anywhere = || (0..messages).any(|at| holds(at, value));
@@ -173,8 +174,27 @@ fn of_fact(fact: &PlantedFact, session: &Session) -> Vec<String> {
 fn said(fact: &Fact) -> Vec<(String, Option<usize>)> {
     let one = |value: &String| vec![(value.clone(), None)];
     match fact {
-        Fact::Recall { value, .. } | Fact::Binding { value, .. } | Fact::Decoy { value, .. } => {
-            one(value)
+        Fact::Recall { value, .. }
+        | Fact::Binding { value, .. }
+        | Fact::Indirect { value, .. }
+        | Fact::Decoy { value, .. } => one(value),
+        Fact::OpenHandle { handles, .. } => handles
+            .iter()
+            .flat_map(|handle| {
+                let said = [Some(handle.started), handle.ended];
+                said.into_iter()
+                    .flatten()
+                    .map(|at| (handle.name.clone(), Some(at)))
+            })
+            .collect(),
+        Fact::Obsolete {
+            withdrawal,
+            standing,
+            ..
+        } => vec![(standing.value.clone(), None), (withdrawal.clone(), None)],
+        Fact::TwoStep { steps: pairs } | Fact::Act { arguments: pairs } => {
+            let values = pairs.iter().map(|pair| (pair.value.clone(), None));
+            values.collect()
         }
         Fact::Constraint { statement, .. } => one(statement),
         // The answer to an open question need not stand anywhere in its own words.
@@ -204,6 +224,10 @@ pub fn known(fact: &PlantedFact) -> Vec<String> {
         Fact::Decoy { .. } | Fact::Unanswerable => Vec::new(),
         Fact::Open { answer } => vec![answer.clone()],
         Fact::Artifact { files, .. } => files.iter().map(|file| file.path.clone()).collect(),
+        Fact::OpenHandle { handles, .. } => {
+            let open = handles.iter().filter(|handle| handle.ended.is_none());
+            open.map(|handle| handle.name.clone()).collect()
+        }
         fact => said(fact).into_iter().map(|(value, _)| value).collect(),
     }
 }

@@ -4,6 +4,7 @@
 //! against its session, and the caller keeps only what the full history answers. Nothing is proposed
 //! that is not unique: a value that stands in two messages is no planted value.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::session::ground_truth::{ArtifactVerb, Fact, GroundTruth, Importance, PlantedFact};
@@ -12,11 +13,16 @@ use crate::units::ContentHash;
 
 pub mod decisions;
 mod entities;
+mod own;
 mod said;
+mod stated;
 mod work;
 
 /// Of each kind at most so many are proposed, spread over the session.
 const MOST: usize = 12;
+
+/// Plain statements are what a person would ask for, and there are few: of them so many.
+const MOST_STATED: usize = 48;
 
 /// A decoy for every so many proposed keys,
 const KEYS_PER_DECOY: usize = 3;
@@ -26,12 +32,69 @@ const LEAST_DECOYS: usize = 2;
 /// What a tool use does to which files: the caller knows the tools.
 pub type Touched<'a> = &'a dyn Fn(&ToolUse) -> Vec<(ArtifactVerb, String)>;
 
+/// Facts that can be asked for, and what was passed over.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Derived {
+    /// The facts.
+    pub truth: GroundTruth,
+    /// Plain statements that make no fact, by reason.
+    pub passed_over: BTreeMap<PassedOver, usize>,
+}
+
+/// Why a plain statement makes no fact.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum PassedOver {
+    /// Its value stands in other text too: it could be found without the statement.
+    ElsewhereToo,
+    /// Several values of its key are stated in one message, or one of them again later.
+    NoOrder,
+    /// A setting with several values: it is asked for as one that was revised, if it can be.
+    Revised,
+    /// Enough others of its kind were taken.
+    TooMany,
+}
+
+impl PassedOver {
+    /// In words, behind a number of statements.
+    pub fn in_words(self) -> &'static str {
+        match self {
+            Self::ElsewhereToo => "whose value stands elsewhere too",
+            Self::NoOrder => "whose key has several values in no clear order",
+            Self::Revised => "of settings with several values",
+            Self::TooMany => "beyond the most that are taken of one kind",
+        }
+    }
+}
+
 /// Proposes facts of every kind that rules can find: all but decisions, which take a model.
-pub fn derive(session: &Session, touched: Touched<'_>) -> GroundTruth {
+pub fn derive(session: &Session, touched: Touched<'_>) -> Derived {
     let texts = Texts::new(session);
-    let found: Vec<Vec<Proposal>> = vec![
-        entities::recalls(session, &texts),
-        entities::revised(session, &texts, touched),
+    let (stated, mut passed_over) = stated::statements(session, &texts);
+    let too_many = stated.len().saturating_sub(MOST_STATED);
+    if too_many > 0 {
+        passed_over.insert(PassedOver::TooMany, too_many);
+    }
+    let mut recalls = spread(stated, MOST_STATED);
+    let (mut updates, stated): (Vec<_>, Vec<_>) =
+        recalls.drain(..).partition(|it| it.kind == "update");
+    recalls = stated;
+    let is_new = |known: &[Proposal], proposal: &Proposal| {
+        let values = proposal.values();
+        !known
+            .iter()
+            .any(|other| other.values().iter().any(|value| values.contains(value)))
+    };
+    for proposal in spread(entities::recalls(&texts, session.messages().len()), MOST) {
+        if is_new(&recalls, &proposal) && is_new(&updates, &proposal) {
+            recalls.push(proposal);
+        }
+    }
+    for proposal in spread(entities::revised(session, &texts, touched), MOST) {
+        if is_new(&updates, &proposal) {
+            updates.push(proposal);
+        }
+    }
+    let others: [Vec<Proposal>; 9] = [
         entities::bindings(session, &texts, touched),
         work::errors(session, &texts),
         work::numbers(session, &texts),
@@ -40,11 +103,11 @@ pub fn derive(session: &Session, touched: Touched<'_>) -> GroundTruth {
         work::order(session, &texts, touched),
         work::plan(session),
         said::rules(session, &texts),
-        said::requests(session, &texts),
+        said::requests(session),
     ];
+    let others = others.into_iter().map(|proposals| spread(proposals, MOST));
     let mut facts: Vec<PlantedFact> = Vec::new();
-    for proposals in found {
-        let chosen = spread(proposals, MOST);
+    for chosen in [recalls, updates].into_iter().chain(others) {
         for (at, proposal) in chosen.into_iter().enumerate() {
             facts.push(proposal.fact(at));
         }
@@ -53,7 +116,10 @@ pub fn derive(session: &Session, touched: Touched<'_>) -> GroundTruth {
     let decoys = (keys.count() / KEYS_PER_DECOY).max(LEAST_DECOYS);
     facts.extend((0..decoys).filter_map(|at| decoy(session, &texts, at)));
     facts.sort_by(|a, b| a.id.cmp(&b.id));
-    GroundTruth::new(session.id(), facts)
+    Derived {
+        truth: GroundTruth::new(session.id(), facts),
+        passed_over,
+    }
 }
 
 /// Something that can be asked for.
@@ -67,6 +133,15 @@ struct Proposal {
 }
 
 impl Proposal {
+    /// The values that answer it, where it asks for values.
+    fn values(&self) -> Vec<&str> {
+        match &self.fact {
+            Fact::Recall { value, .. } => vec![value],
+            Fact::Update { values, .. } => values.iter().map(|it| it.value.as_str()).collect(),
+            _ => Vec::new(),
+        }
+    }
+
     fn fact(self, at: usize) -> PlantedFact {
         PlantedFact {
             id: format!("{}-{:02}", self.kind, at + 1),
@@ -122,11 +197,17 @@ fn decoy(session: &Session, texts: &Texts, at: usize) -> Option<PlantedFact> {
     })
 }
 
-/// In how many messages each word and each token stands: looked up, never searched again.
+/// In how many messages each word and each token stands, and the lines: looked up, never searched
+/// again. JSON inside of JSON is decoded, so that no escape sticks to a word.
 #[derive(Debug)]
 struct Texts {
     words: BTreeMap<String, Seen>,
+    /// The lines that somebody reads, with their messages.
+    lines: Vec<(usize, String)>,
 }
+
+/// A line of more bytes than this is no line that somebody reads.
+const LINE_BYTES: usize = 400;
 
 #[derive(Debug, Clone, Copy)]
 struct Seen {
@@ -161,7 +242,13 @@ impl Texts {
         let messages = session.messages().iter().enumerate();
         let messages = messages
             .flat_map(|(at, message)| message.model_text().iter().map(move |text| (at, text)));
+        let mut lines = Vec::new();
         for (at, text) in messages.chain(fixed) {
+            let text = &*decoded(text);
+            if at < pinned {
+                let read = text.lines().filter(|line| line.len() <= LINE_BYTES);
+                lines.extend(read.map(|line| (at, line.to_owned())));
+            }
             for token in tokens(text) {
                 note(token, at);
                 let lower = token.to_lowercase();
@@ -172,7 +259,12 @@ impl Texts {
                 }
             }
         }
-        Self { words }
+        Self { words, lines }
+    }
+
+    /// The lines of the session, with their messages.
+    fn lines(&self) -> impl Iterator<Item = (usize, &str)> {
+        self.lines.iter().map(|(at, line)| (*at, line.as_str()))
     }
 
     /// In how many messages it stands.
@@ -214,16 +306,78 @@ fn tokens(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
+/// JSON strings are nested at most so deep: a tool's answer in an agent's answer in an event.
+const NESTED: usize = 3;
+
+/// The text with the escapes of JSON strings in it decoded: `\n` and `\"` are what they stand for.
+/// Text without an escaped quotation mark is none, and its backslashes are paths or code.
+fn decoded(text: &str) -> Cow<'_, str> {
+    let mut text = Cow::Borrowed(text);
+    if !text.contains("\\\"") {
+        return text;
+    }
+    for _ in 0..NESTED {
+        if !["\\n", "\\\""].iter().any(|escape| text.contains(escape)) {
+            break;
+        }
+        let mut plain = String::with_capacity(text.len());
+        let mut chars = text.chars();
+        while let Some(c) = chars.next() {
+            if c != '\\' {
+                plain.push(c);
+                continue;
+            }
+            match chars.next() {
+                Some('n' | 'r') => plain.push('\n'),
+                Some('t') => plain.push('\t'),
+                Some(escaped @ ('"' | '\\' | '/')) => plain.push(escaped),
+                Some(other) => plain.extend(['\\', other]),
+                None => plain.push('\\'),
+            }
+        }
+        text = Cow::Owned(plain);
+    }
+    text
+}
+
 /// The words of a line that say what it is about: lower case, letters only, without `but`.
+///
+/// Only what a person would say again is a word: no part of an id, of a file's mode or of an escape.
 fn key_words(line: &str, but: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
-    for word in line.replace(but, " ").split(|c: char| !c.is_alphabetic()) {
-        let word = word.to_lowercase();
-        if word.chars().count() > 3 && !words.contains(&word) {
-            words.push(word);
+    let line = line.replace(but, " ");
+    let written = line.split(|c: char| {
+        c.is_whitespace() || (!c.is_alphanumeric() && !matches!(c, '-' | '_' | '\'' | '’' | '\\'))
+    });
+    for written in written {
+        let mixes = written.contains(|c: char| c.is_ascii_digit()) || written.contains('\\');
+        let parts = written.split(|c: char| !c.is_alphabetic());
+        for word in parts.filter(|_| !mixes) {
+            // A name in camel case is one word to a search, and none to a person.
+            let is_camel = word.chars().skip(1).any(char::is_uppercase)
+                && word.chars().any(char::is_lowercase);
+            let word = word.to_lowercase();
+            if word.chars().count() > 3 && !is_camel && is_said(&word) && !words.contains(&word) {
+                words.push(word);
+            }
         }
     }
     words
+}
+
+/// More consonants in a row are no word: `strengths` has five.
+const MOST_CONSONANTS: usize = 5;
+
+/// Whether a person could say it; words of other scripts are never doubted.
+fn is_said(word: &str) -> bool {
+    let is_consonant =
+        |c: char| c.is_ascii_lowercase() && !matches!(c, 'a' | 'e' | 'i' | 'o' | 'u' | 'y');
+    let mut run = 0;
+    let is_short = word.chars().all(|c| {
+        run = if is_consonant(c) { run + 1 } else { 0 };
+        run <= MOST_CONSONANTS
+    });
+    is_short && !word.chars().all(is_consonant)
 }
 
 #[cfg(test)]

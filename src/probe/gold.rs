@@ -1,7 +1,9 @@
 //! The known answers of probes, and what of them is known before a question is asked.
 
 use super::ProbeKind;
-use crate::session::ground_truth::{ArtifactVerb, Fact, Revision, RuleForm, TouchedFile};
+use crate::session::ground_truth::{
+    AllowedCall, ArtifactVerb, Fact, Handle, KeyValue, Revision, RuleForm, TouchedFile,
+};
 
 /// The answer to a probe.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,6 +30,8 @@ pub enum Gold {
         verb: ArtifactVerb,
         /// Each with its messages, ascending by the first.
         files: Vec<TouchedFile>,
+        /// Files that are neither right nor wrong in an answer.
+        optional: Vec<TouchedFile>,
     },
     /// This option, for this reason.
     Choice {
@@ -93,6 +97,34 @@ pub enum Gold {
         /// Each request with the message that makes it, oldest first.
         requests: Vec<Revision>,
     },
+    /// Those of these handles that were started and not ended before the question.
+    Handles {
+        /// What they belong to.
+        owner: String,
+        /// Each with the messages that start and end it.
+        handles: Vec<Handle>,
+    },
+    /// That the one instruction is taken back, and that the other is in force.
+    Obsolete {
+        /// The instruction that must not be followed any more.
+        withdrawn: KeyValue,
+        /// The sentence that takes it back.
+        withdrawal: String,
+        /// The instruction in force.
+        standing: KeyValue,
+        /// The question about it.
+        standing_question: String,
+    },
+    /// The value of the last of these, to which the others lead.
+    Steps {
+        /// Keys and values in order.
+        steps: Vec<KeyValue>,
+    },
+    /// One call that holds all of these values.
+    Arguments {
+        /// Each with the words that stand beside it.
+        arguments: Vec<KeyValue>,
+    },
     /// This, in any words that say the same.
     Answer {
         /// The known answer.
@@ -118,6 +150,26 @@ impl Gold {
         };
         let listed = files.iter().filter(|file| file.is_listed(message));
         listed.map(|file| file.path.as_str()).collect()
+    }
+
+    /// The files that an answer may list or leave out before the message of this index. Empty for
+    /// other kinds.
+    pub fn optional_before(&self, message: usize) -> Vec<&str> {
+        let Self::Files { optional, .. } = self else {
+            return Vec::new();
+        };
+        let listed = optional.iter().filter(|file| file.is_listed(message));
+        listed.map(|file| file.path.as_str()).collect()
+    }
+
+    /// The names of the handles that are open before the message of this index. Empty for other
+    /// kinds.
+    pub fn open_before(&self, message: usize) -> Vec<&str> {
+        let Self::Handles { handles, .. } = self else {
+            return Vec::new();
+        };
+        let open = handles.iter().filter(|handle| handle.is_open(message));
+        open.map(|handle| handle.name.as_str()).collect()
     }
 
     /// The values (or requests) that were said before the message of this index, oldest first: the
@@ -157,6 +209,43 @@ impl Gold {
             | Self::Fault { .. }
             | Self::Among { .. }
             | Self::Sequence { .. }
+            | Self::Handles { .. }
+            | Self::Obsolete { .. }
+            | Self::Steps { .. }
+            | Self::Arguments { .. }
+            | Self::Untold
+            | Self::Absent { .. } => Vec::new(),
+        }
+    }
+
+    /// The values that answer, or once did: an answer that is one of them belongs to this item. Left out
+    /// are counts that can be guessed, and answers that are lists or letters.
+    pub fn values(&self) -> Vec<String> {
+        let asked = |said: &[Revision]| -> Vec<String> {
+            let asked = said.iter().filter(|said| !said.unasked);
+            asked.map(|said| said.value.clone()).collect()
+        };
+        match self {
+            Self::Value { value, .. } | Self::Among { value, .. } => vec![value.clone()],
+            Self::Versions { values, .. } | Self::Requests { requests: values } => asked(values),
+            Self::Tried { reason, .. } => vec![reason.clone()],
+            Self::Fault { code, place, .. } => vec![code.clone(), format!("{code} at {place}")],
+            Self::Choice { choice, .. } => vec![choice.clone()],
+            Self::Statement {
+                statement,
+                form: RuleForm::Open,
+                ..
+            } => vec![statement.clone()],
+            Self::Steps { steps } => steps.iter().map(|step| step.value.clone()).collect(),
+            // Other probes ask for arguments one by one.
+            Self::Arguments { .. }
+            | Self::Handles { .. }
+            | Self::Obsolete { .. }
+            | Self::Statement { .. }
+            | Self::Files { .. }
+            | Self::Plan { .. }
+            | Self::Sequence { .. }
+            | Self::Answer { .. }
             | Self::Untold
             | Self::Absent { .. } => Vec::new(),
         }
@@ -194,6 +283,74 @@ impl Gold {
     }
 }
 
+/// The answer in words where nothing was ever said.
+pub const NEVER_SAID: &str =
+    "The conversation does not say. Only an answer that says so is correct.";
+
+/// The answer as it is before the message of this index, in words for a judge or a reader of
+/// reports.
+pub fn in_words(gold: &Gold, before: usize) -> String {
+    match gold {
+        Gold::Value { value, .. } | Gold::Among { value, .. } => value.clone(),
+        Gold::Fault { code, place, .. } => format!("{code} at {place}"),
+        Gold::Sequence { .. } => gold.events_before(before).join("\n"),
+        Gold::Requests { .. } => gold.newest_before(before).unwrap_or_default().to_owned(),
+        Gold::Statement {
+            statement,
+            form: RuleForm::Choice { .. },
+            ..
+        } => format!("A, and B in the other order: {statement}"),
+        Gold::Statement {
+            statement,
+            form: RuleForm::Call {
+                forbidden, allowed, ..
+            },
+            ..
+        } => match allowed {
+            Some(AllowedCall { target, .. }) => format!(
+                "{statement} Right is first to ask, and then a call on {target} without asking."
+            ),
+            None => format!("{statement} Right is to ask, or any call but one on {forbidden}."),
+        },
+        Gold::Statement { statement, .. } => statement.clone(),
+        Gold::Files { .. } => {
+            let files = gold.files_before(before).join("\n");
+            match gold.optional_before(before).as_slice() {
+                [] => files,
+                optional => format!(
+                    "{files}\n(These may be listed or left out: {})",
+                    optional.join(", ")
+                ),
+            }
+        }
+        Gold::Handles { .. } => gold.open_before(before).join("\n"),
+        Gold::Obsolete { .. } => "First no, because it was taken back; then yes.".to_owned(),
+        Gold::Steps { steps } => {
+            let last = steps.last();
+            last.map_or_else(String::new, |step| step.value.clone())
+        }
+        Gold::Arguments { arguments } => {
+            let said = arguments
+                .iter()
+                .map(|pair| format!("{}: {}", pair.key, pair.value));
+            let said: Vec<String> = said.collect();
+            format!("One call with all of these values:\n{}", said.join("\n"))
+        }
+        Gold::Choice { choice, reason, .. } => format!("{choice}: {reason}"),
+        Gold::Versions { unit, .. } => {
+            let newest = gold.newest_before(before).unwrap_or_default();
+            match unit {
+                Some(unit) => format!("{newest} {unit}"),
+                None => newest.to_owned(),
+            }
+        }
+        Gold::Tried { reason, .. } => format!("Yes; it failed: {reason}"),
+        Gold::Plan { .. } => gold.pending_before(before).join("\n"),
+        Gold::Answer { answer } => answer.clone(),
+        Gold::Absent { .. } | Gold::Untold => NEVER_SAID.to_owned(),
+    }
+}
+
 /// What is asked about a planted fact, and the answer.
 pub(super) fn asked(fact: &Fact) -> (ProbeKind, Gold) {
     let versions = |key: &String, unit: Option<&String>, values: &[Revision]| Gold::Versions {
@@ -201,14 +358,13 @@ pub(super) fn asked(fact: &Fact) -> (ProbeKind, Gold) {
         unit: unit.cloned(),
         values: values.to_vec(),
     };
+    let one = |key: &String, value: &String| Gold::Value {
+        key: key.clone(),
+        value: value.clone(),
+    };
     match fact {
-        Fact::Recall { key, value } => (
-            ProbeKind::Recall,
-            Gold::Value {
-                key: key.clone(),
-                value: value.clone(),
-            },
-        ),
+        Fact::Recall { key, value } => (ProbeKind::Recall, one(key, value)),
+        Fact::Indirect { key, value } => (ProbeKind::Indirect, one(key, value)),
         Fact::Constraint {
             topic,
             statement,
@@ -221,11 +377,16 @@ pub(super) fn asked(fact: &Fact) -> (ProbeKind, Gold) {
                 form: form.clone(),
             },
         ),
-        Fact::Artifact { verb, files } => (
+        Fact::Artifact {
+            verb,
+            files,
+            optional,
+        } => (
             ProbeKind::Artifact,
             Gold::Files {
                 verb: *verb,
                 files: files.clone(),
+                optional: optional.clone(),
             },
         ),
         Fact::Decision {
@@ -291,6 +452,39 @@ pub(super) fn asked(fact: &Fact) -> (ProbeKind, Gold) {
             ProbeKind::LastRequest,
             Gold::Requests {
                 requests: requests.clone(),
+            },
+        ),
+        Fact::OpenHandle { owner, handles } => (
+            ProbeKind::OpenHandle,
+            Gold::Handles {
+                owner: owner.clone(),
+                handles: handles.clone(),
+            },
+        ),
+        Fact::Obsolete {
+            withdrawn,
+            withdrawal,
+            standing,
+            standing_question,
+        } => (
+            ProbeKind::Obsolete,
+            Gold::Obsolete {
+                withdrawn: withdrawn.clone(),
+                withdrawal: withdrawal.clone(),
+                standing: standing.clone(),
+                standing_question: standing_question.clone(),
+            },
+        ),
+        Fact::TwoStep { steps } => (
+            ProbeKind::TwoStep,
+            Gold::Steps {
+                steps: steps.clone(),
+            },
+        ),
+        Fact::Act { arguments } => (
+            ProbeKind::Act,
+            Gold::Arguments {
+                arguments: arguments.clone(),
             },
         ),
         Fact::Open { answer } => (

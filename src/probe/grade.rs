@@ -1,111 +1,88 @@
-//! Grades answers by rule: exact values, numbers, sets, the words of a sentence, abstention.
+//! Confirms answers by rule: what is exactly one known thing, or a plain abstention.
+//!
+//! A rule says that an answer is exactly right, that it plainly abstains, or that it is exactly an
+//! older or another item's value; where the answer set is closed (a letter, one call, a list of known
+//! entries) it says what follows from that. Every other answer is for a judge: rules never call one
+//! wrong or invented because they cannot read it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use unicode_normalization::UnicodeNormalization as _;
 
-use super::survival::{PARAPHRASE, canonical_path, content_word_recall, is_flipped};
-use super::{Gold, Grader, OTHER_ORDER, Outcome, Probe, Unscored, Verdict};
-use crate::script::{is_unspaced, word_count};
-use crate::session::ground_truth::{Revision, RuleForm};
-use crate::step::Step;
+use self::exact::{Around, BECAUSE, words};
+use super::survival::canonical_path;
+use super::{Gold, OTHER_ORDER, Outcome, Probe, Unscored, Verdict};
+use crate::model::AnswerFormat;
+use crate::script::is_unspaced;
+use crate::session::ground_truth::RuleForm;
 
 mod abstention;
 mod exact;
 mod lists;
-mod reasoned;
-
-pub use abstention::abstains;
-
-/// Sentences that share less than [`PARAPHRASE`] of a rule's words, but at least this share, are
-/// left to a judge. Of COMPINT's 50 labelled summaries none of the 25 that preserve their rule is
-/// below it, and 23 of the 25 that lost it are.
-const DOUBTFUL: f64 = 0.2;
-
-/// An answer of at most so many words is a value, whatever it is made of.
-const VALUE_WORDS: usize = 2;
+mod paired;
 
 /// Rules do not suffice.
 const NEEDS_JUDGE: Verdict = Verdict::Unscored {
     reason: Unscored::NeedsJudge,
 };
 
-/// Whether there are answers to such a question that rules cannot grade.
-pub fn may_need_judge(gold: &Gold) -> bool {
-    match gold {
-        Gold::Requests { .. } | Gold::Choice { .. } | Gold::Answer { .. } | Gold::Absent { .. } => {
-            true
-        }
-        Gold::Statement { form, .. } => match form {
-            RuleForm::Choice { .. } | RuleForm::Call { .. } => false,
-            RuleForm::Open => true,
-        },
-        Gold::Value { .. }
-        | Gold::Among { .. }
-        | Gold::Fault { .. }
-        | Gold::Sequence { .. }
-        | Gold::Versions { .. }
-        | Gold::Files { .. }
-        | Gold::Plan { .. }
-        | Gold::Untold
-        | Gold::Tried { .. } => false,
-    }
-}
-
-/// Grades by rule, without a model.
+/// Confirms by rule, without a model.
 #[derive(Debug)]
 pub struct Rules {
-    /// Normalised value → the probes whose answer it is, or was.
-    values: BTreeMap<String, BTreeSet<String>>,
-    /// What is counted anywhere.
-    units: BTreeSet<String>,
+    known: Vec<Known>,
+    /// Canonical paths of all lists of files.
+    paths: BTreeSet<String>,
+    /// Normalised items of all plans.
+    items: BTreeSet<String>,
+}
+
+/// A value that answers a probe of the session, or once did.
+#[derive(Debug)]
+struct Known {
+    /// The probe; nothing where it is no probe's answer, and so another's than any probe's.
+    owner: Option<String>,
+    words: Vec<String>,
 }
 
 impl Rules {
     /// Rules for the probes of one session: an answer that belongs to another of them is told
     /// from one that belongs to none.
     pub fn new(probes: &[Probe]) -> Self {
-        let mut values: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        let mut rules = Self {
+            known: Vec::new(),
+            paths: BTreeSet::new(),
+            items: BTreeSet::new(),
+        };
         for probe in probes {
-            let known: Vec<&str> = match &probe.gold {
-                Gold::Value { value, .. } => vec![value],
-                Gold::Versions { values, .. } => values
-                    .iter()
-                    .filter(|said| !said.unasked)
-                    .map(|said| said.value.as_str())
-                    .collect(),
-                Gold::Tried { reason, .. } => vec![reason],
-                Gold::Among { value, others, .. } => {
-                    // They are nobody's answer, and so another's than anybody's.
-                    for other in others {
-                        values.entry(normalise(other)).or_default();
-                    }
-                    vec![value]
+            for value in probe.gold.values() {
+                rules.known.push(Known {
+                    owner: Some(probe.id.clone()),
+                    words: words(&value),
+                });
+            }
+            match &probe.gold {
+                Gold::Among { others, .. } => {
+                    rules.known.extend(others.iter().map(|other| Known {
+                        owner: None,
+                        words: words(other),
+                    }));
                 }
-                Gold::Fault { code, .. } => vec![code],
-                Gold::Choice { .. }
-                | Gold::Statement { .. }
-                | Gold::Files { .. }
-                | Gold::Plan { .. }
-                | Gold::Sequence { .. }
-                | Gold::Requests { .. }
-                | Gold::Answer { .. }
-                | Gold::Untold
-                | Gold::Absent { .. } => Vec::new(),
-            };
-            for value in known {
-                let owners = values.entry(normalise(value)).or_default();
-                owners.insert(probe.id.clone());
+                Gold::Files {
+                    files, optional, ..
+                } => {
+                    let files = files.iter().chain(optional);
+                    rules
+                        .paths
+                        .extend(files.map(|file| canonical_path(&file.path)));
+                }
+                Gold::Plan { items, .. } => {
+                    let items = items.iter().map(|(item, _)| item.as_str());
+                    rules.items.extend(lists::normalised(items));
+                }
+                _ => {}
             }
         }
-        let units = probes.iter().filter_map(|probe| match &probe.gold {
-            Gold::Versions { unit, .. } => unit.clone(),
-            _ => None,
-        });
-        Self {
-            values,
-            units: units.collect(),
-        }
+        rules
     }
 
     /// The verdict on `answer` to `probe` as asked before the message of index `before`.
@@ -115,22 +92,14 @@ impl Rules {
                 reason: Unscored::NoAnswer,
             };
         }
-        let own = probe.gold.words_before(before);
         let graded = match &probe.gold {
-            Gold::Absent { .. } => self.absent(probe, answer),
-            Gold::Untold => Some(untold(answer)),
-            // An omission alone could be told: what rules grade would be omissions only.
+            Gold::Absent { .. } | Gold::Untold => self.never_said(probe, answer),
+            // A share of omissions is no share of answers: an open question is a judge's as a whole.
             Gold::Answer { .. } => None,
-            _ if abstention::is_plain(answer, &own) => Some((0.0, Outcome::Abstained)),
-            _ => match self.graded(probe, before, answer) {
-                // What gives no value and says that there is none is an omission, in any words.
-                None | Some((_, Outcome::Wrong))
-                    if abstention::is_told(answer, &own) && !self.is_concrete(probe, answer) =>
-                {
-                    Some((0.0, Outcome::Abstained))
-                }
-                graded => graded,
-            },
+            // A word such as `none` may be the value itself.
+            _ => self
+                .confirmed(probe, before, answer)
+                .or_else(|| abstained(probe, before, answer)),
         };
         match graded {
             Some((score, outcome)) => Verdict::Scored { score, outcome },
@@ -138,258 +107,165 @@ impl Rules {
         }
     }
 
-    /// What an answer to a planted item is that does not abstain; nothing where rules cannot tell.
-    fn graded(&self, probe: &Probe, before: usize, answer: &str) -> Option<(f64, Outcome)> {
-        Some(match &probe.gold {
-            Gold::Absent { .. } => return self.absent(probe, answer),
-            Gold::Untold => untold(answer),
-            Gold::Answer { .. } => return None,
-            Gold::Value { value, .. } | Gold::Among { value, .. } => {
-                self.value(probe, &[value], answer)
-            }
-            Gold::Fault { code, place, .. } => match exact::fault(code, place, answer) {
-                Some(graded) => graded,
-                None => match self.value(probe, &[code], answer) {
-                    (_, Outcome::Misbound) => (0.0, Outcome::Misbound),
-                    _ => (0.0, Outcome::Wrong),
-                },
-            },
-            Gold::Sequence { .. } => lists::sequence(&probe.gold.events_before(before), answer),
-            Gold::Requests { .. } => {
-                return exact::request(&probe.gold.versions_before(before), answer);
+    /// The verdict on an answer that a reader copied from the prompt word for word.
+    ///
+    /// It says nothing in words of its own, so that its answer set is closed: a copied value that is not
+    /// exactly right is wrong. A copied line is right where it holds the known words; else only a judge
+    /// could tell what it says.
+    pub fn verdict_of_copied(&self, probe: &Probe, before: usize, answer: &str) -> Verdict {
+        let verdict = self.verdict(probe, before, answer);
+        if verdict != NEEDS_JUDGE || matches!(probe.gold, Gold::Answer { .. }) {
+            return verdict;
+        }
+        let scored = |score, outcome| Verdict::Scored { score, outcome };
+        let own = match &probe.gold {
+            Gold::Fault { code, place, .. } => vec![code.as_str(), place],
+            Gold::Tried { reason, .. } => vec![reason.as_str()],
+            gold => gold.words_before(before),
+        };
+        let own: Vec<String> = own.into_iter().map(normalise).collect();
+        let mut halves = answer.split(OTHER_ORDER).map(normalise);
+        let is_line = !own.is_empty() && probe.answer_format() != AnswerFormat::Items;
+        if is_line && halves.all(|half| own.iter().all(|own| exact::has_phrase(&half, own))) {
+            return scored(1.0, Outcome::Right);
+        }
+        match probe.answer_format() {
+            _ if probe.kind.is_never_said() => scored(0.0, Outcome::Invented),
+            AnswerFormat::Sentence | AnswerFormat::Choice => NEEDS_JUDGE,
+            _ => scored(0.0, Outcome::Wrong),
+        }
+    }
+
+    /// Of something that was never said, right is to say so and no more; exactly the value of another
+    /// item is invented.
+    fn never_said(&self, probe: &Probe, answer: &str) -> Option<(f64, Outcome)> {
+        if abstention::is_plain(answer, &probe.question, &[]) {
+            return Some((1.0, Outcome::Right));
+        }
+        let around = Around::new(&probe.question, &[]);
+        self.is_anothers(probe, &around, &words(answer))
+            .then_some((0.0, Outcome::Invented))
+    }
+
+    /// What an answer to a planted item exactly is; nothing where only a judge can tell.
+    fn confirmed(&self, probe: &Probe, before: usize, answer: &str) -> Option<(f64, Outcome)> {
+        let question = &probe.question;
+        let plain = Around::new(question, &[]);
+        let one_of = |versions: &[&str]| self.one_of(probe, &plain, versions, &words(answer));
+        match &probe.gold {
+            Gold::Absent { .. } | Gold::Untold | Gold::Answer { .. } => None,
+            Gold::Value { value, .. } | Gold::Among { value, .. } => one_of(&[value]),
+            Gold::Steps { steps } => one_of(&[steps.last()?.value.as_str()]),
+            Gold::Arguments { arguments } => self.arguments(arguments, answer),
+            Gold::Handles { .. } => lists::handles(&probe.gold, before, answer),
+            Gold::Obsolete { .. } => paired::holds(question, answer),
+            Gold::Fault { code, place, .. } => {
+                if exact::is_fault(question, code, place, answer) {
+                    return RIGHT;
+                }
+                one_of(&[]).filter(|_| !words(answer).contains(&normalise(code)))
             }
             Gold::Versions { unit, .. } => {
                 let versions = probe.gold.versions_before(before);
-                match unit {
-                    Some(unit) => {
-                        let versions = probe.gold.revisions_before(before);
-                        self.number(probe, &versions, unit, answer)
-                    }
-                    None => self.value(probe, &versions, answer),
-                }
+                let Some(unit) = unit else {
+                    return one_of(&versions);
+                };
+                let unit = normalise(unit);
+                let around = Around::new(question, &[&unit, unit.trim_end_matches('s')]);
+                let answer = words(&exact::joined_numbers(answer));
+                self.one_of(probe, &around, &versions, &answer)
             }
-            Gold::Files { .. } => lists::files(&probe.gold.files_before(before), answer),
-            Gold::Plan { .. } => lists::items(&probe.gold, before, answer),
-            Gold::Tried { reason, .. } => self.tried(probe, reason, answer),
+            Gold::Requests { .. } => one_of(&probe.gold.versions_before(before)),
+            Gold::Files { .. } => {
+                let optional = probe.gold.optional_before(before);
+                lists::files(
+                    &probe.gold.files_before(before),
+                    &optional,
+                    &self.paths,
+                    answer,
+                )
+            }
+            Gold::Plan { .. } => lists::items(&probe.gold, before, &self.items, answer),
+            Gold::Sequence { .. } => lists::sequence(&probe.gold.events_before(before), answer),
+            Gold::Tried { reason, .. } => {
+                exact::is_tried(question, reason, answer).then_some((1.0, Outcome::Right))
+            }
             Gold::Choice {
                 choice,
                 reason,
                 rejected,
                 ..
-            } => return reasoned::choice(choice, reason, rejected, answer),
-            Gold::Statement {
-                form: RuleForm::Choice { .. },
-                ..
-            } => exact::letters(answer),
-            Gold::Statement {
-                form: RuleForm::Call { forbidden, .. },
-                ..
-            } => return exact::call(forbidden, answer),
-            Gold::Statement {
-                topic, statement, ..
             } => {
-                let recall = content_word_recall(statement, answer);
-                if abstention::is_told(answer, &[statement])
-                    && content_word_recall(statement, &without(answer, topic)) < PARAPHRASE
-                {
-                    (0.0, Outcome::Abstained)
-                } else if recall >= PARAPHRASE && !is_flipped(statement, answer) {
-                    (1.0, Outcome::Right)
-                } else if (DOUBTFUL..PARAPHRASE).contains(&recall) {
-                    return None;
-                } else {
-                    (0.0, Outcome::Wrong)
+                let around = Around::new(question, BECAUSE);
+                let said = words(answer);
+                if around.holds_both(&said, &words(choice), &words(reason)) {
+                    return RIGHT;
                 }
+                let mut rejected = rejected.iter().map(|option| words(option));
+                let is_rejected = rejected.any(|option| plain.holds_only(&said, &option));
+                is_rejected.then_some((0.0, Outcome::Misbound))
             }
-        })
-    }
-
-    /// Of something that was never said, right is to say so; any concrete value is invented. An
-    /// answer in other words without a value is left to a judge.
-    fn absent(&self, probe: &Probe, answer: &str) -> Option<(f64, Outcome)> {
-        let is_concrete = self.is_concrete(probe, answer);
-        let is_told = abstention::is_told(answer, &[]);
-        if abstention::is_plain(answer, &[]) || (is_told && !is_concrete) {
-            Some((1.0, Outcome::Right))
-        } else if is_told || (!is_concrete && word_count(answer) > VALUE_WORDS) {
-            None
-        } else {
-            Some((0.0, Outcome::Invented))
+            Gold::Statement {
+                statement,
+                form: RuleForm::Choice { foil },
+                ..
+            } => exact::letters(statement, foil, answer),
+            Gold::Statement {
+                form: RuleForm::Call {
+                    forbidden, allowed, ..
+                },
+                ..
+            } => match allowed {
+                Some(allowed) => paired::calls(forbidden, &allowed.target, answer),
+                None => exact::call(forbidden, answer),
+            },
+            Gold::Statement { statement, .. } => one_of(&[statement]),
         }
     }
 
-    /// Whether the answer names a value: one that was planted, or anything with a digit that the
-    /// question does not hold.
-    fn is_concrete(&self, probe: &Probe, answer: &str) -> bool {
-        let question = normalise(&probe.question);
-        let answer = normalise(answer);
-        let mut tokens = answer.split_whitespace().map(trim_punctuation);
-        tokens.any(|token| {
-            let is_value =
-                self.values.contains_key(token) || token.contains(|c: char| c.is_ascii_digit());
-            is_value && !has_phrase(&question, token)
-        })
-    }
-
-    /// Right is the newest of the values alone, or a sentence in which no other value stands; an
-    /// older one alone is stale.
-    fn value(&self, probe: &Probe, versions: &[&str], answer: &str) -> (f64, Outcome) {
-        let versions: Vec<String> = versions.iter().map(|value| normalise(value)).collect();
-        let Some((gold, older)) = versions.split_last() else {
-            return (0.0, Outcome::Wrong);
-        };
-        let answer = normalise(answer);
-        if answer == *gold {
-            return (1.0, Outcome::Right);
-        }
-        let mut others = false;
-        let mut found = false;
-        let mut stale = older.contains(&answer);
-        let mut misbound = false;
-        for token in answer.split_whitespace().map(trim_punctuation) {
-            if token == gold {
-                found = true;
-            } else if older.iter().any(|old| old == token) {
-                stale = true;
-            } else if let Some(owners) = self.values.get(token) {
-                misbound |= !owners.contains(&probe.id);
-                others = true;
-            } else if token.contains(|c: char| c.is_ascii_digit()) {
-                others = true;
-            }
-        }
-        // A value of several words is no single token.
-        found |= gold.contains(' ') && has_phrase(&answer, gold);
-        misbound |= self
-            .values
-            .get(&answer)
-            .is_some_and(|owners| !owners.contains(&probe.id));
-        outcome(found, others || stale, missed(stale, misbound))
-    }
-
-    /// Right is the newest number, with its unit or without; an older one is stale. A number that
-    /// counts something else (a time, a share) does not matter beside it; one that claims to be the
-    /// same count does, planted or not: two of them are no answer.
-    fn number(
+    /// Right is exactly the newest of the values; exactly an older one is stale, and exactly the value of
+    /// another item is that item's. Where one value holds another, the longest that fits is meant.
+    fn one_of(
         &self,
         probe: &Probe,
-        versions: &[&Revision],
-        unit: &str,
-        answer: &str,
-    ) -> (f64, Outcome) {
-        let Some((gold, older)) = versions.split_last() else {
-            return (0.0, Outcome::Wrong);
-        };
-        let (mut found, mut others, mut stale, mut misbound) = (false, false, false, false);
-        for said in reasoned::numbers(&normalise(answer)) {
-            let of_another = said.behind != unit && self.units.contains(&said.behind);
-            let is_claimed = said.behind == unit || said.is_alternative;
-            // An older count that can be guessed is one only where it claims to be.
-            let is_older = older.iter().any(|older| {
-                older.value == said.digits && (is_claimed || (!older.unasked && !of_another))
-            });
-            if said.digits == gold.value {
-                found |= !of_another;
-                others |= of_another;
-            } else if is_older {
-                stale = true;
-            } else if let Some(owners) = self.values.get(&said.digits) {
-                misbound |= !owners.contains(&probe.id);
-                others |= is_claimed || !of_another;
-            } else {
-                others |= is_claimed;
-            }
-        }
-        outcome(found, others || stale, missed(stale, misbound))
-    }
-
-    /// Right is a yes, said or meant, with the reason.
-    ///
-    /// Asked in both orders, the second question takes a no: see [`Probe::questions`].
-    fn tried(&self, probe: &Probe, reason: &str, answer: &str) -> (f64, Outcome) {
-        if let Some((straight, turned)) = answer.split_once(OTHER_ORDER) {
-            let (first, second) = (normalise(straight), normalise(turned));
-            let second = second.split(|c: char| !c.is_alphanumeric()).next();
-            if normalise(turned).is_empty() || abstains(turned) || first.is_empty() {
-                return (0.0, Outcome::Abstained);
-            }
-            return match self.tried(probe, reason, straight) {
-                (_, Outcome::Right) if second == Some("yes") => (0.0, Outcome::Partial),
-                (_, Outcome::Right) => {
-                    let turned = self.tried(probe, reason, &format!("yes: {turned}"));
-                    if turned.1 == Outcome::Right {
-                        turned
-                    } else {
-                        (0.0, Outcome::Partial)
-                    }
-                }
-                graded => graded,
-            };
-        }
-        let first = normalise(answer);
-        let first = first.split(|c: char| !c.is_alphanumeric()).next();
-        if first == Some("no") {
-            return (0.0, Outcome::Wrong);
-        }
-        match self.value(probe, &[reason], answer) {
-            (_, Outcome::Wrong) if first == Some("yes") => (0.0, Outcome::Partial),
-            graded => graded,
+        around: &Around,
+        versions: &[&str],
+        answer: &[String],
+    ) -> Option<(f64, Outcome)> {
+        let versions: Vec<Vec<String>> = versions.iter().map(|value| words(value)).collect();
+        let newest = versions.last();
+        let said = versions
+            .iter()
+            .filter(|value| around.holds_only(answer, value))
+            // Of a value that came back, the newest counts.
+            .max_by_key(|value| (value.len(), Some(*value) == newest));
+        match said {
+            Some(value) if Some(value) == newest => RIGHT,
+            Some(_) => Some((0.0, Outcome::Stale)),
+            None => self
+                .is_anothers(probe, around, answer)
+                .then_some((0.0, Outcome::Misbound)),
         }
     }
-}
 
-/// What follows from the values in an answer; `missed` is what it is without the right one.
-fn outcome(found: bool, others: bool, missed: Outcome) -> (f64, Outcome) {
-    match (found, others) {
-        (true, false) => (1.0, Outcome::Right),
-        (true, true) => (0.0, Outcome::Partial),
-        (false, _) => (0.0, missed),
+    /// Whether the answer is exactly a value of another item, and of none of this one's.
+    fn is_anothers(&self, probe: &Probe, around: &Around, answer: &[String]) -> bool {
+        let is_own = |known: &Known| known.owner.as_ref() == Some(&probe.id);
+        let mut said = self
+            .known
+            .iter()
+            .filter(|known| around.holds_only(answer, &known.words))
+            .peekable();
+        said.peek().is_some() && said.all(|known| !is_own(known))
     }
 }
 
-/// What an answer is that holds an older value, or else another key's.
-fn missed(stale: bool, misbound: bool) -> Outcome {
-    match (stale, misbound) {
-        (true, _) => Outcome::Stale,
-        (false, true) => Outcome::Misbound,
-        (false, false) => Outcome::Wrong,
-    }
-}
+const RIGHT: Option<(f64, Outcome)> = Some((1.0, Outcome::Right));
 
-/// Of what a person asks and the conversation does not tell, right is to say so, in any words; all
-/// else is invented.
-fn untold(answer: &str) -> (f64, Outcome) {
-    if abstention::is_plain(answer, &[]) || abstention::is_told(answer, &[]) {
-        (1.0, Outcome::Right)
-    } else {
-        (0.0, Outcome::Invented)
-    }
-}
-
-impl Grader for Rules {
-    fn name(&self) -> &'static str {
-        "rules"
-    }
-
-    fn grade<'a>(&'a self, probe: &'a Probe, before: usize, answer: &'a str) -> Step<'a, Verdict> {
-        Step::Done(self.verdict(probe, before, answer))
-    }
-}
-
-/// The words of a text that are not among these.
-fn without(text: &str, words: &str) -> String {
-    let words = normalise(words);
-    let mut left = text.to_owned();
-    for word in words.split_whitespace() {
-        left = normalise(&left).replace(word, " ");
-    }
-    left
-}
-
-fn has_phrase(text: &str, phrase: &str) -> bool {
-    let word = |c: char| c.is_alphanumeric() && !is_unspaced(c);
-    text.match_indices(phrase)
-        .any(|(at, _)| !text[..at].ends_with(word) && !text[at + phrase.len()..].starts_with(word))
+/// A plain abstention; of a question in both orders, in one of them.
+fn abstained(probe: &Probe, before: usize, answer: &str) -> Option<(f64, Outcome)> {
+    let own = probe.gold.words_before(before);
+    exact::abstains_in_one_order(answer, &probe.question, &own).then_some((0.0, Outcome::Abstained))
 }
 
 /// A value as it is compared.

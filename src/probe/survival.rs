@@ -16,6 +16,10 @@
 //! | `binding` | the value bound by its key, as for `recall` |
 //! | `order` | each event bound by what it belongs to; their order is a matter of the prompt |
 //! | `last-request` | each request word for word; which one stands last is a matter of the prompt |
+//! | `open-handle` | each name bound by what it belongs to; which are open is a matter of the prompt |
+//! | `obsolete` | the value in force bound by its key, and the withdrawal as a rule |
+//! | `indirect` | the value bound by the key it was said with, as for `recall` |
+//! | `two-step`, `act` | each of the values bound by its key |
 //! | `open` | nothing is searched: its evidence is there, message by message, or not |
 //! | `unanswerable` | nothing |
 //! | `continuation` | each item, open or ticked off in its line or JSON object or by the heading above |
@@ -196,6 +200,31 @@ impl Survival {
                     value(place, attempt, first + 1);
                     ordered.extend([Ordering::Free; 2]);
                 }
+                Gold::Handles { owner, handles } => {
+                    for (at, handle) in handles.iter().enumerate() {
+                        value(&handle.name, owner, first + at);
+                        ordered.push(Ordering::Free);
+                    }
+                }
+                Gold::Steps { steps: pairs } | Gold::Arguments { arguments: pairs } => {
+                    for (at, pair) in pairs.iter().enumerate() {
+                        value(&pair.value, &pair.key, first + at);
+                        ordered.push(Ordering::Free);
+                    }
+                }
+                Gold::Obsolete {
+                    withdrawn,
+                    withdrawal,
+                    standing,
+                    ..
+                } => {
+                    value(&standing.value, &standing.key, first);
+                    patterns.push(word(sentence(withdrawal)));
+                    targets.push(Target::Rule { slot: first + 1 });
+                    rules.push((withdrawal.as_str(), withdrawn.key.as_str()));
+                    rule_slots.push(first + 1);
+                    ordered.extend([Ordering::Free; 2]);
+                }
                 Gold::Sequence { name, events } => {
                     for (at, event) in events.iter().enumerate() {
                         value(&event.value, name, first + at);
@@ -290,9 +319,58 @@ impl Survival {
     /// The slots of the probe of this index. A list has one per path, in its order; a revised key
     /// one per value, oldest first, and so have requests and events; a plan two per item, open and
     /// done; a decision one for the choice and one for the reason; a failure one for its code and
-    /// one for its place.
+    /// one for its place; handles, steps and arguments one each; a pair of instructions one for the
+    /// value in force and one for the withdrawal.
     pub fn slots(&self, probe: usize) -> std::ops::Range<usize> {
         self.slots.get(probe).cloned().unwrap_or(0..0)
+    }
+
+    /// The slots of the probe of this index that its question is about, when it is asked before that
+    /// message. A list grows: only what is on it by then is asked for. Of what has an order only the
+    /// right answer is.
+    pub fn asked_slots(&self, probe: usize, gold: &Gold, before: usize) -> Vec<usize> {
+        let slots = self.slots(probe);
+        match gold {
+            Gold::Files { files, .. } => slots
+                .clone()
+                .zip(files)
+                .filter(|(_, file)| file.is_listed(before))
+                .map(|(slot, _)| slot)
+                .collect(),
+            Gold::Handles { handles, .. } => slots
+                .clone()
+                .zip(handles)
+                .filter(|(_, handle)| handle.is_open(before))
+                .map(|(slot, _)| slot)
+                .collect(),
+            Gold::Sequence { .. } => {
+                let said = gold.events_before(before).len();
+                (slots.start..slots.start + said).collect()
+            }
+            Gold::Versions { .. } | Gold::Requests { .. } => {
+                let said = gold.versions_before(before).len();
+                (slots.start + said.saturating_sub(1)..slots.start + said).collect()
+            }
+            Gold::Plan { items, .. } => slots
+                .clone()
+                .step_by(2)
+                .zip(items)
+                .filter(|(_, (_, done))| done.is_none_or(|done| done >= before))
+                .map(|(slot, _)| slot)
+                .collect(),
+            Gold::Value { .. }
+            | Gold::Statement { .. }
+            | Gold::Choice { .. }
+            | Gold::Tried { .. }
+            | Gold::Fault { .. }
+            | Gold::Among { .. }
+            | Gold::Obsolete { .. }
+            | Gold::Steps { .. }
+            | Gold::Arguments { .. }
+            | Gold::Answer { .. }
+            | Gold::Untold
+            | Gold::Absent { .. } => slots.clone().collect(),
+        }
     }
 
     /// How many slots there are.

@@ -6,7 +6,10 @@
 pub const SURVIVAL: &str = "survival v1";
 
 /// The reader that is no language model: line search by BM25.
-pub const EXTRACT: &str = "bm25-extract v1";
+pub const EXTRACT: &str = "bm25-extract v2";
+
+/// What rules confirm of answers.
+pub const GRADING: &str = "rules v2";
 
 /// The rules of the providers.
 pub const VALIDITY: &str = "validity v1";
@@ -16,5 +19,5 @@ pub const EVALUATORS: &str = "evaluators";
 
 /// All of them, as the manifest names them.
 pub fn all() -> String {
-    [SURVIVAL, EXTRACT, VALIDITY].join(", ")
+    [SURVIVAL, EXTRACT, GRADING, VALIDITY].join(", ")
 }

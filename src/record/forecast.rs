@@ -20,8 +20,11 @@ pub struct ProbesDue {
     pub question_tokens: Tokens,
     /// Tokens of the known answers, one for each question.
     pub gold_tokens: Tokens,
-    /// Items whose answer a judge may be shown.
+    /// Answers that a judge may be shown.
     pub judged: u64,
+    /// Of these, those that differ where all answers to an item are the same: the same answer is
+    /// judged once.
+    pub different: u64,
     /// What one judge is sent of these, without the answers that it judges.
     pub judge_tokens: Tokens,
     /// Tokens of the known answers of these.
@@ -29,6 +32,18 @@ pub struct ProbesDue {
 }
 
 impl ProbesDue {
+    /// Adds what else is due.
+    pub fn add(&mut self, more: Self) {
+        self.items += more.items;
+        self.questions += more.questions;
+        self.question_tokens += more.question_tokens;
+        self.gold_tokens += more.gold_tokens;
+        self.judged += more.judged;
+        self.different += more.different;
+        self.judge_tokens += more.judge_tokens;
+        self.judged_gold += more.judged_gold;
+    }
+
     /// The same where each item is answered so often, and judged so often in all.
     #[must_use]
     pub fn times(self, answers: u64, verdicts: u64) -> Self {
@@ -39,10 +54,27 @@ impl ProbesDue {
             question_tokens: more(self.question_tokens, answers),
             gold_tokens: more(self.gold_tokens, answers),
             judged: self.judged * verdicts,
+            different: self.different * verdicts / answers.max(1),
             judge_tokens: more(self.judge_tokens, verdicts),
             judged_gold: more(self.judged_gold, verdicts),
         }
     }
+}
+
+/// How a provider bills a prompt to which many questions are put: what is neither read nor written is
+/// plain input.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct PromptDue {
+    /// Stands for its content: the same number is the same prompt.
+    pub id: u64,
+    /// Tokens of it.
+    pub tokens: Tokens,
+    /// Tokens that the first question reads from the cache.
+    pub read: Tokens,
+    /// Tokens that the first question is billed for writing to it.
+    pub written: Tokens,
+    /// Tokens that every further question reads.
+    pub read_again: Tokens,
 }
 
 /// The answers of known verdict that every judge is shown.
@@ -61,8 +93,17 @@ pub struct ForecastCell {
     pub record: CellRecord,
     /// Which of its calls a model answers.
     pub asks: Asks,
+    /// Tokens that each of these sends, by its number: without what the agent's bill shows beside the
+    /// recording.
+    pub sent: BTreeMap<usize, Tokens>,
     /// The probes that are due, by call.
     pub probes: BTreeMap<usize, ProbesDue>,
+    /// Those among them that nobody was asked before in the same words: what is paid for.
+    pub paid: BTreeMap<usize, ProbesDue>,
+    /// The prompts that they are put to, by call.
+    pub prompts: BTreeMap<usize, PromptDue>,
+    /// What the floor is asked of the system prompt alone; only on the reference.
+    pub floor: Option<(PromptDue, ProbesDue)>,
     /// What judges are shown beside; only on the reference.
     pub sentinels: SentinelsDue,
 }

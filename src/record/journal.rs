@@ -9,7 +9,6 @@ use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use super::calibration;
-use super::dimensions::{self, DimensionScores};
 use super::verdicts::{self, GivenVerdict};
 use super::{CellKey, CellRecord, FORMAT_VERSION, Manifest, Timing};
 
@@ -19,7 +18,7 @@ mod lines;
 
 use cells::read_cells;
 
-pub use later::{CALIBRATIONS, DIMENSIONS, VERDICTS};
+pub use later::{CALIBRATIONS, VERDICTS};
 
 /// Name of the manifest in its folder.
 pub const MANIFEST: &str = "run.json";
@@ -204,8 +203,6 @@ impl Run {
         };
         let given: Vec<GivenVerdict> = lines::read(&folder.join(VERDICTS))?;
         verdicts::apply(&mut manifest, &mut cells, &given);
-        let scores: Vec<DimensionScores> = lines::read(&folder.join(DIMENSIONS))?;
-        dimensions::apply(&mut cells, &scores);
         let later = lines::read(&folder.join(CALIBRATIONS))?;
         calibration::lay_over(&mut manifest.calibrations, later);
         verdicts::disregard_unfit(&mut cells);
@@ -455,7 +452,6 @@ mod tests {
             model_calls: Vec::new(),
             lost_calls: Vec::new(),
             later_calls: Vec::new(),
-            dimensions: Vec::new(),
             compactions: Vec::new(),
             changes: Vec::new(),
             failures: Vec::new(),
@@ -479,6 +475,8 @@ mod tests {
             trail: None,
             summary_atoms: None,
             probe_texts: Vec::new(),
+            moments: Vec::new(),
+            recovery: None,
         }
     }
 

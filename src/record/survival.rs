@@ -76,4 +76,8 @@ pub struct LostAt {
     pub stage: String,
     /// Why it did, in words.
     pub reason: String,
+    /// Whether the summariser had been sent it: then the summary lost it, and else it was gone, or was
+    /// left out, before. Nothing where no summariser was asked, and in older records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seen_by_summariser: Option<bool>,
 }

@@ -16,6 +16,10 @@ use crate::step::{Answer, Caller};
 use crate::tokens::{CountedTexts, Size};
 use crate::units::{ContentHash, Tokens, Usage};
 
+mod aside;
+
+pub(super) use aside::{Aside, Put};
+
 /// Answers that qualify a probe are never those that are scored: they are asked as a repeat that no
 /// run has.
 const QUALIFYING_REPEAT: u32 = u32::MAX;
@@ -36,25 +40,9 @@ pub(super) struct Meter<'a> {
     lost: Vec<LostCall>,
     /// Requests of the strategy that the observers have not seen yet.
     asked: Vec<Asked>,
-    aside: Aside,
-    /// Which judge of the panel is asked.
-    judge: usize,
     /// The first answer that was wanted and not got.
     unanswered: Option<Unanswered>,
-    /// Which of several answers to the same question is asked for, from 0.
-    answer: u32,
-    /// Which of several verdicts on the same answer is asked for, from 0.
-    judgement: u32,
     time: Duration,
-}
-
-/// What readers and judges cost: on no strategy's bill.
-#[derive(Debug, Default)]
-pub(super) struct Aside {
-    pub(super) reader: Usage,
-    pub(super) judge: Usage,
-    /// The answers among them that are kept.
-    pub(super) calls: Vec<KeptCall>,
 }
 
 impl<'a> Meter<'a> {
@@ -75,11 +63,7 @@ impl<'a> Meter<'a> {
             log: Vec::new(),
             lost: Vec::new(),
             asked: Vec::new(),
-            aside: Aside::default(),
-            judge: 0,
             unanswered: None,
-            answer: 0,
-            judgement: 0,
             time: Duration::ZERO,
         }
     }
@@ -121,6 +105,21 @@ impl<'a> Meter<'a> {
         false
     }
 
+    /// Whether an answer was wanted and not got: no more is asked then.
+    pub(super) fn is_unanswered(&self) -> bool {
+        self.unanswered.is_some()
+    }
+
+    /// Counts texts of the session.
+    pub(super) fn counts(&self) -> &Arc<CountedTexts> {
+        self.counts
+    }
+
+    /// Adds what was paid beside the requests sent here and is kept nowhere.
+    pub(super) fn lose(&mut self, lost: Vec<LostCall>) {
+        self.lost.extend(lost);
+    }
+
     /// What the strategy asked since this was last asked, in order.
     pub(super) fn take_asked(&mut self) -> Vec<Asked> {
         std::mem::take(&mut self.asked)
@@ -142,75 +141,59 @@ impl<'a> Meter<'a> {
         reader.is_some_and(|reader| reader.kind() != ModelKind::Deterministic)
     }
 
-    /// Verdicts are asked of the judge of this number from now on.
-    pub(super) fn turn_to(&mut self, judge: usize) {
-        self.judge = judge;
-    }
-
-    /// The answers asked for from now on are the further ones of this number.
-    pub(super) fn answer_again(&mut self, turn: u32) {
-        self.answer = turn;
-    }
-
-    /// The same for verdicts.
-    pub(super) fn judge_again(&mut self, turn: u32) {
-        self.judgement = turn;
-    }
-
-    /// What readers and judges cost since this was last asked: on no strategy's bill.
-    pub(super) fn take_aside(&mut self) -> Aside {
-        std::mem::take(&mut self.aside)
-    }
-
     /// The strategy's requests and the agent's failed attempts, in order; what was paid and is kept
     /// nowhere; and what went wrong on purpose.
     pub(super) fn into_log(self) -> (Vec<ModelCall>, Vec<LostCall>, Vec<FaultEvent>) {
         (self.log, self.lost, self.weather.into_struck())
     }
 
-    fn send(&mut self, request: &Request) -> Answer {
-        let model: Option<&dyn Model> = match request.purpose {
+    /// The model that is meant by a purpose; of judges the one of this number.
+    fn model_for(&self, purpose: Purpose, judge: usize) -> Option<&'a dyn Model> {
+        let models = self.models;
+        match purpose {
             Purpose::Agent | Purpose::Compaction | Purpose::Background | Purpose::Recovery => {
-                Some(&*self.models.summariser)
+                Some(&*models.summariser)
             }
-            Purpose::Probe | Purpose::Qualification => self.models.reader.as_deref(),
+            Purpose::Probe | Purpose::Qualification => models.reader.as_deref(),
             Purpose::Judge => {
-                let panel = self.models.judge.as_ref();
-                panel.and_then(|panel| panel.judges.get(self.judge).map(|judge| &**judge))
+                let panel = models.judge.as_ref();
+                panel.and_then(|panel| panel.judges.get(judge).map(|judge| &**judge))
             }
-        };
-        // The same answer gets the same verdict in every repeat, unless a fresh one is asked for.
-        let repeat = match request.purpose {
-            Purpose::Judge => AGAIN * self.judgement,
-            Purpose::Probe => self.weather.repeat() + AGAIN * self.answer,
+        }
+    }
+
+    /// The repeat that a request is asked as; `turn` is the number of a further answer or verdict.
+    fn repeat_of(&self, purpose: Purpose, turn: u32) -> u32 {
+        match purpose {
+            // The same answer gets the same verdict in every repeat, unless a fresh one is asked for.
+            Purpose::Judge => AGAIN * turn,
+            Purpose::Probe => self.weather.repeat() + AGAIN * turn,
             Purpose::Qualification => QUALIFYING_REPEAT,
             Purpose::Agent | Purpose::Compaction | Purpose::Background | Purpose::Recovery => {
                 self.weather.repeat()
             }
-        };
+        }
+    }
+
+    /// Sends a strategy's own request.
+    fn send(&mut self, request: &Request) -> Answer {
+        let model = self.model_for(request.purpose, 0);
+        let repeat = self.repeat_of(request.purpose, 0);
         let came = RefCell::new(Came::default());
         let counts = self.counts;
         let unanswered = RefCell::new(self.unanswered.take());
-        let ask = |request: &Request| match (&request.task, model) {
-            (Task::Recorded { answer }, _) => Ok(Response {
-                text: answer.clone(),
-                stop: Stop::End,
-                usage: Usage::default(),
-                model: Arc::from("recorded"),
-            }),
-            // This cell will be no record: no more is paid for it.
-            (_, Some(_)) if unanswered.borrow().is_some() => Err(CallFailure::NoAnswer),
-            (_, Some(model)) => {
-                let answered = model.answer(request, repeat, counts);
-                came.replace(Came {
-                    key: answered.key,
-                    failed: answered.failed,
-                    paid: answered.paid,
-                });
-                unanswered.replace(Unanswered::of(model, &answered.answer));
-                answered.answer
+        let ask = |request: &Request| {
+            let is_over = unanswered
+                .borrow()
+                .as_ref()
+                .is_some_and(Unanswered::ends_asking);
+            let (answer, this) = answered(request, model.filter(|_| !is_over), repeat, counts);
+            came.replace(this);
+            if let (Some(model), false) = (model, is_over) {
+                let mut first = unanswered.borrow_mut();
+                *first = first.take().or_else(|| Unanswered::of(model, &answer));
             }
-            (_, None) => Err(CallFailure::Unsupported),
+            answer
         };
         let fault = match request.purpose {
             Purpose::Compaction | Purpose::Background | Purpose::Recovery => self.weather.request(),
@@ -223,61 +206,8 @@ impl<'a> Meter<'a> {
         self.unanswered = unanswered.into_inner();
         let came = came.into_inner();
         for failure in &came.failed {
-            self.failed_attempt(request, failure);
-        }
-        // What was paid is what was answered, whatever a fault makes of it behind the provider's back.
-        let usage = match came.paid {
-            Some(paid) => paid.usage,
-            None => self.usage(request, &answer),
-        };
-        let purpose = request.purpose;
-        if came.paid.is_some_and(|paid| !paid.is_kept) {
-            self.lost.push(LostCall {
-                purpose,
-                usage,
-                failure: None,
-            });
-        }
-        let key = came.key.map(|key| key.hex(KeptCall::DIGITS));
-        match request.purpose {
-            Purpose::Probe | Purpose::Qualification | Purpose::Judge => {
-                match request.purpose {
-                    Purpose::Judge => self.aside.judge += usage,
-                    _ => self.aside.reader += usage,
-                }
-                let kept = key.map(|key| KeptCall {
-                    key,
-                    purpose,
-                    usage,
-                });
-                self.aside.calls.extend(kept);
-            }
-            Purpose::Agent | Purpose::Compaction | Purpose::Background | Purpose::Recovery => {
-                self.log.push(ModelCall {
-                    call: self.call,
-                    purpose: request.purpose,
-                    usage,
-                    failure: answer.as_ref().err().map(ToString::to_string),
-                    key,
-                });
-            }
-        }
-        answer
-    }
-
-    /// An attempt that failed before another was made: on the same bill as the request. One that costs
-    /// nothing says how busy the provider was, and nothing about the strategy: times of calls tell of it.
-    fn failed_attempt(&mut self, request: &Request, failure: &CallFailure) {
-        let usage = bill::failed(request, failure, self.counts);
-        if usage.total() == Tokens::ZERO {
-            return;
-        }
-        let purpose = request.purpose;
-        let why = failure.to_string();
-        match purpose {
-            Purpose::Judge => self.aside.judge += usage,
-            Purpose::Probe | Purpose::Qualification => self.aside.reader += usage,
-            Purpose::Agent | Purpose::Compaction | Purpose::Background | Purpose::Recovery => {
+            let usage = bill::failed(request, failure, self.counts);
+            if self.lost_attempt(request.purpose, usage, failure) {
                 self.asked.push(Asked {
                     number: self.log.len(),
                     usage,
@@ -287,18 +217,59 @@ impl<'a> Meter<'a> {
                 });
                 self.log.push(ModelCall {
                     call: self.call,
-                    purpose,
+                    purpose: request.purpose,
                     usage,
-                    failure: Some(why.clone()),
+                    failure: Some(failure.to_string()),
                     key: None,
                 });
             }
         }
+        let (usage, key) = self.paid(request, &came, &answer);
+        self.log.push(ModelCall {
+            call: self.call,
+            purpose: request.purpose,
+            usage,
+            failure: answer.as_ref().err().map(ToString::to_string),
+            key: key.map(|key| key.hex(KeptCall::DIGITS)),
+        });
+        answer
+    }
+
+    /// What a request cost, and the name under which its answer is kept.
+    fn paid(
+        &mut self,
+        request: &Request,
+        came: &Came,
+        answer: &Answer,
+    ) -> (Usage, Option<ContentHash>) {
+        // Bills the provider's usage, even when a fault replaces the answer.
+        let usage = match came.paid {
+            Some(paid) => paid.usage,
+            None => self.usage(request, answer),
+        };
+        if came.paid.is_some_and(|paid| !paid.is_kept) {
+            self.lost.push(LostCall {
+                purpose: request.purpose,
+                usage,
+                failure: None,
+            });
+        }
+        (usage, came.key)
+    }
+
+    /// Notes an attempt that failed before another was made, and says whether it is on the bill. One
+    /// that costs nothing says how busy the provider was, and nothing about the strategy: times of
+    /// calls tell of it.
+    fn lost_attempt(&mut self, purpose: Purpose, usage: Usage, failure: &CallFailure) -> bool {
+        if usage.total() == Tokens::ZERO {
+            return false;
+        }
         self.lost.push(LostCall {
             purpose,
             usage,
-            failure: Some(why),
+            failure: Some(failure.to_string()),
         });
+        true
     }
 
     /// The usage of a request: the provider's own, else counted and sized as the agent's
@@ -325,6 +296,36 @@ impl<'a> Meter<'a> {
             head + factor.bill(usage.prompt()),
             factor.bill(usage.output),
         )
+    }
+}
+
+/// Puts a request to its model. One that is in the recording is asked of nobody.
+fn answered(
+    request: &Request,
+    model: Option<&dyn Model>,
+    repeat: u32,
+    counts: &CountedTexts,
+) -> (Answer, Came) {
+    match (&request.task, model) {
+        (Task::Recorded { answer }, _) => {
+            let response = Response {
+                text: answer.clone(),
+                stop: Stop::End,
+                usage: Usage::default(),
+                model: Arc::from("recorded"),
+            };
+            (Ok(response), Came::default())
+        }
+        (_, Some(model)) => {
+            let answered = model.answer(request, repeat, counts);
+            let came = Came {
+                key: answered.key,
+                failed: answered.failed,
+                paid: answered.paid,
+            };
+            (answered.answer, came)
+        }
+        (_, None) => (Err(CallFailure::NoAnswer), Came::default()),
     }
 }
 

@@ -10,7 +10,9 @@ use self::action_support::{ActionAtoms, ActionSupportObserver};
 use self::changes::Changes;
 use self::counter_error::CounterErrors;
 use self::health::Health;
+use self::moments::Moments;
 use self::prompt_cache::{CachePlan, PromptCaches};
+use self::recovery::{RecoveryArm, RecoveryPlan};
 use self::survival::{SurvivalObserver, SurvivalPlan};
 use self::trail::{ArtifactTrailObserver, TrailPlan};
 use self::unseen::{AGENTS_BLOCKED_AT, Unseen};
@@ -22,7 +24,9 @@ use crate::context::{Applied, Context, Entry};
 use crate::model::{Request, Response};
 use crate::needles::NeedlesError;
 use crate::probe::grade::Rules;
-use crate::probe::{Item, Probe, judge};
+use crate::probe::judge::Brief;
+use crate::probe::recovery::Recovery;
+use crate::probe::{Item, Probe, Selection};
 use crate::record::{CellRecord, ProbeText};
 use crate::script::Letters;
 use crate::session::wire::Provider;
@@ -35,9 +39,11 @@ pub mod changes;
 pub mod counter_error;
 pub mod health;
 pub mod look;
+pub mod moments;
 pub mod prompt_cache;
 #[cfg(test)]
 mod recount;
+pub mod recovery;
 mod sources;
 pub mod survival;
 pub mod trail;
@@ -144,17 +150,19 @@ pub struct Watched {
     letters: Letters,
     pub(super) provider: Provider,
     pub(super) cache: Option<Arc<CachePlan>>,
+    recovery: Option<Arc<RecoveryPlan>>,
 }
 
 impl Watched {
-    /// Prepares to watch a session that is asked these probes.
+    /// Prepares to watch a session that is asked those of these probes that are selected.
     pub fn new(
         session: &Session,
         counts: &CountedTexts,
         probes: Vec<Probe>,
+        selection: &Selection,
     ) -> Result<Self, NeedlesError> {
         let rules = Rules::new(&probes);
-        let plan = Arc::new(SurvivalPlan::new(session, probes.into())?);
+        let plan = Arc::new(SurvivalPlan::new(session, probes.into(), selection)?);
         let atoms = Arc::new(ActionAtoms::new(session, counts)?);
         Ok(Self {
             plan,
@@ -165,7 +173,19 @@ impl Watched {
             letters: health::letters_of(session),
             provider: Provider::default(),
             cache: None,
+            recovery: None,
         })
+    }
+
+    /// Has what strategies remove searched for what is lost.
+    pub fn search_removed(
+        &mut self,
+        session: &Session,
+        counts: Arc<CountedTexts>,
+        setting: Recovery,
+    ) {
+        let plan = RecoveryPlan::new(session, counts, self.plan.clone(), setting);
+        self.recovery = Some(Arc::new(plan));
     }
 
     /// The probes.
@@ -182,12 +202,8 @@ impl Watched {
     pub fn texts(&self, session: &Session) -> Vec<ProbeText> {
         let text = |item: &Item| {
             let probe = &self.probes()[item.probe];
-            ProbeText {
-                probe: probe.id.clone(),
-                percent: item.percent,
-                question: probe.question.clone(),
-                gold: judge::gold_in_words(&probe.gold, session.calls()[item.call]),
-            }
+            let brief = Brief::of(probe, self.probes(), session.calls()[item.call]);
+            ProbeText::of(&probe.id, item.percent, &probe.question, brief)
         };
         self.items().iter().map(text).collect()
     }
@@ -219,6 +235,10 @@ pub fn observers(watched: &Watched, replayed: &Replayed) -> Vec<Box<dyn Observer
             observers.push(Box::new(Validity::new(watched.provider)));
             observers.push(Box::new(Unseen::new(*window, blocked_at)));
             observers.push(Box::new(Changes::default()));
+            observers.push(Box::new(Moments::default()));
+            if let Some(plan) = &watched.recovery {
+                observers.push(Box::new(RecoveryArm::new(plan.clone())));
+            }
             observers.push(Box::new(Health::new(watched.letters)));
             observers.push(Box::new(UnsupportedAtoms::new(watched.said.clone())));
         }

@@ -9,7 +9,8 @@ use crate::context::{Context, Entry, Origin};
 use crate::model::fault::Faults;
 use crate::model::price::{CacheScheme, Client, Limit, Placement, Prices, RequestSize};
 use crate::needles::NeedlesError;
-use crate::probe::{Asking, Probe};
+use crate::probe::recovery::Recovery;
+use crate::probe::{Asking, Probe, Selection};
 use crate::record::Refusal;
 use crate::session::wire::Provider;
 use crate::session::{RecordedCompaction, Session, ToolSchema};
@@ -41,6 +42,16 @@ impl PreparedSession {
         counts: Arc<CountedTexts>,
         probes: Vec<Probe>,
     ) -> Result<Self, NeedlesError> {
+        Self::selecting(session, counts, probes, &Selection::default())
+    }
+
+    /// The same, asked only what is selected of these probes.
+    pub fn selecting(
+        session: Arc<Session>,
+        counts: Arc<CountedTexts>,
+        probes: Vec<Probe>,
+        selection: &Selection,
+    ) -> Result<Self, NeedlesError> {
         counts.preload(session.texts());
         let entries: Vec<Entry> = session
             .messages()
@@ -65,7 +76,7 @@ impl PreparedSession {
             lot: u64::from_le_bytes(lot),
             tools: session.tools().into(),
             compactions,
-            watched: observe::Watched::new(&session, &counts, probes)?,
+            watched: observe::Watched::new(&session, &counts, probes, selection)?,
             faults: Arc::default(),
             limits: Vec::new(),
             asking: Asking::default(),
@@ -147,6 +158,16 @@ impl PreparedSession {
     #[must_use]
     pub fn asking(mut self, asking: Asking) -> Self {
         self.asking = asking;
+        self
+    }
+
+    /// The same, with what strategies remove searched for what is lost, where that is asked for.
+    #[must_use]
+    pub fn searching_removed(mut self, setting: Option<Recovery>) -> Self {
+        if let Some(setting) = setting.filter(|_| !self.watched.items().is_empty()) {
+            let counts = self.counts.clone();
+            self.watched.search_removed(&self.session, counts, setting);
+        }
         self
     }
 

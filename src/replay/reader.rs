@@ -1,19 +1,19 @@
-//! Asks a probe of a prompt exactly as it was sent, and has the answer graded.
+//! Asks probes of a prompt exactly as it was sent, all at once, and has the answers graded.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::meter::Meter;
+use super::meter::{Aside, Meter, Put};
 use super::observe::CallView;
-use super::{PreparedSession, ceiling};
+use super::{Fitness, PreparedSession, ceiling};
 use crate::context::Origin;
 use crate::model::{CallFailure, Model, Purpose, Request, Response, Stop};
 use crate::probe::judge::sentinel;
 use crate::probe::judge::{self, Judge, Judging};
-use crate::probe::{Grader, Item, OTHER_ORDER, Probe, Unscored, Verdict};
+use crate::probe::{Item, OTHER_ORDER, Probe, Unscored, Verdict};
 use crate::record::{AnswerRecord, Arm, ProbeRecord, SentinelRecord};
 use crate::session::{ContentBlock, Message, Role, ToolSchema};
-use crate::step::{Caller, drive};
+use crate::step::{Answer, drive_all};
 use crate::units::Tokens;
 
 /// How often the same is asked, to tell noise from loss.
@@ -41,6 +41,8 @@ pub struct Panel {
     pub judges: Vec<Arc<dyn Model>>,
     /// Which answers they are shown.
     pub judging: Judging,
+    /// What they made of the answers whose verdict is known.
+    pub fitness: Fitness,
 }
 
 /// What was answered to one item: the answer that counts, and those that are asked beside it.
@@ -75,41 +77,116 @@ pub(super) struct Questioner<'a, 'm> {
     pub(super) meter: &'a mut Meter<'m>,
 }
 
-impl Questioner<'_, '_> {
-    /// Asks `probe` of the prompt in `view`, and beside it what `asking` says. The context is not
+/// An answer that is wanted: the requests of one question, and what the answer is for.
+struct Wanted<'a> {
+    /// Index of the item.
+    item: usize,
+    probe: &'a Probe,
+    purpose: Use,
+    requests: Vec<Request>,
+    /// Questions of the same number are put to the same prompt.
+    prompt: usize,
+}
+
+/// What an answer is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Use {
+    /// It counts; of several to the same question, the one of this number.
+    Scored(u32),
+    Qualifying,
+    FromSummary,
+}
+
+/// The prompt as it was sent.
+const WHOLE_PROMPT: usize = 0;
+
+/// The summaries in it alone.
+const SUMMARIES: usize = 1;
+
+/// The evidence of the first item; of the others, so many more.
+const EVIDENCE: usize = 2;
+
+impl<'a> Questioner<'a, '_> {
+    /// Asks all `items` of the prompt in `view`, and beside them what `asking` says. The context is not
     /// changed; nothing is billed to the strategy.
-    pub(super) fn ask(&mut self, probe: &Probe) -> ItemAnswers {
+    pub(super) fn ask(&mut self, items: &[Item]) -> Vec<(Item, ItemAnswers)> {
+        let mut answers: Vec<ItemAnswers> = Vec::with_capacity(items.len());
+        let mut wanted = Vec::new();
+        for (at, item) in items.iter().enumerate() {
+            let probe = &self.prepared.watched.probes()[item.probe];
+            let (messages, of_evidence) = match self.shown(probe) {
+                Shown::Prompt(messages) => (messages, false),
+                Shown::Evidence(messages) => (messages, true),
+                Shown::Nothing => {
+                    answers.push(ItemAnswers {
+                        scored: vec![unanswered(Unscored::TooLong, Aside::default())],
+                        qualifying: None,
+                        from_summary: None,
+                        of_evidence: true,
+                    });
+                    continue;
+                }
+            };
+            answers.push(ItemAnswers {
+                scored: Vec::new(),
+                qualifying: None,
+                from_summary: None,
+                of_evidence,
+            });
+            let prompt = if of_evidence {
+                EVIDENCE + at
+            } else {
+                WHOLE_PROMPT
+            };
+            self.want(at, probe, &messages, prompt, &mut wanted);
+        }
+        for (question, record) in self.put(wanted) {
+            let of_item = &mut answers[question.item];
+            match question.purpose {
+                Use::Scored(_) => of_item.scored.push(record),
+                Use::Qualifying => of_item.qualifying = Some(record),
+                Use::FromSummary => of_item.from_summary = Some(record),
+            }
+        }
+        items.iter().copied().zip(answers).collect()
+    }
+
+    /// Everything that is to be asked of one item.
+    fn want(
+        &self,
+        item: usize,
+        probe: &'a Probe,
+        messages: &[Arc<Message>],
+        prompt: usize,
+        wanted: &mut Vec<Wanted<'a>>,
+    ) {
         let is_model = self.meter.has_model_reader();
         let is_anchor = self.arm != Arm::Strategy;
-        let shown = self.shown(probe);
-        let (messages, of_evidence) = match shown {
-            Shown::Prompt(messages) => (messages, false),
-            Shown::Evidence(messages) => (messages, true),
-            Shown::Nothing => return self.too_long(),
+        let mut want = |purpose, requests, prompt| {
+            wanted.push(Wanted {
+                item,
+                probe,
+                purpose,
+                requests,
+                prompt,
+            });
         };
-        let scored = (0..self.times.answers.max(1))
-            .map(|turn| {
-                self.meter.answer_again(turn);
-                self.put(probe, self.requests(probe, &messages))
-            })
-            .collect();
-        self.meter.answer_again(0);
-        let qualifying = (is_model && self.prepared.asking.qualifies && is_anchor).then(|| {
-            let mut requests = self.requests(probe, &messages);
+        for turn in 0..self.times.answers.max(1) {
+            want(Use::Scored(turn), self.requests(probe, messages), prompt);
+        }
+        if is_model && self.prepared.asking.qualifies && is_anchor {
+            let mut requests = self.requests(probe, messages);
             for request in &mut requests {
                 request.purpose = Purpose::Qualification;
             }
-            self.put(probe, requests)
-        });
-        let from_summary = (is_model && self.prepared.asking.summaries && !is_anchor)
-            .then(|| self.summaries_about(probe))
-            .flatten()
-            .map(|summaries| self.put(probe, judge::questions(None, &[summaries], probe)));
-        ItemAnswers {
-            scored,
-            qualifying,
-            from_summary,
-            of_evidence,
+            want(Use::Qualifying, requests, prompt);
+        }
+        if is_model && self.prepared.asking.summaries && !is_anchor {
+            let summaries = self.summaries_about(probe);
+            let requests = summaries.map(|one| judge::questions(None, &[one], probe));
+            if let Some(requests) = requests {
+                want(Use::FromSummary, requests, SUMMARIES);
+            }
         }
     }
 
@@ -138,16 +215,6 @@ impl Questioner<'_, '_> {
         }
         ceiling::of_evidence(entries, &evidence, room, counts)
             .map_or(Shown::Nothing, Shown::Evidence)
-    }
-
-    /// An item that nobody could be asked.
-    fn too_long(&mut self) -> ItemAnswers {
-        ItemAnswers {
-            scored: vec![unanswered(Unscored::TooLong, self.meter)],
-            qualifying: None,
-            from_summary: None,
-            of_evidence: true,
-        }
     }
 
     /// The messages, with the question at their end.
@@ -182,67 +249,186 @@ impl Questioner<'_, '_> {
         (is_about && !texts.is_empty()).then(|| Arc::new(Message::new(Role::User, texts)))
     }
 
-    /// Sends the requests of one probe, and has the answer graded. Judges are asked where the rules do
-    /// not suffice, or always.
-    fn put(&mut self, probe: &Probe, requests: Vec<Request>) -> AnswerRecord {
-        let meter = &mut *self.meter;
-        // One question per prompt, both orders of a choice included.
-        let mut texts = Vec::with_capacity(requests.len());
-        for request in requests {
-            match meter.call(vec![request]).pop() {
-                Some(Ok(Response {
-                    stop: Stop::Refusal | Stop::ContentFilter,
-                    ..
-                })) => return unanswered(Unscored::Refused, meter),
-                Some(Ok(response)) => texts.push(response.text),
-                Some(Err(CallFailure::Overflow)) => return unanswered(Unscored::TooLong, meter),
-                Some(Err(_)) | None => return unanswered(Unscored::NoAnswer, meter),
+    /// Sends the requests of all questions, and has the answers graded. Judges are asked where the rules
+    /// do not suffice, or always.
+    fn put(&mut self, mut wanted: Vec<Wanted<'a>>) -> Vec<(Wanted<'a>, AnswerRecord)> {
+        let before = self.view.before;
+        let counts: Vec<usize> = wanted.iter().map(|one| one.requests.len()).collect();
+        let mut puts = Vec::with_capacity(counts.iter().sum());
+        for question in &mut wanted {
+            let turn = match question.purpose {
+                Use::Scored(turn) => turn,
+                Use::Qualifying | Use::FromSummary => 0,
+            };
+            // One question per prompt, both orders of a choice included.
+            puts.extend(question.requests.drain(..).map(|request| Put {
+                request,
+                prompt: question.prompt,
+                judge: 0,
+                turn,
+            }));
+        }
+        let mut came = self.meter.ask(&puts).into_iter();
+        let rules = self.prepared.watched.rules();
+        let is_model = self.meter.has_model_reader();
+        let read: Vec<Read<'a>> = wanted
+            .into_iter()
+            .zip(counts)
+            .map(|(question, count)| {
+                let (answers, cost) = together(came.by_ref().take(count));
+                let text = text_of(answers);
+                let typed = match &text {
+                    Ok(text) if is_model => rules.verdict(question.probe, before, text),
+                    Ok(text) => rules.verdict_of_copied(question.probe, before, text),
+                    Err(reason) => Verdict::Unscored { reason: *reason },
+                };
+                Read {
+                    question,
+                    text,
+                    typed,
+                    cost,
+                }
+            })
+            .collect();
+        self.judge(read)
+    }
+
+    /// Has the panel judge what is to be judged, all answers at once.
+    fn judge(&mut self, mut read: Vec<Read<'a>>) -> Vec<(Wanted<'a>, AnswerRecord)> {
+        let before = self.view.before;
+        let turns = self.times.judgements.max(1);
+        let mut verdicts: Vec<Vec<Vec<Verdict>>> = read.iter().map(|_| Vec::new()).collect();
+        if let Some(panel) = self.panel {
+            let judge = Judge {
+                probes: self.prepared.watched.probes(),
+            };
+            let unfit: Vec<bool> = panel
+                .judges
+                .iter()
+                .map(|model| {
+                    let met = panel.fitness.of(&**model, self.meter.counts());
+                    met.is_some_and(|met| met.is_unfit)
+                })
+                .collect();
+            let reason = Unscored::JudgeUnfit;
+            let mut of: Vec<(usize, usize, u32)> = Vec::new();
+            let mut steps = Vec::new();
+            for (at, one) in read.iter().enumerate() {
+                let Some(text) = one.text_for(panel) else {
+                    continue;
+                };
+                for turn in 0..turns {
+                    // No verdict is paid for that would not count.
+                    verdicts[at].push(vec![Verdict::Unscored { reason }; unfit.len()]);
+                    for (number, _) in unfit.iter().enumerate().filter(|(_, unfit)| !**unfit) {
+                        of.push((at, number, turn));
+                        steps.push(judge.grade(one.question.probe, before, text));
+                    }
+                }
+            }
+            let mut costs: Vec<(usize, Aside)> = Vec::new();
+            let graded = drive_all(steps, |requests| {
+                let put = |(step, request): (usize, Request)| Put {
+                    request,
+                    // No two verdicts share more than the instructions.
+                    prompt: step,
+                    judge: of[step].1,
+                    turn: of[step].2,
+                };
+                let asked: Vec<usize> = requests.iter().map(|(step, _)| of[*step].0).collect();
+                let puts: Vec<Put> = requests.into_iter().map(put).collect();
+                let came = self.meter.ask(&puts);
+                let settle = |(at, (answer, cost))| {
+                    costs.push((at, cost));
+                    answer
+                };
+                asked.into_iter().zip(came).map(settle).collect()
+            });
+            for ((at, number, turn), verdict) in of.into_iter().zip(graded) {
+                verdicts[at][turn as usize][number] = verdict;
+            }
+            for (at, cost) in costs {
+                read[at].cost.add(cost);
             }
         }
-        let is_choice = texts.len() > 1;
-        let text = &*texts.join(OTHER_ORDER);
-        let before = self.view.before;
-        let typed = drive(
-            self.prepared.watched.rules().grade(probe, before, text),
-            meter,
-        );
+        let records = read.into_iter().zip(verdicts);
+        records
+            .map(|(one, verdicts)| one.graded(verdicts))
+            .collect()
+    }
+}
+
+/// A question that was answered, or was not.
+struct Read<'a> {
+    question: Wanted<'a>,
+    text: Result<String, Unscored>,
+    /// What the rules say.
+    typed: Verdict,
+    cost: Aside,
+}
+
+impl<'a> Read<'a> {
+    /// The answer, if this panel is to judge it.
+    fn text_for(&self, panel: &Panel) -> Option<&str> {
         let is_open = matches!(
-            typed,
+            self.typed,
             Verdict::Unscored {
                 reason: Unscored::NeedsJudge
             }
         );
-        let panel = self
-            .panel
-            .filter(|panel| is_open || (panel.judging == Judging::All && !is_choice));
-        let mut graded = Vec::new();
-        if let Some(panel) = panel {
-            for turn in 0..self.times.judgements.max(1) {
-                meter.judge_again(turn);
-                graded.push(judged(panel, probe, before, text, meter));
-            }
-            meter.judge_again(0);
-        }
-        let mut votes = graded.iter().filter_map(|verdicts| judge::vote(verdicts));
+        let is_judged = is_open || panel.judging == Judging::All;
+        self.text.as_deref().ok().filter(|_| is_judged)
+    }
+
+    /// The record, with the panel's verdicts, turn by turn.
+    fn graded(self, verdicts: Vec<Vec<Verdict>>) -> (Wanted<'a>, AnswerRecord) {
+        let text = match self.text {
+            Ok(text) => text,
+            Err(reason) => return (self.question, unanswered(reason, self.cost)),
+        };
+        let mut votes = verdicts.iter().filter_map(|one| judge::vote(one));
         let judged = votes.next();
         let rejudged = votes.collect();
-        let verdicts = graded.into_iter().next().unwrap_or_default();
-        let aside = meter.take_aside();
-        AnswerRecord {
-            text: Some(text.to_owned()),
-            typed,
+        let first = verdicts.into_iter().next().unwrap_or_default();
+        let record = AnswerRecord {
+            text: Some(text),
+            typed: self.typed,
             judged,
             rejudged,
-            panel: if verdicts.len() > 1 {
-                verdicts
-            } else {
-                Vec::new()
-            },
-            usage: aside.reader,
-            judge_usage: aside.judge,
-            calls: aside.calls,
+            panel: if first.len() > 1 { first } else { Vec::new() },
+            usage: self.cost.reader,
+            judge_usage: self.cost.judge,
+            calls: self.cost.calls,
+        };
+        (self.question, record)
+    }
+}
+
+/// What the requests of one question came to, and what all of them cost.
+fn together(came: impl Iterator<Item = (Answer, Aside)>) -> (Vec<Answer>, Aside) {
+    let mut cost = Aside::default();
+    let answers = came.map(|(answer, own)| {
+        cost.add(own);
+        answer
+    });
+    (answers.collect(), cost)
+}
+
+/// The answer to a question that was put once, or in both orders.
+fn text_of(answers: Vec<Answer>) -> Result<String, Unscored> {
+    let mut texts = Vec::with_capacity(answers.len());
+    for answer in answers {
+        match answer {
+            Ok(Response {
+                stop: Stop::Refusal | Stop::ContentFilter,
+                ..
+            }) => return Err(Unscored::Refused),
+            Ok(response) => texts.push(response.text),
+            Err(CallFailure::Overflow) => return Err(Unscored::TooLong),
+            Err(_) => return Err(Unscored::NoAnswer),
         }
     }
+    Ok(texts.join(OTHER_ORDER))
 }
 
 /// Puts the answers of a reader into the records of the items they answer.
@@ -271,54 +457,40 @@ pub(super) fn attach(
 }
 
 /// Nobody can grade what was not answered.
-fn unanswered(reason: Unscored, meter: &mut Meter<'_>) -> AnswerRecord {
-    let aside = meter.take_aside();
+fn unanswered(reason: Unscored, cost: Aside) -> AnswerRecord {
     AnswerRecord {
         text: None,
         typed: Verdict::Unscored { reason },
         judged: None,
         rejudged: Vec::new(),
         panel: Vec::new(),
-        usage: aside.reader,
-        judge_usage: aside.judge,
-        calls: aside.calls,
+        usage: cost.reader,
+        judge_usage: cost.judge,
+        calls: cost.calls,
     }
 }
 
-/// What each judge of the panel makes of an answer.
-fn judged(
-    panel: &Panel,
-    probe: &Probe,
-    before: usize,
-    answer: &str,
-    meter: &mut Meter<'_>,
-) -> Vec<Verdict> {
-    (0..panel.judges.len())
-        .map(|at| {
-            meter.turn_to(at);
-            drive(Judge.grade(probe, before, answer), meter)
-        })
-        .collect()
-}
-
-/// Puts the answers whose verdict is known to each judge.
+/// What each judge made of the answers whose verdict is known.
 pub(super) fn sentinels(panel: &Panel, meter: &mut Meter<'_>) -> Vec<SentinelRecord> {
-    meter.take_aside();
     let mut records = Vec::new();
+    if meter.is_unanswered() {
+        return records;
+    }
     for (at, judge) in panel.judges.iter().enumerate() {
-        meter.turn_to(at);
-        for sentinel in sentinel::sentinels() {
-            let verdict = drive(Judge.grade(&sentinel.probe, 0, sentinel.answer), meter);
-            let aside = meter.take_aside();
-            records.push(SentinelRecord {
-                judge: judge.name().to_owned(),
-                name: sentinel.name.to_owned(),
-                is_right: sentinel.is_right,
-                verdict,
-                usage: aside.judge,
-                calls: aside.calls,
-            });
+        if let Some(met) = panel.fitness.of(&**judge, meter.counts()) {
+            records.extend(met.records.iter().cloned());
+            meter.lose(panel.fitness.take_lost());
+            continue;
         }
+        // It could not be asked: that is for the meter to see, and leaves the cell without a record.
+        let first = sentinel::sentinels().into_iter().next();
+        let puts = first.iter().map(|sentinel| Put {
+            request: sentinel.request(),
+            prompt: 0,
+            judge: at,
+            turn: 0,
+        });
+        meter.ask(&puts.collect::<Vec<_>>());
     }
     records
 }

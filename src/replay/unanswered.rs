@@ -10,6 +10,8 @@ use crate::step::Answer;
 pub enum Unanswered {
     /// An answer must be a recorded one and is not.
     NotRecorded,
+    /// An answer is asked for in a batch, and is not there yet.
+    Deferred,
     /// A language model could not be asked, or its provider failed, until nothing was left to try.
     Unreached {
         /// The model.
@@ -23,6 +25,7 @@ impl Unanswered {
     /// What an answer of this model says about the way to it; nothing where it is one.
     pub(super) fn of(model: &dyn Model, answer: &Answer) -> Option<Self> {
         match answer {
+            Err(CallFailure::NotRecorded) if model.defers() => Some(Self::Deferred),
             Err(CallFailure::NotRecorded) => Some(Self::NotRecorded),
             Err(failure) if failure.is_of_the_way() && model.kind() == ModelKind::Live => {
                 Some(Self::Unreached {
@@ -31,6 +34,15 @@ impl Unanswered {
                 })
             }
             _ => None,
+        }
+    }
+
+    /// Whether nothing more is asked for this cell: it will be no record, and what else is answered
+    /// would be paid for nothing. What is deferred is collected to the end.
+    pub(super) fn ends_asking(&self) -> bool {
+        match self {
+            Self::NotRecorded | Self::Unreached { .. } => true,
+            Self::Deferred => false,
         }
     }
 }

@@ -96,8 +96,8 @@ pub struct ArmSummary {
     pub stages: BTreeMap<String, StageTotal>,
     /// Calls the strategy made.
     pub model_calls: ModelCalls,
-    /// Summaries of all cells by generation, from the first.
-    pub generations: Vec<Summaries>,
+    /// The mean summary, over all cells.
+    pub summary_tokens: Option<Tokens>,
     /// Token savings after what is missing was read again; its items are calls.
     pub net_savings: Option<Estimate>,
     /// Calls by which that would be done, over all cells; nothing where nobody looked.
@@ -129,6 +129,9 @@ pub enum ArmAnswers {
     Extract {
         /// Share answered right.
         right: Option<Estimate>,
+        /// The least and the most it may be, where items have no score.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        bounds: Option<(f64, f64)>,
         /// Outcomes over all cells.
         outcomes: Extract,
     },
@@ -136,8 +139,14 @@ pub enum ArmAnswers {
     Accuracy {
         /// Mean score.
         accuracy: Option<Estimate>,
+        /// The least and the most it may be, where items have no score.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        bounds: Option<(f64, f64)>,
         /// Relative to full history.
         fidelity: Fidelity,
+        /// The least and the most it may be, where items have no score here or under full history.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        fidelity_bounds: Option<(f64, f64)>,
         /// `F* = (acc − acc_empty)/(acc_full − acc_empty)`, over what was scored in all three;
         /// nothing where fidelity is refused, and without an empty arm.
         normalised: Option<Estimate>,
@@ -147,6 +156,8 @@ pub enum ArmAnswers {
         invented: Option<Estimate>,
         /// Items that were not graded.
         unscored: usize,
+        /// Of these, those that rules cannot confirm and no judge was asked about.
+        needs_judge: usize,
         /// Items that did not qualify: they count in accuracy, and not in fidelity.
         unqualified: usize,
     },
@@ -250,7 +261,7 @@ impl ArmSummary {
             model_calls: cells.iter().fold(ModelCalls::default(), |total, cell| {
                 total.plus(cell.model_calls)
             }),
-            generations: generations(cells),
+            summary_tokens: summaries(cells).mean(),
             net_savings: estimate(cells, |cell| {
                 let savings = cell.savings?;
                 Some((cell.rereads?.net_savings(&savings)?, savings.calls))
@@ -338,14 +349,10 @@ fn arm_trail(cells: &[&CellSummary]) -> ArmTrail {
     }
 }
 
-/// The summaries of all cells, those of the same generation together.
-fn generations(cells: &[&CellSummary]) -> Vec<Summaries> {
-    let most = cells.iter().map(|cell| cell.summaries.0.len()).max();
-    let of = |at: usize| {
-        let same = cells.iter().filter_map(|cell| cell.summaries.0.get(at));
-        Summaries(same.copied().collect())
-    };
-    (0..most.unwrap_or(0)).map(of).collect()
+/// The summaries of all cells.
+fn summaries(cells: &[&CellSummary]) -> Summaries {
+    let all = cells.iter().flat_map(|cell| &cell.summaries.0);
+    Summaries(all.copied().collect())
 }
 
 fn costs(cells: &[&CellSummary]) -> Vec<ArmCost> {
@@ -381,15 +388,17 @@ fn answers(cells: &[&CellSummary], anchors: Anchors, scope: Scope) -> Option<Arm
                 Some(Answers::Extract(extract)) => Some(*extract),
                 Some(Answers::Accuracy(_)) | None => None,
             };
+            let outcomes = cells
+                .iter()
+                .filter_map(|cell| extract(cell))
+                .fold(Extract::default(), Extract::plus);
             Some(ArmAnswers::Extract {
                 right: estimate(cells, |cell| {
                     let extract = extract(cell)?;
                     Some((extract.right_share()?, extract.scored()))
                 }),
-                outcomes: cells
-                    .iter()
-                    .filter_map(|cell| extract(cell))
-                    .fold(Extract::default(), Extract::plus),
+                bounds: outcomes.right_bounds(),
+                outcomes,
             })
         }
         Answers::Accuracy(_) => {
@@ -405,7 +414,12 @@ fn answers(cells: &[&CellSummary], anchors: Anchors, scope: Scope) -> Option<Arm
             let unqualified = sum(|accuracy| accuracy.unqualified);
             Some(ArmAnswers::Accuracy {
                 accuracy: part(|accuracy| accuracy.score),
+                bounds: between(
+                    part(|accuracy| accuracy.bounds.worst),
+                    part(|accuracy| accuracy.bounds.best),
+                ),
                 fidelity: fidelity::relative(cells, scope, anchors, unqualified > 0),
+                fidelity_bounds: fidelity::bounds(cells, scope, anchors),
                 normalised: fidelity::normalised(cells, scope, anchors),
                 failings: FAILINGS
                     .into_iter()
@@ -418,10 +432,17 @@ fn answers(cells: &[&CellSummary], anchors: Anchors, scope: Scope) -> Option<Arm
                     .collect(),
                 invented: part(|accuracy| accuracy.invented),
                 unscored: sum(|accuracy| accuracy.unscored),
+                needs_judge: sum(|accuracy| accuracy.needs_judge),
                 unqualified,
             })
         }
     }
+}
+
+/// Two estimates as the ends of what a value may be; nothing where they are one.
+fn between(worst: Option<Estimate>, best: Option<Estimate>) -> Option<(f64, f64)> {
+    let (worst, best) = (worst?.point_estimate, best?.point_estimate);
+    (worst < best).then_some((worst, best))
 }
 
 /// A failing: its name in tables, and its rate.

@@ -63,6 +63,8 @@ pub(super) fn report(manifest: &Manifest, cells: &[CellRecord]) -> Report {
     let mut banners = banners(&material, &coverage, &controls);
     banners.extend(twins);
     banners.extend(sections::sizes::banners(&material));
+    banners.extend(sections::generations::banner(&material));
+    banners.extend(sections::recovery::banner(&material));
     let mut sections: Vec<Section> = [Some(comparison)]
         .into_iter()
         .chain(sections::details(&material))
@@ -322,6 +324,9 @@ fn banners(material: &Material<'_>, coverage: &Coverage, controls: &Controls) ->
     }
     if let Some(refused) = sections::answers::too_long(material) {
         add(BannerLevel::Warning, refused);
+    }
+    if let Some(unjudged) = sections::answers::need_judge(material) {
+        add(BannerLevel::Warning, unjudged);
     }
     if let Some(faults) = &manifest.faults {
         add(

@@ -10,11 +10,13 @@ pub(super) mod answers;
 pub(super) mod comparison;
 mod by_call;
 mod cost;
-mod dimensions;
+mod grading;
+pub(super) mod generations;
 mod lost;
 pub(super) mod noise;
 pub(super) mod models;
 mod per_session;
+pub(super) mod recovery;
 mod retention;
 pub(super) mod sizes;
 pub(super) mod timings;
@@ -31,20 +33,24 @@ pub(super) fn details<'a>(
         by_call::section,
         cost::breaks,
         lost::section,
+        lost::by_summary,
+        recovery::section,
         kinds,
         retention::by_age,
         retention::grid,
         answers::of_prompts,
         answers::of_summaries,
         answers::unqualified,
-        dimensions::section,
+        grading::by_kind,
+        grading::examples,
         stages,
+        generations::by_number,
+        generations::moments,
         model_calls,
         models::asked,
         models::sentinels,
         noise::section,
         models::agreement,
-        generations,
         retention::health,
         retention::unhealthy,
         trail::by_verb,
@@ -225,41 +231,6 @@ fn model_calls(material: &Material<'_>) -> Section {
                 Column::new("calls", "calls", 0),
                 Column::new("failed", "failed", 0),
                 Column::new("tokens", "tokens", 0),
-            ],
-            rows,
-        },
-        notes: Vec::new(),
-    }
-}
-
-/// How large summaries are, from the first to the last.
-fn generations(material: &Material<'_>) -> Section {
-    let mut rows = Vec::new();
-    for (kind, arm) in &material.arms {
-        for (at, summaries) in arm.generations.iter().enumerate() {
-            let mean = summaries.mean().unwrap_or_default();
-            let cells = vec![
-                Cell::count(at + 1),
-                Cell::count(summaries.0.len()),
-                Cell::exact(Value::Tokens(mean.0)),
-            ];
-            rows.push(row(&arm.strategy, role(*kind), cells));
-        }
-    }
-    Section {
-        id: "generations",
-        title: "Summaries by generation".to_owned(),
-        about:
-            "What a model wrote for compactions, in the order in which each session asked for it: \
-                how many cells came that far, and how large it is on average."
-                .to_owned(),
-        audience: Audience::Files,
-        table: Table {
-            columns: vec![
-                Column::new("strategy", "strategy", 0),
-                Column::new("generation", "generation", 0),
-                Column::new("summaries", "summaries", 0),
-                Column::new("tokens", "mean tokens", 0),
             ],
             rows,
         },

@@ -2,7 +2,7 @@
 //! model in place of a live one, no probes asked and no folder written.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rayon::prelude::*;
 
@@ -11,8 +11,8 @@ use super::models;
 use super::{ArmIndex, Held, NotReady, Plan, ThreadClock, Unrun, Which, arrange, prepare};
 use crate::model::offline::Offline;
 use crate::model::{Request, Task};
-use crate::probe::judge::{self, Judge, Judging, sentinel};
-use crate::probe::{self, Probe, grade};
+use crate::probe::judge::{self, Judge, sentinel};
+use crate::probe::{Item, Probe, Selection};
 use crate::record::{
     Arm, Asks, CellKey, CellRecord, ForecastCell, ModelEntry, ProbesDue, SentinelsDue,
 };
@@ -20,6 +20,10 @@ use crate::replay::observe::{Asked, Observer};
 use crate::replay::{CellName, Models, PreparedSession, Replay, Replayed, replay_watched};
 use crate::tokens::CountedTexts;
 use crate::units::Tokens;
+
+mod prompts;
+
+use prompts::{AtPoints, Found, ReaderPrompts};
 
 /// A cell that could not be forecast: a mistake in Proctor.
 #[derive(Debug, thiserror::Error)]
@@ -59,8 +63,15 @@ impl Plan {
         let followed = Followed::new(wanted, []);
         let fails_all = |why: &NotReady| fails(arms[0], Unrun::NotReady(why).to_string());
         let held = loaded.open(&self.scenario).map_err(|why| fails_all(&why))?;
-        let due = self.probes_due(&held, &loaded.probes);
         let prepared = prepare(self, &held, Vec::new()).map_err(NotReady::from);
+        let points = self
+            .scenario
+            .selection
+            .ask_points(held.session.calls().len());
+        let calls = Arc::new(points.into_iter().map(|(_, call)| call).collect());
+        let scheme = prompts::scheme_of(self.scenario.models.reader.as_ref(), &self.prices);
+        let asked = ReaderPrompts::new(&held.session, &held.counts, scheme);
+        let asked = Arc::new(Mutex::new(asked));
         let mut cells = Vec::new();
         for arm in arms.iter().copied() {
             if matches!(arm.which, Which::Empty) {
@@ -69,34 +80,117 @@ impl Plan {
             let prepared = prepared
                 .as_ref()
                 .map_err(|error| fails(arm, Unrun::NotReady(error).to_string()))?;
-            let (record, asks) = self
-                .forecast_cell(prepared, (session, &held), arm, &followed)
+            let found = Found::default();
+            let at_points = AtPoints {
+                calls: Arc::clone(&calls),
+                prompts: asked.clone(),
+                found: found.clone(),
+            };
+            let (record, Seen { longest, sent }) = self
+                .forecast_cell(prepared, (session, &held), arm, &followed, at_points)
                 .map_err(|why| fails(arm, why.to_string()))?;
             followed.over(&record.key(), Some(&record));
+            let prompts = std::mem::take(&mut *locked(&found));
+            // The floor is asked behind the reference.
+            let floor = (record.arm == Arm::Reference).then(|| {
+                let prompt = locked(&asked).floor();
+                (prompt, ProbesDue::default())
+            });
+            cells.push(ForecastCell {
+                record,
+                asks: longest,
+                sent,
+                prompts,
+                floor,
+                probes: BTreeMap::new(),
+                paid: BTreeMap::new(),
+                sentinels: SentinelsDue::default(),
+            });
+        }
+        self.fill_in(
+            &mut cells,
+            (&held, &loaded.probes),
+            &self.scenario.selection,
+        );
+        Ok(cells)
+    }
+
+    /// Asks what is selected in place of what was, of the same cells: no prompt is made again. Only
+    /// points of the plan's own selection have prompts.
+    pub fn ask_instead(
+        &self,
+        cells: &mut [ForecastCell],
+        selection: &Selection,
+    ) -> Result<(), ForecastError> {
+        for own in cells.chunk_by_mut(|one, next| one.record.session == next.record.session) {
+            let cell = own[0].record.key();
+            let mut loaded = self.sessions.iter();
+            let Some(loaded) = loaded.find(|loaded| loaded.id == cell.session) else {
+                continue;
+            };
+            let held = loaded.open(&self.scenario).map_err(|why| ForecastError {
+                why: Unrun::NotReady(&why).to_string(),
+                cell,
+            })?;
+            self.fill_in(own, (&held, &loaded.probes), selection);
+        }
+        Ok(())
+    }
+
+    /// Says of the cells of one session what readers and judges are asked in them.
+    fn fill_in(
+        &self,
+        cells: &mut [ForecastCell],
+        (held, probes): (&Held, &[Probe]),
+        selection: &Selection,
+    ) {
+        let due = Self::items_due(held, probes, selection);
+        // A question that was put to the same prompt before is answered from the cassette.
+        let mut asked: BTreeSet<(u64, usize, u32)> = BTreeSet::new();
+        let models = &self.scenario.models;
+        for cell in cells {
+            let is_reference = cell.record.arm == Arm::Reference;
             // A second answer qualifies a probe; one of the summaries alone is never longer than that.
-            let models = &self.scenario.models;
-            let is_twice = match arm.which {
-                Which::Full | Which::Empty => models.asking.qualifies,
-                Which::Strategy(_) => models.asking.summaries,
+            let is_twice = match is_reference {
+                true => models.asking.qualifies,
+                false => models.asking.summaries,
             };
             let answers = u64::from(models.answers) + u64::from(is_twice);
             let verdicts = answers * u64::from(models.judgements);
-            let due = due.iter();
-            let due = due.map(|(call, due)| (*call, due.times(answers, verdicts)));
-            let due: BTreeMap<usize, ProbesDue> = due.collect();
-            let is_shown = record.arm == Arm::Reference && !due.is_empty();
-            cells.push(ForecastCell {
-                sentinels: if is_shown {
-                    sentinels(&held.counts)
-                } else {
-                    SentinelsDue::default()
-                },
-                record,
-                asks,
-                probes: due,
-            });
+            let repeat = cell.record.repeat;
+            cell.probes = BTreeMap::new();
+            cell.paid = BTreeMap::new();
+            for (item, due) in &due {
+                let due = due.times(answers, verdicts);
+                cell.probes.entry(item.call).or_default().add(due);
+                let Some(prompt) = cell.prompts.get(&item.call) else {
+                    continue;
+                };
+                if asked.insert((prompt.id, item.probe, repeat)) {
+                    cell.paid.entry(item.call).or_default().add(due);
+                }
+            }
+            if let Some((prompt, floor)) = &mut cell.floor {
+                *floor = ProbesDue::default();
+                for (item, due) in &due {
+                    if asked.insert((prompt.id, item.probe, repeat)) {
+                        floor.add(due.times(answers, verdicts));
+                    }
+                }
+            }
+            cell.sentinels = if is_reference && !due.is_empty() {
+                sentinels(&held.counts)
+            } else {
+                SentinelsDue::default()
+            };
         }
-        Ok(cells)
+    }
+
+    /// The shortest prompt that the summariser's provider bills as written to its cache; nothing where
+    /// writing costs what input costs.
+    pub fn summaries_written_from(&self) -> Option<Tokens> {
+        let scheme = prompts::scheme_of(Some(&self.scenario.models.summariser), &self.prices);
+        scheme.rates.write.map(|_| scheme.minimum)
     }
 
     /// The judges, in the order of the scenario.
@@ -104,31 +198,32 @@ impl Plan {
         models::judges(&self.scenario.models)
     }
 
-    /// What readers and judges are asked at each call of a session.
-    fn probes_due(&self, held: &Held, probes: &[Probe]) -> BTreeMap<usize, ProbesDue> {
-        let judging = self.scenario.models.judging;
-        let mut due: BTreeMap<usize, ProbesDue> = BTreeMap::new();
-        for item in &probe::items(&held.session, probes) {
+    /// What readers and judges are asked of each item of a session, once.
+    fn items_due(held: &Held, probes: &[Probe], selection: &Selection) -> Vec<(Item, ProbesDue)> {
+        let items = selection.items(&held.session, probes).into_iter();
+        let due = items.map(|item| {
             let probe = &probes[item.probe];
             let before = held.session.calls()[item.call];
             let questions = judge::questions(None, &[], probe);
             let gold = judge::gold_in_words(&probe.gold, before);
             let gold = held.counts.size(&Arc::from(gold)).tokens;
-            let at = due.entry(item.call).or_default();
-            at.items += 1;
+            let mut due = ProbesDue {
+                items: 1,
+                ..ProbesDue::default()
+            };
             for question in &questions {
-                at.questions += 1;
-                at.question_tokens += input(question, &held.counts);
-                at.gold_tokens += gold;
+                due.questions += 1;
+                due.question_tokens += input(question, &held.counts);
+                due.gold_tokens += gold;
             }
-            let is_shown = judging == Judging::All && questions.len() == 1;
-            if is_shown || grade::may_need_judge(&probe.gold) {
-                at.judged += 1;
-                at.judge_tokens += input(&Judge::request(probe, before, ""), &held.counts);
-                at.judged_gold += gold;
-            }
-        }
-        due
+            // Rules confirm what is exact; which answers are is not known before.
+            due.judged = 1;
+            due.different = 1;
+            due.judge_tokens = input(&Judge { probes }.request(probe, before, ""), &held.counts);
+            due.judged_gold = gold;
+            (item, due)
+        });
+        due.collect()
     }
 
     fn forecast_cell(
@@ -137,7 +232,8 @@ impl Plan {
         (session, held): (usize, &Held),
         arm: ArmIndex,
         followed: &Followed,
-    ) -> Result<(CellRecord, Asks), Unrun<'_>> {
+        at_points: AtPoints,
+    ) -> Result<(CellRecord, Seen), Unrun<'_>> {
         let models = Models {
             summariser: Arc::new(Offline::new(held.counts.clone())),
             reader: None,
@@ -158,7 +254,7 @@ impl Plan {
                         Lead::Sizes(sizes) => spec = spec.beside(sizes),
                         Lead::NotMeasurable => {
                             let replay = Replay::not_measurable(prepared, name, &models);
-                            return Ok((replay.record, Asks::new()));
+                            return Ok((replay.record, Seen::default()));
                         }
                         Lead::Broken => return Err(Unrun::NothingToFollow),
                     }
@@ -167,18 +263,23 @@ impl Plan {
                 arrange(&spec, self, prepared, native)
             }
         };
-        let seen = Arc::new(Mutex::new(Asks::new()));
+        let seen = Arc::new(Mutex::new(Seen::default()));
         let replay = match replayed {
             Ok(replayed) => {
-                let ceilings: Box<dyn Observer> = Box::new(Ceilings(seen.clone()));
-                let more = vec![ceilings];
+                let requests: Box<dyn Observer> =
+                    Box::new(Requests(seen.clone(), held.counts.clone()));
+                let more = vec![requests, Box::new(at_points)];
                 replay_watched(prepared, name, replayed, &models, &ThreadClock, more)
             }
             Err(error) => Replay::failed(prepared, name, &models, &error),
         };
-        let asks = std::mem::take(&mut *seen.lock().unwrap_or_else(PoisonError::into_inner));
-        Ok((replay.record, asks))
+        let seen = std::mem::take(&mut *locked(&seen));
+        Ok((replay.record, seen))
     }
+}
+
+fn locked<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Tokens of a request.
@@ -192,24 +293,33 @@ fn input(request: &Request, counts: &CountedTexts) -> Tokens {
 fn sentinels(counts: &CountedTexts) -> SentinelsDue {
     let mut due = SentinelsDue::default();
     for sentinel in sentinel::sentinels() {
-        let request = Judge::request(&sentinel.probe, 0, sentinel.answer);
         due.calls += 1;
-        due.tokens += input(&request, counts);
+        due.tokens += input(&sentinel.request(), counts);
     }
     due
 }
 
-/// Notes how long each answer may be.
-#[derive(Debug)]
-struct Ceilings(Arc<Mutex<Asks>>);
+/// The requests that a strategy makes of a model, by the number of the call.
+#[derive(Debug, Default)]
+struct Seen {
+    /// The longest answer that each may get.
+    longest: Asks,
+    /// Tokens that each sends.
+    sent: Asks,
+}
 
-impl Observer for Ceilings {
+/// Notes the requests of a strategy.
+#[derive(Debug)]
+struct Requests(Arc<Mutex<Seen>>, Arc<CountedTexts>);
+
+impl Observer for Requests {
     fn asked(&mut self, asked: &Asked) {
         // An answer that the recording holds is asked of nobody.
         if !matches!(asked.request.task, Task::Recorded { .. }) {
-            let longest: Tokens = asked.request.max_output;
-            let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            seen.insert(asked.number, longest);
+            let mut seen = locked(&self.0);
+            seen.longest.insert(asked.number, asked.request.max_output);
+            let sent = prompts::sent_tokens(&asked.request, &self.1);
+            seen.sent.insert(asked.number, sent);
         }
     }
 

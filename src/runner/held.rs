@@ -11,7 +11,7 @@ use rayon::prelude::*;
 use super::{NotReady, PlanError, Prepared, prices, probes};
 use crate::bill::Bill;
 use crate::model::price::Prices;
-use crate::probe::{self, Probe};
+use crate::probe::Probe;
 use crate::record::SessionEntry;
 use crate::scenario::{Scenario, SessionSource};
 use crate::session::import::{self, Beginnings, ImportError, Repeated};
@@ -160,7 +160,7 @@ impl<'s> Loading<'s> {
                 }
                 let loaded = LoadedSession {
                     id,
-                    planted: probes::planted(&held.session, &probes),
+                    planted: probes::planted(&held.session, &probes, &self.scenario.selection),
                     probes,
                     held: None,
                     kept: None,
@@ -269,7 +269,7 @@ fn entry_of(held: &Held, probes: &[Probe], scenario: &Scenario, prices: &Prices)
         messages: session.messages().len(),
         calls: session.calls().len(),
         tokens,
-        items: probe::items(session, probes).len(),
+        items: scenario.selection.items(session, probes).len(),
         probes: probes::hash(probes),
         compactions: session.compactions().len(),
         native_window: super::native::window(session, &bill, prices),

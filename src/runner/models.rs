@@ -14,7 +14,7 @@ use crate::model::spending::{Budget, Spending};
 use crate::model::{Model, ModelKind, Purpose, Request, Response, Stop};
 use crate::probe::judge::{self, Judging};
 use crate::record::ModelEntry;
-use crate::replay::{Models, Panel, Times};
+use crate::replay::{Fitness, Models, Panel, Times};
 use crate::scenario::{LiveSetting, ModelSetting, ModelsSetting};
 use crate::tokens::CountedTexts;
 use crate::units::ContentHash;
@@ -58,6 +58,7 @@ pub struct Connected {
     reader: Option<Who>,
     judges: Vec<Arc<dyn Model>>,
     judging: Judging,
+    fitness: Fitness,
     times: Times,
     cassette: Option<Arc<Cassette>>,
     spending: Arc<Spending>,
@@ -78,9 +79,7 @@ fn is_worth_keeping(request: &Request, response: &Response) -> bool {
     match response.stop {
         Stop::Refusal | Stop::ContentFilter => false,
         Stop::End | Stop::Length | Stop::ToolUse => {
-            request.purpose != Purpose::Judge
-                || judge::is_verdict(&response.text)
-                || judge::dimensions::parse(&response.text).is_some()
+            request.purpose != Purpose::Judge || judge::is_verdict(&response.text)
         }
     }
 }
@@ -144,6 +143,7 @@ impl Connected {
             reader,
             judges,
             judging: models.judging,
+            fitness: Fitness::default(),
             times: Times {
                 answers: models.answers,
                 judgements: models.judgements,
@@ -171,6 +171,7 @@ impl Connected {
             judge: (!self.judges.is_empty()).then(|| Panel {
                 judges: self.judges.clone(),
                 judging: self.judging,
+                fitness: self.fitness.clone(),
             }),
             times: self.times,
         }
@@ -186,6 +187,12 @@ impl Connected {
         self.cassette.as_ref()
     }
 
+    /// The models behind an API.
+    #[cfg(feature = "http")]
+    pub(super) fn live(&self) -> &[Arc<crate::model::http::Live>] {
+        &self.live
+    }
+
     /// What was paid so far.
     pub fn spending(&self) -> &Spending {
         &self.spending
@@ -194,6 +201,24 @@ impl Connected {
     /// What may be spent.
     pub fn budget(&self) -> &Budget {
         &self.budget
+    }
+
+    /// Models whose server refused a JSON schema for verdicts, with what it said.
+    #[cfg(feature = "http")]
+    pub fn refused_schemas(&self) -> Vec<(String, String)> {
+        let live = self.live.iter();
+        live.filter_map(|live| Some((live.name().to_owned(), live.schema_refused()?)))
+            .collect()
+    }
+
+    #[cfg(not(feature = "http"))]
+    #[expect(
+        clippy::unused_self,
+        reason = "with the feature `http` there are servers"
+    )]
+    /// Without a network no server refuses anything.
+    pub fn refused_schemas(&self) -> Vec<(String, String)> {
+        Vec::new()
     }
 
     /// Measured times of the calls that ended since this was last asked, as lines of `timings.jsonl`.

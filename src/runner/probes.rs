@@ -2,7 +2,7 @@
 
 use super::{Plan, PlanError};
 use crate::probe::check::{Mistake, TruthFile};
-use crate::probe::{self, Probe, ProbeKind};
+use crate::probe::{Probe, ProbeKind, Selection};
 use crate::scenario::ProbeFile;
 use crate::session::Session;
 use crate::units::ContentHash;
@@ -30,11 +30,21 @@ impl Plan {
     pub fn planted_items(&self) -> Vec<usize> {
         self.sessions.iter().map(|loaded| loaded.planted).collect()
     }
+
+    /// The same where other items are selected. A session that cannot be read again has none.
+    pub fn planted_if(&self, selection: &Selection) -> Vec<usize> {
+        let sessions = self.sessions.iter();
+        let planted = sessions.map(|loaded| {
+            let held = loaded.open(&self.scenario);
+            held.map_or(0, |held| planted(&held.session, &loaded.probes, selection))
+        });
+        planted.collect()
+    }
 }
 
 /// How many items of a session are about something that was planted.
-pub(super) fn planted(session: &Session, probes: &[Probe]) -> usize {
-    let items = probe::items(session, probes).into_iter();
+pub(super) fn planted(session: &Session, probes: &[Probe], selection: &Selection) -> usize {
+    let items = selection.items(session, probes).into_iter();
     items
         .filter(|item| probes[item.probe].kind != ProbeKind::Decoy)
         .count()

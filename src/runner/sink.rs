@@ -73,7 +73,7 @@ impl<'a> Sink<'a> {
             }
         };
         match &replay.unanswered {
-            None => {}
+            None | Some(Unanswered::Deferred) => {}
             Some(Unanswered::NotRecorded) => {
                 self.sunk.missed = true;
                 self.has_stopped = true;

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{Plan, manifest_of};
+use super::{Plan, manifest_of, probes};
 use crate::probe::judge::{self, Judging};
 use crate::record::{JUDGE_PROMPT, JUDGE_RUBRIC, JUDGED, evaluators};
 use crate::scenario::Scenario;
@@ -52,6 +52,16 @@ pub(super) fn conditions(scenario: &Scenario) -> BTreeMap<String, String> {
         found.insert(JUDGE_PROMPT.to_owned(), judge::prompt_id());
         found.insert(JUDGED.to_owned(), judged.to_owned());
     }
+    if let Some(selection) = scenario.selection.in_words() {
+        found.insert("items".to_owned(), selection);
+    }
+    if let Some(recovery) = scenario.recovery {
+        let words = format!(
+            "{} snippets of {} tokens",
+            recovery.snippets, recovery.snippet_tokens
+        );
+        found.insert("recovery".to_owned(), words);
+    }
     if window.is_matched {
         found.insert("trigger".to_owned(), format!("{:?}", scenario.trigger));
     }
@@ -70,8 +80,9 @@ fn sizes(scenario: &Scenario) -> String {
 fn prepares_alike(one: &Scenario, other: &Scenario) -> bool {
     let of = |scenario: &Scenario| {
         format!(
-            "{} {:?} {:?} {:?} {:?} {:?}",
+            "{} {:?} {:?} {:?} {:?} {:?} {:?}",
             scenario.provider,
+            scenario.selection,
             (scenario.sizes, scenario.window.head),
             scenario.cache,
             scenario.faults,
@@ -92,7 +103,8 @@ impl Plan {
     }
 
     /// Another scenario over those of the same sessions that `keeps` wants, without loading or counting
-    /// them again: settings of strategies and windows may differ, sessions and counter may not.
+    /// them again: settings of strategies, windows and the selection of items may differ, sessions and counter
+    /// may not.
     #[must_use]
     pub fn variant(&self, scenario: Scenario, keeps: &dyn Fn(&str) -> bool) -> Self {
         let alike = prepares_alike(&self.scenario, &scenario);
@@ -100,11 +112,19 @@ impl Plan {
         let (sessions, entries) = kept
             .filter(|(loaded, _)| keeps(&loaded.id))
             .map(|(loaded, entry)| {
-                let mut loaded = loaded.clone();
+                let (mut loaded, mut entry) = (loaded.clone(), entry.clone());
                 if !alike {
                     loaded.kept = None;
                 }
-                (loaded, entry.clone())
+                // A session that is gone says so when it is run.
+                if scenario.selection != self.scenario.selection
+                    && let Ok(held) = loaded.open(&scenario)
+                {
+                    let selection = &scenario.selection;
+                    loaded.planted = probes::planted(&held.session, &loaded.probes, selection);
+                    entry.items = selection.items(&held.session, &loaded.probes).len();
+                }
+                (loaded, entry)
             })
             .unzip();
         let mut manifest = manifest_of(&scenario, entries, &self.prices);

@@ -11,8 +11,9 @@ use crate::session::wire::Provider;
 use crate::settings::{Place, Reader, Setting, SettingError, Table, Value};
 use crate::units::{Tokens, Usd, is_valid_id};
 
-/// What a reasoning model of OpenAI's may think before an answer or a verdict, where the scenario
-/// does not say. Ours: a verdict of 64 tokens takes them a few hundred to a few thousand.
+/// What a model behind an OpenAI-compatible API may think before an answer or a verdict, where the
+/// scenario does not say. Ours: models that think take a few hundred to a few thousand tokens, and for
+/// others a higher limit changes nothing.
 const THINKING: Tokens = Tokens(4_096);
 
 /// Who is asked, and how.
@@ -161,6 +162,19 @@ impl ModelsSetting {
     pub fn has_live(&self) -> bool {
         self.all()
             .any(|model| matches!(model, ModelSetting::Live(_)))
+    }
+
+    /// The models behind an API, each once.
+    pub fn live_names(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = Vec::new();
+        for model in self.all() {
+            if let ModelSetting::Live(live) = model
+                && !names.contains(&live.model.as_str())
+            {
+                names.push(&live.model);
+            }
+        }
+        names
     }
 
     /// Whether a model is named whose answers are kept or recorded.
@@ -492,12 +506,14 @@ fn live(
         }
         None => LimitName::MaxTokens,
     };
-    let thinking = match (reader.whole("thinking_tokens", 0, 1_000_000)?, limit) {
+    let thinking = match (reader.whole("thinking_tokens", 0, 1_000_000)?, provider) {
         (Some(tokens), _) => Tokens(tokens),
-        // The models that want this name think before they write.
-        (None, LimitName::MaxCompletionTokens) => THINKING,
-        (None, LimitName::MaxTokens) => Tokens::ZERO,
+        (None, Provider::OpenAi) => THINKING,
+        // Anthropic's models think only where they are told to.
+        (None, Provider::Anthropic) => Tokens::ZERO,
     };
+    // The providers' own APIs know schemas; what another server knows only its operator does.
+    let is_own = base_url.is_none();
     Ok(ModelSetting::Live(LiveSetting {
         provider,
         model,
@@ -507,7 +523,7 @@ fn live(
         temperature: reader.amount("temperature")?,
         limit,
         thinking,
-        structured: reader.flag("structured")?.unwrap_or(false),
+        structured: reader.flag("structured")?.unwrap_or(is_own),
         place,
     }))
 }

@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 mod files;
+mod shell;
 
 pub use files::FileLog;
 
@@ -25,8 +26,9 @@ pub struct GroundTruth {
 impl GroundTruth {
     /// The value of `format`.
     pub const FORMAT: &'static str = "proctor-ground-truth";
-    /// The version this build writes.
-    pub const VERSION: u32 = 1;
+    /// The version this build writes: 2 adds `open-handle`, `obsolete`, `indirect`, `two-step` and
+    /// `act`, calls in pairs, and optional files.
+    pub const VERSION: u32 = 2;
 
     /// The truth about `session`.
     pub fn new(session: impl Into<String>, facts: Vec<PlantedFact>) -> Self {
@@ -83,6 +85,10 @@ pub enum Fact {
         /// Each path with the message that first did it, ascending by message; with an end where
         /// something was done to it later that puts it into another list.
         files: Vec<TouchedFile>,
+        /// Files that may be listed or left out: a shell command showed them, which some call
+        /// reading and some do not.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        optional: Vec<TouchedFile>,
     },
     /// A choice between options, with its reason.
     Decision {
@@ -155,6 +161,42 @@ pub enum Fact {
         /// All requests, oldest first.
         requests: Vec<Revision>,
     },
+    /// Things that were started, and of which only some were ended.
+    OpenHandle {
+        /// What they belong to, in words that stand beside each.
+        owner: String,
+        /// Each with the messages that start and end it, ascending by the start.
+        handles: Vec<Handle>,
+    },
+    /// Two instructions of one kind, of which the user took one back later.
+    Obsolete {
+        /// The instruction that must not be followed any more.
+        withdrawn: KeyValue,
+        /// The sentence that takes it back.
+        withdrawal: String,
+        /// The instruction that is still in force.
+        standing: KeyValue,
+        /// The question about the instruction in force; the fact's own is about the other one.
+        standing_question: String,
+    },
+    /// A value that is asked for in other words than it was said in.
+    Indirect {
+        /// Words that stand beside the value, none of which is in the question.
+        key: String,
+        /// At least 20 bits that cannot be guessed.
+        value: String,
+    },
+    /// A value behind another: the question names the first key alone.
+    TwoStep {
+        /// Keys and values in the order in which they lead to the answer: each value but the last
+        /// is part of the next key.
+        steps: Vec<KeyValue>,
+    },
+    /// Values that were said at different places, and have to arrive in one tool call.
+    Act {
+        /// Each with the words that stand beside it.
+        arguments: Vec<KeyValue>,
+    },
     /// What a person asks of a conversation and others have answered: it may have to be put
     /// together, counted or reckoned. Only a judge can grade it; that its evidence is still there
     /// can be seen without one.
@@ -185,13 +227,28 @@ pub enum RuleForm {
         /// A rule that the user did not set, like the one that was.
         foil: String,
     },
-    /// What would you do now? A call that names what must not be touched breaks the rule.
+    /// What would you do now? A call that names what must not be touched breaks the rule; so, in a
+    /// pair, does asking about what may be touched.
     Call {
         /// The work that would break the rule, if it were done.
         task: String,
         /// What stands in every call that breaks it.
         forbidden: String,
+        /// The same work on something that the rule leaves free. Asked beside the forbidden work, so
+        /// that neither always asking nor always acting is right. Older files have none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        allowed: Option<AllowedCall>,
     },
+}
+
+/// Work that a rule leaves free.
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AllowedCall {
+    /// The work.
+    pub task: String,
+    /// What stands in every call that does it.
+    pub target: String,
 }
 
 impl RuleForm {
@@ -208,6 +265,31 @@ pub struct KeyValue {
     pub key: String,
     /// The value.
     pub value: String,
+}
+
+/// Something that was started, and may have been ended.
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Handle {
+    /// Its name, which cannot be guessed.
+    pub name: String,
+    /// Index of the message that says that it was started.
+    pub started: usize,
+    /// Index of the message that says that it was ended; nothing while it is open.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended: Option<usize>,
+}
+
+impl Handle {
+    /// Whether it was started before the message of this index.
+    pub fn is_started(&self, before: usize) -> bool {
+        self.started < before
+    }
+
+    /// Whether it was started and not ended before the message of this index.
+    pub fn is_open(&self, before: usize) -> bool {
+        self.is_started(before) && self.ended.is_none_or(|ended| ended >= before)
+    }
 }
 
 /// A file and when it was first touched.

@@ -184,6 +184,7 @@ impl Redactor {
         redacted.api_call.clone_from(&message.api_call);
         redacted.usage = message.usage;
         redacted.tags.clone_from(&message.tags);
+        redacted.injected.clone_from(&message.injected);
         redacted.model.clone_from(&message.model);
         redacted.compact_hint = message.compact_hint.as_ref().map(|hint| self.shared(hint));
         redacted

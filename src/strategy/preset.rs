@@ -93,6 +93,9 @@ pub static PRESETS: &[(&str, &str)] = &[
     ),
 ];
 
+/// The stage that is asked after a refusal.
+const OVERFLOW: &str = "overflow";
+
 /// Names of strategies that are none: the reference and the floor of every table.
 pub const RESERVED: [&str; 2] = ["full", "empty"];
 
@@ -341,6 +344,13 @@ impl StrategySpec {
         };
         if matches!(head, "guards" | "overflow") {
             self.table.overlay(path, setting)?;
+            if path == "overflow.prompt" {
+                for (key, setting) in self.table.entries_mut() {
+                    if let (OVERFLOW, Value::Table(overflow)) = (key, &mut setting.value) {
+                        overflow.remove("prompt_text");
+                    }
+                }
+            }
         } else {
             let names = self.stage_names();
             let Some(at) = names.iter().position(|name| name == head) else {
@@ -360,6 +370,10 @@ impl StrategySpec {
                     ..
                 }) = items.get_mut(at)
             {
+                if rest == "prompt" {
+                    // The text is that of another file.
+                    table.remove("prompt_text");
+                }
                 table.overlay(rest, setting)?;
             }
             self.table.set("stage", stages);
@@ -378,6 +392,35 @@ impl StrategySpec {
         self.name = format!("{base}[{}]", items.join(","));
         self.build()?;
         Ok(self)
+    }
+
+    /// The same strategy with the prompts that its stages name read by `read`, which is given the
+    /// path as written and its place. A stage that has its text already is left as it is.
+    pub fn with_prompts(
+        mut self,
+        mut read: impl FnMut(&str, &Place) -> Result<String, SettingError>,
+    ) -> Result<Self, SettingError> {
+        for table in self.stage_tables() {
+            let Some((path, place)) = unread_prompt(table) else {
+                continue;
+            };
+            let value = Value::Text(read(&path, &place)?);
+            table.set("prompt_text", Setting { value, place });
+        }
+        self.build()?;
+        Ok(self)
+    }
+
+    /// The first prompt that a stage names and that was not read.
+    pub fn unread_prompt(&self) -> Option<(String, Place)> {
+        let mut copy = self.table.clone();
+        stage_tables(&mut copy)
+            .into_iter()
+            .find_map(|table| unread_prompt(table))
+    }
+
+    fn stage_tables(&mut self) -> Vec<&mut Table> {
+        stage_tables(&mut self.table)
     }
 
     fn stage_names(&self) -> Vec<String> {
@@ -419,6 +462,41 @@ impl StrategySpec {
         let (slots, retries) = self.slots()?;
         Ok(Pipeline::new(slots, retries))
     }
+}
+
+/// The tables of all stages, that of `[overflow]` included.
+fn stage_tables(table: &mut Table) -> Vec<&mut Table> {
+    let mut tables = Vec::new();
+    for (key, setting) in table.entries_mut() {
+        match &mut setting.value {
+            Value::List(stages) if key == "stage" => {
+                tables.extend(
+                    stages
+                        .iter_mut()
+                        .filter_map(|stage| match &mut stage.value {
+                            Value::Table(stage) => Some(stage),
+                            _ => None,
+                        }),
+                );
+            }
+            Value::Table(overflow) if key == OVERFLOW => tables.push(overflow),
+            _ => {}
+        }
+    }
+    tables
+}
+
+/// The prompt that a stage names without having its text.
+fn unread_prompt(stage: &Table) -> Option<(String, Place)> {
+    let Some(Setting {
+        value: Value::Text(path),
+        place,
+    }) = stage.get("prompt")
+    else {
+        return None;
+    };
+    let is_unread = !path.is_empty() && stage.get("prompt_text").is_none();
+    is_unread.then(|| (path.clone(), place.clone()))
 }
 
 /// The parts between commas that stand in no brackets, braces or quotes.

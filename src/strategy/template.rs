@@ -180,6 +180,17 @@ pub(super) fn named(name: &str) -> &'static Template {
     found.unwrap_or(&DEFAULT)
 }
 
+/// The template whose markup a prompt of the user's own asks for; `plain` where it asks for none.
+pub(super) fn asking_for(prompt: &str) -> &'static Template {
+    if prompt.contains("<state_snapshot>") {
+        named("state-snapshot")
+    } else if prompt.contains("<summary>") {
+        named("nine-sections")
+    } else {
+        named("plain")
+    }
+}
+
 impl Template {
     /// The headings of the summary of this part, in order.
     pub(super) fn sections(&self, span: Span) -> Vec<String> {

@@ -282,7 +282,7 @@ fn answers_of_two_readers_are_never_one_difference() {
     let bench = Bench::new();
     bench.write(
         "a.toml",
-        "format = 'proctor-script'\nversion = 1\n[[answer]]\npurpose = 'probe'\ntext = 'an answer'\n",
+        "format = 'proctor-script'\nversion = 1\n[[answer]]\npurpose = 'probe'\ntext = 'not in context'\n",
     );
     let scenario = |reader: &str| {
         let models = format!("[models]\nreader = {reader}\n[window]");

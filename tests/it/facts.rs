@@ -197,7 +197,7 @@ fn shared_recordings_hold_facts_of_many_kinds() {
             let Some(session) = loaded.iter().find(|session| session.calls().len() > 8) else {
                 continue;
             };
-            let mut truth = derive(session, &touched);
+            let mut truth = derive(session, &touched).truth;
             proposed += truth.facts.len();
             let unsound: BTreeSet<String> = unsound(&prepared(session, &truth))
                 .into_iter()

@@ -7,6 +7,7 @@ use std::sync::atomic::AtomicBool;
 use proctor::metric::answers::Answers;
 use proctor::model::ModelKind;
 use proctor::model::cassette::{self, ReplayMode};
+use proctor::probe::judge::sentinel;
 use proctor::probe::{Gold, Probe};
 use proctor::record::CellRecord;
 use proctor::record::journal::{Journal, Run};
@@ -70,24 +71,17 @@ fn script() -> String {
         }
     }
     rule("probe", &[("text", "not in context")]);
-    let right = "{\"verdict\": \"correct\"}";
-    let wrong = "{\"verdict\": \"incorrect\"}";
+    let right = "{\"reason\": \"the same words\", \"verdict\": \"right\"}";
+    let wrong = "{\"reason\": \"other words\", \"verdict\": \"incomplete\"}";
     // Only an answer that says so is right where nothing was planted.
     let abstained = "says so is correct.\n</reference>\n\n<answer>\nnot in context";
     rule("judge", &[("asked", abstained), ("text", right)]);
-    // Words alone do not tell these three: a judge that knows no more must be told.
-    rule(
-        "judge",
-        &[("asked", "I am not sure which"), ("text", wrong)],
-    );
-    rule(
-        "judge",
-        &[("asked", "The grader must reply"), ("text", wrong)],
-    );
-    rule(
-        "judge",
-        &[("asked", "One has to ask before"), ("text", right)],
-    );
+    // Words alone do not tell these: a judge that knows no more must be told.
+    for known in sentinel::sentinels() {
+        let asked = format!("<answer>\n{}\n</answer>", known.answer);
+        let text = if known.is_right { right } else { wrong };
+        rule("judge", &[("asked", &asked), ("text", text)]);
+    }
     let (right, wrong) = (quoted(right), quoted(wrong));
     let _ = write!(
         out,

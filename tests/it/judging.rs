@@ -7,10 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use proctor::model::ModelKind;
-use proctor::probe::judge::dimensions::DIMENSIONS;
 use proctor::probe::{Unscored, Verdict};
 use proctor::record::journal::Run;
-use proctor::record::{AnswerRecord, Calibrated, JudgeCalibration, ProbeRecord};
+use proctor::record::{AnswerRecord, Calibrated, JudgeCalibration};
 use proctor::report::{BannerLevel, Report};
 use serde_json::Value;
 
@@ -50,17 +49,25 @@ fn careful(folder: &Path, name: &str, refused: &str) -> String {
             "[[answer]]\nasked = \"{refused}\"\ntext = '{{\"verdict\": \"incorrect\"}}'\n"
         );
     }
-    for (asked, verdict) in [
-        ("I am not sure which", "incorrect"),
-        ("The grader must reply", "incorrect"),
-        ("One has to ask before", "correct"),
-        ("may be written without asking", "incorrect"),
-        ("The bounded one", "correct"),
-        ("says so is correct", "incorrect"),
-    ] {
+    let known = proctor::probe::judge::sentinel::sentinels();
+    let known = known.iter().map(|known| {
+        let word = if known.is_right {
+            "right"
+        } else {
+            "incomplete"
+        };
+        (known.answer, word)
+    });
+    for (asked, verdict) in known.chain([("says so is correct", "invented")]) {
+        let asked = if asked.starts_with("says so") {
+            asked.to_owned()
+        } else {
+            format!("<answer>\n{asked}\n</answer>")
+        };
+        let asked = toml::Value::String(asked);
         let _ = write!(
             rules,
-            "[[answer]]\nasked = \"{asked}\"\ntext = '{{\"verdict\": \"{verdict}\"}}'\n"
+            "[[answer]]\nasked = {asked}\ntext = '{{\"verdict\": \"{verdict}\"}}'\n"
         );
     }
     let _ = write!(
@@ -100,7 +107,7 @@ fn another_judge_grades_the_kept_answers_and_nothing_is_replayed() {
     let judge = careful(folder.path(), "careful", "");
     let score = ["score", "out", "--judge", &judge, "--all"];
     let said = shown(&run(folder.path(), &score, 0).stderr);
-    assert!(said.contains("meets 10 of 10 answers"), "{said}");
+    assert!(said.contains("meets 20 of 20 answers"), "{said}");
     assert_eq!(
         fs::read(out.join("cells.jsonl")).unwrap(),
         cells,
@@ -142,7 +149,7 @@ fn a_judge_that_calls_everything_right_is_unfit_and_its_verdicts_do_not_count() 
     let score = ["score", "out", "--judge", &judge, "--all", "-o", "r.json"];
     let output = run(folder.path(), &score, 102);
     let said = shown(&output.stderr);
-    assert!(said.contains("meets 5 of 10 answers"), "{said}");
+    assert!(said.contains("meets 10 of 20 answers"), "{said}");
     assert!(said.contains("unfit as a judge"), "{said}");
     let after = Run::read(&out).unwrap();
     let mut graded = 0;
@@ -158,6 +165,22 @@ fn a_judge_that_calls_everything_right_is_unfit_and_its_verdicts_do_not_count() 
         graded += usize::from(answer.judged.is_none() && answer.verdict() == answer.typed);
     }
     assert!(graded > 50, "{graded}");
+    // It was asked about the answers whose verdict is known, and about nothing else.
+    let verdicts = fs::read_to_string(out.join("verdicts.jsonl")).unwrap();
+    let lines = verdicts
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap());
+    let (known, rest): (Vec<Value>, Vec<Value>) =
+        lines.partition(|line: &Value| !line["sentinel"].is_null());
+    assert_eq!(known.len(), 20);
+    assert!(rest.len() > 50);
+    for line in rest {
+        assert_eq!(line["verdict"]["reason"], "judge_unfit");
+        assert!(
+            line["key"].is_null() && line["usage"]["output"] == 0,
+            "{line}"
+        );
+    }
     let report = fs::read_to_string(folder.path().join("r.json")).unwrap();
     let report: Value = serde_json::from_str(&report).unwrap();
     assert_eq!(report["report"]["unfit_judges"][0], "agreeable");
@@ -515,75 +538,78 @@ fn calibration_says_what_a_judge_is_worth() {
 }
 
 #[test]
-fn answers_are_scored_in_six_dimensions_beside_their_verdicts() {
+fn a_report_shows_rules_against_the_judge_by_kind_with_examples() {
+    let folder = tempfile::tempdir().unwrap();
+    graded(folder.path());
+    // It calls wrong what rules confirm.
+    let strict = careful(folder.path(), "strict", "What is the ");
+    let score = ["score", "out", "--judge", &strict, "--all", "-o", "r.json"];
+    run(folder.path(), &score, 0);
+    let text = fs::read_to_string(folder.path().join("r.json")).unwrap();
+    let report: Value = serde_json::from_str(&text).unwrap();
+    let rows = |id: &str| {
+        let sections = report["report"]["sections"].as_array().unwrap();
+        let section = sections.iter().find(|section| section["id"] == id);
+        section.unwrap()["table"]["rows"]
+            .as_array()
+            .unwrap()
+            .clone()
+    };
+    let count = |row: &Value, at: usize| row["cells"][at]["value"]["count"].as_u64().unwrap();
+    let by_kind = rows("rules_and_judge");
+    assert_eq!(by_kind[0]["name"], "all");
+    let (all, agreed) = (count(&by_kind[0], 0), count(&by_kind[0], 1));
+    let apart = count(&by_kind[0], 2) + count(&by_kind[0], 3);
+    assert!(apart > 0 && all == agreed + apart, "{all} {agreed} {apart}");
+    let of_kinds: u64 = by_kind[1..].iter().map(|row| count(row, 0)).sum();
+    assert_eq!(of_kinds, all);
+    let examples = rows("rules_and_judge_examples");
+    assert!(!examples.is_empty() && examples.len() as u64 <= apart);
+}
+
+#[test]
+fn a_run_gives_a_sheet_of_answers_to_label_that_tells_nothing_of_who_gave_them() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path();
-    let out = graded(path);
-    let before = Run::read(&out).unwrap();
-    let object = |most: u8| {
-        let all = DIMENSIONS.map(|(name, ..)| {
-            let score = if name == "accuracy" { most } else { 4 };
-            format!("\"{name}\": {score}")
-        });
-        format!("{{{}}}", all.join(", "))
+    graded(path);
+    let sheet = |file: &str| {
+        let arguments = ["calibrate", "--from-run", "out", "-n", "20", "-o", file];
+        run(path, &arguments, 0);
+        fs::read_to_string(path.join(file)).unwrap()
     };
-    // Who is asked for dimensions is told so; who abstained is accurate in nothing, and of one answer
-    // no scores can be read.
-    let rules = format!(
-        "[[answer]]\nholds = \"Score each dimension\"\nasked = \"<answer>\\nnot in context\"\ntext = '{}'\n\
-         [[answer]]\nholds = \"Score each dimension\"\nasked = \"rel-\"\ntext = 'five of five'\n\
-         [[answer]]\nholds = \"Score each dimension\"\ntext = '{}'\n",
-        object(0),
-        object(5)
-    );
-    let judge = judge(path, "scorer", &rules);
-    // It agrees with everything, and is no judge of what is right.
-    let score = ["score", "out", "--judge", &judge, "--rubric-6d"];
-    let said = shown(&run(path, &score, 102).stderr);
+    let written = sheet("labels.csv");
+    assert_eq!(written, sheet("again.csv"));
+    assert!(!written.contains("masking"), "no strategy is named");
+    let refused = ["calibrate", "--from-run", "out", "-o", "labels.csv"];
+    let said = shown(&run(path, &refused, 2).stderr);
+    assert!(said.contains("labels in it would be lost"), "{said}");
+    let mut reader = csv::Reader::from_reader(written.as_bytes());
+    let head = reader.headers().unwrap().clone();
+    let at = |name: &str| head.iter().position(|column| column == name).unwrap();
+    let rows: Vec<csv::StringRecord> = reader.records().map(Result::unwrap).collect();
+    assert_eq!(rows.len(), 20);
+    let kinds: BTreeSet<&str> = rows.iter().map(|row| &row[at("kind")]).collect();
+    assert!(kinds.len() > 5, "{kinds:?}");
+    // Labelled by hand, it is what the judge is compared with.
+    let mut labelled = csv::Writer::from_path(path.join("labels.csv")).unwrap();
+    labelled.write_record(&head).unwrap();
+    for row in &rows {
+        let is_right = row[at("answer")].contains(&row[at("reference")]);
+        let label = if is_right { "right" } else { "abstained" };
+        let cells = row.iter().enumerate();
+        let cells = cells.map(|(place, cell)| if place == at("label") { label } else { cell });
+        labelled.write_record(cells).unwrap();
+    }
+    labelled.flush().unwrap();
+    let judge = careful(path, "careful", "");
+    let said = shown(&run(path, &["calibrate", "labels.csv", "--judge", &judge], 0).stdout);
     assert!(
-        said.contains("were scored by scorer in six dimensions"),
+        said.contains("20 answers, 20 labelled and judged"),
         "{said}"
     );
-    let after = Run::read(&out).unwrap();
-    let lines = after.cells.iter().flat_map(|cell| &cell.dimensions);
-    let (unscored, scored): (Vec<_>, Vec<_>) = lines.partition(|one| one.unscored.is_some());
-    assert!(
-        !unscored.is_empty() && scored.len() > 20,
-        "{}",
-        unscored.len()
-    );
-    assert!(unscored.iter().all(|one| one.scores.is_empty()));
-    let asked: usize = before
-        .cells
-        .iter()
-        .flat_map(|cell| &cell.probes)
-        .flat_map(ProbeRecord::answers)
-        .filter_map(|answer| answer.text.as_deref())
-        .filter(|text| !text.contains("in the other order"))
-        .count();
-    assert_eq!(unscored.len() + scored.len(), asked);
-    run(path, &["report", "out", "-o", "r.json"], 102);
-    let text = fs::read_to_string(path.join("r.json")).unwrap();
-    let report: Value = serde_json::from_str(&text).unwrap();
-    let sections = report["report"]["sections"].as_array().unwrap();
-    let table = sections.iter().find(|it| it["id"] == "dimensions").unwrap();
-    let rows = table["table"]["rows"].as_array().unwrap();
-    let of = |name: &str| {
-        let row = rows.iter().find(|row| row["name"] == name).unwrap();
-        let figure = |at: usize| row["cells"][at]["value"].to_string();
-        (figure(0), figure(3))
-    };
-    let (full, complete) = of("full");
-    let (empty, _) = of("empty");
-    assert!(full > empty, "{full} {empty}");
-    assert!(complete.contains("4.00"), "{complete}");
-    // A second judge's scores take the place of the first one's; several are refused.
-    let two = [
-        &score[..4],
-        &["--judge", &judge.replace("scorer", "other"), "--rubric-6d"],
-    ];
-    let said = shown(&run(path, &two.concat(), 2).stderr);
-    assert!(said.contains("takes one judge"), "{said}");
+    // As JSON lines it says the same.
+    let lines = sheet("labels.jsonl");
+    assert_eq!(lines.lines().count(), 20);
 }
 
 /// What reports say of each judge.

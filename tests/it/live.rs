@@ -209,6 +209,39 @@ fn anthropic_is_spoken_to_in_its_own_words() {
 }
 
 #[test]
+fn a_schema_that_a_server_refuses_is_left_out_from_then_on() {
+    let refusal = r#"{"error":{"message":"response_format json_schema is not supported","type":"invalid_request_error"}}"#;
+    let verdict = r#"{"verdict": "right"}"#;
+    let replies = vec![
+        Reply::status(400, refusal),
+        Reply::openai(verdict, 90, 5),
+        Reply::openai(verdict, 90, 5),
+        Reply::openai("48213", 90, 5),
+    ];
+    let server = Server::playing(replies);
+    let dialect = Dialect {
+        structured: true,
+        ..Dialect::new(Provider::OpenAi, "test-model")
+    };
+    let connection = Connection::to(server.base_url());
+    let engine = Engine::start().unwrap();
+    let model = Live::new(dialect, connection, engine, pacer(quick())).unwrap();
+    let judged = Request {
+        purpose: Purpose::Judge,
+        task: Task::Judge,
+        ..question("Is it right?")
+    };
+    for _ in 0..2 {
+        assert_eq!(&*model.respond(&judged).unwrap().text, verdict);
+    }
+    model.respond(&question("Which port?")).unwrap();
+    let has_schema = |asked: &server::Asked| asked.body.contains("json_schema");
+    let sent: Vec<bool> = server.requests().iter().map(has_schema).collect();
+    assert_eq!(sent, [true, false, false, false]);
+    assert!(model.schema_refused().unwrap().contains("json_schema"));
+}
+
+#[test]
 fn a_storm_of_refusals_loses_no_answer_and_takes_none_twice() {
     // Every request is refused until the server has refused 200 times.
     let server = Server::storming(200, Duration::ZERO);

@@ -21,6 +21,7 @@ mod docs;
 mod facts;
 mod faults;
 mod graded;
+mod grader_suite;
 mod health;
 mod import;
 mod inspect;
@@ -30,12 +31,15 @@ mod limits;
 #[cfg(feature = "http")]
 mod live;
 mod manual;
+#[cfg(feature = "http")]
+mod metered;
 mod metrics;
 #[cfg(feature = "http")]
 mod models;
 mod noise;
 mod odd;
 mod outputs;
+mod own_prompts;
 mod pipeline;
 mod plan;
 mod presets;

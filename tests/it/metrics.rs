@@ -54,7 +54,6 @@ fn cell(session: &str, strategy: &str) -> CellRecord {
         model_calls: Vec::new(),
         lost_calls: Vec::new(),
         later_calls: Vec::new(),
-        dimensions: Vec::new(),
         compactions: Vec::new(),
         changes: Vec::new(),
         failures: Vec::new(),
@@ -84,6 +83,8 @@ fn cell(session: &str, strategy: &str) -> CellRecord {
         trail: None,
         summary_atoms: None,
         probe_texts: Vec::new(),
+        moments: Vec::new(),
+        recovery: None,
     }
 }
 
@@ -294,6 +295,7 @@ fn masked(session: &str, strategy: &str, score: f64) -> CellRecord {
                     call: 4,
                     stage: "clear_results".to_owned(),
                     reason: "3 results older than the last 3".to_owned(),
+                    seen_by_summariser: None,
                 }),
                 ..survival(score)
             };
@@ -523,7 +525,10 @@ fn decoys_are_chance_and_no_part_of_the_headline() {
         }
     );
     assert_eq!(arm.survival.unwrap().confidence_interval, None);
-    let Some(ArmAnswers::Extract { right, outcomes }) = arm.answers else {
+    let Some(ArmAnswers::Extract {
+        right, outcomes, ..
+    }) = arm.answers
+    else {
         panic!("no extract");
     };
     close(right.unwrap().point_estimate, 0.25);
@@ -563,14 +568,23 @@ fn fidelity_needs_a_model_a_ceiling_and_a_floor() {
     let arm = |anchors| ArmSummary::of("x", &[&of(&half_right, scripted)], anchors).answers;
     let Some(ArmAnswers::Accuracy {
         accuracy,
+        bounds,
         fidelity,
+        fidelity_bounds,
         unscored,
+        needs_judge,
         ..
     }) = arm(anchors)
     else {
         panic!("no accuracy");
     };
     close(accuracy.unwrap().point_estimate, 0.4);
+    // Two of six are right; the one without a score may be.
+    for (least, most) in [bounds.unwrap(), fidelity_bounds.unwrap()] {
+        close(least, 2.0 / 6.0);
+        close(most, 3.0 / 6.0);
+    }
+    assert_eq!(needs_judge, 1);
     let measured = fidelity.measured().unwrap();
     close(measured.point_estimate, 0.4);
     assert_eq!((measured.n.sessions, measured.n.items), (1, 5));

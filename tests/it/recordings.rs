@@ -428,7 +428,7 @@ fn compared(file: &str, session: &Session) -> String {
     let models = offline(&counts);
     let session = Arc::new(session.clone());
     let with = |probes| PreparedSession::new(session.clone(), counts.clone(), probes).unwrap();
-    let mut truth = derive(&session, &touched);
+    let mut truth = derive(&session, &touched).truth;
     let odd: BTreeSet<String> = unsound(&with(Probe::planted(&truth)))
         .into_iter()
         .map(|it| it.probe)

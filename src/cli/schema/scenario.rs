@@ -6,6 +6,8 @@ use crate::bill::Sizes;
 use crate::compare::COMPARED;
 use crate::model::fault::Fault;
 use crate::model::price::Placement;
+use crate::probe::ProbeKind;
+use crate::probe::recovery::Recovery;
 use crate::session::synthetic::{
     FAMILIES, Language, MOST_DISTRACTORS, MOST_FACTS, OBSERVATIONS, RESULTS,
 };
@@ -54,6 +56,7 @@ pub(super) fn schema() -> Value {
             "window": window(),
             "models": models::models(),
             "probes": probes(),
+            "recovery": recovery(),
             "faults": faults(),
             "cache": cache(),
             "gate": gate(),
@@ -194,6 +197,38 @@ fn probes() -> Value {
                 "items": { "type": "string" },
                 "default": [],
             },
+            "points": {
+                "description": "how far the session is where probes are asked, in percent of its calls, ascending",
+                "type": "array",
+                "items": { "type": "integer", "minimum": 1, "maximum": 100 },
+                "minItems": 1,
+                "uniqueItems": true,
+                "default": [25, 50, 75, 100],
+            },
+            "items": whole(
+                1,
+                1_000_000,
+                "items of a session, at most: each kind keeps at least one and otherwise its share, drawn \
+                 by the seed; without it all are asked",
+                None,
+            ),
+            "kinds": {
+                "description": "the kinds of probes that are asked; without it all are",
+                "type": "array",
+                "items": { "enum": ProbeKind::ALL.map(ProbeKind::name) },
+                "minItems": 1,
+            },
+        }),
+        &[],
+    )
+}
+
+fn recovery() -> Value {
+    let usual = Recovery::default();
+    object(
+        &json!({
+            "snippets": whole(1, 1_000, "snippets that each search brings back", Some(usual.snippets as u64)),
+            "snippet_tokens": whole(10, 100_000, "about so many tokens a snippet", Some(usual.snippet_tokens)),
         }),
         &[],
     )

@@ -8,8 +8,11 @@ use super::carry::Change;
 use super::{Carry, Span, Writes, on_the_bill, whole};
 use crate::model::ModelKind;
 use crate::model::price::PerToken;
-use crate::record::{Arm, ForecastCell, Manifest, ModelEntry, ProbesDue};
+use crate::record::{Arm, ForecastCell, Manifest, ModelEntry, ProbesDue, PromptDue};
 use crate::units::{Tokens, Usage, Usd};
+
+/// A verdict takes this part of the room that it is given, as a rule.
+const VERDICT_PART: u64 = 4;
 
 /// What the models of a run cost, and how much they may write.
 pub struct Asking<'a> {
@@ -25,6 +28,11 @@ pub struct Asking<'a> {
     pub thinking: Thinking,
     /// The reader's window, where it is known: of full history no more is sent.
     pub window: Option<Tokens>,
+    /// The shortest prompt that the summariser's provider bills as written to its cache; nothing where
+    /// writing costs what input costs.
+    pub summaries_written_from: Option<Tokens>,
+    /// The price of a request of this model in a batch, in thousandths of the same request's price.
+    pub batch_of: &'a dyn Fn(&str) -> Option<u32>,
 }
 
 /// What models may think before each answer, in tokens: billed as output, beside the answer's own
@@ -47,18 +55,26 @@ impl fmt::Debug for Asking<'_> {
     }
 }
 
-/// What live models will be asked in the run itself: the money that is really spent.
+/// What live models will be asked in the run itself: the money that is really spent. What was asked
+/// before in the same words is recorded, and costs nothing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Spend {
     /// Requests of summarisers and readers, and the judges' answers of known verdict.
     pub calls: u64,
     /// Tokens of their prompts.
     pub input_tokens: Tokens,
+    /// Of these, read from the provider's prompt cache.
+    pub cache_read: Tokens,
+    /// Of these, billed as written to it.
+    pub cache_written: Tokens,
     /// Tokens of the answers.
     pub output_tokens: Span<Tokens>,
-    /// In money, with nothing read from a cache, and what judges are asked at most; nothing where a
-    /// price is unknown.
+    /// In money, with the prompt cache that the requests set up, and what judges are asked at most;
+    /// nothing where a price is unknown.
     pub dollars: Option<Span<Usd>>,
+    /// In money where readers and judges are asked in batches, in which nothing is read from a cache;
+    /// nothing where a price is unknown.
+    pub batch_dollars: Option<Span<Usd>>,
     /// Verdicts that live judges may be asked for: rules grade what they can.
     pub judged_at_most: u64,
 }
@@ -66,14 +82,27 @@ pub struct Spend {
 /// Requests that are like one another.
 struct Requests {
     count: u64,
-    input: Span<Tokens>,
+    /// Their prompts, by class.
+    input: Span<Usage>,
     output: Span<Tokens>,
+    way: Way,
+}
+
+/// How requests may be sent.
+#[derive(Clone, Copy)]
+enum Way {
+    /// Each by itself: the answer is needed to go on.
+    Live,
+    /// In a batch as well, at so many thousandths of the price, where that is known.
+    Batch(Option<u32>),
 }
 
 impl Spend {
-    pub(super) fn of(manifest: &Manifest, cells: &[ForecastCell], asking: &Asking<'_>) -> Self {
+    /// What the models of a run are asked in these cells.
+    pub fn of(manifest: &Manifest, cells: &[ForecastCell], asking: &Asking<'_>) -> Self {
         let mut spend = Self {
             dollars: Some(Span::default()),
+            batch_dollars: Some(Span::default()),
             ..Self::default()
         };
         let writes = Writes::of(manifest, &asking.thinking);
@@ -84,22 +113,24 @@ impl Spend {
             };
             if writes != Writes::Known {
                 let price = (asking.price_of)(&manifest.summariser.name);
-                spend.summaries(cell, &carry, writes, price);
+                spend.summaries(cell, &carry, writes, price, asking);
             }
             if manifest.reader.kind == ModelKind::Live {
-                let price = (asking.price_of)(&manifest.reader.name);
-                spend.answers(cell, &carry, price, asking);
+                let name = &manifest.reader.name;
+                let way = Way::Batch((asking.batch_of)(name));
+                spend.answers(cell, &carry, (asking.price_of)(name), way, asking);
             }
             for (at, judge) in asking.judges.iter().enumerate() {
                 if judge.kind == ModelKind::Live {
                     let price = (asking.price_of)(&judge.name);
+                    let way = Way::Batch((asking.batch_of)(&judge.name));
                     let thinking = asking.thinking.judges.get(at).copied();
                     let verdict = Span {
                         low: Tokens::ZERO,
-                        expected: asking.longest_verdict,
+                        expected: Tokens(asking.longest_verdict.0 / VERDICT_PART),
                         high: asking.longest_verdict + thinking.unwrap_or_default(),
                     };
-                    spend.verdicts(cell, price, asking, verdict);
+                    spend.verdicts(cell, price, way, asking, verdict);
                 }
             }
         }
@@ -112,15 +143,27 @@ impl Spend {
         carry: &Carry,
         writes: Writes,
         price: Option<PerToken>,
+        asking: &Asking<'_>,
     ) {
         for (number, usage) in on_the_bill(&cell.record) {
             if !cell.asks.contains_key(&number) {
                 continue;
             }
+            let sent = cell.sent.get(&number).copied();
+            let sent = sent.unwrap_or_else(|| usage.prompt());
+            // Each is a prompt of its own, with breakpoints up to its end.
+            let prompt = |tokens: Tokens| match asking.summaries_written_from {
+                Some(minimum) if tokens >= minimum => Usage {
+                    cache_write_5m: tokens,
+                    ..Usage::default()
+                },
+                Some(_) | None => Usage::uncached(tokens, Tokens::ZERO),
+            };
             let requests = Requests {
                 count: 1,
-                input: carry.of_request(number).around(usage.prompt()),
+                input: carry.of_request(number).around(sent).map(prompt),
                 output: writes.span(cell, number, &usage),
+                way: Way::Live,
             };
             self.add(&requests, price);
         }
@@ -131,37 +174,49 @@ impl Spend {
         cell: &ForecastCell,
         carry: &Carry,
         price: Option<PerToken>,
+        way: Way,
         asking: &Asking<'_>,
     ) {
-        for (call, due) in &cell.probes {
-            let Some(prompt) = cell.record.prompt_tokens.get(*call) else {
-                continue;
-            };
+        let mut ask = |prompt: &PromptDue, due: &ProbesDue, change: Change| {
+            if due.questions == 0 {
+                return;
+            }
             let output = Span {
                 low: Tokens::ZERO,
                 expected: due.gold_tokens,
                 high: times(asking.longest_answer, due.questions).max(due.gold_tokens)
                     + times(asking.thinking.reader, due.questions),
             };
-            let mut ask = |prompt: Tokens, change: Change| {
-                let input = change.around(prompt);
-                let input = input.map(|prompt| times(prompt, due.questions) + due.question_tokens);
-                let count = due.questions;
-                let requests = Requests {
-                    count,
-                    input,
-                    output,
-                };
-                self.add(&requests, price);
+            let questions = Usage::uncached(due.question_tokens, Tokens::ZERO);
+            let input = change.around(prompt.tokens);
+            let input = input.map(|tokens| of_prompt(prompt, tokens, due.questions) + questions);
+            let requests = Requests {
+                count: due.questions,
+                input,
+                output,
+                way,
             };
-            // Where full history does not fit the reader's window, the evidence is asked of.
+            self.add(&requests, price);
+        };
+        for (call, due) in &cell.paid {
+            let Some(prompt) = cell.prompts.get(call) else {
+                continue;
+            };
+            // Where full history does not fit the reader's window, the evidence is asked of: each item
+            // has a prompt of its own.
             let window = asking.window.filter(|_| cell.record.arm == Arm::Reference);
-            let prompt = window.map_or(*prompt, |window| window.min(*prompt));
-            ask(prompt, carry.of_prompt(*call));
-            // The floor is asked the same of the system prompt alone.
-            if cell.record.arm == Arm::Reference {
-                ask(cell.record.fixed_tokens, Change::default());
-            }
+            let prompt = match window {
+                Some(window) if window < prompt.tokens => PromptDue {
+                    id: prompt.id,
+                    tokens: window,
+                    ..PromptDue::default()
+                },
+                Some(_) | None => *prompt,
+            };
+            ask(&prompt, due, carry.of_prompt(*call));
+        }
+        if let Some((prompt, due)) = &cell.floor {
+            ask(prompt, due, Change::default());
         }
     }
 
@@ -169,25 +224,30 @@ impl Spend {
         &mut self,
         cell: &ForecastCell,
         price: Option<PerToken>,
+        way: Way,
         asking: &Asking<'_>,
         verdict: Span<Tokens>,
     ) {
-        let is_reference = cell.record.arm == Arm::Reference;
-        // The floor's answers are judged as well.
-        let arms = if is_reference { 2 } else { 1 };
-        let reached = cell.probes.range(..cell.record.prompt_tokens.len());
+        let reached = cell.paid.range(..cell.record.prompt_tokens.len());
         for due in reached.map(|(_, due)| due).filter(|due| due.judged > 0) {
-            for _ in 0..arms {
-                self.judged_at_most += due.judged;
-                self.pay(&judged(due, asking, verdict), price);
-            }
+            self.judged_at_most += due.judged;
+            self.pay(&judged(due, asking, verdict, way), price);
+        }
+        // Without the conversation a reader says that it does not know, and rules read that.
+        if let Some((_, due)) = cell.floor.as_ref().filter(|(_, due)| due.judged > 0) {
+            self.judged_at_most += due.judged;
+            let mut requests = judged(due, asking, verdict, way);
+            requests.input.expected = Usage::default();
+            requests.output.expected = Tokens::ZERO;
+            self.pay(&requests, price);
         }
         let sentinels = cell.sentinels;
         if sentinels.calls > 0 {
             let requests = Requests {
                 count: sentinels.calls,
-                input: Span::exact(sentinels.tokens),
+                input: Span::exact(Usage::uncached(sentinels.tokens, Tokens::ZERO)),
                 output: verdict.map(|tokens| times(tokens, sentinels.calls)),
+                way,
             };
             self.add(&requests, price);
         }
@@ -201,46 +261,85 @@ impl Spend {
         output: Span<Tokens>,
         price: Option<PerToken>,
     ) {
-        let input = Span::exact(input);
         let requests = Requests {
             count,
-            input,
+            input: Span::exact(Usage::uncached(input, Tokens::ZERO)),
             output,
+            way: Way::Live,
         };
         self.add(&requests, price);
     }
 
     fn add(&mut self, requests: &Requests, price: Option<PerToken>) {
+        let input = requests.input.expected;
         self.calls += requests.count;
-        self.input_tokens += requests.input.expected;
+        self.input_tokens += input.prompt();
+        self.cache_read += input.cache_read;
+        self.cache_written += input.cache_write_5m;
         self.output_tokens += requests.output;
         self.pay(requests, price);
     }
 
     fn pay(&mut self, requests: &Requests, price: Option<PerToken>) {
-        let Requests { input, output, .. } = requests;
-        let cost = |input, output| price?.cost(&Usage::uncached(input, output));
-        let cost = whole(Span {
+        let Requests {
+            input, output, way, ..
+        } = requests;
+        let live = |input: Usage, output| price?.cost(&Usage { output, ..input });
+        let add = |sum: Option<Span<Usd>>, cost: Span<Option<Usd>>| {
+            sum.zip(whole(cost)).map(|(sum, more)| sum + more)
+        };
+        let each = |cost: &dyn Fn(Usage, Tokens) -> Option<Usd>| Span {
             low: cost(input.low, output.low),
             expected: cost(input.expected, output.expected),
             high: cost(input.high, output.high),
-        });
-        self.dollars = self.dollars.zip(cost).map(|(sum, more)| sum + more);
+        };
+        self.dollars = add(self.dollars, each(&live));
+        let batched = |input: Usage, output| {
+            let cost = live(Usage::uncached(input.prompt(), Tokens::ZERO), output)?;
+            match way {
+                Way::Live => live(input, output),
+                Way::Batch(share) => Some(Usd(cost.0.saturating_mul(u64::from((*share)?)) / 1_000)),
+            }
+        };
+        self.batch_dollars = add(self.batch_dollars, each(&batched));
+    }
+}
+
+/// What so many questions read and write of a prompt of `tokens`, which is near the one that is due:
+/// the first question alone, the others once it is cached.
+fn of_prompt(prompt: &PromptDue, tokens: Tokens, questions: u64) -> Usage {
+    let part = |of: Tokens| {
+        let part = u128::from(of.0) * u128::from(tokens.0) / u128::from(prompt.tokens.0.max(1));
+        Tokens(u64::try_from(part).unwrap_or(u64::MAX))
+    };
+    let read = part(prompt.read) + times(part(prompt.read_again), questions.saturating_sub(1));
+    let written = part(prompt.written);
+    Usage {
+        input_uncached: times(tokens, questions) - read - written,
+        cache_read: read,
+        cache_write_5m: written,
+        ..Usage::default()
     }
 }
 
 /// What one judge is shown at one call: nothing at the least, for rules grade what they can; as a
-/// rule every answer that they may not, as long as the right one.
-fn judged(due: &ProbesDue, asking: &Asking<'_>, verdict: Span<Tokens>) -> Requests {
+/// rule one answer to each item that they may not, as long as the right one.
+fn judged(due: &ProbesDue, asking: &Asking<'_>, verdict: Span<Tokens>, way: Way) -> Requests {
     let longest = times(asking.longest_answer, due.judged);
+    let shown = due.judge_tokens + due.judged_gold;
+    let input = Span {
+        low: Tokens::ZERO,
+        expected: Tokens(times(shown, due.different).0 / due.judged.max(1)),
+        high: due.judge_tokens + longest.max(due.judged_gold),
+    };
     Requests {
         count: due.judged,
-        input: Span {
-            low: Tokens::ZERO,
-            expected: due.judge_tokens + due.judged_gold,
-            high: due.judge_tokens + longest.max(due.judged_gold),
+        input: input.map(|tokens| Usage::uncached(tokens, Tokens::ZERO)),
+        output: Span {
+            expected: times(verdict.expected, due.different),
+            ..verdict.map(|tokens| times(tokens, due.judged))
         },
-        output: verdict.map(|tokens| times(tokens, due.judged)),
+        way,
     }
 }
 

@@ -3,7 +3,7 @@
 use super::*;
 use crate::model::Purpose;
 use crate::model::price::RelativePrice;
-use crate::record::{Asks, ModelCall, ModelEntry, ProbesDue, SentinelsDue};
+use crate::record::{Asks, ModelCall, ModelEntry, ProbesDue, PromptDue, SentinelsDue};
 use crate::window::Window;
 
 fn entry(kind: ModelKind) -> ModelEntry {
@@ -53,10 +53,22 @@ fn cell(arm: &str) -> ForecastCell {
         record,
         asks,
         probes: [(1, due())].into_iter().collect(),
+        sent: Asks::new(),
+        paid: [(1, due())].into_iter().collect(),
+        prompts: [(1, prompt(2_000))].into_iter().collect(),
+        floor: (arm == "reference").then(|| (prompt(40), due())),
         sentinels: SentinelsDue {
             calls: if arm == "reference" { 10 } else { 0 },
             tokens: Tokens(if arm == "reference" { 5_000 } else { 0 }),
         },
+    }
+}
+
+/// A prompt of which nothing is cached.
+fn prompt(tokens: u64) -> PromptDue {
+    PromptDue {
+        tokens: Tokens(tokens),
+        ..PromptDue::default()
     }
 }
 
@@ -68,6 +80,7 @@ fn due() -> ProbesDue {
         question_tokens: Tokens(60),
         gold_tokens: Tokens(15),
         judged: 1,
+        different: 1,
         judge_tokens: Tokens(400),
         judged_gold: Tokens(7),
     }
@@ -102,6 +115,8 @@ fn thought(
             longest_verdict: Tokens(64),
             thinking,
             window: None,
+            summaries_written_from: None,
+            batch_of: &|_| Some(500),
         },
     )
 }
@@ -149,16 +164,63 @@ fn a_live_reader_is_asked_every_probe_of_every_arm_the_floor_included() {
 }
 
 #[test]
+fn what_a_first_question_writes_the_others_read_and_a_batch_reads_nothing() {
+    let price = PerToken {
+        input: Some(Usd(100)),
+        cache_write_5m: Some(Usd(125)),
+        cache_read: Some(Usd(10)),
+        output: Some(Usd(500)),
+        ..PerToken::default()
+    };
+    let mut cell = cell("strategy");
+    cell.asks.clear();
+    cell.prompts.insert(
+        1,
+        PromptDue {
+            id: 1,
+            tokens: Tokens(2_000),
+            read: Tokens(500),
+            written: Tokens(1_400),
+            read_again: Tokens(1_900),
+        },
+    );
+    let asking = Asking {
+        price_of: &|_| Some(price),
+        judges: &[],
+        longest_answer: Tokens(1_024),
+        longest_verdict: Tokens(64),
+        thinking: Thinking::default(),
+        window: None,
+        summaries_written_from: None,
+        batch_of: &|_| Some(500),
+    };
+    let manifest = manifest(ModelKind::Deterministic, ModelKind::Live);
+    let spend = Spend::of(&manifest, &[cell], &asking);
+    // Three questions of 20 tokens each: two read what the first one wrote.
+    let read = 500 + 2 * 1_900;
+    let plain = 3 * 2_000 + 60 - read - 1_400;
+    assert_eq!(
+        (spend.cache_read, spend.cache_written, spend.input_tokens),
+        (Tokens(read), Tokens(1_400), Tokens(6_060))
+    );
+    let cost = 10 * read + 125 * 1_400 + 100 * plain + 500 * 15;
+    assert_eq!(spend.dollars.unwrap().expected, Usd(cost));
+    let batched = (100 * 6_060 + 500 * 15) / 2;
+    assert_eq!(spend.batch_dollars.unwrap().expected, Usd(batched));
+}
+
+#[test]
 fn every_live_judge_costs_what_it_may_be_shown_and_its_sentinels() {
     use ModelKind::{Deterministic, Live, Scripted};
     let judges = [entry(Live), entry(Scripted), entry(Live)];
     let spend = judged(Deterministic, Deterministic, &judges).spend;
-    // One answer of each of three arms, and each live judge ten answers of known verdict.
+    // One answer of each of three arms, and each live judge ten answers of known verdict. The floor's
+    // answers say that nothing is known, as a rule.
     assert_eq!(spend.judged_at_most, 2 * 3);
     let known = 2 * 5_000;
-    let verdicts = 2 * (3 + 10) * 64 * 10;
-    let expected = known + 2 * 3 * (400 + 7) + verdicts;
-    let most = known + 2 * 3 * (400 + 1_024) + verdicts;
+    let verdicts = 2 * 64 * 10;
+    let expected = known + 2 * 2 * (400 + 7) + (2 + 10) * verdicts / 4;
+    let most = known + 2 * 3 * (400 + 1_024) + (3 + 10) * verdicts;
     check(&spend, 20, known, [known, expected, most]);
 }
 
@@ -174,6 +236,8 @@ fn a_price_nobody_knows_is_no_price_of_nothing() {
             longest_verdict: Tokens(64),
             thinking: Thinking::default(),
             window: None,
+            summaries_written_from: None,
+            batch_of: &|_| None,
         };
         Forecast::of(&manifest(summariser, Deterministic), &cells, &asking).spend
     };

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::{Dialect, definitions, forbids_tools, sendable};
-use crate::model::{CallFailure, Request, Response, Stop};
+use super::{Dialect, VERDICT_SCHEMA, definitions, forbids_tools, sendable, without_thoughts};
+use crate::model::{CallFailure, Request, Response, Stop, Task};
 use crate::session::wire::{Provider, anthropic_block};
 use crate::session::{Message, Role};
 use crate::units::{Tokens, Usage};
@@ -25,6 +25,12 @@ pub(super) fn body(dialect: &Dialect, request: &Request) -> String {
     let _ = write!(out, ",\"max_tokens\":{most}");
     if let Some(temperature) = dialect.temperature {
         let _ = write!(out, ",\"temperature\":{}", Value::from(temperature));
+    }
+    if dialect.structured && request.task == Task::Judge {
+        let _ = write!(
+            out,
+            ",\"output_config\":{{\"format\":{{\"type\":\"json_schema\",\"schema\":{VERDICT_SCHEMA}}}}}"
+        );
     }
     let mut tools = definitions(request, Provider::Anthropic);
     if let Some(system) = request.system.as_ref().filter(|text| !text.is_empty()) {
@@ -184,7 +190,7 @@ impl Answer {
             _ => Stop::End,
         };
         Ok(Response {
-            text: self.text.into(),
+            text: without_thoughts(&self.text).into(),
             stop,
             usage: self.usage,
             model: Arc::from(self.model),

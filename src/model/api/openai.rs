@@ -5,14 +5,13 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::{Dialect, LimitName, definitions, forbids_tools, sendable};
+use super::{
+    Dialect, LimitName, VERDICT_SCHEMA, definitions, forbids_tools, sendable, without_thoughts,
+};
 use crate::model::{CallFailure, Request, Response, Stop, Task};
 use crate::session::wire::Provider;
 use crate::session::wire::openai::openai_json;
 use crate::units::{Tokens, Usage};
-
-/// A verdict as a JSON schema, strict.
-const VERDICT_SCHEMA: &str = r#"{"type":"json_schema","json_schema":{"name":"verdict","strict":true,"schema":{"type":"object","properties":{"verdict":{"type":"string","enum":["correct","incorrect"]}},"required":["verdict"],"additionalProperties":false}}}"#;
 
 /// The request as the API takes it.
 pub(super) fn body(dialect: &Dialect, request: &Request) -> String {
@@ -28,7 +27,11 @@ pub(super) fn body(dialect: &Dialect, request: &Request) -> String {
         let _ = write!(out, ",\"temperature\":{}", Value::from(temperature));
     }
     if dialect.structured && request.task == Task::Judge {
-        let _ = write!(out, ",\"response_format\":{VERDICT_SCHEMA}");
+        let _ = write!(
+            out,
+            ",\"response_format\":{{\"type\":\"json_schema\",\"json_schema\":\
+             {{\"name\":\"verdict\",\"strict\":true,\"schema\":{VERDICT_SCHEMA}}}}}"
+        );
     }
     let tools = definitions(request, Provider::OpenAi);
     if !tools.is_empty() {
@@ -110,7 +113,11 @@ impl Answer {
             _ if self.has_tool_call && self.text.trim().is_empty() => Stop::ToolUse,
             _ => Stop::End,
         };
-        let text = if is_refused { self.refusal } else { self.text };
+        let text = if is_refused {
+            &self.refusal
+        } else {
+            without_thoughts(&self.text)
+        };
         Ok(Response {
             text: text.into(),
             stop,

@@ -89,6 +89,42 @@ fn openai_gets_tool_messages_and_its_own_names() {
     assert!(value["response_format"].is_null() && value["tools"].is_null());
 }
 
+#[test]
+fn verdicts_are_asked_for_with_a_schema_by_both_providers() {
+    let mut dialect = Dialect::new(Provider::Anthropic, "claude-x");
+    dialect.structured = true;
+    let judged: Value = serde_json::from_str(&dialect.body(&request(Task::Judge))).unwrap();
+    let format = &judged["output_config"]["format"];
+    assert_eq!(format["type"], "json_schema");
+    assert_eq!(format["schema"]["required"][0], "reason");
+    let asked: Value = serde_json::from_str(&dialect.body(&request(answer()))).unwrap();
+    assert!(asked["output_config"].is_null());
+    dialect.provider = Provider::OpenAi;
+    let judged: Value = serde_json::from_str(&dialect.body(&request(Task::Judge))).unwrap();
+    let format = &judged["response_format"]["json_schema"];
+    assert_eq!(format["strict"], true);
+    assert_eq!(format["schema"]["properties"]["verdict"]["type"], "string");
+}
+
+#[test]
+fn thoughts_in_front_of_an_answer_are_left_out() {
+    let check = |text: &str, expected: &str| assert_eq!(without_thoughts(text), expected, "{text}");
+    check("48213", "48213");
+    check("\n<think>\nis it 7?\n</think>\n\n48213", "48213");
+    check("<think>a</think><thinking>b</thinking> 48213", "48213");
+    // The template of some models opens the thought.
+    check("is it 7?\n</think>\n\n48213", "48213");
+    check("<think>cut off at the lim", "");
+    check(
+        "The file says `</think>` twice.",
+        "The file says `</think>` twice.",
+    );
+    check("It is <think>7</think>", "It is <think>7</think>");
+    let body = r#"{"model":"m","choices":[{"message":{"content":"<think>hm</think>\n48213"},"finish_reason":"stop"}]}"#;
+    let expected = Ok(answered("48213", Stop::End, Usage::default(), "m"));
+    self::check(Provider::OpenAi, false, body, &expected);
+}
+
 /// Every cut of the bytes gives the same answer.
 #[track_caller]
 fn check(provider: Provider, is_stream: bool, bytes: &str, expected: &Read) {

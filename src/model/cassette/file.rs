@@ -137,6 +137,16 @@ pub fn read(path: &Path) -> Result<Contents, CassetteError> {
     })
 }
 
+/// Puts a cassette into its canonical form. What another process has kept there meanwhile stays.
+pub(super) fn sort(path: &Path) -> Result<(), CassetteError> {
+    // Held until the new file is in its place.
+    let _lock = locked(path).map_err(|source| CassetteError::Io {
+        path: path.to_owned(),
+        source,
+    })?;
+    write_sorted(path, &read(path)?.entries)
+}
+
 /// Writes entries in the canonical form.
 pub fn write_sorted<'a>(
     path: &Path,

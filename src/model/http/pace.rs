@@ -119,9 +119,23 @@ impl Pacer {
         }
     }
 
+    /// How many may be under way at most.
+    pub fn at_once(&self) -> usize {
+        self.setting.at_once.max(1)
+    }
+
     /// How many may be under way now.
     pub fn limit(&self) -> f64 {
         self.state().limit
+    }
+
+    /// The pause before the next attempt of a request after so many.
+    pub(super) fn pause(&self, attempts: u32, place: ContentHash) -> Duration {
+        pause(
+            &self.setting,
+            attempts,
+            drawn(self.setting.seed, place, attempts),
+        )
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

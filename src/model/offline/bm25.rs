@@ -19,6 +19,7 @@ use crate::session::{ContentBlock, Message, ToolClass};
 mod forms;
 mod index;
 mod question;
+pub mod search;
 
 /// Saturation of a word's repetitions in a line: the usual value.
 const K1: f64 = 1.2;
@@ -102,9 +103,11 @@ impl Reader {
                 best_line(&question, &texts)
             }
             AnswerFormat::YesNo => forms::yes_or_no(&question, &texts),
+            // What is found was said, and a rule that was said is taken to hold.
+            AnswerFormat::YesOrNo => best_line(&question, &texts).map(|_| "yes".to_owned()),
             AnswerFormat::Sequence => forms::in_order(&question, &texts),
             AnswerFormat::Letter => forms::letter(&question, &texts),
-            AnswerFormat::Call => Some(forms::call(&question, &texts)),
+            AnswerFormat::Call => forms::call(&question, &texts),
             AnswerFormat::Quote => forms::last_said(messages),
             AnswerFormat::Items => open_items(&question, &texts),
         };

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::stated::assignment;
 use super::{Proposal, Texts, Touched, key_words, tokens};
 use crate::session::ground_truth::{ArtifactVerb, Fact, Importance, KeyValue, Revision};
 use crate::session::{Session, ToolClass, ToolUse};
@@ -12,9 +13,6 @@ const KEY_WORDS: usize = 4;
 /// Values are looked for in the first so many percent of the messages: behind them is what every
 /// strategy keeps.
 const NOT_THE_TAIL: usize = 80;
-
-/// A line of more characters than this is no line that somebody reads.
-const LINE_CHARS: usize = 400;
 
 /// What kind of value a token is, in words; nothing where it is none that cannot be guessed.
 ///
@@ -48,24 +46,12 @@ pub(super) fn class_of(token: &str) -> Option<&'static str> {
     is_code.then_some("code")
 }
 
-/// Lines of a session, with their messages.
-pub(super) fn lines(session: &Session) -> impl Iterator<Item = (usize, &str)> {
-    let messages = session.messages().iter().enumerate();
-    messages.flat_map(|(at, message)| {
-        let texts = message.model_text().iter();
-        let lines = texts.flat_map(|text| text.lines());
-        lines
-            .filter(|line| line.len() <= LINE_CHARS)
-            .map(move |line| (at, line))
-    })
-}
-
 /// Values that were said once, beside words that stand nowhere else.
-pub(super) fn recalls(session: &Session, texts: &Texts) -> Vec<Proposal> {
-    let end = session.messages().len() * NOT_THE_TAIL / 100;
+pub(super) fn recalls(texts: &Texts, messages_in_all: usize) -> Vec<Proposal> {
+    let end = messages_in_all * NOT_THE_TAIL / 100;
     let mut proposals: Vec<Proposal> = Vec::new();
     let mut messages = BTreeSet::new();
-    for (at, line) in lines(session).take_while(|(at, _)| *at < end) {
+    for (at, line) in texts.lines().take_while(|(at, _)| *at < end) {
         // One value a message: what stands side by side is lost side by side.
         if messages.contains(&at) {
             continue;
@@ -93,25 +79,6 @@ pub(super) fn recalls(session: &Session, texts: &Texts) -> Vec<Proposal> {
         });
     }
     proposals
-}
-
-/// `key = value` or `key: value`, the value a single token with a digit.
-fn assignment(line: &str) -> Option<(&str, &str)> {
-    let line = line.trim().trim_end_matches([',', ';']);
-    let (key, value) = line.split_once('=').or_else(|| line.split_once(": "))?;
-    let key = key.trim().trim_matches(['"', '\'']);
-    let key = key.rsplit(' ').next().unwrap_or(key);
-    let value = value.trim().trim_matches(['"', '\'']);
-    let is_key = key.len() >= 4
-        && key.starts_with(|c: char| c.is_ascii_alphabetic())
-        && key
-            .chars()
-            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.'));
-    let is_value = value.len() >= 4
-        && value.contains(|c: char| c.is_ascii_digit())
-        && !value.contains(char::is_whitespace)
-        && tokens(value).eq([value]);
-    (is_key && is_value).then_some((key, value))
 }
 
 /// A value of a key.
@@ -143,7 +110,7 @@ fn assignments(
         }
     }
     let mut found: BTreeMap<String, Vec<Assigned>> = BTreeMap::new();
-    for (at, line) in lines(session) {
+    for (at, line) in texts.lines() {
         if let Some((key, value)) = assignment(line) {
             found.entry(key.to_owned()).or_default().push(Assigned {
                 message: at,
@@ -285,19 +252,6 @@ mod tests {
             ("0b7c3a51-0d7e-4b6c-9a55-1f2e3d4c5b6a", Some("id")),
         ] {
             assert_eq!(class_of(token), class, "{token}");
-        }
-    }
-
-    #[test]
-    fn assignments_are_read_in_the_usual_notations() {
-        for (line, expected) in [
-            ("port = 48213", Some(("port", "48213"))),
-            ("  \"retries\": \"n5-x\",", Some(("retries", "n5-x"))),
-            ("export TOKEN_TTL=90s;", None),
-            ("let size = 4096 + 1;", None),
-            ("image.tag: rel-48f1", Some(("image.tag", "rel-48f1"))),
-        ] {
-            assert_eq!(assignment(line), expected, "{line}");
         }
     }
 }

@@ -1,9 +1,12 @@
 //! What the user said: rules, and requests.
 
+use std::collections::BTreeSet;
+
+use super::own::typed;
 use super::{Proposal, Texts, key_words};
 use crate::script::word_count;
+use crate::session::Session;
 use crate::session::ground_truth::{Fact, Importance, Revision, RuleForm};
-use crate::session::{ContentBlock, Session, Tag};
 
 /// Sentences that begin with one of these, or hold one of them after a comma, set a rule.
 const DEMANDS: &[&str] = &[
@@ -37,53 +40,91 @@ const REQUEST_WORDS: usize = 4;
 /// A request is quoted up to so many characters, in whole lines.
 const REQUEST_CHARS: usize = 600;
 
-/// The texts that the user typed, with their messages.
-fn typed(session: &Session) -> impl Iterator<Item = (usize, &str)> {
-    let messages = session.messages().iter().enumerate();
-    messages.flat_map(|(at, message)| {
-        let is_typed = message.has_tag(Tag::TypedUser);
-        let blocks = message.content().iter().filter(move |_| is_typed);
-        blocks.filter_map(move |block| match block {
-            ContentBlock::Text(text) => Some((at, &**text)),
-            _ => None,
-        })
-    })
+/// Words by which a person stresses what is said.
+const STRESSING: &[&str] = &[
+    "absolutely",
+    "always",
+    "critical",
+    "crucial",
+    "essential",
+    "important",
+    "mandatory",
+    "must",
+    "mustn't",
+    "never",
+    "strictly",
+    "vital",
+];
+
+/// Words that stress where they are written in capitals. Most capitals are names: JSON, API.
+const STRESSED: &[&str] = &[
+    "ALL", "ANY", "AVOID", "BEFORE", "DO", "DON'T", "DON’T", "ENSURE", "EVERY", "EXACTLY", "FIRST",
+    "KEEP", "NO", "NONE", "NOT", "ONLY", "PLEASE", "STOP",
+];
+
+/// Whether the person who says this stresses it: by a word such as "must", by capitals, or by an
+/// exclamation mark.
+pub(super) fn is_stressed(sentence: &str) -> bool {
+    let words = sentence.split(|c: char| !c.is_alphanumeric() && !matches!(c, '\'' | '’'));
+    let mut words = words.filter(|word| !word.is_empty());
+    let stresses =
+        |word: &str| STRESSED.contains(&word) || STRESSING.contains(&&*word.to_lowercase());
+    sentence
+        .trim_end_matches(['"', '*', ')', ' '])
+        .ends_with('!')
+        || words.any(stresses)
 }
 
-fn sentences(text: &str) -> impl Iterator<Item = &str> {
+/// The sentences of a text, without the marks of a list before them.
+pub(super) fn sentences(text: &str) -> impl Iterator<Item = &str> {
     let lines = text.lines().filter(|line| line.len() < 600);
     lines
         .flat_map(|line| line.split_inclusive(". "))
         .map(|sentence| sentence.trim().trim_start_matches(['-', '*', ' ']))
 }
 
-/// Sentences in which the user demands something.
+/// Sentences in which the user demands something, each once.
+///
+/// It is of high importance only if the user stressed it, by words or by saying it again.
 pub(super) fn rules(session: &Session, texts: &Texts) -> Vec<Proposal> {
     let mut proposals: Vec<Proposal> = Vec::new();
-    for (at, text) in typed(session) {
+    let typed = typed(session);
+    let mut known: BTreeSet<&str> = BTreeSet::new();
+    for (_, text) in &typed {
         for sentence in sentences(text) {
             let lower = sentence.to_lowercase();
             let demands = DEMANDS.iter().any(|cue| lower.starts_with(cue));
-            if !demands || !RULE_WORDS.contains(&sentence.split_whitespace().count()) {
+            if !demands
+                || !RULE_WORDS.contains(&sentence.split_whitespace().count())
+                || !known.insert(sentence)
+            {
                 continue;
             }
             let topic = texts.rarest(&key_words(sentence, "\u{0}"), TOPIC_WORDS);
-            // One that is said twice would be no single piece of evidence.
-            let holding = session.messages().iter().filter(|message| {
-                message
-                    .model_text()
-                    .iter()
-                    .any(|text| text.contains(sentence))
+            let messages = session.messages().iter().enumerate();
+            let holding = messages.filter(|(_, message)| {
+                let mut texts = message.model_text().iter();
+                texts.any(|text| text.contains(sentence))
             });
-            if topic.len() < 2 || holding.count() > 1 {
+            let evidence: Vec<usize> = holding.map(|(at, _)| at).collect();
+            // One that others repeat would be no evidence of what the user demands.
+            let is_users = |at: &usize| {
+                let mut own = typed.iter();
+                own.any(|(of, text)| of == at && text.contains(sentence))
+            };
+            if topic.len() < 2 || !evidence.iter().all(is_users) {
                 continue;
             }
             let topic = topic.join(" ");
             proposals.push(Proposal {
                 kind: "constraint",
                 question: format!("What did the user demand about: {topic}?"),
-                evidence: vec![at],
-                importance: Importance::High,
+                importance: if evidence.len() > 1 || is_stressed(sentence) {
+                    Importance::High
+                } else {
+                    Importance::Normal
+                },
+                evidence,
                 fact: Fact::Constraint {
                     topic,
                     statement: sentence.to_owned(),
@@ -118,12 +159,12 @@ fn quoted(text: &str) -> String {
 ///
 /// Every message ends the request before it. One that is too short to be told from other text, that
 /// stands in an earlier one as well, or whose lines are too long to be quoted, does nothing more.
-pub(super) fn requests(session: &Session, _: &Texts) -> Vec<Proposal> {
+pub(super) fn requests(session: &Session) -> Vec<Proposal> {
     let is_short = |text: &str| word_count(text) < REQUEST_WORDS;
     let mut messages: Vec<(usize, &str)> = Vec::new();
-    for (message, text) in typed(session).filter(|(_, text)| !text.trim().is_empty()) {
+    for (message, text) in typed(session) {
         match messages.last_mut() {
-            // Of several blocks, the first that says enough.
+            // Of several texts, the first that says enough.
             Some((last, said)) if *last == message => {
                 if is_short(said) {
                     *said = text;
@@ -150,7 +191,26 @@ pub(super) fn requests(session: &Session, _: &Texts) -> Vec<Proposal> {
         kind: "last-request",
         question: "What did the user ask for last? Quote it word for word.".to_owned(),
         evidence: requests.iter().map(|request| request.message).collect(),
-        importance: Importance::High,
+        importance: Importance::Normal,
         fact: Fact::LastRequest { requests },
     }]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_the_user_stresses_is_stressed() {
+        for (sentence, expected) in [
+            ("Keep the JSON API as it is.", false),
+            ("Please don't rename the endpoints.", false),
+            ("Never push to main.", true),
+            ("The port must be 4049.", true),
+            ("Do NOT rename it.", true),
+            ("Only the tests, please!", true),
+        ] {
+            assert_eq!(is_stressed(sentence), expected, "{sentence}");
+        }
+    }
 }

@@ -106,7 +106,7 @@ fn facts_of(kind: &str, messages: Vec<Message>) -> (Session, Vec<PlantedFact>) {
     let mut all = vec![typed("Please look after the quarterly ledger.")];
     all.extend(messages);
     let session = session_of(all);
-    let truth = derive(&session, &touched);
+    let truth = derive(&session, &touched).truth;
     let of_kind = truth.facts.into_iter();
     let of_kind = of_kind.filter(|fact| fact.id.starts_with(kind)).collect();
     (session, of_kind)
@@ -134,7 +134,7 @@ fn touched(tool: &ToolUse) -> Vec<(ArtifactVerb, String)> {
 }
 
 fn found(id: &str) -> Option<Fact> {
-    let truth = derive(&session(), &touched);
+    let truth = derive(&session(), &touched).truth;
     let mut facts = truth.facts.into_iter();
     facts.find(|fact| fact.id == id).map(|fact| fact.fact)
 }
@@ -318,7 +318,7 @@ fn a_file_is_on_another_list_once_it_is_changed() {
     let lists: Vec<(ArtifactVerb, Vec<TouchedFile>)> = facts
         .iter()
         .map(|fact| match &fact.fact {
-            Fact::Artifact { verb, files } => (*verb, files.clone()),
+            Fact::Artifact { verb, files, .. } => (*verb, files.clone()),
             other => panic!("{other:?}"),
         })
         .collect();
@@ -369,6 +369,118 @@ fn a_key_is_revised_within_one_file() {
         panic!("no update");
     };
     assert_eq!(series(values), ["n1.4.21@2", "n1.4.22@4", "-not shown@5"]);
+}
+
+#[test]
+fn a_plain_statement_makes_a_fact_whoever_says_it() {
+    let mut messages = Vec::new();
+    for round in 0..24 {
+        messages.push(Message::text(Role::Assistant, "Noted."));
+        let said = format!("The port of service svc{round} is {}.", 4_049 + 7 * round);
+        messages.push(typed(&said));
+    }
+    messages.push(Message::text(
+        Role::Assistant,
+        "The staging host is quill-7.",
+    ));
+    let (session, facts) = facts_of("recall", messages.clone());
+    assert_eq!(facts.len(), 25, "{facts:?}");
+    assert_eq!(facts[7].question, "What is the port of service svc7?");
+    assert!(
+        facts
+            .iter()
+            .all(|fact| fact.importance == Importance::Normal)
+    );
+    assert_eq!(derive(&session, &touched).passed_over, BTreeMap::new());
+    // Said again it is the same fact, with another value a newer one; and what others say as well
+    // could be found without it.
+    messages.extend([
+        typed("The port of service svc7 is 4098. It must stay so!\nThe port of service svc8 is now 7001."),
+        Message::text(Role::Assistant, "I wrote 4049 and 4056 into the file."),
+    ]);
+    let (session, facts) = facts_of("", messages);
+    let evidence = |value: &str| {
+        let mut facts = facts.iter();
+        let of_it = |fact: &&PlantedFact| matches!(&fact.fact, Fact::Recall { value: own, .. } if own == value);
+        facts.find(of_it).map(|fact| fact.evidence.clone())
+    };
+    assert_eq!(evidence("4098"), Some(vec![16, 50]));
+    assert_eq!(evidence("4049"), None);
+    let update = facts
+        .iter()
+        .find(|fact| fact.id.starts_with("update"))
+        .unwrap();
+    assert_eq!(update.question, "What is the port of service svc8 now?");
+    let passed_over = derive(&session, &touched).passed_over;
+    assert_eq!(passed_over, BTreeMap::from([(PassedOver::ElsewhereToo, 2)]));
+}
+
+#[test]
+fn only_the_users_own_words_are_demands() {
+    let mut first = Message::new(
+        Role::User,
+        [
+            "Never praise the plan of the day.",
+            "<skills_instructions>\nAlways load the riffrec skill first.\n</skills_instructions>",
+            "Keep the vendored grammar files untouched.\nNever rename the public endpoints here!",
+        ]
+        .map(|text| ContentBlock::Text(text.into()))
+        .to_vec(),
+    )
+    .with_tags([Tag::TypedUser, Tag::Meta]);
+    first.injected = vec![0];
+    let session = session_of(vec![first, Message::text(Role::Assistant, "Done.")]);
+    let facts = derive(&session, &touched).truth.facts;
+    let rules: Vec<(&str, Importance)> = facts
+        .iter()
+        .filter_map(|fact| match &fact.fact {
+            Fact::Constraint { statement, .. } => Some((statement.as_str(), fact.importance)),
+            _ => None,
+        })
+        .collect();
+    let expected = [
+        (
+            "Keep the vendored grammar files untouched.",
+            Importance::Normal,
+        ),
+        ("Never rename the public endpoints here!", Importance::High),
+    ];
+    assert_eq!(rules, expected);
+}
+
+#[test]
+fn keys_are_words_that_a_person_would_use() {
+    for (line, value, words) in [
+        (
+            "-rwxr-xr-x 1 root staff 126709488 node",
+            "126709488",
+            &["root", "staff", "node"][..],
+        ),
+        (
+            "rollout-2026-eedf keyword size 4378203",
+            "4378203",
+            &["keyword", "size"],
+        ),
+        (
+            "size of the receivePackBodyLimit 536870912 EXCEEDED",
+            "536870912",
+            &["size", "exceeded"],
+        ),
+        (
+            "commit by Łukasz rcwkgmze dc03299",
+            "dc03299",
+            &["commit", "łukasz"],
+        ),
+    ] {
+        assert_eq!(key_words(line, value), words, "{line}");
+    }
+    let nested = r#"{"text":"{\"result\":\"ok\\nagentId: ac66d4b\"}"}"#;
+    assert!(
+        decoded(nested)
+            .lines()
+            .any(|line| line.starts_with("agentId: ac66d4b"))
+    );
+    assert_eq!(decoded(r"C:\new\table"), r"C:\new\table");
 }
 
 #[test]

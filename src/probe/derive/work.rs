@@ -8,7 +8,7 @@ use super::entities::class_of;
 use super::{Proposal, Texts, Touched, key_words, tokens};
 use crate::probe::ask_points;
 use crate::session::ground_truth::{ArtifactVerb, Fact, FileLog, Importance, PlanItem, Revision};
-use crate::session::{ContentBlock, Session, ToolClass};
+use crate::session::{ContentBlock, Session, ToolClass, ToolUse};
 
 /// An order is asked of at least and at most so many files.
 const EVENTS: std::ops::RangeInclusive<usize> = 4..=6;
@@ -19,15 +19,20 @@ const FIRST_LINES: usize = 12;
 /// A result: its message, whether it failed, the class of the tool and its command, the text.
 type Answered<'a> = (usize, bool, Option<(ToolClass, String)>, &'a str);
 
+/// The command line of a tool use, if it has one.
+fn command_of(tool: &ToolUse) -> Option<String> {
+    let input = tool.input.value();
+    let names = ["command", "cmd", "script"];
+    let command = names.iter().find_map(|key| input.get(key)?.as_str());
+    command.map(str::to_owned)
+}
+
 fn results(session: &Session) -> Vec<Answered<'_>> {
     let mut asked: BTreeMap<&str, (ToolClass, String)> = BTreeMap::new();
     let mut results = Vec::new();
     for (at, message) in session.messages().iter().enumerate() {
         for (_, tool) in message.tool_uses() {
-            let input = tool.input.value();
-            let command = ["command", "cmd", "script"].iter();
-            let command = command.clone().find_map(|key| input.get(key)?.as_str());
-            let command = command.unwrap_or_default().to_owned();
+            let command = command_of(tool).unwrap_or_default();
             asked.insert(&tool.id, (tool.class, command));
         }
         for (block, result) in message.tool_results() {
@@ -239,6 +244,14 @@ pub(super) fn artifacts(session: &Session, touched: Touched<'_>) -> Vec<Proposal
         for (verb, path) in done.flat_map(touched) {
             log.record(verb, &path, at);
         }
+        let uses = message.tool_uses().map(|(_, tool)| tool);
+        for tool in uses.filter(|tool| !failed.contains(&*tool.id)) {
+            if tool.class == ToolClass::Shell
+                && let Some(command) = command_of(tool)
+            {
+                log.record_command(&command, at);
+            }
+        }
     }
     let asked = [
         (
@@ -268,7 +281,11 @@ pub(super) fn artifacts(session: &Session, touched: Touched<'_>) -> Vec<Proposal
             question: question.to_owned(),
             evidence,
             importance: Importance::Normal,
-            fact: Fact::Artifact { verb, files },
+            fact: Fact::Artifact {
+                verb,
+                files,
+                optional: log.optional(verb),
+            },
         });
     }
     proposals
@@ -383,7 +400,7 @@ pub(super) fn plan(session: &Session) -> Vec<Proposal> {
         kind: "continuation",
         question: "Which items of the task list are not done yet?".to_owned(),
         evidence,
-        importance: Importance::High,
+        importance: Importance::Normal,
         fact: Fact::Continuation {
             plan: "the task list".to_owned(),
             items,

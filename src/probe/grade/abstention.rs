@@ -1,97 +1,251 @@
-//! When an answer says that there is no answer: in the words it was asked for, or in others.
+//! When an answer says that there is no answer, and nothing else.
+//!
+//! The form is free: the words that were asked for, a sentence, another language. What makes it plain
+//! is that no word is left that could claim something: each belongs to the question, or to
+//! [`VOCABULARY`].
 
-use super::{has_phrase, normalise};
+use std::collections::BTreeSet;
 
-/// What a reader is asked to write where it finds no answer, and what comes close; after
-/// normalising. One of several words counts wherever it stands, one word only alone.
-const PLAIN: &[&str] = &[
-    "not in context",
-    "not in the context",
-    "not in the conversation",
-    "not found in the context",
-    "not mentioned in the context",
-    "not mentioned in the conversation",
-    "unknown",
-    "n/a",
-];
+use super::exact::words;
+use super::normalise;
 
-/// Who does not say it. In front of one of [`DENIALS`].
-const NOT: &[&str] = &[
-    "never", "not", "isn't", "wasn't", "aren't", "weren't", "doesn't", "didn't", "don't", "can't",
-    "cannot", "couldn't", "no", "nothing", "nowhere",
-];
-
-/// What was not done with the answer, as words begin: behind one of [`NOT`], with at most
-/// [`BETWEEN`] words between them.
-const DENIALS: &[&str] = &[
-    "answ", "appear", "availab", "clear", "contain", "defin", "determin", "discuss", "find",
-    "found", "giv", "idea", "includ", "indicat", "info", "know", "mention", "present", "provid",
-    "recor", "sai", "say", "specif", "stat", "tel", "told",
-];
-
-/// So many words may stand between the two: "was not explicitly mentioned".
-const BETWEEN: usize = 2;
-
-/// Single words that mean it where they are the whole answer.
-const ALONE: &[&str] = &[
+/// Whole answers that mean it, after normalising: English, German, French, Spanish, Portuguese,
+/// Italian, Russian, Turkish, Chinese, Japanese, Korean.
+const WHOLE: &[&str] = &[
     "absent",
     "missing",
+    "n/a",
     "nil",
+    "no answer",
+    "no idea",
     "none",
+    "not applicable",
+    "not available",
+    "not in context",
     "nothing",
     "null",
     "unavailable",
     "undefined",
+    "unknown",
     "unspecified",
     "unstated",
+    "das steht nicht im gespräch",
+    "das wird nicht gesagt",
+    "keine angabe",
+    "nicht angegeben",
+    "nicht erwähnt",
+    "nicht im kontext",
+    "unbekannt",
+    "weiß ich nicht",
+    "inconnu",
+    "non indiqué",
+    "non mentionné",
+    "non précisé",
+    "pas dans le contexte",
+    "pas mentionné",
+    "desconocido",
+    "no está en el contexto",
+    "no se especifica",
+    "no se menciona",
+    "desconhecido",
+    "não consta",
+    "não está no contexto",
+    "não mencionado",
+    "non nel contesto",
+    "non specificato",
+    "sconosciuto",
+    "не указано",
+    "не упоминается",
+    "неизвестно",
+    "нет в контексте",
+    "bağlamda yok",
+    "belirtilmemiş",
+    "bilinmiyor",
+    "上下文中没有",
+    "不知道",
+    "对话中没有提到",
+    "未提及",
+    "未说明",
+    "没有提到",
+    "わかりません",
+    "不明",
+    "文脈にありません",
+    "言及されていません",
+    "記載なし",
+    "알 수 없음",
+    "언급되지 않음",
+    "문맥에 없음",
 ];
 
-/// Whether the reader says that it does not know: the one place that decides it, for rules and for
-/// what a judge calls wrong.
-pub fn abstains(answer: &str) -> bool {
-    is_plain(answer, &[])
-        || (is_told(answer, &[]) && !answer.contains(|c: char| c.is_ascii_digit()))
-}
+/// Words that deny. In front of one of [`DONE`] or [`DOES`].
+const NOT: &[&str] = &[
+    "aren't", "can't", "cannot", "couldn't", "didn't", "doesn't", "don't", "isn't", "never", "no",
+    "none", "not", "nothing", "nowhere", "wasn't", "weren't",
+];
 
-/// Whether it says so in the words it was asked for. What stands in `own`, the known answer, is
-/// quoted from there and says nothing about the reader.
-pub(super) fn is_plain(answer: &str, own: &[&str]) -> bool {
-    let answer = normalise(answer);
-    let is_own = |known: &str| own.iter().any(|own| has_phrase(&normalise(own), known));
-    PLAIN.iter().any(|known| {
-        answer == *known || (known.contains(' ') && has_phrase(&answer, known) && !is_own(known))
-    })
-}
+/// What was not done with the answer: "was never mentioned", "none given".
+const DONE: &[&str] = &[
+    "answered",
+    "available",
+    "clear",
+    "contained",
+    "context",
+    "conversation",
+    "defined",
+    "determined",
+    "discussed",
+    "found",
+    "given",
+    "included",
+    "known",
+    "mentioned",
+    "present",
+    "provided",
+    "recorded",
+    "said",
+    "shown",
+    "specified",
+    "stated",
+    "told",
+];
 
-/// Whether it says so in any words: "the conversation does not say", "there is no mention of it".
-pub(super) fn is_told(answer: &str, own: &[&str]) -> bool {
-    let answer = normalise(answer);
-    if ALONE.contains(&answer.as_str()) {
+/// What there is none of: "no mention". Behind `no` only: "do not mention the client" is a rule.
+const THINGS: &[&str] = &["indication", "information", "mention", "record"];
+
+/// What the conversation or the reader does not do: "does not say". Behind a helping verb only.
+const DOES: &[&str] = &[
+    "answer",
+    "appear",
+    "contain",
+    "determine",
+    "find",
+    "give",
+    "have",
+    "include",
+    "know",
+    "mention",
+    "provide",
+    "say",
+    "see",
+    "show",
+    "specify",
+    "state",
+    "tell",
+];
+
+/// Verbs that make a denial a statement; `do` only where the reader speaks of itself.
+const HELPING: &[&str] = &[
+    "can", "can't", "cannot", "could", "couldn't", "did", "didn't", "does", "doesn't",
+];
+
+/// So many words may stand between a denial and what is denied: "was not explicitly mentioned".
+const BETWEEN: usize = 2;
+
+/// Words that claim nothing beside a denial, as those of the lists above.
+const VOCABULARY: &[&str] = &[
+    "a",
+    "about",
+    "an",
+    "and",
+    "any",
+    "anything",
+    "anywhere",
+    "are",
+    "as",
+    "at",
+    "be",
+    "been",
+    "by",
+    "do",
+    "enough",
+    "explicitly",
+    "far",
+    "for",
+    "from",
+    "has",
+    "here",
+    "history",
+    "i",
+    "in",
+    "is",
+    "it",
+    "its",
+    "me",
+    "of",
+    "on",
+    "session",
+    "so",
+    "sorry",
+    "such",
+    "that",
+    "the",
+    "there",
+    "this",
+    "to",
+    "user",
+    "value",
+    "was",
+    "we",
+    "were",
+    "what",
+    "which",
+    "with",
+    "yet",
+];
+
+/// Whether the answer says that it is not in the context and claims nothing else.
+///
+/// A rule may well say "is never mentioned": what the known answer, `own`, denies is quoted from there
+/// and says nothing about the reader.
+pub(super) fn is_plain(answer: &str, question: &str, own: &[&str]) -> bool {
+    let whole = normalise(answer);
+    if WHOLE.iter().any(|known| normalise(known) == whole) {
         return true;
     }
-    // A rule may well say "do not mention": quoting it is no abstention.
-    let quoted: Vec<String> = own.iter().map(|own| normalise(own)).collect();
+    let said = words(answer);
+    let asked: BTreeSet<String> = words(question).into_iter().collect();
+    let is_empty = |word: &String| {
+        let word = word.as_str();
+        [NOT, DONE, DOES, THINGS, HELPING, VOCABULARY]
+            .iter()
+            .any(|list| list.contains(&word))
+            || asked.contains(word)
+    };
+    // A yes or a no answers a question; "no ticket" denies one.
+    let is_answer = matches!(whole.split([',', '.', ';', ':']).next(), Some("yes" | "no"));
+    if said.is_empty() || is_answer || !said.iter().all(is_empty) {
+        return false;
+    }
+    let denied = denials(&said);
+    let quoted: Vec<Vec<String>> = own.iter().map(|own| words(own)).collect();
     let quoted: Vec<(&str, &str)> = quoted.iter().flat_map(|own| denials(own)).collect();
-    denials(&answer).iter().any(|said| !quoted.contains(said))
+    if !denied.is_empty() {
+        return denied.iter().all(|one| !quoted.contains(one));
+    }
+    // "No ticket", of a ticket that was asked for.
+    let is_noun = |word: &String| asked.contains(word) && word.len() > 2;
+    own.is_empty() && said.len() <= 3 && said[0] == "no" && said.get(1).is_some_and(is_noun)
 }
 
-/// Each denial of a text: what negates, and what is negated, within one clause.
-fn denials(text: &str) -> Vec<(&str, &str)> {
+/// Each denial: the word that negates, and what is negated.
+fn denials(said: &[String]) -> Vec<(&str, &str)> {
     let mut found = Vec::new();
-    for clause in text.split(['.', ',', ';', ':', '!', '?']) {
-        let words: Vec<&str> = clause
-            .split(|c: char| !c.is_alphanumeric() && c != '\'')
-            .filter(|word| !word.is_empty())
-            .collect();
-        for (at, not) in words
-            .iter()
-            .enumerate()
-            .filter(|(_, word)| NOT.contains(word))
-        {
-            let mut behind = words[at + 1..].iter().take(BETWEEN + 1);
-            let denied = behind.find(|word| DENIALS.iter().any(|stem| word.starts_with(stem)));
-            found.extend(denied.map(|denied| (*not, *denied)));
+    for (at, not) in said.iter().enumerate() {
+        if !NOT.contains(&not.as_str()) {
+            continue;
         }
+        let before = |back: usize| at.checked_sub(back).map(|at| said[at].as_str());
+        let is_helped = HELPING.contains(&not.as_str())
+            || before(1).is_some_and(|word| HELPING.contains(&word))
+            || (matches!(not.as_str(), "don't") && matches!(before(1), Some("i" | "we")))
+            || (before(1) == Some("do") && matches!(before(2), Some("i" | "we")));
+        let behind = said[at + 1..].iter().take(BETWEEN + 1);
+        let denied = behind.map(String::as_str).find(|word| {
+            DONE.contains(word)
+                || (not == "no" && THINGS.contains(word))
+                || (is_helped && DOES.contains(word))
+        });
+        found.extend(denied.map(|denied| (not.as_str(), denied)));
     }
     found
 }
@@ -101,13 +255,15 @@ mod tests {
     use super::*;
 
     fn check(answer: &str, expected: bool) {
-        assert_eq!(abstains(answer), expected, "{answer}");
+        let question = "Which change ticket covers the coastal cache port?";
+        assert_eq!(is_plain(answer, question, &[]), expected, "{answer}");
     }
 
     #[test]
-    fn whoever_gives_no_value_and_says_so_abstains() {
+    fn an_answer_that_says_nothing_but_that_it_does_not_know_abstains() {
         for answer in [
             "Not in context.",
+            "not in context (the conversation does not mention it)",
             "The conversation does not say.",
             "I don’t know.",
             "It is not specified",
@@ -118,16 +274,29 @@ mod tests {
             "No information about a cache port was given.",
             "I couldn't find it",
             "None",
-            "unspecified",
+            "None given.",
+            "None mentioned",
+            "Not applicable",
+            "N/A",
+            "No ticket",
+            "No ticket was given.",
+            "Unbekannt.",
+            "未提及",
+            "記載なし。",
         ] {
             check(answer, true);
         }
         for answer in [
             "48213",
+            "",
+            "…",
+            "No.",
+            "No, it is not.",
             "The port is 48213; the host was not mentioned.",
+            "There is no change ticket; only a batch number (232931448) was given.",
             "velmor-tharin",
             "Never touch the migrations folder.",
-            "No, it was found in the other parser",
+            "Do not mention the change ticket.",
             "an unknown port, 59999",
         ] {
             check(answer, false);
@@ -136,9 +305,13 @@ mod tests {
 
     #[test]
     fn a_quoted_rule_is_no_abstention() {
-        let rule = "Do not mention the client by name.";
-        assert!(!is_told("do not mention the client by name", &[rule]));
-        assert!(is_told("do not mention: they do not know", &[rule]));
-        assert!(is_told("The user did not say.", &[rule]));
+        let rule = "The client is never mentioned here.";
+        let question = "What did the user say about the client?";
+        assert!(!is_plain(
+            "the client is never mentioned",
+            question,
+            &[rule]
+        ));
+        assert!(is_plain("The user did not say.", question, &[rule]));
     }
 }

@@ -1,49 +1,97 @@
-//! Lists: of files, of what is left of a plan, of events in their order.
+//! Lists that can be read exactly: of files, of what is left of a plan, of events in their order.
+//!
+//! A list is scored only where each of its entries is exactly one of the entries that are known.
+//! Anything else on a line (a lead-in, a remark behind an item) is for a judge.
 
 use std::collections::BTreeSet;
 
-use super::{canonical_path, has_phrase, normalise, trim_punctuation};
+use super::{canonical_path, normalise, trim_punctuation};
 use crate::probe::{Gold, Outcome};
 
-/// Set F1 on canonical paths: `2·|answered ∩ gold| / (|answered| + |gold|)`.
-pub(super) fn files(gold: &[&str], answer: &str) -> (f64, Outcome) {
+/// Set F1 on canonical paths: `2·|answered ∩ gold| / (|answered| + |gold|)`. `known` are the paths of
+/// all lists of the session. Optional files count on neither side.
+pub(super) fn files(
+    gold: &[&str],
+    optional: &[&str],
+    known: &BTreeSet<String>,
+    answer: &str,
+) -> Option<(f64, Outcome)> {
+    let optional: BTreeSet<String> = optional.iter().map(|path| canonical_path(path)).collect();
     let gold: BTreeSet<String> = gold.iter().map(|path| canonical_path(path)).collect();
     let answered: BTreeSet<String> = listed(answer, &['\n', ','])
         .map(trim_punctuation)
         .filter(|path| !path.is_empty())
         .map(canonical_path)
         .collect();
+    if answered.is_empty() || !answered.is_subset(known) {
+        return None;
+    }
+    let counts = |path: &&String| gold.contains(*path) || !optional.contains(*path);
+    let counted = answered.iter().filter(counts).count();
     let common = gold.intersection(&answered).count();
-    (
-        f1(common, gold.len(), answered.len()),
-        shares(common, gold.len(), answered.len()),
-    )
+    Some((
+        f1(common, gold.len(), counted),
+        shares(common, gold.len(), counted),
+    ))
 }
 
 /// Set F1 on items. A list that holds all that is left and something that was done by then is
-/// stale: it is the plan as it was.
-pub(super) fn items(gold: &Gold, before: usize, answer: &str) -> (f64, Outcome) {
+/// stale: it is the plan as it was. `known` are the items of all plans of the session.
+pub(super) fn items(
+    gold: &Gold,
+    before: usize,
+    known: &BTreeSet<String>,
+    answer: &str,
+) -> Option<(f64, Outcome)> {
     let Gold::Plan { items, .. } = gold else {
-        return (0.0, Outcome::Wrong);
+        return None;
     };
     let pending = normalised(gold.pending_before(before));
     let all = normalised(items.iter().map(|(item, _)| item.as_str()));
     let answered: BTreeSet<String> = normalised(listed(answer, &['\n']));
+    if answered.is_empty() || !answered.is_subset(known) {
+        return None;
+    }
     let common = pending.intersection(&answered).count();
     let done = answered.iter().filter(|item| all.contains(*item)).count() - common;
     let score = f1(common, pending.len(), answered.len());
     let outcome = match shares(common, pending.len(), answered.len()) {
-        Outcome::Partial | Outcome::Wrong
+        Outcome::Partial | Outcome::Misbound
             if done > 0 && (common == pending.len() || common == 0) =>
         {
             Outcome::Stale
         }
         outcome => outcome,
     };
-    (score, outcome)
+    Some((score, outcome))
 }
 
-fn normalised<'a>(items: impl IntoIterator<Item = &'a str>) -> BTreeSet<String> {
+/// Set F1 on the names of handles. A list of all that is open and of something that was ended is
+/// stale: somebody would end it again.
+pub(super) fn handles(gold: &Gold, before: usize, answer: &str) -> Option<(f64, Outcome)> {
+    let Gold::Handles { handles, .. } = gold else {
+        return None;
+    };
+    let known = normalised(handles.iter().map(|handle| handle.name.as_str()));
+    let open = normalised(gold.open_before(before));
+    let answered = normalised(listed(answer, &['\n', ',']));
+    if answered.is_empty() || !answered.is_subset(&known) {
+        return None;
+    }
+    let common = open.intersection(&answered).count();
+    let outcome = match shares(common, open.len(), answered.len()) {
+        Outcome::Partial | Outcome::Misbound
+            if answered.len() > common && (common == open.len() || common == 0) =>
+        {
+            Outcome::Stale
+        }
+        outcome => outcome,
+    };
+    Some((f1(common, open.len(), answered.len()), outcome))
+}
+
+/// The normalised entries, without empty ones.
+pub(super) fn normalised<'a>(items: impl IntoIterator<Item = &'a str>) -> BTreeSet<String> {
     let items = items.into_iter().map(normalise);
     items.filter(|item| !item.is_empty()).collect()
 }
@@ -70,9 +118,10 @@ fn f1(common: usize, gold: usize, answered: usize) -> f64 {
     2.0 * common as f64 / (gold + answered).max(1) as f64
 }
 
+/// In what way a list of known entries is right or wrong: one with nothing of the gold is another's.
 fn shares(common: usize, gold: usize, answered: usize) -> Outcome {
     if common == 0 {
-        Outcome::Wrong
+        Outcome::Misbound
     } else if common == gold && common == answered {
         Outcome::Right
     } else {
@@ -81,18 +130,19 @@ fn shares(common: usize, gold: usize, answered: usize) -> Outcome {
 }
 
 /// Kendall's `max(0, (C − D) / (n(n − 1)/2))` over the pairs of `gold`; a pair of which one event is
-/// not named counts for nothing. What is named twice counts where it is named first.
-pub(super) fn sequence(gold: &[&str], answer: &str) -> (f64, Outcome) {
+/// not named counts for nothing. Nothing where something else is named, or an event twice.
+pub(super) fn sequence(gold: &[&str], answer: &str) -> Option<(f64, Outcome)> {
     let answer = answer.replace("->", "\n").replace(['→', ','], "\n");
     let named: Vec<String> = listed(&answer, &['\n']).map(normalise).collect();
-    let places: Vec<Option<usize>> = gold
+    let named: Vec<&String> = named.iter().filter(|name| !name.is_empty()).collect();
+    let gold: Vec<String> = gold.iter().map(|event| normalise(event)).collect();
+    let present: Vec<usize> = gold
         .iter()
-        .map(|event| {
-            let event = normalise(event);
-            named.iter().position(|name| has_phrase(name, &event))
-        })
+        .filter_map(|event| named.iter().position(|name| *name == event))
         .collect();
-    let present: Vec<usize> = places.iter().copied().flatten().collect();
+    if present.is_empty() || present.len() != named.len() {
+        return None;
+    }
     let mut balance = 0_i64;
     for (at, earlier) in present.iter().enumerate() {
         for later in &present[at + 1..] {
@@ -101,14 +151,10 @@ pub(super) fn sequence(gold: &[&str], answer: &str) -> (f64, Outcome) {
     }
     let pairs = gold.len() * gold.len().saturating_sub(1) / 2;
     let score = balance.max(0) as f64 / pairs.max(1) as f64;
-    let others = named.iter().filter(|name| !name.is_empty()).count() > present.len();
-    let outcome = match present.len() {
-        0 => Outcome::Wrong,
-        _ if score >= 1.0 && !others => Outcome::Right,
-        _ if balance > 0 => Outcome::Partial,
-        _ => Outcome::Wrong,
+    let outcome = if score >= 1.0 {
+        Outcome::Right
+    } else {
+        Outcome::Partial
     };
-    // Something that did not happen, named among the events, is no part of their order.
-    let score = if others { score.min(0.5) } else { score };
-    (score, outcome)
+    Some((score, outcome))
 }

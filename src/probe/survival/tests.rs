@@ -101,7 +101,14 @@ fn each_path_of_a_list_is_looked_for() {
     let verb = ArtifactVerb::Created;
     let probes = [
         value("x", "1234567"),
-        probe(ProbeKind::Artifact, Gold::Files { verb, files }),
+        probe(
+            ProbeKind::Artifact,
+            Gold::Files {
+                verb,
+                files,
+                optional: Vec::new(),
+            },
+        ),
     ];
     check(&probes, "wrote src/b.rs", &[(2, Match::Bound)]);
     let survival = Survival::new(&probes).unwrap();

@@ -3,15 +3,11 @@
 use std::io::Write as _;
 
 use super::{Journal, JournalError, MANIFEST, lines, read_manifest, write_private};
-use crate::record::DimensionScores;
 use crate::record::calibration::{self, JudgeCalibration};
 use crate::record::verdicts::GivenVerdict;
 
 /// Name of the file of what became known of judges after the run began.
 pub const CALIBRATIONS: &str = "calibrations.jsonl";
-
-/// Name of the file of scores by dimension.
-pub const DIMENSIONS: &str = "dimensions.jsonl";
 
 /// Name of the file of verdicts that were given after the run.
 pub const VERDICTS: &str = "verdicts.jsonl";
@@ -20,11 +16,6 @@ impl Journal {
     /// Adds verdicts that were given after the run.
     pub fn keep_verdicts(&mut self, given: &[GivenVerdict]) -> Result<(), JournalError> {
         self.add(VERDICTS, &lines::of(given, VERDICTS)?)
-    }
-
-    /// Adds scores by dimension.
-    pub fn keep_dimensions(&mut self, given: &[DimensionScores]) -> Result<(), JournalError> {
-        self.add(DIMENSIONS, &lines::of(given, DIMENSIONS)?)
     }
 
     fn add(&mut self, file: &str, added: &[u8]) -> Result<(), JournalError> {

@@ -7,24 +7,26 @@
 
 use std::sync::Arc;
 
-use super::{CallView, Observer};
+use super::{Asked, CallView, Observer};
 use crate::context::{Applied, Entry, Origin};
-use crate::model::AnswerFormat;
+use crate::model::{AnswerFormat, Task};
 use crate::needles::NeedlesError;
 use crate::probe::survival::{Strength, Survival, WrittenBy};
-use crate::probe::{Gold, Item, Probe, ProbeKind, items};
-use crate::record::{
-    CellRecord, DeathCause, End, Fate, LostAt, PlaceInPrompt, ProbeRecord, SurvivalRecord,
-};
+use crate::probe::{Gold, Item, Probe, ProbeKind, Selection};
+use crate::record::{CellRecord, Fate, LostAt, PlaceInPrompt, ProbeRecord, SurvivalRecord};
 use crate::session::Session;
 
+mod death;
 mod evidence;
 mod order;
 mod reach;
+mod sent;
 
+use death::after_death;
 use evidence::Evidence;
 use order::{Mention, Order, Ranks};
 use reach::{Named, Sources};
+use sent::Sent;
 
 /// The places, best first: where a value stands in several, the first one is reported.
 const PLACES: [PlaceInPrompt; 6] = [
@@ -58,10 +60,22 @@ pub struct SurvivalPlan {
 }
 
 impl SurvivalPlan {
-    /// Prepares the search for `probes` in every context of `session`.
-    pub fn new(session: &Session, probes: Arc<[Probe]>) -> Result<Self, NeedlesError> {
+    /// The slots that answer the item of this index.
+    pub fn asked_slots(&self, index: usize) -> Vec<usize> {
+        let item = self.items[index];
+        let gold = &self.probes[item.probe].gold;
+        self.survival
+            .asked_slots(item.probe, gold, self.before[index])
+    }
+
+    /// Prepares the search for those of `probes` that are selected, in every context of `session`.
+    pub fn new(
+        session: &Session,
+        probes: Arc<[Probe]>,
+        selection: &Selection,
+    ) -> Result<Self, NeedlesError> {
         let survival = Survival::new(&probes)?;
-        let items = items(session, &probes);
+        let items = selection.items(session, &probes);
         let before: Vec<usize> = items
             .iter()
             .map(|item| session.calls()[item.call])
@@ -110,7 +124,13 @@ impl SurvivalPlan {
         &self.items[self.due_range(call)]
     }
 
-    fn due_range(&self, call: usize) -> std::ops::Range<usize> {
+    /// The search for what was planted.
+    pub fn survival(&self) -> &Survival {
+        &self.survival
+    }
+
+    /// The numbers of the items that are asked at this call.
+    pub fn due_range(&self, call: usize) -> std::ops::Range<usize> {
         let from = self.items.partition_point(|item| item.call < call);
         let to = self.items.partition_point(|item| item.call <= call);
         from..to
@@ -143,6 +163,8 @@ pub struct SurvivalObserver {
     /// How many messages do.
     whole: usize,
     evidence: Evidence,
+    /// What the summariser was sent.
+    sent: Option<Sent>,
     /// By item.
     results: Vec<Option<SurvivalRecord>>,
 }
@@ -165,6 +187,7 @@ impl SurvivalObserver {
             verbatim: vec![0; plan.messages],
             whole: 0,
             evidence: Evidence::of(&plan.probes),
+            sent: None,
             results: vec![None; plan.items.len()],
             plan,
         }
@@ -229,6 +252,7 @@ impl SurvivalObserver {
                     call: applied.call,
                     stage: applied.stage.to_string(),
                     reason: applied.reason.clone(),
+                    seen_by_summariser: self.sent.as_ref().map(|it| it.has(slot, applied)),
                 });
             }
         }
@@ -268,44 +292,15 @@ impl SurvivalObserver {
             | Gold::Tried { .. }
             | Gold::Fault { .. }
             | Gold::Among { .. }
+            | Gold::Handles { .. }
+            | Gold::Obsolete { .. }
+            | Gold::Steps { .. }
+            | Gold::Arguments { .. }
             | Gold::Answer { .. }
             | Gold::Untold
             | Gold::Absent { .. } => None,
         };
-        // A list grows: only what was touched so far is asked for. Of what has an order only the
-        // right answer is.
-        let asked: Vec<usize> = match &probe.gold {
-            Gold::Files { files, .. } => slots
-                .clone()
-                .zip(files)
-                .filter(|(_, file)| file.is_listed(before))
-                .map(|(slot, _)| slot)
-                .collect(),
-            Gold::Sequence { .. } => {
-                let said = probe.gold.events_before(before).len();
-                (slots.start..slots.start + said).collect()
-            }
-            Gold::Versions { .. } | Gold::Requests { .. } => {
-                let said = probe.gold.versions_before(before).len();
-                (slots.start + said.saturating_sub(1)..slots.start + said).collect()
-            }
-            Gold::Plan { items, .. } => slots
-                .clone()
-                .step_by(2)
-                .zip(items)
-                .filter(|(_, (_, done))| done.is_none_or(|done| done >= before))
-                .map(|(slot, _)| slot)
-                .collect(),
-            Gold::Value { .. }
-            | Gold::Statement { .. }
-            | Gold::Choice { .. }
-            | Gold::Tried { .. }
-            | Gold::Fault { .. }
-            | Gold::Among { .. }
-            | Gold::Answer { .. }
-            | Gold::Untold
-            | Gold::Absent { .. } => slots.clone().collect(),
-        };
+        let asked = self.plan.asked_slots(index);
         let standing: Vec<&Standing> = asked.iter().map(|slot| &self.standing[*slot]).collect();
         let lost_at = asked
             .iter()
@@ -321,9 +316,12 @@ impl SurvivalObserver {
         };
         let share = |standing: &[&Standing], places: &[usize]| {
             let is_there = |standing: &&&Standing| places.iter().any(|at| holds(standing, *at));
-            // A reason without its choice is nothing.
-            let is_void = matches!(probe.gold, Gold::Choice { .. })
-                && !standing.first().is_some_and(|choice| is_there(&choice));
+            // A reason without its choice is nothing, and half of the way leads nowhere.
+            let is_void = match &probe.gold {
+                Gold::Choice { .. } => !standing.first().is_some_and(|choice| is_there(&choice)),
+                Gold::Steps { .. } => !standing.iter().all(|step| is_there(&step)),
+                _ => false,
+            };
             if standing.is_empty() || is_void {
                 0.0
             } else {
@@ -448,6 +446,13 @@ fn each_finding(survival: &Survival, entry: &Entry, mut each: impl FnMut(Found))
 }
 
 impl Observer for SurvivalObserver {
+    fn asked(&mut self, asked: &Asked) {
+        if matches!(asked.request.task, Task::Summarise { .. }) && asked.answer.is_some() {
+            let sent = self.sent.get_or_insert_default();
+            sent.note(&self.plan.survival, asked);
+        }
+    }
+
     fn appended(&mut self, entry: &Entry) {
         let mentions = self.add(entry);
         self.order.append(mentions);
@@ -513,7 +518,14 @@ impl Observer for SurvivalObserver {
         }
     }
 
-    fn finish(self: Box<Self>, record: &mut CellRecord) {
+    fn finish(mut self: Box<Self>, record: &mut CellRecord) {
+        if self.sent.is_some() {
+            // What was lost before anybody was asked, no summariser ever saw.
+            let found = self.results.iter_mut().flatten();
+            for lost in found.filter_map(|found| found.lost_at.as_mut()) {
+                lost.seen_by_summariser.get_or_insert(false);
+            }
+        }
         let plan = &self.plan;
         record.probes = plan
             .items
@@ -539,49 +551,6 @@ impl Observer for SurvivalObserver {
                 }
             })
             .collect();
-    }
-}
-
-/// What an item gets that was never asked: nothing was sent, so nothing survived, neither where it
-/// was said nor in what a compaction made of it.
-fn after_death(end: &End, kind: ProbeKind) -> SurvivalRecord {
-    let lost_at = match end {
-        End::Completed => None,
-        End::Died {
-            call,
-            prompt,
-            cause: DeathCause::Overflow,
-        } => Some(LostAt {
-            call: *call,
-            stage: "overflow death".to_owned(),
-            reason: format!("a prompt of {prompt} tokens did not fit"),
-        }),
-        End::Died {
-            call,
-            cause: DeathCause::Unanswered,
-            ..
-        } => Some(LostAt {
-            call: *call,
-            stage: "unanswered call".to_owned(),
-            reason: "the provider failed at every attempt".to_owned(),
-        }),
-        End::Failed { call, error } => Some(LostAt {
-            call: *call,
-            stage: "strategy failure".to_owned(),
-            reason: error.clone(),
-        }),
-        End::NotMeasurable { call, why } => Some(LostAt {
-            call: *call,
-            stage: "not measurable".to_owned(),
-            reason: why.clone(),
-        }),
-    };
-    SurvivalRecord {
-        fate: Fate::Lost,
-        score: 0.0,
-        place: None,
-        compacted_score: (!kind.is_never_said() && kind != ProbeKind::Open).then_some(0.0),
-        lost_at,
     }
 }
 

@@ -5,6 +5,7 @@ use serde::Serialize;
 use super::{Anchors, CellSummary, by_session_pair, model};
 use crate::metric::answers::{Accuracy, Scope};
 use crate::metric::fidelity::Refusal;
+use crate::metric::survival::Score;
 use crate::stats::Estimate;
 
 /// Accuracy relative to full history.
@@ -72,6 +73,29 @@ pub(super) fn relative(
         (_, None) if has_unqualified => Fidelity::NoneQualified,
         (_, _) => Fidelity::Unpaired,
     }
+}
+
+/// The least and the most that F may be: items without a score are wrong here and right under full history,
+/// or the other way round. Nothing where all have one, or where fidelity is refused.
+pub(super) fn bounds(cells: &[&CellSummary], scope: Scope, anchors: Anchors) -> Option<(f64, f64)> {
+    anchors.bare().check().ok()?;
+    let is_exact = |accuracy: &Accuracy| {
+        accuracy.paired_bounds.is_exact() && accuracy.paired_full_bounds.is_exact()
+    };
+    let mut models = cells.iter().filter_map(|cell| model(cell, scope));
+    if models.all(is_exact) {
+        return None;
+    }
+    let ratio = |part: fn(&Accuracy) -> (Score, Score)| {
+        let (pairs, items) = by_session_pair(cells, |cell| {
+            let (here, full) = part(model(cell, scope)?);
+            Some(((here.mean()?, full.mean()?), here.items))
+        });
+        Estimate::of_ratio(&pairs, items).map(|ratio| ratio.point_estimate)
+    };
+    let least = ratio(|it| (it.paired_bounds.worst, it.paired_full_bounds.best))?;
+    let most = ratio(|it| (it.paired_bounds.best, it.paired_full_bounds.worst))?;
+    Some((least, most))
 }
 
 /// `F* = Σ(acc − acc_empty) / Σ(acc_full − acc_empty)`, over the sessions and all items, qualified or

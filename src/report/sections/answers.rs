@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 
 use super::{role, row};
 use crate::metric::answers::{Answers, Beside, Extract, Qualification, Qualifying};
+use crate::metric::fidelity;
 use crate::metric::survival::is_planted;
 use crate::probe::{Outcome, Unscored, Verdict};
 use crate::record::{Arm, CellRecord, ProbeText};
 use crate::report::arm::{ArmAnswers, ArmSummary, FAILINGS, Fidelity};
 use crate::report::build::Material;
-use crate::report::{Audience, Cell, Column, Role, Section, Table};
+use crate::report::{Audience, Cell, Column, Role, Section, Table, Value, figure};
 
 /// How many items of the reference were asked, and of how many of these the evidence stood for the full
 /// history; nothing where it did of none.
@@ -72,33 +73,41 @@ pub(super) fn of_prompts(material: &Material<'_>) -> Section {
         .arms
         .iter()
         .any(|(_, arm)| matches!(arm.answers, Some(ArmAnswers::Extract { .. })));
+    let is_open = material.arms.iter().any(|(_, arm)| is_open(arm));
     let rows = material
         .arms
         .iter()
         .filter_map(|(kind, arm)| {
             let cells = match arm.answers.as_ref()? {
-                ArmAnswers::Extract { outcomes, .. } => {
+                ArmAnswers::Extract {
+                    outcomes, bounds, ..
+                } => {
                     let mut cells = extracts(material, &arm.strategy);
+                    cells.extend(is_open.then(|| between(*bounds)));
                     cells.push(Cell::count(outcomes.unscored));
                     cells
                 }
                 ArmAnswers::Accuracy {
                     accuracy,
+                    bounds,
                     fidelity,
+                    fidelity_bounds,
                     normalised,
                     failings,
                     unscored,
+                    needs_judge,
                     unqualified,
                     ..
                 } => {
-                    let mut cells = vec![
-                        Cell::estimate(*accuracy),
-                        in_table(*fidelity),
-                        Cell::estimate(*normalised),
-                    ];
+                    let mut cells = vec![Cell::estimate(*accuracy)];
+                    cells.extend(is_open.then(|| between(*bounds)));
+                    cells.push(in_table(*fidelity));
+                    cells.extend(is_open.then(|| between(*fidelity_bounds)));
+                    cells.push(Cell::estimate(*normalised));
                     let rates = FAILINGS.iter().map(|(name, _)| failings.get(name).copied());
                     cells.extend(rates.map(Cell::estimate));
                     cells.push(Cell::count(*unscored));
+                    cells.extend(is_open.then(|| Cell::count(*needs_judge)));
                     cells.push(Cell::count(*unqualified));
                     cells
                 }
@@ -107,6 +116,7 @@ pub(super) fn of_prompts(material: &Material<'_>) -> Section {
             if *kind == Arm::Reference {
                 row.marks.extend(ceiling_mark(material));
             }
+            row.marks.extend(above_full(arm).map(str::to_owned));
             Some(row)
         })
         .collect();
@@ -121,17 +131,21 @@ pub(super) fn of_prompts(material: &Material<'_>) -> Section {
             Column::new("abstained", "abstained", 1),
             Column::new("unanswered", "unanswered", 1),
             Column::new("invented", "invented", 0),
-            Column::new("unscored", "unscored", 3),
         ]);
+        columns.extend(is_open.then(|| Column::new("bounds", "right at least–most", 0)));
+        columns.push(Column::new("unscored", "unscored", 3));
         "What BM25 line search made of the prompts, as shares of the scored items over all \
          sessions together, with Wilson's interval for as many items as they are worth; no language model \
          answered. Invented is the share of decoys answered \
          with a value; unanswered items come after a session's death; unscored ones are in no \
          share."
     } else {
+        columns.push(Column::new("accuracy", "accuracy", 0));
+        columns.extend(is_open.then(|| Column::new("bounds", "at least–most", 0)));
+        columns.push(Column::new("fidelity", "fidelity", 0));
+        columns
+            .extend(is_open.then(|| Column::new("fidelity_bounds", "fidelity at least–most", 0)));
         columns.extend([
-            Column::new("accuracy", "accuracy", 0),
-            Column::new("fidelity", "fidelity", 0),
             Column::new("normalised", "F*", 0),
             Column::new("omitted", "omitted", 0),
             Column::new("distorted", "distorted", 0),
@@ -142,8 +156,9 @@ pub(super) fn of_prompts(material: &Material<'_>) -> Section {
             Column::new("compliance_kept", "kept rules", 1),
             Column::new("compliance_dropped", "dropped rules", 1),
             Column::new("unscored", "unscored", 0),
-            Column::new("unqualified", "unqualified", 2),
         ]);
+        columns.extend(is_open.then(|| Column::new("needs_judge", "need a judge", 0)));
+        columns.push(Column::new("unqualified", "unqualified", 2));
         "What the reader made of the prompts. Fidelity is accuracy relative to full history; F* is \
          where it lies between empty context (0) and full history (1), over what was scored in all \
          three. Distorted is wrong, stale or misbound; hallucinated is the share of decoys \
@@ -157,8 +172,62 @@ pub(super) fn of_prompts(material: &Material<'_>) -> Section {
         about: about.to_owned(),
         audience: Audience::Everyone,
         table: Table { columns, rows },
-        notes: ceiling(material).into_iter().collect(),
+        notes: ceiling(material)
+            .into_iter()
+            .chain(is_open.then(|| BOUNDS.to_owned()))
+            .collect(),
     }
+}
+
+/// Why the arm's `F*` is to be read with care.
+fn above_full(arm: &ArmSummary) -> Option<&'static str> {
+    match arm.answers.as_ref()? {
+        ArmAnswers::Accuracy { normalised, .. } => {
+            fidelity::above_full(normalised.as_ref()?.point_estimate)
+        }
+        ArmAnswers::Extract { .. } => None,
+    }
+}
+
+/// Said below tables in which some items have no score.
+const BOUNDS: &str = "Items without a score may be right or wrong: at least counts all of them as wrong, at \
+     most as right. Where many need a judge, shares of the others say little by themselves.";
+
+/// Whether planted items of this strategy have no score.
+fn is_open(arm: &ArmSummary) -> bool {
+    match &arm.answers {
+        Some(ArmAnswers::Extract { bounds, .. }) => bounds.is_some(),
+        Some(ArmAnswers::Accuracy {
+            bounds,
+            fidelity_bounds,
+            ..
+        }) => bounds.is_some() || fidelity_bounds.is_some(),
+        None => false,
+    }
+}
+
+/// `46.0–71.2 %`; nothing where all items have a score.
+fn between(bounds: Option<(f64, f64)>) -> Cell {
+    let ends = |(least, most)| format!("{}–{} %", figure::points(least), figure::points(most));
+    bounds.map_or(Cell::exact(Value::NotApplicable), |bounds| {
+        Cell::text(ends(bounds))
+    })
+}
+
+/// How many answers of a model need a judge, in a sentence; nothing where none does.
+pub(in crate::report) fn need_judge(material: &Material<'_>) -> Option<String> {
+    let of_arm = |(_, arm): &(Arm, ArmSummary)| match &arm.answers {
+        Some(ArmAnswers::Accuracy { needs_judge, .. }) => *needs_judge,
+        Some(ArmAnswers::Extract { .. }) | None => 0,
+    };
+    let count: usize = material.arms.iter().map(of_arm).sum();
+    (count > 0).then(|| {
+        format!(
+            "{} a judge: rules confirm exact answers only, and accuracy and fidelity are over those. What \
+             they are at least and at most stands beside them",
+            figure::many(count, "answer needs", "answers need")
+        )
+    })
 }
 
 /// Outcomes of a reader without a model, each as a share of the items scored, and of decoys what was

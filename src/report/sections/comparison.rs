@@ -4,18 +4,19 @@ use std::collections::BTreeSet;
 
 use crate::metric::cost::Bill;
 use crate::metric::strain::Strain;
-use crate::metric::summaries::Summaries;
 use crate::metric::{Direction, metric};
 use crate::model::ModelKind;
 use crate::model::price::Placement;
-use crate::record::{Arm, CellRecord, StrategyEntry};
+use crate::record::{Arm, CellRecord};
 use crate::report::arm::{ArmAnswers, ArmSummary, Fidelity};
 use crate::report::build::Material;
 use crate::report::cost::ArmCost;
-use crate::report::{
-    Audience, Banner, BannerLevel, Cell, Column, Measure, Role, Row, Section, Table, Value,
-};
+use crate::report::{Audience, Banner, Cell, Column, Measure, Role, Row, Section, Table, Value};
 use crate::units::Tokens;
+
+mod written;
+
+use written::{banner, of_offline, twins, writers};
 
 /// Columns in their order, with the rank in which they make room for others.
 ///
@@ -91,6 +92,15 @@ const MARKED: &[&str] = &[
     "action_support",
 ];
 
+/// Of the marked columns, those that say what is kept: it depends on who writes the summaries.
+const KEEPING: &[&str] = &[
+    "survival",
+    "extract",
+    "accuracy",
+    "fidelity",
+    "action_support",
+];
+
 /// Columns of which a terminal does not say that they were not measured: where no summary was
 /// written there is nothing to measure, and older records know none of them.
 const ASIDE: &[&str] = &[
@@ -102,9 +112,6 @@ const ASIDE: &[&str] = &[
     "trail_recall",
     "unsupported_atoms",
 ];
-
-/// Knobs that only steer what a model writes.
-const WORDING: &[&str] = &["template", "prompt", "instructions"];
 
 /// The comparison, and a banner on strategies that only a model could tell apart.
 pub(in crate::report) fn section(material: &Material<'_>) -> (Section, Option<Banner>) {
@@ -120,9 +127,12 @@ pub(in crate::report) fn section(material: &Material<'_>) -> (Section, Option<Ba
         row.marks.extend(super::answers::ceiling_mark(material));
     }
     let twins = twins(material);
+    let writers = writers(material);
+    let of_offline = of_offline(&rows, writers.as_ref());
     for (at, (name, _)) in COLUMNS.iter().enumerate() {
         if MARKED.contains(name) {
-            mark_best(&mut rows, at, name, &twins);
+            let writers = writers.as_ref().filter(|_| KEEPING.contains(name));
+            mark_best(&mut rows, at, name, &twins, writers);
         }
     }
     let has_cells = material.arms.iter().any(|(_, arm)| super::is_measured(arm));
@@ -169,6 +179,7 @@ pub(in crate::report) fn section(material: &Material<'_>) -> (Section, Option<Ba
         ));
         notes.extend(super::cost::billed(material));
     }
+    notes.extend(of_offline);
     notes.extend(unmeasured(material, &columns));
     let banner = banner(&twins);
     let section = Section {
@@ -344,10 +355,7 @@ fn cell(kind: Arm, arm: &ArmSummary, name: &str) -> Cell {
         "completion" => Cell::share(arm.completion()),
         "fired" => Cell::exact(Value::Of(arm.fired as u64, arm.sessions as u64)),
         "token_savings" => Cell::savings(arm.token_savings),
-        "summary_tokens" => {
-            let all = arm.generations.iter().flat_map(|of| &of.0);
-            tokens(Summaries(all.copied().collect()).mean())
-        }
+        "summary_tokens" => tokens(arm.summary_tokens),
         "cost_savings" => Cell::savings(cost.and_then(|cost| cost.savings)),
         "cost_savings_edge" => {
             let edge = ArmCost::placed(&arm.costs, Placement::Edge);
@@ -398,7 +406,16 @@ fn cell(kind: Arm, arm: &ArmSummary, name: &str) -> Cell {
 /// Marks the best values of one column: the best, and those that lie within its interval. Nothing is
 /// marked where fewer than two rows are ranked, where the best rests on one session, where all are alike,
 /// where the best saves nothing, or where it is told from a twin by a model's writing alone.
-fn mark_best(rows: &mut [Row], at: usize, name: &str, twins: &[Vec<&str>]) {
+///
+/// Nor is anything marked where a strategy that summarises leads one that does not, or follows it, and
+/// no language model wrote: `writers`.
+fn mark_best(
+    rows: &mut [Row],
+    at: usize,
+    name: &str,
+    twins: &[Vec<&str>],
+    writers: Option<&BTreeSet<&str>>,
+) {
     let sign = match metric(name).map(|metric| metric.direction) {
         Some(Direction::Higher) => 1.0,
         Some(Direction::Lower) => -1.0,
@@ -464,7 +481,14 @@ fn mark_best(rows: &mut [Row], at: usize, name: &str, twins: &[Vec<&str>]) {
                 })
         })
     });
-    if undecided {
+    let is_written =
+        |index: usize| writers.is_some_and(|it| it.contains(rows[index].name.as_str()));
+    let is_mixed = winners.iter().any(|winner| {
+        values
+            .iter()
+            .any(|(other, _)| is_written(*winner) != is_written(*other))
+    });
+    if undecided || is_mixed {
         return;
     }
     for winner in winners {
@@ -472,67 +496,4 @@ fn mark_best(rows: &mut [Row], at: usize, name: &str, twins: &[Vec<&str>]) {
             cell.best = true;
         }
     }
-}
-
-/// Groups of strategies that differ only in what a model would have written, where none wrote.
-fn twins<'a>(material: &Material<'a>) -> Vec<Vec<&'a str>> {
-    if material.manifest.summariser.kind == ModelKind::Live {
-        return Vec::new();
-    }
-    let mut shapes: std::collections::BTreeMap<String, Vec<&str>> =
-        std::collections::BTreeMap::new();
-    for strategy in &material.manifest.strategies {
-        if let Some(shape) = shape(strategy) {
-            shapes.entry(shape).or_default().push(&strategy.name);
-        }
-    }
-    let mut groups: Vec<Vec<&str>> = shapes
-        .into_values()
-        .filter(|group| group.len() > 1)
-        .collect();
-    groups.sort();
-    groups
-}
-
-/// A strategy without its wording; nothing where no stage asks a model, or it cannot be read.
-fn shape(strategy: &StrategyEntry) -> Option<String> {
-    let mut table: toml::Table = strategy.toml.parse().ok()?;
-    for key in ["description", "source", "breaks"] {
-        table.remove(key);
-    }
-    let mut worded = false;
-    if let Some(toml::Value::Array(stages)) = table.get_mut("stage") {
-        for stage in stages.iter_mut().filter_map(toml::Value::as_table_mut) {
-            worded |= stage.get("kind").and_then(toml::Value::as_str) == Some("summarize");
-            for knob in WORDING {
-                worded |= stage.remove(*knob).is_some();
-            }
-        }
-    }
-    // Tables keep no order of writing, so equal shapes are equal text.
-    worded.then(|| table.to_string())
-}
-
-fn banner(twins: &[Vec<&str>]) -> Option<Banner> {
-    if twins.is_empty() {
-        return None;
-    }
-    let groups: Vec<String> = twins
-        .iter()
-        .map(|group| {
-            group
-                .iter()
-                .map(|name| format!("`{name}`"))
-                .collect::<Vec<_>>()
-                .join(", ")
-        })
-        .collect();
-    Some(Banner {
-        level: BannerLevel::Note,
-        text: format!(
-            "no best-mark between {}: they differ only in what a model would have written, and \
-             no language model wrote summaries",
-            groups.join("; nor between ")
-        ),
-    })
 }

@@ -95,6 +95,50 @@ pub(super) fn section(material: &Material<'_>) -> Section {
     }
 }
 
+/// Of what strategies that summarise lost: what their summariser had been sent, and what was gone
+/// before.
+pub(super) fn by_summary(material: &Material<'_>) -> Section {
+    let mut rows = Vec::new();
+    for (kind, arm) in &material.arms {
+        let cells = material.cells.iter();
+        let seen: Vec<bool> = cells
+            .filter(|cell| cell.strategy == arm.strategy)
+            .flat_map(|cell| &cell.probes)
+            .filter_map(|probe| probe.survival.lost_at.as_ref()?.seen_by_summariser)
+            .collect();
+        if seen.is_empty() {
+            continue;
+        }
+        let by_summary = seen.iter().filter(|seen| **seen).count();
+        let of = |count: usize| Cell::exact(Value::Of(count as u64, seen.len() as u64));
+        let row = vec![
+            Cell::count(seen.len()),
+            of(by_summary),
+            of(seen.len() - by_summary),
+        ];
+        rows.push(super::row(&arm.strategy, super::role(*kind), row));
+    }
+    Section {
+        id: "lost_by_summary",
+        title: "Seen by the summariser".to_owned(),
+        about: "Items that strategies which summarise lost, by string matching. Lost by the summary: \
+                what the summariser was sent held it, and what it wrote does not. Lost before: an \
+                earlier stage, or a limit on what is sent, had taken it out; no prompt can mend that."
+            .to_owned(),
+        audience: Audience::Everyone,
+        table: Table {
+            columns: vec![
+                Column::new("strategy", "strategy", 0),
+                Column::new("lost", "lost items", 0),
+                Column::new("by_summary", "by the summary", 0),
+                Column::new("before", "before", 0),
+            ],
+            rows,
+        },
+        notes: Vec::new(),
+    }
+}
+
 fn row(item: &Item<'_>) -> Option<Row> {
     let loss = item.first()?;
     Some(super::row(

@@ -100,10 +100,11 @@ pub(super) fn sentinels(material: &Material<'_>) -> Section {
     Section {
         id: "sentinels",
         title: "Judges on answers whose verdict is known".to_owned(),
-        about: "Ten fixed answers, five of them right, are put to every judge in every run. A judge \
-                whose shares of right answers called right and of wrong ones called wrong do not add \
-                up to 1.6 is unfit: its verdicts do not count. What people's labels say of it \
-                (`proctor calibrate`) stands beside."
+        about: "Fixed answers whose verdict is known, half of them right, are put to every judge of every run \
+                before anything else; most wrong ones differ from a right one in one value or in polarity. A \
+                judge whose share of right ones called right and of wrong ones called wrong do not add up to \
+                1.6 is unfit: it is asked no more, and its verdicts do not count. What people's labels say of it (`proctor calibrate`) \
+                stands beside."
             .to_owned(),
         audience: Audience::Everyone,
         table: Table {

@@ -60,6 +60,8 @@ struct Draft {
     usage: Option<Usage>,
     timestamp: Option<Timestamp>,
     tags: BTreeSet<Tag>,
+    /// The blocks that the product wrote, whoever wrote the others.
+    injected: BTreeSet<usize>,
 }
 
 /// One conversation, growing record by record in the order of the file.
@@ -169,11 +171,16 @@ impl Assembler {
             self.skip("user record without content");
             return;
         }
+        let is_typed = part.tags.contains(&Tag::TypedUser);
         for block in part.blocks {
-            match block {
-                ContentBlock::ToolResult(_) => self.results.push(block),
-                _ => self.pending.blocks.push(block),
+            if matches!(block, ContentBlock::ToolResult(_)) {
+                self.results.push(block);
+                continue;
             }
+            if !is_typed && !part.tags.is_empty() {
+                self.pending.injected.insert(self.pending.blocks.len());
+            }
+            self.pending.blocks.push(block);
         }
         // A message is sent when its last part is there.
         self.pending.timestamp = part.timestamp.or(self.pending.timestamp);
@@ -186,6 +193,8 @@ impl Assembler {
         let mut draft = std::mem::take(&mut self.pending);
         let said = std::mem::take(&mut draft.blocks);
         draft.blocks = std::mem::take(&mut self.results);
+        let results = draft.blocks.len();
+        draft.injected = draft.injected.into_iter().map(|at| at + results).collect();
         draft.blocks.extend(said);
         let records = std::mem::take(&mut self.pending_records);
         if !draft.blocks.is_empty() {
@@ -297,8 +306,12 @@ impl Assembler {
             } else {
                 Role::User
             };
+            let is_typed = draft.tags.contains(&Tag::TypedUser);
             let mut message = Message::new(role, draft.blocks)
                 .with_tags(draft.tags.into_iter().chain(always.iter().copied()));
+            if is_typed {
+                message.injected = draft.injected.into_iter().collect();
+            }
             message.timestamp = draft.timestamp;
             message.api_call = draft.call;
             message.usage = draft.usage;
@@ -374,6 +387,11 @@ impl Assembler {
                 kept.push(block);
             }
             draft.blocks = kept;
+            if let Some(gone) = dropped.get(&at) {
+                let place = |at: usize| at - gone.iter().filter(|gone| **gone < at).count();
+                let injected = std::mem::take(&mut draft.injected);
+                draft.injected = injected.into_iter().map(place).collect();
+            }
         }
         if !dropped.is_empty() {
             self.mend_edits(&dropped);

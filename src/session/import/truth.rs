@@ -119,12 +119,21 @@ fn problem(truth: &GroundTruth, session: &Session) -> Option<String> {
 fn named(fact: &PlantedFact) -> Vec<usize> {
     let mut named = fact.evidence.clone();
     match &fact.fact {
-        Fact::Artifact { files, .. } => named.extend(files.iter().map(|file| file.message)),
+        Fact::Artifact {
+            files, optional, ..
+        } => {
+            let files = files.iter().chain(optional);
+            named.extend(files.map(|file| file.message));
+        }
         Fact::Update { values, .. }
         | Fact::Numeric { values, .. }
         | Fact::Order { events: values, .. }
         | Fact::LastRequest { requests: values } => {
             named.extend(values.iter().map(|value| value.message));
+        }
+        Fact::OpenHandle { handles, .. } => {
+            named.extend(handles.iter().map(|handle| handle.started));
+            named.extend(handles.iter().filter_map(|handle| handle.ended));
         }
         Fact::Continuation { items, .. } => named.extend(items.iter().filter_map(|it| it.done)),
         Fact::Recall { .. }
@@ -133,6 +142,10 @@ fn named(fact: &PlantedFact) -> Vec<usize> {
         | Fact::RejectedPath { .. }
         | Fact::Error { .. }
         | Fact::Binding { .. }
+        | Fact::Obsolete { .. }
+        | Fact::Indirect { .. }
+        | Fact::TwoStep { .. }
+        | Fact::Act { .. }
         | Fact::Open { .. }
         | Fact::Unanswerable
         | Fact::Decoy { .. } => {}

@@ -71,6 +71,8 @@ struct EntryIn<'a> {
     usage: Option<Usage>,
     #[serde(default)]
     tags: Vec<Tag>,
+    #[serde(default)]
+    injected: Vec<usize>,
     compact_hint: Option<Arc<str>>,
     model: Option<Arc<str>>,
     #[serde(borrow)]
@@ -88,6 +90,8 @@ struct MessageIn<'a> {
     usage: Option<Usage>,
     #[serde(default)]
     tags: Vec<Tag>,
+    #[serde(default)]
+    injected: Vec<usize>,
     compact_hint: Option<Arc<str>>,
     model: Option<Arc<str>>,
 }
@@ -254,7 +258,7 @@ pub(super) fn entry(line: &Line<'_>, parts: &mut SessionParts) -> Result<(), Imp
             model: None,
             compaction: Some(compaction),
             ..
-        } if entry.tags.is_empty() => {
+        } if entry.tags.is_empty() && entry.injected.is_empty() => {
             let compaction = compaction_of(compaction, parts.messages.len())
                 .map_err(|problem| line.error(problem))?;
             parts.compactions.push(compaction);
@@ -266,6 +270,7 @@ pub(super) fn entry(line: &Line<'_>, parts: &mut SessionParts) -> Result<(), Imp
             api_call,
             usage,
             tags,
+            injected,
             compact_hint,
             model,
             compaction: None,
@@ -277,6 +282,7 @@ pub(super) fn entry(line: &Line<'_>, parts: &mut SessionParts) -> Result<(), Imp
                 api_call,
                 usage,
                 tags,
+                injected,
                 compact_hint,
                 model,
             })
@@ -330,6 +336,19 @@ fn message_of(message: MessageIn<'_>) -> Result<Message, String> {
     read.timestamp = message.timestamp.map(|time| time.0);
     read.api_call = message.api_call;
     read.usage = message.usage;
+    if let Some(outside) = message
+        .injected
+        .iter()
+        .find(|at| **at >= read.content().len())
+    {
+        return Err(format!(
+            "`injected` names block {outside}, and the message has {} (counted from 0)",
+            read.content().len()
+        ));
+    }
+    read.injected = message.injected;
+    read.injected.sort_unstable();
+    read.injected.dedup();
     read.compact_hint = message.compact_hint;
     read.model = message.model;
     Ok(read)

@@ -182,6 +182,11 @@ fn message() -> Value {
                 "type": "array",
                 "items": names("What is known about the message.", &TAGS),
             },
+            "injected": {
+                "type": "array",
+                "items": {"type": "integer", "minimum": 0},
+                "description": "Blocks, counted from 0, that the product added to a message that a person typed.",
+            },
             "compact_hint": text("What a compaction is to keep that a person asks for here, on a message tagged `phase_end`: the words behind `/compact`. The model does not read it."),
             "model": text("The model that wrote it, where that is another than the session's: messages of the assistant only."),
         }),

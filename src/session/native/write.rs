@@ -143,6 +143,8 @@ struct MessageOut<'a> {
     usage: Option<Usage>,
     #[serde(skip_serializing_if = "<[Tag]>::is_empty")]
     tags: &'a [Tag],
+    #[serde(skip_serializing_if = "<[usize]>::is_empty")]
+    injected: &'a [usize],
     #[serde(skip_serializing_if = "Option::is_none")]
     compact_hint: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -313,6 +315,7 @@ fn message_out(message: &Message) -> io::Result<MessageOut<'_>> {
         api_call: message.api_call.as_ref().map(|call| call.0.as_ref()),
         usage: message.usage,
         tags: &message.tags,
+        injected: &message.injected,
         compact_hint: message.compact_hint.as_deref(),
         model: message.model.as_deref(),
     })

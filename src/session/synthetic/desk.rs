@@ -393,7 +393,8 @@ impl Desk {
     /// The look-up whose result says a planted fact, among others of its kind.
     pub(super) fn reveal(&mut self, random: &mut Random, fact: &Planned, now: i64) -> Action {
         let pairs = facts::shuffled(random, fact);
-        let size = random.count(150, 700);
+        let usual = usize::try_from(random.usual_percent()).unwrap_or(100);
+        let size = random.count(150, 700) * usual / 100;
         let (mut shown, is_prose) = match fact.channel {
             Channel::Config | Channel::Log | Channel::Failure => {
                 (self.history(random, size, now), false)

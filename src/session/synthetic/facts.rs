@@ -8,6 +8,7 @@ use super::{Language, Recipe};
 use crate::session::ground_truth::{Fact, Importance, PlantedFact};
 
 mod bank;
+mod memory;
 mod more;
 mod phrasing;
 mod requests;
@@ -178,10 +179,21 @@ impl Planned {
             beside,
             ..
         } = self;
-        if let Fact::Order { events, .. } = &mut fact {
-            for event in events {
-                event.message = message;
+        match &mut fact {
+            Fact::Order { events, .. } => {
+                for event in events {
+                    event.message = message;
+                }
             }
+            Fact::OpenHandle { handles, .. } => {
+                for handle in handles {
+                    match &mut handle.ended {
+                        Some(ended) => *ended = message,
+                        None => handle.started = message,
+                    }
+                }
+            }
+            _ => {}
         }
         let evidence = vec![message];
         let beside = beside.map(|beside| PlantedFact {
@@ -211,6 +223,14 @@ pub(crate) struct Numbers {
     pub(crate) errors: usize,
     /// Series of events.
     pub(crate) orders: usize,
+    /// Series of things that are started, and of which some are ended.
+    pub(crate) handles: usize,
+    /// Pairs of instructions, one of which is taken back.
+    pub(crate) obsolete: usize,
+    /// Keys that are asked for in other words.
+    pub(crate) indirect: usize,
+    /// Values that are found by way of another.
+    pub(crate) two_steps: usize,
     /// Whether requests carry a reference, and the last one is asked for.
     pub(crate) requests: bool,
     pub(crate) decoys: usize,
@@ -244,6 +264,10 @@ impl Numbers {
                 Bank::Desk => 0,
             },
             orders: scaled((30, 4)),
+            handles: scaled((60, 2)),
+            obsolete: scaled((50, 3)),
+            indirect: scaled((40, 4)),
+            two_steps: scaled((50, 3)),
             requests: recipe.fact_percent > 0,
             decoys: scaled((1, 6)).max(1),
             bank,
@@ -342,15 +366,20 @@ impl Names {
     }
 
     fn pair(&mut self, random: &mut Random, class: Class, attribute: &str) -> Pair {
-        let key = self.key(random, attribute);
-        let mut value = class.value(random);
-        while !self.values.insert(value.clone()) {
-            value = class.value(random);
-        }
         Pair {
-            key,
-            value,
+            key: self.key(random, attribute),
+            value: self.value(random, class),
             ways: self.ways,
+        }
+    }
+
+    /// A value that no key has.
+    fn value(&mut self, random: &mut Random, class: Class) -> String {
+        loop {
+            let value = class.value(random);
+            if self.values.insert(value.clone()) {
+                return value;
+            }
         }
     }
 }
@@ -374,6 +403,8 @@ pub(crate) fn plan(seed: u64, numbers: Numbers) -> (Pending, Vec<PlantedFact>) {
     more::beside(&mut random, &mut planned);
     planned.extend(more::errors(&mut random, &mut names, numbers));
     planned.extend(more::orders(&mut random, &mut names, numbers));
+    let mut random = Random::new(seed, "notes");
+    planned.extend(memory::planned(&mut random, &mut names, numbers));
     planned.sort_by(|a, b| (b.due, &b.id).cmp(&(a.due, &a.id)));
     (Pending(planned), decoys)
 }
@@ -496,77 +527,4 @@ fn constraints(random: &mut Random, numbers: Numbers) -> Vec<Planned> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const NUMBERS: Numbers = Numbers {
-        recalls: 24,
-        constraints: 12,
-        errors: 6,
-        orders: 3,
-        requests: true,
-        decoys: 6,
-        bank: Bank::Repository,
-        distractors: None,
-        ways: Ways {
-            most: usize::MAX,
-            language: Language::English,
-        },
-    };
-
-    #[test]
-    fn questions_never_hold_the_answer_and_topics_stand_in_the_rule() {
-        for seed in 0..50 {
-            let bank = [Bank::Repository, Bank::Desk][usize::from(seed % 2 == 1)];
-            let (Pending(planned), decoys) = plan(seed, Numbers { bank, ..NUMBERS });
-            let of = |kind: &str| planned.iter().filter(|p| p.id.starts_with(kind)).count();
-            assert_eq!((of("recall"), of("constraint"), of("error")), (24, 12, 6));
-            assert!((12..=18).contains(&of("order")), "{}", of("order"));
-            assert_eq!(decoys.len(), 6);
-            for planned in &planned {
-                match &planned.fact {
-                    Fact::Recall { key, value } => {
-                        assert!(planned.question.contains(key));
-                        assert!(!planned.question.contains(value));
-                        assert!((2..=4).contains(&key.split(' ').count()), "{key}");
-                    }
-                    Fact::Error {
-                        attempt,
-                        code,
-                        place,
-                    } => {
-                        assert!(planned.question.contains(attempt));
-                        assert!(!planned.question.contains(code));
-                        assert!(!planned.question.contains(place));
-                    }
-                    Fact::Order { sequence, events } => {
-                        assert!(planned.question.contains(sequence));
-                        assert!(!planned.question.contains(&events[0].value));
-                    }
-                    Fact::Constraint {
-                        topic, statement, ..
-                    } => {
-                        assert!(!planned.question.contains(statement.as_str()));
-                        for word in topic.split([' ', '/']) {
-                            assert!(statement.contains(word), "{topic}: {statement}");
-                        }
-                    }
-                    other => panic!("not planned: {other:?}"),
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn facts_are_due_in_every_third_of_the_session() {
-        let (Pending(planned), _) = plan(5, NUMBERS);
-        for third in 0..3 {
-            let range = third * 307..(third + 1) * 307;
-            let said =
-                |p: &&Planned| matches!(&p.fact, Fact::Recall { .. } | Fact::Constraint { .. });
-            let due = planned.iter().filter(|p| range.contains(&p.due));
-            let count = due.filter(said).count();
-            assert!((11..=13).contains(&count), "{third}: {count}");
-        }
-    }
-}
+mod tests;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::StrategySpec;
+use super::{OVERFLOW, StrategySpec};
 use crate::settings::{Reader, Setting, SettingError, Table, Value, with_suggestion};
 use crate::strategy::control::{DIGEST, FOLLOWING};
 use crate::strategy::guard::Guards;
@@ -12,9 +12,6 @@ use crate::strategy::stage::digest;
 use crate::strategy::stage::extract::{self, Method};
 use crate::strategy::stage::{self, STAGES};
 use crate::strategy::trigger::{Condition, Trigger};
-
-/// What the stage of `[overflow]` is called.
-const OVERFLOW: &str = "overflow";
 
 const RESERVED_STAGES: [&str; 3] = ["guards", OVERFLOW, "window"];
 

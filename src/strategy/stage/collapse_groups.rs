@@ -13,6 +13,7 @@ use crate::settings::SettingError;
 use crate::step::{Answer, Step};
 use crate::strategy::cut::{self, Cut};
 use crate::strategy::knob::{Default, Knob, KnobKind, KnobReader};
+use crate::strategy::own_prompt::{self, Given, OwnPrompt, Variable};
 use crate::strategy::{Situation, Stage, StageError, StageKind, written};
 use crate::tokens::Size;
 use crate::units::Tokens;
@@ -66,6 +67,8 @@ const KNOBS: &[Knob] = &[
         default: Default::Whole(500),
         doc: "an account is cut off after so many tokens; a group no larger than this stays",
     },
+    own_prompt::PROMPT,
+    own_prompt::PROMPT_TEXT,
     Knob {
         name: "prefix",
         kind: KnobKind::Text,
@@ -90,6 +93,16 @@ fn build(knobs: &mut KnobReader<'_>) -> Result<Box<dyn Stage>, SettingError> {
         keep_last_rounds: knobs.count("keep_last_rounds")?,
         max_output: knobs.tokens("max_output_tokens")?,
         prefix: knobs.text("prefix")?,
+        own: OwnPrompt::read(
+            knobs,
+            &[
+                (
+                    Variable::PreviousSummary,
+                    "and a group has no earlier summary",
+                ),
+                (Variable::Focus, "and an account of a group has no focus"),
+            ],
+        )?,
         blocked: 0,
     }))
 }
@@ -103,6 +116,7 @@ struct CollapseGroups {
     keep_last_rounds: usize,
     max_output: Tokens,
     prefix: String,
+    own: Option<OwnPrompt>,
     /// Sub-agents that would have been blocked since the last collapse.
     blocked: u64,
 }
@@ -217,7 +231,17 @@ impl CollapseGroups {
             .iter()
             .map(|entry| wire::anthropic_json(&entry.message))
             .collect();
-        let text = format!("{}\n\n[{}]", INSTRUCTIONS.trim_end(), lines.join(", "));
+        let json = format!("[{}]", lines.join(", "));
+        let text = match &self.own {
+            None => format!("{}\n\n{json}", INSTRUCTIONS.trim_end()),
+            Some(own) => own.request(&Given {
+                conversation: &json,
+                previous: "",
+                focus: "",
+                max_output: self.max_output,
+                window: cx.window.effective(),
+            }),
+        };
         Request {
             purpose: if cx.overflow.is_some() {
                 Purpose::Recovery
@@ -225,7 +249,10 @@ impl CollapseGroups {
                 Purpose::Compaction
             },
             task: Task::Summarise {
-                sections: Vec::new(),
+                sections: self
+                    .own
+                    .as_ref()
+                    .map_or_else(Vec::new, |own| own.sections().to_vec()),
             },
             system: None,
             tools: None,

@@ -41,13 +41,18 @@ impl Reply {
 
     /// A streamed answer of an OpenAI-compatible server.
     pub(crate) fn openai(text: &str, prompt: u64, output: u64) -> Self {
+        Self::openai_cached(text, prompt, 0, output)
+    }
+
+    /// The same, with so much of the prompt read from the cache.
+    pub(crate) fn openai_cached(text: &str, prompt: u64, read: u64, output: u64) -> Self {
         let text = serde_json::Value::from(text);
         let first = r#"{"model":"test-model-1","choices":[{"index":0,"delta":{"role":"assistant","content":""},"finish_reason":null}]}"#;
         Self::stream(&format!(
             "data: {first}\n\n\
              data: {{\"model\":\"test-model-1\",\"choices\":[{{\"index\":0,\"delta\":{{\"content\":{text}}},\"finish_reason\":null}}]}}\n\n\
              data: {{\"model\":\"test-model-1\",\"choices\":[{{\"index\":0,\"delta\":{{}},\"finish_reason\":\"stop\"}}]}}\n\n\
-             data: {{\"model\":\"test-model-1\",\"choices\":[],\"usage\":{{\"prompt_tokens\":{prompt},\"completion_tokens\":{output}}}}}\n\n\
+             data: {{\"model\":\"test-model-1\",\"choices\":[],\"usage\":{{\"prompt_tokens\":{prompt},\"completion_tokens\":{output},\"prompt_tokens_details\":{{\"cached_tokens\":{read}}}}}}}\n\n\
              data: [DONE]\n\n"
         ))
     }
@@ -129,7 +134,8 @@ pub(crate) struct Asked {
     pub(crate) came: Instant,
 }
 
-type Play = Box<dyn Fn(usize, &str) -> Reply + Send + Sync>;
+/// What is answered to the request of this number, by its head and its body.
+type Play = Box<dyn Fn(usize, &str, &str) -> Reply + Send + Sync>;
 
 /// Requests that have come and are not answered yet.
 #[derive(Default)]
@@ -153,7 +159,8 @@ impl Server {
     pub(crate) fn playing(replies: Vec<Reply>) -> Self {
         Self::start(
             Duration::ZERO,
-            Box::new(move |at, _| replies[at.min(replies.len() - 1)].clone()),
+            Box::new(move |at, _, _| replies[at.min(replies.len() - 1)].clone()),
+            0,
         )
     }
 
@@ -161,13 +168,14 @@ impl Server {
     pub(crate) fn storming(refusals: usize, latency: Duration) -> Self {
         Self::start(
             latency,
-            Box::new(move |at, _| {
+            Box::new(move |at, _, _| {
                 if at < refusals {
                     Reply::status(429, r#"{"error":{"type":"rate_limit_error"}}"#)
                 } else {
                     Reply::openai("an answer", 100, 5)
                 }
             }),
+            0,
         )
     }
 
@@ -181,10 +189,32 @@ impl Server {
         latency: Duration,
         play: impl Fn(&str) -> Reply + Send + Sync + 'static,
     ) -> Self {
-        Self::start(latency, Box::new(move |_, body| play(body)))
+        Self::start(latency, Box::new(move |_, _, body| play(body)), 0)
     }
 
-    fn start(latency: Duration, play: Play) -> Self {
+    /// Answers what `play` makes of the head and the body.
+    pub(crate) fn routing(play: impl Fn(&str, &str) -> Reply + Send + Sync + 'static) -> Self {
+        Self::start(
+            Duration::ZERO,
+            Box::new(move |_, head, body| play(head, body)),
+            0,
+        )
+    }
+
+    /// Answers the first request, and no other until so many have been under way at once; after ten
+    /// seconds it gives up waiting.
+    pub(crate) fn holding(
+        until: usize,
+        play: impl Fn(&str) -> Reply + Send + Sync + 'static,
+    ) -> Self {
+        Self::start(
+            Duration::ZERO,
+            Box::new(move |_, _, body| play(body)),
+            until,
+        )
+    }
+
+    fn start(latency: Duration, play: Play, until: usize) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let asked = Arc::new(Mutex::new(Vec::new()));
@@ -206,7 +236,7 @@ impl Server {
                 let under_way = watched.clone();
                 std::thread::spawn(move || {
                     // A client that goes away is its own business.
-                    drop(serve(stream, latency, &kept, &under_way, &**play));
+                    drop(serve(stream, latency, &kept, &under_way, &**play, until));
                 });
             }
         });
@@ -253,7 +283,8 @@ fn serve(
     latency: Duration,
     kept: &Mutex<Vec<Asked>>,
     under_way: &UnderWay,
-    play: &(dyn Fn(usize, &str) -> Reply + Send + Sync),
+    play: &(dyn Fn(usize, &str, &str) -> Reply + Send + Sync),
+    until: usize,
 ) -> std::io::Result<()> {
     let mut reader = BufReader::new(stream.try_clone()?);
     let mut head = String::new();
@@ -273,17 +304,25 @@ fn serve(
     let body = String::from_utf8_lossy(&body).into_owned();
     let now = under_way.now.fetch_add(1, Ordering::SeqCst) + 1;
     under_way.most.fetch_max(now, Ordering::SeqCst);
-    let reply = {
+    let (reply, is_first) = {
         let mut kept = kept.lock().unwrap();
-        let reply = play(kept.len(), &body);
+        let is_first = kept.is_empty();
+        let reply = play(kept.len(), &head, &body);
         kept.push(Asked {
             head,
             body,
             was_answered: reply.head.starts_with("HTTP/1.1 200"),
             came: Instant::now(),
         });
-        reply
+        (reply, is_first)
     };
+    let waited = Instant::now();
+    while !is_first
+        && under_way.most.load(Ordering::SeqCst) < until
+        && waited.elapsed() < Duration::from_secs(10)
+    {
+        std::thread::sleep(Duration::from_millis(5));
+    }
     if latency > Duration::ZERO {
         std::thread::sleep(latency);
     }

@@ -11,7 +11,7 @@ use proctor::tokens::{CharsPer4, CountedTexts};
 use super::{kinds, made_in, text_of};
 
 /// All kinds, by the first part of their ids.
-const KINDS: [&str; 15] = [
+const KINDS: [&str; 20] = [
     "recall",
     "binding",
     "constraint",
@@ -24,6 +24,11 @@ const KINDS: [&str; 15] = [
     "error",
     "order",
     "last-request",
+    "open-handle",
+    "obsolete",
+    "indirect",
+    "two-step",
+    "act",
     "artifact-read",
     "artifact-created",
     "artifact-modified",

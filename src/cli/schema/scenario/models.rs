@@ -96,11 +96,11 @@ fn model() -> Value {
                 "enum": ["max_tokens", "max_completion_tokens"],
             },
             "thinking_tokens": whole(0, 1_000_000, "room for what the model thinks, added to the limit of every \
-                answer; 4,096 where that is max_completion_tokens, else 0", None),
+                answer; 4,096 for kind openai, else 0", None),
             "structured": {
-                "description": "ask for verdicts with a JSON schema (OpenAI-compatible servers)",
+                "description": "ask for verdicts with a JSON schema; true for the providers' own APIs, false \
+                    where base_url is set",
                 "type": "boolean",
-                "default": false,
             },
             "script": text("with `scripted`: the file of answers"),
             "provider": {

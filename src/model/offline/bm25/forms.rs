@@ -64,12 +64,16 @@ pub(super) fn letter(question: &str, texts: &[Indexed]) -> Option<String> {
 }
 
 /// Asks first where anything was said about what the question quotes first, and else acts on it.
-pub(super) fn call(question: &str, texts: &[Indexed]) -> String {
+/// Nothing where the question does not offer to ask: no line holds a call.
+pub(super) fn call(question: &str, texts: &[Indexed]) -> Option<String> {
+    if !question.contains("`ask`") {
+        return None;
+    }
     let quoted = question.split('`').nth(1).unwrap_or(question);
-    match best_line(quoted, texts) {
+    Some(match best_line(quoted, texts) {
         Some(_) => "ask".to_owned(),
         None => format!("do({quoted})"),
-    }
+    })
 }
 
 /// The newest text of the user before the question.

@@ -49,6 +49,7 @@ impl Evidence {
                     call: applied.call,
                     stage: applied.stage.to_string(),
                     reason: applied.reason.clone(),
+                    seen_by_summariser: None,
                 });
             }
         }

@@ -4,6 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::context::{CacheEffect, Context, Edit};
+use crate::record::{DeathCause, End};
 use crate::session::ground_truth::{ArtifactVerb, Importance, Revision, RuleForm, TouchedFile};
 use crate::session::{Message, Role, SessionParts};
 use crate::tokens::{CharsPer4, CountedTexts, Size};
@@ -47,6 +48,7 @@ fn probes() -> Arc<[Probe]> {
             Gold::Files {
                 verb: ArtifactVerb::Created,
                 files: vec![file("src/a.rs", 1), file("src/b.rs", 3)],
+                optional: Vec::new(),
             },
             &[1, 3],
         ),
@@ -153,7 +155,7 @@ struct Cell {
 impl Cell {
     fn new() -> Self {
         let session = session();
-        let plan = SurvivalPlan::new(&session, probes()).unwrap();
+        let plan = SurvivalPlan::new(&session, probes(), &Selection::default()).unwrap();
         Self {
             observer: Box::new(SurvivalObserver::new(Arc::new(plan))),
             counts: CountedTexts::new(Arc::new(CharsPer4)),
@@ -263,6 +265,7 @@ fn a_loss_names_the_patch_that_caused_it() {
         call: 2,
         stage: "clear".into(),
         reason: "old".into(),
+        seen_by_summariser: None,
     });
     assert_eq!(results[0].fate, Fate::Unbound);
     assert_eq!(results[0].place, Some(PlaceInPrompt::Derived));

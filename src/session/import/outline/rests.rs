@@ -112,6 +112,7 @@ impl Rests {
         whole.api_call.clone_from(&message.api_call);
         whole.usage = message.usage;
         whole.tags.clone_from(&message.tags);
+        whole.injected.clone_from(&message.injected);
         whole.compact_hint.clone_from(&message.compact_hint);
         whole.model.clone_from(&message.model);
         Ok(Cow::Owned(whole))

@@ -12,6 +12,11 @@ pub(crate) struct Artifacts(FileLog);
 impl Artifacts {
     /// Notes a tool use of the message of that index.
     pub(crate) fn record(&mut self, tool: Tool, input: &Value, message: usize) {
+        if tool == Tool::Bash
+            && let Some(command) = input.get("command").and_then(Value::as_str)
+        {
+            self.0.record_command(command, message);
+        }
         let Some(verb) = tool.verb() else {
             return;
         };
@@ -50,7 +55,11 @@ impl Artifacts {
             evidence.dedup();
             facts.push(PlantedFact {
                 id: format!("artifact-{name}"),
-                fact: Fact::Artifact { verb, files },
+                fact: Fact::Artifact {
+                    verb,
+                    files,
+                    optional: self.0.optional(verb),
+                },
                 question: question.to_owned(),
                 evidence,
                 importance: Importance::Normal,

@@ -1,7 +1,7 @@
 //! Failures with code and place, series of events, and questions about keys that stand beside
 //! planted ones.
 
-use super::{Bank, Beside, Channel, Names, Numbers, Planned, ask, position};
+use super::{Bank, Beside, Channel, Names, Numbers, Planned, Ways, ask, memory, position};
 use crate::session::ground_truth::{Fact, Importance, KeyValue, PlantedFact, Revision};
 use crate::session::synthetic::grammar::names::FAULTS;
 use crate::session::synthetic::random::Random;
@@ -32,6 +32,9 @@ const FOLDERS: &[(&str, &str)] = &[
     ("web/glue", "ts"),
 ];
 
+/// Fewer handles are no list.
+const LEAST_HANDLES: usize = 2;
+
 /// What goes on in steps,
 fn series(bank: Bank) -> &'static [&'static str] {
     match bank {
@@ -53,7 +56,7 @@ const SYLLABLES: &[&str] = &[
     "ab", "cle", "dun", "esk", "fro", "gar", "hob", "ist", "jem", "kul", "lan", "mur", "nob", "ost",
 ];
 
-fn name(random: &mut Random, syllables: usize) -> String {
+pub(super) fn name(random: &mut Random, syllables: usize) -> String {
     (0..syllables).map(|_| random.pick(SYLLABLES)).collect()
 }
 
@@ -164,39 +167,45 @@ pub(super) fn orders(random: &mut Random, names: &mut Names, numbers: Numbers) -
     planned
 }
 
-/// Events of one series become one fact, in the order in which they were said; a series of which
-/// too little was said becomes none.
-pub(crate) fn gathered(facts: Vec<PlantedFact>) -> Vec<PlantedFact> {
+/// What was said in several messages becomes one fact, in the order in which it was said; what was
+/// not said to its end becomes none. Calls are asked of what was said.
+pub(crate) fn gathered(facts: Vec<PlantedFact>, ways: Ways) -> Vec<PlantedFact> {
     let mut gathered: Vec<PlantedFact> = Vec::new();
     for fact in facts {
-        let known = gathered.iter_mut().find(|known| known.id == fact.id);
-        match (known, fact) {
-            (
-                Some(PlantedFact {
-                    fact: Fact::Order { events, .. },
-                    evidence,
-                    ..
-                }),
-                PlantedFact {
-                    fact: Fact::Order { events: more, .. },
-                    ..
-                },
-            ) => {
-                evidence.extend(more.iter().map(|event| event.message));
-                events.extend(more);
-            }
-            (_, fact) => gathered.push(fact),
+        match gathered.iter_mut().find(|known| known.id == fact.id) {
+            Some(known) => join(known, fact),
+            None => gathered.push(fact),
         }
     }
     for fact in &mut gathered {
         if let Fact::Order { events, .. } = &mut fact.fact {
             events.sort_by_key(|event| event.message);
-            fact.evidence.sort_unstable();
         }
+        fact.evidence.sort_unstable();
     }
     gathered.retain(|fact| match &fact.fact {
         Fact::Order { events, .. } => events.len() >= LEAST_EVENTS,
+        Fact::OpenHandle { handles, .. } => handles.len() >= LEAST_HANDLES,
+        Fact::Obsolete { .. } | Fact::TwoStep { .. } => fact.evidence.len() == 2,
         _ => true,
     });
+    gathered.extend(memory::acts(&gathered, ways));
     gathered
+}
+
+/// Adds what was said later of the same fact.
+fn join(known: &mut PlantedFact, more: PlantedFact) {
+    match (&mut known.fact, more.fact) {
+        (Fact::Order { events, .. }, Fact::Order { events: more, .. }) => events.extend(more),
+        (Fact::OpenHandle { handles, .. }, Fact::OpenHandle { handles: more, .. }) => {
+            for handle in more {
+                match handles.iter_mut().find(|known| known.name == handle.name) {
+                    Some(known) => known.ended = handle.ended,
+                    None => handles.push(handle),
+                }
+            }
+        }
+        _ => {}
+    }
+    known.evidence.extend(more.evidence);
 }

@@ -22,10 +22,10 @@ pub(crate) fn said(random: &mut Random, pair: &Pair) -> String {
 
 /// What the user types to say a fact: a rule as it stands, or a key among others.
 pub(crate) fn typed(random: &mut Random, fact: &Planned) -> String {
-    if let (Fact::Order { .. }, Some(line)) = (&fact.fact, fact.statement()) {
-        return line.to_owned();
-    }
     if let Some(statement) = fact.statement() {
+        if !matches!(fact.fact, Fact::Constraint { .. }) {
+            return statement.to_owned();
+        }
         let lead = random.pick(&[
             "",
             "One more thing. ",

@@ -9,7 +9,9 @@ use super::{Opening, Scenery, Story, small_talk};
 use crate::session::ground_truth::{GroundTruth, PlantedFact};
 use crate::session::synthetic::code_review::artifacts::Artifacts;
 use crate::session::synthetic::code_review::profile::Limits;
-use crate::session::synthetic::facts::{self, Bank, Channel, Numbers, Pending, Planned, Requests};
+use crate::session::synthetic::facts::{
+    self, Bank, Channel, Numbers, Pending, Planned, Requests, Ways,
+};
 use crate::session::synthetic::plot::{self, Moment, Telling};
 use crate::session::synthetic::random::Quantiles;
 use crate::session::synthetic::tools::Tool;
@@ -141,7 +143,7 @@ impl<'a> Author<'a> {
             }
         }
         self.report();
-        let mut facts = facts::gathered(self.facts);
+        let mut facts = facts::gathered(self.facts, Ways::of(recipe));
         facts.extend(self.requests.fact());
         facts.extend(self.artifacts.facts());
         facts.extend(self.telling.facts());

@@ -9,6 +9,7 @@ use crate::settings::SettingError;
 use crate::strategy::Stage;
 use crate::strategy::cut::Cut;
 use crate::strategy::knob::{Default, Knob, KnobKind, KnobReader};
+use crate::strategy::own_prompt::{self, OwnPrompt, Variable};
 use crate::strategy::stage::summarize::ladder::Ladder;
 use crate::strategy::template;
 use crate::strategy::tools::Tools;
@@ -20,6 +21,8 @@ pub(super) const KNOBS: &[Knob] = &[
         default: Default::Text("plain"),
         doc: "what the summary is asked to hold",
     },
+    own_prompt::PROMPT,
+    own_prompt::PROMPT_TEXT,
     Knob {
         name: "instructions",
         kind: KnobKind::Text,
@@ -294,15 +297,28 @@ pub(super) fn build(knobs: &mut KnobReader<'_>) -> Result<Box<dyn Stage>, Settin
     if select.tail.min > select.tail.max {
         return Err(knobs.wrong("keep_min_tokens", "is more than `keep_max_tokens`"));
     }
+    let mode = match knobs.choice("mode")? {
+        "append" => Mode::Append(Offered::Tools),
+        "append_without_tools" => Mode::Append(Offered::Nothing),
+        _ => Mode::Fresh,
+    };
+    let mut unfit = Vec::new();
+    if mode != Mode::Fresh {
+        let why = "and where `mode` is `append` the conversation stands in front of the prompt";
+        unfit.push((Variable::Conversation, why));
+    }
+    if previous != Previous::Update {
+        let why = "which needs `previous = \"update\"`: else an earlier summary is not shown apart";
+        unfit.push((Variable::PreviousSummary, why));
+    }
+    let own = OwnPrompt::read(knobs, &unfit)?;
+    let template = template::named(knobs.choice("template")?);
     let prompt = Prompt {
-        template: template::named(knobs.choice("template")?),
+        template: own.as_ref().map_or(template, OwnPrompt::template),
+        own,
         instructions: knobs.text("instructions")?,
         when: knobs.when.clone(),
-        mode: match knobs.choice("mode")? {
-            "append" => Mode::Append(Offered::Tools),
-            "append_without_tools" => Mode::Append(Offered::Nothing),
-            _ => Mode::Fresh,
-        },
+        mode,
         previous,
         input: Input {
             first: knobs.count("input_first_chars")?,

@@ -7,6 +7,7 @@ use crate::context::Entry;
 use crate::model::{Purpose, Request, Task};
 use crate::session::{ContentBlock, Message, Role, Tag, wire};
 use crate::strategy::Situation;
+use crate::strategy::own_prompt::{Given, OwnPrompt, add};
 use crate::strategy::template::{Span, Template, UPDATE, VERIFY};
 use crate::strategy::trigger::Trigger;
 use crate::units::Tokens;
@@ -14,7 +15,9 @@ use crate::units::Tokens;
 /// How a summary is asked for.
 #[derive(Debug)]
 pub(super) struct Prompt {
+    /// How the answer is read, and what is asked unless a prompt of the user's own is.
     pub(super) template: &'static Template,
+    pub(super) own: Option<OwnPrompt>,
     pub(super) instructions: String,
     /// When the stage fires: a person who asked for it may have said what to keep.
     pub(super) when: Trigger,
@@ -127,7 +130,10 @@ impl Prompt {
                 Purpose::Compaction
             },
             task: Task::Summarise {
-                sections: self.template.sections(span),
+                sections: match &self.own {
+                    Some(own) => own.sections().to_vec(),
+                    None => self.template.sections(span),
+                },
             },
             system: None,
             tools: None,
@@ -135,12 +141,17 @@ impl Prompt {
             max_output: self.max_output,
             model: self.model.clone(),
         };
-        let words = self.words(&earlier, span, cx);
         match self.mode {
             Mode::Fresh => {
                 let json = self.json(&shown);
-                let mut text = format!("{words}\n\n{json}");
-                add(&mut text, self.template.closing());
+                let text = if let Some(own) = &self.own {
+                    self.own_words(own, &earlier, &json, cx)
+                } else {
+                    let words = self.words(&earlier, span, cx);
+                    let mut text = format!("{words}\n\n{json}");
+                    add(&mut text, self.template.closing());
+                    text
+                };
                 request.messages.push(user(text));
             }
             Mode::Append(offered) => {
@@ -153,8 +164,13 @@ impl Prompt {
                     request.messages.push(user(CUT_OFF.to_owned()));
                 }
                 request.messages.extend(shown);
-                let mut text = words;
-                add(&mut text, self.template.closing());
+                let text = if let Some(own) = &self.own {
+                    self.own_words(own, &earlier, "", cx)
+                } else {
+                    let mut text = self.words(&earlier, span, cx);
+                    add(&mut text, self.template.closing());
+                    text
+                };
                 request.messages.push(user(text));
             }
         }
@@ -180,21 +196,41 @@ impl Prompt {
         };
         let mut text = self.template.opening().trim_end().to_owned();
         add(&mut text, &format!("{place} {}", self.template.body(span)));
-        add(&mut text, &self.instructions);
+        add(&mut text, &self.focus(cx));
+        if !earlier.is_empty() {
+            add(&mut text, UPDATE);
+            add(&mut text, &in_one(earlier));
+        }
+        text
+    }
+
+    /// What is to be kept beyond what every summary is to hold: instructions, and the hint of who
+    /// asked for the compaction.
+    fn focus(&self, cx: &Situation) -> String {
+        let mut text = self.instructions.clone();
         if let Some(hint) = &cx.compact_hint
             && self.when.is_manual(cx)
         {
             add(&mut text, &format!("{HINT} {hint}"));
         }
-        if !earlier.is_empty() {
-            add(&mut text, UPDATE);
-            for message in earlier {
-                for part in message.model_text() {
-                    add(&mut text, part);
-                }
-            }
-        }
         text
+    }
+
+    /// The request in the user's own words; without JSON, the conversation stands in front of it.
+    fn own_words(
+        &self,
+        own: &OwnPrompt,
+        earlier: &[Arc<Message>],
+        json: &str,
+        cx: &Situation,
+    ) -> String {
+        own.request(&Given {
+            conversation: json,
+            previous: &in_one(earlier),
+            focus: &self.focus(cx),
+            max_output: self.max_output,
+            window: cx.window.effective(),
+        })
     }
 
     fn json(&self, shown: &[Arc<Message>]) -> String {
@@ -221,17 +257,19 @@ impl Prompt {
     }
 }
 
-fn user(text: String) -> Arc<Message> {
-    Arc::new(Message::text(Role::User, text))
+/// Earlier summaries, part by part.
+fn in_one(earlier: &[Arc<Message>]) -> String {
+    let mut text = String::new();
+    for message in earlier {
+        for part in message.model_text() {
+            add(&mut text, part);
+        }
+    }
+    text
 }
 
-/// Adds a paragraph, if it says something.
-fn add(text: &mut String, paragraph: &str) {
-    let paragraph = paragraph.trim_end();
-    if !text.is_empty() && !paragraph.is_empty() {
-        text.push_str("\n\n");
-    }
-    text.push_str(paragraph);
+fn user(text: String) -> Arc<Message> {
+    Arc::new(Message::text(Role::User, text))
 }
 
 fn with_short_results(message: &Arc<Message>, chars: usize) -> Arc<Message> {

@@ -1,0 +1,47 @@
+//! Between two passes of a run: what was put off is asked in batches.
+
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+use crate::runner::{Outcome, Plan};
+
+/// Asks in batches what a pass put off, and says whether there is anything new for another pass.
+#[cfg(feature = "http")]
+pub(super) fn is_answered(
+    plan: &Plan,
+    outcome: &Outcome,
+    folder: &Path,
+    stop: &AtomicBool,
+) -> anyhow::Result<bool> {
+    use std::sync::atomic::Ordering;
+
+    use super::{Exit, Stop, chain, say};
+    use crate::runner::batch::Waited;
+
+    let cassette = plan.models().and_then(|models| models.cassette());
+    let waits = cassette.is_some_and(|cassette| !cassette.deferred().is_empty());
+    let is_over = outcome.missed || outcome.budget.is_some() || !outcome.unreached.is_empty();
+    if !waits || is_over || stop.load(Ordering::Relaxed) {
+        return Ok(false);
+    }
+    match plan.ask_in_batches(folder, stop, &say) {
+        Ok(Waited::Answered) => Ok(true),
+        Ok(Waited::Stopped) => Ok(false),
+        Err(failure) => {
+            let hint = "the same command goes on, and sends no batch twice; without `--batch` requests \
+                        are sent one by one";
+            let problem = chain(&failure.into());
+            Err(Stop::new(Exit::Outstanding, problem).with_hint(hint).into())
+        }
+    }
+}
+
+/// Without the network nothing is put off.
+#[cfg(not(feature = "http"))]
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "with the feature `http` asking may fail"
+)]
+pub(super) fn is_answered(_: &Plan, _: &Outcome, _: &Path, _: &AtomicBool) -> anyhow::Result<bool> {
+    Ok(false)
+}

@@ -1,0 +1,345 @@
+//! A graded run of a size that was paid for: `--graded MODEL --usd N`.
+//!
+//! The model answers, judges and summarises wherever the scenario names nobody else. The amount decides
+//! how many sessions are run, at which points is asked and how many items: of all sizes whose expected
+//! cost fits, the one that shows the smallest difference.
+
+use super::inputs::Inputs;
+use super::plan::{self, Detectable};
+use super::{Exit, Stop, confirm, judges, say};
+use crate::metric::forecast::Spend;
+use crate::probe::Selection;
+use crate::record::ForecastCell;
+use crate::runner::Plan;
+use crate::scenario::Scenario;
+use crate::settings::{Place, Setting, Table, Value, parse_value};
+use crate::units::Usd;
+
+/// The models that `--graded` names, as the scenario calls them.
+const ROLES: [&str; 3] = ["reader", "judge", "summariser"];
+
+/// Items of a session that are tried, the most first. Fewer than the last would leave kinds out.
+const ITEMS: [usize; 7] = [128, 96, 64, 48, 32, 24, 16];
+
+/// A size with fewer points is taken only where it shows a difference smaller by this share: what is
+/// lost early in a session is seen at early points only.
+const WORTH: f64 = 0.98;
+
+/// How often a size is made smaller because the exact forecast of it does not fit.
+const ATTEMPTS: usize = 6;
+
+/// A graded run, and what it may cost.
+#[derive(Debug, Default, clap::Args)]
+pub(super) struct Graded {
+    /// Have this model answer, judge and summarise wherever the scenario names nobody, as in
+    /// `openai:gpt-5.4-mini`, or `openai:NAME@http://127.0.0.1:8000/v1` for a server of your own
+    #[arg(long, value_name = "KIND:MODEL[@URL]")]
+    graded: Option<String>,
+    /// Choose sessions, points and items so that what the run is expected to cost fits these dollars,
+    /// and begin no session once they are spent
+    #[arg(long, value_name = "USD", value_parser = confirm::dollars)]
+    usd: Option<f64>,
+}
+
+impl Graded {
+    /// The amount that the run is sized to.
+    pub(super) fn usd(&self) -> Option<f64> {
+        self.usd
+    }
+
+    /// The scenario with the model in place of all that it does not name.
+    pub(super) fn scenario(&self, inputs: &Inputs) -> anyhow::Result<Scenario> {
+        inputs.read_with(|table| self.lay_over(table))
+    }
+
+    fn lay_over(&self, table: &mut Table) -> anyhow::Result<()> {
+        if let Some(typed) = &self.graded {
+            let place = Place::Flag(format!("--graded {typed}").into());
+            let model = parse_value(&judges::written("--graded", typed)?, &place);
+            for role in ROLES {
+                if !is_named(table, role) {
+                    table.overlay(&format!("models.{role}"), model.clone())?;
+                }
+            }
+        }
+        if let Some(usd) = self.usd {
+            let place = Place::Flag(format!("--usd {usd}").into());
+            let value = Value::Real(usd);
+            table.overlay("models.budget.usd", Setting { value, place })?;
+        }
+        Ok(())
+    }
+
+    /// The plan, with no more in it than the amount pays for. Says what was chosen.
+    pub(super) fn sized(&self, plan: Plan, in_batches: bool) -> anyhow::Result<Plan> {
+        let Some(dollars) = self.usd else {
+            return Ok(plan);
+        };
+        if !plan::asks_live_models(&plan) {
+            let problem = "`--usd` sizes a run that asks live models, and none is asked here";
+            return Err(Stop::new(Exit::Usage, problem)
+                .with_hint("`--graded openai:gpt-5.4-mini` names one")
+                .into());
+        }
+        let limit = confirm::nano(dollars);
+        let mut cells = plan.forecast()?;
+        let spend = plan::spend_of(&plan, &cells);
+        let expected = expected(&spend, in_batches).ok_or_else(|| unpriced(&plan, &spend))?;
+        if expected <= limit {
+            say(&format!(
+                "all of it fits {limit}: {} sessions, {expected} expected",
+                plan.manifest().sessions.len()
+            ));
+            return Ok(plan);
+        }
+        let mut within = limit;
+        for _ in 0..ATTEMPTS {
+            let size = Size::choose(&plan, &mut cells, within, in_batches)?;
+            let (sized, exact) = size.cut(&plan, in_batches)?;
+            if let Some(exact) = exact.filter(|exact| *exact <= limit) {
+                say(&format!(
+                    "{limit} pay for {} of {} sessions, {} ({exact} expected); {}",
+                    sized.manifest().sessions.len(),
+                    plan.manifest().sessions.len(),
+                    size.selection
+                        .in_words()
+                        .unwrap_or_else(|| "all items".to_owned()),
+                    plan::detectable_in_words(&sized)
+                ));
+                return Ok(sized);
+            }
+            within = Usd(within.0 / 10 * 9);
+        }
+        Err(too_little(limit, None))
+    }
+}
+
+/// Whether the scenario says who has this role.
+fn is_named(table: &Table, role: &str) -> bool {
+    match table.get("models").map(|models| &models.value) {
+        Some(Value::Table(models)) => models.get(role).is_some(),
+        Some(_) | None => false,
+    }
+}
+
+fn expected(spend: &Spend, in_batches: bool) -> Option<Usd> {
+    let dollars = if in_batches {
+        spend.batch_dollars
+    } else {
+        spend.dollars
+    };
+    dollars.map(|span| span.expected)
+}
+
+/// A part of a plan.
+struct Size {
+    selection: Selection,
+    /// Indices of its sessions.
+    sessions: Vec<usize>,
+}
+
+impl Size {
+    /// Of all sizes that fit, the one that shows the smallest difference.
+    fn choose(
+        plan: &Plan,
+        cells: &mut [ForecastCell],
+        limit: Usd,
+        in_batches: bool,
+    ) -> anyhow::Result<Self> {
+        let mut best: Option<(f64, Self)> = None;
+        let mut cheapest: Option<Usd> = None;
+        let order = spread(plan.manifest().sessions.len());
+        for selection in selections(&plan.scenario().selection) {
+            plan.ask_instead(cells, &selection)?;
+            let costs = costs(plan, cells, in_batches);
+            let mut sum = Usd::default();
+            let fitting = order.iter().copied().take_while(|at| {
+                sum += costs.get(*at).copied().unwrap_or_default();
+                sum <= limit
+            });
+            let sessions: Vec<usize> = fitting.collect();
+            let least = costs.iter().copied().min();
+            cheapest = cheapest.into_iter().chain(least).min();
+            if sessions.is_empty() {
+                continue;
+            }
+            let planted = plan.planted_if(&selection);
+            let planted: Vec<usize> = sessions.iter().map(|at| planted[*at]).collect();
+            let difference = Detectable::of(&planted).map_or(f64::MAX, |seen| seen.difference);
+            let is_better = best
+                .as_ref()
+                .is_none_or(|(smallest, _)| difference < smallest * WORTH);
+            if is_better {
+                let size = Self {
+                    selection,
+                    sessions,
+                };
+                best = Some((difference, size));
+            }
+        }
+        let (_, size) = best.ok_or_else(|| too_little(limit, cheapest))?;
+        Ok(size)
+    }
+
+    /// The plan cut to this size, and what it is expected to cost.
+    fn cut(&self, plan: &Plan, in_batches: bool) -> anyhow::Result<(Plan, Option<Usd>)> {
+        let entries = &plan.manifest().sessions;
+        let kept: Vec<&str> = self
+            .sessions
+            .iter()
+            .map(|at| entries[*at].id.as_str())
+            .collect();
+        let mut scenario = plan.scenario().clone();
+        scenario.selection = self.selection.clone();
+        let sized = plan.variant(scenario, &|id| kept.contains(&id));
+        let spend = plan::spend_of(&sized, &sized.forecast()?);
+        let expected = expected(&spend, in_batches);
+        Ok((sized, expected))
+    }
+}
+
+/// What each session costs.
+fn costs(plan: &Plan, cells: &[ForecastCell], in_batches: bool) -> Vec<Usd> {
+    let sessions = plan.manifest().sessions.iter();
+    let cost = |id: &str| {
+        let mut own = cells.iter().enumerate();
+        let first = own.find(|(_, cell)| cell.record.session == id)?.0;
+        let behind = cells[first..].iter();
+        let count = behind.take_while(|cell| cell.record.session == id).count();
+        expected(
+            &plan::spend_of(plan, &cells[first..first + count]),
+            in_batches,
+        )
+    };
+    sessions
+        .map(|entry| cost(&entry.id).unwrap_or(Usd(u64::MAX)))
+        .collect()
+}
+
+/// The selections that are tried: all points, every second, the last alone; and ever fewer items.
+fn selections(own: &Selection) -> Vec<Selection> {
+    let last = own.points.len().saturating_sub(1);
+    let every = |step: usize| -> Vec<u8> {
+        let points = own.points.iter().enumerate();
+        let kept = points.filter(|(at, _)| (last - at) % step == 0);
+        kept.map(|(_, point)| *point).collect()
+    };
+    let mut points = vec![every(1), every(2), every(last.max(1) + 1)];
+    points.dedup();
+    let fewer = ITEMS
+        .into_iter()
+        .filter(|items| own.items.is_none_or(|most| *items < most));
+    let items: Vec<Option<usize>> = std::iter::once(own.items).chain(fewer.map(Some)).collect();
+    points
+        .into_iter()
+        .flat_map(|points| {
+            items.iter().map(move |items| Selection {
+                points: points.clone(),
+                items: *items,
+                kinds: own.kinds.clone(),
+                seed: own.seed,
+            })
+        })
+        .collect()
+}
+
+/// All of so many sessions in an order of which every beginning is spread over the whole: families
+/// stand in blocks. The bits of each index are read from behind.
+fn spread(sessions: usize) -> Vec<usize> {
+    let bits = usize::BITS - sessions.saturating_sub(1).leading_zeros();
+    let all = 0..1_usize << bits;
+    let turned = all.map(|at| match bits {
+        0 => 0,
+        bits => at.reverse_bits() >> (usize::BITS - bits),
+    });
+    turned.filter(|at| *at < sessions).collect()
+}
+
+fn too_little(limit: Usd, cheapest: Option<Usd>) -> anyhow::Error {
+    let problem = match cheapest {
+        Some(cheapest) if cheapest.0 < u64::MAX => format!(
+            "{limit} pay for no graded run of this scenario: its cheapest session costs {cheapest}"
+        ),
+        Some(_) | None => format!("{limit} pay for no graded run of this scenario"),
+    };
+    Stop::new(Exit::Usage, problem)
+        .with_hint("a larger `--usd`, fewer strategies (`--strategy`), shorter sessions or a cheaper model")
+        .into()
+}
+
+/// Names what a price file has to say before a run can be sized.
+fn unpriced(plan: &Plan, spend: &Spend) -> anyhow::Error {
+    let scenario = plan.scenario();
+    let mut missing = Vec::new();
+    for model in scenario.models.live_names() {
+        let known = plan.prices().of(model).map(|(_, price)| price.per_token);
+        let price = known.unwrap_or_default();
+        let classes = [
+            ("input", price.input, true),
+            ("output", price.output, true),
+            ("cache_read", price.cache_read, spend.cache_read.0 > 0),
+            (
+                "cache_write_5m",
+                price.cache_write_5m,
+                spend.cache_written.0 > 0,
+            ),
+        ];
+        let unknown = classes
+            .iter()
+            .filter(|(_, price, occurs)| *occurs && price.is_none());
+        let keys: Vec<String> = unknown.map(|(key, ..)| format!("`{key} = …`")).collect();
+        if !keys.is_empty() {
+            missing.push(format!("`names = [\"{model}\"]` with {}", keys.join(", ")));
+        }
+    }
+    let problem = "the run cannot be sized, for no price file knows what its models cost";
+    let hint = format!(
+        "a file for `--prices` needs `[[models]]` with {} (dollars per million tokens); \
+         `docs/writing-a-scenario.md` shows a whole one",
+        missing.join("; and ")
+    );
+    Stop::new(Exit::Usage, problem).with_hint(hint).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_beginning_of_the_order_is_spread_over_all_sessions() {
+        assert_eq!(spread(0), [0_usize; 0]);
+        assert_eq!(spread(1), [0]);
+        assert_eq!(spread(6), [0, 4, 2, 1, 5, 3]);
+        for sessions in 2..70 {
+            let order = spread(sessions);
+            let mut all = order.clone();
+            all.sort_unstable();
+            assert_eq!(all, (0..sessions).collect::<Vec<_>>());
+            // Both halves are in the first two.
+            assert!(
+                order[..2].iter().any(|at| *at >= sessions / 2),
+                "{sessions}"
+            );
+        }
+    }
+
+    #[test]
+    fn fewer_items_and_points_are_tried_from_the_most_to_the_least() {
+        let all = selections(&Selection::default());
+        assert_eq!(all.len(), 3 * (1 + ITEMS.len()));
+        assert_eq!(all[0], Selection::default());
+        let points: Vec<&[u8]> = all
+            .iter()
+            .step_by(1 + ITEMS.len())
+            .map(|one| &*one.points)
+            .collect();
+        assert_eq!(points, [&[25, 50, 75, 100][..], &[50, 100], &[100]]);
+        let own = Selection {
+            points: vec![100],
+            items: Some(20),
+            ..Selection::default()
+        };
+        let items: Vec<_> = selections(&own).iter().map(|one| one.items).collect();
+        assert_eq!(items, [Some(20), Some(16)]);
+    }
+}

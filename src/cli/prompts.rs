@@ -1,0 +1,60 @@
+//! Prompts of the user's own: files that stages of a scenario's strategies name.
+
+use std::path::{Path, PathBuf};
+
+use crate::settings::{Place, SettingError};
+use crate::strategy::preset::StrategySpec;
+
+/// A prompt of more bytes is a mistake in a path.
+const MOST_BYTES: u64 = 1 << 20;
+
+/// Reads the prompts that each of these strategies names.
+pub(super) fn read(strategies: &mut [StrategySpec]) -> Result<(), SettingError> {
+    for spec in strategies {
+        if spec.unread_prompt().is_some() {
+            *spec = read_one(spec.clone())?;
+        }
+    }
+    Ok(())
+}
+
+/// Reads the prompts that one strategy names. A path starts at the folder of the file that names it,
+/// and at the working directory where a flag does.
+pub(super) fn read_one(spec: StrategySpec) -> Result<StrategySpec, SettingError> {
+    spec.with_prompts(|path, place| {
+        let file = beside(path, place);
+        text(&file).map_err(|why| {
+            let problem = format!("cannot read the prompt `{}`: {why}", file.display());
+            SettingError::new(place, problem)
+                .with_hint("`prompt` names a text file, beside the file that names it")
+        })
+    })
+}
+
+fn beside(path: &str, place: &Place) -> PathBuf {
+    match place {
+        Place::File(file, _) => {
+            let folder = Path::new(&**file).parent();
+            folder.unwrap_or(Path::new("")).join(path)
+        }
+        Place::Flag(_) | Place::Environment(_) | Place::BuiltIn => PathBuf::from(path),
+    }
+}
+
+fn text(file: &Path) -> Result<String, String> {
+    let about = std::fs::metadata(file).map_err(|error| error.to_string())?;
+    if !about.is_file() {
+        return Err("it is no file".to_owned());
+    }
+    if about.len() > MOST_BYTES {
+        return Err(format!(
+            "it has {} bytes, and at most {MOST_BYTES} are read",
+            about.len()
+        ));
+    }
+    let text = std::fs::read_to_string(file).map_err(|error| error.to_string())?;
+    if text.trim().is_empty() {
+        return Err("it is blank".to_owned());
+    }
+    Ok(text)
+}

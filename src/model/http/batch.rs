@@ -1,0 +1,348 @@
+//! Batches of a provider's: many requests sent in one, answered within a day, at a part of the price.
+//!
+//! OpenAI's API takes a file of requests and gives back a file of answers; Anthropic's takes the
+//! requests themselves. In both an answer is known by the name its request was given.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::body::Bytes;
+use reqwest::Method;
+use reqwest::header::{CONTENT_TYPE, HeaderValue};
+use serde_json::{Value, json};
+use tokio::time::timeout;
+
+use super::{Live, Wire};
+use crate::model::api::Incoming;
+use crate::model::{CallFailure, Response};
+use crate::session::wire::Provider;
+use crate::units::ContentHash;
+
+/// Separates the parts of an upload. No request holds it: the bytes are checked.
+const BOUNDARY: &str = "proctor-batch-5f2c8a61d0e94b37";
+
+/// How often a call about a batch is made, where it fails for a reason that passes.
+const ATTEMPTS: u32 = 6;
+
+/// A request of a batch.
+#[derive(Debug, Clone)]
+pub struct BatchRequest {
+    /// Names it among the answers: letters, digits, `-` and `_`.
+    pub name: String,
+    /// The request as the API takes it one by one.
+    pub body: String,
+}
+
+/// How far a batch is.
+#[derive(Debug)]
+pub enum Batch {
+    /// Nothing can be fetched yet.
+    UnderWay,
+    /// What came of its requests, by name; those that are missing were never answered.
+    Ended(Vec<(String, Result<Response, CallFailure>)>),
+}
+
+/// Why a batch cannot be sent or fetched.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BatchError {
+    /// The provider refuses it for good.
+    #[error("the provider refuses the batch ({0})")]
+    Refused(String),
+    /// The provider knows no such batch, or has thrown its answers away.
+    #[error("the provider knows no batch of that name")]
+    Gone,
+    /// The provider cannot be reached, or does not answer as its documents say.
+    #[error("the provider does not answer about the batch ({0})")]
+    Unreached(String),
+}
+
+impl Live {
+    /// Sends requests as one batch, and returns its name.
+    pub fn submit(&self, requests: &[BatchRequest]) -> Result<String, BatchError> {
+        match self.wire.provider {
+            Provider::Anthropic => {
+                let requests: Vec<Value> = requests.iter().map(anthropic_line).collect();
+                let body = json!({ "requests": requests }).to_string();
+                let made = self.told(Method::POST, "/v1/messages/batches", Some(body.into()))?;
+                name_of(&made)
+            }
+            Provider::OpenAi => {
+                let lines: String = requests
+                    .iter()
+                    .map(|request| openai_line(request).to_string() + "\n")
+                    .collect();
+                let file = name_of(&self.upload(lines)?)?;
+                let body = json!({
+                    "input_file_id": file,
+                    "endpoint": "/v1/chat/completions",
+                    "completion_window": "24h",
+                });
+                let body = body.to_string();
+                let made = self.told(Method::POST, "/batches", Some(body.into()))?;
+                name_of(&made)
+            }
+        }
+    }
+
+    /// How far the batch of this name is.
+    pub fn batch(&self, name: &str) -> Result<Batch, BatchError> {
+        let name = checked(name)?;
+        match self.wire.provider {
+            Provider::Anthropic => {
+                let path = format!("/v1/messages/batches/{name}");
+                let state = self.told(Method::GET, &path, None)?;
+                if state["processing_status"] != "ended" {
+                    return Ok(Batch::UnderWay);
+                }
+                // The address that is told for the answers is not followed: the key would go there.
+                let lines = self.fetched(Method::GET, &format!("{path}/results"), None)?;
+                Ok(Batch::Ended(answers(&lines, anthropic_answer)))
+            }
+            Provider::OpenAi => {
+                let state = self.told(Method::GET, &format!("/batches/{name}"), None)?;
+                match state["status"].as_str().unwrap_or_default() {
+                    "completed" | "expired" | "cancelled" => {}
+                    "failed" => {
+                        let errors = state["errors"]["data"].as_array().into_iter().flatten();
+                        let said = errors.filter_map(|error| error["message"].as_str());
+                        let said: Vec<&str> = said.take(3).collect();
+                        return Err(BatchError::Refused(self.clean(&said.join("; "))));
+                    }
+                    _ => return Ok(Batch::UnderWay),
+                }
+                let mut ended = Vec::new();
+                for file in ["output_file_id", "error_file_id"] {
+                    if let Some(file) = state[file].as_str() {
+                        let path = format!("/files/{}/content", checked(file)?);
+                        let lines = self.fetched(Method::GET, &path, None)?;
+                        ended.extend(answers(&lines, openai_answer));
+                    }
+                }
+                Ok(Batch::Ended(ended))
+            }
+        }
+    }
+
+    /// Uploads a file of requests.
+    fn upload(&self, lines: String) -> Result<Value, BatchError> {
+        if lines.contains(BOUNDARY) {
+            let problem = "a request holds the boundary of the upload";
+            return Err(BatchError::Refused(problem.to_owned()));
+        }
+        let body = format!(
+            "--{BOUNDARY}\r\nContent-Disposition: form-data; name=\"purpose\"\r\n\r\nbatch\r\n\
+             --{BOUNDARY}\r\nContent-Disposition: form-data; name=\"file\"; \
+             filename=\"requests.jsonl\"\r\nContent-Type: application/jsonl\r\n\r\n{lines}\r\n\
+             --{BOUNDARY}--\r\n"
+        );
+        drop(lines);
+        let kind = format!("multipart/form-data; boundary={BOUNDARY}");
+        let bytes = self.sent(Method::POST, "/files", Some((body.into(), kind)))?;
+        read(&bytes)
+    }
+
+    fn told(&self, method: Method, path: &str, body: Option<Bytes>) -> Result<Value, BatchError> {
+        read(&self.fetched(method, path, body)?)
+    }
+
+    fn fetched(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<Bytes>,
+    ) -> Result<Vec<u8>, BatchError> {
+        let kind = || "application/json".to_owned();
+        self.sent(method, path, body.map(|body| (body, kind())))
+    }
+
+    /// Makes one call, again where it fails for a reason that passes.
+    fn sent(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<(Bytes, String)>,
+    ) -> Result<Vec<u8>, BatchError> {
+        let base = self.wire.url.as_str();
+        let base = base.strip_suffix(self.dialect.path()).unwrap_or(base);
+        let url = format!("{base}{path}");
+        let wire = self.wire.clone();
+        let called = async move {
+            let mut failed = String::new();
+            for attempt in 0..ATTEMPTS {
+                if attempt > 0 {
+                    tokio::time::sleep(wire.pacer.pause(attempt, ContentHash::of(&url))).await;
+                }
+                // A batch that was made and not told of would be made twice: what may have been taken
+                // is not sent again.
+                let is_safe = method == Method::GET;
+                match once(&wire, method.clone(), &url, body.clone()).await {
+                    Ok((200..=299, bytes)) => return Ok(bytes),
+                    Ok((404 | 410, _)) => return Err(BatchError::Gone),
+                    Ok((status @ (429 | 503 | 529), _)) => failed = format!("HTTP {status}"),
+                    Ok((status @ (408 | 409 | 425 | 500..=599), _)) if is_safe => {
+                        failed = format!("HTTP {status}");
+                    }
+                    Ok((status @ 500..=599, _)) => {
+                        return Err(BatchError::Unreached(format!("HTTP {status}")));
+                    }
+                    Ok((status, bytes)) => {
+                        let said = String::from_utf8_lossy(&bytes).into_owned();
+                        return Err(BatchError::Refused(format!("HTTP {status}: {said}")));
+                    }
+                    Err(problem) if is_safe => problem.clone_into(&mut failed),
+                    Err(problem) => return Err(BatchError::Unreached(problem.to_owned())),
+                }
+            }
+            Err(BatchError::Unreached(failed))
+        };
+        let gone = || Err(BatchError::Unreached("the runtime is gone".to_owned()));
+        match self.engine.wait_for(called).unwrap_or_else(gone) {
+            Err(BatchError::Refused(said)) => Err(BatchError::Refused(self.clean(&said))),
+            other => other,
+        }
+    }
+
+    /// What a server said, without the key, and not too much of it.
+    fn clean(&self, said: &str) -> String {
+        let clean = match &self.wire.key {
+            Some(key) => key.scrub(said),
+            None => said.to_owned(),
+        };
+        clean.chars().take(300).collect()
+    }
+}
+
+/// One call: its status, and all that was answered.
+async fn once(
+    wire: &Arc<Wire>,
+    method: Method,
+    url: &str,
+    body: Option<(Bytes, String)>,
+) -> Result<(u16, Vec<u8>), &'static str> {
+    let mut headers = wire.headers.clone();
+    let mut request = wire.client.request(method, url);
+    match body {
+        Some((body, kind)) => {
+            let kind = HeaderValue::from_str(&kind).map_err(|_| "a header cannot be sent")?;
+            headers.insert(CONTENT_TYPE, kind);
+            request = request.body(body);
+        }
+        None => drop(headers.remove(CONTENT_TYPE)),
+    }
+    let sent = timeout(wire.whole, request.headers(headers).send());
+    let mut answer = match sent.await {
+        Ok(Ok(answer)) => answer,
+        Ok(Err(_)) => return Err("no connection"),
+        Err(_) => return Err("timed out"),
+    };
+    let status = answer.status().as_u16();
+    let mut bytes = Vec::new();
+    loop {
+        match timeout(wire.between.max(Duration::from_secs(1)), answer.chunk()).await {
+            Ok(Ok(Some(piece))) => bytes.extend_from_slice(&piece),
+            Ok(Ok(None)) => return Ok((status, bytes)),
+            Ok(Err(_)) => return Err("the answer broke off"),
+            Err(_) => return Err("timed out"),
+        }
+    }
+}
+
+fn read(bytes: &[u8]) -> Result<Value, BatchError> {
+    let unread = |_| BatchError::Unreached("its answer is no JSON".to_owned());
+    serde_json::from_slice(bytes).map_err(unread)
+}
+
+fn name_of(made: &Value) -> Result<String, BatchError> {
+    checked(made["id"].as_str().unwrap_or_default())
+}
+
+/// A name that can be part of an address.
+fn checked(name: &str) -> Result<String, BatchError> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
+    if name.is_empty() || name.len() > 200 || !name.chars().all(is_plain) {
+        let problem = "what it names is no name of a batch or a file";
+        return Err(BatchError::Unreached(problem.to_owned()));
+    }
+    Ok(name.to_owned())
+}
+
+/// A request as it stands in a batch: not streamed. Nothing is marked for the prompt cache, for
+/// requests of a batch come in no order: most marks would be paid for and never read.
+fn plain(body: &str) -> Value {
+    let mut request: Value = serde_json::from_str(body).unwrap_or_default();
+    if let Some(request) = request.as_object_mut() {
+        request.remove("stream");
+        request.remove("stream_options");
+    }
+    for list in ["system", "tools"] {
+        unmark(&mut request[list]);
+    }
+    for message in request["messages"].as_array_mut().into_iter().flatten() {
+        unmark(&mut message["content"]);
+    }
+    for absent in ["system", "tools"] {
+        if request[absent].is_null()
+            && let Some(request) = request.as_object_mut()
+        {
+            request.remove(absent);
+        }
+    }
+    request
+}
+
+fn unmark(blocks: &mut Value) {
+    for block in blocks.as_array_mut().into_iter().flatten() {
+        if let Some(block) = block.as_object_mut() {
+            block.remove("cache_control");
+        }
+    }
+}
+
+fn anthropic_line(request: &BatchRequest) -> Value {
+    json!({ "custom_id": request.name, "params": plain(&request.body) })
+}
+
+fn openai_line(request: &BatchRequest) -> Value {
+    json!({
+        "custom_id": request.name,
+        "method": "POST",
+        "url": "/v1/chat/completions",
+        "body": plain(&request.body),
+    })
+}
+
+/// The answers of a file, line by line, by the names of their requests. A line that is none is left
+/// out: its request counts as never answered.
+fn answers(
+    lines: &[u8],
+    read: fn(&Value) -> Result<Response, CallFailure>,
+) -> Vec<(String, Result<Response, CallFailure>)> {
+    let lines = lines.split(|byte| *byte == b'\n');
+    let values = lines.filter_map(|line| serde_json::from_slice::<Value>(line).ok());
+    values
+        .filter_map(|value| Some((value["custom_id"].as_str()?.to_owned(), read(&value))))
+        .collect()
+}
+
+fn anthropic_answer(line: &Value) -> Result<Response, CallFailure> {
+    match line["result"]["type"].as_str() {
+        Some("succeeded") => whole(Provider::Anthropic, &line["result"]["message"]),
+        Some("errored") => Err(CallFailure::Server),
+        Some(_) | None => Err(CallFailure::NoAnswer),
+    }
+}
+
+fn openai_answer(line: &Value) -> Result<Response, CallFailure> {
+    if line["response"]["status_code"] == 200 {
+        whole(Provider::OpenAi, &line["response"]["body"])
+    } else {
+        Err(CallFailure::Server)
+    }
+}
+
+fn whole(provider: Provider, answer: &Value) -> Result<Response, CallFailure> {
+    let mut incoming = Incoming::new(provider, false);
+    incoming.push(answer.to_string().as_bytes());
+    incoming.finish()
+}

@@ -1,0 +1,162 @@
+//! The user's own words: what a person typed, without the text that a product puts around it.
+//!
+//! A product merges much into the user's turn: permissions, lists of skills and plugins, reminders,
+//! the output of commands. Importers say which blocks are the product's
+//! ([`Message::injected`](crate::session::Message::injected)). Inside a block, a product marks its
+//! text as an element (`<system-reminder>…</system-reminder>`), and that is cut out here.
+
+use crate::session::{ContentBlock, Session, Tag};
+
+/// Elements that hold what a person typed: the tags go, the text stays.
+const OF_THE_USER: &[&str] = &[
+    "answer",
+    "command-args",
+    "feedback",
+    "issue",
+    "issue_description",
+    "pr_description",
+    "question",
+    "task",
+    "task_description",
+    "user_message",
+    "user_query",
+    "user_request",
+];
+
+/// Elements of a product whose names are single words. Names of several words
+/// (`skills_instructions`, `local-command-caveat`, `permissions instructions`) are a product's
+/// always: people paste `<div>` and `<config>`.
+const OF_A_PRODUCT: &[&str] = &["instructions", "reminder", "skill"];
+
+/// A block in which so many elements are never closed is left as it is.
+const MOST_UNCLOSED: usize = 32;
+
+/// A name of more bytes is none.
+const NAME_BYTES: usize = 40;
+
+/// The texts that the user typed, with their messages; in order, several of one message.
+pub(super) fn typed(session: &Session) -> Vec<(usize, &str)> {
+    let mut all = Vec::new();
+    for (at, message) in session.messages().iter().enumerate() {
+        if !message.has_tag(Tag::TypedUser) {
+            continue;
+        }
+        for (place, block) in message.content().iter().enumerate() {
+            if let ContentBlock::Text(text) = block
+                && !message.injected.contains(&place)
+            {
+                all.extend(own(text).into_iter().map(|own| (at, own)));
+            }
+        }
+    }
+    all
+}
+
+/// The parts of a text that stand in no element of a product, none of them blank.
+pub(super) fn own(text: &str) -> Vec<&str> {
+    let mut pieces = Vec::new();
+    let (mut start, mut next, mut unclosed) = (0, 0, 0);
+    while let Some(found) = text[next..].find('<') {
+        let at = next + found;
+        next = at + 1;
+        let Some(name) = name(&text[next..]) else {
+            continue;
+        };
+        let is_users = OF_THE_USER.contains(&name);
+        if !is_users && !is_of_a_product(name) {
+            continue;
+        }
+        let Some(element) = element(text, at, name) else {
+            unclosed += 1;
+            if unclosed > MOST_UNCLOSED {
+                break;
+            }
+            continue;
+        };
+        pieces.push(&text[start..at]);
+        if is_users {
+            pieces.extend(own(element.inside));
+        }
+        (start, next) = (element.end, element.end);
+    }
+    pieces.push(&text[start..]);
+    pieces.retain(|piece| !piece.trim().is_empty());
+    pieces
+}
+
+/// The name of an element that begins behind `<`: `permissions instructions` is one.
+fn name(text: &str) -> Option<&str> {
+    let end = text
+        .bytes()
+        .take(NAME_BYTES + 1)
+        .position(|byte| byte == b'>')?;
+    let name = &text[..end];
+    // Attributes are no part of it.
+    let name = name.split_once('=').map_or(name, |(before, _)| {
+        before.rsplit_once(' ').map_or(before, |(name, _)| name)
+    });
+    let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic())
+        && name
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b' '));
+    is_name.then_some(name)
+}
+
+fn is_of_a_product(name: &str) -> bool {
+    let lower = name.to_ascii_lowercase();
+    name.contains(['_', '-', ' ']) || OF_A_PRODUCT.contains(&&*lower)
+}
+
+struct Element<'a> {
+    inside: &'a str,
+    end: usize,
+}
+
+/// The element of this name whose `<` stands at `at`, if it is closed.
+fn element<'a>(text: &'a str, at: usize, name: &str) -> Option<Element<'a>> {
+    let inside = at + text[at..].find('>')? + 1;
+    // `<permissions instructions>` is closed by the same two words.
+    let close = format!("</{name}>");
+    let length = text[inside..].find(&close)?;
+    Some(Element {
+        inside: &text[inside..inside + length],
+        end: inside + length + close.len(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_product_puts_around_a_request_is_cut_out() {
+        for (text, expected) in [
+            ("Mend it.", &["Mend it."][..]),
+            (
+                "<skills_instructions>\nNever ask.\n</skills_instructions>\nMend it.",
+                &["\nMend it."],
+            ),
+            (
+                "Mend it.<system-reminder>Do not say so.</system-reminder> Now.",
+                &["Mend it.", " Now."],
+            ),
+            (
+                "<permissions instructions>Never ask.</permissions instructions>",
+                &[],
+            ),
+            ("<skill>\n<name>a</name>\nAlways.\n</skill>", &[]),
+            (
+                "<user_query>Mend it.</user_query><additional_data>x</additional_data>",
+                &["Mend it."],
+            ),
+            // What people paste is theirs, and what is never closed is no element.
+            ("Keep <div>this</div> here", &["Keep <div>this</div> here"]),
+            ("Vec<my_type> is kept", &["Vec<my_type> is kept"]),
+            ("a < b and c > d", &["a < b and c > d"]),
+        ] {
+            assert_eq!(own(text), expected, "{text}");
+        }
+        let hostile = "<a_b>".repeat(20_000);
+        assert_eq!(own(&hostile), [&*hostile]);
+    }
+}

@@ -1,0 +1,389 @@
+//! Values that somebody states in plain words: "the port of svc7 is 4049", `port = 4049`, "call it
+//! quill".
+//!
+//! One statement makes a fact to recall; several values of one key, one after the other, make a key
+//! that was revised. Each statement that makes none is counted with its reason.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{PassedOver, Proposal, Texts, key_words, own, tokens};
+use crate::session::ground_truth::{Fact, Importance, Revision};
+use crate::session::{ContentBlock, Role, Session};
+
+/// A key has at most so many words.
+const KEY_WORDS: usize = 7;
+
+/// A sentence of more bytes is no plain statement.
+const SENTENCE_BYTES: usize = 300;
+
+/// A value of fewer characters is guessed too easily, and stands in many words.
+const VALUE_CHARS: usize = 3;
+
+/// Between a key and its value.
+const COPULAS: &[&str] = &[" is now ", " is called ", " is set to ", " is at ", " is "];
+
+/// Before a name that is given.
+const NAMINGS: &[&str] = &["call it ", "name it ", "call this ", "name this "];
+
+/// Words before a key that are no part of it.
+const BEFORE_KEYS: &[&str] = &[
+    "a",
+    "also",
+    "and",
+    "but",
+    "important:",
+    "its",
+    "my",
+    "note:",
+    "ok,",
+    "okay,",
+    "our",
+    "please",
+    "remember",
+    "remember:",
+    "so",
+    "that",
+    "the",
+    "their",
+    "this",
+    "your",
+];
+
+/// Words of a key that name nothing: "it is 4049" has no key.
+const NO_KEYS: &[&str] = &[
+    "he", "here", "it", "she", "that", "there", "they", "this", "what", "which",
+];
+
+/// One statement.
+#[derive(Debug, PartialEq, Eq)]
+struct Statement<'a> {
+    key: String,
+    value: &'a str,
+    form: Form,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// "The port of svc7 is 4049."
+    Said,
+    /// `port = 4049`
+    Assigned,
+    /// "Call it quill."
+    Named,
+}
+
+impl Form {
+    fn question(self, key: &str) -> String {
+        match self {
+            Self::Said => format!("What is the {key}?"),
+            Self::Assigned => format!("Which value has `{key}`?"),
+            Self::Named => format!("Which name was given beside the words: {key}?"),
+        }
+    }
+}
+
+/// A key with all that was stated of it.
+#[derive(Debug, Default)]
+struct Stated {
+    /// The value with the messages that state it, in the order in which values came.
+    values: Vec<(String, BTreeSet<usize>)>,
+    form: Option<Form>,
+    key: String,
+    is_stressed: bool,
+}
+
+/// The facts that plain statements make, and why the others make none.
+pub(super) fn statements(
+    session: &Session,
+    texts: &Texts,
+) -> (Vec<Proposal>, BTreeMap<PassedOver, usize>) {
+    let mut keys: BTreeMap<Vec<String>, Stated> = BTreeMap::new();
+    let mut note = |at: usize, sentence: &str, is_users: bool| {
+        let Some(said) = statement(sentence, texts) else {
+            return;
+        };
+        let mut words = words_of(&said.key);
+        words.sort();
+        let known = keys.entry(words).or_default();
+        known.form.get_or_insert(said.form);
+        if known.key.is_empty() {
+            known.key = said.key;
+        }
+        known.is_stressed |= is_users && super::said::is_stressed(sentence);
+        match known.values.last_mut() {
+            Some((value, messages)) if value == said.value => {
+                messages.insert(at);
+            }
+            _ => {
+                let of_it = (said.value.to_owned(), BTreeSet::from([at]));
+                known.values.push(of_it);
+            }
+        }
+    };
+    for (at, text) in own::typed(session) {
+        for sentence in super::said::sentences(text) {
+            note(at, sentence, true);
+        }
+    }
+    for (at, message) in session.messages().iter().enumerate() {
+        if message.role() == Role::Assistant {
+            for block in message.content() {
+                if let ContentBlock::Text(text) = block {
+                    super::said::sentences(text).for_each(|sentence| note(at, sentence, false));
+                }
+            }
+        }
+    }
+    let shown: BTreeSet<usize> = session
+        .messages()
+        .iter()
+        .enumerate()
+        .filter(|(_, message)| message.tool_results().next().is_some())
+        .map(|(at, _)| at)
+        .collect();
+    // Of a tool's output only settings are statements, and only those that stand in one message:
+    // the others are revised, or belong to a file.
+    for (at, line) in texts.lines().filter(|(at, _)| shown.contains(at)) {
+        if let Some((key, value)) = setting(line)
+            && texts.frequency(key) == 1
+            && texts.is_unique(value)
+        {
+            note(at, line, false);
+        }
+    }
+    let mut proposals = Vec::new();
+    let mut passed_over = BTreeMap::new();
+    for stated in keys.into_values() {
+        match stated.proposal(texts) {
+            Ok(proposal) => proposals.push(proposal),
+            Err(why) => *passed_over.entry(why).or_default() += 1,
+        }
+    }
+    proposals.sort_by_key(|proposal| proposal.evidence.first().copied());
+    (proposals, passed_over)
+}
+
+impl Stated {
+    fn proposal(self, texts: &Texts) -> Result<Proposal, PassedOver> {
+        let form = self.form.unwrap_or(Form::Said);
+        let is_its_own = |(value, messages): &(String, BTreeSet<usize>)| {
+            texts.frequency(value) == messages.len()
+        };
+        if !self.values.iter().all(is_its_own) {
+            return Err(PassedOver::ElsewhereToo);
+        }
+        let question = form.question(&self.key);
+        let importance = if self.is_stressed {
+            Importance::High
+        } else {
+            Importance::Normal
+        };
+        if let [(value, messages)] = &self.values[..] {
+            return Ok(Proposal {
+                kind: "recall",
+                question,
+                evidence: messages.iter().copied().collect(),
+                importance,
+                fact: Fact::Recall {
+                    key: self.key,
+                    value: value.clone(),
+                },
+            });
+        }
+        let firsts: Vec<usize> = self
+            .values
+            .iter()
+            .filter_map(|(_, messages)| messages.first().copied())
+            .collect();
+        if !firsts.is_sorted_by(|a, b| a < b) || self.values.iter().any(|(_, at)| at.len() > 1) {
+            return Err(PassedOver::NoOrder);
+        }
+        // A setting that was shown with several values is revised within its file, or none.
+        if form == Form::Assigned {
+            return Err(PassedOver::Revised);
+        }
+        let values = self.values.iter().zip(&firsts);
+        Ok(Proposal {
+            kind: "update",
+            question: match form {
+                Form::Said => format!("What is the {} now?", self.key),
+                Form::Assigned | Form::Named => question,
+            },
+            importance,
+            fact: Fact::Update {
+                key: self.key,
+                values: values
+                    .map(|((value, _), at)| Revision::new(value.clone(), *at))
+                    .collect(),
+            },
+            evidence: firsts,
+        })
+    }
+}
+
+/// What a sentence states, if it states one value of one key.
+fn statement<'a>(sentence: &'a str, texts: &Texts) -> Option<Statement<'a>> {
+    if sentence.len() > SENTENCE_BYTES || sentence.contains('?') {
+        return None;
+    }
+    if let Some((key, value)) = setting(sentence) {
+        return Some(Statement {
+            key: key.to_owned(),
+            value,
+            form: Form::Assigned,
+        });
+    }
+    let lower = sentence.to_ascii_lowercase();
+    for naming in NAMINGS {
+        if let Some(at) = lower.find(naming) {
+            let value = first_value(&sentence[at + naming.len()..], true)?;
+            let words = texts.rarest(&key_words(&sentence[..at], value), 4);
+            let key = words.join(" ");
+            return (words.len() >= 2).then_some(Statement {
+                key,
+                value,
+                form: Form::Named,
+            });
+        }
+    }
+    let (at, copula) = COPULAS
+        .iter()
+        .filter_map(|copula| Some((lower.find(copula)?, *copula)))
+        .min_by_key(|(at, copula)| (*at, usize::MAX - copula.len()))?;
+    let value = first_value(&sentence[at + copula.len()..], false)?;
+    // A clause before it is another matter: "as I said, the port is 4049".
+    let before = sentence[..at].rsplit([',', ';', ':']).next()?;
+    let words: Vec<&str> = before.split_whitespace().collect();
+    let first = words
+        .iter()
+        .position(|word| !BEFORE_KEYS.contains(&&*word.to_lowercase()))?;
+    let words = &words[first..];
+    let key = words.join(" ");
+    let names_it = words_of(&key)
+        .iter()
+        .any(|word| word.chars().count() >= 3 && !NO_KEYS.contains(&&**word));
+    let is_key = words.len() <= KEY_WORDS && names_it && !key.contains(value);
+    is_key.then_some(Statement {
+        key,
+        value,
+        form: Form::Said,
+    })
+}
+
+/// The words of a key by which two of them are the same.
+fn words_of(key: &str) -> Vec<String> {
+    let words = key.split(|c: char| !c.is_alphanumeric() && !matches!(c, '_' | '-' | '.'));
+    let words = words.map(str::to_lowercase);
+    words
+        .filter(|word| !word.is_empty() && !matches!(&**word, "the" | "of" | "for" | "a" | "in"))
+        .collect()
+}
+
+/// The value at the beginning of a text: a token with a digit or parts of its own, or one in quotes.
+/// A name may be any word.
+fn first_value(text: &str, is_name: bool) -> Option<&str> {
+    let text = text.trim_start();
+    let is_quoted = text.starts_with(['`', '"', '\'']);
+    let value = tokens(text).next()?;
+    // The token stands first: behind nothing but quotes.
+    if !text
+        .trim_start_matches(['`', '"', '\'', '*'])
+        .starts_with(value)
+    {
+        return None;
+    }
+    let is_word = value.chars().all(char::is_alphabetic);
+    let has_parts = value.contains(|c: char| c.is_ascii_digit())
+        || (value.contains(['_', '-', '/', '.', '@']) && !is_word);
+    let is_value = value.chars().count() >= VALUE_CHARS && (has_parts || is_quoted || is_name);
+    is_value.then_some(value)
+}
+
+/// Words that stand before a key where it is set.
+const BEFORE_SETTINGS: &[&str] = &[
+    "-", "*", "const", "export", "final", "let", "pub", "set", "static", "use", "var",
+];
+
+/// An assignment of which the line says nothing else: "it is documented here: …" sets nothing.
+fn setting(line: &str) -> Option<(&str, &str)> {
+    let (key, value) = assignment(line)?;
+    let (before, _) = line.split_once(key)?;
+    let before = before.trim_matches(|c: char| c.is_whitespace() || matches!(c, '"' | '\''));
+    let mut words = before.split_whitespace();
+    words
+        .all(|word| BEFORE_SETTINGS.contains(&&*word.to_lowercase()))
+        .then_some((key, value))
+}
+
+/// `key = value` or `key: value`, the value a single token with a digit.
+pub(super) fn assignment(line: &str) -> Option<(&str, &str)> {
+    let line = line.trim().trim_end_matches([',', ';']);
+    let (key, value) = line.split_once('=').or_else(|| line.split_once(": "))?;
+    let key = key.trim().trim_matches(['"', '\'']);
+    let key = key.rsplit(' ').next().unwrap_or(key);
+    let value = value.trim().trim_matches(['"', '\'']);
+    let is_key = key.len() >= 4
+        && key.starts_with(|c: char| c.is_ascii_alphabetic())
+        && key
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.'));
+    let is_value = value.len() >= 4
+        && value.contains(|c: char| c.is_ascii_digit())
+        && !value.contains(char::is_whitespace)
+        && tokens(value).eq([value]);
+    (is_key && is_value).then_some((key, value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn assignments_are_read_in_the_usual_notations() {
+        for (line, expected) in [
+            ("port = 48213", Some(("port", "48213"))),
+            ("  \"retries\": \"n5-x\",", Some(("retries", "n5-x"))),
+            ("export TOKEN_TTL=90s;", None),
+            ("let size = 4096 + 1;", None),
+            ("image.tag: rel-48f1", Some(("image.tag", "rel-48f1"))),
+        ] {
+            assert_eq!(assignment(line), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_plain_statement_has_one_key_and_one_value() {
+        let session = crate::session::Session::new(crate::session::SessionParts {
+            id: "none".into(),
+            messages: vec![std::sync::Arc::new(crate::session::Message::text(
+                Role::User,
+                "nothing",
+            ))],
+            ..Default::default()
+        })
+        .unwrap();
+        let texts = Texts::new(&session);
+        for (sentence, expected) in [
+            ("The port of svc7 is 4049.", Some(("port of svc7", "4049"))),
+            ("As I said, our quota is now 7,340 a day.", None),
+            (
+                "ok, the staging host is `quill`",
+                Some(("staging host", "quill")),
+            ),
+            ("retry_limit = n5-x", Some(("retry_limit", "n5-x"))),
+            (
+                "Write the billing service and call it tharn!",
+                Some(("write billing service", "tharn")),
+            ),
+            ("export RETRIES=n5-x", Some(("RETRIES", "n5-x"))),
+            ("It is documented here: https://example.org/4049", None),
+            ("It is 4049.", None),
+            ("The build is broken.", None),
+            ("Is the port of svc7 is 4049?", None),
+        ] {
+            let found = statement(sentence, &texts);
+            let found = found.as_ref().map(|it| (it.key.as_str(), it.value));
+            assert_eq!(found, expected, "{sentence}");
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! What a judge is told of an item beside the answer.
+
+use std::fmt::Write as _;
+
+use super::{NEVER_SAID, form_in_words, gold_in_words, neutralised};
+use crate::probe::{Gold, OTHER_ORDER, Probe};
+
+/// At most so many values of other items are shown.
+const OTHERS: usize = 8;
+
+/// At most so many older values are shown, the newest of them.
+const OLDER: usize = 8;
+
+/// A value of another item that is longer than this says little by itself.
+const OTHER_CHARS: usize = 120;
+
+/// What a judge is told of an item: never who answered, nor from which prompt.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Brief {
+    /// The question; of one that is asked in both orders, both with [`OTHER_ORDER`] between them.
+    pub question: String,
+    /// How the answer was asked for.
+    pub form: Option<String>,
+    /// The answer, in words.
+    pub reference: String,
+    /// What was right earlier, oldest first.
+    pub older: Vec<String>,
+    /// Some values that answer other items of the session.
+    pub others: Vec<String>,
+}
+
+impl Brief {
+    /// A question and its answer, and nothing else.
+    pub fn new(question: &str, reference: &str) -> Self {
+        Self {
+            question: question.to_owned(),
+            reference: reference.to_owned(),
+            ..Self::default()
+        }
+    }
+
+    /// Of a probe as it is asked before the message of this index, in a session with these probes.
+    pub fn of(probe: &Probe, probes: &[Probe], before: usize) -> Self {
+        let mut older = older(&probe.gold, before);
+        older.drain(..older.len().saturating_sub(OLDER));
+        Self {
+            question: probe.questions().join(OTHER_ORDER),
+            form: Some(form_in_words(probe.answer_format()).to_owned()),
+            reference: gold_in_words(&probe.gold, before),
+            older,
+            others: others(probe, probes),
+        }
+    }
+
+    /// Whether nothing was ever said that answers.
+    pub fn is_never_said(&self) -> bool {
+        self.reference == NEVER_SAID
+    }
+
+    /// As the judge is shown it, the answer to follow.
+    pub(super) fn shown(&self) -> String {
+        let mut out = String::new();
+        let mut part = |tag: &str, text: &str| {
+            if !text.is_empty() {
+                let _ = write!(out, "<{tag}>\n{}\n</{tag}>\n\n", neutralised(text));
+            }
+        };
+        part("question", &self.question);
+        part("form", self.form.as_deref().unwrap_or_default());
+        part("earlier", &self.older.join("\n"));
+        part("elsewhere", &self.others.join("\n"));
+        part("reference", &self.reference);
+        out
+    }
+}
+
+/// What was right earlier and is not any more.
+fn older(gold: &Gold, before: usize) -> Vec<String> {
+    let said: Vec<&str> = match gold {
+        Gold::Plan { items, .. } => {
+            let done = items
+                .iter()
+                .filter(|(_, done)| done.is_some_and(|at| at < before));
+            done.map(|(item, _)| item.as_str()).collect()
+        }
+        Gold::Handles { handles, .. } => {
+            let ended = handles
+                .iter()
+                .filter(|handle| handle.is_started(before) && !handle.is_open(before));
+            ended.map(|handle| handle.name.as_str()).collect()
+        }
+        gold => {
+            let mut versions = gold.versions_before(before);
+            let newest = versions.pop();
+            versions.retain(|older| Some(*older) != newest);
+            versions
+        }
+    };
+    said.into_iter().map(str::to_owned).collect()
+}
+
+/// Values of other items, those of the same kind first.
+fn others(probe: &Probe, probes: &[Probe]) -> Vec<String> {
+    let own = probe.gold.values();
+    let mut found: Vec<String> = match &probe.gold {
+        Gold::Among { others, .. } => others.clone(),
+        Gold::Choice { rejected, .. } => rejected.clone(),
+        _ => Vec::new(),
+    };
+    let is_same = |other: &&Probe| other.kind == probe.kind;
+    let same = probes.iter().filter(is_same);
+    let form = probe.answer_format();
+    let alike = probes
+        .iter()
+        .filter(|other| !is_same(other) && other.answer_format() == form);
+    for value in same.chain(alike).flat_map(|other| other.gold.values()) {
+        if found.len() >= OTHERS {
+            break;
+        }
+        if value.chars().count() <= OTHER_CHARS && !found.contains(&value) {
+            found.push(value);
+        }
+    }
+    found.retain(|value| !own.contains(value) && !probe.question.contains(value.as_str()));
+    found.truncate(OTHERS);
+    found
+}

@@ -1,0 +1,201 @@
+//! Which items of a session are asked: at which points, of which kinds, and at most how many.
+
+use std::collections::BTreeMap;
+
+use super::{Item, Probe, ProbeKind};
+use crate::session::Session;
+use crate::units::ContentHash;
+
+/// How far a session is, in percent of its calls, where nothing else is said.
+const POINTS: [u8; 4] = [25, 50, 75, 100];
+
+/// Chooses items. It sees a session and its probes and nothing else, so that every arm is asked the
+/// same.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Selection {
+    /// How far the session is at each point, in percent of its calls, ascending.
+    pub points: Vec<u8>,
+    /// Items of a session, at most.
+    pub items: Option<usize>,
+    /// The kinds that are asked; none means all.
+    pub kinds: Vec<ProbeKind>,
+    /// Draws the items where there are more than are asked.
+    pub seed: u64,
+}
+
+impl Default for Selection {
+    fn default() -> Self {
+        Self {
+            points: POINTS.to_vec(),
+            items: None,
+            kinds: Vec::new(),
+            seed: 1,
+        }
+    }
+}
+
+impl Selection {
+    /// The calls at which probes are asked, with how far the session is.
+    ///
+    /// 100 % is the last call. Points that fall on the same call are asked once, as the later point.
+    pub fn ask_points(&self, calls: usize) -> Vec<(u8, usize)> {
+        let mut points: Vec<(u8, usize)> = Vec::new();
+        for &percent in &self.points {
+            let Some(call) = (calls * usize::from(percent)).div_ceil(100).checked_sub(1) else {
+                continue;
+            };
+            match points.last_mut() {
+                Some(last) if last.1 == call => last.0 = percent,
+                _ => points.push((percent, call)),
+            }
+        }
+        points
+    }
+
+    /// The items of a session, by call, then by probe: a probe is asked wherever the full history
+    /// holds its answer.
+    ///
+    /// Of too many, each kind keeps at least one and otherwise its share. Which ones is drawn from
+    /// the seed, the session and the probe, so that a larger number asks the same items and more.
+    pub fn items(&self, session: &Session, probes: &[Probe]) -> Vec<Item> {
+        let calls = session.calls();
+        let mut items = Vec::new();
+        for (percent, call) in self.ask_points(calls.len()) {
+            for (index, probe) in probes.iter().enumerate() {
+                let is_wanted = self.kinds.is_empty() || self.kinds.contains(&probe.kind);
+                if is_wanted && probe.is_answerable(calls[call]) {
+                    items.push(Item {
+                        probe: index,
+                        percent,
+                        call,
+                    });
+                }
+            }
+        }
+        match self.items {
+            Some(most) if items.len() > most => self.drawn(items, most, session.id(), probes),
+            Some(_) | None => items,
+        }
+    }
+
+    /// So many of the items, in their order.
+    fn drawn(&self, items: Vec<Item>, most: usize, session: &str, probes: &[Probe]) -> Vec<Item> {
+        let lot = |item: &Item| {
+            let probe = &probes[item.probe];
+            let parts = [
+                &self.seed.to_le_bytes()[..],
+                session.as_bytes(),
+                probe.id.as_bytes(),
+                &[item.percent],
+            ];
+            ContentHash::of_parts(parts).to_string()
+        };
+        let mut of_kind: BTreeMap<ProbeKind, Vec<(String, Item)>> = BTreeMap::new();
+        for item in items {
+            let kind = probes[item.probe].kind;
+            of_kind.entry(kind).or_default().push((lot(&item), item));
+        }
+        let sizes: Vec<usize> = of_kind.values().map(Vec::len).collect();
+        let mut kept = Vec::new();
+        for (mut of_one, share) in of_kind.into_values().zip(shares(&sizes, most)) {
+            of_one.sort_by(|one, other| one.0.cmp(&other.0));
+            kept.extend(of_one.into_iter().take(share).map(|(_, item)| item));
+        }
+        kept.sort_by_key(|item| (item.call, item.probe));
+        kept
+    }
+
+    /// The selection in words, as far as it is not the usual one: nothing where all is asked.
+    pub fn in_words(&self) -> Option<String> {
+        let usual = Self::default();
+        let mut parts = Vec::new();
+        if self.points != usual.points {
+            let points: Vec<String> = self.points.iter().map(u8::to_string).collect();
+            parts.push(format!("at {} %", points.join(", ")));
+        }
+        if !self.kinds.is_empty() {
+            let kinds: Vec<&str> = self.kinds.iter().map(|kind| kind.name()).collect();
+            parts.push(format!("only {}", kinds.join(", ")));
+        }
+        if let Some(most) = self.items {
+            parts.push(format!("at most {most} a session, seed {}", self.seed));
+        }
+        (!parts.is_empty()).then(|| parts.join("; "))
+    }
+}
+
+/// How many of `most` each class gets: one each, the largest classes first, then by the divisor
+/// method of Sainte-Laguë (`size/(2·given + 1)`). A larger `most` takes nothing away from any class.
+fn shares(sizes: &[usize], most: usize) -> Vec<usize> {
+    let mut given = vec![0_usize; sizes.len()];
+    for _ in 0..most {
+        let open = (0..sizes.len()).filter(|at| given[*at] < sizes[*at]);
+        // The first of equals: cross-multiplied, so that no rounding decides.
+        let next = open.reduce(|best, at| {
+            let is_ahead = match (given[best], given[at]) {
+                (0, 0) => sizes[at] > sizes[best],
+                (0, _) => false,
+                (_, 0) => true,
+                (of_best, of_this) => {
+                    sizes[at] * (2 * of_best + 1) > sizes[best] * (2 * of_this + 1)
+                }
+            };
+            if is_ahead { at } else { best }
+        });
+        let Some(next) = next else {
+            break;
+        };
+        given[next] += 1;
+    }
+    given
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn points(points: &[u8], calls: usize) -> Vec<(u8, usize)> {
+        let selection = Selection {
+            points: points.to_vec(),
+            ..Selection::default()
+        };
+        selection.ask_points(calls)
+    }
+
+    #[test]
+    fn probes_are_asked_at_fixed_shares_of_the_session() {
+        let all = &POINTS;
+        assert_eq!(points(all, 100), [(25, 24), (50, 49), (75, 74), (100, 99)]);
+        assert_eq!(points(all, 6), [(25, 1), (50, 2), (75, 4), (100, 5)]);
+        assert_eq!(points(all, 2), [(50, 0), (100, 1)]);
+        assert_eq!(points(all, 1), [(100, 0)]);
+        assert_eq!(points(all, 0), []);
+        assert_eq!(points(&[10, 100], 20), [(10, 1), (100, 19)]);
+    }
+
+    proptest! {
+        #[test]
+        fn each_kind_keeps_its_share_and_a_larger_number_takes_nothing_away(
+            sizes in prop::collection::vec(0_usize..60, 1..14),
+            most in 1_usize..200,
+        ) {
+            let all: usize = sizes.iter().sum();
+            let given = shares(&sizes, most);
+            prop_assert_eq!(given.iter().sum::<usize>(), most.min(all));
+            let kinds = sizes.iter().filter(|size| **size > 0).count();
+            let both = || sizes.iter().zip(&given);
+            for (size, share) in both() {
+                prop_assert!(share <= size);
+                prop_assert!(*size == 0 || *share > 0 || most < kinds);
+                // Beyond the first, no place would have been due to another kind.
+                for (other, had) in both().filter(|(other, had)| had < other) {
+                    prop_assert!(*share <= 1 || size * (2 * had + 1) >= other * (2 * share - 1));
+                }
+            }
+            let more = shares(&sizes, most + 1);
+            prop_assert!(given.iter().zip(&more).all(|(less, more)| less <= more));
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! What readers and judges are asked: many requests at once, on no strategy's bill.
+//!
+//! Questions of one prompt are sent together once the first of them is answered: until then the
+//! provider has not cached the prompt, and each would be billed for all of it.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use super::{Came, Meter, answered};
+use crate::model::{Model, Purpose, Request, bill};
+use crate::record::KeptCall;
+use crate::replay::Unanswered;
+use crate::step::Answer;
+use crate::units::Usage;
+
+/// Threads that wait for answers of one cell, at most: how many requests are under way is decided by
+/// the pace of their provider.
+const MOST_THREADS: usize = 64;
+
+/// A request to a reader or to a judge.
+#[derive(Debug)]
+pub(in crate::replay) struct Put {
+    /// What is asked.
+    pub(in crate::replay) request: Request,
+    /// Requests of the same number share a prompt up to the question.
+    pub(in crate::replay) prompt: usize,
+    /// Which judge of the panel is asked.
+    pub(in crate::replay) judge: usize,
+    /// Which of several answers to the same request is asked for, from 0.
+    pub(in crate::replay) turn: u32,
+}
+
+/// What readers and judges cost: on no strategy's bill.
+#[derive(Debug, Default)]
+pub(in crate::replay) struct Aside {
+    pub(in crate::replay) reader: Usage,
+    pub(in crate::replay) judge: Usage,
+    /// The answers among them that are kept.
+    pub(in crate::replay) calls: Vec<KeptCall>,
+}
+
+impl Aside {
+    /// Adds what came later.
+    pub(in crate::replay) fn add(&mut self, later: Self) {
+        self.reader += later.reader;
+        self.judge += later.judge;
+        self.calls.extend(later.calls);
+    }
+
+    fn paid(&mut self, purpose: Purpose, usage: Usage) {
+        match purpose {
+            Purpose::Judge => self.judge += usage,
+            Purpose::Agent
+            | Purpose::Compaction
+            | Purpose::Background
+            | Purpose::Recovery
+            | Purpose::Probe
+            | Purpose::Qualification => self.reader += usage,
+        }
+    }
+}
+
+/// What a request needs to be sent from any thread.
+struct Sending<'s> {
+    put: &'s Put,
+    model: Option<&'s dyn Model>,
+    repeat: u32,
+}
+
+impl Meter<'_> {
+    /// Puts requests to readers and judges, and says of each what it came to and what it cost, in
+    /// their order. What is logged does not depend on which was answered first.
+    pub(in crate::replay) fn ask(&mut self, puts: &[Put]) -> Vec<(Answer, Aside)> {
+        let started = self.clock.now();
+        let sendings: Vec<Sending<'_>> = puts
+            .iter()
+            .map(|put| Sending {
+                put,
+                model: self.model_for(put.request.purpose, put.judge),
+                repeat: self.repeat_of(put.request.purpose, put.turn),
+            })
+            .collect();
+        let is_over = self
+            .unanswered
+            .as_ref()
+            .is_some_and(Unanswered::ends_asking);
+        let is_over = AtomicBool::new(is_over);
+        let mut came: Vec<Option<(Answer, Came)>> = puts.iter().map(|_| None).collect();
+        for wave in waves(&sendings) {
+            self.send_wave(&sendings, &wave, &is_over, &mut came);
+        }
+        let booked = sendings.iter().zip(came).filter_map(|(sending, came)| {
+            let (answer, came) = came?;
+            let request = &sending.put.request;
+            if let (Some(model), None) = (sending.model, &self.unanswered) {
+                self.unanswered = Unanswered::of(model, &answer);
+            }
+            let cost = self.book(request, &came, &answer);
+            Some((answer, cost))
+        });
+        let booked = booked.collect();
+        self.time += self.clock.now().saturating_sub(started);
+        booked
+    }
+
+    /// Sends some of the requests, as many at once as their model takes.
+    fn send_wave(
+        &self,
+        sendings: &[Sending<'_>],
+        wave: &[usize],
+        is_over: &AtomicBool,
+        came: &mut [Option<(Answer, Came)>],
+    ) {
+        let counts: &crate::tokens::CountedTexts = self.counts;
+        let send = |at: usize| {
+            let sending = &sendings[at];
+            let model = sending.model.filter(|_| !is_over.load(Ordering::SeqCst));
+            let (answer, came) = answered(&sending.put.request, model, sending.repeat, counts);
+            let unanswered = model.and_then(|model| Unanswered::of(model, &answer));
+            if unanswered.is_some_and(|why| why.ends_asking()) {
+                is_over.store(true, Ordering::SeqCst);
+            }
+            (answer, came)
+        };
+        let at_once = wave.iter().map(|at| at_once(&sendings[*at])).min();
+        let threads = at_once.unwrap_or(1).min(wave.len()).min(MOST_THREADS);
+        if threads < 2 {
+            for at in wave {
+                came[*at] = Some(send(*at));
+            }
+            return;
+        }
+        let next = AtomicUsize::new(0);
+        let answers = Mutex::new(Vec::with_capacity(wave.len()));
+        std::thread::scope(|scope| {
+            for _ in 0..threads {
+                scope.spawn(|| {
+                    while let Some(at) = wave.get(next.fetch_add(1, Ordering::SeqCst)) {
+                        let answer = send(*at);
+                        let mut answers = answers.lock().unwrap_or_else(PoisonError::into_inner);
+                        answers.push((*at, answer));
+                    }
+                });
+            }
+        });
+        for (at, answer) in answers.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            came[at] = Some(answer);
+        }
+    }
+
+    fn book(&mut self, request: &Request, came: &Came, answer: &Answer) -> Aside {
+        let purpose = request.purpose;
+        let mut cost = Aside::default();
+        for failure in &came.failed {
+            let usage = bill::failed(request, failure, self.counts);
+            if self.lost_attempt(purpose, usage, failure) {
+                cost.paid(purpose, usage);
+            }
+        }
+        let (usage, key) = self.paid(request, came, answer);
+        cost.paid(purpose, usage);
+        cost.calls.extend(key.map(|key| KeptCall {
+            key: key.hex(KeptCall::DIGITS),
+            purpose,
+            usage,
+        }));
+        cost
+    }
+}
+
+fn at_once(sending: &Sending<'_>) -> usize {
+    sending.model.map_or(1, Model::at_once)
+}
+
+/// Which requests are sent together: first one of each prompt that nobody has answered yet, then all
+/// others. Models that take one request at a time get them in their order.
+fn waves(sendings: &[Sending<'_>]) -> Vec<Vec<usize>> {
+    if sendings.iter().all(|sending| at_once(sending) < 2) {
+        return vec![(0..sendings.len()).collect()];
+    }
+    let mut cached = BTreeSet::new();
+    let (mut first, mut others) = (Vec::new(), Vec::new());
+    for (at, sending) in sendings.iter().enumerate() {
+        let prompt = (sending.put.judge, sending.put.prompt);
+        if cached.contains(&prompt) {
+            others.push(at);
+            continue;
+        }
+        first.push(at);
+        // A recorded answer caches nothing.
+        let request = &sending.put.request;
+        let is_kept = |model: &dyn Model| model.is_kept(request, sending.repeat);
+        if !sending.model.is_some_and(is_kept) {
+            cached.insert(prompt);
+        }
+    }
+    vec![first, others]
+}

@@ -1,0 +1,153 @@
+//! The recovery arm: of what did not survive, whether a search over the removed text finds it.
+//!
+//! At each point where probes are asked, the messages of the session that no longer stand in the
+//! context as they were are searched with each question. What is found is looked at as survival looks
+//! at a prompt; nothing is answered, and nothing is added to the context.
+
+use std::sync::Arc;
+
+use super::survival::SurvivalPlan;
+use super::{CallView, Observer};
+use crate::context::{Applied, Entry, Origin};
+use crate::model::offline::bm25::search::Snippets;
+use crate::probe::ProbeKind;
+use crate::probe::recovery::Recovery;
+use crate::probe::survival::{Strength, WrittenBy};
+use crate::record::{CellRecord, RecoveredItem, RecoveryRecord};
+use crate::session::Session;
+use crate::tokens::CountedTexts;
+use crate::units::Tokens;
+
+/// The snippets of one session: made once, searched by all its cells.
+#[derive(Debug)]
+pub struct RecoveryPlan {
+    survival: Arc<SurvivalPlan>,
+    snippets: Snippets,
+    setting: Recovery,
+    counts: Arc<CountedTexts>,
+    messages: usize,
+}
+
+impl RecoveryPlan {
+    /// Cuts the session's messages into snippets.
+    pub fn new(
+        session: &Session,
+        counts: Arc<CountedTexts>,
+        survival: Arc<SurvivalPlan>,
+        setting: Recovery,
+    ) -> Self {
+        let messages = session.messages().iter().enumerate();
+        let texts = messages.flat_map(|(at, message)| {
+            let texts = message.model_text().iter();
+            texts.map(move |text| (at, &**text))
+        });
+        // Counting every piece that is tried would take longer than the replay: four characters are
+        // about a token, and what is paid is counted.
+        let most = usize::try_from(setting.snippet_tokens).unwrap_or(usize::MAX);
+        let fits = |text: &str| text.len() <= most.saturating_mul(4);
+        Self {
+            snippets: Snippets::of(texts, fits),
+            survival,
+            setting,
+            counts,
+            messages: session.messages().len(),
+        }
+    }
+}
+
+/// Searches what one cell removed.
+#[derive(Debug)]
+pub struct RecoveryArm {
+    plan: Arc<RecoveryPlan>,
+    /// How often each message of the session stands in the context as it was.
+    verbatim: Vec<u32>,
+    /// By item, what its search brought back.
+    found: Vec<Option<RecoveredItem>>,
+}
+
+impl RecoveryArm {
+    /// An arm for one cell of the plan's session.
+    pub fn new(plan: Arc<RecoveryPlan>) -> Self {
+        Self {
+            verbatim: vec![0; plan.messages],
+            found: vec![None; plan.survival.items().len()],
+            plan,
+        }
+    }
+
+    fn count(&mut self, entry: &Entry, is_there: bool) {
+        if let Origin::Verbatim(at) = entry.origin
+            && let Some(count) = self.verbatim.get_mut(at)
+        {
+            *count = if is_there {
+                *count + 1
+            } else {
+                count.saturating_sub(1)
+            };
+        }
+    }
+}
+
+impl Observer for RecoveryArm {
+    fn appended(&mut self, entry: &Entry) {
+        self.count(entry, true);
+    }
+
+    fn patched(&mut self, applied: &Applied) {
+        for entry in &applied.change.removed {
+            self.count(entry, false);
+        }
+        for entry in applied.change.edits.iter().flat_map(|edit| &edit.with) {
+            self.count(entry, true);
+        }
+    }
+
+    fn called(&mut self, view: &CallView<'_>) {
+        let plan = &self.plan;
+        let survival = &plan.survival;
+        let due = survival.due_range(view.call);
+        if due.is_empty() {
+            return;
+        }
+        let verbatim = &self.verbatim;
+        let is_removed = |at: usize| at < view.before && verbatim.get(at).is_none_or(|it| *it == 0);
+        let scope = plan.snippets.within(is_removed);
+        for index in due {
+            let item = survival.items()[index];
+            let probe = &survival.probes()[item.probe];
+            if probe.kind.is_never_said() || probe.kind == ProbeKind::Open {
+                continue;
+            }
+            let best = plan
+                .snippets
+                .search(&scope, &probe.question, plan.setting.snippets);
+            let mut tokens = Tokens::ZERO;
+            let mut missing = survival.asked_slots(index);
+            for snippet in best.into_iter().filter_map(|at| plan.snippets.get(at)) {
+                tokens += plan.counts.size(&snippet.text).tokens;
+                for finding in survival.survival().find(&snippet.text).iter() {
+                    if finding.found.strength(WrittenBy::Session) == Some(Strength::Strong) {
+                        missing.retain(|slot| *slot != finding.slot);
+                    }
+                }
+            }
+            self.found[index] = Some(RecoveredItem {
+                probe: probe.id.clone(),
+                percent: item.percent,
+                is_regained: missing.is_empty(),
+                tokens,
+            });
+        }
+    }
+
+    /// Keeps what did not survive. The record has its probes already: survival comes first.
+    fn finish(self: Box<Self>, record: &mut CellRecord) {
+        let items = self.found.into_iter().zip(&record.probes);
+        let lost = items.filter(|(_, probe)| probe.survival.score < 1.0);
+        record.recovery = Some(RecoveryRecord {
+            snippets: self.plan.setting.snippets,
+            snippet_tokens: self.plan.setting.snippet_tokens,
+            items: lost.filter_map(|(found, _)| found).collect(),
+        });
+    }
+}

@@ -1,0 +1,51 @@
+//! What summarisers were sent: whether a summary lost something, or an earlier stage had.
+
+use std::collections::BTreeSet;
+
+use super::Asked;
+use crate::context::{Applied, Origin};
+use crate::model::Purpose;
+use crate::probe::survival::{Strength, Survival, WrittenBy};
+
+/// The values that stood in requests for summaries.
+#[derive(Debug, Default)]
+pub(super) struct Sent {
+    /// The call at which a compaction was asked for.
+    call: Option<usize>,
+    /// What its requests held.
+    now: BTreeSet<usize>,
+    /// What requests for notes held, whenever: notes stand in for messages later.
+    noted: BTreeSet<usize>,
+}
+
+impl Sent {
+    /// Takes note of a request and all that stands in it.
+    pub(super) fn note(&mut self, survival: &Survival, asked: &Asked) {
+        let is_background = asked.request.purpose == Purpose::Background;
+        if !is_background && self.call != Some(asked.call) {
+            self.call = Some(asked.call);
+            self.now.clear();
+        }
+        let texts = asked.request.messages.iter();
+        for text in texts.flat_map(|message| message.model_text()) {
+            for finding in survival.find(text).iter() {
+                if finding.found.strength(WrittenBy::Session) == Some(Strength::Strong) {
+                    let held = if is_background {
+                        &mut self.noted
+                    } else {
+                        &mut self.now
+                    };
+                    held.insert(finding.slot);
+                }
+            }
+        }
+    }
+
+    /// Whether a summariser had been sent this value when the patch that lost it put its summary in.
+    pub(super) fn has(&self, slot: usize, applied: &Applied) -> bool {
+        let mut written = applied.change.edits.iter().flat_map(|edit| &edit.with);
+        let is_summary = written.any(|entry| matches!(entry.origin, Origin::Derived(_)));
+        let was_sent = self.call == Some(applied.call) && self.now.contains(&slot);
+        is_summary && (was_sent || self.noted.contains(&slot))
+    }
+}

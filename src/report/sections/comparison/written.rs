@@ -1,0 +1,108 @@
+//! What only a model's writing could tell apart: no best-mark says more than was measured.
+
+use std::collections::BTreeSet;
+
+use crate::model::ModelKind;
+use crate::record::StrategyEntry;
+use crate::report::build::Material;
+use crate::report::{Banner, BannerLevel, Row};
+
+/// Knobs that only steer what a model writes.
+const WORDING: &[&str] = &["template", "prompt", "prompt_text", "instructions"];
+
+/// Kinds of stages whose text a model writes.
+const WRITING: &[&str] = &["summarize", "collapse_groups", "session_memory"];
+
+/// The strategies whose summaries a language model would have written, where none wrote.
+pub(super) fn writers<'a>(material: &Material<'a>) -> Option<BTreeSet<&'a str>> {
+    if material.manifest.summariser.kind == ModelKind::Live {
+        return None;
+    }
+    let asks = |strategy: &&StrategyEntry| {
+        let table: Option<toml::Table> = strategy.toml.parse().ok();
+        let stages = table.and_then(|mut table| table.remove("stage"));
+        let stages = stages.and_then(|stages| stages.as_array().cloned());
+        stages.unwrap_or_default().iter().any(|stage| {
+            let kind = stage.get("kind").and_then(toml::Value::as_str);
+            kind.is_some_and(|kind| WRITING.contains(&kind))
+        })
+    };
+    let strategies = material.manifest.strategies.iter().filter(asks);
+    Some(strategies.map(|strategy| strategy.name.as_str()).collect())
+}
+
+/// Says that the table cannot rank strategies that summarise against others, where it holds both.
+pub(super) fn of_offline(rows: &[Row], writers: Option<&BTreeSet<&str>>) -> Option<String> {
+    let writers = writers?;
+    let ranked = || rows.iter().filter(|row| row.ranked);
+    let is_writer = |row: &Row| writers.contains(row.name.as_str());
+    let is_mixed = ranked().any(is_writer) && !ranked().all(is_writer);
+    is_mixed.then(|| {
+        "no language model wrote summaries: this table cannot rank strategies that summarise against \
+         those that do not by what they keep, and no best-mark is put between them"
+            .to_owned()
+    })
+}
+
+/// Groups of strategies that differ only in what a model would have written, where none wrote.
+pub(super) fn twins<'a>(material: &Material<'a>) -> Vec<Vec<&'a str>> {
+    if material.manifest.summariser.kind == ModelKind::Live {
+        return Vec::new();
+    }
+    let mut shapes: std::collections::BTreeMap<String, Vec<&str>> =
+        std::collections::BTreeMap::new();
+    for strategy in &material.manifest.strategies {
+        if let Some(shape) = shape(strategy) {
+            shapes.entry(shape).or_default().push(&strategy.name);
+        }
+    }
+    let mut groups: Vec<Vec<&str>> = shapes
+        .into_values()
+        .filter(|group| group.len() > 1)
+        .collect();
+    groups.sort();
+    groups
+}
+
+/// A strategy without its wording; nothing where no stage asks a model, or it cannot be read.
+fn shape(strategy: &StrategyEntry) -> Option<String> {
+    let mut table: toml::Table = strategy.toml.parse().ok()?;
+    for key in ["description", "source", "breaks"] {
+        table.remove(key);
+    }
+    let mut worded = false;
+    if let Some(toml::Value::Array(stages)) = table.get_mut("stage") {
+        for stage in stages.iter_mut().filter_map(toml::Value::as_table_mut) {
+            worded |= stage.get("kind").and_then(toml::Value::as_str) == Some("summarize");
+            for knob in WORDING {
+                worded |= stage.remove(*knob).is_some();
+            }
+        }
+    }
+    // Tables keep no order of writing, so equal shapes are equal text.
+    worded.then(|| table.to_string())
+}
+
+pub(super) fn banner(twins: &[Vec<&str>]) -> Option<Banner> {
+    if twins.is_empty() {
+        return None;
+    }
+    let groups: Vec<String> = twins
+        .iter()
+        .map(|group| {
+            group
+                .iter()
+                .map(|name| format!("`{name}`"))
+                .collect::<Vec<_>>()
+                .join(", ")
+        })
+        .collect();
+    Some(Banner {
+        level: BannerLevel::Note,
+        text: format!(
+            "no best-mark between {}: they differ only in what a model would have written, and \
+             no language model wrote summaries",
+            groups.join("; nor between ")
+        ),
+    })
+}

@@ -1,0 +1,166 @@
+//! The prompts that a reader is asked of, and what its provider would read and write of each.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::context::{CacheEffect, Entry, Origin};
+use crate::model::Request;
+use crate::model::price::{CacheScheme, Client, Prices, Reuse, Senders};
+use crate::record::{CellRecord, PromptDue};
+use crate::replay::observe::{CallView, Observer};
+use crate::replay::prompt_cache::{Edited, Line, Pieces, PromptCache};
+use crate::scenario::ModelSetting;
+use crate::session::wire::Provider;
+use crate::session::{ContentBlock, Message, Session};
+use crate::tokens::CountedTexts;
+use crate::units::Tokens;
+
+/// Where the breakpoints of a question stand: behind the system prompt (the tools, where there is
+/// none), and at the ends of the last two user messages as the strategy left them. What the question
+/// itself adds is never cached.
+const QUESTIONS: Client = Client {
+    marks_tools: false,
+    messages: 2,
+    senders: Senders::User,
+    forks: false,
+};
+
+/// The rules by which the provider of a model caches what Proctor sends; none where no document names
+/// them, or the API that is spoken has no breakpoints.
+pub(super) fn scheme_of(model: Option<&ModelSetting>, prices: &Prices) -> CacheScheme {
+    let Some(ModelSetting::Live(live)) = model else {
+        return CacheScheme::none();
+    };
+    let known = prices.of(&live.model);
+    let scheme = known.and_then(|(list, price)| Some((list.schemes.first()?, price)));
+    let is_spoken = |scheme: &CacheScheme| match scheme.reuse {
+        Reuse::Breakpoints => live.provider == Provider::Anthropic,
+        Reuse::LongestPrefix => live.provider == Provider::OpenAi,
+        Reuse::Nothing => false,
+    };
+    match scheme {
+        Some((scheme, price)) if is_spoken(scheme) => CacheScheme {
+            minimum: price.minimum_cacheable.unwrap_or(scheme.minimum),
+            ..scheme.clone()
+        },
+        Some(_) | None => CacheScheme::none(),
+    }
+}
+
+/// One prompt after the other as the cells of a session put them to a reader. Entries of the cache are
+/// taken to live as long as a session is worked on.
+#[derive(Debug)]
+pub(super) struct ReaderPrompts {
+    line: Line,
+    /// The messages of the line.
+    messages: Vec<Pieces>,
+    cache: PromptCache,
+    counts: Arc<CountedTexts>,
+}
+
+impl ReaderPrompts {
+    pub(super) fn new(session: &Session, counts: &Arc<CountedTexts>, scheme: CacheScheme) -> Self {
+        Self {
+            line: Line::new(&Pieces::head_of(session, counts)),
+            messages: Vec::new(),
+            cache: PromptCache::new(Arc::new(scheme), QUESTIONS),
+            counts: counts.clone(),
+        }
+    }
+
+    /// The system prompt and the tools alone.
+    pub(super) fn floor(&mut self) -> PromptDue {
+        self.put(Vec::new())
+    }
+
+    /// Puts questions to a prompt of these messages. Its size is counted: a reader is not sent what the
+    /// agent's own bill shows beside the recording.
+    fn put(&mut self, messages: Vec<Pieces>) -> PromptDue {
+        let old = self.messages.iter();
+        let same = old
+            .zip(&messages)
+            .take_while(|(old, new)| old == new)
+            .count();
+        if same < self.messages.len() {
+            self.line.patch(&[Edited {
+                entries: same..self.messages.len(),
+                with: messages[same..].to_vec(),
+                cache: CacheEffect::Breaks,
+            }]);
+        } else {
+            for message in &messages[same..] {
+                self.line.append(message);
+            }
+        }
+        self.messages = messages;
+        let first = self.cache.send(&self.line, None, 0).split;
+        self.line.sent(0);
+        let again = self.cache.send(&self.line, None, 0).split;
+        PromptDue {
+            id: self.line.chain(self.line.len()),
+            tokens: self.line.until(self.line.len()),
+            read: first.read,
+            written: first.written,
+            read_again: again.read,
+        }
+    }
+}
+
+/// A message as a reader is sent it, without the thinking of another model; nothing where it has
+/// nothing else.
+fn sent(entry: &Entry, counts: &CountedTexts) -> Option<Pieces> {
+    let message = &entry.message;
+    let is_thinking = |block: &ContentBlock| matches!(block, ContentBlock::Thinking(_));
+    if message.hidden_thinking == Tokens::ZERO && !message.content().iter().any(is_thinking) {
+        return Some(Pieces::of(entry, counts));
+    }
+    let content = message.content().iter().filter(|block| !is_thinking(block));
+    let content: Vec<ContentBlock> = content.cloned().collect();
+    if content.is_empty() {
+        return None;
+    }
+    let message = Arc::new(Message::new(message.role(), content));
+    Some(Pieces::of(
+        &Entry::new(Origin::Authored, message, counts),
+        counts,
+    ))
+}
+
+/// Tokens of a request as it is sent: thinking is left out.
+pub(super) fn sent_tokens(request: &Request, counts: &CountedTexts) -> Tokens {
+    let messages = request.messages.iter().filter_map(|message| {
+        let entry = Entry::new(Origin::Authored, message.clone(), counts);
+        Some(sent(&entry, counts)?.size().tokens)
+    });
+    let head = Pieces::head(request.tools(), request.system.as_ref(), counts);
+    let head = Line::new(&head);
+    messages.sum::<Tokens>() + head.until(head.len())
+}
+
+/// The prompts of a cell that are asked of, by call.
+pub(super) type Found = Arc<Mutex<BTreeMap<usize, PromptDue>>>;
+
+/// Notes the prompts at these calls.
+#[derive(Debug)]
+pub(super) struct AtPoints {
+    pub(super) calls: Arc<BTreeSet<usize>>,
+    pub(super) prompts: Arc<Mutex<ReaderPrompts>>,
+    pub(super) found: Found,
+}
+
+impl Observer for AtPoints {
+    fn called(&mut self, view: &CallView<'_>) {
+        if !self.calls.contains(&view.call) {
+            return;
+        }
+        let mut prompts = self.prompts.lock().unwrap_or_else(PoisonError::into_inner);
+        let entries = view.context.entries().iter();
+        let messages = entries.filter_map(|entry| sent(entry, &prompts.counts));
+        let messages = messages.collect();
+        let due = prompts.put(messages);
+        let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        found.insert(view.call, due);
+    }
+
+    fn finish(self: Box<Self>, _: &mut CellRecord) {}
+}

@@ -1,0 +1,333 @@
+//! What a run is billed by a provider that meters as its documents say, against what `plan` foresaw.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::live::server::{Reply, Server};
+use provider::{Billed, Provider};
+
+mod provider;
+
+/// List prices of the two models, in dollars per million tokens: input, written, read, output.
+const OPENAI: (&str, [f64; 4]) = ("gpt-5.4-mini", [0.75, 0.0, 0.075, 4.5]);
+const ANTHROPIC: (&str, [f64; 4]) = ("claude-opus-4-8", [5.0, 6.25, 0.5, 25.0]);
+
+fn command(folder: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_proctor"));
+    command
+        .current_dir(folder)
+        .env_remove("PROCTOR_WINDOW")
+        .env_remove("PROCTOR_SEED")
+        .env("PROCTOR_COUNTER", "chars/4")
+        .args(arguments);
+    command
+}
+
+#[track_caller]
+fn proctor(folder: &Path, arguments: &[&str]) -> Output {
+    let output = command(folder, arguments).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{arguments:?}: {said}");
+    output
+}
+
+fn metering(provider: &Arc<Provider>) -> Server {
+    let provider = provider.clone();
+    Server::routing(move |head, body| provider.answer(head, body))
+}
+
+/// A model as a scenario names it, at this server.
+fn model(kind: &str, server: &Server) -> String {
+    let (name, path) = match kind {
+        "openai" => (OPENAI.0, "/v1"),
+        _ => (ANTHROPIC.0, ""),
+    };
+    let url = server.base_url() + path;
+    format!("{{ kind = '{kind}', model = '{name}', base_url = '{url}' }}")
+}
+
+fn dollars(kind: &str, billed: &[Billed]) -> f64 {
+    let (_, [input, written, read, output]) = if kind == "openai" { OPENAI } else { ANTHROPIC };
+    let cost = |bill: &Billed| {
+        let whole = bill.input as f64 * input
+            + bill.written as f64 * written
+            + bill.read as f64 * read
+            + bill.output as f64 * output;
+        whole / if bill.in_batch { 2e6 } else { 1e6 }
+    };
+    billed.iter().map(cost).sum()
+}
+
+fn foreseen(folder: &Path, scenario: &str, figure: &str) -> f64 {
+    let plan = proctor(folder, &["plan", scenario, "--json"]);
+    let plan: Value = serde_json::from_slice(&plan.stdout).unwrap();
+    let nano = plan["spend"][figure]["expected"].as_u64();
+    nano.unwrap_or_else(|| panic!("{}", plan["spend"])) as f64 / 1e9
+}
+
+#[track_caller]
+fn holds(what: &str, foreseen: f64, billed: f64) {
+    let share = foreseen / billed;
+    println!("{what}: foreseen ${foreseen:.4}, billed ${billed:.4}, {share:.3}");
+    assert!(
+        (0.85..=1.15).contains(&share),
+        "{what}: foreseen ${foreseen:.4}, billed ${billed:.4}"
+    );
+}
+
+/// Plans and runs a scenario at both providers; `models` is what stands behind the reader.
+#[track_caller]
+fn check(name: &str, scenario: &str, models: &dyn Fn(&str) -> String) {
+    for kind in ["openai", "anthropic"] {
+        let folder = tempfile::tempdir().unwrap();
+        let provider = Arc::new(Provider::default());
+        let server = metering(&provider);
+        let model = model(kind, &server);
+        let text = format!(
+            "name = '{name}'\ncounter = 'chars/4'\n{scenario}\n[models]\nreader = {model}\n{}\n",
+            models(&model)
+        );
+        fs::write(folder.path().join("s.toml"), text).unwrap();
+        let expected = foreseen(folder.path(), "s.toml", "dollars");
+        proctor(folder.path(), &["run", "s.toml", "-y", "--out", "run"]);
+        let billed = provider.billed();
+        let read: u64 = billed.iter().map(|bill| bill.read).sum();
+        assert!(read > 0, "{name} at {kind}: nothing was cached");
+        holds(
+            &format!("{name} at {kind}"),
+            expected,
+            dollars(kind, &billed),
+        );
+    }
+}
+
+fn sessions(family: &str, tokens: u32, count: u32) -> String {
+    format!(
+        "[window]\nmode = 'fit'\nfraction = 0.6\n[[sessions]]\nsynthetic = {{ family = '{family}', \
+         seed = 3, tokens = {tokens} }}\ncount = {count}\n"
+    )
+}
+
+fn strategies(names: &[&str]) -> String {
+    let one = |name: &&str| format!("[[strategies]]\npreset = '{name}'\n");
+    names.iter().map(one).collect()
+}
+
+#[test]
+fn a_plan_foresees_what_is_billed_for_questions_at_four_points() {
+    let scenario = sessions("code-review", 16_000, 2)
+        + &strategies(&["observation-masking", "tail@4000"])
+        + "[probes]\nitems = 40\n";
+    check("points", &scenario, &|_| String::new());
+}
+
+#[test]
+fn a_plan_foresees_what_is_billed_where_every_answer_is_judged() {
+    let scenario = sessions("debugging", 16_000, 1)
+        + &strategies(&["none", "learn-claude-code-s06"])
+        + "[probes]\npoints = [50, 100]\n";
+    check("judged", &scenario, &|model| {
+        format!("judge = {model}\njudging = 'all'")
+    });
+}
+
+#[test]
+fn a_plan_foresees_what_is_billed_where_a_model_summarises() {
+    let scenario = sessions("feature-phases", 16_000, 1)
+        + &strategies(&["codex", "observation-masking"])
+        + "[probes]\npoints = [100]\nitems = 30\n";
+    check("summarised", &scenario, &|model| {
+        format!("summariser = {model}")
+    });
+}
+
+#[test]
+fn a_plan_foresees_what_is_billed_for_several_answers_and_repeats() {
+    let scenario = "repeats = 2\n".to_owned()
+        + &sessions("policy-support", 12_000, 1)
+        + &strategies(&["tail@4000"])
+        + "[probes]\npoints = [75, 100]\nitems = 24\n";
+    check("repeated", &scenario, &|_| {
+        "answers = 2\nqualify = false".to_owned()
+    });
+}
+
+#[test]
+fn a_plan_foresees_what_is_billed_for_few_questions_of_one_kind() {
+    let scenario = sessions("teaching", 16_000, 2)
+        + &strategies(&["observation-masking", "none", "tail@3000"])
+        + "[probes]\nkinds = ['recall', 'decoy', 'update']\nitems = 12\n";
+    check("few", &scenario, &|_| String::new());
+}
+
+#[test]
+fn questions_of_one_prompt_are_under_way_at_once_behind_the_first_and_recorded_in_order() {
+    let scenario = |server: &Server, at_once: usize| {
+        format!(
+            "name = 'many'\ncounter = 'chars/4'\n[[sessions]]\nsynthetic = {{ family = 'code-review', \
+             seed = 1, tokens = 30000, fact_percent = 300 }}\n[[strategies]]\npreset = 'none'\n[probes]\npoints = [100]\n\
+             [models]\nreader = {}\n[models.pace]\nat_once = {at_once}\n",
+            model("openai", server)
+        )
+    };
+    // What is answered depends on the question alone, and some answers are no answers.
+    let play = |body: &str| {
+        let length = body.len() % 7;
+        match length {
+            0 => Reply::openai("", 100, 1),
+            1 => Reply::status(400, "{}"),
+            _ => Reply::openai(&"word ".repeat(length), 100, 5),
+        }
+    };
+    let recorded = |server: &Server, at_once: usize| {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("s.toml"), scenario(server, at_once)).unwrap();
+        let arguments = ["run", "s.toml", "-y", "-j", "1", "--out", "run"];
+        let output = command(folder.path(), &arguments).output().unwrap();
+        let cells = fs::read_to_string(folder.path().join("run/cells.jsonl"));
+        cells.unwrap_or_else(|_| panic!("{output:?}"))
+    };
+    let held = Server::holding(64, play);
+    let at_once = recorded(&held, 64);
+    assert_eq!(held.most_at_once(), 64);
+    // The prompt is in the cache before any other question of it is sent.
+    let requests = held.requests();
+    assert!(requests.len() > 128, "{}", requests.len());
+    let one_by_one = Server::answering(play);
+    assert_eq!(at_once, recorded(&one_by_one, 1));
+    assert_eq!(one_by_one.most_at_once(), 1);
+    assert_eq!(requests.len(), one_by_one.requests().len());
+    assert_eq!(requests[0].body, one_by_one.requests()[0].body);
+}
+
+/// Runs in batches, and is killed while the first of them is under way.
+#[track_caller]
+fn check_batch(kind: &str) {
+    let scenario = |server: &Server, judged: bool| {
+        let model = model(kind, server);
+        let judge = if judged {
+            format!("judge = {model}\njudging = 'all'\n")
+        } else {
+            String::new()
+        };
+        format!(
+            "name = 'batch'\ncounter = 'chars/4'\n{}{}[probes]\npoints = [100]\nitems = 20\n\
+             [models]\nreader = {model}\n{judge}",
+            sessions("code-review", 12_000, 1),
+            strategies(&["tail@3000"])
+        )
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let provider = Arc::new(Provider::patient(1));
+    let server = metering(&provider);
+    fs::write(folder.path().join("s.toml"), scenario(&server, true)).unwrap();
+    let expected = foreseen(folder.path(), "s.toml", "batch_dollars");
+    let arguments = ["run", "s.toml", "-y", "--batch", "--out", "run"];
+    let mut killed = command(folder.path(), &arguments);
+    let mut killed = killed
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let since = Instant::now();
+    while provider.polls() == 0 && since.elapsed() < Duration::from_secs(120) {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+    assert_eq!(provider.batches(), 1);
+    assert_eq!(provider.billed().len(), 0, "nothing was asked by itself");
+    // The second run takes the answers of the first one's batch, and sends one for the verdicts.
+    let output = proctor(folder.path(), &arguments);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.contains("waiting for batch batch_0"), "{said}");
+    assert_eq!(provider.batches(), 2, "{said}");
+    let billed = provider.billed();
+    assert!(
+        billed
+            .iter()
+            .all(|bill| bill.in_batch && bill.read + bill.written == 0)
+    );
+    holds(
+        &format!("batch at {kind}"),
+        expected,
+        dollars(kind, &billed),
+    );
+    // What came in batches is what is answered one by one.
+    let cells = fs::read_to_string(folder.path().join("run/cells.jsonl")).unwrap();
+    proctor(
+        folder.path(),
+        &["run", "s.toml", "--offline", "--out", "run"],
+    );
+    let answered = cells.matches("\"not in context\"").count();
+    assert!(answered > 20, "{answered}");
+    let before = provider.billed().len();
+    // The next run, of another strategy, finds the answers that qualify its questions.
+    let text = scenario(&server, false).replace("tail@3000", "observation-masking");
+    fs::write(folder.path().join("other.toml"), text).unwrap();
+    proctor(
+        folder.path(),
+        &["run", "other.toml", "-y", "--out", "other"],
+    );
+    let other = fs::read_to_string(folder.path().join("other/cassette.jsonl")).unwrap();
+    let of = |purpose: &str| other.matches(&format!("\"purpose\":\"{purpose}\"")).count();
+    let asked = provider.billed().len() - before;
+    assert!(of("qualification") > 0);
+    assert_eq!(asked, of("probe"), "qualifying answers are not asked again");
+}
+
+#[test]
+fn a_run_in_openai_batches_goes_on_behind_a_kill_and_pays_what_was_planned() {
+    check_batch("openai");
+}
+
+#[test]
+fn a_run_in_anthropic_batches_goes_on_behind_a_kill_and_pays_what_was_planned() {
+    check_batch("anthropic");
+}
+
+#[test]
+fn an_amount_buys_a_graded_run_that_costs_no_more_and_says_what_it_shows() {
+    let folder = tempfile::tempdir().unwrap();
+    let provider = Arc::new(Provider::default());
+    let server = metering(&provider);
+    let scenario = "name = 'sized'\n".to_owned()
+        + &sessions("code-review", 8_000, 4)
+        + &strategies(&["observation-masking", "tail@3000"]);
+    fs::write(folder.path().join("s.toml"), scenario).unwrap();
+    let named = format!("openai:{}@{}/v1", OPENAI.0, server.base_url());
+    let graded = |amount| {
+        [
+            "run", "s.toml", "--graded", &named, "--usd", amount, "--out", "run",
+        ]
+    };
+    // Too little, and a price that nobody knows, are said before anything is asked.
+    let refused = command(folder.path(), &graded("0.0001")).output().unwrap();
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(said.contains("its cheapest session costs $"), "{said}");
+    let unknown = format!("openai:nobodys@{}/v1", server.base_url());
+    let unknown = ["plan", "s.toml", "--graded", &unknown, "--usd", "5"];
+    let refused = command(folder.path(), &unknown).output().unwrap();
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    let names = "`names = [\"nobodys\"]` with `input = …`, `output = …`";
+    assert!(said.contains(names), "{said}");
+    assert_eq!(server.requests().len(), 0);
+    let output = proctor(folder.path(), &graded("0.15"));
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(
+        said.contains("$0.1500 pay for ") && said.contains("MDE"),
+        "{said}"
+    );
+    let billed = dollars("openai", &provider.billed());
+    println!("{billed} of 0.15\n{said}");
+    assert!((0.05..0.18).contains(&billed), "{billed}: {said}");
+    // The same command is the same run.
+    let asked = provider.billed().len();
+    proctor(folder.path(), &graded("0.15"));
+    assert_eq!(provider.billed().len(), asked);
+}
