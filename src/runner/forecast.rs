@@ -147,6 +147,8 @@ impl Plan {
         let due = Self::items_due(held, probes, selection);
         // A question that was put to the same prompt before is answered from the cassette.
         let mut asked: BTreeSet<(u64, usize, u32)> = BTreeSet::new();
+        // Where all arms answer alike, the first answer is judged for all of them.
+        let mut judged: BTreeSet<(usize, usize)> = BTreeSet::new();
         let models = &self.scenario.models;
         for cell in cells {
             let is_reference = cell.record.arm == Arm::Reference;
@@ -167,7 +169,11 @@ impl Plan {
                     continue;
                 };
                 if asked.insert((prompt.id, item.probe, repeat)) {
-                    cell.paid.entry(item.call).or_default().add(due);
+                    let mut paid = due;
+                    if !judged.insert((item.probe, item.call)) {
+                        paid.different = 0;
+                    }
+                    cell.paid.entry(item.call).or_default().add(paid);
                 }
             }
             if let Some((prompt, floor)) = &mut cell.floor {
