@@ -354,7 +354,7 @@ fn read_model(table: &Table) -> Result<ModelPrice, SettingError> {
         windows,
         max_output: tokens(&mut reader, "max_output")?,
         latency: match reader.table("latency")? {
-            Some(reader) => Some(read_latency(reader)?),
+            Some(reader) => Some(Latency::read(reader)?),
             None => None,
         },
     };
@@ -418,24 +418,6 @@ fn windows(reader: &mut Reader<'_>) -> Result<Vec<Tokens>, SettingError> {
     Ok(windows.into_iter().map(Tokens).collect())
 }
 
-fn read_latency(mut reader: Reader<'_>) -> Result<Latency, SettingError> {
-    let mut rate = |key: &str| match reader.amount(key)? {
-        Some(rate) if rate > 0.0 || key == "start_ms" => Ok(rate),
-        Some(_) | None => {
-            let problem = format!("`{}` must be set, and above 0", reader.path_of(key));
-            Err(SettingError::new(reader.place(), problem))
-        }
-    };
-    let latency = Latency {
-        start_ms: rate("start_ms")?,
-        prefill_per_second: rate("prefill_per_second")?,
-        cached_per_second: rate("cached_per_second")?,
-        decode_per_second: rate("decode_per_second")?,
-    };
-    reader.finish()?;
-    Ok(latency)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -488,9 +470,12 @@ mod tests {
             cache_read: Tokens(read),
             ..Usage::uncached(Tokens(2), Tokens(0))
         };
-        check("claude-sonnet-4-6", read(0), Some(6_000));
-        check("claude-sonnet-4-6", read(1), None);
         check("gpt-5-codex", read(8), Some(2 * 1_250 + 8 * 125));
+        let written = Usage {
+            cache_write_5m: Tokens(1),
+            ..read(8)
+        };
+        check("gpt-5-codex", written, None);
     }
 
     #[test]

@@ -40,14 +40,21 @@ impl Fitness {
         }
         let mut records = Vec::new();
         let mut lost = Vec::new();
+        let mut is_missing = false;
         for sentinel in sentinel::sentinels() {
             let request = sentinel.request();
             let answered = judge.answer(&request, 0, counts);
-            if let Err(failure) = &answered.answer
-                && (failure.is_of_the_way() || *failure == CallFailure::NotRecorded)
-            {
-                state.lost.extend(lost);
-                return None;
+            match &answered.answer {
+                // It may be deferred, and the others with it.
+                Err(CallFailure::NotRecorded) => {
+                    is_missing = true;
+                    continue;
+                }
+                Err(failure) if failure.is_of_the_way() => {
+                    state.lost.extend(lost);
+                    return None;
+                }
+                _ => {}
             }
             let attempts = answered.failed.iter().map(|failure| LostCall {
                 purpose: Purpose::Judge,
@@ -83,6 +90,10 @@ impl Fitness {
                     .into_iter()
                     .collect(),
             });
+        }
+        if is_missing {
+            state.lost.extend(lost);
+            return None;
         }
         let met = records
             .iter()

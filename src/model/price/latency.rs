@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::settings::{Reader, SettingError};
 use crate::units::{Tokens, Usage};
 
 /// How long a call takes: `start + (uncached + written)/prefill + read/cached + output/decode`.
@@ -20,6 +21,25 @@ pub struct Latency {
 }
 
 impl Latency {
+    /// Reads the table of a price file.
+    pub(super) fn read(mut reader: Reader<'_>) -> Result<Self, SettingError> {
+        let mut rate = |key: &str| match reader.amount(key)? {
+            Some(rate) if rate > 0.0 || key == "start_ms" => Ok(rate),
+            Some(_) | None => {
+                let problem = format!("`{}` must be set, and above 0", reader.path_of(key));
+                Err(SettingError::new(reader.place(), problem))
+            }
+        };
+        let latency = Self {
+            start_ms: rate("start_ms")?,
+            prefill_per_second: rate("prefill_per_second")?,
+            cached_per_second: rate("cached_per_second")?,
+            decode_per_second: rate("decode_per_second")?,
+        };
+        reader.finish()?;
+        Ok(latency)
+    }
+
     /// Milliseconds that so many calls of this usage together take, one after the other.
     pub fn milliseconds(&self, calls: usize, usage: &Usage) -> f64 {
         let seconds = |tokens: Tokens, per_second: f64| tokens.0 as f64 / per_second;

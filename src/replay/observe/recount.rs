@@ -87,7 +87,7 @@ impl Observer for Recount {
 fn check(strategy: &str) {
     let counts = Arc::new(CountedTexts::new(Arc::new(CharsPer4)));
     let recipe = Recipe {
-        length: Length::Rounds(40),
+        length: Length::Rounds(60),
         ..Recipe::default()
     };
     let made = generate(&recipe, &counts).unwrap();

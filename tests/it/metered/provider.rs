@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Mutex;
 
+use proctor::probe::judge::sentinel::{Sentinel, sentinels};
 use serde_json::{Value, json};
 
 use crate::live::server::Reply;
@@ -321,7 +322,7 @@ impl Provider {
     }
 }
 
-/// Whether the answer that is judged has half of the reference's words; a few need more than words.
+/// Whether the answer that is judged has half of the reference's words, or is known to be right.
 fn is_right(asked: &str) -> bool {
     let part = |tag: &str| {
         let (_, rest) = asked.split_once(&format!("<{tag}>")).unwrap();
@@ -331,11 +332,10 @@ fn is_right(asked: &str) -> bool {
             .to_lowercase()
     };
     let (reference, answer) = (part("reference"), part("answer"));
-    if answer.contains("not in context") {
-        return reference.contains("does not say");
-    }
-    if answer.contains("not sure which") || answer.contains("grader must reply") {
-        return false;
+    let is_shown = |known: &Sentinel| answer.trim() == known.answer.to_lowercase().trim();
+    let known = sentinels().into_iter().find(is_shown);
+    if let Some(known) = known {
+        return known.is_right;
     }
     let words = |text: &str| -> BTreeSet<String> {
         let words = text.split(|c: char| !c.is_alphanumeric());
@@ -346,7 +346,7 @@ fn is_right(asked: &str) -> bool {
     };
     let (reference, answer) = (words(&reference), words(&answer));
     let same = reference.intersection(&answer).count();
-    2 * same >= reference.len() || answer.contains("ask") && answer.contains("anything")
+    2 * same >= reference.len()
 }
 
 /// A reader knows nothing, a judge compares words, and a summary has 1,800 tokens.

@@ -199,7 +199,7 @@ fn known(probe: &Probe, before: usize) -> Vec<String> {
             &format!("Yes: {reason}."),
             &format!("No, it failed with {reason}."),
         ]),
-        Gold::Obsolete { .. } => say(["No, it was taken back.", "Yes, it holds."]),
+        Gold::Obsolete { .. } => say(["No.", "Yes."]),
         Gold::Arguments { arguments } => {
             let values: Vec<&str> = arguments.iter().map(|pair| pair.value.as_str()).collect();
             vec![format!("open_case({})", values.join(", "))]
@@ -209,6 +209,7 @@ fn known(probe: &Probe, before: usize) -> Vec<String> {
             let files = [gold.files_before(before), gold.optional_before(before)].concat();
             vec![files.join("\n")]
         }
+        Gold::Absent { .. } | Gold::Untold => vec!["not in context".to_owned()],
         gold => vec![gold_in_words(gold, before)],
     }
 }
