@@ -12,7 +12,7 @@ use crate::record::{Arm, ForecastCell, Manifest, ModelEntry, ProbesDue, PromptDu
 use crate::units::{Tokens, Usage, Usd};
 
 /// A verdict takes this part of the room that it is given, as a rule.
-const VERDICT_PART: u64 = 4;
+const VERDICT_PART: u64 = 5;
 
 /// What the models of a run cost, and how much they may write.
 pub struct Asking<'a> {

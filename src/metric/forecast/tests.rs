@@ -219,7 +219,7 @@ fn every_live_judge_costs_what_it_may_be_shown_and_its_sentinels() {
     assert_eq!(spend.judged_at_most, 2 * 3);
     let known = 2 * 5_000;
     let verdicts = 2 * 64 * 10;
-    let expected = known + 2 * 2 * (400 + 7) + (2 + 10) * verdicts / 4;
+    let expected = known + 2 * 2 * (400 + 7) + (2 + 10) * 2 * (64 / 5) * 10;
     let most = known + 2 * 3 * (400 + 1_024) + (3 + 10) * verdicts;
     check(&spend, 20, known, [known, expected, most]);
 }

@@ -349,17 +349,20 @@ fn is_right(asked: &str) -> bool {
     2 * same >= reference.len()
 }
 
-/// A reader knows nothing, a judge compares words, and a summary has 1,800 tokens.
+/// A reader knows nothing, a judge compares words and gives its reason, and a summary has 1,800
+/// tokens.
 fn said(body: &Value) -> String {
     let asked = body["messages"].as_array().unwrap().last().unwrap();
     let asked = texts(&asked["content"]);
     if asked.contains("<reference>") {
         let verdict = if is_right(&asked) {
-            "correct"
+            "right"
         } else {
-            "incorrect"
+            "invented"
         };
-        format!("{{\"verdict\": \"{verdict}\"}}")
+        let reason = "The answer is held against the reference word by word: what it names is the same \
+                      value, or another one, and nothing beside it changes what it says.";
+        format!("{{\"reason\": \"{reason}\", \"verdict\": \"{verdict}\"}}")
     } else if asked.contains("Use only what this conversation says so far") {
         "not in context".to_owned()
     } else {
