@@ -221,7 +221,7 @@ fn selections(own: &Selection) -> Vec<Selection> {
     let last = own.points.len().saturating_sub(1);
     let every = |step: usize| -> Vec<u8> {
         let points = own.points.iter().enumerate();
-        let kept = points.filter(|(at, _)| (last - at) % step == 0);
+        let kept = points.filter(|(at, _)| (last - at).is_multiple_of(step));
         kept.map(|(_, point)| *point).collect()
     };
     let mut points = vec![every(1), every(2), every(last.max(1) + 1)];

@@ -12,7 +12,7 @@ use crate::model::Request;
 use crate::probe::check::{self, Mistake, TruthFile};
 use crate::probe::derive::{self, Derived, decisions};
 use crate::probe::grade::Rules;
-use crate::probe::judge;
+use crate::probe::judge::{self, Judge, Word};
 use crate::probe::{self, Outcome, Probe, Verdict};
 use crate::replay::PreparedSession;
 use crate::replay::verify::unsound;
@@ -247,14 +247,16 @@ fn decided(session: &Session, model: &str, args: &DeriveArgs) -> anyhow::Result<
             });
             asked.all(|(probe, request)| {
                 let said = ask(&request).unwrap_or_default();
-                let verdict = rules.verdict(probe, before, &said);
-                matches!(
-                    verdict,
-                    Verdict::Scored {
-                        outcome: Outcome::Right,
-                        ..
+                match rules.verdict(probe, before, &said) {
+                    Verdict::Scored { outcome, .. } => outcome == Outcome::Right,
+                    // Rules confirm only what is exact: the model grades other words itself.
+                    Verdict::Unscored { .. } => {
+                        let judge = Judge { probes: &probes };
+                        let asked = judge.request(probe, before, &said);
+                        let reply = model.answer(&asked, 0, &counts).answer;
+                        judge::read(&reply) == Ok(Word::Right)
                     }
-                )
+                }
             })
         };
         let [with, without] = decisions::arms(session, fact);

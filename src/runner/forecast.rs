@@ -68,7 +68,7 @@ impl Plan {
             .scenario
             .selection
             .ask_points(held.session.calls().len());
-        let calls = Arc::new(points.into_iter().map(|(_, call)| call).collect());
+        let asked_at = Arc::new(points.into_iter().map(|(_, call)| call).collect());
         let scheme = prompts::scheme_of(self.scenario.models.reader.as_ref(), &self.prices);
         let asked = ReaderPrompts::new(&held.session, &held.counts, scheme);
         let asked = Arc::new(Mutex::new(asked));
@@ -82,7 +82,7 @@ impl Plan {
                 .map_err(|error| fails(arm, Unrun::NotReady(error).to_string()))?;
             let found = Found::default();
             let at_points = AtPoints {
-                calls: Arc::clone(&calls),
+                calls: Arc::clone(&asked_at),
                 prompts: asked.clone(),
                 found: found.clone(),
             };
@@ -153,9 +153,10 @@ impl Plan {
         for cell in cells {
             let is_reference = cell.record.arm == Arm::Reference;
             // A second answer qualifies a probe; one of the summaries alone is never longer than that.
-            let is_twice = match is_reference {
-                true => models.asking.qualifies,
-                false => models.asking.summaries,
+            let is_twice = if is_reference {
+                models.asking.qualifies
+            } else {
+                models.asking.summaries
             };
             let answers = u64::from(models.answers) + u64::from(is_twice);
             let verdicts = answers * u64::from(models.judgements);

@@ -235,7 +235,7 @@ fn check_batch(kind: &str) {
         .spawn()
         .unwrap();
     let since = Instant::now();
-    while provider.polls() == 0 && since.elapsed() < Duration::from_secs(120) {
+    while provider.polls() == 0 && since.elapsed() < Duration::from_mins(2) {
         std::thread::sleep(Duration::from_millis(10));
     }
     killed.kill().unwrap();
@@ -314,8 +314,8 @@ fn an_amount_buys_a_graded_run_that_costs_no_more_and_says_what_it_shows() {
     let unknown = ["plan", "s.toml", "--graded", &unknown, "--usd", "5"];
     let refused = command(folder.path(), &unknown).output().unwrap();
     let said = String::from_utf8_lossy(&refused.stderr).into_owned();
-    let names = "`names = [\"nobodys\"]` with `input = …`, `output = …`";
-    assert!(said.contains(names), "{said}");
+    let hint = "`names = [\"nobodys\"]` with `input = …`, `output = …`";
+    assert!(said.contains(hint), "{said}");
     assert_eq!(server.requests().len(), 0);
     let output = proctor(folder.path(), &graded("0.15"));
     let said = String::from_utf8_lossy(&output.stderr).into_owned();

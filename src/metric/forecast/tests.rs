@@ -205,7 +205,7 @@ fn what_a_first_question_writes_the_others_read_and_a_batch_reads_nothing() {
     );
     let cost = 10 * read + 125 * 1_400 + 100 * plain + 500 * 15;
     assert_eq!(spend.dollars.unwrap().expected, Usd(cost));
-    let batched = (100 * 6_060 + 500 * 15) / 2;
+    let batched = 50 * 6_060 + 250 * 15;
     assert_eq!(spend.batch_dollars.unwrap().expected, Usd(batched));
 }
 
