@@ -93,12 +93,17 @@ impl Graded {
             return Ok(plan);
         }
         let mut within = limit;
+        let mut least: Option<Usd> = None;
         for _ in 0..ATTEMPTS {
-            let size = Size::choose(&plan, &mut cells, within, in_batches)?;
+            let size = match Size::choose(&plan, &mut cells, within, in_batches)? {
+                Ok(size) => size,
+                Err(cheapest) => return Err(too_little(limit, least.max(cheapest))),
+            };
             let (sized, exact) = size.cut(&plan, in_batches)?;
+            least = exact.into_iter().chain(least).min();
             if let Some(exact) = exact.filter(|exact| *exact <= limit) {
                 say(&format!(
-                    "{limit} pay for {} of {} sessions, {} ({exact} expected); {}",
+                    "{limit} pays for {} of {} sessions, {} ({exact} expected); {}",
                     sized.manifest().sessions.len(),
                     plan.manifest().sessions.len(),
                     size.selection
@@ -110,7 +115,7 @@ impl Graded {
             }
             within = Usd(within.0 / 10 * 9);
         }
-        Err(too_little(limit, None))
+        Err(too_little(limit, least))
     }
 }
 
@@ -139,13 +144,14 @@ struct Size {
 }
 
 impl Size {
-    /// Of all sizes that fit, the one that shows the smallest difference.
+    /// Of all sizes that fit, the one that shows the smallest difference; where none fits, what the
+    /// cheapest session costs.
     fn choose(
         plan: &Plan,
         cells: &mut [ForecastCell],
         limit: Usd,
         in_batches: bool,
-    ) -> anyhow::Result<Self> {
+    ) -> anyhow::Result<Result<Self, Option<Usd>>> {
         let mut best: Option<(f64, Self)> = None;
         let mut cheapest: Option<Usd> = None;
         let order = spread(plan.manifest().sessions.len());
@@ -157,9 +163,20 @@ impl Size {
                 sum += costs.get(*at).copied().unwrap_or_default();
                 sum <= limit
             });
-            let sessions: Vec<usize> = fitting.collect();
-            let least = costs.iter().copied().min();
-            cheapest = cheapest.into_iter().chain(least).min();
+            let mut sessions: Vec<usize> = fitting.collect();
+            let least = costs
+                .iter()
+                .copied()
+                .enumerate()
+                .min_by_key(|(_, cost)| *cost);
+            cheapest = cheapest
+                .into_iter()
+                .chain(least.map(|(_, cost)| cost))
+                .min();
+            if sessions.is_empty() {
+                // The first of the order may be the dearest of all.
+                sessions.extend(least.filter(|(_, cost)| *cost <= limit).map(|(at, _)| at));
+            }
             if sessions.is_empty() {
                 continue;
             }
@@ -177,8 +194,7 @@ impl Size {
                 best = Some((difference, size));
             }
         }
-        let (_, size) = best.ok_or_else(|| too_little(limit, cheapest))?;
-        Ok(size)
+        Ok(best.map(|(_, size)| size).ok_or(cheapest))
     }
 
     /// The plan cut to this size, and what it is expected to cost.
@@ -258,9 +274,9 @@ fn spread(sessions: usize) -> Vec<usize> {
 fn too_little(limit: Usd, cheapest: Option<Usd>) -> anyhow::Error {
     let problem = match cheapest {
         Some(cheapest) if cheapest.0 < u64::MAX => format!(
-            "{limit} pay for no graded run of this scenario: its cheapest session costs {cheapest}"
+            "{limit} does not pay for a graded run of this scenario: the cheapest costs {cheapest}"
         ),
-        Some(_) | None => format!("{limit} pay for no graded run of this scenario"),
+        Some(_) | None => format!("{limit} does not pay for a graded run of this scenario"),
     };
     Stop::new(Exit::Usage, problem)
         .with_hint("a larger `--usd`, fewer strategies (`--strategy`), shorter sessions or a cheaper model")

@@ -309,7 +309,7 @@ fn an_amount_buys_a_graded_run_that_costs_no_more_and_says_what_it_shows() {
     // Too little, and a price that nobody knows, are said before anything is asked.
     let refused = command(folder.path(), &graded("0.0001")).output().unwrap();
     let said = String::from_utf8_lossy(&refused.stderr).into_owned();
-    assert!(said.contains("its cheapest session costs $"), "{said}");
+    assert!(said.contains("the cheapest costs $"), "{said}");
     let unknown = format!("openai:nobodys@{}/v1", server.base_url());
     let unknown = ["plan", "s.toml", "--graded", &unknown, "--usd", "5"];
     let refused = command(folder.path(), &unknown).output().unwrap();
@@ -320,7 +320,7 @@ fn an_amount_buys_a_graded_run_that_costs_no_more_and_says_what_it_shows() {
     let output = proctor(folder.path(), &graded("0.15"));
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(
-        said.contains("$0.1500 pay for ") && said.contains("MDE"),
+        said.contains("$0.1500 pays for ") && said.contains("MDE"),
         "{said}"
     );
     let billed = dollars("openai", &provider.billed());
