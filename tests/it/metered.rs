@@ -331,3 +331,82 @@ fn an_amount_buys_a_graded_run_that_costs_no_more_and_says_what_it_shows() {
     proctor(folder.path(), &graded("0.15"));
     assert_eq!(provider.billed().len(), asked);
 }
+
+/// The commands that a page shows, as they are typed.
+fn shown(page: &str) -> Vec<Vec<&str>> {
+    let lines = page.lines().map(|line| line.trim_start_matches("$ "));
+    let lines = lines.filter(|line| line.starts_with("proctor "));
+    lines
+        .map(|line| line.split_whitespace().skip(1).collect())
+        .collect()
+}
+
+#[test]
+fn the_commands_of_the_page_on_live_models_work_against_a_local_server() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let provider = Arc::new(Provider::default());
+    let server = metering(&provider);
+    let url = server.base_url() + "/v1";
+    // What the page takes for granted: a study, a run of it, a recording, and the repository's scenarios.
+    let small = sessions("code-review", 8_000, 2) + &strategies(&["tail@3000"]);
+    let study = format!(
+        "name = 'study'\ncounter = 'chars/4'\n{small}[probes]\nitems = 12\n[models]\nreader = {{ kind = \
+         'openai', model = '{}' }}\n",
+        OPENAI.0
+    );
+    fs::write(at.join("study.toml"), study).unwrap();
+    fs::create_dir_all(at.join("scenarios/graded")).unwrap();
+    for file in ["graded.toml", "graded/script.toml", "graded/cassette.jsonl"] {
+        let file = Path::new("scenarios").join(file);
+        fs::copy(root.join(&file), at.join(&file)).unwrap();
+    }
+    let with_server = |arguments: &[&str]| {
+        let mut command = command(at, arguments);
+        command
+            .env_remove("PROCTOR_COUNTER")
+            .env("OPENAI_BASE_URL", &url)
+            .env("OPENAI_API_KEY", "not-a-key");
+        let output = command.output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{arguments:?}: {said}");
+    };
+    with_server(&["run", "study.toml", "-y", "--out", "reports/my-run"]);
+    with_server(&["generate", "debugging", "--rounds", "12", "-o", "talks"]);
+    let mut talks = fs::read_dir(at.join("talks")).unwrap();
+    let talk = talks.find_map(|file| {
+        let path = file.unwrap().path();
+        path.to_string_lossy()
+            .ends_with(".session.jsonl")
+            .then_some(path)
+    });
+    fs::copy(talk.unwrap(), at.join("talk.session.jsonl")).unwrap();
+    let page = fs::read_to_string(root.join("docs/live-models.md")).unwrap();
+    let commands = shown(&page);
+    assert!(commands.len() >= 8, "{commands:?}");
+    for typed in commands {
+        let before = provider.billed().len();
+        let mut arguments: Vec<String> = typed
+            .iter()
+            .map(|part| part.replace("http://127.0.0.1:8000/v1", &url))
+            .collect();
+        // The quick start is a matter of minutes in a build for tests: the study stands for it.
+        let is_sized = arguments.iter().any(|part| part == "--usd");
+        if is_sized {
+            arguments.insert(1, "study.toml".to_owned());
+        }
+        // Somebody at the terminal agrees.
+        if typed[0] == "run" && !is_sized {
+            arguments.push("--yes".to_owned());
+        }
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        with_server(&arguments);
+        let asked = provider.billed().len() - before;
+        assert!(
+            asked == 0 || typed[0] != "plan",
+            "{typed:?} asked {asked} times"
+        );
+    }
+    assert!(provider.batches() > 0, "nothing went in a batch");
+}
