@@ -214,7 +214,7 @@ impl Size {
     }
 }
 
-/// What each session costs.
+/// The expected cost of each session.
 fn costs(plan: &Plan, cells: &[ForecastCell], in_batches: bool) -> Vec<Usd> {
     let sessions = plan.manifest().sessions.iter();
     let cost = |id: &str| {

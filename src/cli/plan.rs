@@ -129,7 +129,7 @@ fn of_cells(plan: &Plan, cells: &[ForecastCell]) -> Forecast {
     with_asking(plan, |asking| Forecast::of(plan.manifest(), cells, asking))
 }
 
-/// What the models of the run itself are asked in such cells.
+/// The requests to models in such cells of the run itself.
 pub(super) fn spend_of(plan: &Plan, cells: &[ForecastCell]) -> Spend {
     with_asking(plan, |asking| Spend::of(plan.manifest(), cells, asking))
 }

@@ -67,7 +67,7 @@ pub fn generations(cell: &CellRecord) -> Vec<Generation> {
         let known = found.get_mut(&event.call);
         let summary = summary.map_or(Tokens::ZERO, |portion| portion.tokens);
         match known {
-            // What later stages of the same call do belongs to it.
+            // Later stages of the same call belong to it.
             Some(generation) => {
                 generation.after = cell.fixed_tokens + event.after;
                 generation.summary += summary;

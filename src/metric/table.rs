@@ -307,8 +307,7 @@ pub const METRICS: &[Metric] = &[
         label: "summary tokens",
         unit: Unit::Tokens,
         direction: Direction::Neutral,
-        doc: "what a model wrote for a compaction, on average; a table of its own shows them generation \
-              by generation",
+        doc: "what a model wrote for a compaction, on average",
         formula: "mean output of the answered calls of purposes compaction and recovery",
         source: COUNTER,
     },

@@ -55,7 +55,7 @@ impl fmt::Debug for Asking<'_> {
     }
 }
 
-/// What live models will be asked in the run itself: the money that is really spent. What was asked
+/// The requests to live models in the run itself: the money that is really spent. What was asked
 /// before in the same words is recorded, and costs nothing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Spend {
@@ -98,7 +98,7 @@ enum Way {
 }
 
 impl Spend {
-    /// What the models of a run are asked in these cells.
+    /// Adds up the requests to models in these cells.
     pub fn of(manifest: &Manifest, cells: &[ForecastCell], asking: &Asking<'_>) -> Self {
         let mut spend = Self {
             dollars: Some(Span::default()),
@@ -305,7 +305,7 @@ impl Spend {
     }
 }
 
-/// What so many questions read and write of a prompt of `tokens`, which is near the one that is due:
+/// The usage of so many questions to a prompt of `tokens`, which is near the one that is due:
 /// the first question alone, the others once it is cached.
 fn of_prompt(prompt: &PromptDue, tokens: Tokens, questions: u64) -> Usage {
     let part = |of: Tokens| {
