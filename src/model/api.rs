@@ -31,7 +31,7 @@ const THOUGHTS: [(&str, &str); 3] = [
     ("<reasoning>", "</reasoning>"),
 ];
 
-/// What a model wrote, without the thoughts in front of it. Thoughts that do not end are all there is; an
+/// Takes the thoughts off the front of an answer. Thoughts that do not end are all there is; an
 /// end whose beginning stood in the prompt's template ends them, too, where nothing follows on its line.
 pub fn without_thoughts(text: &str) -> &str {
     let mut rest = text;

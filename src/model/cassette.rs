@@ -472,7 +472,7 @@ impl Model for Taped {
     }
 
     fn at_once(&self) -> usize {
-        // What is put off is put off at once.
+        // Deferring takes no time: one at a time is enough.
         let asked = self.model.as_ref().filter(|_| !self.defers());
         asked.map_or(1, |model| model.at_once())
     }

@@ -156,7 +156,7 @@ pub struct Live {
     engine: Arc<Engine>,
     wire: Arc<Wire>,
     times: Mutex<Vec<CallTime>>,
-    /// What the server said when it refused a JSON schema: verdicts are asked for in words from then on.
+    /// The server's words when it refused a JSON schema: verdicts are asked for in words from then on.
     schema_refused: Mutex<Option<String>>,
 }
 
@@ -234,7 +234,7 @@ impl Live {
         &self.dialect
     }
 
-    /// What the server said when it refused a JSON schema; nothing where it did not.
+    /// The server's words when it refused a JSON schema; nothing where it did not.
     pub fn schema_refused(&self) -> Option<String> {
         let refused = self.schema_refused.lock();
         refused.unwrap_or_else(PoisonError::into_inner).clone()

@@ -17,14 +17,14 @@ use crate::tokens::CountedTexts;
 pub struct Deferred {
     /// How its model is spoken to.
     pub dialect: Dialect,
-    /// What is asked.
+    /// The request itself.
     pub request: Request,
     /// Which repeat, from 0.
     pub repeat: u32,
     pub(super) keeps: Keeps,
 }
 
-/// What is put off, and what was tried in a batch already.
+/// Deferred requests, and those that were tried in a batch already.
 #[derive(Debug, Default)]
 pub(super) struct Deferral(Mutex<Option<State>>);
 
@@ -72,7 +72,7 @@ impl Cassette {
         self.deferral.state().get_or_insert_default();
     }
 
-    /// What was put off and not answered yet, by key.
+    /// Deferred requests without an answer yet, by key.
     pub fn deferred(&self) -> BTreeMap<String, Deferred> {
         let state = self.deferral.state();
         state

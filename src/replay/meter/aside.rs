@@ -21,7 +21,7 @@ const MOST_THREADS: usize = 64;
 /// A request to a reader or to a judge.
 #[derive(Debug)]
 pub(in crate::replay) struct Put {
-    /// What is asked.
+    /// The request itself.
     pub(in crate::replay) request: Request,
     /// Requests of the same number share a prompt up to the question.
     pub(in crate::replay) prompt: usize,
