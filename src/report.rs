@@ -472,10 +472,10 @@ const RENDERERS: &[(&str, Make)] = &[
 
 /// The renderer for a file of this name, told by its ending; the comparison ignores case.
 ///
-/// Pictures say which in front of it, and may say no more: `report.tokens.svg`, `savings.png`.
+/// Pictures say which in front of it, and may say no more: `report.tokens.svg`, `savings.svg`.
 pub fn renderer(file: &str) -> Option<Box<dyn Renderer>> {
-    if let Some(plot) = plot::PlotRenderer::for_file(file) {
-        return Some(Box::new(plot));
+    if let Some(plot) = plot::for_file(&plot::OF_RUN, file) {
+        return Some(Box::new(plot::PlotRenderer(plot)));
     }
     let name = file.to_ascii_lowercase();
     // Of `.bmf.json` and `.json` the longer one is meant.
@@ -486,14 +486,12 @@ pub fn renderer(file: &str) -> Option<Box<dyn Renderer>> {
         .map(|(_, make)| make())
 }
 
-/// The endings [`renderer`] knows, without the dot, in the order of help texts. Each picture can be
-/// had as `.png` as well.
+/// The endings [`renderer`] knows, without the dot, in the order of help texts.
 pub fn endings() -> impl Iterator<Item = String> {
     let texts = RENDERERS
         .iter()
         .map(|(extension, _)| (*extension).to_owned());
-    let plots = plot::Plot::ALL.into_iter();
-    texts.chain(plots.map(|plot| format!("{}.svg", plot.name())))
+    texts.chain(plot::OF_RUN.iter().map(|(name, _)| format!("{name}.svg")))
 }
 
 impl Column {

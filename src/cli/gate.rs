@@ -40,7 +40,7 @@ pub(super) struct Args {
     /// Print the comparison as JSON
     #[arg(long)]
     json: bool,
-    /// Also write the comparison to this file: .md, .json, .txt, .junit.xml, .bmf.json, or .svg and .png for a
+    /// Also write the comparison to this file: .md, .json, .txt, .junit.xml, .bmf.json, or .svg for a
     /// forest plot (repeatable)
     #[arg(short, long, value_name = "FILE")]
     output: Vec<PathBuf>,

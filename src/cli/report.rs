@@ -27,8 +27,8 @@ pub(super) struct Args {
 #[derive(Debug, clap::Args)]
 pub(super) struct Output {
     /// Also write the report to this file; the ending says how: .html, .md, .json, .jsonl, .csv, .parquet (in a
-    /// build with the feature `parquet`), .txt, .junit.xml, .bmf.json, or a picture: .tokens.svg, .cache.svg, .savings.svg, .pareto.svg, .retention.svg, or .png
-    /// (repeatable)
+    /// build with the feature `parquet`), .txt, .junit.xml, .bmf.json, or a picture: .tokens.svg, .cache.svg, .savings.svg, .pareto.svg,
+    /// .retention.svg (repeatable)
     #[arg(short, long, value_name = "FILE")]
     output: Vec<PathBuf>,
 }
@@ -170,7 +170,7 @@ fn renderer_of(path: &Path) -> anyhow::Result<Box<dyn Renderer>> {
             format!("nothing writes a report to `{}`", path.display()),
         )
         .with_hint(format!(
-            "the file's ending must be one of {}; a picture may be a `.png`, too",
+            "the file's ending must be one of {}",
             endings.join(", ")
         ))
         .into()

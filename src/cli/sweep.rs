@@ -18,7 +18,7 @@ use crate::compare::{Chance, Comparison, Settings as CompareSettings, Source};
 use crate::record::journal::{Journal, Run, write_whole};
 use crate::record::{Arm, CellRecord};
 use crate::report::html;
-use crate::report::plot::{ImageFormat, SweepPlot};
+use crate::report::plot::{self, Plot};
 use crate::runner::{self, Plan, Workers};
 use crate::scenario::Scenario;
 use crate::settings::{Place, Setting, Table, Value};
@@ -88,7 +88,7 @@ pub(super) struct Args {
     /// Print what was found as JSON
     #[arg(long)]
     json: bool,
-    /// Also write what was found to this file: .html, .json, .txt, or a picture, `pareto.svg` or `heat.png`, as in
+    /// Also write what was found to this file: .html, .json, .txt, or a picture, `pareto.svg` or `heat.svg`, as in
     /// `any.pareto.svg` (repeatable)
     #[arg(short, long, value_name = "FILE")]
     output: Vec<PathBuf>,
@@ -296,7 +296,7 @@ enum Output {
     Html,
     Json,
     Text,
-    Picture(SweepPlot, ImageFormat),
+    Picture(Plot<Sweep>),
 }
 
 impl Output {
@@ -304,16 +304,16 @@ impl Output {
     fn of(path: &Path) -> anyhow::Result<Self> {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let ending = path.extension().unwrap_or_default().to_ascii_lowercase();
-        let picture = SweepPlot::for_file(&name);
+        let picture = plot::for_file(&plot::OF_SWEEP, &name);
         let output = match ending.to_str() {
             Some("html") => Some(Self::Html),
             Some("json") => Some(Self::Json),
             Some("txt") => Some(Self::Text),
-            _ => picture.map(|(plot, format)| Self::Picture(plot, format)),
+            _ => picture.map(Self::Picture),
         };
         output.ok_or_else(|| {
             let problem = format!("nothing writes a sweep to `{}`", path.display());
-            let hint = "the file's ending must be one of .html, .json, .txt, pareto.svg, pareto.png, heat.svg, heat.png";
+            let hint = "the file's ending must be one of .html, .json, .txt, pareto.svg, heat.svg";
             Stop::new(Exit::Usage, problem).with_hint(hint).into()
         })
     }
@@ -326,7 +326,7 @@ impl Output {
             }
             Self::Html => html::sweep(sweep)?.into_bytes(),
             Self::Text => text::render(sweep, None).into_bytes(),
-            Self::Picture(plot, format) => plot.render(sweep, *format)?,
+            Self::Picture((_, scene)) => plot::svg(&scene(sweep))?.into_bytes(),
         })
     }
 }

@@ -16,7 +16,7 @@ use crate::compare::gate::{Ending, Rules, judge};
 use crate::compare::{Chance, Comparison, Mismatch, Settings, Source};
 use crate::record::journal::{Run, write_whole};
 use crate::record::{Arm, End};
-use crate::report::plot::{self, ImageFormat};
+use crate::report::plot;
 use crate::report::versus::{Versed, Versus, bmf, github, junit, markdown, text};
 use crate::report::{Renderer as _, Report};
 use crate::stats::gate::Target;
@@ -74,7 +74,7 @@ fn target(typed: &str) -> Result<Target, String> {
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(super) struct Files {
     /// Also write the comparison to this file; the ending says how: .md, .json, .txt, .junit.xml,
-    /// .bmf.json, or .svg and .png for a forest plot (repeatable)
+    /// .bmf.json, or .svg for a forest plot (repeatable)
     #[arg(long, value_name = "FILE")]
     pub(super) comparison_output: Vec<PathBuf>,
 }
@@ -441,15 +441,7 @@ impl Files {
     }
 }
 
-const ENDINGS: [&str; 7] = [
-    ".junit.xml",
-    ".bmf.json",
-    ".json",
-    ".md",
-    ".txt",
-    ".svg",
-    ".png",
-];
+const ENDINGS: [&str; 6] = [".junit.xml", ".bmf.json", ".json", ".md", ".txt", ".svg"];
 
 fn ending(path: &Path) -> anyhow::Result<&'static str> {
     let name = path.to_string_lossy().to_ascii_lowercase();
@@ -469,8 +461,7 @@ fn ending(path: &Path) -> anyhow::Result<&'static str> {
 
 fn rendered(versus: &Versus, path: &Path, inconclusive_fails: bool) -> anyhow::Result<Vec<u8>> {
     let text = match ending(path)? {
-        ".svg" => return Ok(plot::forest(versus, ImageFormat::Svg)?),
-        ".png" => return Ok(plot::forest(versus, ImageFormat::Png)?),
+        ".svg" => plot::svg(&plot::forest::scene(versus))?,
         ".junit.xml" => junit::render(versus, inconclusive_fails),
         ".bmf.json" => bmf::render(versus),
         ".json" => versus.to_json()?,

@@ -6,7 +6,7 @@
 
 use crate::metric::survival::is_planted;
 use crate::probe::Verdict;
-use crate::report::plot::{self, Plot};
+use crate::report::plot::{cache, pareto, savings, tokens};
 use crate::report::{
     Artifact, BannerLevel, Cell, Column, ItemOutcome, RenderError, Renderer, Report, Role, Row,
     Section, Value, figure,
@@ -283,8 +283,8 @@ fn cell(page: &mut Page, cell: &Cell, body: &Body) {
 
 fn pictures(page: &mut Page, report: &Report) -> Result<(), RenderError> {
     heading(page, "pictures", "Pictures");
-    for plot in [Plot::Savings, Plot::Pareto, Plot::Cache] {
-        page.picture(&plot.scene(report))?;
+    for scene in [savings::scene, pareto::scene, cache::scene] {
+        page.picture(&scene(report))?;
     }
     page.raw("</section>\n");
     Ok(())
@@ -303,7 +303,7 @@ fn timelines(page: &mut Page, report: &Report) -> Result<(), RenderError> {
         page.raw("<summary>");
         page.text(session);
         page.raw("</summary>\n");
-        if let Some(scene) = plot::timeline(report, session) {
+        if let Some(scene) = tokens::of_session(report, session) {
             page.picture(&scene)?;
         }
         page.raw("</details>\n");

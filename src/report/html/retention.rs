@@ -5,7 +5,7 @@ use super::page::Page;
 use crate::metric::retention::{COMPACTIONS, Retention, TOKENS};
 use crate::metric::survival::Score;
 use crate::probe::ProbeKind;
-use crate::report::plot::{self, Plot};
+use crate::report::plot::curves;
 use crate::report::{Report, Role, figure};
 
 pub(super) fn tables(page: &mut Page, report: &Report) {
@@ -21,7 +21,7 @@ pub(super) fn tables(page: &mut Page, report: &Report) {
         return;
     }
     // A picture that cannot be drawn is missed by nobody: the figures stand below.
-    let _ = page.picture(&Plot::Retention.scene(report));
+    let _ = page.picture(&curves::scene(report, None));
     page.paragraph(
         "Mean survival of all planted items together, each session as heavy as it has items, by the \
          tokens that full history grew by since the value was said, and by the calls that changed \
@@ -35,7 +35,7 @@ pub(super) fn tables(page: &mut Page, report: &Report) {
         page.raw("<details><summary>");
         page.text(kind.name());
         page.raw("</summary>\n");
-        let _ = page.picture(&plot::retention_of(report, kind));
+        let _ = page.picture(&curves::scene(report, Some(kind)));
         page.raw("<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"");
         page.text(&format!("Retention of {}", kind.name()));
         page.raw("\"><table><thead><tr><th scope=\"col\">strategy</th>");

@@ -3,7 +3,7 @@
 use super::page::Page;
 use super::{SCRIPT, STYLE, Sorting, heading, table};
 use crate::compare::sweep::{Sweep, SweepPoint};
-use crate::report::plot::SweepPlot;
+use crate::report::plot;
 use crate::report::{
     Audience, Cell, Column, RenderError, Role, Row, Section, Table, Value, figure,
 };
@@ -32,8 +32,8 @@ pub fn sweep(sweep: &Sweep) -> Result<String, RenderError> {
     }
     page.raw("</header>\n<main id=\"main\">\n");
     heading(&mut page, "pictures", "Pictures");
-    for plot in SweepPlot::ALL {
-        page.picture(&plot.scene(sweep))?;
+    for (_, scene) in plot::OF_SWEEP {
+        page.picture(&scene(sweep))?;
     }
     page.raw("</section>\n");
     heading(&mut page, "settings", "Settings");

@@ -15,7 +15,7 @@ const PANEL: f64 = 96.0;
 const MOST_PANELS: usize = 14;
 
 /// One panel per strategy, for the longest session.
-pub(super) fn scene(report: &Report) -> Scene {
+pub(crate) fn scene(report: &Report) -> Scene {
     let longest = report
         .series
         .iter()

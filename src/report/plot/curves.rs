@@ -15,7 +15,7 @@ const HEIGHT: f64 = 280.0;
 type Curve = Vec<(f64, f64)>;
 
 /// Survival by age, for every strategy: all planted items together, or those of one kind.
-pub(super) fn scene(report: &Report, kind: Option<ProbeKind>) -> Scene {
+pub(crate) fn scene(report: &Report, kind: Option<ProbeKind>) -> Scene {
     let title = match kind {
         None => "What survives, by how old it is".to_owned(),
         Some(kind) => format!("What survives of {}, by how old it is", kind.name()),

@@ -24,7 +24,7 @@ struct Found<'a> {
 }
 
 /// What changed, metric by metric.
-pub(super) fn scene(versus: &Versus) -> Scene {
+pub(crate) fn scene(versus: &Versus) -> Scene {
     let mut scene = Scene::new(WIDTH, "Differences, candidate − baseline");
     let mut y = legend(&mut scene, versus);
     let titles = titles(versus);

@@ -52,7 +52,7 @@ impl Drawn<'_> {
 }
 
 /// One point per setting, and a list of those on the front.
-pub(super) fn scene(sweep: &Sweep) -> Scene {
+pub(crate) fn scene(sweep: &Sweep) -> Scene {
     let title = format!("What {} settings save and keep", sweep.points.len());
     let mut scene = Scene::new(WIDTH, &title);
     let drawn: Vec<Drawn<'_>> = sweep.points.iter().filter_map(drawn).collect();

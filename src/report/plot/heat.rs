@@ -45,7 +45,7 @@ struct Map<'a> {
 }
 
 /// All pairs of knobs; one knob alone is a map of one row.
-pub(super) fn scene(sweep: &Sweep) -> Scene {
+pub(crate) fn scene(sweep: &Sweep) -> Scene {
     let mut scene = Scene::new(WIDTH, "What each pair of knobs saves and keeps");
     let pairs: Vec<KnobPair> = match (sweep.pairs.as_slice(), sweep.sensitivity.first()) {
         ([], Some(knob)) => vec![alone(sweep, &knob.knob)],

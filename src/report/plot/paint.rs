@@ -1,8 +1,8 @@
-//! From a scene to SVG or PNG, with a font that is built in.
+//! From a scene to SVG, with a font that is built in.
 
 use std::sync::OnceLock;
 
-use plotters::backend::{BitMapBackend, DrawingBackend, SVGBackend};
+use plotters::backend::SVGBackend;
 use plotters::coord::Shift;
 use plotters::drawing::{DrawingArea, DrawingAreaErrorKind, IntoDrawingArea};
 use plotters::element::{Circle, PathElement, Polygon, Rectangle, Text};
@@ -20,9 +20,6 @@ static FONT: &[u8] = include_bytes!("DejaVuSans-subset.ttf");
 
 /// The family that browsers and viewers know; the built-in font goes by this name.
 const FAMILY: &str = "sans-serif";
-
-/// Pixels of a PNG for each one of the scene.
-const FINE: u32 = 2;
 
 /// Hands the font to the plotting library, once in a process.
 fn with_font() {
@@ -47,55 +44,24 @@ pub(crate) fn svg(scene: &Scene) -> Result<String, RenderError> {
     let mut text = String::new();
     {
         let backend = SVGBackend::with_string(&mut text, (scene.width, scene.height));
-        paint(scene, backend, 1).map_err(failed)?;
+        paint(scene, backend).map_err(|error| RenderError::Plot(error.to_string()))?;
     }
     Ok(text)
 }
 
-/// The scene as a picture of twice as many pixels.
-pub(super) fn png(scene: &Scene) -> Result<Vec<u8>, RenderError> {
-    with_font();
-    let (width, height) = (scene.width * FINE, scene.height * FINE);
-    let mut pixels = vec![255; width as usize * height as usize * 3];
-    {
-        let backend = BitMapBackend::with_buffer(&mut pixels, (width, height));
-        paint(scene, backend, FINE).map_err(failed)?;
-    }
-    let mut bytes = Vec::new();
-    let mut encoder = png::Encoder::new(&mut bytes, width, height);
-    encoder.set_color(png::ColorType::Rgb);
-    encoder.set_depth(png::BitDepth::Eight);
-    let mut writer = encoder.write_header().map_err(|error| failed(&error))?;
-    writer
-        .write_image_data(&pixels)
-        .and_then(|()| writer.finish())
-        .map_err(|error| failed(&error))?;
-    Ok(bytes)
-}
+type Painted = Result<(), DrawingAreaErrorKind<std::io::Error>>;
 
-fn failed(error: impl std::fmt::Display) -> RenderError {
-    RenderError::Plot(error.to_string())
-}
-
-fn paint<DB: DrawingBackend>(
-    scene: &Scene,
-    backend: DB,
-    fine: u32,
-) -> Result<(), DrawingAreaErrorKind<DB::ErrorType>> {
+fn paint(scene: &Scene, backend: SVGBackend<'_>) -> Painted {
     let area = backend.into_drawing_area();
     area.fill(&rgb(PAPER))?;
     for shape in &scene.shapes {
-        draw(&area, shape, fine)?;
+        draw(&area, shape)?;
     }
     area.present()
 }
 
-fn draw<DB: DrawingBackend>(
-    area: &DrawingArea<DB, Shift>,
-    shape: &Shape,
-    fine: u32,
-) -> Result<(), DrawingAreaErrorKind<DB::ErrorType>> {
-    let at = |(x, y): (f64, f64)| (pixel(x, fine), pixel(y, fine));
+fn draw(area: &DrawingArea<SVGBackend<'_>, Shift>, shape: &Shape) -> Painted {
+    let at = |(x, y): (f64, f64)| (pixel(x), pixel(y));
     match shape {
         Shape::Rect {
             edges: [left, upper, right, lower],
@@ -111,7 +77,7 @@ fn draw<DB: DrawingBackend>(
             opacity,
             width,
         } => {
-            let style = ShapeStyle::from(rgba(*color, *opacity)).stroke_width(width * fine);
+            let style = ShapeStyle::from(rgba(*color, *opacity)).stroke_width(*width);
             let mut points: Vec<_> = points.iter().map(|point| at(*point)).collect();
             points.dedup();
             for part in blunt(&points) {
@@ -129,10 +95,10 @@ fn draw<DB: DrawingBackend>(
             color,
             hollow,
         } => {
-            let radius = pixel(*radius, fine);
+            let radius = pixel(*radius);
             if *hollow {
                 area.draw(&Circle::new(at(*middle), radius, rgb(PAPER).filled()))?;
-                let style = ShapeStyle::from(rgb(*color)).stroke_width(2 * fine);
+                let style = ShapeStyle::from(rgb(*color)).stroke_width(2);
                 area.draw(&Circle::new(at(*middle), radius, style))
             } else {
                 area.draw(&Circle::new(at(*middle), radius, rgb(*color).filled()))
@@ -151,7 +117,7 @@ fn draw<DB: DrawingBackend>(
                 Anchor::Middle => HPos::Center,
                 Anchor::End => HPos::Right,
             };
-            let font = (FAMILY, size * f64::from(fine)).into_font();
+            let font = (FAMILY, *size).into_font();
             let font = if *upwards {
                 font.transform(FontTransform::Rotate270)
             } else {
@@ -161,15 +127,7 @@ fn draw<DB: DrawingBackend>(
             let style = TextStyle::from(font)
                 .color(&ink)
                 .pos(Pos::new(horizontal, VPos::Center));
-            // The library centres the line, whose lower part only a few letters reach.
-            let down = if fine == FINE { size * 0.15 } else { 0.0 };
-            let (x, y) = *position;
-            let position = if *upwards {
-                (x + down, y)
-            } else {
-                (x, y + down)
-            };
-            area.draw(&Text::new(text.as_str(), at(position), style))
+            area.draw(&Text::new(text.as_str(), at(*position), style))
         }
     }
 }
@@ -205,8 +163,8 @@ fn blunt(points: &[(i32, i32)]) -> Vec<&[(i32, i32)]> {
     clippy::cast_possible_truncation,
     reason = "a float that is too large becomes the largest pixel, which lies outside of the picture"
 )]
-fn pixel(value: f64, fine: u32) -> i32 {
-    (value * f64::from(fine)).round() as i32
+fn pixel(value: f64) -> i32 {
+    value.round() as i32
 }
 
 fn rgb((red, green, blue): Color) -> RGBColor {

@@ -29,7 +29,7 @@ impl Point<'_> {
 }
 
 /// One point per strategy that is ranked.
-pub(super) fn scene(report: &Report) -> Scene {
+pub(crate) fn scene(report: &Report) -> Scene {
     let mut scene = Scene::new(WIDTH, "Cost against survival");
     let points = points(report);
     let keys = [(false, "not dominated"), (true, "dominated")];

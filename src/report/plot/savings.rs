@@ -14,7 +14,7 @@ const ROW: f64 = 30.0;
 const LOWEST: f64 = -2.0;
 
 /// One row per strategy.
-pub(super) fn scene(report: &Report) -> Scene {
+pub(crate) fn scene(report: &Report) -> Scene {
     let mut scene = Scene::new(
         WIDTH,
         "Token savings and cost savings, against full history",

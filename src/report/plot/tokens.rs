@@ -11,7 +11,7 @@ use crate::units::Tokens;
 use crate::window::{WarningFrom, Window};
 
 /// Sessions that one picture shows: the longest ones.
-pub(super) const MOST_PANELS: usize = 6;
+pub(crate) const MOST_PANELS: usize = 6;
 
 const WIDTH: u32 = 800;
 const LEFT: f64 = 88.0;
@@ -22,7 +22,7 @@ const PANEL: f64 = 190.0;
 const MARKED_FROM: f64 = 0.1;
 
 /// One panel for each of the longest sessions.
-pub(super) fn scene(report: &Report, most: usize) -> Scene {
+pub(crate) fn scene(report: &Report, most: usize) -> Scene {
     let mut sessions: Vec<(&str, usize)> = Vec::new();
     for series in &report.series {
         if series.arm == Arm::Reference {
@@ -37,7 +37,7 @@ pub(super) fn scene(report: &Report, most: usize) -> Scene {
 }
 
 /// One session alone; nothing where it was not replayed.
-pub(super) fn of_session(report: &Report, session: &str) -> Option<Scene> {
+pub(crate) fn of_session(report: &Report, session: &str) -> Option<Scene> {
     let is_there = report.series.iter().any(|series| series.session == session);
     is_there.then(|| draw(report, &[session], 1))
 }
