@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error as _;
 use std::fmt::Write as _;
+use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,12 +22,13 @@ use crate::needles::NeedlesError;
 use crate::probe::Probe;
 use crate::record::journal::{self, Journal, JournalError, Run};
 use crate::record::{CellKey, CellRecord, FORMAT_VERSION, Manifest, SessionEntry, StrategyEntry};
-use crate::replay::{CellName, CpuClock, PreparedSession, Replay, Replayed, replay};
+use crate::replay::observe::Observer;
+use crate::replay::{
+    CellName, CpuClock, Models, PreparedSession, Replay, Replayed, replay_watched,
+};
 use crate::scenario::Scenario;
 use crate::settings::SettingError;
-use crate::strategy::StrategySpec;
 use crate::units::ContentHash;
-use crate::window::NativeWindow;
 
 #[cfg(feature = "http")]
 pub mod batch;
@@ -35,22 +37,28 @@ mod error;
 mod followed;
 pub mod forecast;
 mod held;
+mod limits;
+#[cfg(feature = "http")]
+mod live;
+#[cfg(not(feature = "http"))]
+#[path = "runner/no_live.rs"]
+mod live;
 mod models;
 pub mod native;
 pub mod prices;
 mod probes;
 mod queue;
 mod sink;
-mod times;
 mod variant;
 
 pub use error::PlanError;
+use error::read_named;
 use followed::{Followed, Lead};
 use held::{Held, LoadedSession, Loading};
+use limits::Limits;
 pub use models::{Access, Connected};
 use queue::{Prepared, Queue, Shared};
-use sink::{After, Sink};
-use times::Limits;
+use sink::Sink;
 
 /// A scenario with its sessions loaded: ready to run.
 #[derive(Debug)]
@@ -239,7 +247,7 @@ enum Which {
 }
 
 fn manifest_of(scenario: &Scenario, sessions: Vec<SessionEntry>, prices: &Prices) -> Manifest {
-    let models = models::entries(&scenario.models);
+    let models = &scenario.models;
     let mut manifest = Manifest {
         format: journal::FORMAT.to_owned(),
         version: FORMAT_VERSION,
@@ -249,9 +257,9 @@ fn manifest_of(scenario: &Scenario, sessions: Vec<SessionEntry>, prices: &Prices
         counter: scenario.counter.clone(),
         seed: scenario.seed,
         window: scenario.window.to_string(),
-        summariser: models.summariser,
-        reader: models.reader,
-        judge: models.judge,
+        summariser: models::summariser(models),
+        reader: models::reader(models),
+        judge: models::panel(models),
         sessions,
         strategies: scenario
             .strategies
@@ -263,8 +271,8 @@ fn manifest_of(scenario: &Scenario, sessions: Vec<SessionEntry>, prices: &Prices
             })
             .collect(),
         repeats: scenario.repeats,
-        answers: scenario.models.answers,
-        judgements: scenario.models.judgements,
+        answers: models.answers,
+        judgements: models.judgements,
         faults: (!scenario.faults.is_empty()).then(|| scenario.faults.to_string()),
         conditions: BTreeMap::new(),
         calibrations: Vec::new(),
@@ -312,7 +320,7 @@ pub struct Workers<'a> {
 }
 
 /// How a run came out.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Outcome {
     /// Cells that were done before.
     pub already_done: usize,
@@ -342,75 +350,80 @@ pub fn run(
     progress: &dyn Progress,
 ) -> Result<Outcome, JournalError> {
     journal.keep_calibrations(&plan.manifest.calibrations)?;
-    let already_done = plan
-        .cells()
-        .iter()
-        .filter(|key| journal.done().contains(*key))
-        .count();
+    let cells = plan.cells();
+    let done = journal.done();
     let missing: Vec<(usize, Vec<ArmIndex>)> = (0..plan.sessions.len())
         .map(|session| {
-            let arms = plan.arms(session);
-            let missing = |arm: &ArmIndex| !journal.done().contains(&plan.key(session, *arm));
-            (session, arms.into_iter().filter(missing).collect())
+            let missing = |arm: &ArmIndex| !done.contains(&plan.key(session, *arm));
+            (
+                session,
+                plan.arms(session).into_iter().filter(missing).collect(),
+            )
         })
         .collect();
-    let mut outstanding: usize = missing.iter().map(|(_, arms)| arms.len()).sum();
+    let outstanding: usize = missing.iter().map(|(_, arms)| arms.len()).sum();
     let followed = followed_cells(plan, &missing, journal)?;
     let queue = Queue::new(missing);
-    let sink = Mutex::new(Sink::new(journal));
-    let limits = Limits::new(plan);
+    let limits = Limits::new(plan.models());
+    let sink = Mutex::new(Sink {
+        journal,
+        outcome: Outcome {
+            already_done: cells.len() - outstanding,
+            outstanding,
+            ..Outcome::default()
+        },
+        failure: None,
+        last_sync: sink::now(),
+        unreached_in_a_row: 0,
+        has_stopped: false,
+    });
+    let work = || {
+        while !workers.stop.load(Ordering::Relaxed) {
+            let Some((shared, arm)) = queue.take(&|| limits.allow()) else {
+                break;
+            };
+            // A panic is a mistake in Proctor; it costs one cell, and is shown as such.
+            let run = || run_cell(plan, &shared, arm, &followed);
+            let replay = match catch_unwind(AssertUnwindSafe(run)) {
+                Ok(Ok(done)) => Ok(Some(done)),
+                // What it follows is outstanding itself, and says why.
+                Ok(Err(Unrun::NothingToFollow)) => Ok(None),
+                Ok(Err(why)) => Err(why.to_string()),
+                Err(_) => Err("it panicked; the message stands above".to_owned()),
+            };
+            let key = plan.key(shared.session, arm);
+            let record = replay.as_ref().ok().and_then(Option::as_ref);
+            let record = record.filter(|replay| replay.unanswered.is_none());
+            followed.over(&key, record.map(|replay| &replay.record));
+            let mut sink = sink.lock().unwrap_or_else(PoisonError::into_inner);
+            match sink.take(key, replay, plan) {
+                ControlFlow::Break(()) => break,
+                ControlFlow::Continue(None) => continue,
+                ControlFlow::Continue(Some(record)) => progress.cell(&record),
+            }
+            drop(sink);
+            if let Some(cells) = shared.finished() {
+                progress.session(&plan.sessions[shared.session].id, cells);
+            }
+        }
+    };
     std::thread::scope(|scope| {
         for _ in 0..workers.threads.max(1) {
-            scope.spawn(|| {
-                while !workers.stop.load(Ordering::Relaxed) {
-                    let Some((shared, arm)) = queue.take(&|| limits.allow()) else {
-                        break;
-                    };
-                    // A panic is a mistake in Proctor; it costs one cell, and is shown as such.
-                    let run = || run_cell(plan, &shared, arm, &followed);
-                    let replay = match catch_unwind(AssertUnwindSafe(run)) {
-                        Ok(Ok(done)) => Ok(Some(done)),
-                        // What it follows is outstanding itself, and says why.
-                        Ok(Err(Unrun::NothingToFollow)) => Ok(None),
-                        Ok(Err(why)) => Err(why.to_string()),
-                        Err(_) => Err("it panicked; the message stands above".to_owned()),
-                    };
-                    let key = plan.key(shared.session, arm);
-                    let record = replay.as_ref().ok().and_then(Option::as_ref);
-                    let record = record.filter(|replay| replay.unanswered.is_none());
-                    followed.over(&key, record.map(|replay| &replay.record));
-                    let mut sink = sink.lock().unwrap_or_else(PoisonError::into_inner);
-                    match sink.take(key, replay, plan) {
-                        After::Stop => break,
-                        After::Outstanding => continue,
-                        After::Written(record) => progress.cell(&record),
-                    }
-                    drop(sink);
-                    if let Some(cells) = queue.finished(shared.session) {
-                        progress.session(&plan.sessions[shared.session].id, cells);
-                    }
-                }
-            });
+            scope.spawn(work);
         }
     });
-    let came = sink.into_inner().unwrap_or_else(PoisonError::into_inner);
-    let came = came.close()?;
+    let sink = sink.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let synced = sink.journal.sync();
+    sink.failure.map_or(synced, Err)?;
+    let mut outcome = sink.outcome;
+    outcome.budget = limits.reached();
     // As one worker would have written them, that is never stopped. Whatever order they have, all are there.
-    let ordered = journal.put_in_order(&plan.cells());
-    outstanding -= came.done_now;
-    Ok(Outcome {
-        already_done,
-        done_now: came.done_now,
-        outstanding,
-        broken: came.broken,
-        budget: limits.reached(),
-        missed: came.missed,
-        unreached: came.unreached,
-        unordered: ordered.err().map(|error| match error.source() {
-            Some(cause) => format!("{error}: {cause}"),
-            None => error.to_string(),
-        }),
-    })
+    let ordered = sink.journal.put_in_order(&cells);
+    outcome.unordered = ordered.err().map(|error| match error.source() {
+        Some(cause) => format!("{error}: {cause}"),
+        None => error.to_string(),
+    });
+    Ok(outcome)
 }
 
 /// The cells that missing ones follow; those that were done in an earlier run are read back.
@@ -438,7 +451,8 @@ fn run_cell<'a>(
     arm: ArmIndex,
     followed: &Followed,
 ) -> Result<Replay, Unrun<'a>> {
-    let loaded = &plan.sessions[shared.session];
+    let session = shared.session;
+    let loaded = &plan.sessions[session];
     let models = plan.models().ok_or(Unrun::NotConnected)?;
     let prepared = loaded.kept.as_deref().unwrap_or(&shared.prepared);
     let made = prepared.get_or_init(|| {
@@ -447,18 +461,29 @@ fn run_cell<'a>(
         Ok((prepared, models.for_session(&held.counts)))
     });
     let (prepared, models) = made.as_ref().map_err(Unrun::NotReady)?;
+    replay_arm(plan, (session, prepared), arm, followed, models, Vec::new())
+}
+
+/// Replays one cell, watched by `more` observers beside the usual ones.
+fn replay_arm<'a>(
+    plan: &Plan,
+    (session, prepared): (usize, &PreparedSession),
+    arm: ArmIndex,
+    followed: &Followed,
+    models: &Models,
+    more: Vec<Box<dyn Observer>>,
+) -> Result<Replay, Unrun<'a>> {
     let name = CellName {
         strategy: plan.name_of(arm),
         repeat: arm.repeat,
     };
     let replayed = match arm.which {
-        Which::Full => Ok(Replayed::Full),
-        Which::Empty => Ok(Replayed::Empty),
+        Which::Full => Replayed::Full,
+        Which::Empty => Replayed::Empty,
         Which::Strategy(at) => {
             let mut spec = plan.scenario.strategies[at].clone();
             if let Some(other) = plan.followed_by(arm) {
-                let key = plan.key(shared.session, other);
-                match followed.lead(&key) {
+                match followed.lead(&plan.key(session, other)) {
                     Lead::Sizes(sizes) => spec = spec.beside(sizes),
                     Lead::NotMeasurable => {
                         return Ok(Replay::not_measurable(prepared, name, models));
@@ -466,14 +491,25 @@ fn run_cell<'a>(
                     Lead::Broken => return Err(Unrun::NothingToFollow),
                 }
             }
-            let native = plan.manifest.sessions[shared.session].native_window;
-            arrange(&spec, plan, prepared, native)
+            let window = plan.scenario.window.resolve(
+                plan.manifest.sessions[session].native_window,
+                prepared.largest_prompt(),
+                prepared.bill().scale(0).head,
+            );
+            match spec.build() {
+                Ok(strategy) => Replayed::Strategy(Box::new(strategy), window),
+                Err(error) => return Ok(Replay::failed(prepared, name, models, &error)),
+            }
         }
     };
-    Ok(match replayed {
-        Ok(replayed) => replay(prepared, name, replayed, models, &ThreadClock),
-        Err(error) => Replay::failed(prepared, name, models, &error),
-    })
+    Ok(replay_watched(
+        prepared,
+        name,
+        replayed,
+        models,
+        &ThreadClock,
+        more,
+    ))
 }
 
 /// A session as its cells share it, asked these probes.
@@ -529,20 +565,6 @@ enum Unrun<'a> {
     NothingToFollow,
     #[error("its models were not connected")]
     NotConnected,
-}
-
-fn arrange(
-    spec: &StrategySpec,
-    plan: &Plan,
-    prepared: &PreparedSession,
-    native: NativeWindow,
-) -> Result<Replayed, SettingError> {
-    let window = plan.scenario.window.resolve(
-        native,
-        prepared.largest_prompt(),
-        prepared.bill().scale(0).head,
-    );
-    Ok(Replayed::Strategy(Box::new(spec.build()?), window))
 }
 
 /// Processor time of the calling thread.

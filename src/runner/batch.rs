@@ -119,7 +119,7 @@ impl Plan {
             ));
         }
         let mut taken: BTreeSet<String> = open.iter().flat_map(|it| it.keys.clone()).collect();
-        for live in models.live() {
+        for live in &models.servers.live {
             let is_own = |(key, one): &(&String, &Deferred)| {
                 one.dialect == *live.dialect() && !taken.contains(*key)
             };
@@ -145,7 +145,7 @@ impl Plan {
                     let dialect = live.dialect();
                     dialect.model == sent.model && dialect.provider.name() == sent.provider
                 };
-                let Some(live) = models.live().iter().find(is_own) else {
+                let Some(live) = models.servers.live.iter().find(is_own) else {
                     continue;
                 };
                 match live.batch(&sent.id) {

@@ -1,5 +1,7 @@
 //! Why a scenario cannot be run.
 
+use std::path::Path;
+
 use crate::model::cassette::CassetteError;
 use crate::session::SessionError;
 use crate::session::import::ImportError;
@@ -19,9 +21,11 @@ pub enum PlanError {
     /// What a session repeats of another makes no session.
     #[error(transparent)]
     Session(#[from] SessionError),
-    /// A price file cannot be read.
-    #[error("cannot read prices `{file}`, named by {place}")]
-    Prices {
+    /// A file that the scenario names cannot be read.
+    #[error("cannot read {what} `{file}`, named by {place}")]
+    Unread {
+        /// What it should hold.
+        what: &'static str,
         /// The file.
         file: String,
         /// What named it.
@@ -39,17 +43,6 @@ pub enum PlanError {
         place: Place,
         /// What is wrong.
         problem: String,
-    },
-    /// A file of facts cannot be read.
-    #[error("cannot read facts `{file}`, named by {place}")]
-    Probes {
-        /// The file.
-        file: String,
-        /// What named it.
-        place: Place,
-        /// Why not.
-        #[source]
-        cause: std::io::Error,
     },
     /// A file of facts says something wrong.
     #[error("`{file}`: line {line}: {problem}")]
@@ -70,28 +63,6 @@ pub enum PlanError {
     /// Recorded answers cannot be used.
     #[error(transparent)]
     Cassette(#[from] CassetteError),
-    /// A script cannot be read.
-    #[error("cannot read script `{file}`, named by {place}")]
-    Script {
-        /// The file.
-        file: String,
-        /// What named it.
-        place: Place,
-        /// Why not.
-        #[source]
-        cause: std::io::Error,
-    },
-    /// The certificates of a private authority cannot be read.
-    #[error("cannot read certificates `{file}`, named by {place}")]
-    Authority {
-        /// The file.
-        file: String,
-        /// What named it.
-        place: Place,
-        /// Why not.
-        #[source]
-        cause: std::io::Error,
-    },
     /// The key of a model is not there.
     #[error("model `{model}`, named by {place}, needs a key: `{variable}` is not set")]
     NoKey {
@@ -135,4 +106,30 @@ pub enum PlanError {
         /// The id.
         id: String,
     },
+}
+
+impl PlanError {
+    /// A file of `what` that `place` names cannot be read.
+    pub(super) fn unread(
+        what: &'static str,
+        path: &Path,
+        place: &Place,
+        cause: std::io::Error,
+    ) -> Self {
+        Self::Unread {
+            what,
+            file: path.display().to_string(),
+            place: place.clone(),
+            cause,
+        }
+    }
+}
+
+/// The text of a file that `place` names; `what` says what it holds.
+pub(super) fn read_named(
+    what: &'static str,
+    path: &Path,
+    place: &Place,
+) -> Result<String, PlanError> {
+    std::fs::read_to_string(path).map_err(|cause| PlanError::unread(what, path, place, cause))
 }

@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rayon::prelude::*;
 
-use super::followed::{Followed, Lead};
+use super::followed::Followed;
 use super::models;
-use super::{ArmIndex, Held, NotReady, Plan, ThreadClock, Unrun, Which, arrange, prepare};
+use super::{ArmIndex, Held, NotReady, Plan, Unrun, Which, prepare, replay_arm};
 use crate::model::offline::Offline;
 use crate::model::{Request, Task};
 use crate::probe::judge::{self, Judge, sentinel};
@@ -17,7 +17,7 @@ use crate::record::{
     Arm, Asks, CellKey, CellRecord, ForecastCell, ModelEntry, ProbesDue, SentinelsDue,
 };
 use crate::replay::observe::{Asked, Observer};
-use crate::replay::{CellName, Models, PreparedSession, Replay, Replayed, replay_watched};
+use crate::replay::{Models, PreparedSession};
 use crate::tokens::CountedTexts;
 use crate::units::Tokens;
 
@@ -247,39 +247,10 @@ impl Plan {
             judge: None,
             times: crate::replay::Times::default(),
         };
-        let name = CellName {
-            strategy: self.name_of(arm),
-            repeat: arm.repeat,
-        };
-        let replayed = match arm.which {
-            Which::Full | Which::Empty => Ok(Replayed::Full),
-            Which::Strategy(at) => {
-                let mut spec = self.scenario.strategies[at].clone();
-                if let Some(other) = self.followed_by(arm) {
-                    let key = self.key(session, other);
-                    match followed.lead(&key) {
-                        Lead::Sizes(sizes) => spec = spec.beside(sizes),
-                        Lead::NotMeasurable => {
-                            let replay = Replay::not_measurable(prepared, name, &models);
-                            return Ok((replay.record, Seen::default()));
-                        }
-                        Lead::Broken => return Err(Unrun::NothingToFollow),
-                    }
-                }
-                let native = self.manifest.sessions[session].native_window;
-                arrange(&spec, self, prepared, native)
-            }
-        };
         let seen = Arc::new(Mutex::new(Seen::default()));
-        let replay = match replayed {
-            Ok(replayed) => {
-                let requests: Box<dyn Observer> =
-                    Box::new(Requests(seen.clone(), held.counts.clone()));
-                let more = vec![requests, Box::new(at_points)];
-                replay_watched(prepared, name, replayed, &models, &ThreadClock, more)
-            }
-            Err(error) => Replay::failed(prepared, name, &models, &error),
-        };
+        let requests: Box<dyn Observer> = Box::new(Requests(seen.clone(), held.counts.clone()));
+        let more = vec![requests, Box::new(at_points)];
+        let replay = replay_arm(self, (session, prepared), arm, followed, &models, more)?;
         let seen = std::mem::take(&mut *locked(&seen));
         Ok((replay.record, seen))
     }

@@ -1,21 +1,22 @@
 //! The models of a scenario, made ready: offline ones per session, all others once for a run.
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::PlanError;
+use super::live::Servers;
 use crate::model::api::Dialect;
 use crate::model::cassette::{self, Cassette, ReplayMode, Taped};
 use crate::model::offline::Offline;
-use crate::model::price::{PerToken, Prices};
+use crate::model::price::Prices;
 use crate::model::scripted::script;
 use crate::model::spending::{Budget, Spending};
 use crate::model::{Model, ModelKind, Purpose, Request, Response, Stop};
 use crate::probe::judge::{self, Judging};
 use crate::record::ModelEntry;
 use crate::replay::{Fitness, Models, Panel, Times};
-use crate::scenario::{LiveSetting, ModelSetting, ModelsSetting};
+use crate::scenario::{ModelSetting, ModelsSetting};
+use crate::session::wire::Provider;
 use crate::tokens::CountedTexts;
 use crate::units::ContentHash;
 
@@ -63,8 +64,7 @@ pub struct Connected {
     cassette: Option<Arc<Cassette>>,
     spending: Arc<Spending>,
     budget: Budget,
-    #[cfg(feature = "http")]
-    live: Vec<Arc<crate::model::http::Live>>,
+    pub(super) servers: Servers,
 }
 
 #[derive(Debug)]
@@ -92,42 +92,22 @@ impl Connected {
         prices: &Prices,
         access: &Access<'_>,
     ) -> Result<Self, PlanError> {
-        #[cfg(not(feature = "http"))]
-        let _ = seed;
-        let mode = access.replay.unwrap_or(models.replay);
         // Without a network only what is recorded can be answered by a live model.
         let mode = if access.is_offline && models.has_live() {
             ReplayMode::Strict
         } else {
-            mode
+            access.replay.unwrap_or(models.replay)
         };
         let named = models.cassette.as_ref().map(|(path, _)| path.as_path());
-        let wanted = named.is_some() || models.needs_cassette();
-        let cassette = if wanted {
-            let path = named.unwrap_or(&access.cassette);
-            Some(Cassette::open(path, mode)?)
-        } else {
-            None
-        };
+        let wanted = named.or_else(|| models.needs_cassette().then_some(&*access.cassette));
+        let cassette = wanted.map(|path| Cassette::open(path, mode)).transpose()?;
         let price = |model: &str| Some((model.to_owned(), prices.of(model)?.1.per_token));
-        let known: BTreeMap<String, PerToken> = models
-            .all()
-            .filter_map(|model| price(model.name()))
-            .collect();
+        let known = models.all().filter_map(|model| price(model.name()));
         let mut making = Making {
-            cassette: cassette.clone(),
-            spending: Arc::new(Spending::new(known)),
+            cassette,
+            spending: Arc::new(Spending::new(known.collect())),
             access,
-            #[cfg(feature = "http")]
-            seed,
-            #[cfg(feature = "http")]
-            pace: models.pace,
-            #[cfg(feature = "http")]
-            engine: None,
-            #[cfg(feature = "http")]
-            pacers: BTreeMap::new(),
-            #[cfg(feature = "http")]
-            live: Vec::new(),
+            servers: Servers::new(models.pace, seed),
         };
         let summariser = making.who(&models.summariser)?;
         let reader = models.reader.as_ref().map(|model| making.who(model));
@@ -148,26 +128,22 @@ impl Connected {
                 answers: models.answers,
                 judgements: models.judgements,
             },
-            cassette,
+            cassette: making.cassette,
             spending: making.spending,
             budget: models.budget,
-            #[cfg(feature = "http")]
-            live: making.live,
+            servers: making.servers,
         })
     }
 
     /// The models for one session.
     pub(super) fn for_session(&self, counts: &Arc<CountedTexts>) -> Models {
-        let mut offline: Option<Arc<dyn Model>> = None;
-        let mut one = |who: &Who| match who {
+        let one = |who: &Who| match who {
             Who::One(model) => model.clone(),
-            Who::Offline => offline
-                .get_or_insert_with(|| Arc::new(Offline::new(counts.clone())))
-                .clone(),
+            Who::Offline => Arc::new(Offline::new(counts.clone())),
         };
         Models {
             summariser: one(&self.summariser),
-            reader: self.reader.as_ref().map(&mut one),
+            reader: self.reader.as_ref().map(one),
             judge: (!self.judges.is_empty()).then(|| Panel {
                 judges: self.judges.clone(),
                 judging: self.judging,
@@ -187,12 +163,6 @@ impl Connected {
         self.cassette.as_ref()
     }
 
-    /// The models behind an API.
-    #[cfg(feature = "http")]
-    pub(super) fn live(&self) -> &[Arc<crate::model::http::Live>] {
-        &self.live
-    }
-
     /// What was paid so far.
     pub fn spending(&self) -> &Spending {
         &self.spending
@@ -204,50 +174,8 @@ impl Connected {
     }
 
     /// Models whose server refused a JSON schema for verdicts, with what it said.
-    #[cfg(feature = "http")]
     pub fn refused_schemas(&self) -> Vec<(String, String)> {
-        let live = self.live.iter();
-        live.filter_map(|live| Some((live.name().to_owned(), live.schema_refused()?)))
-            .collect()
-    }
-
-    #[cfg(not(feature = "http"))]
-    #[expect(
-        clippy::unused_self,
-        reason = "with the feature `http` there are servers"
-    )]
-    /// Without a network no server refuses anything.
-    pub fn refused_schemas(&self) -> Vec<(String, String)> {
-        Vec::new()
-    }
-
-    /// Measured times of the calls that ended since this was last asked, as lines of `timings.jsonl`.
-    #[cfg(feature = "http")]
-    pub(super) fn take_times(&self) -> Vec<serde_json::Value> {
-        let times = self.live.iter().flat_map(|live| live.take_times());
-        let short = |time: std::time::Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
-        times
-            .map(|time| {
-                serde_json::json!({
-                    "model": &*time.model,
-                    "purpose": time.purpose,
-                    "attempts": time.attempts,
-                    "answered": time.is_answered,
-                    "waited_us": short(time.waited),
-                    "first_token_us": time.first_token.map(short),
-                    "took_us": short(time.took),
-                })
-            })
-            .collect()
-    }
-
-    #[cfg(not(feature = "http"))]
-    #[expect(
-        clippy::unused_self,
-        reason = "with the feature `http` there are times"
-    )]
-    pub(super) fn take_times(&self) -> Vec<serde_json::Value> {
-        Vec::new()
+        self.servers.refused_schemas()
     }
 }
 
@@ -256,16 +184,7 @@ struct Making<'a> {
     cassette: Option<Arc<Cassette>>,
     spending: Arc<Spending>,
     access: &'a Access<'a>,
-    #[cfg(feature = "http")]
-    seed: u64,
-    #[cfg(feature = "http")]
-    pace: crate::scenario::Pace,
-    #[cfg(feature = "http")]
-    engine: Option<Arc<crate::model::http::Engine>>,
-    #[cfg(feature = "http")]
-    pacers: BTreeMap<String, Arc<crate::model::http::pace::Pacer>>,
-    #[cfg(feature = "http")]
-    live: Vec<Arc<crate::model::http::Live>>,
+    servers: Servers,
 }
 
 impl Making<'_> {
@@ -274,15 +193,11 @@ impl Making<'_> {
             ModelSetting::Offline => Who::Offline,
             ModelSetting::Scripted { name, script } => {
                 let (path, place) = script;
+                let text = super::read_named("script", path, place)?;
                 let file = path.display().to_string();
-                let text = std::fs::read_to_string(path).map_err(|cause| PlanError::Script {
-                    file: file.clone(),
-                    place: place.clone(),
-                    cause,
-                })?;
                 let model: Arc<dyn Model> = Arc::new(script::parse(&file, &text)?.named(name));
                 // The dialect under which answers of scripted models are kept.
-                let dialect = Dialect::new(crate::session::wire::Provider::Anthropic, name);
+                let dialect = Dialect::new(Provider::Anthropic, name);
                 self.taped(dialect, ModelKind::Scripted, Some(model))
             }
             ModelSetting::Cassette { name, provider, .. } => {
@@ -300,16 +215,11 @@ impl Making<'_> {
                     thinking: live.thinking,
                     structured: live.structured,
                 };
-                let is_strict = self
-                    .cassette
-                    .as_ref()
-                    .is_some_and(|cassette| cassette.mode() == ReplayMode::Strict);
-                let model = if self.access.is_offline || is_strict {
-                    None
-                } else {
-                    Some(self.connect(live, &dialect)?)
-                };
-                self.taped(dialect, ModelKind::Live, model)
+                let cassette = self.cassette.as_ref();
+                let is_strict = cassette.is_some_and(|it| it.mode() == ReplayMode::Strict);
+                let is_asked = !self.access.is_offline && !is_strict;
+                let model = is_asked.then(|| self.servers.connect(live, &dialect, self.access));
+                self.taped(dialect, ModelKind::Live, model.transpose()?)
             }
         })
     }
@@ -322,109 +232,6 @@ impl Making<'_> {
         let taped = Taped::new(cassette, dialect, kind, model, spending, is_worth_keeping);
         Who::One(Arc::new(taped))
     }
-
-    #[cfg(not(feature = "http"))]
-    #[expect(
-        clippy::unused_self,
-        reason = "with the feature `http` it makes a client"
-    )]
-    fn connect(&self, live: &LiveSetting, _: &Dialect) -> Result<Arc<dyn Model>, PlanError> {
-        Err(PlanError::NoHttp {
-            model: live.model.clone(),
-            place: live.place.clone(),
-        })
-    }
-
-    #[cfg(feature = "http")]
-    fn connect(
-        &mut self,
-        live: &LiveSetting,
-        dialect: &Dialect,
-    ) -> Result<Arc<dyn Model>, PlanError> {
-        use std::time::Duration;
-
-        use crate::model::http::pace::{PaceSetting, Pacer};
-        use crate::model::http::{Engine, Live};
-        let http = |cause| PlanError::Http {
-            model: live.model.clone(),
-            place: live.place.clone(),
-            cause,
-        };
-        let connection = connection(live, self.access)?;
-        let engine = match &self.engine {
-            Some(engine) => engine.clone(),
-            None => self.engine.insert(Engine::start().map_err(http)?).clone(),
-        };
-        let setting = PaceSetting {
-            at_once: self.pace.at_once,
-            tokens_per_minute: self.pace.tokens_per_minute,
-            retries: self.pace.retries,
-            longest_wait: Duration::from_secs(self.pace.longest_wait_seconds),
-            seed: self.seed,
-            ..PaceSetting::default()
-        };
-        // Models behind one address share its limits.
-        let pacer = self
-            .pacers
-            .entry(connection.base_url.clone())
-            .or_insert_with(|| Arc::new(Pacer::new(setting)))
-            .clone();
-        let made = Live::new(dialect.clone(), connection, engine, pacer).map_err(http)?;
-        let made = Arc::new(made);
-        self.live.push(made.clone());
-        Ok(made)
-    }
-}
-
-/// Where a model is reached, and with which key.
-///
-/// A key of the environment goes only to the provider's own address, or to one that the environment
-/// names: a scenario that names another address must name the key for it.
-#[cfg(feature = "http")]
-fn connection(
-    live: &LiveSetting,
-    access: &Access<'_>,
-) -> Result<crate::model::http::Connection, PlanError> {
-    use crate::model::http::Connection;
-    use crate::model::secret::Secret;
-    use crate::session::wire::Provider;
-    let (key_name, url_name) = match live.provider {
-        Provider::Anthropic => ("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"),
-        Provider::OpenAi => ("OPENAI_API_KEY", "OPENAI_BASE_URL"),
-    };
-    let from_environment = (access.variable)(url_name);
-    let mut connection = match live.base_url.clone().or(from_environment.clone()) {
-        Some(url) => Connection::to(url),
-        None => Connection::public(live.provider),
-    };
-    let missing = |name: &str| PlanError::NoKey {
-        model: live.model.clone(),
-        variable: name.to_owned(),
-        place: live.place.clone(),
-    };
-    let key = match (&live.key, &live.base_url) {
-        (Some(name), _) => Some((access.variable)(name).ok_or_else(|| missing(name))?),
-        (None, Some(_)) => None,
-        (None, None) => {
-            let key = (access.variable)(key_name);
-            // A server of one's own may want none.
-            if key.is_none() && from_environment.is_none() {
-                return Err(missing(key_name));
-            }
-            key
-        }
-    };
-    connection.key = key.map(|key| Secret::new(&key));
-    if let Some(path) = &live.authority {
-        let file = path.display().to_string();
-        let pem = std::fs::read(path).map_err(|cause| PlanError::Authority {
-            file,
-            place: live.place.clone(),
-            cause,
-        })?;
-        connection.authority = Some(pem);
-    }
-    Ok(connection)
 }
 
 fn entry(models: &ModelsSetting, setting: &ModelSetting) -> ModelEntry {
@@ -450,56 +257,52 @@ pub(super) fn scripts(models: &ModelsSetting) -> String {
     hashes.join(" ")
 }
 
+/// The summariser as the manifest names it.
+pub(super) fn summariser(models: &ModelsSetting) -> ModelEntry {
+    entry(models, &models.summariser)
+}
+
+/// The reader as the manifest names it.
+pub(super) fn reader(models: &ModelsSetting) -> ModelEntry {
+    let name = match &models.reader {
+        None => "none",
+        Some(ModelSetting::Offline) => "bm25-extract",
+        Some(reader) => return entry(models, reader),
+    };
+    ModelEntry {
+        name: name.to_owned(),
+        kind: ModelKind::Deterministic,
+    }
+}
+
 /// The judges one by one, in the order of the scenario.
 pub(super) fn judges(models: &ModelsSetting) -> Vec<ModelEntry> {
     let judges = models.judges.iter();
     judges.map(|judge| entry(models, judge)).collect()
 }
 
-/// The models as the manifest names them; what is recorded tells what a cassette's answers are.
-pub(super) fn entries(models: &ModelsSetting) -> Entries {
-    let entry = |setting: &ModelSetting| entry(models, setting);
-    let plain = |name: &str| ModelEntry {
-        name: name.to_owned(),
-        kind: ModelKind::Deterministic,
-    };
+/// All judges together as the manifest names them.
+pub(super) fn panel(models: &ModelsSetting) -> Option<ModelEntry> {
     let judges = judges(models);
-    Entries {
-        summariser: entry(&models.summariser),
-        reader: match &models.reader {
-            None => plain("none"),
-            Some(ModelSetting::Offline) => plain("bm25-extract"),
-            Some(reader) => entry(reader),
+    let names: Vec<&str> = judges.iter().map(|judge| judge.name.as_str()).collect();
+    (!judges.is_empty()).then(|| ModelEntry {
+        name: names.join(" + "),
+        // A panel is what its least trustworthy member is.
+        kind: if judges.iter().any(|judge| judge.kind == ModelKind::Scripted) {
+            ModelKind::Scripted
+        } else {
+            ModelKind::Live
         },
-        judge: (!judges.is_empty()).then(|| ModelEntry {
-            name: judges
-                .iter()
-                .map(|judge| judge.name.as_str())
-                .collect::<Vec<_>>()
-                .join(" + "),
-            // A panel is what its least trustworthy member is.
-            kind: if judges.iter().any(|judge| judge.kind == ModelKind::Scripted) {
-                ModelKind::Scripted
-            } else {
-                ModelKind::Live
-            },
-        }),
-    }
+    })
 }
 
-/// The models as the manifest names them.
-pub(super) struct Entries {
-    pub(super) summariser: ModelEntry,
-    pub(super) reader: ModelEntry,
-    pub(super) judge: Option<ModelEntry>,
-}
-
+/// The kind of a recorded model: that of its recorded answers.
 fn recorded_kind(models: &ModelsSetting, name: &str) -> ModelKind {
-    let path: Option<&Path> = models.cassette.as_ref().map(|(path, _)| path.as_path());
-    let contents = path.and_then(|path| cassette::read(path).ok());
-    let entries = contents
-        .map(|contents| contents.entries)
-        .unwrap_or_default();
-    let entry = entries.iter().find(|entry| entry.model == name);
+    let contents = models
+        .cassette
+        .as_ref()
+        .and_then(|(path, _)| cassette::read(path).ok());
+    let mut entries = contents.into_iter().flat_map(|contents| contents.entries);
+    let entry = entries.find(|entry| entry.model == name);
     entry.map_or(ModelKind::Live, |entry| entry.kind)
 }

@@ -14,13 +14,8 @@ pub fn in_force(cache: &CacheSetting) -> Result<Prices, PlanError> {
     let Some((path, place)) = &cache.prices else {
         return Ok(prices);
     };
-    let file = path.display().to_string();
-    let text = std::fs::read_to_string(path).map_err(|cause| PlanError::Prices {
-        file: file.clone(),
-        place: place.clone(),
-        cause,
-    })?;
-    Ok(prices.with_file(&file, &text)?)
+    let text = super::read_named("prices", path, place)?;
+    Ok(prices.with_file(&path.display().to_string(), &text)?)
 }
 
 /// The model whose prices count for a session.

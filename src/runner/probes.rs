@@ -66,11 +66,7 @@ impl Facts {
         let mut read = Vec::new();
         for file in files {
             let name = file.path.display().to_string();
-            let text = std::fs::read_to_string(&file.path).map_err(|cause| PlanError::Probes {
-                file: name.clone(),
-                place: file.place.clone(),
-                cause,
-            })?;
+            let text = super::read_named("facts", &file.path, &file.place)?;
             read.push(Named {
                 file: TruthFile::read(&text).map_err(|mistake| wrong(&name, mistake))?,
                 name,

@@ -1,127 +1,118 @@
 //! Where finished cells go: into the journal, or on the list of what is outstanding and why.
 
+use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-use super::times::{now, timing};
-use super::{Journal, JournalError, Plan};
+use super::{Journal, JournalError, Outcome, Plan};
 use crate::model::CallFailure;
-use crate::record::{CellKey, CellRecord};
+use crate::record::{CellKey, CellRecord, Timing};
 use crate::replay::{Replay, Unanswered};
 
 /// After so many cells in a row that could not be asked, no other is begun: each has tried as long
 /// as the pace allows.
 const IN_A_ROW: usize = 3;
 
-/// What a worker does after a cell.
-pub(super) enum After {
-    /// The cell is in the journal.
-    Written(Box<CellRecord>),
-    /// It is not; the next may be begun.
-    Outstanding,
-    /// No other is begun.
-    Stop,
-}
-
-/// What came of all cells.
-#[derive(Debug, Default)]
-pub(super) struct Sunk {
-    pub(super) done_now: usize,
-    /// Cells in which Proctor itself failed, and why.
-    pub(super) broken: Vec<(CellKey, String)>,
-    /// Whether a recorded answer was wanted that is not there.
-    pub(super) missed: bool,
-    /// Cells that needed an answer that could not be had, and why.
-    pub(super) unreached: Vec<(CellKey, String)>,
-}
-
 #[derive(Debug)]
 pub(super) struct Sink<'a> {
-    journal: &'a mut Journal,
-    failure: Option<JournalError>,
-    last_sync: Instant,
-    sunk: Sunk,
-    unreached_in_a_row: usize,
-    has_stopped: bool,
+    pub(super) journal: &'a mut Journal,
+    pub(super) outcome: Outcome,
+    pub(super) failure: Option<JournalError>,
+    pub(super) last_sync: Instant,
+    pub(super) unreached_in_a_row: usize,
+    pub(super) has_stopped: bool,
 }
 
-impl<'a> Sink<'a> {
-    pub(super) fn new(journal: &'a mut Journal) -> Self {
-        Self {
-            journal,
-            failure: None,
-            last_sync: now(),
-            sunk: Sunk::default(),
-            unreached_in_a_row: 0,
-            has_stopped: false,
-        }
-    }
-
+impl Sink<'_> {
     /// Takes what became of a cell: a replay, nothing where it could not begin yet, or why Proctor
-    /// itself failed.
+    /// itself failed. Gives back the record that was written, and breaks where no other cell is to be
+    /// begun.
     pub(super) fn take(
         &mut self,
         key: CellKey,
         replay: Result<Option<Replay>, String>,
         plan: &Plan,
-    ) -> After {
+    ) -> ControlFlow<(), Option<CellRecord>> {
         let replay = match replay {
             Ok(Some(replay)) => replay,
-            Ok(None) => return After::Outstanding,
+            Ok(None) => return ControlFlow::Continue(None),
             Err(why) => {
-                self.sunk.broken.push((key, why));
-                return After::Outstanding;
+                self.outcome.broken.push((key, why));
+                return ControlFlow::Continue(None);
             }
         };
         match &replay.unanswered {
             None | Some(Unanswered::Deferred) => {}
             Some(Unanswered::NotRecorded) => {
-                self.sunk.missed = true;
+                self.outcome.missed = true;
                 self.has_stopped = true;
             }
             Some(Unanswered::Unreached { model, failure }) => {
-                self.sunk
-                    .unreached
-                    .push((key, format!("{model}: {failure}")));
+                let why = format!("{model}: {failure}");
+                self.outcome.unreached.push((key, why));
                 self.unreached_in_a_row += 1;
                 let is_barred = matches!(failure, CallFailure::Denied(_) | CallFailure::NotKept(_));
                 self.has_stopped |= is_barred || self.unreached_in_a_row >= IN_A_ROW;
             }
         }
         if self.has_stopped {
-            return After::Stop;
+            return ControlFlow::Break(());
         }
         if replay.unanswered.is_some() {
-            return After::Outstanding;
+            return ControlFlow::Continue(None);
         }
         self.unreached_in_a_row = 0;
         if let Err(error) = self.write(&replay, plan) {
             self.failure = Some(error);
             self.has_stopped = true;
-            return After::Stop;
+            return ControlFlow::Break(());
         }
-        After::Written(Box::new(replay.record))
+        ControlFlow::Continue(Some(replay.record))
     }
 
     fn write(&mut self, replay: &Replay, plan: &Plan) -> Result<(), JournalError> {
         self.journal.append(&replay.record)?;
         self.journal.time(&timing(replay))?;
-        for line in plan.models().iter().flat_map(|models| models.take_times()) {
+        for line in plan
+            .models()
+            .iter()
+            .flat_map(|models| models.servers.take_times())
+        {
             self.journal.time_call(&line)?;
         }
-        self.sunk.done_now += 1;
+        self.outcome.done_now += 1;
+        self.outcome.outstanding -= 1;
         if self.last_sync.elapsed() > Duration::from_secs(1) {
             self.journal.sync()?;
             self.last_sync = now();
         }
         Ok(())
     }
+}
 
-    /// What came of all cells, once the journal is on the disk.
-    pub(super) fn close(self) -> Result<Sunk, JournalError> {
-        let synced = self.journal.sync();
-        match self.failure {
-            Some(error) => Err(error),
-            None => synced.map(|()| self.sunk),
-        }
+#[expect(
+    clippy::disallowed_methods,
+    reason = "decides when to flush and when a time limit is over, and nothing else"
+)]
+pub(super) fn now() -> Instant {
+    Instant::now()
+}
+
+/// Measured times of one cell, in nanoseconds of processor time.
+fn timing(replay: &Replay) -> Timing {
+    let short = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+    let mut times = replay.strategy_cpu.clone();
+    times.sort_unstable();
+    let at = |percent: usize| {
+        let rank = (times.len() * percent).div_ceil(100).max(1);
+        times.get(rank - 1).copied().map_or(0, short)
+    };
+    Timing {
+        session: replay.record.session.clone(),
+        strategy: replay.record.strategy.clone(),
+        repeat: replay.record.repeat,
+        cell_cpu_ns: short(replay.cell_cpu),
+        strategy_cpu_ns: short(times.iter().sum()),
+        p50_ns: at(50),
+        p95_ns: at(95),
     }
 }

@@ -1,0 +1,44 @@
+//! The limits that end a run early.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::{Connected, sink};
+
+/// What a run may spend, and since when it spends.
+pub(super) struct Limits<'a> {
+    models: Option<&'a Connected>,
+    started: Instant,
+    reached: Mutex<Option<String>>,
+}
+
+impl<'a> Limits<'a> {
+    pub(super) fn new(models: Option<&'a Connected>) -> Self {
+        Self {
+            models,
+            started: sink::now(),
+            reached: Mutex::new(None),
+        }
+    }
+
+    /// Whether another session may be begun.
+    pub(super) fn allow(&self) -> bool {
+        let mut first = self.reached.lock().unwrap_or_else(PoisonError::into_inner);
+        if let (None, Some(models)) = (&*first, self.models) {
+            let minutes = models.budget().minutes.filter(|minutes| {
+                self.started.elapsed() >= Duration::from_secs(minutes.saturating_mul(60))
+            });
+            *first = minutes
+                .map(|minutes| format!("{minutes} minutes are over"))
+                .or_else(|| models.spending().reached(models.budget()));
+        }
+        first.is_none()
+    }
+
+    /// The limit that was reached first, in words.
+    pub(super) fn reached(self) -> Option<String> {
+        self.reached
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,132 @@
+//! The servers of live models: one client for all, one pace per address.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::{Access, PlanError};
+use crate::model::Model;
+use crate::model::api::Dialect;
+use crate::model::http::pace::{PaceSetting, Pacer};
+use crate::model::http::{Connection, Engine, Live};
+use crate::model::secret::Secret;
+use crate::scenario::{LiveSetting, Pace};
+use crate::session::wire::Provider;
+
+/// The models behind an API, and what they share.
+#[derive(Debug)]
+pub(super) struct Servers {
+    setting: PaceSetting,
+    engine: Option<Arc<Engine>>,
+    pacers: BTreeMap<String, Arc<Pacer>>,
+    pub(super) live: Vec<Arc<Live>>,
+}
+
+impl Servers {
+    pub(super) fn new(pace: Pace, seed: u64) -> Self {
+        Self {
+            setting: PaceSetting {
+                at_once: pace.at_once,
+                tokens_per_minute: pace.tokens_per_minute,
+                retries: pace.retries,
+                longest_wait: Duration::from_secs(pace.longest_wait_seconds),
+                seed,
+                ..PaceSetting::default()
+            },
+            engine: None,
+            pacers: BTreeMap::new(),
+            live: Vec::new(),
+        }
+    }
+
+    pub(super) fn connect(
+        &mut self,
+        live: &LiveSetting,
+        dialect: &Dialect,
+        access: &Access<'_>,
+    ) -> Result<Arc<dyn Model>, PlanError> {
+        let http = |cause| PlanError::Http {
+            model: live.model.clone(),
+            place: live.place.clone(),
+            cause,
+        };
+        let connection = connection(live, access)?;
+        let engine = match &self.engine {
+            Some(engine) => engine.clone(),
+            None => self.engine.insert(Engine::start().map_err(http)?).clone(),
+        };
+        // Models behind one address share its limits.
+        let pacer = self.pacers.entry(connection.base_url.clone());
+        let pacer = pacer.or_insert_with(|| Arc::new(Pacer::new(self.setting)));
+        let made = Live::new(dialect.clone(), connection, engine, pacer.clone()).map_err(http)?;
+        let made = Arc::new(made);
+        self.live.push(made.clone());
+        Ok(made)
+    }
+
+    /// Models whose server refused a JSON schema for verdicts, with what it said.
+    pub(super) fn refused_schemas(&self) -> Vec<(String, String)> {
+        let live = self.live.iter();
+        live.filter_map(|live| Some((live.name().to_owned(), live.schema_refused()?)))
+            .collect()
+    }
+
+    /// Measured times of the calls that ended since the last call, as lines of `timings.jsonl`.
+    pub(super) fn take_times(&self) -> Vec<serde_json::Value> {
+        let times = self.live.iter().flat_map(|live| live.take_times());
+        let short = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+        times
+            .map(|time| {
+                serde_json::json!({
+                    "model": &*time.model,
+                    "purpose": time.purpose,
+                    "attempts": time.attempts,
+                    "answered": time.is_answered,
+                    "waited_us": short(time.waited),
+                    "first_token_us": time.first_token.map(short),
+                    "took_us": short(time.took),
+                })
+            })
+            .collect()
+    }
+}
+
+/// Where a model is reached, and with which key.
+///
+/// A key of the environment goes only to the provider's own address, or to one that the environment
+/// names: a scenario that names another address must name the key for it.
+fn connection(live: &LiveSetting, access: &Access<'_>) -> Result<Connection, PlanError> {
+    let (key_name, url_name) = match live.provider {
+        Provider::Anthropic => ("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"),
+        Provider::OpenAi => ("OPENAI_API_KEY", "OPENAI_BASE_URL"),
+    };
+    let from_environment = (access.variable)(url_name);
+    let mut connection = match live.base_url.clone().or(from_environment.clone()) {
+        Some(url) => Connection::to(url),
+        None => Connection::public(live.provider),
+    };
+    let missing = |name: &str| PlanError::NoKey {
+        model: live.model.clone(),
+        variable: name.to_owned(),
+        place: live.place.clone(),
+    };
+    let key = match (&live.key, &live.base_url) {
+        (Some(name), _) => Some((access.variable)(name).ok_or_else(|| missing(name))?),
+        (None, Some(_)) => None,
+        (None, None) => {
+            let key = (access.variable)(key_name);
+            // A server of one's own may want none.
+            if key.is_none() && from_environment.is_none() {
+                return Err(missing(key_name));
+            }
+            key
+        }
+    };
+    connection.key = key.map(|key| Secret::new(&key));
+    if let Some(path) = &live.authority {
+        let pem = std::fs::read(path);
+        let pem = pem.map_err(|cause| PlanError::unread("certificates", path, &live.place, cause));
+        connection.authority = Some(pem?);
+    }
+    Ok(connection)
+}

@@ -1,0 +1,49 @@
+//! In place of the servers of live models, in a build without HTTP: there are none.
+
+use std::sync::Arc;
+
+use super::{Access, PlanError};
+use crate::model::Model;
+use crate::model::api::Dialect;
+use crate::scenario::{LiveSetting, Pace};
+
+#[derive(Debug)]
+pub(super) struct Servers;
+
+impl Servers {
+    pub(super) fn new(_: Pace, _: u64) -> Self {
+        Self
+    }
+
+    #[expect(
+        clippy::unused_self,
+        reason = "with the feature `http` it makes a client"
+    )]
+    pub(super) fn connect(
+        &self,
+        live: &LiveSetting,
+        _: &Dialect,
+        _: &Access<'_>,
+    ) -> Result<Arc<dyn Model>, PlanError> {
+        Err(PlanError::NoHttp {
+            model: live.model.clone(),
+            place: live.place.clone(),
+        })
+    }
+
+    #[expect(
+        clippy::unused_self,
+        reason = "with the feature `http` there are servers"
+    )]
+    pub(super) fn refused_schemas(&self) -> Vec<(String, String)> {
+        Vec::new()
+    }
+
+    #[expect(
+        clippy::unused_self,
+        reason = "with the feature `http` there are times"
+    )]
+    pub(super) fn take_times(&self) -> Vec<serde_json::Value> {
+        Vec::new()
+    }
+}
