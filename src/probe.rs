@@ -26,7 +26,7 @@ pub use gold::Gold;
 pub use selection::Selection;
 
 /// A question about the past whose answer is known.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Probe {
     /// Unique in its session. Never sent to anyone.
     pub id: String,
@@ -339,7 +339,7 @@ pub const OTHER_ORDER: &str = "\n--- in the other order ---\n";
 pub const LEAST_EVENTS: usize = 3;
 
 /// What a reader that is a model is asked beside the scored question of each prompt.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Asking {
     /// Once more under full history and under an empty context, to see whether the question can be
     /// answered, and only with the context. These answers are never scored.

@@ -6,7 +6,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error as _;
-use std::fmt::Write as _;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -16,6 +15,7 @@ use std::time::Duration;
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
+use serde_json::json;
 
 use crate::model::price::{Client, Prices};
 use crate::needles::NeedlesError;
@@ -277,26 +277,18 @@ fn manifest_of(scenario: &Scenario, sessions: Vec<SessionEntry>, prices: &Prices
         conditions: BTreeMap::new(),
         calibrations: Vec::new(),
     };
-    let bytes = serde_json::to_vec(&manifest).unwrap_or_default();
-    let mut exact = format!(
-        "{:?} {:?} {} {}",
-        scenario.window,
-        scenario.trigger,
-        scenario.provider,
-        prices::exact(&scenario.cache, prices)
-    );
-    if let Some(recovery) = scenario.recovery {
-        let _ = write!(exact, " {recovery:?}");
-    }
-    if scenario.models.has_any() {
-        exact.push_str(&scenario.models.exact());
-        exact.push_str(&models::scripts(&scenario.models));
-    }
-    // Where all is asked nothing is added: such runs keep the folder they had.
-    if let Some(selection) = scenario.selection.in_words() {
-        exact.push_str(&selection);
-    }
-    manifest.fingerprint = ContentHash::of_parts([&bytes[..], exact.as_bytes()]).hex(16);
+    manifest.fingerprint = ContentHash::of_values([
+        json!(manifest),
+        json!(scenario.window),
+        json!(scenario.trigger),
+        json!(scenario.provider),
+        prices::values(&scenario.cache, prices),
+        json!(scenario.recovery),
+        scenario.models.values(),
+        json!(models::scripts(&scenario.models)),
+        json!(scenario.selection),
+    ])
+    .hex(16);
     // In words, so that a comparison can say what differs; the fingerprint holds all of it already.
     manifest.conditions = variant::conditions(scenario);
     manifest

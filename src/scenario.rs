@@ -3,6 +3,7 @@
 //! A file, the environment and the command line are laid over each other as one table, which is
 //! read once into a [`Scenario`]. Paths in a file are relative to it.
 
+use serde::Serialize;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -78,7 +79,7 @@ pub struct Scenario {
 }
 
 /// How large the window is.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct WindowSetting {
     /// The mode.
     pub mode: WindowMode,
@@ -95,7 +96,7 @@ pub struct WindowSetting {
 }
 
 /// Where the window's size comes from.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub enum WindowMode {
     /// This many tokens; without a number the session's own window, else 200,000.
     Native(Option<Tokens>),

@@ -247,6 +247,18 @@ impl ContentHash {
         Self(hasher.finalize().into())
     }
 
+    /// Hashes values by their canonical JSON: keys sorted, no white space, each preceded by its length.
+    pub fn of_values(values: impl IntoIterator<Item = serde_json::Value>) -> Self {
+        let texts: Vec<String> = values
+            .into_iter()
+            .map(|mut value| {
+                value.sort_all_objects();
+                value.to_string()
+            })
+            .collect();
+        Self::of_parts(texts.iter().map(String::as_bytes))
+    }
+
     /// The hash itself.
     pub fn bytes(&self) -> &[u8] {
         &self.0

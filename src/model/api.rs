@@ -4,6 +4,7 @@
 //! it comes, streamed or whole. The body that is written is also what a recorded answer is found
 //! by, so that it is the same bytes for the same request.
 
+use serde::Serialize;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -77,7 +78,7 @@ pub struct Dialect {
 }
 
 /// What OpenAI's API calls the limit of the output.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub enum LimitName {
     /// `max_tokens`: what servers other than OpenAI's own understand.
     MaxTokens,

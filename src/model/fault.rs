@@ -4,13 +4,14 @@
 //! seed, fault, session, repeat, call and attempt: no fault moves another, and all strategies of
 //! a session meet the same weather at the same call.
 
+use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use crate::units::ContentHash;
 
 /// Something that goes wrong.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub enum Fault {
     /// The provider refuses the agent's prompt as too long, though it fits the stated window.
     OverflowAt,
@@ -120,7 +121,7 @@ impl Fault {
 }
 
 /// When a fault strikes.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub enum Strike {
     /// Each attempt by itself, with this probability from 0 to 1.
     Probability(f64),
@@ -134,7 +135,7 @@ pub enum Strike {
 }
 
 /// What goes wrong in a run.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Faults {
     /// Decides where probabilities strike.
     pub seed: u64,

@@ -64,20 +64,24 @@ impl RelativePrice {
 }
 
 /// One price file.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PriceList {
     /// Its name: `anthropic.toml` for one that comes with Proctor, else its path.
+    #[serde(skip)]
     pub file: Arc<str>,
     /// Whose prices they are.
+    #[serde(skip)]
     pub provider: String,
     /// When the documents were read.
     pub date: String,
     /// Where they stand.
+    #[serde(skip)]
     pub document: String,
     /// The small model that is meant by [`FAST`], where the file names one.
     pub fast: Option<String>,
     /// The price of a request in a batch, in thousandths of the same request's price, all classes
     /// alike; nothing where no document names one.
+    #[serde(skip)]
     pub batch: Option<u32>,
     /// The rules of the provider's cache.
     pub schemes: Vec<CacheScheme>,
@@ -88,7 +92,7 @@ pub struct PriceList {
 }
 
 /// What one model's tokens cost, per token. What is absent is unknown.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct ModelPrice {
     /// Its names, as recorded; a date at the end of a recorded name is ignored.
     pub names: Vec<String>,

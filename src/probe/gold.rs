@@ -4,9 +4,10 @@ use super::ProbeKind;
 use crate::session::ground_truth::{
     AllowedCall, ArtifactVerb, Fact, Handle, KeyValue, Revision, RuleForm, TouchedFile,
 };
+use serde::Serialize;
 
 /// The answer to a probe.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub enum Gold {
     /// This value, said beside words of this key.
     Value {

@@ -4,6 +4,7 @@
 //! judge is sent the question, the known answer and the reader's answer, and nothing else: no
 //! strategy, no context, no probe id.
 
+use serde::Serialize;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
@@ -69,7 +70,7 @@ Reply with exactly one JSON object and nothing else, first the reason in one sho
 verdict: {\"reason\": \"…\", \"verdict\": \"right\"}.";
 
 /// Which answers a judge is shown.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub enum Judging {
     /// Those that rules cannot grade.
     #[default]

@@ -1,7 +1,8 @@
 //! The recovery arm: a search over what a strategy removed.
+use serde::Serialize;
 
 /// How much each search brings back.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Recovery {
     /// Snippets, at most.
     pub snippets: usize,

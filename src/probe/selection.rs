@@ -1,5 +1,6 @@
 //! Which items of a session are asked: at which points, of which kinds, and at most how many.
 
+use serde::Serialize;
 use std::collections::BTreeMap;
 
 use super::{Item, Probe, ProbeKind};
@@ -11,7 +12,7 @@ const POINTS: [u8; 4] = [25, 50, 75, 100];
 
 /// Chooses items. It sees a session and its probes and nothing else, so that every arm is asked the
 /// same.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Selection {
     /// How far the session is at each point, in percent of its calls, ascending.
     pub points: Vec<u8>,

@@ -1,5 +1,7 @@
 //! The prices in force: the built-in files, and the one that a scenario names.
 
+use serde_json::{Value, json};
+
 use crate::model::price::{CacheScheme, Prices};
 use crate::record::{CacheBasis, PriceEntry, SessionCache};
 use crate::runner::PlanError;
@@ -88,26 +90,8 @@ pub(super) fn schemes(scenario: &Scenario, prices: &Prices, session: &Session) -
 }
 
 /// All that decides costs, whatever the files are called.
-pub(super) fn exact(cache: &CacheSetting, prices: &Prices) -> String {
-    let lists = prices.lists().iter();
-    let lists: Vec<_> = lists
-        .map(|list| {
-            (
-                &list.date,
-                &list.fast,
-                &list.schemes,
-                &list.limits,
-                &list.models,
-            )
-        })
-        .collect();
-    format!(
-        "{:?} {:?} {} {} {lists:?}",
-        cache.model,
-        cache.scheme,
-        cache.breakpoints.name(),
-        cache.pacing_seconds
-    )
+pub(super) fn values(cache: &CacheSetting, prices: &Prices) -> Value {
+    json!([cache, prices.lists()])
 }
 
 #[cfg(test)]

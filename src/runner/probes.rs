@@ -1,5 +1,7 @@
 //! Files of facts that a scenario names: read, checked against their session, put in place.
 
+use serde_json::json;
+
 use super::{Plan, PlanError};
 use crate::probe::check::{Mistake, TruthFile};
 use crate::probe::{Probe, ProbeKind, Selection};
@@ -9,19 +11,8 @@ use crate::units::ContentHash;
 
 /// Hash of what is asked: all of a probe that decides its score. Nothing where nothing is asked.
 pub(super) fn hash(probes: &[Probe]) -> Option<String> {
-    let lines = probes.iter().map(|probe| {
-        format!(
-            "{} {} {:?} {:?} {:?} {:?}\n",
-            probe.id,
-            probe.kind.name(),
-            probe.question,
-            probe.gold,
-            probe.evidence,
-            probe.importance
-        )
-    });
-    let text: String = lines.collect();
-    (!text.is_empty()).then(|| ContentHash::of(text.as_bytes()).hex(16))
+    let values = probes.iter().map(|probe| json!(probe));
+    (!probes.is_empty()).then(|| ContentHash::of_values(values).hex(16))
 }
 
 impl Plan {

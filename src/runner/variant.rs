@@ -4,6 +4,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use serde_json::json;
+
 use super::{Plan, manifest_of, probes};
 use crate::probe::judge::{self, Judging};
 use crate::record::{JUDGE_PROMPT, JUDGE_RUBRIC, JUDGED, evaluators};
@@ -34,7 +36,7 @@ pub(super) fn conditions(scenario: &Scenario) -> BTreeMap<String, String> {
                 cache.breakpoints.name(),
                 cache.scheme.as_ref().map_or_else(
                     || "of the provider".to_owned(),
-                    |scheme| format!("{scheme:?}")
+                    |scheme| json!(scheme).to_string()
                 ),
                 cache.pacing_seconds
             ),
@@ -63,7 +65,7 @@ pub(super) fn conditions(scenario: &Scenario) -> BTreeMap<String, String> {
         found.insert("recovery".to_owned(), words);
     }
     if window.is_matched {
-        found.insert("trigger".to_owned(), format!("{:?}", scenario.trigger));
+        found.insert("trigger".to_owned(), json!(scenario.trigger).to_string());
     }
     found
 }
@@ -79,16 +81,16 @@ fn sizes(scenario: &Scenario) -> String {
 /// Whether sessions are made ready alike under both: windows and strategies may differ.
 fn prepares_alike(one: &Scenario, other: &Scenario) -> bool {
     let of = |scenario: &Scenario| {
-        format!(
-            "{} {:?} {:?} {:?} {:?} {:?} {:?}",
+        json!([
             scenario.provider,
             scenario.selection,
-            (scenario.sizes, scenario.window.head),
+            scenario.sizes,
+            scenario.window.head,
+            scenario.cache.prices.as_ref().map(|(path, _)| path),
             scenario.cache,
             scenario.faults,
-            scenario.models.asking,
-            scenario.models.exact()
-        )
+            scenario.models.values(),
+        ])
     };
     of(one) == of(other)
 }

@@ -1,5 +1,6 @@
 //! `[cache]`: what is said of the provider's prompt cache and prices.
 
+use serde::Serialize;
 use std::path::{Path, PathBuf};
 
 use crate::model::price::{CacheScheme, Placement};
@@ -10,9 +11,10 @@ use crate::settings::{Place, Reader, SettingError};
 const PACING_SECONDS: u64 = 30;
 
 /// What is said of the provider's prompt cache and prices.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CacheSetting {
     /// A price file that goes before the built-in ones, and what named it.
+    #[serde(skip)]
     pub prices: Option<(PathBuf, Place)>,
     /// The model whose prices count, whatever the sessions say.
     pub model: Option<String>,

@@ -1,5 +1,7 @@
 //! `[models]`: who summarises, reads and judges, how fast they are asked, and what that may cost.
 
+use serde::Serialize;
+use serde_json::json;
 use std::path::{Path, PathBuf};
 
 use crate::model::api::LimitName;
@@ -71,17 +73,20 @@ pub enum ModelSetting {
 }
 
 /// A language model behind an API.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LiveSetting {
     /// Whose API.
     pub provider: Provider,
     /// The model's id.
     pub model: String,
     /// The base URL; without one that of the environment, or of the provider.
+    #[serde(skip)]
     pub base_url: Option<String>,
     /// The name of the variable that holds the key.
+    #[serde(skip)]
     pub key: Option<String>,
     /// Certificates of a private authority, as a PEM file.
+    #[serde(skip)]
     pub authority: Option<PathBuf>,
     /// Sent where it is set.
     pub temperature: Option<f64>,
@@ -92,6 +97,7 @@ pub struct LiveSetting {
     /// Whether verdicts are asked for with a JSON schema.
     pub structured: bool,
     /// What named it.
+    #[serde(skip)]
     pub place: Place,
 }
 
@@ -202,17 +208,11 @@ impl ModelsSetting {
         self.all().any(|model| *model != ModelSetting::Offline)
     }
 
-    /// All that decides what is answered, in words: part of a run's fingerprint. How fast it is
-    /// asked, where answers are kept and what they may cost decides nothing.
-    pub fn exact(&self) -> String {
-        let models: Vec<String> = self.all().map(ModelSetting::exact).collect();
-        format!(
-            "{} {:?} {:?} {:?}",
-            models.join(" | "),
-            self.reader.is_some(),
-            self.judging,
-            self.asking
-        )
+    /// All that decides what is answered: part of a run's fingerprint. How fast it is asked, where
+    /// answers are kept and what they may cost decides nothing.
+    pub fn values(&self) -> serde_json::Value {
+        let models: Vec<serde_json::Value> = self.all().map(ModelSetting::values).collect();
+        json!([models, self.reader.is_some(), self.judging, self.asking])
     }
 }
 
@@ -245,21 +245,13 @@ impl ModelSetting {
         }
     }
 
-    fn exact(&self) -> String {
+    fn values(&self) -> serde_json::Value {
         match self {
-            Self::Offline => "offline".to_owned(),
-            Self::Scripted { name, .. } => format!("scripted {name}"),
+            Self::Offline => json!("offline"),
+            Self::Scripted { name, .. } => json!({ "scripted": name }),
             // A run from recorded answers is the run that recorded them.
-            Self::Cassette { name, provider, .. } => format!("{provider} {name}"),
-            Self::Live(live) => format!(
-                "{} {} {:?} {:?} {} {}",
-                live.provider,
-                live.model,
-                live.temperature,
-                live.limit,
-                live.thinking,
-                live.structured
-            ),
+            Self::Cassette { name, provider, .. } => json!({ "provider": provider, "model": name }),
+            Self::Live(live) => json!(live),
         }
     }
 }

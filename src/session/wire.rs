@@ -4,13 +4,16 @@
 
 use std::fmt;
 
+use serde::Serialize;
+
 use super::{ContentBlock, Message, Role};
 
 pub mod openai;
 pub mod stream;
 
 /// Whose API a prompt is sent to.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Provider {
     /// Anthropic's messages API.
     #[default]

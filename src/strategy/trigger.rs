@@ -1,5 +1,6 @@
 //! Triggers: when a stage fires.
 
+use serde::Serialize;
 use std::fmt;
 
 use super::situation::Situation;
@@ -14,7 +15,7 @@ pub use condition::{CONDITIONS, Condition, ConditionKind, Takes};
 use condition::{Depth, Present, read_condition};
 
 /// A condition, with the unit it measures in.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Trigger {
     /// The condition.
     pub condition: Condition,
@@ -28,7 +29,7 @@ pub struct Trigger {
 
 /// The unit a trigger measures in. It may differ from the true count, as it does in products; the
 /// difference is itself worth measuring.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub enum Measure {
     /// The scenario's counter.
     Scenario,
@@ -50,7 +51,7 @@ pub enum Measure {
 }
 
 /// What a trigger measures.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub enum Scope {
     /// The whole prompt: system prompt, tool definitions and messages.
     Prompt,

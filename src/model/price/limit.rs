@@ -1,5 +1,6 @@
 //! Limits of a provider's requests beside the window: bytes, images, pixels.
 
+use serde::Serialize;
 use std::fmt;
 
 use crate::settings::{Reader, SettingError, with_suggestion};
@@ -19,7 +20,7 @@ pub struct RequestSize {
 }
 
 /// The property that a limit bounds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub enum Limited {
     /// The bytes of a request.
     RequestBytes,
@@ -50,7 +51,7 @@ impl Limited {
 }
 
 /// A limit of a provider's, over which a request is refused.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Limit {
     /// The property that it bounds.
     pub of: Limited,

@@ -49,7 +49,7 @@ pub enum Reuse {
 }
 
 /// The rules of a provider's prompt cache.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CacheScheme {
     /// Its name in reports.
     pub name: String,

@@ -1,5 +1,6 @@
 //! Conditions: what a trigger can wait for.
 
+use serde::Serialize;
 use std::fmt;
 
 use crate::context::Applied;
@@ -9,7 +10,7 @@ use crate::strategy::situation::Situation;
 use crate::units::Tokens;
 
 /// When a stage fires.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub enum Condition {
     /// Before every call.
     Always,
