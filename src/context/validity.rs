@@ -5,8 +5,7 @@
 //! message is called a *turn* here, and [`OrphanResult`](Rule::OrphanResult) to
 //! [`DuplicateResult`](Rule::DuplicateResult) are about turns. OpenAI combines nothing, and takes
 //! tool results as messages of their own, which must follow the message that asks for them.
-//! [`check`] says what is wrong with some entries; a [`Checker`] says the same about a context
-//! that it follows, and looks only at the turns that a change can touch.
+//! A [`Checker`] follows a context; [`check`] says what is wrong with some entries.
 //!
 //! Two rules need no check: consecutive messages of one role are combined, and a Rust string is
 //! always valid UTF-8. A strategy cannot lose the system prompt, which is no part of a context.
@@ -18,7 +17,7 @@ use std::sync::Arc;
 
 use super::{Entry, Origin};
 use crate::session::wire::Provider;
-use crate::session::{ContentBlock, Role, Tag};
+use crate::session::{Role, Tag};
 
 mod checker;
 mod rule;
@@ -96,127 +95,11 @@ pub fn is_summary(entry: &Entry) -> bool {
 /// Rules about more than the entries are not among them: `user_message_altered`, `not_a_summary`
 /// and `not_smaller` need the session or the patch, and are the validity observer's.
 pub fn check(provider: Provider, entries: &[Entry]) -> BTreeSet<Finding> {
-    let mut findings = BTreeSet::new();
-    let turns: Vec<&[Entry]> = turns(entries).collect();
-    for (at, turn) in turns.iter().enumerate() {
-        let before = at.checked_sub(1).map_or(&[][..], |at| turns[at]);
-        let after = turns.get(at + 1).copied().unwrap_or_default();
-        check_turn(provider, before, turn, after, &mut |_, finding| {
-            findings.insert(finding);
-        });
+    let mut checker = Checker::new(provider);
+    for entry in entries {
+        checker.append(entry);
     }
-    let mut seen = BTreeSet::new();
-    let uses = entries.iter().flat_map(|entry| entry.message.tool_uses());
-    for (_, tool_use) in uses {
-        if !seen.insert(&tool_use.id) {
-            findings.insert(duplicate_use(&tool_use.id));
-        }
-    }
-    let mut ranges: Vec<_> = entries.iter().flat_map(summary_ranges).collect();
-    ranges.sort_unstable();
-    findings.extend(overlap(ranges));
-    findings.extend(check_ends(provider, entries));
-    findings
-}
-
-fn same_role(left: &Entry, right: &Entry) -> bool {
-    left.message.role() == right.message.role()
-}
-
-/// The messages as the provider combines them.
-fn turns(entries: &[Entry]) -> impl Iterator<Item = &[Entry]> {
-    entries.chunk_by(same_role)
-}
-
-/// What is wrong with one turn, given its neighbours; `report` gets the index of the entry in it.
-fn check_turn(
-    provider: Provider,
-    before: &[Entry],
-    turn: &[Entry],
-    after: &[Entry],
-    report: &mut impl FnMut(usize, Finding),
-) {
-    let role = turn.first().map(|entry| entry.message.role());
-    let combines = provider == Provider::Anthropic;
-    // Where messages are not combined, a message answers the one before it.
-    let before = if combines {
-        before
-    } else {
-        &before[before.len().saturating_sub(1)..]
-    };
-    // Only the user answers, and only what the assistant asked: a misplaced block never pairs.
-    let mut asked = BTreeSet::new();
-    let mut answered = BTreeSet::new();
-    match role {
-        Some(Role::User) => asked.extend(
-            before
-                .iter()
-                .flat_map(|entry| entry.message.tool_uses())
-                .map(|(_, tool_use)| &tool_use.id),
-        ),
-        Some(Role::Assistant) => answered.extend(
-            after
-                .iter()
-                .flat_map(|entry| entry.message.tool_results())
-                .map(|(_, result)| &result.tool_use_id),
-        ),
-        None => {}
-    }
-    let mut seen = BTreeSet::new();
-    let mut results_may_follow = true;
-    for (at, entry) in turn.iter().enumerate() {
-        let mut found = |rule: Rule, subject| {
-            if rule.level(provider).is_some() {
-                report(at, Finding { rule, subject });
-            }
-        };
-        let own = || Subject::of(&entry.origin);
-        let is_thought = |block: &ContentBlock| matches!(block, ContentBlock::Thinking(_));
-        let content = entry.message.content();
-        if content.is_empty() || !combines && content.iter().all(is_thought) {
-            found(Rule::EmptyContent, own());
-        }
-        for (index, block) in content.iter().enumerate() {
-            match block {
-                ContentBlock::ToolResult(result) => {
-                    let id = &result.tool_use_id;
-                    if !asked.contains(id) {
-                        found(Rule::OrphanResult, Subject::ToolUse(id.clone()));
-                    } else if !results_may_follow {
-                        found(Rule::ResultsNotFirst, Subject::ToolUse(id.clone()));
-                    }
-                    if !seen.insert(id) {
-                        found(Rule::DuplicateResult, Subject::ToolUse(id.clone()));
-                    }
-                    continue;
-                }
-                ContentBlock::ToolUse(tool_use) => {
-                    let is_last = combines || at + 1 == turn.len();
-                    if !is_last || !answered.contains(&tool_use.id) {
-                        found(Rule::UnansweredUse, Subject::ToolUse(tool_use.id.clone()));
-                    }
-                }
-                ContentBlock::Text(text) => {
-                    if text.trim().is_empty() {
-                        found(Rule::EmptyText, own());
-                    }
-                }
-                ContentBlock::Thinking(_) => {
-                    let edited = matches!(entry.origin, Origin::Edited { .. });
-                    if edited && !entry.is_verbatim(index) {
-                        found(Rule::ThinkingEdited, own());
-                    }
-                }
-                ContentBlock::Image(_) | ContentBlock::Opaque(_) => {}
-            }
-            if combines {
-                results_may_follow = false;
-            }
-        }
-        // A message's own results are sent before the rest of it.
-        let is_result = |block: &ContentBlock| matches!(block, ContentBlock::ToolResult(_));
-        results_may_follow &= content.iter().all(is_result);
-    }
+    checker.findings()
 }
 
 /// What is wrong with how the prompt begins and ends.
@@ -287,11 +170,6 @@ mod tests {
 
     fn check_with(provider: Provider, entries: &[Entry], expected: &[&str]) {
         assert_eq!(lines(&check(provider, entries)), expected, "{entries:#?}");
-        let mut checker = Checker::new(provider);
-        for entry in entries {
-            checker.append(entry);
-        }
-        assert_eq!(lines(&checker.findings()), expected, "{entries:#?}");
     }
 
     fn check_text(text: &str, expected: &[&str]) {

@@ -1,36 +1,39 @@
-//! Follows a context change by change, and looks again only at what a change can touch.
+//! Follows a context change by change. Each entry is checked once, as it is appended; a patch checks
+//! again what follows it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Range;
 use std::sync::Arc;
 
-use super::{
-    Finding, check_ends, check_turn, duplicate_use, overlap, same_role, summary_ranges, turns,
-};
-use crate::context::{Applied, Entry, signed};
+use super::{Finding, Rule, Subject, check_ends, duplicate_use, overlap, summary_ranges};
+use crate::context::{Applied, Entry, Origin, signed};
 use crate::session::wire::Provider;
+use crate::session::{ContentBlock, Role};
 
-/// Follows a context, and knows at any time what [`check`](super::check) would say about it.
+/// Follows a context, and knows at any time which rules it would break if it were sent.
 ///
-/// A change costs what was changed and the turns around it, and a logarithm of the context's
-/// length; how many turns there are does not matter. Changing a summary costs the number of
-/// summaries, and replacing entries moves those behind them, as in the context itself. Appended
-/// entries are looked at when somebody asks, so that many in a row cost one look.
+/// Appending costs the entry's own blocks, however long its turn is. A patch costs the entries from
+/// the turn before its first edit to the end.
 #[derive(Debug, Clone, Default)]
 pub struct Checker {
     provider: Provider,
     entries: Vec<Entry>,
-    /// For each entry, what is wrong with it: a subset of `standing`.
+    /// The findings about each entry; entries behind the last one here are not checked yet.
     found: Vec<Vec<Finding>>,
-    /// What is wrong, with the number of entries of which it is said.
+    /// All findings, with the number of entries that have each.
     standing: BTreeMap<Finding, usize>,
     uses: BTreeMap<Arc<str>, usize>,
-    /// Ranges of the session's messages that summaries stand for, with repetitions.
+    /// Ranges of the session's messages that summaries replace, with repetitions.
     summaries: BTreeMap<(usize, usize), usize>,
+    /// The first message that two of them replace.
     overlap: Option<Finding>,
-    overlap_is_known: bool,
-    /// Entries up to here were looked at.
-    checked: usize,
+    /// Ids that a tool result in the last turn may answer.
+    asked: BTreeSet<Arc<str>>,
+    /// Ids that a tool result in the last turn has answered.
+    answered: BTreeSet<Arc<str>>,
+    /// Whether nothing but tool results was seen in the last turn.
+    results_may_follow: bool,
+    /// Entries of the last assistant turn by the tool uses in them that still lack a result.
+    unanswered: BTreeMap<Arc<str>, Vec<usize>>,
 }
 
 impl Checker {
@@ -45,14 +48,25 @@ impl Checker {
     /// An entry was appended at the end.
     pub fn append(&mut self, entry: &Entry) {
         self.enters(entry);
+        if summary_ranges(entry).next().is_some() {
+            self.look_for_overlap();
+        }
         self.entries.push(entry.clone());
-        self.found.push(Vec::new());
+        self.check(entry);
     }
 
     /// A patch was applied.
     pub fn patch(&mut self, applied: &Applied) {
-        self.settle();
-        let mut changed: Vec<Range<usize>> = Vec::with_capacity(applied.change.edits.len());
+        let Some(first) = applied.change.edits.first() else {
+            return;
+        };
+        let start = first.entries.start.min(self.entries.len());
+        // The turn in front of the edit is answered by what comes after it, and may now go on; the
+        // one before that is answered by a turn that may have become longer.
+        let from = self.turn_start(self.turn_start(start));
+        for finding in self.found.drain(from..).flatten() {
+            drop_one(&mut self.standing, &finding);
+        }
         let mut shift = 0_isize;
         for edit in &applied.change.edits {
             let length = self.entries.len();
@@ -70,39 +84,24 @@ impl Checker {
             for entry in &removed {
                 self.leaves(entry);
             }
-            let comes = edit.with.iter().map(|_| Vec::new());
-            let gone: Vec<Vec<Finding>> = self.found.splice(start..end, comes).collect();
-            for finding in gone.into_iter().flatten() {
-                drop_one(&mut self.standing, &finding);
-            }
-            changed.push(start..start + edit.with.len());
         }
-        let mut regions: Vec<Range<usize>> = Vec::with_capacity(changed.len());
-        for change in changed {
-            let region = self.touched(&change);
-            match regions.last_mut() {
-                Some(last) if region.start <= last.end => last.end = last.end.max(region.end),
-                _ => regions.push(region),
-            }
+        self.look_for_overlap();
+        self.unanswered.clear();
+        for at in from..self.entries.len() {
+            let entry = self.entries[at].clone();
+            self.check(&entry);
         }
-        for region in regions {
-            self.recheck(region);
-        }
-        self.checked = self.entries.len();
     }
 
     /// All rules that the context, sent as it is now, breaks.
-    pub fn findings(&mut self) -> BTreeSet<Finding> {
-        self.settle();
-        if !self.overlap_is_known {
-            self.overlap = overlap(self.summaries.iter().flat_map(|(range, &count)| {
+    pub fn findings(&self) -> BTreeSet<Finding> {
+        let mut findings: BTreeSet<Finding> = self.standing.keys().cloned().collect();
+        findings.extend(overlap(self.summaries.iter().flat_map(
+            |(range, &count)| {
                 // Twice says that it is repeated; how often does not matter.
                 std::iter::repeat_n(*range, count.min(2))
-            }));
-            self.overlap_is_known = true;
-        }
-        let mut findings: BTreeSet<Finding> = self.standing.keys().cloned().collect();
-        findings.extend(self.overlap.clone());
+            },
+        )));
         findings.extend(check_ends(self.provider, &self.entries));
         findings
     }
@@ -117,7 +116,6 @@ impl Checker {
         }
         for range in summary_ranges(entry) {
             *self.summaries.entry(range).or_default() += 1;
-            self.overlap_is_known = false;
         }
     }
 
@@ -129,65 +127,125 @@ impl Checker {
         }
         for range in summary_ranges(entry) {
             drop_one(&mut self.summaries, &range);
-            self.overlap_is_known = false;
         }
     }
 
-    /// Looks at what was appended since the last time.
-    fn settle(&mut self) {
-        if self.checked < self.entries.len() {
-            let region = self.touched(&(self.checked..self.entries.len()));
-            self.recheck(region);
-            self.checked = self.entries.len();
+    fn look_for_overlap(&mut self) {
+        self.overlap = overlap(self.summaries.iter().flat_map(|(range, &count)| {
+            // Twice says that it is repeated; how often does not matter.
+            std::iter::repeat_n(*range, count.min(2))
+        }));
+    }
+
+    /// Where the turn begins that the entry before `end` is in.
+    fn turn_start(&self, end: usize) -> usize {
+        let role = |entry: &Entry| entry.message.role();
+        let last = self.entries[..end].last().map(role);
+        let turn = self.entries[..end].iter().rev();
+        end - turn.take_while(|entry| Some(role(entry)) == last).count()
+    }
+
+    /// Checks the first entry that is not checked yet.
+    fn check(&mut self, entry: &Entry) {
+        let at = self.found.len();
+        self.found.push(Vec::new());
+        let role = entry.message.role();
+        let combines = self.provider == Provider::Anthropic;
+        let begins = at == 0 || self.entries[at - 1].message.role() != role;
+        if begins {
+            self.begin_turn(at, role);
         }
-    }
-
-    /// The whole turns whose findings can differ after these entries have changed: the turns that
-    /// the change touches or joins, and one more on either side.
-    fn touched(&self, changed: &Range<usize>) -> Range<usize> {
-        let mut range = changed.clone();
-        for _ in 0..2 {
-            range.start = self.turn_before(range.start).start;
-            range.end = self.turn_after(range.end).end;
+        if role == Role::Assistant && (begins || !combines) {
+            // Where messages are not combined, only the last one of a turn is answered.
+            self.unanswered.clear();
         }
-        range
-    }
-
-    /// The turn of the entry before `end`, up to `end`.
-    fn turn_before(&self, end: usize) -> Range<usize> {
-        let turn = turns_back(&self.entries[..end]).next().unwrap_or_default();
-        end - turn.len()..end
-    }
-
-    /// The turn of the entry at `start`, from `start` on.
-    fn turn_after(&self, start: usize) -> Range<usize> {
-        let turn = turns(&self.entries[start..]).next().unwrap_or_default();
-        start..start + turn.len()
-    }
-
-    /// Looks at some whole turns afresh.
-    fn recheck(&mut self, region: Range<usize>) {
-        let mut fresh: Vec<Vec<Finding>> = vec![Vec::new(); region.len()];
-        let mut before = &self.entries[self.turn_before(region.start)];
-        let last = &self.entries[self.turn_after(region.end)];
-        let mut at = 0;
-        let mut turns = turns(&self.entries[region.clone()]).peekable();
-        while let Some(turn) = turns.next() {
-            let after = turns.peek().copied().unwrap_or(last);
-            check_turn(self.provider, before, turn, after, &mut |entry, finding| {
-                fresh[at + entry].push(finding);
-            });
-            at += turn.len();
-            before = turn;
+        let own = || Subject::of(&entry.origin);
+        let is_thought = |block: &ContentBlock| matches!(block, ContentBlock::Thinking(_));
+        let content = entry.message.content();
+        if content.is_empty() || !combines && content.iter().all(is_thought) {
+            self.find(at, Rule::EmptyContent, own());
         }
-        for (slot, fresh) in self.found[region].iter_mut().zip(fresh) {
-            for finding in &fresh {
-                *self.standing.entry(finding.clone()).or_default() += 1;
+        for (index, block) in content.iter().enumerate() {
+            match block {
+                ContentBlock::ToolResult(result) => {
+                    let id = &result.tool_use_id;
+                    self.check_result(at, role, id);
+                    continue;
+                }
+                ContentBlock::ToolUse(tool_use) => {
+                    let id = &tool_use.id;
+                    let is_new = self.find(at, Rule::UnansweredUse, Subject::ToolUse(id.clone()));
+                    if is_new && role == Role::Assistant {
+                        self.unanswered.entry(id.clone()).or_default().push(at);
+                    }
+                }
+                ContentBlock::Text(text) => {
+                    if text.trim_start().is_empty() {
+                        self.find(at, Rule::EmptyText, own());
+                    }
+                }
+                ContentBlock::Thinking(_) => {
+                    let edited = matches!(entry.origin, Origin::Edited { .. });
+                    if edited && !entry.is_verbatim(index) {
+                        self.find(at, Rule::ThinkingEdited, own());
+                    }
+                }
+                ContentBlock::Image(_) | ContentBlock::Opaque(_) => {}
             }
-            for finding in std::mem::replace(slot, fresh) {
+            self.results_may_follow &= !combines;
+        }
+        // A message's own results are sent before the rest of it.
+        let is_result = |block: &ContentBlock| matches!(block, ContentBlock::ToolResult(_));
+        self.results_may_follow &= content.iter().all(is_result);
+    }
+
+    /// Only the user answers, and only what the assistant asked: a misplaced block never pairs.
+    fn begin_turn(&mut self, at: usize, role: Role) {
+        self.answered.clear();
+        self.results_may_follow = true;
+        let before = match (role, self.provider) {
+            (Role::Assistant, _) => at..at,
+            (Role::User, Provider::Anthropic) => self.turn_start(at)..at,
+            (Role::User, Provider::OpenAi) => at.saturating_sub(1)..at,
+        };
+        let before = self.entries[before].iter();
+        self.asked = before
+            .flat_map(|entry| entry.message.tool_uses())
+            .map(|(_, tool_use)| tool_use.id.clone())
+            .collect();
+    }
+
+    fn check_result(&mut self, at: usize, role: Role, id: &Arc<str>) {
+        let subject = || Subject::ToolUse(id.clone());
+        if !self.asked.contains(id) {
+            self.find(at, Rule::OrphanResult, subject());
+        } else if !self.results_may_follow {
+            self.find(at, Rule::ResultsNotFirst, subject());
+        }
+        if !self.answered.insert(id.clone()) {
+            self.find(at, Rule::DuplicateResult, subject());
+        }
+        if role == Role::User {
+            let finding = Finding {
+                rule: Rule::UnansweredUse,
+                subject: subject(),
+            };
+            for at in self.unanswered.remove(id).into_iter().flatten() {
+                self.found[at].retain(|found| *found != finding);
                 drop_one(&mut self.standing, &finding);
             }
         }
+    }
+
+    /// Adds a finding about an entry, unless the provider does not mind or it is there already.
+    fn find(&mut self, at: usize, rule: Rule, subject: Subject) -> bool {
+        let finding = Finding { rule, subject };
+        let is_new = rule.level(self.provider).is_some() && !self.found[at].contains(&finding);
+        if is_new {
+            *self.standing.entry(finding.clone()).or_default() += 1;
+            self.found[at].push(finding);
+        }
+        is_new
     }
 }
 
@@ -204,8 +262,4 @@ fn drop_one<K: Ord>(counts: &mut BTreeMap<K, usize>, key: &K) -> usize {
         counts.remove(key);
     }
     left
-}
-
-fn turns_back(entries: &[Entry]) -> impl Iterator<Item = &[Entry]> {
-    entries.chunk_by(same_role).rev()
 }
