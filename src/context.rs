@@ -482,6 +482,18 @@ pub enum Edit {
     },
 }
 
+impl Edit {
+    /// The block gets another text.
+    pub(crate) fn block(at: BlockAt, text: Arc<str>, cache: CacheEffect) -> Self {
+        Self::EditBlock {
+            entry: at.entry,
+            block: at.block,
+            text,
+            cache,
+        }
+    }
+}
+
 /// What an edit does to the provider's prompt cache behind it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CacheEffect {
@@ -502,6 +514,22 @@ pub struct Patch {
     pub reason: String,
     /// Texts the stage puts aside: the path the prompt names, and the content.
     pub saved: Vec<(String, Arc<str>)>,
+}
+
+impl Patch {
+    /// Some changes that put no text aside.
+    pub(crate) fn new(reason: String, edits: Vec<Edit>) -> Self {
+        Self {
+            edits,
+            reason,
+            saved: Vec::new(),
+        }
+    }
+
+    /// One range of entries makes way for others.
+    pub(crate) fn replacing(reason: String, entries: Range<usize>, with: Vec<Entry>) -> Self {
+        Self::new(reason, vec![Edit::Replace { entries, with }])
+    }
 }
 
 /// What applying some edits did.

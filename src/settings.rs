@@ -197,6 +197,14 @@ impl Table {
             .map(|(_, setting)| setting)
     }
 
+    /// One setting, if it is text.
+    pub fn text(&self, key: &str) -> Option<&str> {
+        match &self.get(key)?.value {
+            Value::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
     /// Adds or replaces one setting.
     pub fn set(&mut self, key: &str, setting: Setting) {
         match self.entries.iter_mut().find(|(name, _)| name == key) {

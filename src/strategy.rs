@@ -37,9 +37,13 @@ pub use pipeline::Pipeline;
 pub use preset::StrategySpec;
 pub use situation::Situation;
 
+use cut::Cut;
+use due::Due;
 use guard::{Guards, OnInflation};
 use knob::{Knob, KnobReader};
 use law::Law;
+use tools::Tools;
+use trigger::Trigger;
 
 /// One transformation of a context.
 ///
@@ -49,11 +53,7 @@ pub trait Stage: Debug + Send {
     /// What should change before the next call. No edits: nothing to do.
     ///
     /// The context is only lent: a continuation that needs entries clones them.
-    fn plan<'a>(
-        &'a mut self,
-        context: &Context,
-        cx: &'a Situation,
-    ) -> Step<'a, Result<Patch, StageError>>;
+    fn plan<'a>(&'a mut self, context: &Context, cx: &'a Situation) -> Planned<'a>;
 
     /// What should change in an entry that is about to be appended, where it has index 0.
     fn on_append(&mut self, entry: &Entry, cx: &Situation) -> Result<Patch, StageError> {
@@ -62,11 +62,7 @@ pub trait Stage: Debug + Send {
     }
 
     /// What should change after the response was appended.
-    fn after_call<'a>(
-        &'a mut self,
-        context: &Context,
-        cx: &'a Situation,
-    ) -> Step<'a, Result<Patch, StageError>> {
+    fn after_call<'a>(&'a mut self, context: &Context, cx: &'a Situation) -> Planned<'a> {
         let _ = (context, cx);
         Step::Done(Ok(Patch::default()))
     }
@@ -97,16 +93,32 @@ pub struct StageKind {
     pub name: &'static str,
     /// One sentence.
     pub description: &'static str,
+    /// Its page of the reference, `docs/stages/<name>.md`, which holds the words on each knob.
+    pub page: &'static str,
     /// What can be set on it.
     pub knobs: &'static [Knob],
     /// The laws it breaks by design when it has something to do; a test holds that exactly these
     /// break.
     pub breaks: &'static [Law],
     /// Makes one from its settings.
-    pub build: fn(&mut KnobReader<'_>) -> Result<Box<dyn Stage>, SettingError>,
+    pub build: fn(&mut KnobReader<'_>) -> Built,
 }
 
+/// A stage, or what is wrong with its settings.
+pub type Built = Result<Box<dyn Stage>, SettingError>;
+
+/// What a stage plans, once its requests are answered.
+pub type Planned<'a> = Step<'a, Result<Patch, StageError>>;
+
 impl StageKind {
+    /// What a knob is for, in one sentence.
+    pub fn doc(&self, knob: &str) -> String {
+        let start = format!("| `{knob}` |");
+        let row = self.page.lines().find(|line| line.starts_with(&start));
+        let doc = row.and_then(|row| row.strip_suffix(" |")?.split(" | ").nth(3));
+        doc.unwrap_or_default().replace("\\|", "|")
+    }
+
     /// The strategy's guards as they hold for this kind: one that makes contexts larger by design
     /// is not stopped for it, unless its own guards say so.
     fn guards(&self, guards: Guards) -> Guards {

@@ -353,7 +353,7 @@ fn stage_settings(table: &Table, settings: &mut Vec<(String, String, String)>) {
     for knob in knobs.iter().filter(|knob| table.get(knob.name).is_none()) {
         settings.push((
             format!("{name}.{}", knob.name),
-            knob.default.to_string(),
+            knob.default(),
             "default".to_owned(),
         ));
     }

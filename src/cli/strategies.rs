@@ -143,7 +143,10 @@ fn knobs_of(kind: &StageKind) -> String {
         let _ = writeln!(
             text,
             "  {} ({}, default {}): {}",
-            knob.name, knob.kind, knob.default, knob.doc
+            knob.name,
+            knob.kind,
+            knob.default(),
+            kind.doc(knob.name)
         );
     }
     text
@@ -154,8 +157,8 @@ fn kind_json(kind: &StageKind) -> Value {
         json!({
             "name": knob.name,
             "takes": knob.kind.to_string(),
-            "default": knob.default.to_string(),
-            "doc": knob.doc,
+            "default": knob.default(),
+            "doc": kind.doc(knob.name),
         })
     });
     let breaks: Vec<&str> = kind.breaks.iter().map(|law| law.name()).collect();

@@ -76,12 +76,7 @@ impl Due {
         }
         self.has_new = false;
         self.blocks.sort_by_key(|block| block.at);
-        let edit = |block: &Block| Edit::EditBlock {
-            entry: block.at.entry,
-            block: block.at.block,
-            text: block.text.clone(),
-            cache,
-        };
+        let edit = |block: &Block| Edit::block(block.at, block.text.clone(), cache);
         self.blocks.iter().map(edit).collect()
     }
 }

@@ -70,19 +70,6 @@ pub enum OnInflation {
     Apply,
 }
 
-/// The guards by their names in settings, with the defaults as they are written there.
-pub const DEFAULTS: &[(&str, &str)] = &[
-    ("max_consecutive_failures", "3"),
-    ("min_gain_tokens", "0"),
-    ("on_inflation", "discard"),
-    ("post_check", "keep"),
-    ("on_summary_overflow", "fail"),
-    ("summary_overflow_tries", "3"),
-    ("on_empty", "keep"),
-    ("on_tool_call", "keep"),
-    ("on_chat", "keep"),
-];
-
 impl Default for Guards {
     /// Three failures and three shorter requests, as in Claude Code; any gain will do; inflation is
     /// discarded.
@@ -230,30 +217,6 @@ mod tests {
         );
         breaker.succeeded();
         assert_eq!(breaker.state(), BreakerState::Closed);
-    }
-
-    #[test]
-    fn the_defaults_are_written_as_they_are() {
-        let other = Guards {
-            max_consecutive_failures: 7,
-            min_gain_tokens: Tokens(7),
-            on_inflation: OnInflation::Apply,
-            post_check: PostCheck::Discard,
-            on_summary_overflow: OnSummaryOverflow::Halve,
-            summary_overflow_tries: 7,
-            on_empty: OnNoSummary::Retry,
-            on_tool_call: OnNoSummary::Retry,
-            on_chat: OnNoSummary::Retry,
-        };
-        let lines = DEFAULTS
-            .iter()
-            .map(|(key, value)| match value.parse::<u64>() {
-                Ok(number) => format!("{key} = {number}\n"),
-                Err(_) => format!("{key} = '{value}'\n"),
-            });
-        let table = crate::settings::Table::parse("t.toml", &lines.collect::<String>()).unwrap();
-        let read = other.read(Some(Reader::new(&table, "guards"))).unwrap();
-        assert_eq!(read, Guards::default());
     }
 
     #[test]

@@ -7,80 +7,67 @@ use super::trigger::Trigger;
 use crate::settings::{Place, Reader, Setting, SettingError, Table, Value};
 use crate::units::Tokens;
 
-/// One setting of a stage.
+/// One setting of a stage. The page of the stage's kind says what it does.
 #[derive(Debug, Clone, Copy)]
 pub struct Knob {
     /// Its name: snake case, the unit as suffix, counts bare.
     pub name: &'static str,
     /// What it takes.
     pub kind: KnobKind,
-    /// The default.
-    pub default: Default,
-    /// One sentence.
-    pub doc: &'static str,
 }
 
-/// What a knob takes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What a knob takes; the default comes last.
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub enum KnobKind {
-    /// A whole number in this range, both ends included.
+    /// A whole number of at least the first.
     Whole(u64, u64),
+    /// A whole number from the first to the second, both included.
+    Range(u64, u64, u64),
     /// A number from 0 to 1.
-    Fraction,
+    Fraction(f64),
     /// A number of at least 1.
-    Factor,
+    Factor(f64),
     /// Text.
-    Text,
+    Text(&'static str),
     /// `true` or `false`.
-    Flag,
+    Flag(bool),
     /// One of these words.
-    Choice(&'static [&'static str]),
-    /// A list of texts.
+    Choice(&'static [&'static str], &'static str),
+    /// A list of texts, empty by default.
     Texts,
 }
 
 impl fmt::Display for KnobKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Whole(low, u64::MAX) => write!(f, "whole number ≥ {low}"),
-            Self::Whole(low, high) => write!(f, "whole number {low}..={high}"),
-            Self::Fraction => f.write_str("number 0..=1"),
-            Self::Factor => f.write_str("number ≥ 1"),
-            Self::Text => f.write_str("text"),
-            Self::Flag => f.write_str("true or false"),
-            Self::Choice(words) => f.write_str(&words.join(" | ")),
+            Self::Whole(low, _) => write!(f, "whole number ≥ {low}"),
+            Self::Range(low, high, _) => write!(f, "whole number {low}..={high}"),
+            Self::Fraction(_) => f.write_str("number 0..=1"),
+            Self::Factor(_) => f.write_str("number ≥ 1"),
+            Self::Text(_) => f.write_str("text"),
+            Self::Flag(_) => f.write_str("true or false"),
+            Self::Choice(words, _) => f.write_str(&words.join(" | ")),
             Self::Texts => f.write_str("list of texts"),
         }
     }
 }
 
-/// The default of a knob.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Default {
-    /// There is none: it must be set.
-    Required,
-    /// A whole number.
-    Whole(u64),
-    /// A number from 0 to 1, or a factor.
-    Fraction(f64),
-    /// Text, or one of the words.
-    Text(&'static str),
-    /// Yes or no.
-    Flag(bool),
-    /// The empty list.
-    Empty,
-}
+impl Knob {
+    pub(super) const fn new(name: &'static str, kind: KnobKind) -> Self {
+        Self { name, kind }
+    }
 
-impl fmt::Display for Default {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Required => f.write_str("required"),
-            Self::Whole(u64::MAX) => f.write_str("no limit"),
-            Self::Whole(number) => number.fmt(f),
-            Self::Fraction(number) => number.fmt(f),
-            Self::Text(text) => write!(f, "{}", Value::Text((*text).to_owned())),
-            Self::Flag(flag) => flag.fmt(f),
-            Self::Empty => f.write_str("[]"),
+    /// The default, as settings write it.
+    pub fn default(&self) -> String {
+        match self.kind {
+            KnobKind::Whole(_, u64::MAX) => "no limit".to_owned(),
+            KnobKind::Whole(_, number) | KnobKind::Range(_, _, number) => number.to_string(),
+            KnobKind::Fraction(number) | KnobKind::Factor(number) => number.to_string(),
+            KnobKind::Text(text) | KnobKind::Choice(_, text) => {
+                Value::Text(text.to_owned()).to_string()
+            }
+            KnobKind::Flag(flag) => flag.to_string(),
+            KnobKind::Texts => "[]".to_owned(),
         }
     }
 }
@@ -117,45 +104,19 @@ impl<'a> KnobReader<'a> {
         }
     }
 
-    /// The same, for a stage that has these guards and fires at this trigger.
-    #[must_use]
-    pub fn guarded(self, guards: Guards, when: &Trigger) -> Self {
-        Self {
-            guards,
-            when: when.clone(),
-            ..self
-        }
-    }
-
-    fn knob(&self, name: &str) -> Result<Knob, SettingError> {
-        self.knobs
-            .iter()
-            .find(|knob| knob.name == name)
-            .copied()
-            .ok_or_else(|| {
-                SettingError::new(
-                    &Place::BuiltIn,
-                    format!("stage asks for an unlisted knob `{name}`"),
-                )
-            })
-    }
-
-    fn missing(&self, name: &str) -> SettingError {
-        let path = self.reader.path_of(name);
-        SettingError::new(self.reader.place(), format!("`{path}` must be set"))
+    fn kind(&self, name: &str) -> Result<KnobKind, SettingError> {
+        let knob = self.knobs.iter().find(|knob| knob.name == name);
+        knob.map(|knob| knob.kind).ok_or_else(|| unlisted(name))
     }
 
     /// A whole number.
     pub fn whole(&mut self, name: &str) -> Result<u64, SettingError> {
-        let knob = self.knob(name)?;
-        let (low, high) = match knob.kind {
-            KnobKind::Whole(low, high) => (low, high),
-            _ => (0, u64::MAX),
+        let (low, high, default) = match self.kind(name)? {
+            KnobKind::Whole(low, default) => (low, u64::MAX, default),
+            KnobKind::Range(low, high, default) => (low, high, default),
+            _ => return Err(unlisted(name)),
         };
-        match (self.reader.whole(name, low, high)?, knob.default) {
-            (Some(number), _) | (None, Default::Whole(number)) => Ok(number),
-            _ => Err(self.missing(name)),
-        }
+        Ok(self.reader.whole(name, low, high)?.unwrap_or(default))
     }
 
     /// A whole number that counts things in memory.
@@ -168,65 +129,46 @@ impl<'a> KnobReader<'a> {
         self.whole(name).map(Tokens)
     }
 
-    /// A number from 0 to 1.
-    pub fn fraction(&mut self, name: &str) -> Result<f64, SettingError> {
-        let knob = self.knob(name)?;
-        match (self.reader.fraction(name)?, knob.default) {
-            (Some(number), _) | (None, Default::Fraction(number)) => Ok(number),
-            _ => Err(self.missing(name)),
-        }
-    }
-
-    /// A number of at least 1.
-    pub fn factor(&mut self, name: &str) -> Result<f64, SettingError> {
-        let knob = self.knob(name)?;
-        match (self.reader.factor(name)?, knob.default) {
-            (Some(number), _) | (None, Default::Fraction(number)) => Ok(number),
-            _ => Err(self.missing(name)),
+    /// A number from 0 to 1, or of at least 1.
+    pub fn number(&mut self, name: &str) -> Result<f64, SettingError> {
+        match self.kind(name)? {
+            KnobKind::Fraction(default) => Ok(self.reader.fraction(name)?.unwrap_or(default)),
+            KnobKind::Factor(default) => Ok(self.reader.factor(name)?.unwrap_or(default)),
+            _ => Err(unlisted(name)),
         }
     }
 
     /// Text.
     pub fn text(&mut self, name: &str) -> Result<String, SettingError> {
-        let knob = self.knob(name)?;
-        match (self.reader.text(name)?, knob.default) {
-            (Some(text), _) | (None, Default::Text(text)) => Ok(text.to_owned()),
-            _ => Err(self.missing(name)),
+        match self.kind(name)? {
+            KnobKind::Text(default) => Ok(self.reader.text(name)?.unwrap_or(default).to_owned()),
+            _ => Err(unlisted(name)),
         }
     }
 
     /// Yes or no.
     pub fn flag(&mut self, name: &str) -> Result<bool, SettingError> {
-        let knob = self.knob(name)?;
-        match (self.reader.flag(name)?, knob.default) {
-            (Some(flag), _) | (None, Default::Flag(flag)) => Ok(flag),
-            _ => Err(self.missing(name)),
+        match self.kind(name)? {
+            KnobKind::Flag(default) => Ok(self.reader.flag(name)?.unwrap_or(default)),
+            _ => Err(unlisted(name)),
         }
     }
 
     /// One of the knob's words.
     pub fn choice(&mut self, name: &str) -> Result<&'static str, SettingError> {
-        let knob = self.knob(name)?;
-        let words = match knob.kind {
-            KnobKind::Choice(words) => words,
-            _ => &[],
-        };
-        match (self.reader.choice(name, words)?, knob.default) {
-            (Some(word), _) | (None, Default::Text(word)) => Ok(word),
-            _ => Err(self.missing(name)),
+        match self.kind(name)? {
+            KnobKind::Choice(words, default) => {
+                Ok(self.reader.choice(name, words)?.unwrap_or(default))
+            }
+            _ => Err(unlisted(name)),
         }
     }
 
     /// A list of texts.
     pub fn texts(&mut self, name: &str) -> Result<Vec<String>, SettingError> {
-        self.knob(name)?;
-        Ok(self
-            .reader
-            .texts(name)?
-            .unwrap_or_default()
-            .into_iter()
-            .map(str::to_owned)
-            .collect())
+        self.kind(name)?;
+        let texts = self.reader.texts(name)?.unwrap_or_default();
+        Ok(texts.into_iter().map(str::to_owned).collect())
     }
 
     /// The setting itself, for errors that say more than a range can.
@@ -236,11 +178,9 @@ impl<'a> KnobReader<'a> {
 
     /// An error about one knob.
     pub fn wrong(&mut self, name: &str, problem: &str) -> SettingError {
-        let place = self
-            .setting(name)
-            .map_or(self.reader.place(), |setting| &setting.place);
-        let path = self.reader.path_of(name);
-        SettingError::new(place, format!("`{path}` {problem}"))
+        let setting = self.setting(name);
+        let place = setting.map_or(self.reader.place(), |setting| &setting.place);
+        SettingError::new(place, format!("`{}` {problem}", self.reader.path_of(name)))
     }
 
     /// Refuses knobs that the stage does not have.
@@ -250,4 +190,9 @@ impl<'a> KnobReader<'a> {
         }
         self.reader.finish()
     }
+}
+
+fn unlisted(name: &str) -> SettingError {
+    let problem = format!("stage asks for an unlisted knob `{name}`");
+    SettingError::new(&Place::BuiltIn, problem)
 }

@@ -7,28 +7,17 @@
 
 use std::collections::BTreeSet;
 
-use super::knob::{Default, Knob, KnobKind, KnobReader};
+use super::knob::KnobKind::Text;
+use super::knob::{Knob, KnobReader};
 use super::template::{self, Template};
 use crate::settings::{SettingError, with_suggestion};
 use crate::units::Tokens;
 
 /// `prompt`: the file.
-pub(super) const PROMPT: Knob = Knob {
-    name: "prompt",
-    kind: KnobKind::Text,
-    default: Default::Text(""),
-    doc: "a file with a prompt of your own, in place of the built-in one; its path starts at the \
-          file that names it. Variables: `{{conversation}}`, `{{previous_summary}}`, `{{focus}}`, \
-          `{{max_output_tokens}}`, `{{window_tokens}}`",
-};
+pub(super) const PROMPT: Knob = Knob::new("prompt", Text(""));
 
 /// `prompt_text`: its text.
-pub(super) const PROMPT_TEXT: Knob = Knob {
-    name: "prompt_text",
-    kind: KnobKind::Text,
-    default: Default::Text(""),
-    doc: "the prompt itself; where it is set, no file is read, and `prompt` is only its name",
-};
+pub(super) const PROMPT_TEXT: Knob = Knob::new("prompt_text", Text(""));
 
 /// What a prompt may name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -18,7 +18,6 @@ pub mod restore;
 pub mod session_memory;
 pub mod snip;
 pub mod summarize;
-#[cfg(test)]
 pub(super) mod trial;
 pub mod truncate_output;
 

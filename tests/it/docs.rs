@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use proctor::strategy::stage::STAGES;
+
 use crate::support;
 
 /// A page of `docs`.
@@ -75,15 +77,15 @@ fn the_reference_of_metrics_is_what_the_code_writes() {
 #[test]
 fn the_reference_of_strategies_is_what_presets_and_code_say() {
     let written = proctor::strategy::reference::reference().unwrap();
-    // Every system is there, and the constants that its document names.
-    for row in [
-        "| `summarize` | `when` | `{ any = [\"manual\", { reserve_tokens = 13000 }], counter = \"usage\" }` |",
-        "| `restore` | `total_tokens` | `50000` |",
-        "| `truncate_output` | `max_tokens` | `10000` |",
-    ] {
-        assert!(written.contains(row), "{row}");
-    }
     support::golden("docs/strategies.md", &written);
+    for kind in STAGES {
+        let written = proctor::strategy::reference::page(kind);
+        assert!(
+            !written.contains("|  |\n"),
+            "a knob says nothing: {written}"
+        );
+        support::golden(&format!("docs/stages/{}.md", kind.name), &written);
+    }
 }
 
 #[test]

@@ -13,7 +13,7 @@ use crate::session::synthetic::{
 };
 use crate::session::wire::Provider;
 use crate::strategy::StageKind;
-use crate::strategy::knob::{Default, Knob, KnobKind};
+use crate::strategy::knob::{Knob, KnobKind};
 use crate::strategy::preset::PRESETS;
 use crate::strategy::stage::STAGES;
 use crate::strategy::trigger::{CONDITIONS, ConditionKind, Takes, measures};
@@ -403,7 +403,6 @@ fn strategy() -> Value {
 
 fn stage(kind: &StageKind) -> Value {
     let mut properties = Map::new();
-    let mut required = vec!["kind"];
     properties.insert("kind".to_owned(), json!({ "const": kind.name }));
     properties.insert(
         "name".to_owned(),
@@ -420,37 +419,34 @@ fn stage(kind: &StageKind) -> Value {
     properties.insert("when".to_owned(), json!({ "$ref": "#/$defs/when" }));
     properties.insert("guards".to_owned(), json!({ "$ref": "#/$defs/guards" }));
     for knob in kind.knobs {
-        properties.insert(knob.name.to_owned(), of_knob(knob));
-        if knob.default == Default::Required {
-            required.push(knob.name);
-        }
+        properties.insert(knob.name.to_owned(), of_knob(knob, &kind.doc(knob.name)));
     }
-    let mut schema = object(&Value::Object(properties), &required);
+    let mut schema = object(&Value::Object(properties), &["kind"]);
     schema["description"] = json!(kind.description);
     schema
 }
 
-fn of_knob(knob: &Knob) -> Value {
-    let mut schema = match knob.kind {
-        KnobKind::Whole(low, high) => whole(low, high, knob.doc, None),
-        KnobKind::Fraction => fraction(knob.doc),
-        KnobKind::Factor => json!({ "description": knob.doc, "type": "number", "minimum": 1 }),
-        KnobKind::Text => text(knob.doc),
-        KnobKind::Flag => json!({ "description": knob.doc, "type": "boolean" }),
-        KnobKind::Choice(words) => json!({ "description": knob.doc, "enum": words }),
-        KnobKind::Texts => json!({
-            "description": knob.doc,
-            "type": "array",
-            "items": { "type": "string" },
-        }),
-    };
-    let default = match knob.default {
-        Default::Required => return schema,
-        Default::Whole(number) => json!(number),
-        Default::Fraction(number) => json!(number),
-        Default::Text(text) => json!(text),
-        Default::Flag(flag) => json!(flag),
-        Default::Empty => json!([]),
+fn of_knob(knob: &Knob, doc: &str) -> Value {
+    let (mut schema, default) = match knob.kind {
+        KnobKind::Whole(low, default) => (whole(low, u64::MAX, doc, None), json!(default)),
+        KnobKind::Range(low, high, default) => (whole(low, high, doc, None), json!(default)),
+        KnobKind::Fraction(default) => (fraction(doc), json!(default)),
+        KnobKind::Factor(default) => (
+            json!({ "description": doc, "type": "number", "minimum": 1 }),
+            json!(default),
+        ),
+        KnobKind::Text(default) => (text(doc), json!(default)),
+        KnobKind::Flag(default) => (
+            json!({ "description": doc, "type": "boolean" }),
+            json!(default),
+        ),
+        KnobKind::Choice(words, default) => {
+            (json!({ "description": doc, "enum": words }), json!(default))
+        }
+        KnobKind::Texts => (
+            json!({ "description": doc, "type": "array", "items": { "type": "string" } }),
+            json!([]),
+        ),
     };
     schema["default"] = default;
     schema

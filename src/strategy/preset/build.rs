@@ -123,7 +123,8 @@ impl StrategySpec {
         };
         let own = kind.guards(guards);
         let guards = own.read(reader.table("guards")?)?;
-        let mut knobs = KnobReader::new(table, name, kind.knobs).guarded(guards, &when);
+        let mut knobs = KnobReader::new(table, name, kind.knobs);
+        (knobs.guards, knobs.when) = (guards, when.clone());
         let stage = (kind.build)(&mut knobs)?;
         knobs.finish()?;
         Ok(Slot::new(name.into(), when, guards, stage))

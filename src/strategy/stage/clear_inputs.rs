@@ -4,52 +4,30 @@ use std::collections::VecDeque;
 
 use serde_json::Value;
 
-use crate::context::{CacheEffect, Context, Edit, Patch};
-use crate::settings::SettingError;
+use crate::context::{BlockAt, CacheEffect, Context, Edit, Patch};
 use crate::step::Step;
-use crate::strategy::knob::{Default, Knob, KnobKind, KnobReader};
-use crate::strategy::tools::Tools;
-use crate::strategy::{Situation, Stage, StageError, StageKind};
+use crate::strategy::knob::KnobKind::{Texts, Whole};
+use crate::strategy::{Built, Knob, KnobReader, Planned, Situation, Stage, StageKind, Tools};
 
 /// `kind = "clear_inputs"`.
 pub const KIND: StageKind = StageKind {
     name: "clear_inputs",
     description: "long arguments of old tool uses are shortened",
+    page: include_str!("../../../docs/stages/clear_inputs.md"),
     knobs: KNOBS,
     breaks: &[],
     build,
 };
 
 const KNOBS: &[Knob] = &[
-    Knob {
-        name: "tools",
-        kind: KnobKind::Texts,
-        default: Default::Empty,
-        doc: "only tool uses of these tools (names, or `class:write`) count and are shortened; \
-              none for all",
-    },
-    Knob {
-        name: "max_chars",
-        kind: KnobKind::Whole(0, u64::MAX),
-        // The limit of LangChain's Deep Agents, and what they keep.
-        default: Default::Whole(2_000),
-        doc: "only texts of more characters are shortened",
-    },
-    Knob {
-        name: "keep_chars",
-        kind: KnobKind::Whole(0, u64::MAX),
-        default: Default::Whole(20),
-        doc: "so many characters of the beginning stay",
-    },
-    Knob {
-        name: "keep_last",
-        kind: KnobKind::Whole(0, u64::MAX),
-        default: Default::Whole(10),
-        doc: "so many of the newest tool uses stay",
-    },
+    Knob::new("tools", Texts),
+    // The limit of LangChain's Deep Agents, and what they keep.
+    Knob::new("max_chars", Whole(0, 2_000)),
+    Knob::new("keep_chars", Whole(0, 20)),
+    Knob::new("keep_last", Whole(0, 10)),
 ];
 
-fn build(knobs: &mut KnobReader<'_>) -> Result<Box<dyn Stage>, SettingError> {
+fn build(knobs: &mut KnobReader<'_>) -> Built {
     Ok(Box::new(ClearInputs {
         tools: Tools {
             only: knobs.texts("tools")?,
@@ -83,11 +61,7 @@ struct ClearInputs {
 }
 
 impl Stage for ClearInputs {
-    fn plan<'a>(
-        &'a mut self,
-        context: &Context,
-        _: &'a Situation,
-    ) -> Step<'a, Result<Patch, StageError>> {
+    fn plan<'a>(&'a mut self, context: &Context, _: &'a Situation) -> Planned<'a> {
         if self.replacements != context.replacements() {
             self.replacements = context.replacements();
             self.searched = 0;
@@ -115,15 +89,14 @@ impl Stage for ClearInputs {
             };
             self.old = old.filter(shortened).collect();
         }
-        Step::Done(Ok(Patch {
-            reason: format!(
+        Step::Done(Ok(Patch::new(
+            format!(
                 "arguments of {} tool uses older than the last {}",
                 edits.len(),
                 self.keep_last
             ),
             edits,
-            saved: Vec::new(),
-        }))
+        )))
     }
 
     fn edge(&self, context: &Context) -> Option<usize> {
@@ -151,12 +124,8 @@ impl ClearInputs {
             return None;
         }
         let new = input.to_string();
-        (new.len() < old.len()).then(|| Edit::EditBlock {
-            entry,
-            block,
-            text: new.into(),
-            cache: CacheEffect::Breaks,
-        })
+        (new.len() < old.len())
+            .then(|| Edit::block(BlockAt { entry, block }, new.into(), CacheEffect::Breaks))
     }
 
     /// Shortens every long text in a value; whether there was one.

@@ -5,101 +5,37 @@ use std::sync::Arc;
 
 use crate::context::{BlockAt, CacheEffect, Context, Entry, Patch};
 use crate::session::{ContentBlock, Tag};
-use crate::settings::SettingError;
 use crate::step::Step;
-use crate::strategy::due::Due;
-use crate::strategy::knob::{Default, Knob, KnobKind, KnobReader};
-use crate::strategy::tools::Tools;
-use crate::strategy::{Situation, Stage, StageError, StageKind};
+use crate::strategy::knob::KnobKind::{Choice, Flag, Text, Texts, Whole};
+use crate::strategy::{Built, Due, Knob, KnobReader, Planned, Situation, Stage, StageKind, Tools};
 use crate::units::Tokens;
 
 /// `kind = "clear_results"`.
 pub const KIND: StageKind = StageKind {
     name: "clear_results",
     description: "old tool results become a placeholder",
+    page: include_str!("../../../docs/stages/clear_results.md"),
     knobs: KNOBS,
     breaks: &[],
     build,
 };
 
 const KNOBS: &[Knob] = &[
-    Knob {
-        name: "keep_last",
-        kind: KnobKind::Whole(1, u64::MAX),
-        default: Default::Whole(3),
-        doc: "so many of the newest results stay; not used with `protect_tokens`",
-    },
-    Knob {
-        name: "protect_tokens",
-        kind: KnobKind::Whole(0, u64::MAX),
-        default: Default::Whole(0),
-        doc: "instead of a number, the newest results within so many tokens stay, and the newest \
-              one always; 0 for `keep_last`",
-    },
-    Knob {
-        name: "protect_turns",
-        kind: KnobKind::Whole(0, u64::MAX),
-        default: Default::Whole(0),
-        doc: "results since the n-th newest message that the user typed neither count nor are \
-              cleared",
-    },
-    Knob {
-        name: "min_gain_tokens",
-        kind: KnobKind::Whole(0, u64::MAX),
-        default: Default::Whole(0),
-        doc: "nothing is cleared before so many tokens would be freed at once",
-    },
-    Knob {
-        name: "every",
-        kind: KnobKind::Whole(1, u64::MAX),
-        default: Default::Whole(1),
-        doc: "the boundary moves in steps of so many results: larger steps spare the prompt cache",
-    },
-    Knob {
-        name: "min_chars",
-        kind: KnobKind::Whole(0, u64::MAX),
-        default: Default::Whole(0),
-        doc: "only results of more characters are cleared",
-    },
-    Knob {
-        name: "keep_first_observation",
-        kind: KnobKind::Flag,
-        default: Default::Flag(false),
-        doc: "the very first result stays too",
-    },
-    Knob {
-        name: "tools",
-        kind: KnobKind::Texts,
-        default: Default::Empty,
-        doc: "only results of these tools (names, or `class:read`) count and are cleared; none for all",
-    },
-    Knob {
-        name: "except_tools",
-        kind: KnobKind::Texts,
-        default: Default::Empty,
-        doc: "results of these tools (names, or `class:read`) neither count nor are cleared",
-    },
-    Knob {
-        name: "count_but_keep_tools",
-        kind: KnobKind::Texts,
-        default: Default::Empty,
-        doc: "results of these tools (names, or `class:read`) count, and are never cleared",
-    },
-    Knob {
-        name: "placeholder",
-        kind: KnobKind::Text,
-        default: Default::Text("[Old tool result cleared]"),
-        doc: "what stands there instead; `{tool}` is the tool's name, `{lines}` the lines cleared",
-    },
-    Knob {
-        name: "mode",
-        kind: KnobKind::Choice(&["rewrite", "cache_edit"]),
-        default: Default::Text("rewrite"),
-        doc: "`rewrite` changes the prompt; `cache_edit` has the provider remove the text and keep its cache",
-    },
+    Knob::new("keep_last", Whole(1, 3)),
+    Knob::new("protect_tokens", Whole(0, 0)),
+    Knob::new("protect_turns", Whole(0, 0)),
+    Knob::new("min_gain_tokens", Whole(0, 0)),
+    Knob::new("every", Whole(1, 1)),
+    Knob::new("min_chars", Whole(0, 0)),
+    Knob::new("keep_first_observation", Flag(false)),
+    Knob::new("tools", Texts),
+    Knob::new("except_tools", Texts),
+    Knob::new("count_but_keep_tools", Texts),
+    Knob::new("placeholder", Text("[Old tool result cleared]")),
+    Knob::new("mode", Choice(&["rewrite", "cache_edit"], "rewrite")),
 ];
 
-fn build(knobs: &mut KnobReader<'_>) -> Result<Box<dyn Stage>, SettingError> {
+fn build(knobs: &mut KnobReader<'_>) -> Built {
     let keep_last = knobs.count("keep_last")?;
     let protect = knobs.tokens("protect_tokens")?;
     Ok(Box::new(ClearResults {
@@ -177,11 +113,7 @@ struct Progress {
 }
 
 impl Stage for ClearResults {
-    fn plan<'a>(
-        &'a mut self,
-        context: &Context,
-        cx: &'a Situation,
-    ) -> Step<'a, Result<Patch, StageError>> {
+    fn plan<'a>(&'a mut self, context: &Context, cx: &'a Situation) -> Planned<'a> {
         if self.progress.replacements != context.replacements() {
             self.progress = Progress {
                 replacements: context.replacements(),
@@ -216,11 +148,10 @@ impl Stage for ClearResults {
             Keep::Last(count) => count.to_string(),
             Keep::Within(tokens) => format!("{tokens} tokens"),
         };
-        Step::Done(Ok(Patch {
-            reason: format!("{} results older than the last {than}", edits.len()),
+        Step::Done(Ok(Patch::new(
+            format!("{} results older than the last {than}", edits.len()),
             edits,
-            saved: Vec::new(),
-        }))
+        )))
     }
 
     fn edge(&self, context: &Context) -> Option<usize> {

@@ -5,29 +5,26 @@ use std::sync::Arc;
 
 use crate::context::{Context, Edit, Entry, Origin, Patch};
 use crate::session::{ContentBlock, Message};
-use crate::settings::SettingError;
 use crate::step::Step;
-use crate::strategy::knob::{Default, Knob, KnobKind, KnobReader};
-use crate::strategy::{Situation, Stage, StageError, StageKind};
+use crate::strategy::knob::KnobKind::Whole;
+use crate::strategy::{Built, Knob, KnobReader, Planned, Situation, Stage, StageKind};
 
 /// `kind = "clear_thinking"`.
 pub const KIND: StageKind = StageKind {
     name: "clear_thinking",
     description: "thinking blocks of old responses are dropped",
+    page: include_str!("../../../docs/stages/clear_thinking.md"),
     knobs: KNOBS,
     breaks: &[],
     build,
 };
 
-const KNOBS: &[Knob] = &[Knob {
-    name: "keep_turns",
-    kind: KnobKind::Whole(1, u64::MAX),
+const KNOBS: &[Knob] = &[
     // The default of Anthropic's own context edit.
-    default: Default::Whole(1),
-    doc: "the newest messages of the model that hold thinking, so many of them, keep it",
-}];
+    Knob::new("keep_turns", Whole(1, 1)),
+];
 
-fn build(knobs: &mut KnobReader<'_>) -> Result<Box<dyn Stage>, SettingError> {
+fn build(knobs: &mut KnobReader<'_>) -> Built {
     Ok(Box::new(ClearThinking {
         keep_turns: knobs.count("keep_turns")?,
         searched: 0,
@@ -48,11 +45,7 @@ struct ClearThinking {
 }
 
 impl Stage for ClearThinking {
-    fn plan<'a>(
-        &'a mut self,
-        context: &Context,
-        cx: &'a Situation,
-    ) -> Step<'a, Result<Patch, StageError>> {
+    fn plan<'a>(&'a mut self, context: &Context, cx: &'a Situation) -> Planned<'a> {
         if self.replacements != context.replacements() {
             self.replacements = context.replacements();
             self.searched = 0;
@@ -84,15 +77,14 @@ impl Stage for ClearThinking {
                 with: without_thinking(&entries[*at], cx).into_iter().collect(),
             })
             .collect();
-        Step::Done(Ok(Patch {
-            reason: format!(
+        Step::Done(Ok(Patch::new(
+            format!(
                 "thinking of {} messages older than the last {}",
                 edits.len(),
                 self.keep_turns
             ),
             edits,
-            saved: Vec::new(),
-        }))
+        )))
     }
 
     fn edge(&self, context: &Context) -> Option<usize> {

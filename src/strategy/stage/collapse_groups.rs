@@ -9,12 +9,12 @@ use std::sync::Arc;
 use crate::context::{Context, Edit, Entry, Origin, Patch};
 use crate::model::{Purpose, Request, Task};
 use crate::session::{Message, Role, Tag, ToolClass, wire};
-use crate::settings::SettingError;
 use crate::step::{Answer, Step};
-use crate::strategy::cut::{self, Cut};
-use crate::strategy::knob::{Default, Knob, KnobKind, KnobReader};
+use crate::strategy::knob::KnobKind::{Fraction, Text, Whole};
 use crate::strategy::own_prompt::{self, Given, OwnPrompt, Variable};
-use crate::strategy::{Situation, Stage, StageError, StageKind, written};
+use crate::strategy::{
+    Built, Cut, Knob, KnobReader, Planned, Situation, Stage, StageError, StageKind, cut, written,
+};
 use crate::tokens::Size;
 use crate::units::Tokens;
 
@@ -23,71 +23,35 @@ pub const KIND: StageKind = StageKind {
     name: "collapse_groups",
     description: "the oldest API rounds become short accounts by a model, group by group; what \
                   the user typed stays",
+    page: include_str!("../../../docs/stages/collapse_groups.md"),
     knobs: KNOBS,
     breaks: &[],
     build,
 };
 
 const KNOBS: &[Knob] = &[
-    Knob {
-        name: "commit_at",
-        kind: KnobKind::Fraction,
-        default: Default::Fraction(0.90),
-        doc: "groups are collapsed when the prompt fills this share of the effective window",
-    },
-    Knob {
-        name: "block_at",
-        kind: KnobKind::Fraction,
-        default: Default::Fraction(0.95),
-        doc: "from this share on, a new sub-agent would be blocked; the next collapse says how \
-              many were",
-    },
-    Knob {
-        name: "target",
-        kind: KnobKind::Fraction,
-        default: Default::Fraction(0.70),
-        doc: "so many groups are collapsed, the oldest first, that the prompt falls to this share \
-              of the effective window, should each account be as long as it may be",
-    },
-    Knob {
-        name: "group_rounds",
-        kind: KnobKind::Whole(1, u64::MAX),
-        default: Default::Whole(5),
-        doc: "API rounds in a group; a message that the user typed ends a group early",
-    },
-    Knob {
-        name: "keep_last_rounds",
-        kind: KnobKind::Whole(1, u64::MAX),
-        default: Default::Whole(3),
-        doc: "the newest API rounds are never collapsed",
-    },
-    Knob {
-        name: "max_output_tokens",
-        kind: KnobKind::Whole(1, u64::MAX),
-        default: Default::Whole(500),
-        doc: "an account is cut off after so many tokens; a group no larger than this stays",
-    },
+    Knob::new("commit_at", Fraction(0.90)),
+    Knob::new("block_at", Fraction(0.95)),
+    Knob::new("target", Fraction(0.70)),
+    Knob::new("group_rounds", Whole(1, 5)),
+    Knob::new("keep_last_rounds", Whole(1, 3)),
+    Knob::new("max_output_tokens", Whole(1, 500)),
     own_prompt::PROMPT,
     own_prompt::PROMPT_TEXT,
-    Knob {
-        name: "prefix",
-        kind: KnobKind::Text,
-        default: Default::Text("[Account of {n} earlier messages]\n"),
-        doc: "stands before an account; `{n}` is how many messages it takes the place of",
-    },
+    Knob::new("prefix", Text("[Account of {n} earlier messages]\n")),
 ];
 
 const INSTRUCTIONS: &str = include_str!("../template/group.md");
 
-fn build(knobs: &mut KnobReader<'_>) -> Result<Box<dyn Stage>, SettingError> {
-    let commit_at = knobs.fraction("commit_at")?;
-    let target = knobs.fraction("target")?;
+fn build(knobs: &mut KnobReader<'_>) -> Built {
+    let commit_at = knobs.number("commit_at")?;
+    let target = knobs.number("target")?;
     if target > commit_at {
         return Err(knobs.wrong("target", "must not be above `commit_at`"));
     }
     Ok(Box::new(CollapseGroups {
         commit_at,
-        block_at: knobs.fraction("block_at")?,
+        block_at: knobs.number("block_at")?,
         target,
         group_rounds: knobs.count("group_rounds")?,
         keep_last_rounds: knobs.count("keep_last_rounds")?,
@@ -122,11 +86,7 @@ struct CollapseGroups {
 }
 
 impl Stage for CollapseGroups {
-    fn plan<'a>(
-        &'a mut self,
-        context: &Context,
-        cx: &'a Situation,
-    ) -> Step<'a, Result<Patch, StageError>> {
+    fn plan<'a>(&'a mut self, context: &Context, cx: &'a Situation) -> Planned<'a> {
         // A refused prompt is over any line.
         if cx.overflow.is_none() && !reaches(cx.prompt(context), self.commit_at, cx) {
             return Step::Done(Ok(Patch::default()));
@@ -149,11 +109,7 @@ impl Stage for CollapseGroups {
         })
     }
 
-    fn after_call<'a>(
-        &'a mut self,
-        context: &Context,
-        cx: &'a Situation,
-    ) -> Step<'a, Result<Patch, StageError>> {
+    fn after_call<'a>(&'a mut self, context: &Context, cx: &'a Situation) -> Planned<'a> {
         if let Some((response, before)) = context.entries().split_last()
             && !before.is_empty()
             && reaches(
@@ -292,11 +248,7 @@ impl CollapseGroups {
             0 => collapsed,
             blocked => format!("{collapsed}, {blocked} sub-agents blocked before"),
         };
-        Ok(Patch {
-            edits,
-            reason,
-            saved: Vec::new(),
-        })
+        Ok(Patch::new(reason, edits))
     }
 }
 

@@ -5,14 +5,12 @@ use std::sync::Arc;
 
 use crate::context::{BlockAt, CacheEffect, Context, Edit, Entry, Patch};
 use crate::session::{ContentBlock, Role, ToolUse};
-use crate::settings::SettingError;
 use crate::step::Step;
-use crate::strategy::due::Due;
 use crate::strategy::files::{self, View};
-use crate::strategy::knob::{Default, Knob, KnobKind, KnobReader};
-use crate::strategy::law::Law;
-use crate::strategy::tools::Tools;
-use crate::strategy::{Situation, Stage, StageError, StageKind};
+use crate::strategy::knob::KnobKind::{Flag, Text, Texts};
+use crate::strategy::{
+    Built, Due, Knob, KnobReader, Law, Planned, Situation, Stage, StageError, StageKind, Tools,
+};
 use crate::units::Tokens;
 
 /// `kind = "dedupe_reads"`.
@@ -20,6 +18,7 @@ pub const KIND: StageKind = StageKind {
     name: "dedupe_reads",
     description: "a repeated read of an unchanged file becomes a stub as it comes in; older views \
                   of a file can be cleared",
+    page: include_str!("../../../docs/stages/dedupe_reads.md"),
     knobs: KNOBS,
     // Results that just came in are what the user said last.
     breaks: &[Law::KeepsLastUserMessage],
@@ -27,35 +26,16 @@ pub const KIND: StageKind = StageKind {
 };
 
 const KNOBS: &[Knob] = &[
-    Knob {
-        name: "stub",
-        kind: KnobKind::Text,
-        default: Default::Text("[File unchanged: what was read before still holds]"),
-        doc: "what a read becomes that shows the same part of the same file again, when it says \
-              the same, no tool has changed the file since, and the earlier result is still in \
-              the context as it was; empty for no stub",
-    },
-    Knob {
-        name: "supersede",
-        kind: KnobKind::Flag,
-        default: Default::Flag(false),
-        doc: "a newer view of the same part, or of the whole file, clears the older ones",
-    },
-    Knob {
-        name: "superseded",
-        kind: KnobKind::Text,
-        default: Default::Text("[Older view of this file cleared]"),
-        doc: "what stands in place of an older view; views no longer than this stay",
-    },
-    Knob {
-        name: "tools",
-        kind: KnobKind::Texts,
-        default: Default::Empty,
-        doc: "only these tools (names, or `class:read`); none for all that read files",
-    },
+    Knob::new(
+        "stub",
+        Text("[File unchanged: what was read before still holds]"),
+    ),
+    Knob::new("supersede", Flag(false)),
+    Knob::new("superseded", Text("[Older view of this file cleared]")),
+    Knob::new("tools", Texts),
 ];
 
-fn build(knobs: &mut KnobReader<'_>) -> Result<Box<dyn Stage>, SettingError> {
+fn build(knobs: &mut KnobReader<'_>) -> Built {
     let stub = knobs.text("stub")?;
     Ok(Box::new(DedupeReads {
         stub: (!stub.is_empty()).then(|| stub.into()),
@@ -101,18 +81,13 @@ struct Shown {
 }
 
 impl Stage for DedupeReads {
-    fn plan<'a>(
-        &'a mut self,
-        context: &Context,
-        cx: &'a Situation,
-    ) -> Step<'a, Result<Patch, StageError>> {
+    fn plan<'a>(&'a mut self, context: &Context, cx: &'a Situation) -> Planned<'a> {
         self.look(context, cx);
         let edits = self.due.edits(context, CacheEffect::Breaks, Tokens::ZERO);
-        Step::Done(Ok(Patch {
-            reason: format!("{} older views of files", edits.len()),
+        Step::Done(Ok(Patch::new(
+            format!("{} older views of files", edits.len()),
             edits,
-            saved: Vec::new(),
-        }))
+        )))
     }
 
     fn on_append(&mut self, entry: &Entry, cx: &Situation) -> Result<Patch, StageError> {
@@ -139,19 +114,14 @@ impl Stage for DedupeReads {
                 });
             }
         }
-        Ok(Patch {
-            reason: format!("{} files read again unchanged", edits.len()),
+        Ok(Patch::new(
+            format!("{} files read again unchanged", edits.len()),
             edits,
-            saved: Vec::new(),
-        })
+        ))
     }
 
     /// Finds out which reads of the response ask for what the context holds already.
-    fn after_call<'a>(
-        &'a mut self,
-        context: &Context,
-        cx: &'a Situation,
-    ) -> Step<'a, Result<Patch, StageError>> {
+    fn after_call<'a>(&'a mut self, context: &Context, cx: &'a Situation) -> Planned<'a> {
         self.look(context, cx);
         self.expected.clear();
         let entries = context.entries().iter();

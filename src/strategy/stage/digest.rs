@@ -8,13 +8,14 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::context::{Context, Edit, Entry, Origin, Patch};
+use crate::context::{Context, Entry, Origin, Patch};
 use crate::session::{ContentBlock, Message, Role, Tag, ToolClass, ToolUse};
 use crate::settings::{SettingError, Table};
 use crate::step::Step;
-use crate::strategy::cut::Cut;
-use crate::strategy::knob::{Default, Knob, KnobKind, KnobReader};
-use crate::strategy::{Situation, Stage, StageError, StageKind, files, fit};
+use crate::strategy::knob::KnobKind::{Choice, Whole};
+use crate::strategy::{
+    Built, Cut, Knob, KnobReader, Planned, Situation, Stage, StageError, StageKind, files, fit,
+};
 use crate::units::Tokens;
 
 /// `kind = "digest"`.
@@ -22,65 +23,24 @@ pub const KIND: StageKind = StageKind {
     name: "digest",
     description: "what the user typed, final answers, files and commands stand for old messages, \
                   without a model",
+    page: include_str!("../../../docs/stages/digest.md"),
     knobs: KNOBS,
     breaks: &[],
     build,
 };
 
 const KNOBS: &[Knob] = &[
-    Knob {
-        name: "keep_last_messages",
-        kind: KnobKind::Whole(0, u64::MAX),
-        default: Default::Whole(4),
-        doc: "so many of the newest messages stay as they are, more where a cut has to move",
-    },
-    Knob {
-        name: "cut",
-        kind: KnobKind::Choice(Cut::WORDS),
-        default: Default::Text("round"),
-        doc: "where it may be cut",
-    },
-    Knob {
-        name: "target_tokens",
-        kind: KnobKind::Whole(0, u64::MAX),
-        default: Default::Whole(0),
-        doc: "with more tokens than this, commands are left out of the digest, then files read, \
-              then answers, and then its end; 0 for no limit",
-    },
-    Knob {
-        name: "max_prompt_chars",
-        kind: KnobKind::Whole(1, u64::MAX),
-        default: Default::Whole(2_000),
-        doc: "so much of the beginning of each message that the user typed",
-    },
-    Knob {
-        name: "max_answer_chars",
-        kind: KnobKind::Whole(1, u64::MAX),
-        default: Default::Whole(1_000),
-        doc: "so much of the beginning of each final answer: the last thing that the model says \
-              before the user types again, tool uses aside",
-    },
-    Knob {
-        name: "max_files",
-        kind: KnobKind::Whole(0, u64::MAX),
-        default: Default::Whole(50),
-        doc: "so many of the files changed last, and of those read last",
-    },
-    Knob {
-        name: "max_commands",
-        kind: KnobKind::Whole(0, u64::MAX),
-        default: Default::Whole(30),
-        doc: "so many of the commands run last",
-    },
-    Knob {
-        name: "max_command_chars",
-        kind: KnobKind::Whole(1, u64::MAX),
-        default: Default::Whole(200),
-        doc: "so much of the beginning of each command",
-    },
+    Knob::new("keep_last_messages", Whole(0, 4)),
+    Knob::new("cut", Choice(Cut::WORDS, "round")),
+    Knob::new("target_tokens", Whole(0, 0)),
+    Knob::new("max_prompt_chars", Whole(1, 2_000)),
+    Knob::new("max_answer_chars", Whole(1, 1_000)),
+    Knob::new("max_files", Whole(0, 50)),
+    Knob::new("max_commands", Whole(0, 30)),
+    Knob::new("max_command_chars", Whole(1, 200)),
 ];
 
-fn build(knobs: &mut KnobReader<'_>) -> Result<Box<dyn Stage>, SettingError> {
+fn build(knobs: &mut KnobReader<'_>) -> Built {
     Ok(Box::new(of_knobs(knobs)?))
 }
 
@@ -103,7 +63,7 @@ fn of_knobs(knobs: &mut KnobReader<'_>) -> Result<Digest, SettingError> {
 
 /// The stage that comes to these sizes of all messages, each at its call: the newest messages in up
 /// to half of it, and a digest of the others.
-pub(crate) fn to_sizes(sizes: BTreeMap<usize, Tokens>) -> Result<Box<dyn Stage>, SettingError> {
+pub(crate) fn to_sizes(sizes: BTreeMap<usize, Tokens>) -> Built {
     let table = Table::parse("digest", "")?;
     let mut knobs = KnobReader::new(&table, KIND.name, KNOBS);
     Ok(Box::new(Digest {
@@ -171,11 +131,7 @@ impl Kind {
 }
 
 impl Stage for Digest {
-    fn plan<'a>(
-        &'a mut self,
-        context: &Context,
-        cx: &'a Situation,
-    ) -> Step<'a, Result<Patch, StageError>> {
+    fn plan<'a>(&'a mut self, context: &Context, cx: &'a Situation) -> Planned<'a> {
         let entries = context.entries();
         let budget = match &self.sizes {
             None => None,
@@ -223,14 +179,11 @@ impl Stage for Digest {
         if entry.size.tokens >= before {
             return Step::Done(Ok(Patch::default()));
         }
-        Step::Done(Ok(Patch {
-            reason: format!("a digest in place of {end} messages"),
-            edits: vec![Edit::Replace {
-                entries: 0..end,
-                with: vec![entry],
-            }],
-            saved: Vec::new(),
-        }))
+        Step::Done(Ok(Patch::replacing(
+            format!("a digest in place of {end} messages"),
+            0..end,
+            vec![entry],
+        )))
     }
 
     fn on_append(&mut self, entry: &Entry, _: &Situation) -> Result<Patch, StageError> {

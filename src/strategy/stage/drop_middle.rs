@@ -2,53 +2,30 @@
 
 use std::sync::Arc;
 
-use crate::context::{Context, Edit, Entry, Origin, Patch};
+use crate::context::{Context, Entry, Origin, Patch};
 use crate::session::{Message, Role, Tag};
-use crate::settings::SettingError;
 use crate::step::Step;
-use crate::strategy::cut::Cut;
-use crate::strategy::knob::{Default, Knob, KnobKind, KnobReader};
-use crate::strategy::{Situation, Stage, StageError, StageKind};
+use crate::strategy::knob::KnobKind::{Choice, Text, Whole};
+use crate::strategy::{Built, Cut, Knob, KnobReader, Planned, Situation, Stage, StageKind};
 
 /// `kind = "drop_middle"`.
 pub const KIND: StageKind = StageKind {
     name: "drop_middle",
     description: "the first and the last messages stay, one placeholder stands for the middle",
+    page: include_str!("../../../docs/stages/drop_middle.md"),
     knobs: KNOBS,
     breaks: &[],
     build,
 };
 
 const KNOBS: &[Knob] = &[
-    Knob {
-        name: "max_messages",
-        kind: KnobKind::Whole(1, u64::MAX),
-        default: Default::Whole(50),
-        doc: "with more messages than this the middle goes; so many stay, the placeholder not counted",
-    },
-    Knob {
-        name: "keep_first",
-        kind: KnobKind::Whole(0, u64::MAX),
-        default: Default::Whole(3),
-        doc: "so many of those that stay are the first ones, the others the last",
-    },
-    Knob {
-        name: "cut",
-        kind: KnobKind::Choice(Cut::WORDS),
-        default: Default::Text("pair"),
-        doc: "where it may be cut: `pair` never between a tool use and its result, `none` anywhere; \
-              more stays where a cut has to move",
-    },
-    Knob {
-        name: "placeholder",
-        kind: KnobKind::Text,
-        default: Default::Text("[{n} messages left out]"),
-        doc: "what stands for the middle; `{n}` is how many messages it takes the place of now, \
-              `{total}` how many of the session's it stands for",
-    },
+    Knob::new("max_messages", Whole(1, 50)),
+    Knob::new("keep_first", Whole(0, 3)),
+    Knob::new("cut", Choice(Cut::WORDS, "pair")),
+    Knob::new("placeholder", Text("[{n} messages left out]")),
 ];
 
-fn build(knobs: &mut KnobReader<'_>) -> Result<Box<dyn Stage>, SettingError> {
+fn build(knobs: &mut KnobReader<'_>) -> Built {
     let max_messages = knobs.count("max_messages")?;
     let keep_first = knobs.count("keep_first")?;
     if keep_first >= max_messages {
@@ -71,11 +48,7 @@ struct DropMiddle {
 }
 
 impl Stage for DropMiddle {
-    fn plan<'a>(
-        &'a mut self,
-        context: &Context,
-        cx: &'a Situation,
-    ) -> Step<'a, Result<Patch, StageError>> {
+    fn plan<'a>(&'a mut self, context: &Context, cx: &'a Situation) -> Planned<'a> {
         let entries = context.entries();
         if entries.len() <= self.max_messages {
             return Step::Done(Ok(Patch::default()));
@@ -100,14 +73,7 @@ impl Stage for DropMiddle {
         let message = Message::text(Role::User, text).with_tags([Tag::Meta]);
         let reason = format!("{} messages from the middle dropped", dropped.len());
         let with = vec![Entry::new(origin, Arc::new(message), &cx.counts)];
-        Step::Done(Ok(Patch {
-            edits: vec![Edit::Replace {
-                entries: middle,
-                with,
-            }],
-            reason,
-            saved: Vec::new(),
-        }))
+        Step::Done(Ok(Patch::replacing(reason, middle, with)))
     }
 }
 

@@ -1,65 +1,37 @@
 //! The oldest part of the context goes until the rest fits.
 
-use crate::context::{Context, Edit, Entry, Patch};
-use crate::settings::SettingError;
+use crate::context::{Context, Entry, Patch};
 use crate::step::Step;
-use crate::strategy::cut::Cut;
-use crate::strategy::knob::{Default, Knob, KnobKind, KnobReader};
-use crate::strategy::{Situation, Stage, StageError, StageKind, cut};
+use crate::strategy::knob::KnobKind::{Choice, Fraction, Whole};
+use crate::strategy::{Built, Cut, Knob, KnobReader, Planned, Situation, Stage, StageKind, cut};
 
 /// `kind = "drop_oldest"`.
 pub const KIND: StageKind = StageKind {
     name: "drop_oldest",
     description: "whole units are dropped from the oldest end until the prompt fits; one at least where it was refused",
+    page: include_str!("../../../docs/stages/drop_oldest.md"),
     knobs: KNOBS,
     breaks: &[],
     build,
 };
 
 const KNOBS: &[Knob] = &[
-    Knob {
-        name: "unit",
-        kind: KnobKind::Choice(&["round", "pair", "message"]),
-        default: Default::Text("round"),
-        doc: "what is dropped at once: a `round` is a response of the model with what answers it; \
-              a `pair` a message, and with a tool use its results; `message` has no such guard",
-    },
-    Knob {
-        name: "fraction",
-        kind: KnobKind::Fraction,
-        default: Default::Fraction(0.0),
-        doc: "where the prompt does not fit, at least this share of the units that may be dropped \
-              goes at once",
-    },
-    Knob {
-        name: "fit_fraction",
-        kind: KnobKind::Fraction,
-        default: Default::Fraction(1.0),
-        doc: "the prompt fits when it fills no more than this share of the window",
-    },
-    Knob {
-        name: "max_steps",
-        kind: KnobKind::Whole(0, u64::MAX),
-        default: Default::Whole(0),
-        doc: "at most so many units are dropped at once; 0 for as many as it takes",
-    },
-    Knob {
-        name: "pin_first",
-        kind: KnobKind::Whole(0, u64::MAX),
-        default: Default::Whole(1),
-        doc: "so many messages at the front are never dropped, and no round that one of them is in",
-    },
+    Knob::new("unit", Choice(&["round", "pair", "message"], "round")),
+    Knob::new("fraction", Fraction(0.0)),
+    Knob::new("fit_fraction", Fraction(1.0)),
+    Knob::new("max_steps", Whole(0, 0)),
+    Knob::new("pin_first", Whole(0, 1)),
 ];
 
-fn build(knobs: &mut KnobReader<'_>) -> Result<Box<dyn Stage>, SettingError> {
+fn build(knobs: &mut KnobReader<'_>) -> Built {
     Ok(Box::new(DropOldest {
         unit: match knobs.choice("unit")? {
             "pair" => Unit::Pair,
             "message" => Unit::Message,
             _ => Unit::Round,
         },
-        fraction: knobs.fraction("fraction")?,
-        fit_fraction: knobs.fraction("fit_fraction")?,
+        fraction: knobs.number("fraction")?,
+        fit_fraction: knobs.number("fit_fraction")?,
         max_steps: knobs.count("max_steps")?,
         pin_first: knobs.count("pin_first")?,
     }))
@@ -99,11 +71,7 @@ impl Unit {
 }
 
 impl Stage for DropOldest {
-    fn plan<'a>(
-        &'a mut self,
-        context: &Context,
-        cx: &'a Situation,
-    ) -> Step<'a, Result<Patch, StageError>> {
+    fn plan<'a>(&'a mut self, context: &Context, cx: &'a Situation) -> Planned<'a> {
         let entries = context.entries();
         let room = cx.window.tokens - cx.window.overflow_reserve;
         let target = room.fraction(self.fit_fraction);
@@ -137,14 +105,11 @@ impl Stage for DropOldest {
         if end == start {
             return Step::Done(Ok(Patch::default()));
         }
-        Step::Done(Ok(Patch {
-            edits: vec![Edit::Replace {
-                entries: start..end,
-                with: Vec::new(),
-            }],
-            reason: format!("the {units} oldest units dropped to fit {target} tokens"),
-            saved: Vec::new(),
-        }))
+        Step::Done(Ok(Patch::replacing(
+            format!("the {units} oldest units dropped to fit {target} tokens"),
+            start..end,
+            Vec::new(),
+        )))
     }
 }
 

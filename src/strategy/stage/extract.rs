@@ -9,10 +9,9 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 
 use crate::context::{Context, Edit, Entry, Origin, Patch};
 use crate::session::{Message, Role, Tag};
-use crate::settings::SettingError;
 use crate::step::Step;
-use crate::strategy::knob::{Default, Knob, KnobKind, KnobReader};
-use crate::strategy::{Situation, Stage, StageError, StageKind, cut};
+use crate::strategy::knob::KnobKind::{Choice, Fraction, Whole};
+use crate::strategy::{Built, Knob, KnobReader, Planned, Situation, Stage, StageKind, cut};
 use crate::tokens::Size;
 use crate::units::Tokens;
 
@@ -24,41 +23,17 @@ pub use rank::Ranking;
 pub const KIND: StageKind = StageKind {
     name: "extract",
     description: "whole API rounds are kept up to a budget, chosen by rule",
+    page: include_str!("../../../docs/stages/extract.md"),
     knobs: KNOBS,
     breaks: &[],
     build,
 };
 
 const KNOBS: &[Knob] = &[
-    Knob {
-        name: "method",
-        kind: KnobKind::Choice(Method::WORDS),
-        default: Default::Text("tail"),
-        doc: "which rounds are kept: `tail` keeps the newest; all others keep the newest one, and \
-              then `random` by lot, `lead` the oldest, `textrank` those that have most in common \
-              with others, `tfidf` those of the rarest words, `bm25_last_user` those nearest to \
-              what the user typed last, `atoms` those with the most paths, names, numbers, errors \
-              and demands for their length; all in their order",
-    },
-    Knob {
-        name: "budget_tokens",
-        kind: KnobKind::Whole(0, u64::MAX),
-        default: Default::Whole(0),
-        doc: "so many tokens of messages are kept; the newest round always is. This or \
-              `budget_fraction` must be set",
-    },
-    Knob {
-        name: "budget_fraction",
-        kind: KnobKind::Fraction,
-        default: Default::Fraction(0.0),
-        doc: "instead, this share of the effective window",
-    },
-    Knob {
-        name: "seed",
-        kind: KnobKind::Whole(0, u64::MAX),
-        default: Default::Whole(1),
-        doc: "with `random`: the lot is drawn from this, the session and the number of the call",
-    },
+    Knob::new("method", Choice(Method::WORDS, "tail")),
+    Knob::new("budget_tokens", Whole(0, 0)),
+    Knob::new("budget_fraction", Fraction(0.0)),
+    Knob::new("seed", Whole(0, 1)),
 ];
 
 /// Stands for what was cut. The rounds that are kept begin with the assistant, and a conversation
@@ -117,10 +92,10 @@ enum Budget {
     At(BTreeMap<usize, Tokens>),
 }
 
-fn build(knobs: &mut KnobReader<'_>) -> Result<Box<dyn Stage>, SettingError> {
+fn build(knobs: &mut KnobReader<'_>) -> Built {
     let method = Method::named(knobs.choice("method")?, knobs.whole("seed")?);
     let tokens = knobs.tokens("budget_tokens")?;
-    let share = knobs.fraction("budget_fraction")?;
+    let share = knobs.number("budget_fraction")?;
     let is_set = |name| knobs.setting(name).is_some();
     let budget = match ["budget_tokens", "budget_fraction"].map(is_set) {
         [true, false] => Budget::Fixed(tokens),
@@ -146,11 +121,7 @@ struct Extract {
 }
 
 impl Stage for Extract {
-    fn plan<'a>(
-        &'a mut self,
-        context: &Context,
-        cx: &'a Situation,
-    ) -> Step<'a, Result<Patch, StageError>> {
+    fn plan<'a>(&'a mut self, context: &Context, cx: &'a Situation) -> Planned<'a> {
         let budget = match &self.budget {
             Budget::Fixed(budget) => *budget,
             Budget::Share(share) => cx.scale.room(cx.window.effective().fraction(*share)),
@@ -206,11 +177,10 @@ impl Stage for Extract {
             Method::Random { .. } => "rounds chosen by lot",
             Method::Ranked(_) => "rounds chosen by score",
         };
-        Step::Done(Ok(Patch {
+        Step::Done(Ok(Patch::new(
+            format!("{what} within {budget} tokens are kept"),
             edits,
-            reason: format!("{what} within {budget} tokens are kept"),
-            saved: Vec::new(),
-        }))
+        )))
     }
 }
 

@@ -6,17 +6,16 @@ use std::sync::Arc;
 
 use crate::context::{Context, Edit, Entry, Origin, Patch};
 use crate::session::{ContentBlock, Message, Role, Tag, ToolResult};
-use crate::settings::SettingError;
 use crate::step::Step;
-use crate::strategy::knob::{Default, Knob, KnobKind, KnobReader};
-use crate::strategy::law::Law;
-use crate::strategy::{Situation, Stage, StageError, StageKind};
+use crate::strategy::knob::KnobKind::{Choice, Flag, Text};
+use crate::strategy::{Built, Knob, KnobReader, Law, Planned, Situation, Stage, StageKind};
 
 /// `kind = "normalize"`.
 pub const KIND: StageKind = StageKind {
     name: "normalize",
     description: "tool uses without results and results without tool uses are repaired, and \
                   results come first in their turn",
+    page: include_str!("../../../docs/stages/normalize.md"),
     knobs: KNOBS,
     // A result that was missing takes room.
     breaks: &[Law::NeverLarger],
@@ -24,29 +23,14 @@ pub const KIND: StageKind = StageKind {
 };
 
 const KNOBS: &[Knob] = &[
-    Knob {
-        name: "missing_result",
-        kind: KnobKind::Text,
-        default: Default::Text("aborted"),
-        doc: "what a tool use without a result is answered with; `drop_call` removes the tool use",
-    },
-    Knob {
-        name: "orphan_result",
-        kind: KnobKind::Choice(&["drop", "to_text"]),
-        default: Default::Text("drop"),
-        doc: "a result without a tool use is dropped, or what it says stays as plain text",
-    },
-    Knob {
-        name: "merge_same_role",
-        kind: KnobKind::Flag,
-        default: Default::Flag(false),
-        doc: "messages of one role in a row become one message",
-    },
+    Knob::new("missing_result", Text("aborted")),
+    Knob::new("orphan_result", Choice(&["drop", "to_text"], "drop")),
+    Knob::new("merge_same_role", Flag(false)),
 ];
 
 const DROP_CALL: &str = "drop_call";
 
-fn build(knobs: &mut KnobReader<'_>) -> Result<Box<dyn Stage>, SettingError> {
+fn build(knobs: &mut KnobReader<'_>) -> Built {
     let missing = knobs.text("missing_result")?;
     Ok(Box::new(Normalize {
         missing: (missing != DROP_CALL).then(|| missing.into()),
@@ -70,11 +54,7 @@ struct Normalize {
 }
 
 impl Stage for Normalize {
-    fn plan<'a>(
-        &'a mut self,
-        context: &Context,
-        cx: &'a Situation,
-    ) -> Step<'a, Result<Patch, StageError>> {
+    fn plan<'a>(&'a mut self, context: &Context, cx: &'a Situation) -> Planned<'a> {
         let entries = context.entries();
         let unchanged = self.replacements == context.replacements();
         let start = if unchanged { self.sound } else { 0 };
@@ -122,14 +102,13 @@ impl Stage for Normalize {
                 });
             }
         }
-        Step::Done(Ok(Patch {
-            reason: format!(
+        Step::Done(Ok(Patch::new(
+            format!(
                 "{} missing results, {} orphans repaired",
                 repair.missing, repair.orphans
             ),
-            edits: repair.edits,
-            saved: Vec::new(),
-        }))
+            repair.edits,
+        )))
     }
 }
 

@@ -4,17 +4,16 @@ use std::sync::Arc;
 
 use crate::context::{BlockAt, CacheEffect, Context, Edit, Patch};
 use crate::session::Role;
-use crate::settings::SettingError;
 use crate::step::Step;
-use crate::strategy::knob::{Default, Knob, KnobKind, KnobReader};
-use crate::strategy::law::Law;
-use crate::strategy::{Situation, Stage, StageError, StageKind};
+use crate::strategy::knob::KnobKind::{Choice, Text, Whole};
+use crate::strategy::{Built, Knob, KnobReader, Law, Planned, Situation, Stage, StageKind};
 use crate::units::ContentHash;
 
 /// `kind = "offload_results"`.
 pub const KIND: StageKind = StageKind {
     name: "offload_results",
     description: "large tool results are put aside; a preview and the path stay",
+    page: include_str!("../../../docs/stages/offload_results.md"),
     knobs: KNOBS,
     // Results that just came in are what the user said last.
     breaks: &[Law::KeepsLastUserMessage],
@@ -22,40 +21,14 @@ pub const KIND: StageKind = StageKind {
 };
 
 const KNOBS: &[Knob] = &[
-    Knob {
-        name: "scope",
-        kind: KnobKind::Choice(&["last_message", "each"]),
-        default: Default::Text("last_message"),
-        doc: "what is measured: all results of the last message together (what stands behind the \
-              last answer of the model counts as one message), or `each` result on its own",
-    },
-    Knob {
-        name: "max_total_chars",
-        kind: KnobKind::Whole(0, u64::MAX),
-        default: Default::Whole(200_000),
-        doc: "with more characters than this, the largest results are put aside until they fit",
-    },
-    Knob {
-        name: "preview_chars",
-        kind: KnobKind::Whole(0, u64::MAX),
-        default: Default::Whole(2_000),
-        doc: "so many characters of its beginning stay",
-    },
-    Knob {
-        name: "preview_tail_chars",
-        kind: KnobKind::Whole(0, u64::MAX),
-        default: Default::Whole(0),
-        doc: "so many characters of its end stay",
-    },
-    Knob {
-        name: "folder",
-        kind: KnobKind::Text,
-        default: Default::Text("tool-results"),
-        doc: "where results are put, as the prompt names it",
-    },
+    Knob::new("scope", Choice(&["last_message", "each"], "last_message")),
+    Knob::new("max_total_chars", Whole(0, 200_000)),
+    Knob::new("preview_chars", Whole(0, 2_000)),
+    Knob::new("preview_tail_chars", Whole(0, 0)),
+    Knob::new("folder", Text("tool-results")),
 ];
 
-fn build(knobs: &mut KnobReader<'_>) -> Result<Box<dyn Stage>, SettingError> {
+fn build(knobs: &mut KnobReader<'_>) -> Built {
     Ok(Box::new(OffloadResults {
         each: knobs.choice("scope")? == "each",
         max_total_chars: knobs.count("max_total_chars")?,
@@ -95,11 +68,7 @@ struct Candidate {
 const OPENING: &str = "<persisted-output>";
 
 impl Stage for OffloadResults {
-    fn plan<'a>(
-        &'a mut self,
-        context: &Context,
-        _: &'a Situation,
-    ) -> Step<'a, Result<Patch, StageError>> {
+    fn plan<'a>(&'a mut self, context: &Context, _: &'a Situation) -> Planned<'a> {
         let mut candidates: Vec<Candidate> = self
             .due(context)
             .into_iter()
@@ -144,12 +113,7 @@ impl Stage for OffloadResults {
         );
         let edits = edits
             .into_iter()
-            .map(|(at, text)| Edit::EditBlock {
-                entry: at.entry,
-                block: at.block,
-                text,
-                cache: CacheEffect::Breaks,
-            })
+            .map(|(at, text)| Edit::block(at, text, CacheEffect::Breaks))
             .collect();
         Step::Done(Ok(Patch {
             edits,

@@ -7,20 +7,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::context::{Context, Edit, Entry, Origin, Patch};
+use crate::context::{Context, Entry, Origin, Patch};
 use crate::model::{Purpose, Request, Task};
 use crate::session::{CompactedTo, ContentBlock, Message, Recorded, RecordedCompaction, Role, Tag};
-use crate::settings::SettingError;
 use crate::step::Step;
-use crate::strategy::knob::KnobReader;
-use crate::strategy::law::Law;
-use crate::strategy::{Situation, Stage, StageError, StageKind};
+use crate::strategy::{Built, KnobReader, Law, Planned, Situation, Stage, StageError, StageKind};
 use crate::units::Tokens;
 
 /// `kind = "recorded"`.
 pub const KIND: StageKind = StageKind {
     name: "recorded",
     description: "the compactions that the recorded product made, where it made them",
+    page: include_str!("../../../docs/stages/recorded.md"),
     knobs: &[],
     breaks: &[
         Law::ValidContext,
@@ -31,7 +29,7 @@ pub const KIND: StageKind = StageKind {
 };
 
 #[expect(clippy::unnecessary_wraps, reason = "as every stage's `build`")]
-fn build(_: &mut KnobReader<'_>) -> Result<Box<dyn Stage>, SettingError> {
+fn build(_: &mut KnobReader<'_>) -> Built {
     Ok(Box::new(Replay::default()))
 }
 
@@ -44,11 +42,7 @@ struct Replay {
 }
 
 impl Stage for Replay {
-    fn plan<'a>(
-        &'a mut self,
-        context: &Context,
-        cx: &'a Situation,
-    ) -> Step<'a, Result<Patch, StageError>> {
+    fn plan<'a>(&'a mut self, context: &Context, cx: &'a Situation) -> Planned<'a> {
         let Some(recorded) = &cx.recorded else {
             return Step::Done(Ok(Patch::default()));
         };
@@ -86,14 +80,7 @@ impl Stage for Replay {
         if with.len() == end && entries.iter().zip(&with).all(is_same) {
             return Step::Done(Ok(Patch::default()));
         }
-        let patch = Patch {
-            reason: reason(recorded, end, with.len()),
-            edits: vec![Edit::Replace {
-                entries: 0..end,
-                with,
-            }],
-            saved: Vec::new(),
-        };
+        let patch = Patch::replacing(reason(recorded, end, with.len()), 0..end, with);
         match request(&written, &entries[..end], cx) {
             None => Step::Done(Ok(patch)),
             Some(request) => Step::ask(request, move |answer| {

@@ -10,13 +10,14 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::context::{Context, Edit, Entry, Origin, Patch};
+use crate::context::{Context, Entry, Origin, Patch};
 use crate::session::{Message, Role, Tag, ToolClass, ToolUse};
 use crate::settings::SettingError;
 use crate::step::Step;
-use crate::strategy::knob::{Default, Knob, KnobKind, KnobReader};
-use crate::strategy::law::Law;
-use crate::strategy::{Situation, Stage, StageError, StageKind, files, fit};
+use crate::strategy::knob::KnobKind::{Text, Texts, Whole};
+use crate::strategy::{
+    Built, Knob, KnobReader, Law, Planned, Situation, Stage, StageError, StageKind, files, fit,
+};
 use crate::tokens::Size;
 use crate::units::Tokens;
 
@@ -25,73 +26,22 @@ pub const KIND: StageKind = StageKind {
     name: "restore",
     description: "what a compaction took away is put back within budgets: files, the plan, the task \
                   list, skills",
+    page: include_str!("../../../docs/stages/restore.md"),
     knobs: KNOBS,
     breaks: &[Law::NeverLarger],
     build,
 };
 
 const KNOBS: &[Knob] = &[
-    Knob {
-        name: "sources",
-        kind: KnobKind::Texts,
-        default: Default::Empty,
-        doc: "what is put back: `files` (of the tool classes read, edit and write), `todo` (of the \
-              class todo), `plans` (of the `plan_tools`), `skills` (of the `skill_tools`); empty \
-              for all of them",
-    },
-    Knob {
-        name: "max_files",
-        kind: KnobKind::Whole(0, u64::MAX),
-        default: Default::Whole(5),
-        doc: "so many files at most, those that were used last",
-    },
-    Knob {
-        name: "max_tokens_per_file",
-        kind: KnobKind::Whole(0, u64::MAX),
-        default: Default::Whole(5_000),
-        doc: "of each file, of the plan and of the task list, so much of the beginning",
-    },
-    Knob {
-        name: "total_tokens",
-        kind: KnobKind::Whole(0, u64::MAX),
-        default: Default::Whole(50_000),
-        doc: "of all files together; one that does not fit any more is left out",
-    },
-    Knob {
-        name: "max_tokens_per_skill",
-        kind: KnobKind::Whole(0, u64::MAX),
-        default: Default::Whole(5_000),
-        doc: "of each skill so much of the beginning",
-    },
-    Knob {
-        name: "skills_total_tokens",
-        kind: KnobKind::Whole(0, u64::MAX),
-        default: Default::Whole(25_000),
-        doc: "of all skills together; one that does not fit any more is left out",
-    },
-    Knob {
-        name: "hook_results",
-        kind: KnobKind::Text,
-        default: Default::Text(""),
-        doc: "what a hook reports after a compaction: a message behind everything that is put back, \
-              once per compaction; empty for none. The hook is told what came out: `{messages}` is \
-              how many messages the newest summaries stand for, `{restored}` how many things were put \
-              back, `{tokens}` how large the prompt is with them",
-    },
-    Knob {
-        name: "plan_tools",
-        kind: KnobKind::Texts,
-        default: Default::Empty,
-        doc: "the tools with which the agent presents its plan, case does not matter: the newest \
-              comes back; empty for `exitplanmode`, `exit_plan_mode` and `exit_plan`",
-    },
-    Knob {
-        name: "skill_tools",
-        kind: KnobKind::Texts,
-        default: Default::Empty,
-        doc: "the tools that load skills, case does not matter; empty for `skill`, `load_skill` \
-              and `activate_skill`",
-    },
+    Knob::new("sources", Texts),
+    Knob::new("max_files", Whole(0, 5)),
+    Knob::new("max_tokens_per_file", Whole(0, 5_000)),
+    Knob::new("total_tokens", Whole(0, 50_000)),
+    Knob::new("max_tokens_per_skill", Whole(0, 5_000)),
+    Knob::new("skills_total_tokens", Whole(0, 25_000)),
+    Knob::new("hook_results", Text("")),
+    Knob::new("plan_tools", Texts),
+    Knob::new("skill_tools", Texts),
 ];
 
 /// The words of `sources`.
@@ -101,7 +51,7 @@ const PLAN_TOOLS: [&str; 3] = ["exitplanmode", "exit_plan_mode", "exit_plan"];
 
 const SKILL_TOOLS: [&str; 3] = ["skill", "load_skill", "activate_skill"];
 
-fn build(knobs: &mut KnobReader<'_>) -> Result<Box<dyn Stage>, SettingError> {
+fn build(knobs: &mut KnobReader<'_>) -> Built {
     let sources = knobs.texts("sources")?;
     if let Some(unknown) = sources.iter().find(|it| !SOURCES.contains(&it.as_str())) {
         let problem = format!(
@@ -217,11 +167,7 @@ struct Known {
 }
 
 impl Stage for Restore {
-    fn plan<'a>(
-        &'a mut self,
-        context: &Context,
-        cx: &'a Situation,
-    ) -> Step<'a, Result<Patch, StageError>> {
+    fn plan<'a>(&'a mut self, context: &Context, cx: &'a Situation) -> Planned<'a> {
         if self.replacements == context.replacements() {
             return Step::Done(Ok(Patch::default()));
         }
@@ -250,14 +196,7 @@ impl Stage for Restore {
             return Step::Done(Ok(Patch::default()));
         }
         let end = context.entries().len();
-        Step::Done(Ok(Patch {
-            reason,
-            edits: vec![Edit::Replace {
-                entries: end..end,
-                with,
-            }],
-            saved: Vec::new(),
-        }))
+        Step::Done(Ok(Patch::replacing(reason, end..end, with)))
     }
 
     fn on_append(&mut self, entry: &Entry, _: &Situation) -> Result<Patch, StageError> {

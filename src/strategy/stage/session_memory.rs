@@ -7,17 +7,17 @@
 
 use std::sync::Arc;
 
-use crate::context::{Context, Edit, Entry, Origin, Patch};
+use crate::context::{Context, Entry, Origin, Patch};
 use crate::model::{Purpose, Request, Task};
 use crate::session::{ContentBlock, Message, Role, Tag, wire};
-use crate::settings::SettingError;
 use crate::step::Step;
-use crate::strategy::cut::Cut;
-use crate::strategy::knob::{Default, Knob, KnobKind, KnobReader};
+use crate::strategy::knob::KnobKind::{Flag, Text, Whole};
 use crate::strategy::own_prompt::{self, Given, OwnPrompt, Variable};
 use crate::strategy::stage::summarize::place::boundary;
-use crate::strategy::trigger::Trigger;
-use crate::strategy::{Situation, Stage, StageError, StageKind, written};
+use crate::strategy::{
+    Built, Cut, Knob, KnobReader, Planned, Situation, Stage, StageError, StageKind, Trigger,
+    written,
+};
 use crate::tokens::Size;
 use crate::units::Tokens;
 
@@ -26,71 +26,24 @@ pub const KIND: StageKind = StageKind {
     name: "session_memory",
     description: "a model keeps notes as the session runs; at compaction they are the summary, \
                   and no model is asked",
+    page: include_str!("../../../docs/stages/session_memory.md"),
     knobs: KNOBS,
     breaks: &[],
     build,
 };
 
 const KNOBS: &[Knob] = &[
-    Knob {
-        name: "min_tokens",
-        kind: KnobKind::Whole(1, u64::MAX),
-        default: Default::Whole(10_000),
-        doc: "the messages that are kept hold so many tokens at least, if there are so many",
-    },
-    Knob {
-        name: "min_text_messages",
-        kind: KnobKind::Whole(0, u64::MAX),
-        default: Default::Whole(5),
-        doc: "and so many messages with text",
-    },
-    Knob {
-        name: "max_tokens",
-        kind: KnobKind::Whole(1, u64::MAX),
-        default: Default::Whole(40_000),
-        doc: "messages that the notes cover are not kept beyond so many tokens, the one that \
-              reaches it included; what the notes do not cover always is",
-    },
-    Knob {
-        name: "init_tokens",
-        kind: KnobKind::Whole(0, u64::MAX),
-        default: Default::Whole(10_000),
-        doc: "the first notes are written after so many tokens of messages",
-    },
-    Knob {
-        name: "update_every_tokens",
-        kind: KnobKind::Whole(1, u64::MAX),
-        default: Default::Whole(5_000),
-        doc: "they are written anew each time so many tokens of messages came in",
-    },
-    Knob {
-        name: "reserve_tokens",
-        kind: KnobKind::Whole(0, u64::MAX),
-        default: Default::Whole(13_000),
-        doc: "where the prompt would still be as large as the effective window less this, nothing \
-              is done: a later stage compacts",
-    },
-    Knob {
-        name: "max_output_tokens",
-        kind: KnobKind::Whole(1, u64::MAX),
-        default: Default::Whole(12_000),
-        doc: "the notes are cut off after so many tokens",
-    },
+    Knob::new("min_tokens", Whole(1, 10_000)),
+    Knob::new("min_text_messages", Whole(0, 5)),
+    Knob::new("max_tokens", Whole(1, 40_000)),
+    Knob::new("init_tokens", Whole(0, 10_000)),
+    Knob::new("update_every_tokens", Whole(1, 5_000)),
+    Knob::new("reserve_tokens", Whole(0, 13_000)),
+    Knob::new("max_output_tokens", Whole(1, 12_000)),
     own_prompt::PROMPT,
     own_prompt::PROMPT_TEXT,
-    Knob {
-        name: "boundary",
-        kind: KnobKind::Flag,
-        default: Default::Flag(false),
-        doc: "a message in front of the notes says what made the stage fire, how large the prompt \
-              was, how many messages the notes stand for, and which message came last before it",
-    },
-    Knob {
-        name: "prefix",
-        kind: KnobKind::Text,
-        default: Default::Text("Notes on the conversation so far:\n\n"),
-        doc: "stands before the notes in their message",
-    },
+    Knob::new("boundary", Flag(false)),
+    Knob::new("prefix", Text("Notes on the conversation so far:\n\n")),
 ];
 
 const INSTRUCTIONS: &str = include_str!("../template/notes.md");
@@ -104,7 +57,7 @@ const SECTIONS: [&str; 6] = [
     "Log",
 ];
 
-fn build(knobs: &mut KnobReader<'_>) -> Result<Box<dyn Stage>, SettingError> {
+fn build(knobs: &mut KnobReader<'_>) -> Built {
     Ok(Box::new(SessionMemory {
         min_tokens: knobs.tokens("min_tokens")?,
         min_text_messages: knobs.count("min_text_messages")?,
@@ -159,11 +112,7 @@ enum Covers {
 }
 
 impl Stage for SessionMemory {
-    fn plan<'a>(
-        &'a mut self,
-        context: &Context,
-        cx: &'a Situation,
-    ) -> Step<'a, Result<Patch, StageError>> {
+    fn plan<'a>(&'a mut self, context: &Context, cx: &'a Situation) -> Planned<'a> {
         self.take_over(cx);
         self.take_note_of_use(context);
         let Some(notes) = &self.notes else {
@@ -194,14 +143,11 @@ impl Stage for SessionMemory {
             return Step::Done(Ok(Patch::default()));
         }
         self.planned = Some(message);
-        Step::Done(Ok(Patch {
-            reason: format!("notes in place of {start} messages"),
-            edits: vec![Edit::Replace {
-                entries: 0..start,
-                with,
-            }],
-            saved: Vec::new(),
-        }))
+        Step::Done(Ok(Patch::replacing(
+            format!("notes in place of {start} messages"),
+            0..start,
+            with,
+        )))
     }
 
     fn on_append(&mut self, entry: &Entry, _: &Situation) -> Result<Patch, StageError> {
@@ -209,11 +155,7 @@ impl Stage for SessionMemory {
         Ok(Patch::default())
     }
 
-    fn after_call<'a>(
-        &'a mut self,
-        context: &Context,
-        cx: &'a Situation,
-    ) -> Step<'a, Result<Patch, StageError>> {
+    fn after_call<'a>(&'a mut self, context: &Context, cx: &'a Situation) -> Planned<'a> {
         self.take_over(cx);
         self.take_note_of_use(context);
         let is_due = match self.notes {

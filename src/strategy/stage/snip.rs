@@ -7,52 +7,32 @@ use serde_json::Value;
 
 use crate::context::{BlockAt, CacheEffect, Context, Patch};
 use crate::session::{ContentBlock, Role, Tag, ToolResult, ToolUse};
-use crate::settings::SettingError;
 use crate::step::Step;
-use crate::strategy::due::Due;
-use crate::strategy::files;
-use crate::strategy::knob::{Default, Knob, KnobKind, KnobReader};
-use crate::strategy::{Situation, Stage, StageError, StageKind};
+use crate::strategy::knob::KnobKind::{Text, Texts};
+use crate::strategy::{Built, Due, Knob, KnobReader, Planned, Situation, Stage, StageKind, files};
 use crate::units::Tokens;
 
 /// `kind = "snip"`.
 pub const KIND: StageKind = StageKind {
     name: "snip",
     description: "tool results that were marked as no longer needed become a placeholder",
+    page: include_str!("../../../docs/stages/snip.md"),
     knobs: KNOBS,
     breaks: &[],
     build,
 };
 
 const KNOBS: &[Knob] = &[
-    Knob {
-        name: "marks",
-        kind: KnobKind::Texts,
-        default: Default::Empty,
-        doc: "what marks a result; empty for `tool`: a call of the `tool` that holds the id of the \
-              result's call anywhere in its arguments; `tag`: the session's `snip` tag, which does \
-              not say when it was set; `read_then_edited`: a file was read, and later changed. \
-              A result is never cleared before the model has answered it",
-    },
-    Knob {
-        name: "tool",
-        kind: KnobKind::Text,
-        default: Default::Text("snip"),
-        doc: "the tool with which the model marks results; case does not matter",
-    },
-    Knob {
-        name: "placeholder",
-        kind: KnobKind::Text,
-        // Claude Code's marker.
-        default: Default::Text("[Old tool result content cleared]"),
-        doc: "what stands there instead; results no longer than this stay",
-    },
+    Knob::new("marks", Texts),
+    Knob::new("tool", Text("snip")),
+    // Claude Code's marker.
+    Knob::new("placeholder", Text("[Old tool result content cleared]")),
 ];
 
 /// The words of `marks`.
 const MARKS: [&str; 3] = ["tool", "tag", "read_then_edited"];
 
-fn build(knobs: &mut KnobReader<'_>) -> Result<Box<dyn Stage>, SettingError> {
+fn build(knobs: &mut KnobReader<'_>) -> Built {
     let mut marks = knobs.texts("marks")?;
     if let Some(unknown) = marks.iter().find(|mark| !MARKS.contains(&mark.as_str())) {
         let problem = format!("names `{unknown}`: it must be of `{}`", MARKS.join("`, `"));
@@ -100,11 +80,7 @@ struct Seen {
 }
 
 impl Stage for Snip {
-    fn plan<'a>(
-        &'a mut self,
-        context: &Context,
-        cx: &'a Situation,
-    ) -> Step<'a, Result<Patch, StageError>> {
+    fn plan<'a>(&'a mut self, context: &Context, cx: &'a Situation) -> Planned<'a> {
         if self.seen.replacements != context.replacements() {
             self.due.clear();
             self.seen = Seen {
@@ -124,11 +100,10 @@ impl Stage for Snip {
             self.mark(context, at, cx);
         }
         let edits = self.due.edits(context, CacheEffect::Breaks, Tokens::ZERO);
-        Step::Done(Ok(Patch {
-            reason: format!("{} results that were marked", edits.len()),
+        Step::Done(Ok(Patch::new(
+            format!("{} results that were marked", edits.len()),
             edits,
-            saved: Vec::new(),
-        }))
+        )))
     }
 }
 

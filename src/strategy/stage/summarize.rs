@@ -6,8 +6,6 @@
 
 use crate::context::{Context, Edit, Patch};
 use crate::step::Step;
-use crate::strategy::law::Law;
-use crate::strategy::{Situation, Stage, StageError, StageKind};
 
 mod knobs;
 mod ladder;
@@ -15,6 +13,7 @@ pub(super) mod place;
 mod prompt;
 mod select;
 
+use crate::strategy::{Law, Planned, Situation, Stage, StageKind};
 use ladder::{Attempt, Ladder};
 use place::Placement;
 use prompt::Prompt;
@@ -24,6 +23,7 @@ use select::Select;
 pub const KIND: StageKind = StageKind {
     name: "summarize",
     description: "a model writes a summary that takes the place of the messages",
+    page: include_str!("../../../docs/stages/summarize.md"),
     knobs: knobs::KNOBS,
     breaks: &[Law::KeepsLastUserMessage, Law::IdempotentAtRest],
     build: knobs::build,
@@ -38,11 +38,7 @@ struct Summarize {
 }
 
 impl Stage for Summarize {
-    fn plan<'a>(
-        &'a mut self,
-        context: &Context,
-        cx: &'a Situation,
-    ) -> Step<'a, Result<Patch, StageError>> {
+    fn plan<'a>(&'a mut self, context: &Context, cx: &'a Situation) -> Planned<'a> {
         let stage = &*self;
         let Some(selected) = stage.select.of(context, cx) else {
             return Step::Done(Ok(Patch::default()));

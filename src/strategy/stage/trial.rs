@@ -1,5 +1,7 @@
 //! One stage on trial: a context, a stage, and what it makes of it.
 
+#![cfg(test)]
+
 use std::collections::VecDeque;
 use std::sync::Arc;
 

@@ -4,13 +4,11 @@ use std::sync::Arc;
 
 use crate::context::{CacheEffect, Context, Edit, Entry, Patch};
 use crate::session::{ContentBlock, Role, ToolResult, ToolUse};
-use crate::settings::SettingError;
 use crate::step::Step;
-use crate::strategy::fit;
-use crate::strategy::knob::{Default, Knob, KnobKind, KnobReader};
-use crate::strategy::law::Law;
-use crate::strategy::tools::Tools;
-use crate::strategy::{Situation, Stage, StageError, StageKind};
+use crate::strategy::knob::KnobKind::{Choice, Factor, Flag, Fraction, Texts, Whole};
+use crate::strategy::{
+    Built, Knob, KnobReader, Law, Planned, Situation, Stage, StageError, StageKind, Tools, fit,
+};
 use crate::tokens::TokenCounter;
 use crate::units::Tokens;
 
@@ -18,6 +16,7 @@ use crate::units::Tokens;
 pub const KIND: StageKind = StageKind {
     name: "truncate_output",
     description: "long tool outputs are shortened as they come in: head, marker, tail",
+    page: include_str!("../../../docs/stages/truncate_output.md"),
     knobs: KNOBS,
     // Results that just came in are what the user said last.
     breaks: &[Law::KeepsLastUserMessage],
@@ -25,70 +24,19 @@ pub const KIND: StageKind = StageKind {
 };
 
 const KNOBS: &[Knob] = &[
-    Knob {
-        name: "max_tokens",
-        kind: KnobKind::Whole(0, u64::MAX),
-        default: Default::Whole(0),
-        doc: "the limit in tokens, by the scenario's counter; one of the four limits must be set",
-    },
-    Knob {
-        name: "max_chars",
-        kind: KnobKind::Whole(0, u64::MAX),
-        default: Default::Whole(0),
-        doc: "the limit in characters",
-    },
-    Knob {
-        name: "max_bytes",
-        kind: KnobKind::Whole(0, u64::MAX),
-        default: Default::Whole(0),
-        doc: "the limit in bytes; no character is cut in two",
-    },
-    Knob {
-        name: "max_lines",
-        kind: KnobKind::Whole(0, u64::MAX),
-        default: Default::Whole(0),
-        doc: "the limit in lines",
-    },
-    Knob {
-        name: "head_fraction",
-        kind: KnobKind::Fraction,
-        default: Default::Fraction(0.5),
-        doc: "this share of what stays is the beginning, the rest is the end",
-    },
-    Knob {
-        name: "serialization_factor",
-        kind: KnobKind::Factor,
-        default: Default::Fraction(1.2),
-        doc: "the budget is the limit times this: room for what JSON adds",
-    },
-    Knob {
-        name: "cut_over",
-        kind: KnobKind::Choice(&["budget", "max"]),
-        default: Default::Text("budget"),
-        doc: "`budget` shortens what is over the budget, to the budget; `max` what is over the \
-              limit, to the limit",
-    },
-    Knob {
-        name: "tools",
-        kind: KnobKind::Texts,
-        default: Default::Empty,
-        doc: "only outputs of these tools (names, or `class:shell`); none for all",
-    },
-    Knob {
-        name: "except_tools",
-        kind: KnobKind::Texts,
-        default: Default::Empty,
-        doc: "outputs of these tools (names, or `class:shell`) are left alone",
-    },
-    Knob {
-        name: "line_count_header",
-        kind: KnobKind::Flag,
-        default: Default::Flag(false),
-        doc: "a shortened output begins with `Total output lines: …`",
-    },
+    Knob::new("max_tokens", Whole(0, 0)),
+    Knob::new("max_chars", Whole(0, 0)),
+    Knob::new("max_bytes", Whole(0, 0)),
+    Knob::new("max_lines", Whole(0, 0)),
+    Knob::new("head_fraction", Fraction(0.5)),
+    Knob::new("serialization_factor", Factor(1.2)),
+    Knob::new("cut_over", Choice(&["budget", "max"], "budget")),
+    Knob::new("tools", Texts),
+    Knob::new("except_tools", Texts),
+    Knob::new("line_count_header", Flag(false)),
 ];
 
-fn build(knobs: &mut KnobReader<'_>) -> Result<Box<dyn Stage>, SettingError> {
+fn build(knobs: &mut KnobReader<'_>) -> Built {
     let mut limits = Vec::new();
     for (name, unit) in [
         ("max_tokens", Unit::Tokens),
@@ -109,7 +57,7 @@ fn build(knobs: &mut KnobReader<'_>) -> Result<Box<dyn Stage>, SettingError> {
         }
         _ => return Err(knobs.wrong("max_tokens", "is one limit among several: set one")),
     };
-    let factor = knobs.factor("serialization_factor")?;
+    let factor = knobs.number("serialization_factor")?;
     let limit = match knobs.choice("cut_over")? {
         "max" => max,
         _ => times(max, factor),
@@ -117,7 +65,7 @@ fn build(knobs: &mut KnobReader<'_>) -> Result<Box<dyn Stage>, SettingError> {
     Ok(Box::new(TruncateOutput {
         limit,
         unit,
-        head_fraction: knobs.fraction("head_fraction")?,
+        head_fraction: knobs.number("head_fraction")?,
         tools: Tools {
             only: knobs.texts("tools")?,
             except: knobs.texts("except_tools")?,
@@ -169,11 +117,7 @@ enum Unit {
 }
 
 impl Stage for TruncateOutput {
-    fn plan<'a>(
-        &'a mut self,
-        _: &Context,
-        _: &'a Situation,
-    ) -> Step<'a, Result<Patch, StageError>> {
+    fn plan<'a>(&'a mut self, _: &Context, _: &'a Situation) -> Planned<'a> {
         Step::Done(Ok(Patch::default()))
     }
 
@@ -210,16 +154,15 @@ impl Stage for TruncateOutput {
                 });
             }
         }
-        Ok(Patch {
-            reason: format!(
+        Ok(Patch::new(
+            format!(
                 "{} outputs over {} {}",
                 edits.len(),
                 self.limit,
                 self.unit.name()
             ),
             edits,
-            saved: Vec::new(),
-        })
+        ))
     }
 }
 

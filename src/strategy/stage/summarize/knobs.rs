@@ -5,255 +5,61 @@ use super::place::Placement;
 use super::prompt::{Input, Mode, Offered, Previous, Prompt};
 use super::select::{Covers, Select, Tail, UserMessages};
 use crate::session::Role;
-use crate::settings::SettingError;
-use crate::strategy::Stage;
-use crate::strategy::cut::Cut;
-use crate::strategy::knob::{Default, Knob, KnobKind, KnobReader};
+use crate::strategy::knob::KnobKind::{Choice, Flag, Fraction, Range, Text, Texts, Whole};
 use crate::strategy::own_prompt::{self, OwnPrompt, Variable};
 use crate::strategy::stage::summarize::ladder::Ladder;
-use crate::strategy::template;
-use crate::strategy::tools::Tools;
+use crate::strategy::{Built, Cut, Knob, KnobReader, Tools, template};
 
 pub(super) const KNOBS: &[Knob] = &[
-    Knob {
-        name: "template",
-        kind: KnobKind::Choice(template::WORDS),
-        default: Default::Text("plain"),
-        doc: "what the summary is asked to hold",
-    },
+    Knob::new("template", Choice(template::WORDS, "plain")),
     own_prompt::PROMPT,
     own_prompt::PROMPT_TEXT,
-    Knob {
-        name: "instructions",
-        kind: KnobKind::Text,
-        default: Default::Text(""),
-        doc: "said to the summariser beside the template: what a person or a hook adds",
-    },
-    Knob {
-        name: "mode",
-        kind: KnobKind::Choice(&["fresh", "append", "append_without_tools"]),
-        default: Default::Text("fresh"),
-        doc: "`fresh` sends the messages as JSON in a prompt of its own; `append` goes on with \
-              the agent's own prompt, system prompt and tools included, and so reads its cache; \
-              `append_without_tools` offers no tools, and so reads none of a cache whose prefixes \
-              begin with them",
-    },
-    Knob {
-        name: "model",
-        kind: KnobKind::Text,
-        default: Default::Text("same"),
-        doc: "who writes the summary: `same` is the agent's model, `fast` its provider's small one \
-              as the price file names it, anything else a model that a price file knows; its \
-              calls are billed at its prices. Only `same` can have `mode = \"append\"`: another \
-              model has another cache",
-    },
-    Knob {
-        name: "previous",
-        kind: KnobKind::Choice(&["as_message", "ignore", "update", "append"]),
-        default: Default::Text("as_message"),
-        doc: "earlier summaries: `as_message` summarised like any message; `ignore` not shown; \
-              `update` shown apart, to be continued; `append` left where they are, in front of \
-              the new one",
-    },
-    Knob {
-        name: "input_first_chars",
-        kind: KnobKind::Whole(0, u64::MAX),
-        default: Default::Whole(0),
-        doc: "in `fresh` mode: the summariser sees only so many characters of the messages' \
-              JSON, from its beginning; 0 for all",
-    },
-    Knob {
-        name: "input_last_chars",
-        kind: KnobKind::Whole(0, u64::MAX),
-        default: Default::Whole(0),
-        doc: "the same, from its end",
-    },
-    Knob {
-        name: "input_result_chars",
-        kind: KnobKind::Whole(0, u64::MAX),
-        default: Default::Whole(0),
-        doc: "in `fresh` mode: the summariser sees only so many characters of each tool \
-              result; 0 for all",
-    },
-    Knob {
-        name: "max_output_tokens",
-        kind: KnobKind::Whole(1, u64::MAX),
-        default: Default::Whole(4_096),
-        doc: "the summary is cut off after this many tokens",
-    },
-    Knob {
-        name: "stream_retries",
-        kind: KnobKind::Whole(0, 1_000),
-        default: Default::Whole(0),
-        doc: "a request that failed on the way is sent again so often; each is billed",
-    },
-    Knob {
-        name: "verify_pass",
-        kind: KnobKind::Flag,
-        default: Default::Flag(false),
-        doc: "the summariser is asked a second time, to check and correct its summary",
-    },
-    Knob {
-        name: "select",
-        kind: KnobKind::Choice(&["all", "until_tail", "every_rounds"]),
-        default: Default::Text("all"),
-        doc: "what the summary covers: `all`, what stays behind it too; `until_tail` only what \
-              it replaces; `every_rounds` so many rounds at a time, as `select_rounds` says",
-    },
-    Knob {
-        name: "select_rounds",
-        kind: KnobKind::Whole(1, u64::MAX),
-        default: Default::Whole(21),
-        doc: "for `every_rounds`: as many of the oldest API rounds are summarised, once they \
-              are there",
-    },
-    Knob {
-        name: "keep_first_messages",
-        kind: KnobKind::Whole(0, u64::MAX),
-        default: Default::Whole(0),
-        doc: "so many messages stay in front of the summary",
-    },
-    Knob {
-        name: "keep_last_messages",
-        kind: KnobKind::Whole(0, u64::MAX),
-        default: Default::Whole(0),
-        doc: "so many messages stay behind the summary",
-    },
-    Knob {
-        name: "keep_last_rounds",
-        kind: KnobKind::Whole(0, u64::MAX),
-        default: Default::Whole(0),
-        doc: "so many API rounds stay behind the summary",
-    },
-    Knob {
-        name: "keep_last_tokens",
-        kind: KnobKind::Whole(0, u64::MAX),
-        default: Default::Whole(0),
-        doc: "the newest messages within so many tokens stay behind the summary",
-    },
-    Knob {
-        name: "keep_last_fraction",
-        kind: KnobKind::Fraction,
-        default: Default::Fraction(0.0),
-        doc: "the newest messages within this share of `keep_fraction_of` stay behind the \
-              summary",
-    },
-    Knob {
-        name: "keep_fraction_of",
-        kind: KnobKind::Choice(&["window", "history"]),
-        default: Default::Text("window"),
-        doc: "what `keep_last_fraction` is a share of: the effective window, or all messages",
-    },
-    Knob {
-        name: "keep_min_tokens",
-        kind: KnobKind::Whole(0, u64::MAX),
-        default: Default::Whole(0),
-        doc: "the share is at least so many tokens",
-    },
-    Knob {
-        name: "keep_max_tokens",
-        kind: KnobKind::Whole(0, u64::MAX),
-        default: Default::Whole(u64::MAX),
-        doc: "the share is at most so many tokens",
-    },
-    Knob {
-        name: "keep_to_fit",
-        kind: KnobKind::Flag,
-        default: Default::Flag(false),
-        doc: "the newest messages stay that fit into the window beside the longest summary (of \
-              which no more than a quarter of the window is kept free)",
-    },
-    Knob {
-        name: "cut",
-        kind: KnobKind::Choice(Cut::WORDS),
-        default: Default::Text("pair"),
-        doc: "where it may be cut: `pair` never between a tool use and its result, `none` \
-              anywhere. Where a number of messages or rounds is kept, more stay where the cut \
-              has to move; where a budget is kept, fewer",
-    },
-    Knob {
-        name: "user_messages",
-        kind: KnobKind::Choice(&["none", "all", "budget"]),
-        default: Default::Text("none"),
-        doc: "messages a user typed that stay in front of the summary, oldest first; of a \
-              `budget` the newest, and the one that crosses it without its middle",
-    },
-    Knob {
-        name: "user_messages_max_tokens",
-        kind: KnobKind::Whole(0, u64::MAX),
-        default: Default::Whole(20_000),
-        doc: "the budget of `user_messages`; 20,000 in Codex",
-    },
-    Knob {
-        name: "keep_markers",
-        kind: KnobKind::Texts,
-        default: Default::Empty,
-        doc: "user messages that hold one of these texts are kept like typed ones: `<turn- \
-              aborted>`",
-    },
-    Knob {
-        name: "protected_tools",
-        kind: KnobKind::Texts,
-        default: Default::Empty,
-        doc: "results of these tools stay behind the summary, with their calls; `class:todo` \
-              names a class",
-    },
-    Knob {
-        name: "protect_tagged",
-        kind: KnobKind::Flag,
-        default: Default::Flag(false),
-        doc: "tool results in messages that the session tags `protected` stay behind the summary, \
-              with their calls, whatever the tool: a read with critical data",
-    },
-    Knob {
-        name: "keep_unanswered",
-        kind: KnobKind::Flag,
-        default: Default::Flag(false),
-        doc: "tool uses that nothing answers stay behind the summary, as AgenticLoop's do; \
-              providers refuse them, summarised or not",
-    },
-    Knob {
-        name: "role",
-        kind: KnobKind::Choice(&["user", "assistant"]),
-        default: Default::Text("user"),
-        doc: "whose message the summary is; providers refuse a conversation that begins with \
-              an `assistant`",
-    },
-    Knob {
-        name: "prefix",
-        kind: KnobKind::Text,
-        default: Default::Text(""),
-        doc: "stands before the summary in its message",
-    },
-    Knob {
-        name: "acknowledgement",
-        kind: KnobKind::Text,
-        default: Default::Text(""),
-        doc: "an assistant message after the summary; empty for none",
-    },
-    Knob {
-        name: "boundary",
-        kind: KnobKind::Flag,
-        default: Default::Flag(false),
-        doc: "a message in front of the summary says what made the stage fire, how large the \
-              prompt was, how many messages are summarised, and which message came last before \
-              it",
-    },
-    Knob {
-        name: "transcript",
-        kind: KnobKind::Flag,
-        default: Default::Flag(false),
-        doc: "the messages are put aside as JSON lines before they are replaced",
-    },
-    Knob {
-        name: "folder",
-        kind: KnobKind::Text,
-        default: Default::Text(".transcripts"),
-        doc: "where transcripts are put",
-    },
+    Knob::new("instructions", Text("")),
+    Knob::new(
+        "mode",
+        Choice(&["fresh", "append", "append_without_tools"], "fresh"),
+    ),
+    Knob::new("model", Text("same")),
+    Knob::new(
+        "previous",
+        Choice(&["as_message", "ignore", "update", "append"], "as_message"),
+    ),
+    Knob::new("input_first_chars", Whole(0, 0)),
+    Knob::new("input_last_chars", Whole(0, 0)),
+    Knob::new("input_result_chars", Whole(0, 0)),
+    Knob::new("max_output_tokens", Whole(1, 4_096)),
+    Knob::new("stream_retries", Range(0, 1_000, 0)),
+    Knob::new("verify_pass", Flag(false)),
+    Knob::new(
+        "select",
+        Choice(&["all", "until_tail", "every_rounds"], "all"),
+    ),
+    Knob::new("select_rounds", Whole(1, 21)),
+    Knob::new("keep_first_messages", Whole(0, 0)),
+    Knob::new("keep_last_messages", Whole(0, 0)),
+    Knob::new("keep_last_rounds", Whole(0, 0)),
+    Knob::new("keep_last_tokens", Whole(0, 0)),
+    Knob::new("keep_last_fraction", Fraction(0.0)),
+    Knob::new("keep_fraction_of", Choice(&["window", "history"], "window")),
+    Knob::new("keep_min_tokens", Whole(0, 0)),
+    Knob::new("keep_max_tokens", Whole(0, u64::MAX)),
+    Knob::new("keep_to_fit", Flag(false)),
+    Knob::new("cut", Choice(Cut::WORDS, "pair")),
+    Knob::new("user_messages", Choice(&["none", "all", "budget"], "none")),
+    Knob::new("user_messages_max_tokens", Whole(0, 20_000)),
+    Knob::new("keep_markers", Texts),
+    Knob::new("protected_tools", Texts),
+    Knob::new("protect_tagged", Flag(false)),
+    Knob::new("keep_unanswered", Flag(false)),
+    Knob::new("role", Choice(&["user", "assistant"], "user")),
+    Knob::new("prefix", Text("")),
+    Knob::new("acknowledgement", Text("")),
+    Knob::new("boundary", Flag(false)),
+    Knob::new("transcript", Flag(false)),
+    Knob::new("folder", Text(".transcripts")),
 ];
 
-pub(super) fn build(knobs: &mut KnobReader<'_>) -> Result<Box<dyn Stage>, SettingError> {
+pub(super) fn build(knobs: &mut KnobReader<'_>) -> Built {
     let previous = match knobs.choice("previous")? {
         "ignore" => Previous::Ignore,
         "update" => Previous::Update,
@@ -272,7 +78,7 @@ pub(super) fn build(knobs: &mut KnobReader<'_>) -> Result<Box<dyn Stage>, Settin
             messages: knobs.count("keep_last_messages")?,
             rounds: knobs.count("keep_last_rounds")?,
             tokens: knobs.tokens("keep_last_tokens")?,
-            fraction: knobs.fraction("keep_last_fraction")?,
+            fraction: knobs.number("keep_last_fraction")?,
             is_of_history: knobs.choice("keep_fraction_of")? == "history",
             min: knobs.tokens("keep_min_tokens")?,
             max: knobs.tokens("keep_max_tokens")?,

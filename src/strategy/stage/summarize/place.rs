@@ -5,8 +5,7 @@ use std::sync::Arc;
 use super::select::Selected;
 use crate::context::{Context, Entry, Origin};
 use crate::session::{Message, Role, Tag, wire};
-use crate::strategy::Situation;
-use crate::strategy::trigger::Trigger;
+use crate::strategy::{Situation, Trigger};
 use crate::units::ContentHash;
 
 /// Where a summary is put, and what stands around it.

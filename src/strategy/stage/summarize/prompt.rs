@@ -6,10 +6,9 @@ use super::select::Selected;
 use crate::context::Entry;
 use crate::model::{Purpose, Request, Task};
 use crate::session::{ContentBlock, Message, Role, Tag, wire};
-use crate::strategy::Situation;
 use crate::strategy::own_prompt::{Given, OwnPrompt, add};
 use crate::strategy::template::{Span, Template, UPDATE, VERIFY};
-use crate::strategy::trigger::Trigger;
+use crate::strategy::{Situation, Trigger};
 use crate::units::Tokens;
 
 /// How a summary is asked for.

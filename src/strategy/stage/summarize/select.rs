@@ -6,11 +6,9 @@ use std::sync::Arc;
 
 use crate::context::{Context, Entry, Origin};
 use crate::session::{ContentBlock, Message, Role, Tag, ToolUse};
-use crate::strategy::Situation;
-use crate::strategy::cut::{self, Cut};
 use crate::strategy::stage::truncate_output::without_middle;
 use crate::strategy::template::Span;
-use crate::strategy::tools::Tools;
+use crate::strategy::{Cut, Situation, Tools, cut};
 use crate::units::Tokens;
 
 /// Which messages are summarised, and which stay.
