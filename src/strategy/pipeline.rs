@@ -15,9 +15,10 @@ use crate::step::Step;
 /// Stages in order.
 ///
 /// Before a call each stage whose trigger holds is asked once, in order, for a patch; later
-/// triggers see what earlier stages freed, and which of them changed something. A stage that fails leaves the context as it was. After
-/// a refusal only stages are asked that name `overflow` in their trigger, or follow one that does. Write-time work is done
-/// as messages come in, whatever the triggers say.
+/// triggers see what earlier stages freed, and which of them changed something. A stage that fails
+/// leaves the context as it was. After a refusal only stages are asked that name `overflow` in their
+/// trigger, or follow one that does. Write-time work is done as messages come in, whatever the
+/// triggers say.
 #[derive(Debug)]
 pub struct Pipeline {
     slots: Vec<Slot>,
@@ -48,14 +49,19 @@ pub enum RetriesPer {
 /// One stage in its place.
 #[derive(Debug)]
 pub struct Slot {
+    pub(super) notes: Notes,
+    stage: Box<dyn Stage>,
+}
+
+/// What the pipeline keeps of a stage, apart from the stage itself: while a stage waits for a
+/// model it is lent out, and its notes are not.
+#[derive(Debug)]
+pub(super) struct Notes {
     /// The stage's name: its path in settings, and in logs.
-    pub name: Arc<str>,
+    pub(super) name: Arc<str>,
     /// When it fires.
-    pub when: Trigger,
-    /// What happens when it fails.
-    pub guards: Guards,
-    /// The stage.
-    pub stage: Box<dyn Stage>,
+    pub(super) when: Trigger,
+    guards: Guards,
     breaker: Breaker,
     last_fired: Option<usize>,
 }
@@ -63,17 +69,18 @@ pub struct Slot {
 impl Slot {
     /// A stage that was never tried.
     pub fn new(name: Arc<str>, when: Trigger, guards: Guards, stage: Box<dyn Stage>) -> Self {
-        let breaker = Breaker::new(guards.max_consecutive_failures);
-        Self {
+        let notes = Notes {
             name,
             when,
             guards,
-            stage,
-            breaker,
+            breaker: Breaker::new(guards.max_consecutive_failures),
             last_fired: None,
-        }
+        };
+        Self { notes, stage }
     }
+}
 
+impl Notes {
     fn is_ready(&self, state: &Compacted, cx: &Situation) -> bool {
         // The breaker stops automatic attempts; the model or a person may still ask for one.
         (self.is_closed() || self.when.is_manual(cx))
@@ -104,7 +111,8 @@ impl Pipeline {
 
     /// The stages' names and circuit breakers, in order.
     pub fn breakers(&self) -> impl Iterator<Item = (&str, Breaker)> {
-        self.slots.iter().map(|slot| (&*slot.name, slot.breaker))
+        let notes = self.slots.iter().map(|slot| &slot.notes);
+        notes.map(|notes| (&*notes.name, notes.breaker))
     }
 }
 
@@ -117,13 +125,14 @@ impl Strategy for Pipeline {
         let mut single = Context::default();
         single.append(entry);
         let mut state = Compacted::unchanged(single);
-        for slot in self.slots.iter_mut().filter(|slot| slot.works_beside()) {
+        let slots = self.slots.iter_mut();
+        for Slot { notes, stage } in slots.filter(|slot| slot.notes.works_beside()) {
             let [entry] = state.context.entries() else {
                 break;
             };
-            match slot.stage.on_append(entry, cx) {
+            match stage.on_append(entry, cx) {
                 Ok(patch) if patch.edits.is_empty() => {}
-                planned => settle(&mut state, planned, Asked::Nobody, &mut slot.notes(), cx),
+                planned => settle(&mut state, planned, Asked::Nobody, notes, cx),
             }
         }
         let Compacted {
@@ -188,16 +197,13 @@ impl Strategy for Pipeline {
         stages.filter_map(|slot| slot.stage.edge(context)).min()
     }
 
-    /// The lowest line of its stages.
     fn replays_recording(&self) -> bool {
         self.slots.iter().any(|slot| slot.stage.replays_recording())
     }
 
     fn blocks_agents_at(&self) -> Option<f64> {
-        let lines = self
-            .slots
-            .iter()
-            .filter_map(|slot| slot.stage.blocks_agents_at());
+        let stages = self.slots.iter();
+        let lines = stages.filter_map(|slot| slot.stage.blocks_agents_at());
         lines.min_by(f64::total_cmp)
     }
 }
@@ -209,80 +215,42 @@ enum Moment {
     AfterCall,
 }
 
-/// What the pipeline keeps of a stage, apart from the stage itself: while a stage waits for a
-/// model it is lent out, and its notes are not.
-struct Notes<'a> {
-    name: &'a Arc<str>,
-    guards: &'a Guards,
-    when: &'a Trigger,
-    breaker: &'a mut Breaker,
-    last_fired: &'a mut Option<usize>,
-}
-
-impl Slot {
-    fn notes(&mut self) -> Notes<'_> {
-        Notes {
-            name: &self.name,
-            guards: &self.guards,
-            when: &self.when,
-            breaker: &mut self.breaker,
-            last_fired: &mut self.last_fired,
-        }
-    }
-}
-
 /// `fired` holds the triggers of what was applied so far.
 fn run<'a>(
     mut slots: &'a mut [Slot],
     moment: Moment,
     mut state: Compacted,
-    mut fired: Vec<&'a Trigger>,
+    mut fired: Vec<Trigger>,
     cx: &'a Situation,
 ) -> Step<'a, Compacted> {
-    while let Some((slot, rest)) = slots.split_first_mut() {
+    while let Some((Slot { notes, stage }, rest)) = slots.split_first_mut() {
         slots = rest;
         if state.outcome.is_err() {
             break;
         }
         let wanted = match moment {
-            Moment::BeforeCall => slot.is_ready(&state, cx),
-            Moment::Overflow => slot.when.answers_overflow() && slot.is_ready(&state, cx),
-            Moment::AfterCall => slot.works_beside(),
+            Moment::BeforeCall => notes.is_ready(&state, cx),
+            Moment::Overflow => notes.when.answers_overflow() && notes.is_ready(&state, cx),
+            Moment::AfterCall => notes.works_beside(),
         };
         if !wanted {
             continue;
         }
-        let Slot {
-            name,
-            guards,
-            when,
-            stage,
-            breaker,
-            last_fired,
-        } = slot;
-        let when: &Trigger = when;
-        let mut notes = Notes {
-            name,
-            guards,
-            when,
-            breaker,
-            last_fired,
-        };
         let step = match moment {
             Moment::BeforeCall | Moment::Overflow => stage.plan(&state.context, cx),
             Moment::AfterCall => stage.after_call(&state.context, cx),
         };
         match step {
-            Step::Done(planned) => settle(&mut state, planned, Asked::Nobody, &mut notes, cx),
+            Step::Done(planned) => settle(&mut state, planned, Asked::Nobody, notes, cx),
             asking @ Step::Ask(_) => {
                 return asking.then(move |planned| {
-                    settle(&mut state, planned, Asked::Model, &mut notes, cx);
-                    fired.resize(state.applied.len(), when);
+                    settle(&mut state, planned, Asked::Model, notes, cx);
+                    fired.resize_with(state.applied.len(), || notes.when.clone());
                     run(slots, moment, state, fired, cx)
                 });
             }
         }
-        fired.resize(state.applied.len(), when);
+        fired.resize_with(state.applied.len(), || notes.when.clone());
     }
     // What is put back behind a summary may bring the context over its trigger again. What is done
     // after a call waits for no size.
@@ -307,7 +275,7 @@ fn settle(
     state: &mut Compacted,
     planned: Result<Patch, StageError>,
     asked: Asked,
-    notes: &mut Notes<'_>,
+    notes: &mut Notes,
     cx: &Situation,
 ) {
     let patch = match planned {
@@ -354,7 +322,7 @@ fn settle(
         return fail(state, StageError::StillOver { after }, notes);
     }
     notes.breaker.succeeded();
-    *notes.last_fired = Some(cx.call);
+    notes.last_fired = Some(cx.call);
     state.saved.extend(patch.saved);
     state.applied.push(Applied {
         call: cx.call,
@@ -365,7 +333,7 @@ fn settle(
     });
 }
 
-fn fail(state: &mut Compacted, error: StageError, notes: &mut Notes<'_>) {
+fn fail(state: &mut Compacted, error: StageError, notes: &mut Notes) {
     notes.breaker.failed();
     state.failures.push(StageFailure {
         stage: notes.name.clone(),

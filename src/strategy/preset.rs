@@ -247,13 +247,7 @@ impl StrategySpec {
     /// The name of the strategy that this one follows. It must run first, on the same session, and
     /// [`StrategySpec::beside`] be told its sizes.
     pub fn follows(&self) -> Option<&str> {
-        match self.table.get("follows") {
-            Some(Setting {
-                value: Value::Text(name),
-                ..
-            }) => Some(name),
-            _ => None,
-        }
+        self.table.text("follows")
     }
 
     /// The same control, following the strategy called `name`.
@@ -281,13 +275,7 @@ impl StrategySpec {
 
     /// One sentence.
     pub fn description(&self) -> &str {
-        match self.table.get("description") {
-            Some(Setting {
-                value: Value::Text(text),
-                ..
-            }) => text,
-            _ => "",
-        }
+        self.table.text("description").unwrap_or_default()
     }
 
     /// The laws it breaks by design.
@@ -316,18 +304,10 @@ impl StrategySpec {
                 let _ = writeln!(out, "{key} = {}", setting.value);
             }
         }
-        if let Some(Setting {
-            value: Value::List(stages),
-            ..
-        }) = self.table.get("stage")
-        {
-            for stage in stages {
-                if let Value::Table(table) = &stage.value {
-                    out.push_str("\n[[stage]]\n");
-                    for (key, setting) in table.entries() {
-                        let _ = writeln!(out, "{key} = {}", setting.value);
-                    }
-                }
+        for table in self.stages_set() {
+            out.push_str("\n[[stage]]\n");
+            for (key, setting) in table.entries() {
+                let _ = writeln!(out, "{key} = {}", setting.value);
             }
         }
         out
@@ -344,39 +324,26 @@ impl StrategySpec {
         };
         if matches!(head, "guards" | "overflow") {
             self.table.overlay(path, setting)?;
-            if path == "overflow.prompt" {
-                for (key, setting) in self.table.entries_mut() {
-                    if let (OVERFLOW, Value::Table(overflow)) = (key, &mut setting.value) {
-                        overflow.remove("prompt_text");
-                    }
-                }
+            let mut entries = self.table.entries_mut();
+            if path == "overflow.prompt"
+                && let Some((_, overflow)) = entries.find(|(key, _)| *key == OVERFLOW)
+                && let Some(overflow) = table_of(&mut overflow.value)
+            {
+                overflow.remove("prompt_text");
             }
         } else {
-            let names = self.stage_names();
-            let Some(at) = names.iter().position(|name| name == head) else {
+            let mut tables = stage_tables(&mut self.table).into_iter();
+            let Some(table) = tables.find(|table| name_of(table) == Some(head)) else {
                 let error = wrong(format!("strategy `{}` has no stage `{head}`", self.name));
-                return Err(with_suggestion(
-                    error,
-                    head,
-                    names.iter().map(String::as_str),
-                ));
+                let names = self.stage_names();
+                let names = names.iter().map(String::as_str);
+                return Err(with_suggestion(error, head, names));
             };
-            let Some(mut stages) = self.table.remove("stage") else {
-                return Err(wrong(format!("strategy `{}` has no stages", self.name)));
-            };
-            if let Value::List(items) = &mut stages.value
-                && let Some(Setting {
-                    value: Value::Table(table),
-                    ..
-                }) = items.get_mut(at)
-            {
-                if rest == "prompt" {
-                    // The text is that of another file.
-                    table.remove("prompt_text");
-                }
-                table.overlay(rest, setting)?;
+            if rest == "prompt" {
+                // The text is that of another file.
+                table.remove("prompt_text");
             }
-            self.table.set("stage", stages);
+            table.overlay(rest, setting)?;
         }
         let (base, earlier) = match self.name.split_once('[') {
             Some((base, rest)) => (base, rest.strip_suffix(']').unwrap_or(rest)),
@@ -400,7 +367,7 @@ impl StrategySpec {
         mut self,
         mut read: impl FnMut(&str, &Place) -> Result<String, SettingError>,
     ) -> Result<Self, SettingError> {
-        for table in self.stage_tables() {
+        for table in stage_tables(&mut self.table) {
             let Some((path, place)) = unread_prompt(table) else {
                 continue;
             };
@@ -414,46 +381,35 @@ impl StrategySpec {
     /// The first prompt that a stage names and that was not read.
     pub fn unread_prompt(&self) -> Option<(String, Place)> {
         let mut copy = self.table.clone();
-        stage_tables(&mut copy)
-            .into_iter()
-            .find_map(|table| unread_prompt(table))
+        let tables = stage_tables(&mut copy).into_iter();
+        tables.map(|table| &*table).find_map(unread_prompt)
     }
 
-    fn stage_tables(&mut self) -> Vec<&mut Table> {
-        stage_tables(&mut self.table)
+    /// The tables of the stages, without that of `[overflow]`.
+    fn stages_set(&self) -> impl Iterator<Item = &Table> {
+        let list = match self.table.get("stage").map(|stages| &stages.value) {
+            Some(Value::List(stages)) => stages.as_slice(),
+            _ => &[],
+        };
+        list.iter().filter_map(|stage| match &stage.value {
+            Value::Table(table) => Some(table),
+            _ => None,
+        })
     }
 
     fn stage_names(&self) -> Vec<String> {
-        let Some(Setting {
-            value: Value::List(stages),
-            ..
-        }) = self.table.get("stage")
-        else {
-            return Vec::new();
-        };
-        let text = |table: &Table, key: &str| match table.get(key) {
-            Some(Setting {
-                value: Value::Text(text),
-                ..
-            }) => Some(text.clone()),
-            _ => None,
-        };
-        stages
-            .iter()
-            .map(|stage| match &stage.value {
-                Value::Table(table) => text(table, "name").or_else(|| text(table, "kind")),
-                _ => None,
-            })
-            .map(Option::unwrap_or_default)
+        let names = self.stages_set().map(name_of);
+        names
+            .map(|name| name.unwrap_or_default().to_owned())
             .collect()
     }
 
     /// The stages with their triggers, for people: `clear_results (before every call)`.
     pub fn stages(&self) -> Result<Vec<String>, SettingError> {
         let slots = self.slots()?.0;
-        Ok(slots
-            .iter()
-            .map(|slot| format!("{} ({})", slot.name, slot.when))
+        let notes = slots.iter().map(|slot| &slot.notes);
+        Ok(notes
+            .map(|notes| format!("{} ({})", notes.name, notes.when))
             .collect())
     }
 
@@ -468,35 +424,38 @@ impl StrategySpec {
 fn stage_tables(table: &mut Table) -> Vec<&mut Table> {
     let mut tables = Vec::new();
     for (key, setting) in table.entries_mut() {
-        match &mut setting.value {
-            Value::List(stages) if key == "stage" => {
+        match (key, &mut setting.value) {
+            ("stage", Value::List(stages)) => {
                 tables.extend(
                     stages
                         .iter_mut()
-                        .filter_map(|stage| match &mut stage.value {
-                            Value::Table(stage) => Some(stage),
-                            _ => None,
-                        }),
+                        .filter_map(|stage| table_of(&mut stage.value)),
                 );
             }
-            Value::Table(overflow) if key == OVERFLOW => tables.push(overflow),
+            (OVERFLOW, Value::Table(overflow)) => tables.push(overflow),
             _ => {}
         }
     }
     tables
 }
 
+fn name_of(stage: &Table) -> Option<&str> {
+    stage.text("name").or_else(|| stage.text("kind"))
+}
+
+fn table_of(value: &mut Value) -> Option<&mut Table> {
+    match value {
+        Value::Table(table) => Some(table),
+        _ => None,
+    }
+}
+
 /// The prompt that a stage names without having its text.
 fn unread_prompt(stage: &Table) -> Option<(String, Place)> {
-    let Some(Setting {
-        value: Value::Text(path),
-        place,
-    }) = stage.get("prompt")
-    else {
-        return None;
-    };
-    let is_unread = !path.is_empty() && stage.get("prompt_text").is_none();
-    is_unread.then(|| (path.clone(), place.clone()))
+    let setting = stage.get("prompt")?;
+    let path = stage.text("prompt").filter(|path| !path.is_empty())?;
+    let is_unread = stage.get("prompt_text").is_none();
+    is_unread.then(|| (path.to_owned(), setting.place.clone()))
 }
 
 /// The parts between commas that stand in no brackets, braces or quotes.

@@ -90,10 +90,11 @@ fn tokens(source: &str) -> Vec<Token> {
 
 fn words_of(tokens: &[Token]) -> Vec<String> {
     let texts = tokens.iter().filter_map(|token| match token {
-        Token::Text(text) => Some(text.trim().to_lowercase()),
+        Token::Text(text) => Some(text.split('|')),
         Token::Word(_) | Token::Sign(_) => None,
     });
-    texts.filter(|text| !text.is_empty()).collect()
+    let words = texts.flatten().map(|word| word.trim().to_lowercase());
+    words.filter(|word| !word.is_empty()).collect()
 }
 
 /// The strings of every `const` or `static` that is a list of them.

@@ -21,6 +21,8 @@ mod index;
 mod question;
 pub mod search;
 
+pub(super) use question::listed;
+
 /// Saturation of a word's repetitions in a line: the usual value.
 const K1: f64 = 1.2;
 /// How far long lines are held back: the usual value.
@@ -37,16 +39,10 @@ const SENTENCE_CHARS: usize = 400;
 
 /// What is done to files, and the words for it.
 const VERBS: [(Verb, &[&str]); 4] = [
-    (
-        Verb::Read,
-        &["inspected", "looked", "opened", "read", "viewed"],
-    ),
-    (Verb::Created, &["added", "created", "new", "wrote"]),
-    (
-        Verb::Modified,
-        &["changed", "edited", "modified", "patched", "updated"],
-    ),
-    (Verb::Deleted, &["deleted", "dropped", "removed", "rm"]),
+    (Verb::Read, &["inspected|looked|opened|read|viewed"]),
+    (Verb::Created, &["added|created|new|wrote"]),
+    (Verb::Modified, &["changed|edited|modified|patched|updated"]),
+    (Verb::Deleted, &["deleted|dropped|removed|rm"]),
 ];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -58,10 +54,9 @@ enum Verb {
 }
 
 fn verb_of(word: &str) -> Option<Verb> {
-    VERBS
-        .iter()
-        .find(|(_, words)| words.contains(&word))
-        .map(|(verb, _)| *verb)
+    let mut verbs = VERBS.iter();
+    let found = verbs.find(|(_, words)| listed(words).any(|one| one == word));
+    found.map(|(verb, _)| *verb)
 }
 
 /// Answers questions about conversations; each distinct text is split and indexed once.
@@ -119,26 +114,21 @@ impl Reader {
         let asked = messages.last()?.model_text().last()?;
         let question = asked.split("\n\n").next()?;
         let question = question.strip_prefix(QUESTION).unwrap_or(question);
-        let mut texts = Vec::new();
-        for message in messages {
-            for (block, text) in message.content().iter().zip(message.model_text()) {
-                if !text.is_empty() {
-                    texts.push((text.clone(), block));
-                }
-            }
-        }
-        texts.pop();
-        let texts = texts
-            .into_iter()
-            .map(|(text, block)| {
-                let known = match block {
-                    ContentBlock::ToolUse(_) => &self.tool_uses,
-                    _ => &self.known,
-                };
-                let index = known.get_or(&text, || Arc::new(Index::new(&text, block)));
-                (text, index)
-            })
-            .collect();
+        let blocks = messages.iter().flat_map(|message| {
+            let blocks = message.content().iter().zip(message.model_text());
+            blocks.filter(|(_, text)| !text.is_empty())
+        });
+        let indexed = |(block, text): (&ContentBlock, &Arc<str>)| {
+            let known = match block {
+                ContentBlock::ToolUse(_) => &self.tool_uses,
+                _ => &self.known,
+            };
+            let index = known.get_or(text, || Arc::new(Index::new(text, block)));
+            (text.clone(), index)
+        };
+        let mut blocks: Vec<_> = blocks.collect();
+        blocks.pop();
+        let texts = blocks.into_iter().map(indexed).collect();
         Some((question.to_owned(), texts))
     }
 }
@@ -157,21 +147,14 @@ impl Terms {
         let words = question::words(question);
         let lines: usize = texts.iter().map(|(_, index)| index.lines.len()).sum();
         let length: u64 = texts.iter().map(|(_, index)| index.words).sum();
-        let weights = words
-            .iter()
-            .map(|word| {
-                let word = hash(word);
-                let holding: usize = texts
-                    .iter()
-                    .map(|(_, index)| index.postings(word).len())
-                    .sum();
-                let (all, holding) = (lines as f64, holding as f64);
-                (
-                    word,
-                    libm::log(1.0 + (all - holding + 0.5) / (holding + 0.5)),
-                )
-            })
-            .collect();
+        let weight = |word: &String| {
+            let word = hash(word);
+            let holding = texts.iter().map(|(_, index)| index.postings(word).len());
+            let (all, holding) = (lines as f64, holding.sum::<usize>() as f64);
+            let weight = libm::log(1.0 + (all - holding + 0.5) / (holding + 0.5));
+            (word, weight)
+        };
+        let weights = words.iter().map(weight).collect();
         Self {
             words,
             weights,
@@ -228,8 +211,7 @@ fn value_in(line: &str, words: &BTreeSet<String>) -> Option<String> {
     });
     let mut best: Option<(usize, &str)> = None;
     for (start, token) in tokens(line) {
-        let mut parts = 0;
-        let mut known = 0;
+        let (mut parts, mut known) = (0, 0);
         each_word(token, |word, _| {
             parts += 1;
             known += usize::from(words.contains(word));
@@ -237,11 +219,8 @@ fn value_in(line: &str, words: &BTreeSet<String>) -> Option<String> {
         if known == parts || !token.contains(|c: char| c.is_ascii_digit()) || token.len() < 2 {
             continue;
         }
-        let distance = keys
-            .iter()
-            .map(|&key| start.abs_diff(key))
-            .min()
-            .unwrap_or(usize::MAX);
+        let distances = keys.iter().map(|&key| start.abs_diff(key));
+        let distance = distances.min().unwrap_or(usize::MAX);
         if best.is_none_or(|(nearest, _)| distance <= nearest) {
             best = Some((distance, token));
         }
@@ -305,41 +284,27 @@ fn paths(question: &str, texts: &[Indexed]) -> Option<String> {
             verb => *verb,
         });
     }
-    let found: Vec<&str> = first
-        .into_iter()
-        .filter(|path| {
-            verbs.get(path).is_some_and(|known| {
-                // Files that are only looked at count as read.
-                let only_read = known.len() == 1;
-                known
-                    .iter()
-                    .any(|verb| asked.contains(verb) && (*verb != Verb::Read || only_read))
-            })
-        })
-        .collect();
-    (!found.is_empty()).then(|| found.join("\n"))
+    first.retain(|path| {
+        let known = &verbs[*path];
+        // Files that are only looked at count as read.
+        let only_read = known.len() == 1;
+        let mut known = known.iter();
+        known.any(|verb| asked.contains(verb) && (*verb != Verb::Read || only_read))
+    });
+    (!first.is_empty()).then(|| first.join("\n"))
 }
 
 fn touched_by(class: ToolClass, input: &serde_json::Value) -> Vec<(Verb, String)> {
-    let path = || {
-        let fields = ["file_path", "path", "filename", "file", "target_file"];
-        let field = fields.iter().find_map(|name| input.get(name)?.as_str());
-        field.map(clean_path)
-    };
+    let text = |fields: &[&str]| fields.iter().find_map(|name| input.get(name)?.as_str());
     let verb = match class {
         ToolClass::Read => Verb::Read,
         ToolClass::Write => Verb::Created,
         ToolClass::Edit => Verb::Modified,
         ToolClass::Shell => {
-            let fields = ["command", "cmd", "script"];
-            let Some(command) = fields.iter().find_map(|name| input.get(name)?.as_str()) else {
-                return Vec::new();
-            };
-            let mut parts = command.split_whitespace();
-            let Some(_) = parts.find(|part| *part == "rm") else {
-                return Vec::new();
-            };
+            let command = text(&["command", "cmd", "script"]).unwrap_or_default();
+            let parts = command.split_whitespace().skip_while(|part| *part != "rm");
             return parts
+                .skip(1)
                 .take_while(|part| !matches!(*part, "&&" | ";" | "||" | "|"))
                 .filter(|part| !part.starts_with('-'))
                 .map(|part| (Verb::Deleted, clean_path(part)))
@@ -347,7 +312,10 @@ fn touched_by(class: ToolClass, input: &serde_json::Value) -> Vec<(Verb, String)
         }
         _ => return Vec::new(),
     };
-    path().map(|path| (verb, path)).into_iter().collect()
+    let path = text(&["file_path", "path", "filename", "file", "target_file"]);
+    path.map(|path| (verb, clean_path(path)))
+        .into_iter()
+        .collect()
 }
 
 fn clean_path(path: &str) -> String {

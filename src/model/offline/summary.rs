@@ -7,6 +7,7 @@ use std::sync::{Arc, LazyLock};
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind};
 
+use super::bm25::listed;
 use crate::script::is_unspaced;
 use crate::session::{ContentBlock, Message, Role};
 use crate::units::Tokens;
@@ -40,90 +41,30 @@ const MARKS: [(Carries, &[&str]); 4] = [
     (
         Carries::Rule,
         &[
-            "must",
-            "do not",
-            "don't",
-            "never ",
-            "always ",
-            "make sure",
-            "not allowed",
-            "only ",
-            "should ",
-            "keep ",
-            "prefer ",
-            "require",
-            "不要",
-            "不得",
-            "不能",
-            "必须",
-            "禁止",
-            "务必",
-            "请勿",
-            "只能",
-            "ないで",
-            "必ず",
-            "なければ",
-            "하지 마",
-            "반드시",
-            "금지",
+            "must|do not|don't|never |always |make sure|not allowed|only |should |keep ",
+            "prefer |require|不要|不得|不能|必须|禁止|务必|请勿|只能|ないで|必ず|なければ",
+            "하지 마|반드시|금지",
         ],
     ),
     (
         Carries::Decision,
         &[
-            "decid",
-            "chose",
-            "choice",
-            "instead of",
-            "agreed",
-            "we will ",
-            "let's ",
-            "because ",
-            "决定",
-            "选择",
-            "因为",
-            "決定",
-            "ことにし",
-            "결정",
-            "선택",
+            "decid|chose|choice|instead of|agreed|we will |let's |because |决定|选择|因为",
+            "決定|ことにし|결정|선택",
         ],
     ),
     (
         Carries::Pending,
         &[
-            "todo",
-            "next step",
-            "remaining",
-            "pending",
-            "still to ",
-            "not yet",
-            "follow-up",
-            "fixme",
-            "待办",
-            "下一步",
-            "尚未",
-            "未完了",
-            "남은",
-            "다음 단계",
+            "todo|next step|remaining|pending|still to |not yet|follow-up|fixme|待办|下一步",
+            "尚未|未完了|남은|다음 단계",
         ],
     ),
     (
         Carries::Error,
         &[
-            "error",
-            "failed",
-            "failure",
-            "panick",
-            "exception",
-            "traceback",
-            "fatal",
-            "denied",
-            "错误",
-            "失败",
-            "エラー",
-            "失敗",
-            "오류",
-            "실패",
+            "error|failed|failure|panick|exception|traceback|fatal|denied|错误|失败|エラー",
+            "失敗|오류|실패",
         ],
     ),
 ];
@@ -151,24 +92,18 @@ pub(super) fn write(messages: &[Arc<Message>], sections: &[String], max_output: 
     let mut seen = HashSet::new();
     let mut out = String::new();
     let plan: Vec<(Option<&str>, &[Carries])> = if sections.is_empty() {
-        ALL.iter()
-            .map(|one| (None, std::slice::from_ref(one)))
-            .collect()
+        ALL.chunks(1).map(|one| (None, one)).collect()
     } else {
-        sections
-            .iter()
-            .map(|title| (Some(title.as_str()), under(title)))
-            .collect()
+        let titles = sections.iter().map(String::as_str);
+        titles.map(|title| (Some(title), under(title))).collect()
     };
     let everywhere: Vec<Carries> = plan
         .iter()
-        .flat_map(|(_, wanted)| wanted.to_vec())
+        .flat_map(|(_, wanted)| *wanted)
+        .copied()
         .collect();
     for (at, (title, wanted)) in plan.iter().enumerate() {
-        let mut section = String::new();
-        if let Some(title) = title {
-            section = format!("## {title}\n");
-        }
+        let mut section = title.map_or_else(String::new, |title| format!("## {title}\n"));
         let head = size(&section);
         let mut room = (left / (plan.len() - at)).saturating_sub(head);
         let mut any = false;
@@ -177,10 +112,8 @@ pub(super) fn write(messages: &[Arc<Message>], sections: &[String], max_output: 
                 break;
             }
             // A line stands under the first heading it belongs to most.
-            let carried = line
-                .carries
-                .iter()
-                .find(|carried| everywhere.contains(carried));
+            let mut carries = line.carries.iter();
+            let carried = carries.find(|carried| everywhere.contains(carried));
             if !carried.is_some_and(|carried| wanted.contains(carried)) {
                 continue;
             }
@@ -189,9 +122,7 @@ pub(super) fn write(messages: &[Arc<Message>], sections: &[String], max_output: 
             if cost > room || !seen.insert(text) {
                 continue;
             }
-            section.push_str("- ");
-            section.push_str(text);
-            section.push('\n');
+            section.extend(["- ", text, "\n"]);
             room -= cost;
             any = true;
         }
@@ -220,19 +151,15 @@ fn size(text: &str) -> usize {
 
 fn under(title: &str) -> &'static [Carries] {
     let title = title.to_lowercase();
-    HEADINGS
-        .iter()
-        .find(|(word, _)| title.contains(word))
-        .map_or(&[Carries::Path], |(_, carried)| *carried)
+    let mut headings = HEADINGS.iter();
+    let heading = headings.find(|(word, _)| title.contains(word));
+    heading.map_or(&[Carries::Path], |(_, carried)| *carried)
 }
 
 fn cut(line: &str) -> &str {
-    let line = line.trim();
-    let line = line.trim_start_matches(['-', '*', '#', ' ']);
-    match line.char_indices().nth(LINE_CHARS) {
-        Some((end, _)) => &line[..end],
-        None => line,
-    }
+    let line = line.trim().trim_start_matches(['-', '*', '#', ' ']);
+    let end = line.char_indices().nth(LINE_CHARS);
+    end.map_or(line, |(end, _)| &line[..end])
 }
 
 struct Line<'a> {
@@ -249,10 +176,8 @@ fn lines<'a>(messages: &'a [Arc<Message>]) -> Vec<Line<'a>> {
     let mut keep = |line: Cow<'a, str>, is_speech| {
         let carries = carried(&line, is_speech);
         if !carries.is_empty() {
-            lines.push(Line {
-                text: line,
-                carries,
-            });
+            let text = line;
+            lines.push(Line { text, carries });
         }
     };
     let conversation = match messages {
@@ -278,21 +203,16 @@ fn lines<'a>(messages: &'a [Arc<Message>]) -> Vec<Line<'a>> {
     lines
 }
 
-/// All marks in one automaton; nothing is marked where it cannot be built.
-static MARK: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
-    AhoCorasick::builder()
+/// All marks in one automaton, and what each says; none where it cannot be built.
+static MARK: LazyLock<Option<(AhoCorasick, Vec<Carries>)>> = LazyLock::new(|| {
+    let marks = MARKS.iter();
+    let marks = marks.flat_map(|(what, lines)| listed(lines).map(|mark| (mark, *what)));
+    let (texts, says): (Vec<&str>, Vec<Carries>) = marks.unzip();
+    let automaton = AhoCorasick::builder()
         .ascii_case_insensitive(true)
         .kind(Some(AhoCorasickKind::DFA))
-        .build(MARKS.iter().flat_map(|(_, marks)| marks.iter()))
-        .ok()
-});
-
-/// What each mark of [`MARK`] says.
-static MARKED: LazyLock<Vec<Carries>> = LazyLock::new(|| {
-    let marks = MARKS.iter();
-    marks
-        .flat_map(|(what, marks)| std::iter::repeat_n(*what, marks.len()))
-        .collect()
+        .build(texts);
+    Some((automaton.ok()?, says))
 });
 
 fn carried(line: &str, is_speech: bool) -> Vec<Carries> {
@@ -300,11 +220,11 @@ fn carried(line: &str, is_speech: bool) -> Vec<Carries> {
         return Vec::new();
     }
     let mut carries = Vec::new();
-    for found in MARK
-        .iter()
-        .flat_map(|marks| marks.find_overlapping_iter(line))
-    {
-        let what = MARKED[found.pattern().as_usize()];
+    let marks = MARK.iter();
+    for what in marks.flat_map(|(marks, says)| {
+        let found = marks.find_overlapping_iter(line);
+        found.map(|found| says[found.pattern().as_usize()])
+    }) {
         // Rules are what the user says, not what a file says.
         if (what != Carries::Rule || is_speech) && !carries.contains(&what) {
             carries.push(what);
@@ -319,13 +239,12 @@ fn carried(line: &str, is_speech: bool) -> Vec<Carries> {
 
 fn is_path(token: &str) -> bool {
     let token = token.trim_matches(|c: char| !c.is_ascii_alphanumeric() && c != '/');
+    let name = token.rsplit('/').next().unwrap_or_default();
     token.len() < 200
         && !token.contains("://")
         && token.contains('/')
-        && token
-            .rsplit('/')
-            .next()
-            .and_then(|name| name.split_once('.'))
+        && name
+            .split_once('.')
             .is_some_and(|(stem, suffix)| !stem.is_empty() && !suffix.is_empty())
 }
 

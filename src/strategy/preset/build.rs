@@ -40,21 +40,20 @@ impl StrategySpec {
         let tables = reader.tables("stage")?;
         for table in &tables {
             let slot = self.slot(table, guards)?;
-            if Reader::new(table, &*slot.name).flag("enabled")? == Some(false) {
-                off.insert(slot.name.clone());
+            let name = &slot.notes.name;
+            if Reader::new(table, &**name).flag("enabled")? == Some(false) {
+                off.insert(name.clone());
             }
-            if slots.iter().any(|other| other.name == slot.name) {
-                return Err(SettingError::new(
-                    table.place(),
-                    format!("there are two stages called `{}`", slot.name),
-                )
-                .with_hint("give one of them a `name`"));
+            if slots.iter().any(|other| other.notes.name == *name) {
+                let problem = format!("there are two stages called `{name}`");
+                let error = SettingError::new(table.place(), problem);
+                return Err(error.with_hint("give one of them a `name`"));
             }
             slots.push(slot);
         }
         self.check_order(&slots, &tables)?;
         // One that is switched off is read and checked all the same, and may be waited for in vain.
-        slots.retain(|slot| !off.contains(&slot.name));
+        slots.retain(|slot| !off.contains(&slot.notes.name));
         let retries = match reader.table("overflow")? {
             Some(overflow) => self.overflow(overflow, &tables, guards, &mut slots)?,
             None => Retries {
@@ -70,18 +69,18 @@ impl StrategySpec {
     fn check_order(&self, slots: &[Slot], tables: &[&Table]) -> Result<(), SettingError> {
         let overflow = self.table.get(OVERFLOW).map(|_| OVERFLOW);
         for (at, (slot, table)) in slots.iter().zip(tables).enumerate() {
-            let earlier = slots[..at].iter().map(|earlier| &*earlier.name);
+            let earlier = slots[..at].iter().map(|earlier| &*earlier.notes.name);
             let earlier: Vec<&str> = earlier.chain(overflow).collect();
-            let stages = slot.when.stages();
+            let stages = slot.notes.when.stages();
             let Some(named) = stages.iter().find(|named| !earlier.contains(named)) else {
                 continue;
             };
             let place = table.get("when").map_or(table.place(), |when| &when.place);
             let wrong = |why| {
-                let problem = format!("`{}.when` names `{named}`, {why}", slot.name);
+                let problem = format!("`{}.when` names `{named}`, {why}", slot.notes.name);
                 SettingError::new(place, problem)
             };
-            if slots.iter().any(|other| *other.name == **named) {
+            if slots.iter().any(|other| *other.notes.name == **named) {
                 return Err(wrong("which does not stand before it"));
             }
             let error = wrong("and the strategy has no such stage");
@@ -96,15 +95,10 @@ impl StrategySpec {
             return Err(SettingError::new(table.place(), "the stage has no `kind`"));
         };
         let Some(kind) = stage::kind(kind_name) else {
-            let place = table
-                .get("kind")
-                .map_or(table.place(), |setting| &setting.place);
+            let place = table.get("kind").map_or(table.place(), |kind| &kind.place);
             let error = SettingError::new(place, format!("unknown stage kind `{kind_name}`"));
-            return Err(with_suggestion(
-                error,
-                kind_name,
-                STAGES.iter().map(|kind| kind.name),
-            ));
+            let kinds = STAGES.iter().map(|kind| kind.name);
+            return Err(with_suggestion(error, kind_name, kinds));
         };
         let name = reader.text("name")?.unwrap_or(kind_name);
         if RESERVED_STAGES.contains(&name) || name.contains('.') || name.is_empty() {
@@ -113,7 +107,7 @@ impl StrategySpec {
         }
         let when = match reader.setting("when") {
             None => Trigger::always(),
-            Some(setting) if is_word(setting, "scenario") => self.trigger.clone(),
+            Some(_) if table.text("when") == Some("scenario") => self.trigger.clone(),
             Some(setting) => Trigger::read(&format!("{name}.when"), setting)?,
         };
         let when = if self.is_matched {
@@ -154,13 +148,7 @@ impl StrategySpec {
         } else {
             let mut table = Table::new(place.clone());
             let value = Value::Text(wanted.to_owned());
-            table.set(
-                "kind",
-                Setting {
-                    value,
-                    place: place.clone(),
-                },
-            );
+            table.set("kind", Setting { value, place });
             table
         };
         let Some(Setting {
@@ -175,21 +163,17 @@ impl StrategySpec {
                 table.set(key, setting.clone());
             }
         }
-        table.remove("name");
-        table.remove("enabled");
-        table.remove("when");
+        for key in ["name", "enabled", "when"] {
+            table.remove(key);
+        }
         let mut slot = self.slot(&table, guards)?;
-        slot.name = OVERFLOW.into();
-        slot.when = Trigger::of(Condition::Overflow);
+        slot.notes.name = OVERFLOW.into();
+        slot.notes.when = Trigger::of(Condition::Overflow);
         // In front of what waits for it, or else last.
-        let waiting = |slot: &Slot| slot.when.stages().contains(&OVERFLOW);
+        let waiting = |slot: &Slot| slot.notes.when.stages().contains(&OVERFLOW);
         let at = slots.iter().position(waiting).unwrap_or(slots.len());
         slots.insert(at, slot);
         let most = u32::try_from(most).unwrap_or(u32::MAX);
         Ok(Retries { most, per })
     }
-}
-
-fn is_word(setting: &Setting, word: &str) -> bool {
-    matches!(&setting.value, Value::Text(text) if text == word)
 }
