@@ -11,8 +11,6 @@ use std::sync::OnceLock;
 
 use libfuzzer_sys::fuzz_target;
 use proctor::session::export::export;
-use proctor::session::import::each::{Part, each};
-use proctor::session::import::outline::{Cut, outline};
 use proctor::session::import::{IMPORTERS, ImportError, Importer, importer, load};
 use proctor::session::redact::Redactor;
 use proctor::session::wire::Provider;
@@ -33,13 +31,11 @@ enum Target {
     Export,
     /// Sessions that were read are rid of secrets: twice is as once.
     Redact,
-    /// A file is read without its long texts, and written with them.
-    Outline,
     /// The files of a folder are read as one session.
     Folder,
-    /// The samples of an archive are read one after the other.
-    Each,
-    /// The sessions of a database are read one after the other, and at once.
+    /// An archive is read.
+    Archive,
+    /// A database is read.
     #[cfg(feature = "sqlite")]
     Database,
 }
@@ -50,9 +46,8 @@ const OTHERS: &[&str] = &[
     "any",
     "export",
     "redact",
-    "outline",
     "folder",
-    "each",
+    "archive",
     #[cfg(feature = "sqlite")]
     "database",
 ];
@@ -66,9 +61,8 @@ fn chosen() -> Target {
         "any" => Target::Any,
         "export" => Target::Export,
         "redact" => Target::Redact,
-        "outline" => Target::Outline,
         "folder" => Target::Folder,
-        "each" => Target::Each,
+        "archive" => Target::Archive,
         #[cfg(feature = "sqlite")]
         "database" => Target::Database,
         "list" => {
@@ -110,9 +104,12 @@ fuzz_target!(
                     redacted(&session);
                 }
             }
-            Target::Outline => outlined(bytes),
             Target::Folder => folders(bytes),
-            Target::Each => one_by_one(bytes, "file.eval"),
+            Target::Archive => {
+                let path = scratch().join("file.eval");
+                std::fs::write(&path, bytes).expect("room for a file");
+                loaded(&path, "file.eval");
+            }
             #[cfg(feature = "sqlite")]
             Target::Database => databases(bytes),
         }
@@ -189,58 +186,11 @@ fn scratch() -> PathBuf {
     folder
 }
 
-fn outlined(bytes: &[u8]) {
-    let path = scratch().join("file.jsonl");
-    std::fs::write(&path, bytes).expect("room for a file");
-    // What is cut here is longer than any beginning that an importer looks at.
-    let read = outline(&path, None, Cut::default());
-    let mut read = match read {
-        Ok(Some(read)) => read,
-        Ok(None) => return,
-        Err(error) => {
-            assert!(error.to_string().contains("file.jsonl"), "{error}");
-            return;
-        }
-    };
-    for recording in &read.recordings {
-        let mut written = Vec::new();
-        native::write_whole(&recording.session, &mut read.rests, &mut written)
-            .expect("the rests stand where they stood");
-        native_file(&written).expect("what was written can be read");
-    }
-}
-
-/// The bytes as an archive or a database, of which one session is held at a time.
-fn one_by_one(bytes: &[u8], name: &str) {
-    let folder = scratch();
-    let path = folder.join(name);
-    std::fs::write(&path, bytes).expect("room for a file");
-    read_one_by_one(&folder, &path, name);
-}
-
-fn read_one_by_one(folder: &Path, path: &Path, name: &str) {
-    let told = |error: &ImportError| {
-        let shown = error.to_string();
-        assert!(shown.contains(name), "{shown}");
-    };
-    let mut each = match each(path, None, 0, Cut::default(), folder) {
-        Ok(Some(each)) => each,
-        Ok(None) => return,
-        Err(error) => return told(&error),
-    };
-    loop {
-        let Part { recording, rests } = match each.next_session() {
-            Ok(Some(part)) => part,
-            Ok(None) => return,
-            Err(error) => return told(&error),
-        };
-        let mut written = Vec::new();
-        match rests {
-            Some(mut rests) => native::write_whole(&recording.session, &mut rests, &mut written),
-            None => native::write(&recording.session, &mut written),
-        }
-        .expect("the rests stand where they stood");
-        native_file(&written).expect("what was written can be read");
+/// Reads the file or folder; errors name it.
+fn loaded(path: &Path, name: &str) {
+    match load(path) {
+        Ok(sessions) => sessions.iter().for_each(again),
+        Err(error) => assert!(error.to_string().contains(name), "{error}"),
     }
 }
 
@@ -255,11 +205,7 @@ fn databases(bytes: &[u8]) {
     if at < bytes.len() {
         std::fs::write(folder.join("file.db-wal"), &bytes[at..]).expect("room for a log");
     }
-    read_one_by_one(&folder, &path, "file.db");
-    match load(&path) {
-        Ok(sessions) => sessions.iter().for_each(again),
-        Err(error) => assert!(error.to_string().contains("file.db"), "{error}"),
-    }
+    loaded(&path, "file.db");
 }
 
 /// The bytes as every kind of folder that is a session: whole in each of two files, and line by line.
@@ -291,9 +237,6 @@ fn folders(bytes: &[u8]) {
             std::fs::create_dir_all(path.parent().expect("in a folder")).expect("room for a folder");
             std::fs::write(path, content).expect("room for a file");
         }
-        match load(&folder) {
-            Ok(sessions) => sessions.iter().for_each(again),
-            Err(error) => assert!(error.to_string().contains("proctor-fuzz"), "{error}"),
-        }
+        loaded(&folder, "proctor-fuzz");
     }
 }

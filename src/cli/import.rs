@@ -1,10 +1,7 @@
 //! `proctor import`: reads recordings of any known format, and writes them in one.
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
-use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use clap::ValueEnum;
 use clap::builder::PossibleValuesParser;
@@ -15,21 +12,17 @@ use super::{Exit, Stop, chain, explain, print_json, prose, say, write_new};
 use crate::record::journal::write_private;
 use crate::report::escape::plain;
 use crate::report::figure::many;
-use crate::session::export::export_whole;
+use crate::session::export::export;
 use crate::session::ground_truth::GroundTruth;
-use crate::session::import::outline::Rests;
 use crate::session::import::{self, Beginnings, IMPORTERS, Importer, Recording};
-use crate::session::native::{AsItIs, Of, Whole};
 use crate::session::redact::Redactor;
 use crate::session::wire::Provider;
-use crate::session::{JsonText, Message, Session, ToolSchema, native};
-use crate::tokens::{COUNTERS, TokenCounter, counter};
+use crate::session::{JsonText, Session, native};
+use crate::tokens::{COUNTERS, counter};
 use crate::units::Tokens;
-use read::Read;
 use tally::{Imported, Tally};
 
 mod list;
-mod read;
 mod tally;
 
 /// Arguments of `proctor import`.
@@ -184,8 +177,9 @@ impl Run<'_> {
     /// Reads one file and writes its sessions; says what it held, or nothing if it is no recording.
     fn one(&mut self, input: &Input) -> anyhow::Result<Option<Tally>> {
         let path = &input.path;
-        let mut read = match Read::open(path, self.format, &self.args.output) {
-            Ok(read) => read,
+        let format = self.format.map(|it| it as &dyn Importer);
+        let recordings = match import::load_with_truth(path, format) {
+            Ok(recordings) => recordings,
             Err(error) if error.is_no_recording() && !input.is_named && self.format.is_none() => {
                 let why = plain(&error.to_string());
                 say(&format!("passed over: {why}"));
@@ -196,13 +190,13 @@ impl Run<'_> {
         };
         if self.redactor.is_none() {
             // Nothing is written of a file of which something is there already.
-            for session in read.known() {
-                self.target(path, session)?;
+            for recording in &recordings {
+                self.target(path, &recording.session)?;
             }
         }
         let mut tally = Tally::of(path);
-        while let Some(recording) = read.next()? {
-            self.write(path, recording, read.rests(), &mut tally)?;
+        for recording in recordings {
+            self.write(path, recording, &mut tally)?;
         }
         if let Some(redactor) = &mut self.redactor {
             tally.redacted(&redactor.take_counts());
@@ -210,46 +204,33 @@ impl Run<'_> {
         Ok(Some(tally))
     }
 
-    /// Writes a session message by message, and what is known about it.
+    /// Writes a session, and what is known about it.
     fn write(
         &mut self,
         path: &Path,
         mut recording: Recording,
-        mut rests: Option<&mut Rests>,
         tally: &mut Tally,
     ) -> anyhow::Result<()> {
-        let whole: &mut dyn Whole = match &mut rests {
-            Some(rests) => *rests,
-            None => &mut AsItIs,
-        };
-        let repeated = self.beginnings.repeated_whole(&recording.session, whole)?;
+        let repeated = self.beginnings.repeated(&recording.session);
         if let Some(redactor) = &mut self.redactor {
-            recording.session = redactor.around(&recording.session)?;
+            recording.session = redactor.session(&recording.session)?;
         }
         let session = &recording.session;
         let target = self.target(path, session)?;
-        let mut writing = Writing {
-            rests,
-            redactor: self.redactor.as_mut(),
-            counter: counter(&self.args.counter),
-            tokens: Tokens::ZERO,
-        };
-        writing.count_header(session);
         let mut left_out = BTreeMap::new();
         write_private(&target, &mut |out| match self.args.to.provider() {
-            None => native::write_whole(session, &mut writing, out),
+            None => native::write(session, out),
             Some(provider) => {
-                left_out = export_whole(session, provider, &mut writing, out)?;
-                Ok(())
+                let exported = export(session, provider);
+                left_out = exported.left_out;
+                out.write_all(exported.json.as_bytes())
             }
         })?;
-        tally.add(
-            &recording,
-            &target,
-            writing.tokens,
-            &left_out,
-            repeated.as_ref(),
-        );
+        let mut tokens = Tokens::ZERO;
+        if let Some(counter) = counter(&self.args.counter) {
+            tokens = session.texts().map(|text| counter.count(text)).sum();
+        }
+        tally.add(&recording, &target, tokens, &left_out, repeated.as_ref());
         self.written.insert(target);
         if let (To::Native, Some(truth)) = (self.args.to, &mut recording.truth) {
             if let Some(redactor) = &mut self.redactor {
@@ -296,60 +277,6 @@ impl To {
             Self::Anthropic => Some(Provider::Anthropic),
             Self::Openai => Some(Provider::OpenAi),
         }
-    }
-}
-
-/// Puts a message together as it is written, and counts its tokens.
-struct Writing<'r> {
-    /// Where the rests of long texts are, where they were not read.
-    rests: Option<&'r mut Rests>,
-    /// Takes the secrets out, where it is asked to.
-    redactor: Option<&'r mut Redactor>,
-    counter: Option<Arc<dyn TokenCounter>>,
-    tokens: Tokens,
-}
-
-impl Writing<'_> {
-    fn count(&mut self, text: &str) {
-        if let Some(counter) = &self.counter {
-            self.tokens += counter.count(text);
-        }
-    }
-
-    fn count_header(&mut self, session: &Session) {
-        let tools = session.tools().iter().map(ToolSchema::text);
-        for text in session.system().into_iter().chain(tools) {
-            self.count(text);
-        }
-    }
-}
-
-impl Whole for Writing<'_> {
-    fn message<'a>(&mut self, message: &'a Message, of: Of) -> io::Result<Cow<'a, Message>> {
-        let mut whole = match &mut self.rests {
-            Some(rests) => rests.message(message, of)?,
-            None => Cow::Borrowed(message),
-        };
-        if let Some(redactor) = &mut self.redactor {
-            whole = Cow::Owned(redactor.message(&whole));
-        }
-        if of == Of::History {
-            for text in whole.model_text() {
-                self.count(text);
-            }
-        }
-        Ok(whole)
-    }
-
-    fn text(&mut self, text: &Arc<str>) -> io::Result<Arc<str>> {
-        let whole = match &mut self.rests {
-            Some(rests) => rests.text(text)?,
-            None => text.clone(),
-        };
-        Ok(match &mut self.redactor {
-            Some(redactor) => redactor.text(&whole).into(),
-            None => whole,
-        })
     }
 }
 

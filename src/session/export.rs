@@ -13,16 +13,13 @@
 //!
 //! Image sources and tool definitions of the other provider are rewritten.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::io::{self, Write};
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 
 use super::import::tool_names::class_of;
-use super::native::{AsItIs, Of, Whole};
 use super::wire::openai::openai_json;
 use super::wire::{Provider, anthropic_json, string};
 use super::{ContentBlock, Image, JsonText, Message, Role, Session, ToolResult, ToolSchema};
@@ -38,83 +35,49 @@ pub struct Exported {
 
 /// Writes a session in the shape of a provider's API.
 pub fn export(session: &Session, provider: Provider) -> Exported {
-    let mut bytes = Vec::new();
-    let left_out = export_whole(session, provider, &mut AsItIs, &mut bytes);
-    Exported {
-        json: String::from_utf8(bytes).unwrap_or_default(),
-        // A vector takes everything.
-        left_out: left_out.unwrap_or_default(),
-    }
-}
-
-/// Writes a session, of which `whole` has the messages, in the shape of a provider's API. Returns
-/// what the shape cannot carry, in words, with counts.
-pub fn export_whole(
-    session: &Session,
-    provider: Provider,
-    whole: &mut dyn Whole,
-    out: &mut dyn Write,
-) -> io::Result<BTreeMap<&'static str, u64>> {
     let mut left_out = Counts::default();
     left_out.add("compaction", session.compactions().len());
-    left_out.add(
-        "context window",
-        usize::from(session.context_window().is_some()),
-    );
+    let has_window = session.context_window().is_some();
+    left_out.add("context window", usize::from(has_window));
     let mut json = "{".to_owned();
-    if let Some(model) = session.model() {
-        json.push_str("\"model\":");
-        string(model, &mut json);
-        json.push_str(",\n");
-    }
-    if let (Provider::Anthropic, Some(system)) = (provider, session.system()) {
-        json.push_str("\"system\":");
-        string(system, &mut json);
-        json.push_str(",\n");
+    let system = session.system().map(AsRef::as_ref);
+    let is_beside = provider == Provider::Anthropic;
+    for (key, value) in [
+        ("model", session.model()),
+        ("system", system.filter(|_| is_beside)),
+    ] {
+        if let Some(value) = value {
+            let _ = write!(json, "\"{key}\":");
+            string(value, &mut json);
+            json.push_str(",\n");
+        }
     }
     if !session.tools().is_empty() {
-        let tools: Vec<String> = session
-            .tools()
-            .iter()
-            .map(|tool| definition(tool, provider))
-            .collect();
+        let tools = session.tools().iter();
+        let tools: Vec<String> = tools.map(|tool| definition(tool, provider)).collect();
         let _ = writeln!(json, "\"tools\":[\n{}\n],", tools.join(",\n"));
     }
-    json.push_str("\"messages\":[");
-    out.write_all(json.as_bytes())?;
-    let mut between = "\n";
-    let mut write = |message: &str| {
-        out.write_all(between.as_bytes())?;
-        between = ",\n";
-        out.write_all(message.as_bytes())
-    };
-    if let (Provider::OpenAi, Some(system)) = (provider, session.system()) {
+    let mut messages = Vec::new();
+    if let (Provider::OpenAi, Some(system)) = (provider, system) {
         let mut message = r#"{"role":"system","content":"#.to_owned();
         string(system, &mut message);
-        write(&(message + "}"))?;
+        messages.push(message + "}");
     }
     let mut last = None;
     for message in session.messages() {
-        let message = match whole.message(message, Of::History)? {
-            Cow::Borrowed(_) => message.clone(),
-            Cow::Owned(message) => Arc::new(message),
-        };
-        left_out.message(&message, provider);
+        left_out.message(message, provider);
         let repeats = last == Some(message.role()) && message.role() == Role::User;
         left_out.add("border between two user messages", usize::from(repeats));
         last = Some(message.role());
-        let message = for_provider(&message, provider);
+        let message = for_provider(message, provider);
         match provider {
-            Provider::Anthropic => write(&anthropic_json(&message))?,
-            Provider::OpenAi => {
-                for message in openai_json(&message) {
-                    write(&message)?;
-                }
-            }
+            Provider::Anthropic => messages.push(anthropic_json(&message)),
+            Provider::OpenAi => messages.extend(openai_json(&message)),
         }
     }
-    out.write_all(b"\n]}\n")?;
-    Ok(left_out.0)
+    let _ = writeln!(json, "\"messages\":[\n{}\n]}}", messages.join(",\n"));
+    let left_out = left_out.0;
+    Exported { json, left_out }
 }
 
 #[derive(Default)]

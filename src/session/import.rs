@@ -51,7 +51,6 @@ mod content;
 mod conversations;
 mod copilot_cli;
 mod documents;
-pub mod each;
 mod folders;
 mod forks;
 mod gemini_cli;
@@ -64,7 +63,6 @@ mod langchain;
 mod left;
 mod lenient;
 pub(super) mod lines;
-pub mod listed;
 mod mini_swe_agent;
 mod locomo;
 mod longmemeval;
@@ -72,13 +70,11 @@ mod openai_chat;
 mod openai_responses;
 mod openhands;
 mod opencode;
-pub mod outline;
 mod partial;
 mod pi;
 mod pieces;
 mod request_log;
 mod requests;
-pub mod rows;
 mod sketch;
 mod sqlite;
 mod swe_agent;
@@ -91,11 +87,6 @@ mod unrecorded;
 pub use folders::{Folder, SessionFiles};
 pub use forks::{Beginnings, Repeated};
 pub use truth::Recording;
-
-/// What a long file gives: its bytes without its long texts, and values that stand aside.
-pub trait LongInput: BufRead + outline::Lists {}
-
-impl<T: BufRead + outline::Lists> LongInput for T {}
 
 /// Reads one format. A new format is one file here and one line in [`IMPORTERS`].
 pub trait Importer: Sync {
@@ -118,15 +109,6 @@ pub trait Importer: Sync {
     ) -> Result<Vec<Recording>, ImportError> {
         let sessions = self.import(path, input)?;
         Ok(sessions.into_iter().map(Recording::from).collect())
-    }
-
-    /// Reads all sessions of a long file, of which some values may stand aside.
-    fn import_long(
-        &self,
-        path: &Path,
-        input: &mut dyn LongInput,
-    ) -> Result<Vec<Recording>, ImportError> {
-        self.import_with_truth(path, input)
     }
 
     /// The folder that a file is the conversation of, where the rest of the session stands beside
@@ -179,6 +161,9 @@ pub static IMPORTERS: &[&dyn Importer] = &[
     &RequestLog,
 ];
 
+/// The largest file that is read, and the most that a folder or an archive may hold.
+const MAX_FILE: u64 = 1 << 30;
+
 /// How much of a file [`Importer::detect`] sees.
 const HEAD: u64 = 64 * 1024;
 
@@ -228,10 +213,16 @@ pub fn load_with_truth(
             });
         };
         return importer
-            .import_folder(&folder, &mut SessionFiles::whole())
+            .import_folder(&folder, &mut SessionFiles::new())
             .map(known);
     }
     let (head, mut input) = open(path)?;
+    if path.metadata().is_ok_and(|it| it.len() > MAX_FILE) {
+        return Err(ImportError::TooLarge {
+            path: path.to_owned(),
+            limit: MAX_FILE,
+        });
+    }
     if sqlite::is_database(&head) {
         return sqlite::load(path).map(known);
     }
@@ -240,7 +231,7 @@ pub fn load_with_truth(
     };
     if let Some(folder) = importer.folder_of(path) {
         return importer
-            .import_folder(&folder, &mut SessionFiles::whole())
+            .import_folder(&folder, &mut SessionFiles::new())
             .map(known);
     }
     let mut recordings = importer.import_with_truth(path, &mut input)?;

@@ -32,7 +32,7 @@ mod schema;
 mod write;
 
 pub use schema::schema;
-pub use write::{AsItIs, Of, Whole, write, write_whole};
+pub use write::write;
 
 /// The value of `format` in the header.
 pub const FORMAT: &str = "proctor-session";

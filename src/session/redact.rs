@@ -86,7 +86,22 @@ impl Redactor {
 
     /// The session without its secrets.
     pub fn session(&mut self, session: &Session) -> Result<Session, SessionError> {
-        let around = self.around(session)?;
+        let system = session.system().map(|text| self.shared(text));
+        let tools = session.tools().iter().map(|tool| ToolSchema {
+            name: tool.name.clone(),
+            definition: self.json(&tool.definition),
+        });
+        let tools = tools.collect();
+        let resumed = session.resumed().cloned().map(|mut resumed| {
+            resumed.notes = resumed.notes.map(|notes| self.shared(&notes));
+            resumed
+        });
+        let id = to_valid_id(&self.text(session.id()), 80);
+        let source = Source {
+            skipped: self.names(&session.source().skipped),
+            unknown: self.names(&session.source().unknown),
+            ..session.source().clone()
+        };
         let mut messages = Vec::new();
         let mut compactions = Vec::new();
         // In the order in which a file has them, for secrets are numbered as they appear.
@@ -99,42 +114,14 @@ impl Redactor {
         }
         compactions.extend(left.map(|it| self.compaction(it)));
         Session::new(SessionParts {
-            messages,
-            compactions,
-            ..around.parts
-        })
-    }
-
-    /// The session with its secrets in messages and compactions only, which [`Redactor::message`]
-    /// and [`Redactor::text`] take out one by one.
-    pub fn around(&mut self, session: &Session) -> Result<Session, SessionError> {
-        let system = session.system().map(|text| self.shared(text));
-        let tools = session.tools().iter().map(|tool| ToolSchema {
-            name: tool.name.clone(),
-            definition: self.json(&tool.definition),
-        });
-        let tools = tools.collect();
-        let resumed = session.resumed().cloned().map(|mut resumed| {
-            resumed.notes = resumed.notes.map(|notes| self.shared(&notes));
-            resumed
-        });
-        let source = session.source();
-        Session::new(SessionParts {
-            id: to_valid_id(&self.text(session.id()), 80),
+            id,
             system,
             tools,
-            messages: session.messages().to_vec(),
-            compactions: session.compactions().to_vec(),
-            model: session.model().map(str::to_owned),
-            context_window: session.context_window(),
+            messages,
+            compactions,
             resumed,
-            source: Source {
-                format: source.format.clone(),
-                skipped: self.names(&source.skipped),
-                unknown: self.names(&source.unknown),
-                warnings: source.warnings.clone(),
-                missing: source.missing,
-            },
+            source,
+            ..session.parts.clone()
         })
     }
 
@@ -176,8 +163,7 @@ impl Redactor {
         }
     }
 
-    /// The message without its secrets.
-    pub fn message(&mut self, message: &Message) -> Message {
+    fn message(&mut self, message: &Message) -> Message {
         let blocks = message.content().iter().map(|block| self.block(block));
         let mut redacted = Message::new(message.role(), blocks.collect());
         redacted.timestamp = message.timestamp;

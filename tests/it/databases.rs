@@ -5,22 +5,13 @@
 use std::path::Path;
 use std::process::Command;
 
-use proctor::session::import::outline::Cut;
 use proctor::session::{Session, Tag, import};
 use rusqlite::Connection;
-
-use crate::import::outlined::check_each;
 
 fn make(path: &Path, statements: &str) {
     let connection = Connection::open(path).unwrap();
     connection.execute_batch(statements).unwrap();
 }
-
-/// As short as what importers look at.
-const CUT: Cut = Cut {
-    above: 60,
-    keep: 60,
-};
 
 /// The sessions of a database made by these statements, as one line per message.
 #[track_caller]
@@ -29,7 +20,6 @@ fn check(statements: &str, expected: Result<&[&str], &str>) {
     let path = folder.path().join("50% of it?#.db");
     make(&path, statements);
     let before = std::fs::read(&path).unwrap();
-    check_each(&path, CUT);
     let shown = import::load(&path).map(|sessions| {
         let lines = sessions.iter().flat_map(|session| {
             let messages = session.messages().iter();
@@ -130,37 +120,6 @@ fn gooses_calls_are_billed_by_its_ledger() {
             "7 side",
         ]),
     );
-}
-
-#[test]
-fn long_texts_are_put_aside_while_a_session_is_read() {
-    let folder = tempfile::tempdir().unwrap();
-    let long = "It is dry, and it was dry. ".repeat(9) + r"\n\u00e9\ud83d\ude00 and so on.";
-    let opencode = format!(
-        r#"{OPENCODE}
-        INSERT INTO session VALUES ('ses_A', NULL, 1), ('ses_B', 'ses_A', 2), ('ses_C', NULL, 3);
-        INSERT INTO message VALUES ('m1', 'ses_A', 1, '{{"role":"user"}}'),
-            ('m2', 'ses_A', 2, '{{"role":"assistant","finish":"stop"}}'),
-            ('m3', 'ses_B', 3, '{{"role":"user"}}');
-        INSERT INTO part VALUES ('p1', 'm1', 'ses_A', 1, '{{"type":"text","text":"{long}"}}'),
-            ('p2', 'm2', 'ses_A', 2, '{{"type":"tool","callID":"t","tool":"read","state":{{"status":"completed","input":{{"path":"1 {long}"}},"output":"2 {long}"}}}}'),
-            ('p3', 'm3', 'ses_B', 3, '{{"type":"text","text":"3 {long}"}}'),
-            ('p4', 'm3', 'ses_B', 4, '{{"type":"text","text":"{long}');"#
-    );
-    let goose = format!(
-        r#"{GOOSE}
-        INSERT INTO sessions VALUES ('20260301_1', '2026', 'user'), ('20260301_2', '2027', 'user');
-        INSERT INTO messages VALUES
-            (1, '20260301_1', 'user', '[{{"type":"text","text":"{long}"}}]', 10, NULL),
-            (2, '20260301_1', 'assistant', '[{{"type":"text","text":"1 {long}"}}]', 11, NULL),
-            (3, '20260301_2', 'user', '[{{"type":"text","text":"2 {long}"}}]', 12, NULL),
-            (4, '20260301_2', 'user', '[{{"type":"text","text":"{long}"}},', 12, NULL);"#
-    );
-    for (name, statements) in [("opencode.db", opencode), ("goose.db", goose)] {
-        let path = folder.path().join(name);
-        make(&path, &statements);
-        assert_eq!(check_each(&path, CUT), 2, "{name}");
-    }
 }
 
 #[test]

@@ -546,9 +546,7 @@ impl Recording {
             };
             let mut session = assembler.finish(id, &lines.path())?;
             if let Some(session) = &mut session {
-                let written = session.messages().iter().map(|it| partial::written(it));
-                let written: Vec<u64> = written.collect();
-                partial::warn(session, written.into_iter());
+                partial::warn(session);
             }
             sessions.extend(session);
         }

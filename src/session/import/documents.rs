@@ -10,11 +10,8 @@ use std::path::Path;
 use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 
-use super::ImportError;
 use super::lines::{Line, MAX_NESTING, mend_surrogates, nesting, session_id, strip_bom};
-
-/// The largest file that is read as a whole.
-pub(super) const MAX_FILE: u64 = 1 << 30;
+use super::{ImportError, MAX_FILE};
 
 /// A file of JSON values, mended.
 pub(super) struct Documents<'a> {
@@ -241,7 +238,7 @@ impl Ends {
 }
 
 /// The bytes as text without a byte-order mark; `warn` is told what had to be mended.
-pub(super) fn mended(mut bytes: Vec<u8>, warn: &mut dyn FnMut(&str)) -> String {
+fn mended(mut bytes: Vec<u8>, warn: &mut dyn FnMut(&str)) -> String {
     let mark = bytes.len() - strip_bom(&bytes).len();
     bytes.drain(..mark);
     if mend_surrogates(&mut bytes) {

@@ -4,15 +4,14 @@
 //! never by a path that a recording holds, and links to other folders are not followed.
 
 use std::fs::File;
-use std::io::{BufReader, Read, Seek, SeekFrom};
+use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
-use super::ImportError;
-use super::documents::{Documents, MAX_FILE};
+use super::documents::Documents;
 use super::lines::session_id;
-use super::outline::{Cut, Cutter, Format, Marks};
+use super::{ImportError, MAX_FILE};
 
 /// What stands in a folder.
 #[derive(Debug, Clone)]
@@ -74,79 +73,27 @@ impl Folder {
 pub struct SessionFiles {
     hasher: Sha256,
     left: u64,
-    /// What was read, in bytes as the files have them.
-    size: u64,
-    cutting: Option<Cutting>,
-}
-
-/// Files whose long texts are cut.
-#[derive(Debug)]
-struct Cutting {
-    format: &'static Format,
-    cut: Cut,
-    marks: Marks,
-    paths: Vec<PathBuf>,
 }
 
 impl SessionFiles {
-    /// Files that are read whole, and none is yet.
-    pub(super) fn whole() -> Self {
+    /// No file is read yet.
+    pub(super) fn new() -> Self {
         Self {
             hasher: Sha256::new(),
             left: MAX_FILE,
-            size: 0,
-            cutting: None,
-        }
-    }
-
-    /// Files that are read without their long texts.
-    pub(super) fn cut(format: &'static Format, cut: Cut) -> Self {
-        Self {
-            cutting: Some(Cutting {
-                format,
-                cut,
-                marks: Marks::default(),
-                paths: Vec::new(),
-            }),
-            ..Self::whole()
         }
     }
 
     /// Reads one file.
     pub(super) fn read<'p>(&mut self, path: &'p Path) -> Result<Documents<'p>, ImportError> {
-        let io = |source| ImportError::Io {
+        let file = File::open(path).map_err(|source| ImportError::Io {
             path: path.to_owned(),
             source,
-        };
-        let documents = if let Some(cutting) = &mut self.cutting {
-            let open = |at| {
-                let mut file = File::open(path)?;
-                file.seek(SeekFrom::Start(at))?;
-                Ok(Box::new(file) as Box<dyn Read>)
-            };
-            let marks = std::mem::take(&mut cutting.marks);
-            let mut cutter = Cutter::new(&open, cutting.format, cutting.cut, marks).map_err(io)?;
-            let read = Documents::read_up_to(self.left, path, &mut cutter);
-            let id = session_id(path, cutter.whole.clone());
-            self.size += cutter.scanned();
-            cutting.marks = cutter.into_marks();
-            cutting.paths.push(path.to_owned());
-            cutting.marks.file = cutting.paths.len();
-            let mut documents = read?;
-            documents.id = id;
-            documents
-        } else {
-            let file = File::open(path).map_err(io)?;
-            Documents::read_up_to(self.left, path, &mut BufReader::new(file))?
-        };
+        })?;
+        let documents = Documents::read_up_to(self.left, path, &mut BufReader::new(file))?;
         self.left = self.left.saturating_sub(documents.length);
         self.hasher.update(documents.id.as_bytes());
         Ok(documents)
-    }
-
-    /// What was read of a file is no longer held.
-    pub(super) fn let_go(&mut self, documents: &Documents<'_>) {
-        self.left = self.left.saturating_add(documents.length);
     }
 
     /// A name that the product gave, and 6 hex digits of all that was read for it: the id of the
@@ -159,14 +106,5 @@ impl SessionFiles {
     /// The folder's name and 6 hex digits of all that was read: the id of the session.
     pub(super) fn session_id(&self, folder: &Folder) -> String {
         session_id(&folder.path, self.hasher.clone())
-    }
-
-    /// The files that were read, the rests of their long texts, and their size together.
-    pub(super) fn into_marks(self) -> (Vec<PathBuf>, Marks, u64) {
-        let (paths, marks) = match self.cutting {
-            Some(cutting) => (cutting.paths, cutting.marks),
-            None => (Vec::new(), Marks::default()),
-        };
-        (paths, marks, self.size)
     }
 }

@@ -7,11 +7,9 @@
 //! which sessions will be run together is not known there.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io;
 
 use super::pieces;
 use super::requests::Look;
-use crate::session::native::{Of, Whole};
 use crate::session::{
     CompactedTo, Message, RecordedCompaction, Resumed, Role, Session, SessionError, SessionParts,
 };
@@ -72,23 +70,6 @@ impl Beginnings {
     /// What the session repeats of an earlier one; it is an earlier one itself from then on. What a
     /// generator made twice was asked for twice, and repeats nothing.
     pub fn repeated(&mut self, session: &Session) -> Option<Repeated> {
-        let looks = session.messages().iter().map(|it| Look::of(it)).collect();
-        self.shared(session, looks)
-    }
-
-    /// The same of a session of which `whole` has the messages.
-    pub fn repeated_whole(
-        &mut self,
-        session: &Session,
-        whole: &mut dyn Whole,
-    ) -> io::Result<Option<Repeated>> {
-        let messages = session.messages().iter();
-        let looks = messages.map(|it| Ok(Look::of(&*whole.message(it, Of::History)?)));
-        let looks = looks.collect::<io::Result<_>>()?;
-        Ok(self.shared(session, looks))
-    }
-
-    fn shared(&mut self, session: &Session, looks: Vec<Look>) -> Option<Repeated> {
         if session.source().format == GENERATED {
             return None;
         }
@@ -96,7 +77,8 @@ impl Beginnings {
         let mut shared: Option<(usize, String)> = None;
         let mut is_told = false;
         let mut own = Vec::new();
-        for (at, (message, look)) in session.messages().iter().zip(looks).enumerate() {
+        for (at, message) in session.messages().iter().enumerate() {
+            let look = Look::of(message);
             chain = ContentHash::of_parts([chain.bytes(), look.bytes()]);
             let told = marks(message, chain);
             if let Some(earlier) = self.begun.get(&chain) {

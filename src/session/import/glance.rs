@@ -88,14 +88,6 @@ pub fn glance(path: &Path) -> Result<Glance, ImportError> {
     })
 }
 
-/// The size of a file, or of all files in a folder; nothing where it cannot be told.
-pub fn size(path: &Path) -> u64 {
-    if path.is_dir() {
-        return Folder::open(path).map_or(0, |folder| size_of(&folder));
-    }
-    path.metadata().map_or(0, |it| it.len())
-}
-
 fn size_of(folder: &Folder) -> u64 {
     let size = |name: &String| {
         let path = folder.child(name);

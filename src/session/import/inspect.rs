@@ -22,12 +22,9 @@ use super::assemble::{Assembler, add_counts, count};
 use super::conversations::{Object, name};
 use super::documents::Documents;
 use super::lines::Line;
-use super::outline::{AllThere, Lists};
-use super::{ImportError, Importer, LongInput, Recording, sketch};
+use super::{ImportError, Importer, sketch};
 use crate::session::{Session, Source};
 use sample::Sample;
-
-pub(super) use archive::samples;
 
 mod archive;
 mod attachments;
@@ -71,28 +68,11 @@ impl Importer for Inspect {
             archive::read(path, input, &mut log)?
         } else {
             let documents = Documents::read(path, input)?;
-            log.documents(&documents, &mut AllThere)?;
+            log.documents(&documents)?;
             documents.id.clone()
         };
         log.finish(&id, path)
     }
-
-    fn import_long(
-        &self,
-        path: &Path,
-        input: &mut dyn LongInput,
-    ) -> Result<Vec<Recording>, ImportError> {
-        let documents = Documents::read(path, input)?;
-        let mut log = Log::default();
-        log.documents(&documents, input)?;
-        let sessions = log.finish(&documents.id, path)?;
-        Ok(sessions.into_iter().map(Recording::from).collect())
-    }
-}
-
-/// Whether that importer is this one.
-pub(super) fn is_it(importer: &dyn Importer) -> bool {
-    importer.format() == FORMAT
 }
 
 /// Whether a file that begins so is an archive.
@@ -111,11 +91,7 @@ struct Log {
 
 impl Log {
     /// A log in JSON, or one file of an archive.
-    fn documents(
-        &mut self,
-        documents: &Documents<'_>,
-        lists: &mut dyn Lists,
-    ) -> Result<(), ImportError> {
+    fn documents(&mut self, documents: &Documents<'_>) -> Result<(), ImportError> {
         let source = Source {
             warnings: documents.warnings.clone(),
             ..Source::default()
@@ -129,16 +105,16 @@ impl Log {
             );
         }
         for value in &values {
-            self.value(value, lists)?;
+            self.value(value)?;
         }
         Ok(())
     }
 
-    fn value(&mut self, value: &Line<'_>, lists: &mut dyn Lists) -> Result<(), ImportError> {
+    fn value(&mut self, value: &Line<'_>) -> Result<(), ImportError> {
         let raw: &RawValue = value.parse()?;
         let object = Object::read(raw).ok_or_else(|| value.error("a log is a JSON object"))?;
         if object.has("messages") && object.has("epoch") {
-            return self.sample(value, raw, lists);
+            return self.sample(value, raw);
         }
         let mut log = object;
         if let Some(mut eval) = log.take_object("eval") {
@@ -147,18 +123,13 @@ impl Log {
         if let Some(samples) = log.take("samples") {
             let samples: Vec<&RawValue> = value.parse_part(samples.get())?;
             for raw in samples {
-                self.sample(value, raw, lists)?;
+                self.sample(value, raw)?;
             }
         }
         Ok(())
     }
 
-    fn sample(
-        &mut self,
-        line: &Line<'_>,
-        raw: &RawValue,
-        lists: &mut dyn Lists,
-    ) -> Result<(), ImportError> {
+    fn sample(&mut self, line: &Line<'_>, raw: &RawValue) -> Result<(), ImportError> {
         let Some(sample) = Object::read(raw) else {
             count(&mut self.source.unknown, "sample that is no object");
             return Ok(());
@@ -166,7 +137,7 @@ impl Log {
         let mut assembler = Assembler::new([]);
         FORMAT.clone_into(&mut assembler.source.format);
         assembler.header.model.clone_from(&self.model);
-        if !Sample::read(sample, assembler, &mut self.sessions, line, lists)? {
+        if !Sample::read(sample, assembler, &mut self.sessions, line)? {
             count(&mut self.source.skipped, "sample without messages");
         }
         Ok(())

@@ -17,17 +17,18 @@ const MOST_CHARS: u64 = 8;
 /// A shorter answer tells nothing: one token may be a run of spaces or a rule of dashes.
 const SHORTEST: u64 = 100;
 
-/// Whether a message is an answer of this many characters that its counter cannot have counted.
-fn is_partial(message: &Message, chars: u64) -> bool {
+/// Whether a message is an answer that its counter cannot have counted.
+fn is_partial(message: &Message) -> bool {
     let Some(usage) = message.usage.filter(|_| message.role() == Role::Assistant) else {
         return false;
     };
+    let chars = written(message);
     chars >= SHORTEST && chars > usage.output.0.saturating_mul(MOST_CHARS)
 }
 
 /// The characters that the model itself wrote: what a provider's own tools found is in its answer
 /// too.
-pub(super) fn written(message: &Message) -> u64 {
+fn written(message: &Message) -> u64 {
     let blocks = message.content().iter().map(|block| match block {
         ContentBlock::Text(text) => text.chars().count(),
         ContentBlock::Thinking(thinking) => thinking.text.chars().count(),
@@ -37,23 +38,18 @@ pub(super) fn written(message: &Message) -> u64 {
     blocks.sum::<usize>() as u64
 }
 
-/// Counts the calls whose counters are partial among the session's warnings; `chars` are what each
-/// message wrote.
-pub(super) fn warn(session: &mut Session, chars: impl Iterator<Item = u64>) {
-    let messages = session.parts.messages.iter().zip(chars);
-    let found = messages
-        .filter(|(message, chars)| is_partial(message, *chars))
+/// Counts the calls whose counters are partial among the session's warnings.
+pub(super) fn warn(session: &mut Session) {
+    let found = session
+        .parts
+        .messages
+        .iter()
+        .filter(|it| is_partial(it))
         .count();
-    let warnings = &mut session.parts.source.warnings;
-    warnings.remove(PARTIAL);
     if found > 0 {
+        let warnings = &mut session.parts.source.warnings;
         warnings.insert(PARTIAL.to_owned(), found as u64);
     }
-}
-
-/// Whether the format's counters may be partial.
-pub(super) fn is_possible(format: &str) -> bool {
-    format == "claude-code"
 }
 
 #[cfg(test)]
@@ -68,13 +64,9 @@ mod tests {
             output: Tokens(output),
             ..Usage::default()
         });
-        assert_eq!(
-            is_partial(&message, written(&message)),
-            expected,
-            "{output}: {text}"
-        );
+        assert_eq!(is_partial(&message), expected, "{output}: {text}");
         message.usage = None;
-        assert!(!is_partial(&message, written(&message)));
+        assert!(!is_partial(&message));
     }
 
     #[test]

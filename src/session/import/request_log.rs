@@ -4,14 +4,13 @@
 //! else by their names, and read as one log of the API that they speak to.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{BufRead, Read};
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::conversations::{Object, name};
-use super::documents::Documents;
 use super::sketch;
 use super::{Folder, HEAD, IMPORTERS, ImportError, Importer, SessionFiles};
 use crate::session::Session;
@@ -60,41 +59,31 @@ impl Importer for RequestLog {
         head(shortest).is_some_and(|head| api_of(&head).is_some() && is_log(&head))
     }
 
-    /// The files are read twice: for their order, and as one log, of which one file is held.
+    /// The requests are read in their order as the lines of one log.
     fn import_folder(
         &self,
         folder: &Folder,
         files: &mut SessionFiles,
     ) -> Result<Vec<Session>, ImportError> {
         let paths = logs(folder).unwrap_or_default();
-        let mut order: Vec<Place> = Vec::new();
-        for (file, path) in paths.iter().enumerate() {
-            let documents = files.read(path)?;
-            for (value, line) in documents.values()?.0.iter().enumerate() {
+        let mut requests: Vec<(Option<f64>, String)> = Vec::new();
+        for path in &paths {
+            for line in files.read(path)?.values()?.0 {
                 let raw: &RawValue = line.parse()?;
                 let time = Object::read(raw).and_then(|mut it| it.take("timestamp"));
                 let time = time.and_then(|raw| serde_json::from_str(raw.get()).ok());
-                order.push(Place { time, file, value });
+                requests.push((time, format!("{}\n", line.text)));
             }
-            files.let_go(&documents);
         }
-        if order.iter().all(|it| it.time.is_some()) {
-            order.sort_by(|one, two| {
-                let is_known = one.time.is_some().cmp(&two.time.is_some());
-                one.time.partial_cmp(&two.time).unwrap_or(is_known)
+        if requests.iter().all(|(time, _)| time.is_some()) {
+            requests.sort_by(|(one, _), (two, _)| {
+                let is_known = one.is_some().cmp(&two.is_some());
+                one.partial_cmp(two).unwrap_or(is_known)
             });
         }
-        let mut log = Joined {
-            paths: &paths,
-            order: order.into_iter(),
-            text: Vec::new(),
-            at: 0,
-        };
-        let io = |source| ImportError::Io {
-            path: folder.path().to_owned(),
-            source,
-        };
-        let Some(importer) = api_of(log.fill_buf().map_err(io)?) else {
+        let log: String = requests.into_iter().map(|(_, text)| text).collect();
+        let mut log = log.as_bytes();
+        let Some(importer) = api_of(log) else {
             return Err(ImportError::Directory {
                 path: folder.path().to_owned(),
             });
@@ -102,63 +91,6 @@ impl Importer for RequestLog {
         let mut sessions = importer.import(folder.path(), &mut log)?;
         name(&mut sessions, &files.session_id(folder));
         Ok(sessions)
-    }
-}
-
-/// Where a request stands in its folder.
-struct Place {
-    time: Option<f64>,
-    file: usize,
-    /// Its place among the values of the file.
-    value: usize,
-}
-
-/// The requests of a folder in their order, as the lines of one log.
-struct Joined<'p> {
-    paths: &'p [PathBuf],
-    order: std::vec::IntoIter<Place>,
-    /// The request that is given, and how much of it was.
-    text: Vec<u8>,
-    at: usize,
-}
-
-impl Joined<'_> {
-    fn text(&self, place: &Place) -> Result<String, ImportError> {
-        let path = &self.paths[place.file];
-        let file = File::open(path).map_err(|source| ImportError::Io {
-            path: path.clone(),
-            source,
-        })?;
-        let documents = Documents::read(path, &mut BufReader::new(file))?;
-        let (values, _) = documents.values()?;
-        let text = values.get(place.value).map(|line| line.text);
-        Ok(text.unwrap_or_default().to_owned())
-    }
-}
-
-impl Read for Joined<'_> {
-    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        let count = self.fill_buf()?.read(out)?;
-        self.consume(count);
-        Ok(count)
-    }
-}
-
-impl BufRead for Joined<'_> {
-    fn fill_buf(&mut self) -> io::Result<&[u8]> {
-        if self.at >= self.text.len()
-            && let Some(place) = self.order.next()
-        {
-            // It was read before, and so only what happened since can be wrong.
-            let text = self.text(&place).map_err(io::Error::other)?;
-            self.text = (text + "\n").into_bytes();
-            self.at = 0;
-        }
-        Ok(&self.text[self.at..])
-    }
-
-    fn consume(&mut self, count: usize) {
-        self.at += count;
     }
 }
 

@@ -8,8 +8,6 @@
 use std::path::Path;
 
 use super::ImportError;
-use super::each::OneByOne;
-use super::outline::Cut;
 use crate::session::Session;
 
 /// What every such database begins with.
@@ -41,32 +39,6 @@ pub(super) fn load(path: &Path) -> Result<Vec<Session>, ImportError> {
 #[cfg(feature = "sqlite")]
 pub(super) fn load(path: &Path) -> Result<Vec<Session>, ImportError> {
     reading::load(path)
-}
-
-/// Reads the sessions of a database of that size or more one after the other; none of one that is
-/// smaller.
-#[cfg(not(feature = "sqlite"))]
-pub(super) fn each(
-    path: &Path,
-    _above: u64,
-    _cut: Cut,
-    _aside: &Path,
-) -> Result<Option<Box<dyn OneByOne>>, ImportError> {
-    Err(ImportError::Database {
-        path: path.to_owned(),
-    })
-}
-
-/// Reads the sessions of a database of that size or more one after the other; none of one that is
-/// smaller.
-#[cfg(feature = "sqlite")]
-pub(super) fn each(
-    path: &Path,
-    above: u64,
-    cut: Cut,
-    aside: &Path,
-) -> Result<Option<Box<dyn OneByOne>>, ImportError> {
-    reading::each(path, above, cut, aside)
 }
 
 #[cfg(feature = "sqlite")]

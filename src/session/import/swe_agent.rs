@@ -17,9 +17,8 @@ use std::path::Path;
 use super::conversations::{self, Shape};
 use super::lines::strip_bom;
 use super::openai_chat::{self, Dialect};
-use super::outline::{AllThere, Lists};
 use super::sketch;
-use super::{ImportError, Importer, LongInput, Recording};
+use super::{ImportError, Importer};
 use crate::session::{Session, SessionParts};
 use views::Steps;
 
@@ -81,38 +80,20 @@ impl Importer for SweAgent {
     }
 
     fn import(&self, path: &Path, input: &mut dyn BufRead) -> Result<Vec<Session>, ImportError> {
-        let (sessions, steps) = read(path, input)?;
-        with_views(path, sessions, steps, &mut AllThere)
+        let steps = RefCell::new(Vec::new());
+        let sessions =
+            conversations::sessions(SHAPE, path, input, |mut conversation, assembler| {
+                let run = conversation.around.take("trajectory");
+                if run.is_some() {
+                    assembler.skip("key `trajectory`");
+                }
+                openai_chat::read(conversation, Dialect::SweAgent, assembler);
+                if !assembler.is_empty() {
+                    steps.borrow_mut().push(run.map(Steps::read));
+                }
+            })?;
+        with_views(path, sessions, steps.into_inner())
     }
-
-    fn import_long(
-        &self,
-        path: &Path,
-        input: &mut dyn LongInput,
-    ) -> Result<Vec<Recording>, ImportError> {
-        let (sessions, steps) = read(path, input)?;
-        let sessions = with_views(path, sessions, steps, input)?;
-        Ok(sessions.into_iter().map(Recording::from).collect())
-    }
-}
-
-/// The sessions, and the steps of each.
-fn read(
-    path: &Path,
-    input: &mut dyn BufRead,
-) -> Result<(Vec<Session>, Vec<Option<Steps>>), ImportError> {
-    let steps = RefCell::new(Vec::new());
-    let sessions = conversations::sessions(SHAPE, path, input, |mut conversation, assembler| {
-        let run = conversation.around.take("trajectory");
-        if run.is_some() {
-            assembler.skip("key `trajectory`");
-        }
-        openai_chat::read(conversation, Dialect::SweAgent, assembler);
-        if !assembler.is_empty() {
-            steps.borrow_mut().push(run.map(Steps::read));
-        }
-    })?;
-    Ok((sessions, steps.into_inner()))
 }
 
 /// The sessions with the compactions that the views of their steps show.
@@ -120,17 +101,12 @@ fn with_views(
     path: &Path,
     mut sessions: Vec<Session>,
     steps: Vec<Option<Steps>>,
-    lists: &mut dyn Lists,
 ) -> Result<Vec<Session>, ImportError> {
     if steps.len() != sessions.len() {
         return Ok(sessions);
     }
     for (session, steps) in sessions.iter_mut().zip(steps) {
-        let compactions = steps.unwrap_or_default().compactions(session, lists);
-        let compactions = compactions.map_err(|source| ImportError::Io {
-            path: path.to_owned(),
-            source,
-        })?;
+        let compactions = steps.unwrap_or_default().compactions(session);
         if !compactions.is_empty() {
             let parts = std::mem::take(&mut session.parts);
             *session = Session::new(SessionParts {

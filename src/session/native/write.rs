@@ -1,9 +1,7 @@
 //! Sessions to lines.
 
-use std::borrow::Cow;
 use std::io::{self, Write};
 use std::ops::Range;
-use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -17,47 +15,6 @@ use crate::units::{Timestamp, Usage};
 
 /// Writes `session` line by line.
 pub fn write(session: &Session, out: &mut dyn Write) -> io::Result<()> {
-    write_whole(session, &mut AsItIs, out)
-}
-
-/// Where the whole of a message is, of which a session may hold an outline only.
-pub trait Whole {
-    /// The whole message.
-    fn message<'a>(&mut self, message: &'a Message, of: Of) -> io::Result<Cow<'a, Message>>;
-
-    /// The whole text.
-    fn text(&mut self, text: &Arc<str>) -> io::Result<Arc<str>>;
-}
-
-/// What a message is part of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Of {
-    /// The full history.
-    History,
-    /// What a recorded compaction left.
-    Compaction,
-}
-
-/// A session that holds everything.
-#[derive(Debug, Clone, Copy)]
-pub struct AsItIs;
-
-impl Whole for AsItIs {
-    fn message<'a>(&mut self, message: &'a Message, _: Of) -> io::Result<Cow<'a, Message>> {
-        Ok(Cow::Borrowed(message))
-    }
-
-    fn text(&mut self, text: &Arc<str>) -> io::Result<Arc<str>> {
-        Ok(text.clone())
-    }
-}
-
-/// Writes a session line by line, of which `whole` has the messages.
-pub fn write_whole(
-    session: &Session,
-    whole: &mut dyn Whole,
-    out: &mut dyn Write,
-) -> io::Result<()> {
     let header = HeaderOut {
         format: FORMAT,
         version: VERSION,
@@ -87,12 +44,12 @@ pub fn write_whole(
     let mut compactions = session.compactions().iter().peekable();
     for (at, message) in session.messages().iter().enumerate() {
         while let Some(compaction) = compactions.next_if(|compaction| compaction.at <= at) {
-            write_compaction(out, whole_compaction(compaction, whole)?.as_ref())?;
+            write_compaction(out, compaction)?;
         }
-        write_line(out, &message_out(&*whole.message(message, Of::History)?)?)?;
+        write_line(out, &message_out(message)?)?;
     }
     for compaction in compactions {
-        write_compaction(out, whole_compaction(compaction, whole)?.as_ref())?;
+        write_compaction(out, compaction)?;
     }
     Ok(())
 }
@@ -239,39 +196,6 @@ enum PieceOut<'a> {
         text: &'a str,
     },
     Written(MessageOut<'a>),
-}
-
-fn whole_compaction<'a>(
-    compaction: &'a RecordedCompaction,
-    whole: &mut dyn Whole,
-) -> io::Result<Cow<'a, RecordedCompaction>> {
-    let CompactedTo::Replaced(pieces) = &compaction.after else {
-        return Ok(Cow::Borrowed(compaction));
-    };
-    let pieces = pieces.iter().map(|piece| {
-        Ok(match piece {
-            Recorded::Kept(range) => Recorded::Kept(range.clone()),
-            Recorded::Edited {
-                message,
-                block,
-                text,
-            } => Recorded::Edited {
-                message: *message,
-                block: *block,
-                text: whole.text(text)?,
-            },
-            Recorded::Written(message) => {
-                Recorded::Written(match whole.message(message, Of::Compaction)? {
-                    Cow::Borrowed(_) => message.clone(),
-                    Cow::Owned(message) => Arc::new(message),
-                })
-            }
-        })
-    });
-    Ok(Cow::Owned(RecordedCompaction {
-        after: CompactedTo::Replaced(pieces.collect::<io::Result<_>>()?),
-        ..compaction.clone()
-    }))
 }
 
 fn write_compaction(out: &mut dyn Write, compaction: &RecordedCompaction) -> io::Result<()> {

@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 
 use super::super::ImportError;
 use super::super::assemble::{Assembler, count};
-use super::super::sqlite::reading::{Database, Listed, Texts, number, session_id, text};
+use super::super::sqlite::reading::{Database, Listed, number, session_id, text};
 use super::{FORMAT, Reading};
 use crate::session::{Session, Tag};
 use crate::units::{Tokens, Usage};
@@ -57,7 +57,6 @@ pub(in crate::session::import) fn list(database: &Database) -> Result<Vec<Listed
 pub(in crate::session::import) fn read(
     database: &Database,
     one: &Listed,
-    texts: &mut Texts,
 ) -> Result<Option<Session>, ImportError> {
     let tags: Vec<Tag> = one.is_child.then_some(Tag::Sidechain).into_iter().collect();
     let mut reading = Reading {
@@ -92,7 +91,6 @@ pub(in crate::session::import) fn read(
     database.rows(&query, &[&*one.id], |row| {
         let content = text(row, 3).unwrap_or_default();
         hasher.update(content.as_bytes());
-        let content = texts.of(content);
         let metadata = text(row, 4);
         let message = Stored {
             id: text(row, 0),

@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
-use std::io;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -16,7 +15,6 @@ use crate::session::import::assemble::{Assembler, AssistantRecord, UserRecord, c
 use crate::session::import::conversations::{Object, system_text};
 use crate::session::import::left::{Records, Shown};
 use crate::session::import::lines::Line;
-use crate::session::import::outline::Lists;
 use crate::session::{
     CompactedTo, ContentBlock, JsonText, RecordedCompaction, Session, Tag, ToolSchema,
 };
@@ -53,7 +51,6 @@ impl<'a> Sample<'a> {
         assembler: Assembler,
         sessions: &mut Vec<Session>,
         line: &Line<'_>,
-        lists: &mut dyn Lists,
     ) -> Result<bool, ImportError> {
         // The oldest logs have events and attachments in a transcript.
         let mut transcript = object.take_object("transcript").unwrap_or_default();
@@ -90,11 +87,7 @@ impl<'a> Sample<'a> {
         let messages = object.take("messages").map_or("[]", RawValue::get);
         sample.history(messages);
         for (event, due) in due(events) {
-            let done = sample.compacted(event, due, lists);
-            done.map_err(|source| ImportError::Io {
-                path: line.path().to_owned(),
-                source,
-            })?;
+            sample.compacted(event, due);
         }
         if sample.is_too_large {
             return Err(line.error("attachments make a sample larger than any sample is"));
@@ -214,26 +207,19 @@ impl<'a> Sample<'a> {
     }
 
     /// A compaction, and the first call after it.
-    fn compacted(
-        &mut self,
-        mut event: Object<'a>,
-        mut call: Object<'a>,
-        lists: &mut dyn Lists,
-    ) -> io::Result<()> {
+    fn compacted(&mut self, mut event: Object<'a>, mut call: Object<'a>) {
         let mut output = call.take_object("output").unwrap_or_default();
         let id = answer(&mut output).and_then(|(id, _)| id);
         let at = id.and_then(|id| self.assembler.message_of(&id));
         let Some(at) = at else {
-            self.assembler.skip("compaction of another agent");
-            return Ok(());
+            return self.assembler.skip("compaction of another agent");
         };
-        let Some(sent) = self.sent(&mut call, lists)? else {
+        let Some(sent) = self.sent(&mut call) else {
             self.is_too_large = true;
-            return Ok(());
+            return;
         };
         let Ok(sent) = serde_json::from_str::<Vec<&RawValue>>(&sent) else {
-            count(&mut self.assembler.source.unknown, "input of a call");
-            return Ok(());
+            return count(&mut self.assembler.source.unknown, "input of a call");
         };
         let sent: Vec<Shown> = sent
             .into_iter()
@@ -250,9 +236,8 @@ impl<'a> Sample<'a> {
             .last()
             .is_some_and(|last| last.at > at)
         {
-            self.assembler
-                .warn("a compaction is out of order and is left out");
-            return Ok(());
+            let what = "a compaction is out of order and is left out";
+            return self.assembler.warn(what);
         }
         self.assembler.compaction(RecordedCompaction {
             at,
@@ -260,11 +245,10 @@ impl<'a> Sample<'a> {
             pre_tokens: before.map(Tokens),
             after,
         });
-        Ok(())
     }
 
     /// What a call was sent, as JSON with its attachments; none if it is too large.
-    fn sent(&mut self, call: &mut Object<'a>, lists: &mut dyn Lists) -> io::Result<Option<String>> {
+    fn sent(&mut self, call: &mut Object<'a>) -> Option<String> {
         let references = call
             .take("input_refs")
             .map(|raw| serde_json::from_str::<Vec<(usize, usize)>>(raw.get()).unwrap_or_default());
@@ -277,20 +261,17 @@ impl<'a> Sample<'a> {
                     for raw in self.pool.get(first..end).unwrap_or_default() {
                         length += raw.get().len();
                         if length > MAX_SAMPLE {
-                            return Ok(None);
+                            return None;
                         }
                         texts.push(raw.get());
                     }
                 }
                 format!("[{}]", texts.join(","))
             }
-            None => match input {
-                Some(raw) => lists.list(raw)?.unwrap_or_else(|| raw.get().to_owned()),
-                None => "[]".to_owned(),
-            },
+            None => input.map_or("[]", RawValue::get).to_owned(),
         };
         let text = resolved(&text, &self.attachments, &mut self.assembler);
-        Ok(text.map(Cow::into_owned))
+        text.map(Cow::into_owned)
     }
 }
 

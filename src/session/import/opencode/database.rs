@@ -3,7 +3,7 @@
 use sha2::{Digest, Sha256};
 
 use super::super::ImportError;
-use super::super::sqlite::reading::{Database, Listed, Texts, session_id, text};
+use super::super::sqlite::reading::{Database, Listed, session_id, text};
 use super::{Reading, Stored};
 use crate::session::Session;
 
@@ -29,7 +29,6 @@ pub(in crate::session::import) fn list(database: &Database) -> Result<Vec<Listed
 pub(in crate::session::import) fn read(
     database: &Database,
     one: &Listed,
-    texts: &mut Texts,
 ) -> Result<Option<Session>, ImportError> {
     let mut reading = Reading::new(one.is_child);
     if database.has_log {
@@ -50,13 +49,11 @@ pub(in crate::session::import) fn read(
         if let Some(part) = &part {
             hasher.update(part.as_bytes());
         }
-        let part = part.map(|part| texts.of(part));
         match &mut last {
             Some(last) if last.id == id => last.parts.extend(part),
             _ => {
                 let info = text(row, 1).unwrap_or_default();
                 hasher.update(info.as_bytes());
-                let info = texts.of(info);
                 let parts = part.into_iter().collect();
                 let before = last.replace(Stored { id, info, parts });
                 if let Some(before) = before {

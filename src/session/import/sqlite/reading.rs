@@ -1,7 +1,6 @@
 //! Opens a database, and reads rows whatever stands in them.
 
 use std::collections::BTreeSet;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -9,123 +8,39 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags, Row};
 use sha2::{Digest, Sha256};
 
-use crate::session::import::documents::MAX_FILE;
-use crate::session::import::each::{OneByOne, Part};
-use crate::session::import::goose::{self, Goose};
-use crate::session::import::opencode::{self, Opencode};
-use crate::session::import::outline::{self, Cut, Cutter, Format, Marks, Rests};
-use crate::session::import::{ImportError, Importer, Recording};
-use crate::session::{Session, Source};
+use crate::session::Session;
+use crate::session::import::{ImportError, MAX_FILE, goose, opencode};
 use crate::units::to_valid_id;
 
 /// Reads all sessions of the database at `path`.
 pub(super) fn load(path: &Path) -> Result<Vec<Session>, ImportError> {
-    let mut rows = Rows::open(path)?;
+    let database = Database::open(path)?;
+    let (list, read): (List, Read) = if database.has(&["session", "message", "part"]) {
+        (opencode::database::list, opencode::database::read)
+    } else if database.has(&["sessions", "messages"]) {
+        (goose::database::list, goose::database::read)
+    } else {
+        return Err(ImportError::UnknownFormat {
+            path: path.to_owned(),
+        });
+    };
     let mut sessions = Vec::new();
-    while let Some(one) = rows.listed.next() {
-        sessions.extend(rows.read(&one, &mut Texts::Whole)?);
+    for one in list(&database)? {
+        sessions.extend(read(&database, &one)?);
     }
     if sessions.is_empty() {
-        return Err(rows.none());
+        return Err(ImportError::NoConversation {
+            path: path.to_owned(),
+        });
     }
     Ok(sessions)
 }
 
-/// Reads the sessions of the database at `path` one after the other; none if it is smaller.
-pub(super) fn each(
-    path: &Path,
-    above: u64,
-    cut: Cut,
-    aside: &Path,
-) -> Result<Option<Box<dyn OneByOne>>, ImportError> {
-    if path.metadata().is_ok_and(|it| it.len() < above) {
-        return Ok(None);
-    }
-    Ok(Some(Box::new(Each {
-        rows: Rows::open(path)?,
-        cut,
-        aside: aside.to_owned(),
-        is_read: false,
-    })))
-}
+/// Lists the sessions of a product's database.
+type List = fn(&Database) -> Result<Vec<Listed>, ImportError>;
 
-/// The sessions of a database, one after the other.
-struct Each {
-    rows: Rows,
-    cut: Cut,
-    aside: PathBuf,
-    is_read: bool,
-}
-
-impl OneByOne for Each {
-    fn next(&mut self) -> Result<Option<Vec<Part>>, ImportError> {
-        let Some(one) = self.rows.listed.next() else {
-            return if self.is_read {
-                Ok(None)
-            } else {
-                Err(self.rows.none())
-            };
-        };
-        let io = |source| ImportError::Io {
-            path: self.aside.clone(),
-            source,
-        };
-        let importer = self.rows.product.importer();
-        if let Some(format) = Format::of(importer) {
-            let marks = Marks::aside(tempfile::tempfile_in(&self.aside).map_err(io)?);
-            let cut = self.cut;
-            let mut texts = Texts::Cut { format, cut, marks };
-            let session = self.rows.read(&one, &mut texts)?;
-            if let Texts::Cut { marks, .. } = texts
-                && !marks.is_odd
-            {
-                let recordings = session.map(Recording::from).into_iter().collect();
-                let rests = Rests::new(Vec::new(), marks);
-                let read = outline::finished(recordings, rests, importer);
-                if let Some(mut read) = read.map_err(io)? {
-                    let recording = read.recordings.pop();
-                    let part = recording.map(|it| Part::cut(it, read.rests));
-                    self.is_read |= part.is_some();
-                    return Ok(Some(part.into_iter().collect()));
-                }
-            }
-        }
-        let session = self.rows.read(&one, &mut Texts::Whole)?;
-        self.is_read |= session.is_some();
-        Ok(Some(session.map(Part::whole).into_iter().collect()))
-    }
-
-    fn id(&self) -> Option<String> {
-        None
-    }
-
-    fn told(&mut self) -> Source {
-        Source::default()
-    }
-}
-
-/// The sessions that a database lists, not read yet.
-struct Rows {
-    database: Database,
-    product: Product,
-    listed: std::vec::IntoIter<Listed>,
-}
-
-/// Whose database it is.
-#[derive(Debug, Clone, Copy)]
-enum Product {
-    Opencode,
-    Goose,
-}
-
-impl Product {
-    fn importer(self) -> &'static dyn Importer {
-        match self {
-            Self::Opencode => &Opencode,
-            Self::Goose => &Goose,
-        }
-    }
-}
+/// Reads one of them.
+type Read = fn(&Database, &Listed) -> Result<Option<Session>, ImportError>;
 
 /// A session as a database lists it.
 pub(in crate::session::import) struct Listed {
@@ -135,71 +50,6 @@ pub(in crate::session::import) struct Listed {
     pub(in crate::session::import) is_child: bool,
     /// The model it was given, where that is listed.
     pub(in crate::session::import) model: Option<String>,
-}
-
-impl Rows {
-    fn open(path: &Path) -> Result<Self, ImportError> {
-        let database = Database::open(path)?;
-        let (product, listed) = if database.has(&["session", "message", "part"]) {
-            (Product::Opencode, opencode::database::list(&database)?)
-        } else if database.has(&["sessions", "messages"]) {
-            (Product::Goose, goose::database::list(&database)?)
-        } else {
-            return Err(ImportError::UnknownFormat {
-                path: path.to_owned(),
-            });
-        };
-        let listed = listed.into_iter();
-        Ok(Self {
-            database,
-            product,
-            listed,
-        })
-    }
-
-    fn read(&self, one: &Listed, texts: &mut Texts) -> Result<Option<Session>, ImportError> {
-        match self.product {
-            Product::Opencode => opencode::database::read(&self.database, one, texts),
-            Product::Goose => goose::database::read(&self.database, one, texts),
-        }
-    }
-
-    fn none(&self) -> ImportError {
-        ImportError::NoConversation {
-            path: self.database.path.clone(),
-        }
-    }
-}
-
-/// How the texts in rows of JSON are read.
-pub(in crate::session::import) enum Texts {
-    /// As they are.
-    Whole,
-    /// Without the rests of long ones.
-    Cut {
-        format: &'static Format,
-        cut: Cut,
-        marks: Marks,
-    },
-}
-
-impl Texts {
-    /// The JSON of a row; a row that cannot be cut is as it is.
-    pub(in crate::session::import) fn of(&mut self, row: Arc<str>) -> Arc<str> {
-        let Self::Cut { format, cut, marks } = self else {
-            return row;
-        };
-        let open = |_| Ok(Box::new(row.as_bytes()) as Box<dyn Read>);
-        let mut text = String::new();
-        let done =
-            Cutter::new(&open, format, *cut, std::mem::take(marks)).and_then(|mut cutter| {
-                let read = cutter.read_to_string(&mut text);
-                *marks = cutter.into_marks();
-                read
-            });
-        marks.is_odd |= done.is_err();
-        text.into()
-    }
 }
 
 /// A database, open for reading.

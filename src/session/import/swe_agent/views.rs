@@ -6,7 +6,6 @@
 //! product changed its context there: that is a compaction.
 
 use std::collections::BTreeSet;
-use std::io;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -15,7 +14,6 @@ use serde_json::value::RawValue;
 use super::super::assemble::Assembler;
 use super::super::conversations::{Conversation, Object};
 use super::super::openai_chat::{self, Dialect};
-use super::super::outline::Lists;
 use crate::session::{
     CompactedTo, ContentBlock, Message, Recorded, RecordedCompaction, Role, Session, ToolUse,
 };
@@ -28,7 +26,7 @@ pub(super) struct Steps(Vec<Step>);
 struct Step {
     /// What the model said in it.
     response: Option<Arc<str>>,
-    /// What its call was shown: a list of messages, or a mark that stands for one.
+    /// What its call was shown: a list of messages.
     view: Option<Box<RawValue>>,
 }
 
@@ -50,16 +48,11 @@ impl Steps {
         Self(steps)
     }
 
-    /// The compactions that the views show, of a session without any; views may stand aside, and
-    /// one at a time is read.
+    /// The compactions that the views show, of a session without any.
     ///
     /// A step whose answer was refused and asked for again is in no history: where there are more
     /// steps than calls, they are told apart by what the model said.
-    pub(super) fn compactions(
-        self,
-        session: &Session,
-        lists: &mut dyn Lists,
-    ) -> io::Result<Vec<RecordedCompaction>> {
+    pub(super) fn compactions(self, session: &Session) -> Vec<RecordedCompaction> {
         let calls = session.calls();
         let is_even = self.0.len() == calls.len();
         let mut steps = &self.0[..];
@@ -80,10 +73,7 @@ impl Steps {
             let Some(raw) = step.and_then(|step| step.view.as_deref()) else {
                 continue;
             };
-            let view = match lists.list(raw)? {
-                Some(text) => view(&text),
-                None => view(raw.get()),
-            };
+            let view = view(raw.get());
             if view.is_empty() || seen.is(&view) {
                 continue;
             }
@@ -95,13 +85,13 @@ impl Steps {
                 after: CompactedTo::Replaced(after),
             });
         }
-        Ok(compactions)
+        compactions
     }
 }
 
-/// A list, or what may be a mark: other values say nothing.
+/// Whether the value is a list: others say nothing.
 fn is_view(raw: &&RawValue) -> bool {
-    raw.get().starts_with(['[', '"'])
+    raw.get().starts_with('[')
 }
 
 /// The messages of a prompt, made as those of the history are.
