@@ -5,6 +5,7 @@
 //! a report are as they were recorded: they come from sessions, so each renderer escapes them
 //! (see [`escape`]).
 
+use std::borrow::Borrow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
@@ -15,6 +16,7 @@ use crate::record::{
     Arm, CellRecord, CompactionChange, CompactionEvent, Manifest, ModelEntry, ProbeRecord, Timing,
 };
 use crate::stats::{ConfidenceInterval, SampleSize};
+use crate::units::Tokens;
 
 pub mod arm;
 pub mod bmf;
@@ -499,6 +501,15 @@ impl Column {
     /// note then says.
     pub const FILES_ONLY: u8 = layout::Wish::NEVER;
 
+    /// A column of shares of which more is better.
+    pub(crate) fn share(id: &'static str, label: impl Into<String>, rank: u8) -> Self {
+        let (unit, direction) = (Unit::Share, Direction::Higher);
+        Self {
+            measure: Some(Measure { unit, direction }),
+            ..Self::new(id, label, rank)
+        }
+    }
+
     /// A column of words or counts.
     pub(crate) fn new(id: &'static str, label: impl Into<String>, rank: u8) -> Self {
         Self {
@@ -518,21 +529,97 @@ impl Table {
     }
 }
 
+impl Section {
+    /// A section that is shown everywhere, without notes.
+    pub(crate) fn new(
+        id: &'static str,
+        title: impl Into<String>,
+        about: impl Into<String>,
+        columns: Vec<Column>,
+        rows: Vec<Row>,
+    ) -> Self {
+        Self {
+            id,
+            title: title.into(),
+            about: about.into(),
+            audience: Audience::Everyone,
+            table: Table { columns, rows },
+            notes: Vec::new(),
+        }
+    }
+
+    pub(crate) fn with_notes(mut self, notes: impl IntoIterator<Item = String>) -> Self {
+        self.notes.extend(notes);
+        self
+    }
+
+    pub(crate) fn in_files(self) -> Self {
+        self.shown_to(Audience::Files)
+    }
+
+    pub(crate) fn shown_to(self, audience: Audience) -> Self {
+        Self { audience, ..self }
+    }
+}
+
+/// Columns from a line of `id: label @rank`, divided by `|`. The label is the id, the rank 0, unless the
+/// line says otherwise; a `%` in front marks a share of which more is better.
+pub(crate) fn columns(line: &'static str) -> Vec<Column> {
+    let column = |text: &'static str| {
+        let (name, rank) = text.rsplit_once('@').unwrap_or((text, "0"));
+        let (id, label) = name.split_once(':').unwrap_or((name, name));
+        let (id, rank) = (id.trim(), rank.trim().parse().unwrap_or(0));
+        match id.strip_prefix('%') {
+            Some(id) => Column::share(id, label.trim(), rank),
+            None => Column::new(id, label.trim(), rank),
+        }
+    };
+    line.split('|').map(column).collect()
+}
+
 impl Cell {
+    /// Nobody measured it.
+    pub(crate) const NOT_MEASURED: Self = Self::exact(Value::NotMeasured);
+    /// There is nothing to measure.
+    pub(crate) const NOT_APPLICABLE: Self = Self::exact(Value::NotApplicable);
+
     /// A value that is exact, or no number.
-    pub(crate) fn exact(value: Value) -> Self {
+    pub(crate) const fn exact(value: Value) -> Self {
         Self {
             value,
             n: None,
             interval: None,
             best: false,
-            range: Range::default(),
+            range: Range::Share,
         }
+    }
+
+    pub(crate) fn tokens(tokens: Tokens) -> Self {
+        Self::exact(Value::Tokens(tokens.0))
+    }
+
+    /// So many of so many.
+    pub(crate) fn of(part: usize, whole: usize) -> Self {
+        Self::exact(Value::Of(part as u64, whole as u64))
     }
 
     /// Words.
     pub(crate) fn text(text: impl Into<String>) -> Self {
         Self::exact(Value::Text(text.into()))
+    }
+
+    /// Words with a sign between them, or the word for none.
+    pub(crate) fn listed(words: &[impl Borrow<str>], between: &str, none: &str) -> Self {
+        Self::text(if words.is_empty() {
+            none.to_owned()
+        } else {
+            words.join(between)
+        })
+    }
+
+    /// Kappa or alpha.
+    pub(crate) fn agreement(value: Option<f64>) -> Self {
+        Self::text(value.map_or("not defined".to_owned(), |value| format!("{value:.2}")))
     }
 
     /// How many.

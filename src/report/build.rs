@@ -9,8 +9,8 @@ use crate::record::{Arm, CellKey, CellRecord, CompactionEvent, End, Manifest, Pr
 use crate::report::arm::{Anchors, ArmSummary};
 use crate::report::plot::series::CellSeries;
 use crate::report::{
-    Banner, BannerLevel, CellCompaction, Controls, Coverage, ItemOutcome, Report, Run, Section,
-    controls::ControlFailure, sections,
+    Banner, BannerLevel, Cell, CellCompaction, Controls, Coverage, ItemOutcome, Report, Row, Run,
+    Section, controls::ControlFailure, sections,
 };
 
 /// The reference's name in records.
@@ -48,7 +48,38 @@ pub(super) struct Material<'a> {
     pub(super) arms: Vec<(Arm, ArmSummary)>,
 }
 
-impl Material<'_> {
+impl<'a> Material<'a> {
+    /// The rows of every strategy, of full history and of an empty context.
+    pub(super) fn rows<'s, C: IntoIterator<Item = Vec<Cell>>>(
+        &'s self,
+        cells: impl Fn(Arm, &'s ArmSummary) -> C,
+    ) -> Vec<Row> {
+        let of_arm = |(kind, arm): &'s (Arm, ArmSummary)| {
+            let rows = cells(*kind, arm).into_iter();
+            rows.map(|cells| sections::row(&arm.strategy, sections::role(*kind), cells))
+        };
+        self.arms.iter().flat_map(of_arm).collect()
+    }
+
+    /// The same, with a mark at strategies that are broken.
+    pub(super) fn marked_rows<'s, C: IntoIterator<Item = Vec<Cell>>>(
+        &'s self,
+        cells: impl Fn(Arm, &'s ArmSummary) -> C,
+    ) -> Vec<Row> {
+        let mut rows = self.rows(cells);
+        for (_, arm) in self.arms.iter().filter(|(_, arm)| arm.broken().is_some()) {
+            let own = rows.iter_mut().filter(|row| row.name == arm.strategy);
+            own.for_each(|row| row.marks.push("broken".to_owned()));
+        }
+        rows
+    }
+
+    /// The measured cells of a strategy.
+    pub(super) fn cells_of(&self, strategy: &str) -> impl Iterator<Item = &'a CellRecord> {
+        let cells = self.cells.iter().copied();
+        cells.filter(move |cell| cell.strategy == strategy)
+    }
+
     /// Whether anything was planted in any session that was run.
     pub(super) fn has_items(&self) -> bool {
         self.cells.iter().any(|cell| !cell.probes.is_empty())
@@ -96,7 +127,7 @@ pub(super) fn report(manifest: &Manifest, cells: &[CellRecord]) -> Report {
             summariser: manifest.summariser.clone(),
             reader: manifest.reader.clone(),
             judge: manifest.judge.clone(),
-            judges: sections::models::judges(manifest).into_iter().collect(),
+            judges: sections::models::judges(manifest),
         },
         coverage,
         controls,

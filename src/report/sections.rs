@@ -1,10 +1,14 @@
 //! The sections of a report, one function each.
 
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::metric::{Direction, METRICS};
 use crate::probe::ProbeKind;
 use crate::record::{Arm, Level};
 use crate::report::arm::ArmSummary;
 use crate::report::build::Material;
-use crate::report::{Audience, Cell, Column, Role, Row, Section, Table, Value};
+use crate::report::{Cell, Column, Role, Row, Section, columns};
 
 pub(super) mod answers;
 pub(super) mod comparison;
@@ -92,167 +96,102 @@ pub(super) fn role(arm: Arm) -> Role {
 }
 
 fn kinds(material: &Material<'_>) -> Section {
+    use ProbeKind::{Artifact, Constraint, Decoy, Open, Recall};
     // A kind that no session asks about gets no column.
-    let asked: Vec<ProbeKind> = ProbeKind::ALL
-        .into_iter()
-        .filter(|kind| {
-            let mut arms = material.arms.iter();
-            matches!(
-                kind,
-                ProbeKind::Recall | ProbeKind::Constraint | ProbeKind::Artifact | ProbeKind::Decoy
-            ) || arms.any(|(_, arm)| arm.survival_by_kind.contains_key(kind.name()))
-        })
-        .collect();
-    let rows = material
-        .arms
-        .iter()
-        .filter(|(_, arm)| !arm.survival_by_kind.is_empty())
-        .map(|(kind, arm)| {
-            let mut cells: Vec<Cell> = asked
-                .iter()
-                .map(|kind| Cell::estimate(arm.survival_by_kind.get(kind.name()).copied()))
-                .collect();
-            cells.push(Cell::estimate(arm.survival_uncorrected));
-            cells.push(Cell::estimate(arm.survival));
-            row(&arm.strategy, role(*kind), cells)
-        })
-        .collect();
-    let mut columns = vec![Column::new("strategy", "strategy", 0)];
-    columns.extend(asked.iter().map(|kind| match kind {
-        ProbeKind::Decoy => Column::new("decoy", "decoy (f)", 0),
-        ProbeKind::Open => Column::new("open", "evidence of open", 0),
-        kind => {
-            let is_frequent = matches!(
-                kind,
-                ProbeKind::Recall | ProbeKind::Constraint | ProbeKind::Artifact
-            );
-            // On a narrow terminal the others step back, the newest kinds first.
-            Column::new(kind.name(), kind.name(), u8::from(!is_frequent))
-        }
+    let mut asked = ProbeKind::ALL.to_vec();
+    asked.retain(|kind| {
+        let mut arms = material.arms.iter();
+        matches!(kind, Recall | Constraint | Artifact | Decoy)
+            || arms.any(|(_, arm)| arm.survival_by_kind.contains_key(kind.name()))
+    });
+    let rows = material.rows(|_, arm| {
+        let of_kind = |kind: &ProbeKind| arm.survival_by_kind.get(kind.name()).copied();
+        let all = [arm.survival_uncorrected, arm.survival];
+        let cells = asked.iter().map(of_kind).chain(all).map(Cell::estimate);
+        (!arm.survival_by_kind.is_empty()).then(|| cells.collect())
+    });
+    let mut head = columns("strategy");
+    head.extend(asked.iter().map(|kind| match kind {
+        Decoy => Column::new("decoy", "decoy (f)", 0),
+        Open => Column::new("open", "evidence of open", 0),
+        Recall | Constraint | Artifact => Column::new(kind.name(), kind.name(), 0),
+        // On a narrow terminal the others make room, the newest kinds first.
+        kind => Column::new(kind.name(), kind.name(), 1),
     }));
-    columns.push(Column::new("uncorrected", "all planted", 1));
-    columns.push(Column::new("corrected", "corrected", 2));
-    let mut notes = Vec::new();
-    if asked.contains(&ProbeKind::Open) {
-        notes.push(
-            "Of open questions only the evidence can be seen: the share of its messages that stand \
-             there as they were. It is in no share of planted items."
-                .to_owned(),
-        );
-    }
-    Section {
-        id: "survival_by_kind",
-        title: "Survival by kind".to_owned(),
-        about: "Share of planted items that survive, by string matching. Decoys were never \
-                planted: their share is the chance rate f, and corrected is (s−f)/(1−f)."
-            .to_owned(),
-        audience: Audience::Everyone,
-        table: Table { columns, rows },
-        notes,
-    }
+    head.extend(columns("uncorrected: all planted @1 | corrected @2"));
+    let of_open = asked.contains(&Open).then(|| {
+        "Of open questions only the evidence can be seen: the share of its messages that stand \
+         there as they were. It is in no share of planted items."
+            .to_owned()
+    });
+    Section::new(
+        "survival_by_kind",
+        "Survival by kind",
+        "Share of planted items that survive, by string matching. Decoys were never \
+         planted: their share is the chance rate f, and corrected is (s−f)/(1−f).",
+        head,
+        rows,
+    )
+    .with_notes(of_open)
 }
 
 fn stages(material: &Material<'_>) -> Section {
-    let rows = material
-        .arms
-        .iter()
-        .flat_map(|(kind, arm)| {
-            arm.stages.iter().map(|(stage, total)| {
-                row(
-                    &arm.strategy,
-                    role(*kind),
-                    vec![
-                        Cell::text(stage.as_str()),
-                        Cell::count(total.patches),
-                        Cell::exact(Value::Tokens(total.freed.0)),
-                        Cell::exact(Value::Tokens(total.added.0)),
-                        Cell::count(total.failures),
-                    ],
-                )
-            })
+    let rows = material.rows(|_, arm| {
+        arm.stages.iter().map(|(stage, total)| {
+            vec![
+                Cell::text(stage.as_str()),
+                Cell::count(total.patches),
+                Cell::tokens(total.freed),
+                Cell::tokens(total.added),
+                Cell::count(total.failures),
+            ]
         })
-        .collect();
-    Section {
-        id: "stages",
-        title: "Compactions by stage".to_owned(),
-        about: "Patches each stage applied over all sessions, what they freed or added at the time, and \
-                how often the stage failed."
-            .to_owned(),
-        audience: Audience::Everyone,
-        table: Table {
-            columns: vec![
-                Column::new("strategy", "strategy", 0),
-                Column::new("stage", "stage", 0),
-                Column::new("patches", "patches", 0),
-                Column::new("freed", "tokens freed", 0),
-                Column::new("added", "tokens added", 0),
-                Column::new("failures", "failures", 0),
-            ],
-            rows,
-        },
-        notes: Vec::new(),
-    }
+    });
+    Section::new(
+        "stages",
+        "Compactions by stage",
+        "Patches each stage applied over all sessions, what they freed or added at the time, and \
+         how often the stage failed.",
+        columns(
+            "strategy | stage | patches | freed: tokens freed | added: tokens added | failures",
+        ),
+        rows,
+    )
 }
 
 fn model_calls(material: &Material<'_>) -> Section {
-    let rows = material
-        .arms
-        .iter()
-        .flat_map(|(kind, arm)| {
-            arm.model_calls
-                .by_purpose()
-                .into_iter()
-                .filter(|(_, total)| total.calls > 0)
-                .map(|(purpose, total)| {
-                    row(
-                        &arm.strategy,
-                        role(*kind),
-                        vec![
-                            Cell::text(purpose),
-                            Cell::count(total.calls),
-                            Cell::count(total.failed),
-                            Cell::exact(Value::Tokens(total.tokens.0)),
-                        ],
-                    )
-                })
-        })
-        .collect();
-    Section {
-        id: "model_calls",
-        title: "Model calls of the strategies".to_owned(),
-        about: "All of them are on the strategy's bill, failed ones included; probe and judge \
-                calls are on nobody's."
-            .to_owned(),
-        audience: Audience::Everyone,
-        table: Table {
-            columns: vec![
-                Column::new("strategy", "strategy", 0),
-                Column::new("purpose", "purpose", 0),
-                Column::new("calls", "calls", 0),
-                Column::new("failed", "failed", 0),
-                Column::new("tokens", "tokens", 0),
-            ],
-            rows,
-        },
-        notes: Vec::new(),
-    }
+    let rows = material.rows(|_, arm| {
+        let purposes = arm.model_calls.by_purpose().into_iter();
+        purposes
+            .filter(|(_, total)| total.calls > 0)
+            .map(|(purpose, total)| {
+                vec![
+                    Cell::text(purpose),
+                    Cell::count(total.calls),
+                    Cell::count(total.failed),
+                    Cell::tokens(total.tokens),
+                ]
+            })
+    });
+    Section::new(
+        "model_calls",
+        "Model calls of the strategies",
+        "All of them are on the strategy's bill, failed ones included; probe and judge \
+         calls are on nobody's.",
+        columns("strategy | purpose | calls | failed | tokens"),
+        rows,
+    )
 }
 
 /// Violations by strategy, level and rule.
 fn findings(material: &Material<'_>) -> Section {
-    let mut rows = Vec::new();
-    for (kind, arm) in &material.arms {
-        let mut rules = std::collections::BTreeMap::new();
-        for cell in &material.cells {
-            if cell.strategy != arm.strategy {
-                continue;
-            }
+    let rows = material.rows(|_, arm| {
+        let mut rules = BTreeMap::new();
+        for cell in material.cells_of(&arm.strategy) {
             for violation in &cell.violations {
-                let key = (std::cmp::Reverse(violation.level), violation.rule.as_str());
+                let key = (Reverse(violation.level), violation.rule.as_str());
                 let (count, sessions, first) =
-                    rules
-                        .entry(key)
-                        .or_insert((0, std::collections::BTreeSet::new(), violation));
+                    rules.entry(key).or_insert((0, BTreeSet::new(), violation));
                 *count += 1;
                 sessions.insert(cell.session.as_str());
                 if violation.call < first.call {
@@ -260,90 +199,52 @@ fn findings(material: &Material<'_>) -> Section {
                 }
             }
         }
-        rows.extend(
-            rules
-                .into_iter()
-                .map(|((level, rule), (count, sessions, first))| {
-                    let level = match level.0 {
-                        Level::Warning => "warning",
-                        Level::Rejected => "rejected",
-                    };
-                    row(
-                        &arm.strategy,
-                        role(*kind),
-                        vec![
-                            Cell::text(rule),
-                            Cell::text(level),
-                            Cell::count(count),
-                            Cell::count(sessions.len()),
-                            Cell::text(format!("call {}, {}", first.call, first.subject)),
-                        ],
-                    )
-                }),
-        );
-    }
-    Section {
-        id: "findings",
-        title: "Broken rules of the provider".to_owned(),
-        about: "Rules that prompts broke and full history at the same call did not.".to_owned(),
-        audience: Audience::Everyone,
-        table: Table {
-            columns: vec![
-                Column::new("strategy", "strategy", 0),
-                Column::new("rule", "rule", 0),
-                Column::new("level", "level", 0),
-                Column::new("findings", "findings", 0),
-                Column::new("sessions", "sessions", 1),
-                Column::new("first", "first at", 2),
-            ],
-            rows,
-        },
-        notes: Vec::new(),
-    }
+        rules
+            .into_iter()
+            .map(|((level, rule), (count, sessions, first))| {
+                let level = match level.0 {
+                    Level::Warning => "warning",
+                    Level::Rejected => "rejected",
+                };
+                vec![
+                    Cell::text(rule),
+                    Cell::text(level),
+                    Cell::count(count),
+                    Cell::count(sessions.len()),
+                    Cell::text(format!("call {}, {}", first.call, first.subject)),
+                ]
+            })
+    });
+    Section::new(
+        "findings",
+        "Broken rules of the provider",
+        "Rules that prompts broke and full history at the same call did not.",
+        columns("strategy | rule | level | findings | sessions @1 | first: first at @2"),
+        rows,
+    )
 }
 
-/// The registry of metrics, for those that the comparison shows.
+/// The registry of metrics.
 fn definitions(_: &Material<'_>) -> Section {
-    let rows = crate::metric::METRICS
-        .iter()
-        .map(|metric| {
-            let direction = match metric.direction {
-                crate::metric::Direction::Higher => "higher",
-                crate::metric::Direction::Lower => "lower",
-                crate::metric::Direction::Neutral => "neither",
-            };
-            row(
-                metric.name,
-                Role::Other,
-                vec![
-                    Cell::text(metric.doc),
-                    Cell::text(metric.formula),
-                    Cell::text(direction),
-                    Cell::text(metric.source),
-                ],
-            )
-        })
-        .collect();
-    Section {
-        id: "metrics",
-        title: "What is measured".to_owned(),
-        about: "A superscript 0 marks full history on the same calls. Estimates are means over \
-                sessions, each weighing the same, with a 95 % t interval clustered by session; n \
-                is sessions/items. What has no interval is exact on these sessions."
-            .to_owned(),
-        audience: Audience::Files,
-        table: Table {
-            columns: vec![
-                Column::new("metric", "metric", 0),
-                Column::new("doc", "meaning", 0),
-                Column::new("formula", "formula", 0),
-                Column::new("better", "better", 0),
-                Column::new("source", "measured by", 0),
-            ],
-            rows,
-        },
-        notes: Vec::new(),
-    }
+    let rows = METRICS.iter().map(|metric| {
+        let better = match metric.direction {
+            Direction::Higher => "higher",
+            Direction::Lower => "lower",
+            Direction::Neutral => "neither",
+        };
+        let texts = [metric.doc, metric.formula, better, metric.source];
+        row(metric.name, Role::Other, texts.map(Cell::text).into())
+    });
+    Section::new(
+        "metrics",
+        "What is measured",
+        "A superscript 0 marks full history on the same calls. Estimates are means over \
+         sessions, each weighing the same, with a 95 % t interval clustered by session; n \
+         is sessions/items. What has no interval is exact on these sessions.",
+        columns("metric | doc: meaning | formula | better | source: measured by"),
+        rows.collect(),
+    )
+    .in_files()
 }
 
 /// Whether any cell of the arm was recorded.

@@ -4,9 +4,7 @@ use super::page::Page;
 use super::{SCRIPT, STYLE, Sorting, heading, table};
 use crate::compare::sweep::{Sweep, SweepPoint};
 use crate::report::plot;
-use crate::report::{
-    Audience, Cell, Column, RenderError, Role, Row, Section, Table, Value, figure,
-};
+use crate::report::{Cell, Column, RenderError, Role, Row, Section, Value, figure};
 
 /// The page, which needs nothing but a browser.
 pub fn sweep(sweep: &Sweep) -> Result<String, RenderError> {
@@ -43,22 +41,18 @@ pub fn sweep(sweep: &Sweep) -> Result<String, RenderError> {
 }
 
 fn settings(sweep: &Sweep) -> Section {
-    Section {
-        id: "settings",
-        title: "Settings".to_owned(),
-        about: String::new(),
-        audience: Audience::Everyone,
-        table: Table {
-            columns: vec![
-                Column::new("setting", "setting", 0),
-                Column::new("cost", &sweep.cost, 0),
-                Column::new("quality", &sweep.quality, 0),
-                Column::new("front", "on the front, one session left out in turn", 0),
-            ],
-            rows: sweep.points.iter().map(row).collect(),
-        },
-        notes: Vec::new(),
-    }
+    Section::new(
+        "settings",
+        "Settings",
+        String::new(),
+        vec![
+            Column::new("setting", "setting", 0),
+            Column::new("cost", &sweep.cost, 0),
+            Column::new("quality", &sweep.quality, 0),
+            Column::new("front", "on the front, one session left out in turn", 0),
+        ],
+        sweep.points.iter().map(row).collect(),
+    )
 }
 
 fn row(point: &SweepPoint) -> Row {

@@ -2,15 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use super::{role, row};
+use super::row;
 use crate::metric::answers::{Answers, Beside, Extract, Qualification, Qualifying};
 use crate::metric::fidelity;
 use crate::metric::survival::is_planted;
 use crate::probe::{Outcome, Unscored, Verdict};
-use crate::record::{Arm, CellRecord, ProbeText};
+use crate::record::{Arm, CellRecord};
 use crate::report::arm::{ArmAnswers, ArmSummary, FAILINGS, Fidelity};
 use crate::report::build::Material;
-use crate::report::{Audience, Cell, Column, Role, Section, Table, Value, figure};
+use crate::report::{Cell, Role, Section, columns, figure};
 
 /// How many items of the reference were asked, and of how many of these the evidence stood for the full
 /// history; nothing where it did of none.
@@ -69,114 +69,81 @@ pub(in crate::report) fn too_long(material: &Material<'_>) -> Option<String> {
 
 /// Outcomes of a reader without a model, or what stands beside accuracy.
 pub(super) fn of_prompts(material: &Material<'_>) -> Section {
-    let is_extract = material
-        .arms
-        .iter()
-        .any(|(_, arm)| matches!(arm.answers, Some(ArmAnswers::Extract { .. })));
+    let mut arms = material.arms.iter();
+    let is_extract = arms.any(|(_, arm)| matches!(arm.answers, Some(ArmAnswers::Extract { .. })));
     let is_open = material.arms.iter().any(|(_, arm)| is_open(arm));
-    let rows = material
-        .arms
-        .iter()
-        .filter_map(|(kind, arm)| {
-            let cells = match arm.answers.as_ref()? {
-                ArmAnswers::Extract {
-                    outcomes, bounds, ..
-                } => {
-                    let mut cells = extracts(material, &arm.strategy);
-                    cells.extend(is_open.then(|| between(*bounds)));
-                    cells.push(Cell::count(outcomes.unscored));
-                    cells
-                }
-                ArmAnswers::Accuracy {
-                    accuracy,
-                    bounds,
-                    fidelity,
-                    fidelity_bounds,
-                    normalised,
-                    failings,
-                    unscored,
-                    needs_judge,
-                    unqualified,
-                    ..
-                } => {
-                    let mut cells = vec![Cell::estimate(*accuracy)];
-                    cells.extend(is_open.then(|| between(*bounds)));
-                    cells.push(in_table(*fidelity));
-                    cells.extend(is_open.then(|| between(*fidelity_bounds)));
-                    cells.push(Cell::estimate(*normalised));
-                    let rates = FAILINGS.iter().map(|(name, _)| failings.get(name).copied());
-                    cells.extend(rates.map(Cell::estimate));
-                    cells.push(Cell::count(*unscored));
-                    cells.extend(is_open.then(|| Cell::count(*needs_judge)));
-                    cells.push(Cell::count(*unqualified));
-                    cells
-                }
-            };
-            let mut row = row(&arm.strategy, role(*kind), cells);
-            if *kind == Arm::Reference {
-                row.marks.extend(ceiling_mark(material));
-            }
-            row.marks.extend(above_full(arm).map(str::to_owned));
-            Some(row)
-        })
-        .collect();
-    let mut columns = vec![Column::new("strategy", "strategy", 0)];
-    let about = if is_extract {
-        columns.extend([
-            Column::new("right", "right", 0),
-            Column::new("partial", "partial", 1),
-            Column::new("wrong", "wrong", 0),
-            Column::new("stale", "stale", 2),
-            Column::new("misbound", "misbound", 2),
-            Column::new("abstained", "abstained", 1),
-            Column::new("unanswered", "unanswered", 1),
-            Column::new("invented", "invented", 0),
-        ]);
-        columns.extend(is_open.then(|| Column::new("bounds", "right at least–most", 0)));
-        columns.push(Column::new("unscored", "unscored", 3));
-        "What BM25 line search made of the prompts, as shares of the scored items over all \
-         sessions together, with Wilson's interval for as many items as they are worth; no language model \
-         answered. Invented is the share of decoys answered \
-         with a value; unanswered items come after a session's death; unscored ones are in no \
-         share."
-    } else {
-        columns.push(Column::new("accuracy", "accuracy", 0));
-        columns.extend(is_open.then(|| Column::new("bounds", "at least–most", 0)));
-        columns.push(Column::new("fidelity", "fidelity", 0));
-        columns
-            .extend(is_open.then(|| Column::new("fidelity_bounds", "fidelity at least–most", 0)));
-        columns.extend([
-            Column::new("normalised", "F*", 0),
-            Column::new("omitted", "omitted", 0),
-            Column::new("distorted", "distorted", 0),
-            Column::new("stale", "stale", 1),
-            Column::new("misbound", "misbound", 1),
-            Column::new("hallucinated", "hallucinated", 0),
-            Column::new("overclaimed", "overclaimed", 1),
-            Column::new("compliance_kept", "kept rules", 1),
-            Column::new("compliance_dropped", "dropped rules", 1),
-            Column::new("unscored", "unscored", 0),
-        ]);
-        columns.extend(is_open.then(|| Column::new("needs_judge", "need a judge", 0)));
-        columns.push(Column::new("unqualified", "unqualified", 2));
-        "What the reader made of the prompts. Fidelity is accuracy relative to full history; F* is \
-         where it lies between empty context (0) and full history (1), over what was scored in all \
-         three. Distorted is wrong, stale or misbound; hallucinated is the share of decoys \
-         answered with a value; overclaimed are concrete answers whose value is not in the prompt; \
-         kept and dropped rules say how often rules are kept that stand in the prompt, and that do \
-         not. Unscored items are in no share; unqualified ones are in accuracy and not in fidelity."
-    };
-    Section {
-        id: "answers",
-        title: if is_extract { "Extract" } else { "Answers" }.to_owned(),
-        about: about.to_owned(),
-        audience: Audience::Everyone,
-        table: Table { columns, rows },
-        notes: ceiling(material)
-            .into_iter()
-            .chain(is_open.then(|| BOUNDS.to_owned()))
-            .collect(),
+    let mut rows = material.rows(|_, arm| match arm.answers.as_ref()? {
+        ArmAnswers::Extract {
+            outcomes, bounds, ..
+        } => {
+            let mut cells = extracts(material, &arm.strategy);
+            cells.extend(is_open.then(|| between(*bounds)));
+            cells.push(Cell::count(outcomes.unscored));
+            Some(cells)
+        }
+        ArmAnswers::Accuracy {
+            accuracy,
+            bounds,
+            fidelity,
+            fidelity_bounds,
+            normalised,
+            failings,
+            unscored,
+            needs_judge,
+            unqualified,
+            ..
+        } => {
+            let mut cells = vec![Cell::estimate(*accuracy)];
+            cells.extend(is_open.then(|| between(*bounds)));
+            cells.push(in_table(*fidelity));
+            cells.extend(is_open.then(|| between(*fidelity_bounds)));
+            cells.push(Cell::estimate(*normalised));
+            let rates = FAILINGS.iter().map(|(name, _)| failings.get(name).copied());
+            cells.extend(rates.map(Cell::estimate));
+            cells.push(Cell::count(*unscored));
+            cells.extend(is_open.then(|| Cell::count(*needs_judge)));
+            cells.push(Cell::count(*unqualified));
+            Some(cells)
+        }
+    });
+    for row in &mut rows {
+        if row.role == Role::Reference {
+            row.marks.extend(ceiling_mark(material));
+        }
+        let mut arms = material.arms.iter();
+        let own = arms.find(|(_, arm)| arm.strategy == row.name);
+        let above = own.and_then(|(_, arm)| above_full(arm));
+        row.marks.extend(above.map(str::to_owned));
     }
+    let (title, mut head, about) = if is_extract {
+        let about = "What BM25 line search made of the prompts, as shares of the scored items over all \
+             sessions together, with Wilson's interval for as many items as they are worth; no language model \
+             answered. Invented is the share of decoys answered \
+             with a value; unanswered items come after a session's death; unscored ones are in no \
+             share.";
+        let head = "strategy | right | partial @1 | wrong | stale @2 | misbound @2 | abstained @1 | \
+                    unanswered @1 | invented | bounds: right at least–most | unscored @3";
+        ("Extract", columns(head), about)
+    } else {
+        let about = "What the reader made of the prompts. Fidelity is accuracy relative to full history; F* is \
+             where it lies between empty context (0) and full history (1), over what was scored in all \
+             three. Distorted is wrong, stale or misbound; hallucinated is the share of decoys \
+             answered with a value; overclaimed are concrete answers whose value is not in the prompt; \
+             kept and dropped rules say how often rules are kept that stand in the prompt, and that do \
+             not. Unscored items are in no share; unqualified ones are in accuracy and not in fidelity.";
+        let head = "strategy | accuracy | bounds: at least–most | fidelity | \
+                    fidelity_bounds: fidelity at least–most | normalised: F* | omitted | distorted | \
+                    stale @1 | misbound @1 | hallucinated | overclaimed @1 | \
+                    compliance_kept: kept rules @1 | compliance_dropped: dropped rules @1 | unscored | \
+                    needs_judge: need a judge | unqualified @2";
+        ("Answers", columns(head), about)
+    };
+    if !is_open {
+        head.retain(|it| !matches!(it.id, "bounds" | "fidelity_bounds" | "needs_judge"));
+    }
+    let notes = ceiling(material).into_iter();
+    Section::new("answers", title, about, head, rows)
+        .with_notes(notes.chain(is_open.then(|| BOUNDS.to_owned())))
 }
 
 /// Why the arm's `F*` is to be read with care.
@@ -208,9 +175,12 @@ fn is_open(arm: &ArmSummary) -> bool {
 
 /// `46.0–71.2 %`; nothing where all items have a score.
 fn between(bounds: Option<(f64, f64)>) -> Cell {
-    let ends = |(least, most)| format!("{}–{} %", figure::points(least), figure::points(most));
-    bounds.map_or(Cell::exact(Value::NotApplicable), |bounds| {
-        Cell::text(ends(bounds))
+    bounds.map_or(Cell::NOT_APPLICABLE, |(least, most)| {
+        Cell::text(format!(
+            "{}–{} %",
+            figure::points(least),
+            figure::points(most)
+        ))
     })
 }
 
@@ -260,7 +230,7 @@ fn extracts(material: &Material<'_>, strategy: &str) -> Vec<Cell> {
 /// What a model made of the summaries alone: fidelity of the summaries themselves.
 pub(super) fn of_summaries(material: &Material<'_>) -> Section {
     const SHOWN: [&str; 5] = ["omitted", "distorted", "stale", "misbound", "hallucinated"];
-    let of_arm = |(kind, arm): &(Arm, ArmSummary)| {
+    let rows = material.rows(|_, arm| {
         let Some(ArmAnswers::Accuracy {
             accuracy,
             fidelity,
@@ -274,34 +244,26 @@ pub(super) fn of_summaries(material: &Material<'_>) -> Section {
         let mut cells = vec![Cell::estimate(*accuracy), in_table(*fidelity)];
         cells.extend(SHOWN.map(|name| Cell::estimate(failings.get(name).copied())));
         cells.push(Cell::count(*unscored));
-        Some(row(&arm.strategy, role(*kind), cells))
-    };
-    let mut columns = vec![
-        Column::new("strategy", "strategy", 0),
-        Column::new("accuracy", "accuracy", 0),
-        Column::new("fidelity", "fidelity", 0),
-    ];
-    columns.extend(SHOWN.map(|name| Column::new(name, name, 1)));
-    columns.push(Column::new("unscored", "unscored", 2));
-    Section {
-        id: "summary_answers",
-        title: "Answers from summaries alone".to_owned(),
-        about: "The reader saw nothing but what was written in place of messages, and was asked \
-                what those messages said, and decoys. Fidelity is relative to full history on the same \
-                items; items whose evidence went into no summary are not in this table."
-            .to_owned(),
-        audience: Audience::Everyone,
-        table: Table {
-            columns,
-            rows: material.arms.iter().filter_map(of_arm).collect(),
-        },
-        notes: ceiling(material).into_iter().collect(),
-    }
+        Some(cells)
+    });
+    Section::new(
+        "summary_answers",
+        "Answers from summaries alone",
+        "The reader saw nothing but what was written in place of messages, and was asked \
+         what those messages said, and decoys. Fidelity is relative to full history on the same \
+         items; items whose evidence went into no summary are not in this table.",
+        columns(
+            "strategy | accuracy | fidelity | omitted @1 | distorted @1 | stale @1 | misbound @1 | \
+             hallucinated @1 | unscored @2",
+        ),
+        rows,
+    )
+    .with_notes(ceiling(material))
 }
 
 /// Probes that did not qualify, with what the reader made of them in the qualification pass.
 pub(super) fn unqualified(material: &Material<'_>) -> Section {
-    let (mut rows, mut items, mut failed) = (Vec::new(), 0, 0);
+    let (mut rows, mut items) = (Vec::new(), 0);
     for session in &material.manifest.sessions {
         let of_arm = |arm: Arm| -> Option<&CellRecord> {
             let mut cells = material.cells.iter().copied();
@@ -311,67 +273,40 @@ pub(super) fn unqualified(material: &Material<'_>) -> Section {
             full: of_arm(Arm::Reference),
             empty: of_arm(Arm::Floor),
         };
-        let texts: BTreeMap<(&str, u8), &ProbeText> = beside
-            .full
-            .into_iter()
-            .flat_map(|full| &full.probe_texts)
-            .map(|text| ((text.probe.as_str(), text.percent), text))
-            .collect();
+        let texts = || beside.full.iter().flat_map(|full| &full.probe_texts).rev();
         for (probe, percent, found) in Qualification::of(beside).items() {
             items += 1;
             if found.is_qualified() {
                 continue;
             }
-            failed += 1;
-            let question = texts.get(&(probe, percent)).map(|text| &*text.question);
+            let text = texts().find(|text| text.probe == probe && text.percent == percent);
+            let outcome =
+                |of: Option<Outcome>| Cell::text(of.map_or("not graded", figure::outcome));
             let cells = vec![
                 Cell::text(format!("{probe} at {percent} %")),
                 Cell::text(found.kind.name()),
-                Cell::text(outcome(found.full)),
-                Cell::text(outcome(found.empty)),
+                outcome(found.full),
+                outcome(found.empty),
                 Cell::text(why(found)),
-                Cell::text(question.unwrap_or_default().trim()),
+                Cell::text(text.map_or("", |text| text.question.trim())),
             ];
             rows.push(row(&session.id, Role::Strategy, cells));
         }
     }
+    let failed = rows.len();
     let notes = (failed > 0).then(|| format!("{failed} of {items} items did not qualify"));
-    Section {
-        id: "unqualified",
-        title: "Probes that did not qualify".to_owned(),
-        about:
-            "Before it counts in fidelity, every item is put to the reader twice more: it must be \
-                answered right under full history, and not under an empty context; of a decoy the \
-                reader must say there that it is not known. These answers are never scored."
-                .to_owned(),
-        audience: Audience::Everyone,
-        table: Table {
-            columns: vec![
-                Column::new("session", "session", 0),
-                Column::new("probe", "probe", 0),
-                Column::new("kind", "kind", 0),
-                Column::new("full", "under full", 0),
-                Column::new("empty", "under empty", 0),
-                Column::new("why", "why not", 0),
-                Column::new("question", "question", 1),
-            ],
-            rows,
-        },
-        notes: notes.into_iter().chain(ceiling(material)).collect(),
-    }
-}
-
-fn outcome(outcome: Option<Outcome>) -> &'static str {
-    match outcome {
-        Some(Outcome::Right) => "right",
-        Some(Outcome::Partial) => "partial",
-        Some(Outcome::Wrong) => "wrong",
-        Some(Outcome::Stale) => "stale",
-        Some(Outcome::Misbound) => "misbound",
-        Some(Outcome::Abstained) => "abstained",
-        Some(Outcome::Invented) => "invented",
-        None => "not graded",
-    }
+    Section::new(
+        "unqualified",
+        "Probes that did not qualify",
+        "Before it counts in fidelity, every item is put to the reader twice more: it must be \
+         answered right under full history, and not under an empty context; of a decoy the \
+         reader must say there that it is not known. These answers are never scored.",
+        columns(
+            "session | probe | kind | full: under full | empty: under empty | why: why not | question @1",
+        ),
+        rows,
+    )
+    .with_notes(notes.into_iter().chain(ceiling(material)))
 }
 
 fn why(found: Qualifying) -> &'static str {

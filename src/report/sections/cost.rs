@@ -3,14 +3,15 @@
 
 use std::collections::BTreeMap;
 
+use crate::metric::CellSummary;
 use crate::metric::cost::{AS_BILLED, Bill, SchemeCost};
-use crate::metric::{CellSummary, Direction, Unit};
 use crate::model::price::Placement;
 use crate::record::{Arm, CacheBasis, PriceEntry, SessionCache};
 use crate::report::arm::ArmSummary;
 use crate::report::build::Material;
 use crate::report::cost::ArmCost;
-use crate::report::{Audience, Cell, Column, Measure, Role, Row, Section, Table, Value};
+use crate::report::figure::{self, many};
+use crate::report::{Cell, Column, Role, Section, Table, Value, columns};
 use crate::units::{Usage, Usd, median};
 
 /// Savings as billed, by placement of the breakpoints: one row per strategy.
@@ -21,101 +22,90 @@ pub(super) fn as_billed(material: &Material<'_>) -> Section {
         bills.any(|bill| *bill == Bill::Own(*placement))
     });
     let placements: Vec<Placement> = placements.collect();
-    let mut columns = vec![
-        Column::new("strategy", "strategy", 0),
-        share("token_savings", "token savings", 1),
-    ];
-    columns.extend(placements.iter().map(|placement| match placement {
-        Placement::Usual => share("savings_usual", "as billed", 0),
-        Placement::Edge => share("savings_edge", "edge", 0),
-        Placement::Ideal => share("savings_ideal", "ideal", 2),
+    let mut head = columns("strategy | %token_savings: token savings @1");
+    head.extend(placements.iter().map(|placement| match placement {
+        Placement::Usual => Column::share("savings_usual", "as billed", 0),
+        Placement::Edge => Column::share("savings_edge", "edge", 0),
+        Placement::Ideal => Column::share("savings_ideal", "ideal", 2),
     }));
-    columns.extend([
-        share("cache_read_share", "cache read", 3),
-        Column::new("broke_even", "broke even", 4),
-        Column::new("break_even_call", "from call", 5),
-        Column::new("dollars", "dollars", 6),
-    ]);
-    let mut rows = Vec::new();
-    for (kind, arm) in &material.arms {
-        let Some(shown) = arm.costs.first() else {
-            continue;
-        };
-        let of_strategy = |cell: Cell| match kind {
-            Arm::Strategy => cell,
-            Arm::Reference | Arm::Floor => Cell::exact(Value::NotApplicable),
-        };
+    head.extend(columns(
+        "%cache_read_share: cache read @3 | broke_even: broke even @4 | break_even_call: from call @5 | \
+         dollars @6",
+    ));
+    let rows = material.marked_rows(|kind, arm| {
+        let shown = arm.costs.first()?;
         let placed = placements.iter().map(|placement| {
             let cost = ArmCost::placed(&arm.costs, *placement);
             Cell::savings(cost.and_then(|cost| cost.savings))
         });
         let savings = std::iter::once(Cell::savings(arm.token_savings)).chain(placed);
-        let mut cells: Vec<Cell> = savings.map(of_strategy).collect();
+        let mut cells: Vec<Cell> = savings.map(|cell| of_strategy(kind, cell)).collect();
         cells.push(Cell::estimate(shown.read_share));
-        let even = Value::Of(shown.broke_even as u64, shown.cells as u64);
-        cells.push(of_strategy(Cell::exact(even)));
-        cells.push(of_strategy(Cell::exact(from_call(shown))));
+        cells.extend(break_even(kind, shown));
         cells.push(Priced::of(material, arm, shown).dollars());
-        let mut row = super::row(&arm.strategy, super::role(*kind), cells);
-        row.marks.extend(arm.broken().map(|_| "broken".to_owned()));
-        rows.push(row);
-    }
-    let mut notes = billed(material);
-    notes.extend(prices(material));
-    hide_unknown(
+        Some(cells)
+    });
+    let section = Section::new(
+        "cost",
+        "Cost savings as billed",
+        "1 − C/C⁰ where the provider keeps a cache of prompts, each session under the scheme \
+         that it was billed with, by where the client puts its breakpoints. `as billed`: the \
+         usual ones. `edge`: one stands in front of what the strategy changes next. `ideal`: \
+         the best that any placement could do. Share of prompts that is read, cells that end \
+         up cheaper than full history, the call from which on (median), and dollars are those \
+         of the comparison.",
+        head,
         rows,
-        Section {
-            id: "cost",
-            title: "Cost savings as billed".to_owned(),
-            about: "1 − C/C⁰ where the provider keeps a cache of prompts, each session under the scheme \
-                    that it was billed with, by where the client puts its breakpoints. `as billed`: the \
-                    usual ones. `edge`: one stands in front of what the strategy changes next. `ideal`: \
-                    the best that any placement could do. Share of prompts that is read, cells that end \
-                    up cheaper than full history, the call from which on (median), and dollars are those \
-                    of the comparison."
-                .to_owned(),
-            audience: Audience::Everyone,
-            table: Table {
-                columns,
-                rows: Vec::new(),
-            },
-            notes,
-        },
-    )
+    );
+    hide_unknown(section).with_notes(billed(material).into_iter().chain(prices(material)))
+}
+
+/// The cell, where it is one of a strategy.
+fn of_strategy(kind: Arm, cell: Cell) -> Cell {
+    match kind {
+        Arm::Strategy => cell,
+        Arm::Reference | Arm::Floor => Cell::NOT_APPLICABLE,
+    }
+}
+
+/// In how many cells a strategy ended up cheaper, and from which call on.
+fn break_even(kind: Arm, cost: &ArmCost) -> [Cell; 2] {
+    let call = cost.break_even_call.map(Value::Count);
+    let call = call.unwrap_or_else(|| Value::Text("never".to_owned()));
+    let cells = [Cell::of(cost.broke_even, cost.cells), Cell::exact(call)];
+    cells.map(|cell| of_strategy(kind, cell))
 }
 
 /// Savings under one scheme for all sessions: one row per strategy, one column per scheme.
-pub(super) fn side_by_side(material: &Material<'_>) -> Section {
-    let mut columns = vec![Column::new("strategy", "strategy", 0)];
-    let mut rows = Vec::new();
-    for (kind, arm) in &material.arms {
-        let fixed = arm.costs.iter().filter_map(|cost| match &cost.bill {
+pub(super) fn side_by_side<'a>(material: &'a Material<'_>) -> Section {
+    let fixed = |arm: &'a ArmSummary| {
+        arm.costs.iter().filter_map(|cost| match &cost.bill {
             Bill::Fixed(scheme) => Some((scheme, cost)),
             Bill::Shown | Bill::Own(_) => None,
-        });
-        let fixed: Vec<(&String, &ArmCost)> = fixed.collect();
-        if fixed.is_empty() || *kind != Arm::Strategy {
-            continue;
-        }
-        if columns.len() == 1 {
-            let schemes = fixed.iter();
-            columns.extend(schemes.map(|(scheme, _)| share(column_of(scheme), scheme, 0)));
-        }
-        let cells = fixed.iter().map(|(_, cost)| Cell::savings(cost.savings));
-        let mut row = super::row(&arm.strategy, super::role(*kind), cells.collect());
-        row.marks.extend(arm.broken().map(|_| "broken".to_owned()));
-        rows.push(row);
-    }
-    Section {
-        id: "cost_fixed",
-        title: "Cost savings by cache scheme".to_owned(),
-        about: "1 − C/C⁰ with the usual breakpoints, where all sessions are billed under the same scheme, \
-                whatever they were billed with."
-            .to_owned(),
-        audience: Audience::Everyone,
-        table: Table { columns, rows },
-        notes: Vec::new(),
-    }
+        })
+    };
+    let rows = material.marked_rows(|kind, arm| {
+        let cells: Vec<Cell> = fixed(arm)
+            .map(|(_, cost)| Cell::savings(cost.savings))
+            .collect();
+        (kind == Arm::Strategy && !cells.is_empty()).then_some(cells)
+    });
+    let mut head = columns("strategy");
+    let mut arms = material
+        .arms
+        .iter()
+        .filter(|(kind, _)| *kind == Arm::Strategy);
+    let first = arms.find(|(_, arm)| fixed(arm).next().is_some());
+    let schemes = first.into_iter().flat_map(|(_, arm)| fixed(arm));
+    head.extend(schemes.map(|(scheme, _)| Column::share(column_of(scheme), scheme, 0)));
+    Section::new(
+        "cost_fixed",
+        "Cost savings by cache scheme",
+        "1 − C/C⁰ with the usual breakpoints, where all sessions are billed under the same scheme, \
+         whatever they were billed with.",
+        head,
+        rows,
+    )
 }
 
 /// The scheme of a session in words, and whether it is assumed.
@@ -135,26 +125,21 @@ fn words(cache: &SessionCache) -> String {
 }
 
 /// How many sessions are billed under which scheme; nothing in folders of older builds.
-pub(super) fn billed(material: &Material<'_>) -> Vec<String> {
+pub(super) fn billed(material: &Material<'_>) -> Option<String> {
     let mut schemes: BTreeMap<&SessionCache, usize> = BTreeMap::new();
-    for cache in material
-        .manifest
-        .sessions
-        .iter()
-        .filter_map(|it| it.cache.as_ref())
-    {
+    let sessions = material.manifest.sessions.iter();
+    for cache in sessions.filter_map(|it| it.cache.as_ref()) {
         *schemes.entry(cache).or_default() += 1;
     }
-    let schemes: Vec<String> = schemes
-        .into_iter()
-        .map(|(cache, sessions)| {
-            let sessions = crate::report::figure::many(sessions, "session", "sessions");
-            format!("{}, {sessions}", words(cache))
-        })
-        .collect();
-    let is_known = !schemes.is_empty();
-    let note = is_known.then(|| format!("prompt cache: {}", schemes.join("; ")));
-    note.into_iter().collect()
+    let schemes = schemes.into_iter().map(|(cache, sessions)| {
+        format!(
+            "{}, {}",
+            words(cache),
+            many(sessions, "session", "sessions")
+        )
+    });
+    let schemes: Vec<String> = schemes.collect();
+    (!schemes.is_empty()).then(|| format!("prompt cache: {}", schemes.join("; ")))
 }
 
 /// The id of a scheme's column: columns are named by what is fixed.
@@ -168,125 +153,65 @@ fn column_of(scheme: &str) -> &'static str {
     }
 }
 
-fn from_call(cost: &ArmCost) -> Value {
-    let never = Value::Text("never".to_owned());
-    cost.break_even_call.map_or(never, Value::Count)
-}
-
-fn share(id: &'static str, label: &str, rank: u8) -> Column {
-    Column {
-        measure: Some(Measure {
-            unit: Unit::Share,
-            direction: Direction::Higher,
-        }),
-        ..Column::new(id, label, rank)
-    }
-}
-
 /// One row per strategy and scheme, with all classes.
 pub(super) fn schemes(material: &Material<'_>) -> Section {
-    let mut rows = Vec::new();
-    for (kind, arm) in &material.arms {
-        let is_strategy = *kind == Arm::Strategy;
-        for cost in &arm.costs {
+    let rows = material.marked_rows(|kind, arm| {
+        arm.costs.iter().filter_map(move |cost| {
             let (bill, placement) = match &cost.bill {
                 // It is one of the placements.
-                Bill::Shown => continue,
+                Bill::Shown => return None,
                 Bill::Own(placement) => ("as billed", placement.name()),
                 Bill::Fixed(_) => ("fixed", Placement::Usual.name()),
             };
-            let of_strategy = |value: Value| {
-                Cell::exact(if is_strategy {
-                    value
-                } else {
-                    Value::NotApplicable
-                })
-            };
-            let savings = if is_strategy {
-                Cell::savings(cost.savings)
-            } else {
-                Cell::exact(Value::NotApplicable)
-            };
             let total = &cost.total;
-            let written = total.cache_write_5m + total.cache_write_1h;
             let money = Priced::of(material, arm, cost);
-            let mut row = super::row(
-                &arm.strategy,
-                super::role(*kind),
-                vec![
-                    Cell::text(bill),
-                    Cell::text(cost.scheme.as_str()),
-                    Cell::text(placement),
-                    savings,
-                    if is_strategy {
-                        Cell::share(cost.savings_of_totals())
-                    } else {
-                        Cell::exact(Value::NotApplicable)
-                    },
-                    Cell::estimate(cost.read_share),
-                    Cell::exact(Value::Tokens(cost.cost.0)),
-                    of_strategy(Value::Of(cost.broke_even as u64, cost.cells as u64)),
-                    of_strategy(from_call(cost)),
-                    Cell::exact(Value::Tokens(total.input_uncached.0)),
-                    Cell::exact(Value::Tokens(written.0)),
-                    Cell::exact(Value::Tokens(total.cache_read.0)),
-                    Cell::exact(Value::Tokens(cost.strategy.total().0)),
-                    Cell::exact(Value::Tokens(cost.compaction.total().0)),
-                    Cell::exact(Value::Tokens(cost.background.total().0)),
-                    Cell::exact(Value::Tokens(cost.recovery.total().0)),
-                    Cell::exact(Value::Tokens(cost.elsewhere.total().0)),
-                    money.dollars(),
-                    seconds(money.blocking),
-                    seconds(money.background),
-                ],
-            );
-            row.marks.extend(arm.broken().map(|_| "broken".to_owned()));
-            rows.push(row);
-        }
-    }
-    hide_unknown(
+            let mut cells = vec![
+                Cell::text(bill),
+                Cell::text(cost.scheme.as_str()),
+                Cell::text(placement),
+                of_strategy(kind, Cell::savings(cost.savings)),
+                of_strategy(kind, Cell::share(cost.savings_of_totals())),
+                Cell::estimate(cost.read_share),
+                Cell::tokens(cost.cost),
+            ];
+            cells.extend(break_even(kind, cost));
+            let tokens = [
+                total.input_uncached,
+                total.cache_write_5m + total.cache_write_1h,
+                total.cache_read,
+                cost.strategy.total(),
+                cost.compaction.total(),
+                cost.background.total(),
+                cost.recovery.total(),
+                cost.elsewhere.total(),
+            ];
+            cells.extend(tokens.map(Cell::tokens));
+            cells.extend([
+                money.dollars(),
+                seconds(money.blocking),
+                seconds(money.background),
+            ]);
+            Some(cells)
+        })
+    });
+    let section = Section::new(
+        "cost_by_scheme",
+        "Cost under every cache scheme",
+        "What prompts cost where the provider keeps a cache of them, in input tokens: what as \
+         many uncached ones would cost. The strategy's own calls are in it, what the agent \
+         wrote is not, except in dollars and in time.",
+        columns(
+            "strategy | bill | scheme | breakpoints | %cost_savings: cost savings | \
+             %cost_savings_of_totals: savings of totals @1 | %cache_read_share: cache read | \
+             cost: input equivalents | broke_even: broke even @1 | break_even_call: median from call @2 | \
+             uncached @4 | written @4 | read @4 | strategy_tokens: strategy's tokens @5 | \
+             compaction_tokens: for compaction @5 | background_tokens: in background @5 | \
+             recovery_tokens: for recovery @5 | elsewhere_tokens: by another model @5 | dollars @3 | \
+             blocking_seconds: modelled time @6 | background_seconds: modelled background @7",
+        ),
         rows,
-        Section {
-            id: "cost_by_scheme",
-            title: "Cost under every cache scheme".to_owned(),
-            about: "What prompts cost where the provider keeps a cache of them, in input tokens: what as \
-                    many uncached ones would cost. The strategy's own calls are in it, what the agent \
-                    wrote is not, except in dollars and in time."
-                .to_owned(),
-            audience: Audience::Files,
-            table: Table {
-                columns: columns(),
-                rows: Vec::new(),
-            },
-            notes: Vec::new(),
-        },
-    )
-}
-
-fn columns() -> Vec<Column> {
-    vec![
-        Column::new("strategy", "strategy", 0),
-        Column::new("bill", "bill", 0),
-        Column::new("scheme", "scheme", 0),
-        Column::new("breakpoints", "breakpoints", 0),
-        share("cost_savings", "cost savings", 0),
-        share("cost_savings_of_totals", "savings of totals", 1),
-        share("cache_read_share", "cache read", 0),
-        Column::new("cost", "input equivalents", 0),
-        Column::new("broke_even", "broke even", 1),
-        Column::new("break_even_call", "median from call", 2),
-        Column::new("uncached", "uncached", 4),
-        Column::new("written", "written", 4),
-        Column::new("read", "read", 4),
-        Column::new("strategy_tokens", "strategy's tokens", 5),
-        Column::new("compaction_tokens", "for compaction", 5),
-        Column::new("background_tokens", "in background", 5),
-        Column::new("recovery_tokens", "for recovery", 5),
-        Column::new("elsewhere_tokens", "by another model", 5),
-        Column::new("dollars", "dollars", 3),
-        Column::new("blocking_seconds", "modelled time", 6),
-        Column::new("background_seconds", "modelled background", 7),
-    ]
+    );
+    hide_unknown(section).in_files()
 }
 
 /// Columns that rest on prices.
@@ -294,27 +219,23 @@ const PRICED: &[&str] = &["dollars", "blocking_seconds", "background_seconds"];
 
 /// Columns of which nothing is known stand in files only; a price that is not known is `unknown`, for
 /// there is nothing that anybody could have measured.
-fn hide_unknown(mut rows: Vec<Row>, mut section: Section) -> Section {
-    let columns = section.table.columns.iter_mut().skip(1).enumerate();
-    for (at, column) in columns {
-        let is_known = |row: &Row| {
-            let value = row.cells.get(at).map(|cell| &cell.value);
-            !matches!(
-                value,
-                None | Some(Value::NotMeasured | Value::NotApplicable)
-            )
-        };
-        if !rows.iter().any(is_known) {
+fn hide_unknown(mut section: Section) -> Section {
+    let Table { columns, rows } = &mut section.table;
+    for (at, column) in columns.iter_mut().skip(1).enumerate() {
+        let mut cells: Vec<&mut Cell> = rows
+            .iter_mut()
+            .filter_map(|row| row.cells.get_mut(at))
+            .collect();
+        let is_unknown =
+            |cell: &&mut Cell| matches!(cell.value, Value::NotMeasured | Value::NotApplicable);
+        if cells.iter().all(is_unknown) {
             column.rank = Column::FILES_ONLY;
         }
-        if PRICED.contains(&column.id) {
-            let cells = rows.iter_mut().filter_map(|row| row.cells.get_mut(at));
-            for cell in cells.filter(|cell| cell.value == Value::NotMeasured) {
-                cell.value = Value::Text("unknown".to_owned());
-            }
+        cells.retain(|cell| cell.value == Value::NotMeasured && PRICED.contains(&column.id));
+        for cell in cells {
+            cell.value = Value::Text("unknown".to_owned());
         }
     }
-    section.table.rows = rows;
     section
 }
 
@@ -323,38 +244,31 @@ fn prices(material: &Material<'_>) -> Vec<String> {
     let mut known: BTreeMap<String, usize> = BTreeMap::new();
     let mut unknown = 0;
     for session in &material.manifest.sessions {
-        match &session.price {
-            Some(price) => {
-                let longest = price.prompts_up_to.map(|longest| {
-                    format!(
-                        ", of prompts up to {} tokens; longer ones cost more",
-                        crate::report::tokens_in_words(longest.0)
-                    )
-                });
-                let words = format!(
-                    "{} of {} ({}){}",
-                    price.model,
-                    price.date,
-                    price.document,
-                    longest.unwrap_or_default()
-                );
-                *known.entry(words).or_default() += 1;
-            }
-            None => unknown += 1,
-        }
+        let Some(price) = &session.price else {
+            unknown += 1;
+            continue;
+        };
+        let longest = price.prompts_up_to.map(|longest| {
+            let longest = figure::tokens(longest.0);
+            format!(", of prompts up to {longest} tokens; longer ones cost more")
+        });
+        let longest = longest.unwrap_or_default();
+        let words = format!(
+            "{} of {} ({}){longest}",
+            price.model, price.date, price.document
+        );
+        *known.entry(words).or_default() += 1;
     }
+    let sessions = |count| many(count, "session", "sessions");
+    let known = known.into_iter();
     let mut notes: Vec<String> = known
-        .into_iter()
-        .map(|(words, sessions)| {
-            let sessions = crate::report::figure::many(sessions, "session", "sessions");
-            format!("prices: {words}, {sessions}")
-        })
+        .map(|(words, count)| format!("prices: {words}, {}", sessions(count)))
         .collect();
     if unknown > 0 {
         notes.push(format!(
             "prices: unknown for {}: no model is named, or none that a price file knows \
              (`cache.model` sets one)",
-            crate::report::figure::many(unknown, "session", "sessions")
+            sessions(unknown)
         ));
     }
     notes
@@ -406,55 +320,41 @@ impl Priced {
     }
 
     fn dollars(&self) -> Cell {
-        self.cost.map_or(Cell::exact(Value::NotMeasured), |cost| {
-            Cell::text(cost.to_string())
-        })
+        let dollars = self.cost.map(|cost| Cell::text(cost.to_string()));
+        dollars.unwrap_or(Cell::NOT_MEASURED)
     }
 }
 
 fn seconds(milliseconds: Option<f64>) -> Cell {
-    milliseconds.map_or(Cell::exact(Value::NotMeasured), |time| {
+    milliseconds.map_or(Cell::NOT_MEASURED, |time| {
         Cell::text(format!("{:.1} s", time / 1_000.0))
     })
 }
 
 /// What broke the cache, under the scheme of the comparison.
 pub(super) fn breaks(material: &Material<'_>) -> Section {
-    let mut rows = Vec::new();
-    for (kind, arm) in &material.arms {
-        let Some(cost) = arm.costs.first() else {
-            continue;
-        };
-        for (cause, total) in &cost.breaks {
-            let cells = vec![
+    let rows = material.rows(|_, arm| {
+        let breaks = arm.costs.first().into_iter().flat_map(|cost| &cost.breaks);
+        breaks.map(|(cause, total)| {
+            vec![
                 Cell::text(cause.as_str()),
                 Cell::exact(Value::Count(total.calls)),
-                Cell::exact(Value::Tokens(total.tokens.0)),
-            ];
-            rows.push(super::row(&arm.strategy, super::role(*kind), cells));
-        }
-    }
+                Cell::tokens(total.tokens),
+            ]
+        })
+    });
     let shown = shown(material).unwrap_or_default();
-    Section {
-        id: "cache_breaks",
-        title: "What broke the prompt cache".to_owned(),
-        about: format!(
+    Section::new(
+        "cache_breaks",
+        "What broke the prompt cache",
+        format!(
             "Under {shown}: calls that read less than was cached at the call before, by the stage \
              whose edit stands lowest in the prompt. `expired`: too much time went by; `look-back`: \
              too many blocks came at once for a breakpoint to find the last one."
         ),
-        audience: Audience::Everyone,
-        table: Table {
-            columns: vec![
-                Column::new("strategy", "strategy", 0),
-                Column::new("cause", "broken by", 0),
-                Column::new("calls", "calls", 0),
-                Column::new("broken", "tokens not read", 0),
-            ],
-            rows,
-        },
-        notes: Vec::new(),
-    }
+        columns("strategy | cause: broken by | calls | broken: tokens not read"),
+        rows,
+    )
 }
 
 /// The scheme and the breakpoints of the comparison, in words.
@@ -488,70 +388,51 @@ pub(super) fn observed(material: &Material<'_>) -> Section {
         .iter()
         .filter(|cell| cell.arm == Arm::Reference);
     let mut errors: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
-    let mut rows = Vec::new();
-    for cell in references {
-        let Some(observed) = &cell.observed_cache else {
-            continue;
-        };
-        let Some(record) = cell.prompt_cache.first() else {
-            continue;
-        };
-        let billed = observed
-            .billed
-            .cache_read
-            .share_of(observed.billed.prompt());
+    let rows = references.filter_map(|cell| {
+        let observed = cell.observed_cache.as_ref()?;
+        let record = cell.prompt_cache.first()?;
+        let bill = &observed.billed;
+        let billed = bill.cache_read.share_of(bill.prompt());
         let split = observed.simulated.get(&record.scheme);
         let split = split.copied().unwrap_or_default();
         let simulated = observed.share(split.cache_read);
-        let bill = record.rates.cost(&observed.billed);
-        let cost = (bill > 0).then(|| record.rates.cost(&split) as f64 / bill as f64);
-        let error = simulated
-            .zip(billed)
-            .map(|(simulated, billed)| simulated - billed);
+        let cost_billed = record.rates.cost(bill);
+        let cost = (cost_billed > 0).then(|| record.rates.cost(&split) as f64 / cost_billed as f64);
+        let error = simulated.zip(billed);
+        let error = error.map(|(simulated, billed)| simulated - billed);
         if let Some(error) = error {
             let of_scheme = errors.entry(&record.scheme).or_default();
             of_scheme.push(error.abs());
         }
-        let cells = vec![
+        let shares = [billed, simulated, error, cost].map(Cell::share);
+        let first = [
             Cell::text(record.scheme.as_str()),
             Cell::count(observed.calls),
-            Cell::share(billed),
-            Cell::share(simulated),
-            Cell::share(error),
-            Cell::share(cost),
         ];
-        rows.push(super::row(&cell.session, Role::Other, cells));
-    }
+        let cells = first.into_iter().chain(shares).collect();
+        Some(super::row(&cell.session, Role::Other, cells))
+    });
+    let rows = rows.collect();
     let notes = errors.into_iter().filter_map(|(scheme, mut errors)| {
         errors.sort_unstable_by(f64::total_cmp);
-        let median = median(&errors, f64::midpoint)?;
+        let median = figure::percent(median(&errors, f64::midpoint)?);
+        let sessions = many(errors.len(), "session", "sessions");
         Some(format!(
-            "median of the absolute differences under `{scheme}`: {} in {}",
-            crate::report::figure::percent(median),
-            crate::report::figure::many(errors.len(), "session", "sessions")
+            "median of the absolute differences under `{scheme}`: {median} in {sessions}"
         ))
     });
-    Section {
-        id: "observed_cache",
-        title: "Prompt cache, simulated and observed".to_owned(),
-        about: "Share of full history that is read from the cache: as billed in the recording, and under \
-                the scheme that the session was billed with, up to the first compaction of the recorded product. What \
-                the recording does not hold of the first prompt counts as read at every later call that \
-                reads anything."
-            .to_owned(),
-        audience: Audience::Everyone,
-        table: Table {
-            columns: vec![
-                Column::new("session", "session", 0),
-                Column::new("scheme", "scheme", 1),
-                Column::new("calls", "calls", 0),
-                Column::new("observed", "billed", 0),
-                Column::new("simulated", "simulated", 0),
-                Column::new("error", "difference", 0),
-                Column::new("cost", "simulated/billed cost", 0),
-            ],
-            rows,
-        },
-        notes: notes.collect(),
-    }
+    Section::new(
+        "observed_cache",
+        "Prompt cache, simulated and observed",
+        "Share of full history that is read from the cache: as billed in the recording, and under \
+         the scheme that the session was billed with, up to the first compaction of the recorded product. What \
+         the recording does not hold of the first prompt counts as read at every later call that \
+         reads anything.",
+        columns(
+            "session | scheme @1 | calls | observed: billed | simulated | error: difference | \
+             cost: simulated/billed cost",
+        ),
+        rows,
+    )
+    .with_notes(notes)
 }

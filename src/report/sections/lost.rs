@@ -1,24 +1,15 @@
 //! What was lost, and where: call, stage and reason.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use crate::record::Importance;
-use crate::record::{Arm, CellRecord, LostAt, ProbeRecord};
+use super::row;
+use crate::record::{Arm, Importance, LostAt};
 use crate::report::build::Material;
-use crate::report::{Audience, Cell, Column, Role, Row, Section, Table, Value};
+use crate::report::{Cell, Role, Section, columns};
 
 /// Items shown: a look at what goes, not the whole list.
 const SHOWN: usize = 6;
-
-/// One item over all strategies.
-struct Item<'a> {
-    session: &'a str,
-    probe: &'a ProbeRecord,
-    /// Cells that were asked for it.
-    cells: u64,
-    /// Where each cell lost it, in the order of strategies.
-    lost: Vec<Loss<'a>>,
-}
 
 /// Where one cell lost an item.
 struct Loss<'a> {
@@ -28,168 +19,99 @@ struct Loss<'a> {
     at: &'a LostAt,
 }
 
-impl<'a> Item<'a> {
-    fn sound_losses(&self) -> usize {
-        self.lost.iter().filter(|loss| !loss.is_broken).count()
-    }
-
-    /// The loss to be shown: the earliest under a strategy that is not broken, if there is one.
-    fn first(&self) -> Option<&Loss<'a>> {
-        self.lost
-            .iter()
-            .min_by_key(|loss| (loss.is_broken, loss.at.call))
-    }
-}
-
 /// The most frequently lost items of high importance.
 pub(super) fn section(material: &Material<'_>) -> Section {
-    let mut items: BTreeMap<(&str, &str), Item<'_>> = BTreeMap::new();
-    for (_, arm) in material
-        .arms
-        .iter()
-        .filter(|(kind, _)| *kind == Arm::Strategy)
-    {
+    // For each item the cells that were asked for it, and where those that lost it did.
+    let mut items: BTreeMap<(&str, &str), (usize, Vec<Loss<'_>>)> = BTreeMap::new();
+    let arms = material.arms.iter();
+    for (_, arm) in arms.filter(|(kind, _)| *kind == Arm::Strategy) {
         let is_broken = arm.broken().is_some();
-        for cell in material
-            .cells
-            .iter()
-            .filter(|cell| cell.strategy == arm.strategy)
-        {
-            collect(cell, is_broken, &mut items);
+        for cell in material.cells_of(&arm.strategy) {
+            // An item is asked several times; it was lost where it was lost first.
+            let mut asked: BTreeMap<&str, Option<&LostAt>> = BTreeMap::new();
+            let probes = cell.probes.iter();
+            for probe in probes.filter(|probe| probe.importance == Importance::High) {
+                let at = asked.entry(&probe.probe).or_default();
+                let lost = at.iter().copied().chain(&probe.survival.lost_at);
+                *at = lost.min_by_key(|lost| lost.call);
+            }
+            for (probe, at) in asked {
+                let (cells, lost) = items.entry((&cell.session, probe)).or_default();
+                *cells += 1;
+                let strategy = &cell.strategy;
+                lost.extend(at.map(|at| Loss {
+                    strategy,
+                    is_broken,
+                    at,
+                }));
+            }
         }
     }
-    let mut lost: Vec<Item<'_>> = items
-        .into_values()
-        .filter(|item| !item.lost.is_empty())
+    let mut lost: Vec<_> = items
+        .into_iter()
+        .filter(|(_, (_, lost))| !lost.is_empty())
         .collect();
     // Most often first; the order of sessions and probes decides among equals.
-    lost.sort_by_key(|item| std::cmp::Reverse((item.sound_losses(), item.lost.len())));
+    lost.sort_by_key(|(_, (_, lost))| {
+        let sound = lost.iter().filter(|loss| !loss.is_broken).count();
+        Reverse((sound, lost.len()))
+    });
     let rest = lost.len().saturating_sub(SHOWN);
-    let rows = lost.iter().take(SHOWN).filter_map(row).collect();
-    let mut notes = Vec::new();
-    if rest > 0 {
-        notes.push(format!(
-            "and {rest} more lost items of high importance: `-o FILE.csv` lists every item"
-        ));
-    }
-    Section {
-        id: "lost",
-        title: "Lost".to_owned(),
-        about: "Items of high importance, those first that most cells of strategies that are not \
-                broken lost; and where the earliest of them lost it."
-            .to_owned(),
-        audience: Audience::Everyone,
-        table: Table {
-            columns: vec![
-                Column::new("item", "item", 0),
-                Column::new("session", "session", 0),
-                Column::new("lost", "lost in", 0),
-                Column::new("call", "at call", 0),
-                Column::new("strategy", "under", 0),
-                Column::new("stage", "by stage", 0),
-                Column::new("reason", "reason", Column::FILES_ONLY),
-            ],
-            rows,
-        },
-        notes,
-    }
+    let rows = lost
+        .iter()
+        .take(SHOWN)
+        .filter_map(|((session, probe), (cells, lost))| {
+            // The earliest under a strategy that is not broken, if there is one.
+            let first = lost
+                .iter()
+                .min_by_key(|loss| (loss.is_broken, loss.at.call))?;
+            let cells = vec![
+                Cell::text(*session),
+                Cell::of(lost.len(), *cells),
+                Cell::count(first.at.call),
+                Cell::text(first.strategy),
+                Cell::text(first.at.stage.as_str()),
+                Cell::text(first.at.reason.as_str()),
+            ];
+            Some(row(probe, Role::Other, cells))
+        });
+    Section::new(
+        "lost",
+        "Lost",
+        "Items of high importance, those first that most cells of strategies that are not \
+         broken lost; and where the earliest of them lost it.",
+        columns(
+            "item | session | lost: lost in | call: at call | strategy: under | stage: by stage | \
+             reason @255",
+        ),
+        rows.collect(),
+    )
+    .with_notes((rest > 0).then(|| {
+        format!("and {rest} more lost items of high importance: `-o FILE.csv` lists every item")
+    }))
 }
 
 /// Of what strategies that summarise lost: what their summariser had been sent, and what was gone
 /// before.
 pub(super) fn by_summary(material: &Material<'_>) -> Section {
-    let mut rows = Vec::new();
-    for (kind, arm) in &material.arms {
-        let cells = material.cells.iter();
-        let seen: Vec<bool> = cells
-            .filter(|cell| cell.strategy == arm.strategy)
-            .flat_map(|cell| &cell.probes)
+    let rows = material.rows(|_, arm| {
+        let probes = material
+            .cells_of(&arm.strategy)
+            .flat_map(|cell| &cell.probes);
+        let seen: Vec<bool> = probes
             .filter_map(|probe| probe.survival.lost_at.as_ref()?.seen_by_summariser)
             .collect();
-        if seen.is_empty() {
-            continue;
-        }
-        let by_summary = seen.iter().filter(|seen| **seen).count();
-        let of = |count: usize| Cell::exact(Value::Of(count as u64, seen.len() as u64));
-        let row = vec![
-            Cell::count(seen.len()),
-            of(by_summary),
-            of(seen.len() - by_summary),
-        ];
-        rows.push(super::row(&arm.strategy, super::role(*kind), row));
-    }
-    Section {
-        id: "lost_by_summary",
-        title: "Seen by the summariser".to_owned(),
-        about: "Items that strategies which summarise lost, by string matching. Lost by the summary: \
-                what the summariser was sent held it, and what it wrote does not. Lost before: an \
-                earlier stage, or a limit on what is sent, had taken it out; no prompt can mend that."
-            .to_owned(),
-        audience: Audience::Everyone,
-        table: Table {
-            columns: vec![
-                Column::new("strategy", "strategy", 0),
-                Column::new("lost", "lost items", 0),
-                Column::new("by_summary", "by the summary", 0),
-                Column::new("before", "before", 0),
-            ],
-            rows,
-        },
-        notes: Vec::new(),
-    }
-}
-
-fn row(item: &Item<'_>) -> Option<Row> {
-    let loss = item.first()?;
-    Some(super::row(
-        &item.probe.probe,
-        Role::Other,
-        vec![
-            Cell::text(item.session),
-            Cell::exact(Value::Of(item.lost.len() as u64, item.cells)),
-            Cell::count(loss.at.call),
-            Cell::text(loss.strategy),
-            Cell::text(loss.at.stage.as_str()),
-            Cell::text(loss.at.reason.as_str()),
-        ],
-    ))
-}
-
-fn collect<'a>(
-    cell: &'a CellRecord,
-    is_broken: bool,
-    items: &mut BTreeMap<(&'a str, &'a str), Item<'a>>,
-) {
-    let mut seen: BTreeMap<&str, Option<&LostAt>> = BTreeMap::new();
-    for probe in cell
-        .probes
-        .iter()
-        .filter(|probe| probe.importance == Importance::High)
-    {
-        items
-            .entry((&cell.session, &probe.probe))
-            .or_insert_with(|| Item {
-                session: &cell.session,
-                probe,
-                cells: 0,
-                lost: Vec::new(),
-            });
-        // An item is asked several times; it was lost where it was lost first.
-        let at = seen.entry(&probe.probe).or_default();
-        if let Some(lost) = &probe.survival.lost_at
-            && at.is_none_or(|earlier| lost.call < earlier.call)
-        {
-            *at = Some(lost);
-        }
-    }
-    for (probe, at) in seen {
-        if let Some(item) = items.get_mut(&(cell.session.as_str(), probe)) {
-            item.cells += 1;
-            item.lost.extend(at.map(|at| Loss {
-                strategy: &cell.strategy,
-                is_broken,
-                at,
-            }));
-        }
-    }
+        let (all, by_summary) = (seen.len(), seen.iter().filter(|seen| **seen).count());
+        let of = |count| Cell::of(count, all);
+        (all > 0).then(|| vec![Cell::count(all), of(by_summary), of(all - by_summary)])
+    });
+    Section::new(
+        "lost_by_summary",
+        "Seen by the summariser",
+        "Items that strategies which summarise lost, by string matching. Lost by the summary: \
+         what the summariser was sent held it, and what it wrote does not. Lost before: an \
+         earlier stage, or a limit on what is sent, had taken it out; no prompt can mend that.",
+        columns("strategy | lost: lost items | by_summary: by the summary | before"),
+        rows,
+    )
 }

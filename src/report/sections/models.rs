@@ -7,9 +7,9 @@ use crate::model::{ModelKind, Purpose};
 use crate::probe::Verdict;
 use crate::probe::judge::{prompt_id, rubric_hash, same_prompt};
 use crate::record::verdicts::{by_judge, is_unfit};
-use crate::record::{Calibrated, JudgeCalibration, Manifest};
+use crate::record::{Calibrated, JudgeCalibration, Manifest, SentinelRecord};
 use crate::report::build::Material;
-use crate::report::{Audience, BannerLevel, Cell, Column, Role, Row, Section, Table, Value};
+use crate::report::{BannerLevel, Cell, Role, Row, Section, columns};
 use crate::stats::agreement::{Scale, krippendorffs_alpha};
 
 use super::row;
@@ -28,107 +28,74 @@ fn name(purpose: Purpose) -> &'static str {
 
 /// Requests whose answers are kept, by purpose.
 pub(super) fn asked(material: &Material<'_>) -> Section {
-    let rows = kept(material.cells.iter().copied())
-        .into_iter()
-        .map(|(purpose, kept)| {
-            let cells = vec![
-                Cell::count(kept.requests),
-                Cell::exact(Value::Tokens(kept.tokens.0)),
-                Cell::count(kept.distinct),
-                Cell::exact(Value::Tokens(kept.paid.0)),
-                Cell::count(kept.lost),
-                Cell::exact(Value::Tokens(kept.lost_tokens.0)),
-            ];
-            row(name(purpose), Role::Strategy, cells)
-        })
-        .collect();
-    Section {
-        id: "kept_answers",
-        title: "Requests to models, by purpose".to_owned(),
-        about: "What summarisers, readers and judges were asked. The same request is paid once, \
-                whoever makes it: the distinct ones are the entries of the cassette. Not kept, and paid \
-                all the same, are refusals, verdicts that cannot be read, and attempts that failed and \
-                were made again. What a provider does not tell of its tokens is counted."
-            .to_owned(),
-        audience: Audience::Everyone,
-        table: Table {
-            columns: vec![
-                Column::new("purpose", "purpose", 0),
-                Column::new("requests", "requests", 0),
-                Column::new("tokens", "tokens", 1),
-                Column::new("distinct", "distinct", 0),
-                Column::new("paid", "tokens of these", 0),
-                Column::new("lost", "not kept", 0),
-                Column::new("lost_tokens", "tokens not kept", 1),
-            ],
-            rows,
-        },
-        notes: Vec::new(),
-    }
+    let purposes = kept(material.cells.iter().copied()).into_iter();
+    let rows = purposes.map(|(purpose, kept)| {
+        let cells = vec![
+            Cell::count(kept.requests),
+            Cell::tokens(kept.tokens),
+            Cell::count(kept.distinct),
+            Cell::tokens(kept.paid),
+            Cell::count(kept.lost),
+            Cell::tokens(kept.lost_tokens),
+        ];
+        row(name(purpose), Role::Strategy, cells)
+    });
+    Section::new(
+        "kept_answers",
+        "Requests to models, by purpose",
+        "What summarisers, readers and judges were asked. The same request is paid once, \
+         whoever makes it: the distinct ones are the entries of the cassette. Not kept, and paid \
+         all the same, are refusals, verdicts that cannot be read, and attempts that failed and \
+         were made again. What a provider does not tell of its tokens is counted.",
+        columns(
+            "purpose | requests | tokens @1 | distinct | paid: tokens of these | lost: not kept | \
+             lost_tokens: tokens not kept @1",
+        ),
+        rows.collect(),
+    )
 }
 
 /// How the judges did on answers whose verdict is known.
 pub(super) fn sentinels(material: &Material<'_>) -> Section {
-    let rows = by_judge(material.cells.iter().copied())
-        .into_iter()
-        .map(|(judge, records)| {
-            let count = |wanted: Option<bool>| {
-                let met = records.iter().filter(|record| record.is_met() == wanted);
-                Cell::count(met.count())
-            };
-            let missed: Vec<&str> = records
-                .iter()
-                .filter(|record| record.is_met() != Some(true))
-                .map(|record| record.name.as_str())
-                .collect();
-            let missed = if missed.is_empty() {
-                "none".to_owned()
-            } else {
-                missed.join(", ")
-            };
-            let cells = vec![
-                count(Some(true)),
-                count(Some(false)),
-                count(None),
-                Cell::text(if is_unfit(&records) { "unfit" } else { "fit" }),
-                Cell::text(standing_in_words(standing(material.manifest, judge))),
-                Cell::text(missed),
-            ];
-            row(judge, Role::Strategy, cells)
-        })
-        .collect();
-    Section {
-        id: "sentinels",
-        title: "Judges on answers whose verdict is known".to_owned(),
-        about: "Fixed answers whose verdict is known, half of them right, are put to every judge of every run \
-                before anything else; most wrong ones differ from a right one in one value or in polarity. A \
-                judge whose share of right ones called right and of wrong ones called wrong do not add up to \
-                1.6 is unfit: it is asked no more, and its verdicts do not count. What people's labels say of it (`proctor calibrate`) \
-                stands beside."
-            .to_owned(),
-        audience: Audience::Everyone,
-        table: Table {
-            columns: vec![
-                Column::new("judge", "judge", 0),
-                Column::new("met", "as known", 0),
-                Column::new("missed", "otherwise", 0),
-                Column::new("none", "no verdict", 0),
-                Column::new("fitness", "fitness", 0),
-                Column::new("calibration", "people's labels", 0),
-                Column::new("which", "which not", 0),
-            ],
-            rows,
-        },
-        notes: Vec::new(),
-    }
+    let judges = by_judge(material.cells.iter().copied()).into_iter();
+    let rows = judges.map(|(judge, records)| {
+        let count = |wanted: Option<bool>| {
+            let met = records.iter().filter(|record| record.is_met() == wanted);
+            Cell::count(met.count())
+        };
+        let missed = records
+            .iter()
+            .filter(|record| record.is_met() != Some(true));
+        let missed: Vec<&str> = missed.map(|record| record.name.as_str()).collect();
+        let cells = vec![
+            count(Some(true)),
+            count(Some(false)),
+            count(None),
+            Cell::text(if is_unfit(&records) { "unfit" } else { "fit" }),
+            Cell::text(in_words(calibration(material.manifest, judge))),
+            Cell::listed(&missed, ", ", "none"),
+        ];
+        row(judge, Role::Strategy, cells)
+    });
+    Section::new(
+        "sentinels",
+        "Judges on answers whose verdict is known",
+        "Fixed answers whose verdict is known, half of them right, are put to every judge of every run \
+         before anything else; most wrong ones differ from a right one in one value or in polarity. A \
+         judge whose share of right ones called right and of wrong ones called wrong do not add up to \
+         1.6 is unfit: it is asked no more, and its verdicts do not count. What people's labels say of it (`proctor calibrate`) \
+         stands beside.",
+        columns(
+            "judge | met: as known | missed: otherwise | none: no verdict | fitness | \
+             calibration: people's labels | which: which not",
+        ),
+        rows.collect(),
+    )
 }
 
 /// How far the judges of a panel agree.
 pub(super) fn agreement(material: &Material<'_>) -> Section {
-    let judges: Vec<&str> = match &material.manifest.judge {
-        Some(judge) => judge.name.split(" + ").collect(),
-        None => Vec::new(),
-    };
+    let judges = judge_names(material.manifest);
     // What is right at each point: as long as that is the same, a judge is shown the same.
     let mut golds: BTreeMap<(&str, &str, u8), &str> = BTreeMap::new();
     for cell in &material.cells {
@@ -161,160 +128,128 @@ pub(super) fn agreement(material: &Material<'_>) -> Section {
         };
         units.values().map(of_unit).collect()
     };
-    let mut rows = Vec::new();
-    if !units.is_empty() {
-        rows.push(agreed("all", &among(&|_| true)));
-    }
-    for left in 0..judges.len() {
-        for right in (left + 1)..judges.len() {
-            if !units.is_empty() && judges.len() > 2 {
-                let name = format!("{} and {}", judges[left], judges[right]);
-                rows.push(agreed(&name, &among(&|at| at == left || at == right)));
-            }
+    let mut rows = vec![agreed("all", &among(&|_| true))];
+    for (left, first) in judges.iter().enumerate().filter(|_| judges.len() > 2) {
+        for (right, second) in judges.iter().enumerate().skip(left + 1) {
+            let of_both = among(&|at| at == left || at == right);
+            rows.push(agreed(&format!("{first} and {second}"), &of_both));
         }
     }
-    Section {
-        id: "judge_agreement",
-        title: "Agreement of the judges".to_owned(),
-        about: "Over different answers that two or more judges gave a verdict on. Krippendorff's alpha \
-                is 1 where they always agree and 0 where they agree as often as chance would; where all \
-                verdicts are the same it is not defined."
-            .to_owned(),
-        audience: Audience::Everyone,
-        table: Table {
-            columns: vec![
-                Column::new("judges", "judges", 0),
-                Column::new("answers", "answers", 0),
-                Column::new("agreed", "all the same", 0),
-                Column::new("alpha", "alpha", 0),
-            ],
-            rows,
-        },
-        notes: Vec::new(),
-    }
+    rows.retain(|_| !units.is_empty());
+    Section::new(
+        "judge_agreement",
+        "Agreement of the judges",
+        "Over different answers that two or more judges gave a verdict on. Krippendorff's alpha \
+         is 1 where they always agree and 0 where they agree as often as chance would; where all \
+         verdicts are the same it is not defined.",
+        columns("judges | answers | agreed: all the same | alpha"),
+        rows,
+    )
 }
 
 fn agreed(name: &str, units: &[Vec<f64>]) -> Row {
-    let several: Vec<Vec<f64>> = units
-        .iter()
-        .filter(|unit| unit.len() > 1)
-        .cloned()
-        .collect();
-    let same = |unit: &&Vec<f64>| {
-        unit.windows(2)
-            .all(|pair| pair[0].total_cmp(&pair[1]).is_eq())
+    let several = units.iter().filter(|unit| unit.len() > 1);
+    let several: Vec<Vec<f64>> = several.cloned().collect();
+    let is_same = |unit: &&Vec<f64>| {
+        let mut pairs = unit.windows(2);
+        pairs.all(|pair| pair[0].total_cmp(&pair[1]).is_eq())
     };
-    let alpha = krippendorffs_alpha(&several, Scale::Nominal);
     let cells = vec![
         Cell::count(several.len()),
-        Cell::count(several.iter().filter(same).count()),
-        Cell::text(alpha.map_or("not defined".to_owned(), |alpha| format!("{alpha:.2}"))),
+        Cell::count(several.iter().filter(is_same).count()),
+        Cell::agreement(krippendorffs_alpha(&several, Scale::Nominal)),
     ];
     row(name, Role::Strategy, cells)
 }
 
 /// Judges that said otherwise than is known, in words.
 pub(in crate::report) fn drifted(material: &Material<'_>) -> Vec<String> {
-    by_judge(material.cells.iter().copied())
-        .into_iter()
-        .filter_map(|(judge, records)| {
-            let wrong = records
-                .iter()
-                .filter(|record| record.is_met() != Some(true))
-                .count();
-            let all = records.len();
-            let misses =
-                format!("judge {judge} misses {wrong} of {all} answers whose verdict is known");
-            match (wrong, is_unfit(&records)) {
-                (0, _) => None,
-                (_, true) => Some(format!(
-                    "{misses}: it is unfit, and its verdicts do not count"
-                )),
-                (_, false) => Some(format!(
-                    "{misses}: calibrate it before its verdicts are believed"
-                )),
-            }
+    let judges = by_judge(material.cells.iter().copied()).into_iter();
+    let in_words = |(judge, records): (&str, Vec<_>)| {
+        let is_wrong = |record: &&&SentinelRecord| record.is_met() != Some(true);
+        let wrong = records.iter().filter(is_wrong).count();
+        let advice = if is_unfit(&records) {
+            "it is unfit, and its verdicts do not count"
+        } else {
+            "calibrate it before its verdicts are believed"
+        };
+        let all = records.len();
+        (wrong > 0).then(|| {
+            format!(
+                "judge {judge} misses {wrong} of {all} answers whose verdict is known: {advice}"
+            )
         })
-        .collect()
+    };
+    judges.filter_map(in_words).collect()
 }
 
-/// What people's labels say of one judge, and how many of them there are.
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum Standing<'a> {
-    /// Nobody compared it with people under the prompt of today.
-    NotCalibrated,
-    /// Somebody did.
-    Known(&'a JudgeCalibration),
-}
-
-/// Of a judge, or of the panel it votes in.
-fn standing<'a>(manifest: &'a Manifest, judge: &str) -> Standing<'a> {
+/// People's labels of a judge, or of the panel that it votes in, under the prompt of today.
+fn calibration<'a>(manifest: &'a Manifest, judge: &str) -> Option<&'a JudgeCalibration> {
     let panel = manifest.judge.as_ref().map_or("", |judge| &judge.name);
     let (rubric, prompt) = (rubric_hash(), prompt_id());
-    let known = manifest
-        .calibrations
-        .iter()
-        .filter(|one| one.rubric == rubric && same_prompt(one.prompt.as_deref(), Some(&prompt)));
-    let of = |name: &str| known.clone().find(|one| one.judge == name);
-    of(judge)
-        .or_else(|| of(panel))
-        .map_or(Standing::NotCalibrated, Standing::Known)
+    let of = |name: &str| {
+        let mut known = manifest.calibrations.iter().filter(|one| {
+            one.rubric == rubric && same_prompt(one.prompt.as_deref(), Some(&prompt))
+        });
+        known.find(|one| one.judge == name)
+    };
+    of(judge).or_else(|| of(panel))
 }
 
-fn standing_in_words(standing: Standing<'_>) -> String {
-    match standing {
-        Standing::NotCalibrated => "not calibrated".to_owned(),
-        Standing::Known(known) => {
-            let kappa = known
-                .kappa
-                .map_or("not defined".to_owned(), |it| format!("{it:.2}"));
-            let (verdict, labels) = (known.verdict.name(), known.labels);
-            format!("{verdict} ({labels} labels, kappa {kappa})")
-        }
-    }
+fn in_words(calibration: Option<&JudgeCalibration>) -> String {
+    calibration.map_or("not calibrated".to_owned(), |known| {
+        let kappa = known
+            .kappa
+            .map_or("not defined".to_owned(), |it| format!("{it:.2}"));
+        let (verdict, labels) = (known.verdict.name(), known.labels);
+        format!("{verdict} ({labels} labels, kappa {kappa})")
+    })
+}
+
+fn judge_names(manifest: &Manifest) -> Vec<&str> {
+    let panel = manifest.judge.iter();
+    panel.flat_map(|judge| judge.name.split(" + ")).collect()
 }
 
 /// Who judged, with what people's labels say of each.
-pub(in crate::report) fn judges(manifest: &Manifest) -> Vec<(String, String)> {
-    let Some(judge) = &manifest.judge else {
-        return Vec::new();
-    };
-    let names = judge.name.split(" + ");
+pub(in crate::report) fn judges(manifest: &Manifest) -> BTreeMap<String, String> {
+    let names = judge_names(manifest).into_iter();
     names
-        .map(|name| (name.to_owned(), standing_in_words(standing(manifest, name))))
+        .map(|name| (name.to_owned(), in_words(calibration(manifest, name))))
         .collect()
 }
 
 /// What a reader of verdicts must know of live judges: that nobody compared them with people, or that the
 /// comparison is not enough.
 pub(in crate::report) fn uncalibrated(manifest: &Manifest) -> Vec<(BannerLevel, String)> {
-    let judge = manifest.judge.as_ref();
-    let Some(panel) = judge.filter(|judge| judge.kind == ModelKind::Live) else {
+    let mut judge = manifest.judge.iter();
+    if !judge.any(|judge| judge.kind == ModelKind::Live) {
         return Vec::new();
-    };
+    }
     let of_judge = |name: &str| {
-        let found = standing(manifest, name);
-        let said = standing_in_words(found);
-        let (level, rest) = match found {
-            Standing::NotCalibrated => (
+        let found = calibration(manifest, name);
+        let (level, rest) = match found.map(|known| known.verdict) {
+            Some(Calibrated::Calibrated) => return None,
+            None => (
                 BannerLevel::Warning,
                 "nobody compared its verdicts with people's (`proctor calibrate`)",
             ),
-            Standing::Known(known) => match known.verdict {
-                Calibrated::Calibrated => return None,
-                Calibrated::Provisional => (
-                    BannerLevel::Note,
-                    "it agrees with people as far as it was compared with them",
-                ),
-                Calibrated::Unfit => (
-                    BannerLevel::Warning,
-                    "it does not agree with people, and its verdicts should not be believed",
-                ),
-            },
+            Some(Calibrated::Provisional) => (
+                BannerLevel::Note,
+                "it agrees with people as far as it was compared with them",
+            ),
+            Some(Calibrated::Unfit) => (
+                BannerLevel::Warning,
+                "it does not agree with people, and its verdicts should not be believed",
+            ),
         };
-        Some((level, format!("judge {name} is {said}: {rest}")))
+        Some((
+            level,
+            format!("judge {name} is {}: {rest}", in_words(found)),
+        ))
     };
-    panel.name.split(" + ").filter_map(of_judge).collect()
+    let names = judge_names(manifest).into_iter();
+    names.filter_map(of_judge).collect()
 }
 
 /// Judges whose verdicts do not count.

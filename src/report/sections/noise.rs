@@ -3,24 +3,16 @@
 use crate::metric::noise::Repeated;
 use crate::record::{CellRecord, Manifest};
 use crate::report::build::Material;
-use crate::report::{Audience, Cell, Column, Role, Section, Table, Value, figure};
+use crate::report::{Cell, Role, Section, Value, columns, figure};
 use crate::stats::components::{Advice, Components, Level, Levels};
 
 use super::row;
 
-pub(super) fn section(material: &Material<'_>) -> Section {
-    of(material.manifest, material.cells.iter().copied()).unwrap_or_else(empty)
-}
+const TITLE: &str = "Noise within an item, by level";
 
-fn empty() -> Section {
-    Section {
-        id: "noise",
-        title: "Noise within an item, by level".to_owned(),
-        about: String::new(),
-        audience: Audience::Everyone,
-        table: Table::default(),
-        notes: Vec::new(),
-    }
+pub(super) fn section(material: &Material<'_>) -> Section {
+    of(material.manifest, material.cells.iter().copied())
+        .unwrap_or_else(|| Section::new("noise", TITLE, "", Vec::new(), Vec::new()))
 }
 
 /// The components of a run; nothing where nothing was repeated.
@@ -61,12 +53,12 @@ pub(in crate::report) fn of<'a>(
         let further = advice.iter().find(|advice| advice.level == level);
         let cells = vec![
             Cell::count(repeats),
-            component.map_or(Cell::exact(Value::NotMeasured), |it| {
+            component.map_or(Cell::NOT_MEASURED, |it| {
                 Cell::text(format!("{:.3}", it.sqrt()))
             }),
             Cell::exact(Value::percent(share)),
             Cell::exact(Value::percent(further.map(|it| it.removes))),
-            further.map_or(Cell::exact(Value::NotMeasured), |it| Cell::count(it.calls)),
+            further.map_or(Cell::NOT_MEASURED, |it| Cell::count(it.calls)),
         ];
         row(name(level), Role::Other, cells)
     })
@@ -78,8 +70,10 @@ pub(in crate::report) fn of<'a>(
             figure::many(repeated.left_out, "item", "items")
         ));
     }
-    Some(Section {
-        about: format!(
+    let section = Section::new(
+        "noise",
+        TITLE,
+        format!(
             "How much {} of one item differ when it is compacted, answered or judged again, over {} of all \
              strategies: standard deviation of each level by nested analysis of variance, its share in \
              the variance of an item's mean, and what one further repeat of the level would take off it, \
@@ -87,20 +81,13 @@ pub(in crate::report) fn of<'a>(
             repeated.what,
             figure::many(repeated.items.len(), "item", "items")
         ),
-        table: Table {
-            columns: vec![
-                Column::new("level", "level", 0),
-                Column::new("repeats", "times", 0),
-                Column::new("deviation", "deviation", 0),
-                Column::new("share", "of the variance", 0),
-                Column::new("removes", "once more removes", 0),
-                Column::new("calls", "calls per item", 1),
-            ],
-            rows,
-        },
-        notes,
-        ..empty()
-    })
+        columns(
+            "level | repeats: times | deviation | share: of the variance | removes: once more removes | \
+             calls: calls per item @1",
+        ),
+        rows,
+    );
+    Some(section.with_notes(notes))
 }
 
 /// Which further repeat buys most, and what is not known.

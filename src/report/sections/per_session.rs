@@ -6,8 +6,9 @@ use crate::metric::CellSummary;
 use crate::metric::answers::Answers;
 use crate::record::{Arm, CellRecord, DeathCause, End};
 use crate::report::build::Material;
-use crate::report::{Audience, Cell, Column, Role, Section, Table, Value};
+use crate::report::{Audience, Cell, Role, Section, columns};
 use crate::stats::SampleSize;
+use crate::units::Tokens;
 
 /// Cells that ended early, shown before the rest is only counted.
 const SHOWN: usize = 20;
@@ -19,45 +20,31 @@ const SHORT: usize = 10;
 pub(super) fn section(material: &Material<'_>) -> Section {
     let mut rows = Vec::new();
     for session in &material.manifest.sessions {
+        let of_session = material
+            .summaries
+            .iter()
+            .filter(|it| it.session == session.id);
         for (kind, arm) in &material.arms {
-            for cell in material
-                .summaries
-                .iter()
-                .filter(|cell| cell.session == session.id && cell.strategy == arm.strategy)
-            {
+            for cell in of_session.clone().filter(|it| it.strategy == arm.strategy) {
                 let mut row = super::row(&session.id, super::role(*kind), cells(cell));
-                if cell.is_broken() {
-                    row.marks.push("broken".to_owned());
-                }
+                row.marks
+                    .extend(cell.is_broken().then(|| "broken".to_owned()));
                 rows.push(row);
             }
         }
     }
-    Section {
-        id: "sessions",
-        title: "Session by session".to_owned(),
-        about: "Survival here is not corrected for chance; n is items. One session has no \
-                interval."
-            .to_owned(),
-        audience: Audience::Files,
-        table: Table {
-            columns: vec![
-                Column::new("session", "session", 0),
-                Column::new("strategy", "strategy", 0),
-                Column::new("repeat", "repeat", 0),
-                Column::new("completion", "completion", 0),
-                Column::new("token_savings", "token savings", 0),
-                Column::new("survival", "survival", 0),
-                Column::new("extract", "extract", 0),
-                Column::new("accuracy", "accuracy", 0),
-                Column::new("action_support", "action support", 0),
-                Column::new("compactions", "compactions", 0),
-                Column::new("rejected", "rejected", 0),
-            ],
-            rows,
-        },
-        notes: Vec::new(),
-    }
+    Section::new(
+        "sessions",
+        "Session by session",
+        "Survival here is not corrected for chance; n is items. One session has no \
+         interval.",
+        columns(
+            "session | strategy | repeat | completion | token_savings: token savings | survival | \
+             extract | accuracy | action_support: action support | compactions | rejected",
+        ),
+        rows,
+    )
+    .in_files()
 }
 
 fn cells(cell: &CellSummary) -> Vec<Cell> {
@@ -66,36 +53,29 @@ fn cells(cell: &CellSummary) -> Vec<Cell> {
         ..Cell::share(share)
     };
     let planted = cell.survival.planted();
-    let (extract, accuracy) = match &cell.answers {
-        Some(Answers::Extract(extract)) => (
-            of_items(extract.right_share(), extract.scored()),
-            Cell::exact(Value::NotMeasured),
-        ),
-        Some(Answers::Accuracy(accuracy)) => (
-            Cell::exact(Value::NotMeasured),
-            of_items(accuracy.score.mean(), accuracy.score.items),
-        ),
-        None => (
-            Cell::exact(Value::NotMeasured),
-            Cell::exact(Value::NotMeasured),
-        ),
-    };
+    let (mut extract, mut accuracy) = (Cell::NOT_MEASURED, Cell::NOT_MEASURED);
+    match &cell.answers {
+        Some(Answers::Extract(found)) => extract = of_items(found.right_share(), found.scored()),
+        Some(Answers::Accuracy(found)) => {
+            accuracy = of_items(found.score.mean(), found.score.items);
+        }
+        None => {}
+    }
     let run = |value: Cell| match cell.arm {
-        Arm::Floor => Cell::exact(Value::NotApplicable),
+        Arm::Floor => Cell::NOT_APPLICABLE,
         Arm::Reference | Arm::Strategy => value,
     };
     let strategy = |value: Cell| match cell.arm {
-        Arm::Floor | Arm::Reference => Cell::exact(Value::NotApplicable),
+        Arm::Floor | Arm::Reference => Cell::NOT_APPLICABLE,
         Arm::Strategy => value,
     };
     let wanted = usize::try_from(cell.support.wanted).unwrap_or(usize::MAX);
+    let savings = cell.savings.and_then(|savings| savings.share());
     vec![
         Cell::text(cell.strategy.as_str()),
         Cell::count(cell.repeat as usize),
         run(Cell::share(cell.completion.share())),
-        strategy(Cell::share(
-            cell.savings.and_then(|savings| savings.share()),
-        )),
+        strategy(Cell::share(savings)),
         of_items(planted.mean(), planted.items),
         extract,
         accuracy,
@@ -107,76 +87,62 @@ fn cells(cell: &CellSummary) -> Vec<Cell> {
 
 /// Cells that died or failed, with the reason.
 pub(super) fn ended_early(material: &Material<'_>) -> Section {
-    let mut rows = Vec::new();
-    for (kind, arm) in &material.arms {
-        let all = material.cells.iter().chain(&material.unmeasured);
-        for cell in all.filter(|cell| cell.strategy == arm.strategy) {
+    let mut rows = material.rows(|_, arm| {
+        let unmeasured = material.unmeasured.iter().copied();
+        let unmeasured = unmeasured.filter(|cell| cell.strategy == arm.strategy);
+        let all = material.cells_of(&arm.strategy).chain(unmeasured);
+        let rows = all.filter_map(|cell| {
             let (call, why) = match &cell.end {
-                End::Completed => continue,
+                End::Completed => return None,
                 End::Died {
                     call,
                     prompt,
                     cause,
                 } => (
-                    *call,
-                    match (cause, cell.window) {
-                        (DeathCause::Unanswered, _) => {
-                            "died: the provider failed at every attempt".to_owned()
-                        }
-                        (DeathCause::Overflow, _) if let Some(limit) = limit_at(cell, *call) => {
-                            format!("died: the provider takes {limit}")
-                        }
-                        (DeathCause::Overflow, Some(window)) => format!(
-                            "died: a prompt of {} tokens in a window of {}",
-                            prompt, window.tokens
-                        ),
-                        (DeathCause::Overflow, None) => {
-                            format!("died: a prompt of {prompt} tokens")
-                        }
-                    },
+                    call,
+                    format!("died: {}", cause_of_death(cell, *call, *prompt, *cause)),
                 ),
-                End::Failed { call, error } => (*call, format!("failed: {error}")),
-                End::NotMeasurable { call, why } => (*call, format!("not measurable: {why}")),
+                End::Failed { call, error } => (call, format!("failed: {error}")),
+                End::NotMeasurable { call, why } => (call, format!("not measurable: {why}")),
             };
-            rows.push(super::row(
-                &arm.strategy,
-                super::role(*kind),
-                vec![
-                    Cell::text(cell.session.as_str()),
-                    Cell::exact(Value::Of(call as u64, cell.planned_calls as u64)),
-                    Cell::text(why),
-                ],
-            ));
-        }
-    }
+            Some(vec![
+                Cell::text(cell.session.as_str()),
+                Cell::of(*call, cell.planned_calls),
+                Cell::text(why),
+            ])
+        });
+        rows.collect::<Vec<_>>()
+    });
     let rest = rows.len().saturating_sub(SHOWN);
     rows.truncate(SHOWN);
-    Section {
-        id: "ended_early",
-        title: "Cells that ended early".to_owned(),
-        about: "The call that was never answered, of the calls planned.".to_owned(),
-        audience: Audience::Everyone,
-        table: Table {
-            columns: vec![
-                Column::new("strategy", "strategy", 0),
-                Column::new("session", "session", 0),
-                Column::new("call", "at call", 0),
-                Column::new("why", "why", 0),
-            ],
-            rows,
-        },
-        notes: if rest > 0 {
-            vec![format!("and {rest} more cells")]
-        } else {
-            Vec::new()
-        },
-    }
+    Section::new(
+        "ended_early",
+        "Cells that ended early",
+        "The call that was never answered, of the calls planned.",
+        columns("strategy | session | call: at call | why"),
+        rows,
+    )
+    .with_notes((rest > 0).then(|| format!("and {rest} more cells")))
 }
 
-/// The limit beside the window that refused the prompt of a call.
-fn limit_at(record: &CellRecord, call: usize) -> Option<&str> {
-    let refusal = record.refusals.iter().find(|refusal| refusal.call == call);
-    refusal.map(|refusal| &*refusal.limit)
+fn cause_of_death(cell: &CellRecord, call: usize, prompt: Tokens, cause: DeathCause) -> String {
+    let mut refusals = cell.refusals.iter();
+    match (cause, cell.window) {
+        (DeathCause::Unanswered, _) => "the provider failed at every attempt".to_owned(),
+        // A limit beside the window.
+        (DeathCause::Overflow, _)
+            if let Some(refusal) = refusals.find(|refusal| refusal.call == call) =>
+        {
+            format!("the provider takes {}", refusal.limit)
+        }
+        (DeathCause::Overflow, Some(window)) => {
+            format!(
+                "a prompt of {prompt} tokens in a window of {}",
+                window.tokens
+            )
+        }
+        (DeathCause::Overflow, None) => format!("a prompt of {prompt} tokens"),
+    }
 }
 
 /// How often each limit beside the window refused a prompt, with the document that names it.
@@ -194,141 +160,91 @@ fn refused_by_limits(material: &Material<'_>) -> Vec<String> {
 
 /// Prompts that were refused as too long, and what became of them.
 pub(super) fn overflows(material: &Material<'_>) -> Section {
-    let rows = material
-        .arms
-        .iter()
-        .filter(|(_, arm)| arm.overflows > 0)
-        .map(|(kind, arm)| {
-            let cells = material
-                .cells
-                .iter()
-                .filter(|cell| cell.strategy == arm.strategy && !cell.overflows.is_empty());
-            let first = cells
-                .clone()
-                .filter_map(|cell| cell.overflows.first())
+    let rows = material.rows(|_, arm| {
+        let cells = || material.cells_of(&arm.strategy).map(|cell| &cell.overflows);
+        let deaths = arm.deaths.len();
+        let counts = [
+            arm.overflows,
+            arm.overflows.saturating_sub(deaths),
+            deaths,
+            cells().filter(|of_cell| !of_cell.is_empty()).count(),
+            cells()
+                .filter_map(|of_cell| of_cell.first())
                 .min()
-                .copied();
-            super::row(
-                &arm.strategy,
-                super::role(*kind),
-                vec![
-                    Cell::count(arm.overflows),
-                    Cell::count(arm.overflows.saturating_sub(arm.deaths.len())),
-                    Cell::count(arm.deaths.len()),
-                    Cell::count(cells.count()),
-                    Cell::count(first.unwrap_or(0)),
-                ],
-            )
-        })
-        .collect();
-    Section {
-        id: "overflows",
-        title: "Overflows".to_owned(),
-        about: "Prompts the provider would have refused, too long or over another of its limits: \
-                recovered by compacting at once, or the session died there."
-            .to_owned(),
-        audience: Audience::Everyone,
-        table: Table {
-            columns: vec![
-                Column::new("strategy", "strategy", 0),
-                Column::new("overflows", "overflows", 0),
-                Column::new("recovered", "recovered", 0),
-                Column::new("deaths", "deaths", 0),
-                Column::new("cells", "in cells", 0),
-                Column::new("first", "first at call", 0),
-            ],
-            rows,
-        },
-        notes: refused_by_limits(material),
-    }
+                .map_or(0, |first| *first),
+        ];
+        (arm.overflows > 0).then(|| counts.map(Cell::count).into())
+    });
+    Section::new(
+        "overflows",
+        "Overflows",
+        "Prompts the provider would have refused, too long or over another of its limits: \
+         recovered by compacting at once, or the session died there.",
+        columns(
+            "strategy | overflows | recovered | deaths | cells: in cells | first: first at call",
+        ),
+        rows,
+    )
+    .with_notes(refused_by_limits(material))
 }
 
 /// How far the counter is off, where the recording says what was billed.
 pub(super) fn counter_error(material: &Material<'_>) -> Section {
-    let rows: Vec<_> = material
+    let references = material
         .cells
         .iter()
-        .filter(|cell| cell.arm == Arm::Reference)
-        .filter_map(|cell| {
-            let error = cell.counter_error.as_ref()?;
-            Some(super::row(
-                &cell.session,
-                Role::Other,
-                vec![
-                    Cell::count(error.increments),
-                    Cell::share(Some(error.median)),
-                    Cell::share(Some(error.p95)),
-                    Cell::share(Some(error.ratio)),
-                ],
-            ))
-        })
-        .collect();
-    Section {
-        id: "counter_error",
-        title: format!("Error of the counter {}", material.manifest.counter),
-        about: "Growth of the prompt from call to call, counted against billed; above 100 % \
-                counted/billed the counter counts too much."
-            .to_owned(),
-        audience: audience(rows.len()),
-        table: Table {
-            columns: vec![
-                Column::new("session", "session", 0),
-                Column::new("increments", "increments n", 0),
-                Column::new("median", "median error", 0),
-                Column::new("p95", "95th percentile", 0),
-                Column::new("ratio", "counted/billed", 0),
-            ],
-            rows,
-        },
-        notes: Vec::new(),
-    }
+        .filter(|cell| cell.arm == Arm::Reference);
+    let rows = references.filter_map(|cell| {
+        let error = cell.counter_error.as_ref()?;
+        let cells = vec![
+            Cell::count(error.increments),
+            Cell::share(Some(error.median)),
+            Cell::share(Some(error.p95)),
+            Cell::share(Some(error.ratio)),
+        ];
+        Some(super::row(&cell.session, Role::Other, cells))
+    });
+    let rows: Vec<_> = rows.collect();
+    let audience = audience(rows.len());
+    Section::new(
+        "counter_error",
+        format!("Error of the counter {}", material.manifest.counter),
+        "Growth of the prompt from call to call, counted against billed; above 100 % \
+         counted/billed the counter counts too much.",
+        columns(
+            "session | increments: increments n | median: median error | p95: 95th percentile | \
+             ratio: counted/billed",
+        ),
+        rows,
+    )
+    .shown_to(audience)
 }
 
 /// What importers did not know or had to mend.
 pub(super) fn importers(material: &Material<'_>) -> Section {
     let list = |counts: &BTreeMap<String, u64>| {
-        if counts.is_empty() {
-            return Cell::text("none");
-        }
-        let parts: Vec<String> = counts
+        let parts = counts
             .iter()
-            .map(|(what, count)| format!("{what}: {count}"))
-            .collect();
-        Cell::text(parts.join("; "))
+            .map(|(what, count)| format!("{what}: {count}"));
+        Cell::listed(&parts.collect::<Vec<_>>(), "; ", "none")
     };
-    let rows: Vec<_> = material
-        .manifest
-        .sessions
-        .iter()
-        .filter(|session| !session.unknown.is_empty() || !session.warnings.is_empty())
-        .map(|session| {
-            super::row(
-                &session.id,
-                Role::Other,
-                vec![
-                    Cell::text(session.format.as_str()),
-                    list(&session.unknown),
-                    list(&session.warnings),
-                ],
-            )
-        })
-        .collect();
-    Section {
-        id: "importers",
-        title: "Imports".to_owned(),
-        about: "Records and blocks of unknown type, and what had to be mended.".to_owned(),
-        audience: audience(rows.len()),
-        table: Table {
-            columns: vec![
-                Column::new("session", "session", 0),
-                Column::new("format", "format", 1),
-                Column::new("unknown", "unknown", 0),
-                Column::new("warnings", "warnings", 0),
-            ],
-            rows,
-        },
-        notes: Vec::new(),
-    }
+    let rows = material.manifest.sessions.iter().filter_map(|session| {
+        let (unknown, warnings) = (&session.unknown, &session.warnings);
+        let format = Cell::text(session.format.as_str());
+        let cells = vec![format, list(unknown), list(warnings)];
+        let is_any = !unknown.is_empty() || !warnings.is_empty();
+        is_any.then(|| super::row(&session.id, Role::Other, cells))
+    });
+    let rows: Vec<_> = rows.collect();
+    let audience = audience(rows.len());
+    Section::new(
+        "importers",
+        "Imports",
+        "Records and blocks of unknown type, and what had to be mended.",
+        columns("session | format @1 | unknown | warnings"),
+        rows,
+    )
+    .shown_to(audience)
 }
 
 pub(super) fn audience(rows: usize) -> Audience {

@@ -1,9 +1,9 @@
 //! The recovery arm: what a search over removed text brings back.
 
-use crate::record::{Arm, RecoveredItem, RecoveryRecord};
+use crate::record::RecoveryRecord;
 use crate::report::build::Material;
 use crate::report::figure::many;
-use crate::report::{Audience, Banner, BannerLevel, Cell, Column, Section, Table, Value};
+use crate::report::{Banner, BannerLevel, Cell, Section, Value, columns};
 use crate::units::Tokens;
 
 /// What all searches of some cells brought back.
@@ -15,32 +15,19 @@ struct Totals {
 }
 
 impl Totals {
-    fn add(&mut self, items: &[RecoveredItem]) {
-        self.lost += items.len() as u64;
-        self.regained += items.iter().filter(|item| item.is_regained).count() as u64;
-        self.tokens += items.iter().map(|item| item.tokens).sum();
+    fn of<'a>(records: impl Iterator<Item = &'a RecoveryRecord>) -> Self {
+        let mut totals = Self::default();
+        for item in records.flat_map(|record| &record.items) {
+            totals.lost += 1;
+            totals.regained += u64::from(item.is_regained);
+            totals.tokens += item.tokens;
+        }
+        totals
     }
 
     fn mean_tokens(&self) -> u64 {
         self.tokens.0 / self.lost.max(1)
     }
-}
-
-fn arms<'a>(material: &'a Material<'_>) -> Vec<(&'a str, Arm, Totals)> {
-    let mut found = Vec::new();
-    for (kind, arm) in &material.arms {
-        let mut totals = Totals::default();
-        let cells = material.cells.iter();
-        for cell in cells.filter(|cell| cell.strategy == arm.strategy) {
-            if let Some(recovery) = &cell.recovery {
-                totals.add(&recovery.items);
-            }
-        }
-        if totals.lost > 0 {
-            found.push((arm.strategy.as_str(), *kind, totals));
-        }
-    }
-    found
 }
 
 /// How much each search brings back, in words.
@@ -52,22 +39,17 @@ fn setting(record: &RecoveryRecord) -> String {
     )
 }
 
-fn first<'a>(material: &'a Material<'_>) -> Option<&'a RecoveryRecord> {
-    material
-        .cells
-        .iter()
-        .find_map(|cell| cell.recovery.as_ref())
+fn first<'a>(material: &Material<'a>) -> Option<&'a RecoveryRecord> {
+    let mut cells = material.cells.iter().copied();
+    cells.find_map(|cell| cell.recovery.as_ref())
 }
 
 /// One line over all strategies.
 pub(in crate::report) fn banner(material: &Material<'_>) -> Option<Banner> {
     let record = first(material)?;
-    let mut all = Totals::default();
-    for (_, _, totals) in arms(material) {
-        all.lost += totals.lost;
-        all.regained += totals.regained;
-        all.tokens += totals.tokens;
-    }
+    let arms = material.arms.iter();
+    let cells = arms.flat_map(|(_, arm)| material.cells_of(&arm.strategy));
+    let all = Totals::of(cells.filter_map(|cell| cell.recovery.as_ref()));
     (all.lost > 0).then(|| Banner {
         level: BannerLevel::Note,
         text: format!(
@@ -83,43 +65,34 @@ pub(in crate::report) fn banner(material: &Material<'_>) -> Option<Banner> {
 
 /// Strategy by strategy.
 pub(super) fn section(material: &Material<'_>) -> Section {
-    let rows = arms(material)
-        .into_iter()
-        .map(|(strategy, kind, totals)| {
-            let row = vec![
+    let rows = material.rows(|_, arm| {
+        let cells = material.cells_of(&arm.strategy);
+        let totals = Totals::of(cells.filter_map(|cell| cell.recovery.as_ref()));
+        (totals.lost > 0).then(|| {
+            vec![
                 Cell::exact(Value::Of(totals.regained, totals.lost)),
                 Cell::share(Some(totals.regained as f64 / totals.lost as f64)),
-                Cell::exact(Value::Tokens(totals.mean_tokens())),
-                Cell::exact(Value::Tokens(totals.tokens.0)),
-            ];
-            super::row(strategy, super::role(kind), row)
+                Cell::tokens(Tokens(totals.mean_tokens())),
+                Cell::tokens(totals.tokens),
+            ]
         })
-        .collect();
-    let notes = first(material).map(|record| {
+    });
+    let note = first(material).map(|record| {
         format!(
             "search: {}, with the question as it is asked",
             setting(record)
         )
     });
-    Section {
-        id: "recovery",
-        title: "Recovery of what was lost".to_owned(),
-        about:
-            "Items that did not survive whole, and of these those whose whole answer a search over \
-                the removed messages finds, bound to its key. By string matching, like survival: \
-                whether a model would search, and answer from what it finds, is not measured."
-                .to_owned(),
-        audience: Audience::Everyone,
-        table: Table {
-            columns: vec![
-                Column::new("strategy", "strategy", 0),
-                Column::new("regained", "regained", 0),
-                Column::new("share", "share", 0),
-                Column::new("tokens_each", "tokens a question", 0),
-                Column::new("tokens", "tokens in all", 1),
-            ],
-            rows,
-        },
-        notes: notes.into_iter().collect(),
-    }
+    Section::new(
+        "recovery",
+        "Recovery of what was lost",
+        "Items that did not survive whole, and of these those whose whole answer a search over \
+         the removed messages finds, bound to its key. By string matching, like survival: \
+         whether a model would search, and answer from what it finds, is not measured.",
+        columns(
+            "strategy | regained | share | tokens_each: tokens a question | tokens: tokens in all @1",
+        ),
+        rows,
+    )
+    .with_notes(note)
 }

@@ -3,48 +3,39 @@
 use crate::record::{Factor, HiddenThinking, KnownBy, SessionEntry, Sizes};
 use crate::report::build::Material;
 use crate::report::figure::{self, many};
-use crate::report::{Banner, BannerLevel, Cell, Column, Role, Section, Table, Value};
+use crate::report::{Banner, BannerLevel, Cell, Role, Section, columns};
 use crate::units::Tokens;
 
 /// One line on the sizes of all sessions, and a warning where an average mixes both.
 pub(crate) fn banners(material: &Material<'_>) -> Vec<Banner> {
-    let sessions = &material.manifest.sessions;
-    let is_billed = |entry: &&SessionEntry| entry.sizes.sizes == Sizes::Billed;
-    let billed: Vec<&SessionEntry> = sessions.iter().filter(is_billed).collect();
-    let counted: Vec<&SessionEntry> = sessions.iter().filter(|entry| !is_billed(entry)).collect();
+    let sessions = material.manifest.sessions.iter();
+    let (billed, counted): (Vec<_>, Vec<_>) =
+        sessions.partition(|entry| entry.sizes.sizes == Sizes::Billed);
+    let of_sessions = |count: usize| many(count, "session", "sessions");
+    let heads = |entries: &[&SessionEntry]| entries.iter().filter_map(|it| it.sizes.head).collect();
     let mut parts = Vec::new();
     if !billed.is_empty() {
-        let heads = billed.iter().filter_map(|entry| entry.sizes.head);
         let factors = billed.iter().filter_map(|entry| main_factor(entry));
         let middle = [
-            median(heads.collect()).map(|head| format!("head {}", figure::tokens(head.0))),
+            median(heads(&billed)).map(|head| format!("head {}", figure::tokens(head.0))),
             median(factors.collect()).map(|factor| format!("text ×{:.2}", factor.ratio())),
         ];
         let middle: Vec<String> = middle.into_iter().flatten().collect();
         let of = if billed.len() > 1 {
-            format!(
-                " (medians of {})",
-                many(billed.len(), "session", "sessions")
-            )
+            format!(" (medians of {})", of_sessions(billed.len()))
         } else {
             String::new()
         };
         parts.push(format!("billed; {}{of}", middle.join(", ")));
     }
-    let heads: Vec<Tokens> = counted.iter().filter_map(|it| it.sizes.head).collect();
-    let unknown = counted.len() - heads.len();
-    if let Some(head) = median(heads.clone()) {
-        parts.push(format!(
-            "counted; head {} declared ({})",
-            figure::tokens(head.0),
-            many(heads.len(), "session", "sessions")
-        ));
+    let heads: Vec<Tokens> = heads(&counted);
+    let (known, unknown) = (heads.len(), counted.len() - heads.len());
+    if let Some(head) = median(heads) {
+        let (head, of) = (figure::tokens(head.0), of_sessions(known));
+        parts.push(format!("counted; head {head} declared ({of})"));
     }
     if unknown > 0 {
-        parts.push(format!(
-            "counted, head unknown ({})",
-            many(unknown, "session", "sessions")
-        ));
+        parts.push(format!("counted, head unknown ({})", of_sessions(unknown)));
     }
     let mut banners = vec![Banner {
         level: BannerLevel::Note,
@@ -65,87 +56,64 @@ pub(crate) fn banners(material: &Material<'_>) -> Vec<Banner> {
 
 /// The sizes of each session that carries usage, beside its bill.
 pub(super) fn section(material: &Material<'_>) -> Section {
-    let sessions = &material.manifest.sessions;
+    let sessions = material.manifest.sessions.iter();
     let recorded: Vec<&SessionEntry> = sessions
-        .iter()
         .filter(|entry| entry.sizes.fit.is_some() || !entry.sizes.warnings.is_empty())
         .collect();
     let rows = recorded
         .iter()
         .map(|entry| super::row(&entry.id, Role::Other, cells(entry)));
-    let mut notes: Vec<String> = Vec::new();
-    for entry in &recorded {
-        for warning in &entry.sizes.warnings {
-            notes.push(format!("{}: {warning}", entry.id));
-        }
-        for drop in &entry.sizes.drops {
-            notes.push(format!(
-                "{}: at call {} the bill fell from {} to {} tokens, and no recorded compaction explains it",
-                entry.id, drop.call, drop.before, drop.after
-            ));
-        }
-        if entry.native_window.known_by == KnownBy::Bill {
-            notes.push(format!(
-                "{}: a larger prompt was billed than its window holds by recording or model; its native window \
+    let notes = recorded.iter().flat_map(|entry| {
+        let drops = entry.sizes.drops.iter().map(|drop| {
+            format!(
+                "at call {} the bill fell from {} to {} tokens, and no recorded compaction explains it",
+                drop.call, drop.before, drop.after
+            )
+        });
+        let by_bill = (entry.native_window.known_by == KnownBy::Bill).then(|| {
+            format!(
+                "a larger prompt was billed than its window holds by recording or model; its native window \
                  is taken as {}",
-                entry.id, entry.native_window.tokens
-            ));
-        }
-    }
-    let rows: Vec<_> = rows.collect();
-    Section {
-        id: "sizes",
-        title: "Sizes of prompts".to_owned(),
-        about: "Prompts of the full history up to the first compaction, billed and replayed: the head is what \
-                no recording holds (system prompt, tools), text × the billed tokens for each counted one. \
-                Held out: the second half of the calls, replayed with what the first half tells, over \
-                its bill."
-            .to_owned(),
-        audience: super::per_session::audience(rows.len()),
-        table: Table {
-            columns: vec![
-                Column::new("session", "session", 0),
-                Column::new("sizes", "sizes", 0),
-                Column::new("head", "head", 0),
-                Column::new("factor", "text ×", 0),
-                Column::new("thinking", "hidden thinking", 2),
-                Column::new("first", "first billed", 1),
-                Column::new("first_replayed", "replayed", 1),
-                Column::new("median", "median billed", 1),
-                Column::new("median_replayed", "replayed", 1),
-                Column::new("last", "last billed", 0),
-                Column::new("last_replayed", "replayed", 0),
-                Column::new("counted", "counted/billed", 1),
-                Column::new("held_out", "held out", 0),
-                Column::new("window", "native window", 2),
-            ],
-            rows,
-        },
-        notes,
-    }
+                entry.native_window.tokens
+            )
+        });
+        let warnings = entry.sizes.warnings.iter().cloned();
+        let notes = warnings.chain(drops).chain(by_bill);
+        notes.map(|note| format!("{}: {note}", entry.id))
+    });
+    Section::new(
+        "sizes",
+        "Sizes of prompts",
+        "Prompts of the full history up to the first compaction, billed and replayed: the head is what \
+         no recording holds (system prompt, tools), text × the billed tokens for each counted one. \
+         Held out: the second half of the calls, replayed with what the first half tells, over \
+         its bill.",
+        columns(
+            "session | sizes | head | factor: text × | thinking: hidden thinking @2 | \
+             first: first billed @1 | first_replayed: replayed @1 | median: median billed @1 | \
+             median_replayed: replayed @1 | last: last billed | last_replayed: replayed | \
+             counted: counted/billed @1 | held_out: held out | window: native window @2",
+        ),
+        rows.collect(),
+    )
+    .shown_to(super::per_session::audience(recorded.len()))
+    .with_notes(notes)
 }
 
 fn cells(entry: &SessionEntry) -> Vec<Cell> {
     let sizes = &entry.sizes;
     let fit = sizes.fit.as_ref();
-    let tokens = |tokens: Option<Tokens>| match tokens {
-        Some(tokens) => Cell::exact(Value::Tokens(tokens.0)),
-        None => Cell::text("unknown"),
-    };
-    let factors: Vec<String> = sizes
-        .factors
-        .values()
+    let tokens =
+        |tokens: Option<Tokens>| tokens.map_or_else(|| Cell::text("unknown"), Cell::tokens);
+    let factors = sizes.factors.values();
+    let factors: Vec<String> = factors
         .map(|factor| format!("{:.2}", factor.ratio()))
         .collect();
     let share = |factor: Option<Factor>| Cell::share(factor.map(Factor::ratio));
     vec![
         Cell::text(sizes.sizes.name()),
         tokens(sizes.head),
-        Cell::text(if factors.is_empty() {
-            "1".to_owned()
-        } else {
-            factors.join(", ")
-        }),
+        Cell::listed(&factors, ", ", "1"),
         Cell::text(sizes.thinking.map_or("none", HiddenThinking::name)),
         tokens(fit.map(|fit| fit.first.billed)),
         tokens(fit.map(|fit| fit.first.replayed)),

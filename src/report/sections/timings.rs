@@ -4,87 +4,59 @@
 use std::collections::BTreeMap;
 
 use crate::record::Timing;
-use crate::report::{Audience, Cell, Column, Report, Role, Row, Section, Table, Value};
+use crate::report::{Cell, Column, Report, Role, Row, Section, Value, columns};
 use crate::units::median;
 
 /// The measured times of a run, strategy by strategy; nothing where none belongs to a row of the
 /// comparison.
-pub(in crate::report) fn section(report: &Report, timings: &[Timing]) -> Option<Section> {
+pub(in crate::report) fn section<'a>(report: &Report, timings: &'a [Timing]) -> Option<Section> {
     // Of a cell that was timed twice, in a run that was taken up again, the last time counts.
-    let mut cells: BTreeMap<(&str, &str, u32), &Timing> = BTreeMap::new();
-    for timing in timings {
-        let key = (
-            timing.strategy.as_str(),
-            timing.session.as_str(),
-            timing.repeat,
-        );
-        cells.insert(key, timing);
-    }
-    let comparison = report.section("comparison")?;
-    let rows: Vec<Row> = comparison
-        .table
-        .rows
-        .iter()
-        .filter(|row| row.role == Role::Strategy)
-        .filter_map(|row| {
-            let own = cells.values().filter(|timing| timing.strategy == row.name);
-            let own: Vec<&Timing> = own.copied().collect();
-            let sorted = |of: fn(&Timing) -> u64| {
-                let mut times: Vec<u64> = own.iter().map(|timing| of(timing)).collect();
-                times.sort_unstable();
-                times
-            };
-            let p50 = sorted(|timing| timing.p50_ns);
-            let p95 = sorted(|timing| timing.p95_ns);
-            let total: u64 = own.iter().map(|timing| timing.strategy_cpu_ns).sum();
-            let whole: u64 = own.iter().map(|timing| timing.cell_cpu_ns).sum();
-            let cells = vec![
-                Cell::count(own.len()),
-                Cell::text(in_words(median(&p50, u64::midpoint)?)),
-                Cell::text(in_words(*p95.last()?)),
-                Cell::text(in_words(total)),
-                Cell::text(in_words(whole)),
-                modelled(report, &row.name, "blocking_seconds"),
-                modelled(report, &row.name, "background_seconds"),
-            ];
-            Some(super::row(&row.name, Role::Strategy, cells))
-        })
-        .collect();
-    let is_modelled = rows.iter().any(|row| {
-        let last = row.cells.iter().rev().take(2);
-        last.into_iter().any(|cell| cell.value != unknown())
+    let by_cell = |it: &'a Timing| ((&it.strategy, &it.session, it.repeat), it);
+    let cells: BTreeMap<_, &Timing> = timings.iter().map(by_cell).collect();
+    let comparison = report.section("comparison")?.table.rows.iter();
+    let strategies = comparison.filter(|row| row.role == Role::Strategy);
+    let rows = strategies.filter_map(|row| {
+        let own = cells.values().filter(|timing| timing.strategy == row.name);
+        let sorted = |of: fn(&Timing) -> u64| {
+            let mut times: Vec<u64> = own.clone().map(|timing| of(timing)).collect();
+            times.sort_unstable();
+            times
+        };
+        let p50 = sorted(|timing| timing.p50_ns);
+        let p95 = sorted(|timing| timing.p95_ns);
+        let cells = vec![
+            Cell::count(p50.len()),
+            Cell::text(in_words(median(&p50, u64::midpoint)?)),
+            Cell::text(in_words(*p95.last()?)),
+            Cell::text(in_words(own.clone().map(|it| it.strategy_cpu_ns).sum())),
+            Cell::text(in_words(own.clone().map(|it| it.cell_cpu_ns).sum())),
+            modelled(report, &row.name, "blocking_seconds"),
+            modelled(report, &row.name, "background_seconds"),
+        ];
+        Some(super::row(&row.name, Role::Strategy, cells))
     });
-    let rank = |rank: u8| {
-        if is_modelled {
-            rank
-        } else {
-            Column::FILES_ONLY
-        }
-    };
-    (!rows.is_empty()).then(|| Section {
-        id: "timings",
-        title: "Measured time of the strategies' own code".to_owned(),
-        about: "Processor time on the machine of this run, model calls left out: of one call in the \
-                median cell, of one call at the 95th percentile of the slowest cell, and of all calls \
-                of all cells. It differs from run to run. Modelled time is that of all calls, the agent's \
-                too, by the price file's latencies under the cache of the comparison; the two are \
-                never added."
-            .to_owned(),
-        audience: Audience::Everyone,
-        table: Table {
-            columns: vec![
-                Column::new("strategy", "strategy", 0),
-                Column::new("cells", "cells", 2),
-                Column::new("cpu_p50", "CPU p50", 0),
-                Column::new("cpu_p95", "CPU p95", 0),
-                Column::new("cpu_total", "CPU total", 0),
-                Column::new("cell_cpu", "with observers and probes", 2),
-                Column::new("modelled", "modelled time", rank(1)),
-                Column::new("modelled_background", "modelled background", rank(1)),
-            ],
+    let rows: Vec<Row> = rows.collect();
+    let mut modelled = rows.iter().flat_map(|row| row.cells.iter().rev().take(2));
+    let is_modelled = modelled.any(|cell| cell.value != unknown());
+    let mut head = columns(
+        "strategy | cells @2 | cpu_p50: CPU p50 | cpu_p95: CPU p95 | cpu_total: CPU total | \
+         cell_cpu: with observers and probes @2 | modelled: modelled time @1 | \
+         modelled_background: modelled background @1",
+    );
+    let modelled = head.iter_mut().rev().take(2).filter(|_| !is_modelled);
+    modelled.for_each(|column| column.rank = Column::FILES_ONLY);
+    (!rows.is_empty()).then(|| {
+        Section::new(
+            "timings",
+            "Measured time of the strategies' own code",
+            "Processor time on the machine of this run, model calls left out: of one call in the \
+             median cell, of one call at the 95th percentile of the slowest cell, and of all calls \
+             of all cells. It differs from run to run. Modelled time is that of all calls, the agent's \
+             too, by the price file's latencies under the cache of the comparison; the two are \
+             never added.",
+            head,
             rows,
-        },
-        notes: Vec::new(),
+        )
     })
 }
 
