@@ -191,7 +191,7 @@ fn derive_one(session: &Session, output: Option<&Path>, args: &DeriveArgs) -> an
     }
     let kinds: BTreeSet<&str> = Probe::planted(&truth)
         .iter()
-        .map(|p| p.kind.name())
+        .map(|p| p.kind().name())
         .collect();
     let kinds: Vec<&str> = kinds.into_iter().collect();
     say(&format!(
@@ -398,7 +398,7 @@ fn show(args: &ShowArgs) -> anyhow::Result<Exit> {
         let probes = probes.iter().zip(&file.truth.facts).map(|(probe, fact)| {
             json!({
                 "id": probe.id,
-                "kind": probe.kind.name(),
+                "kind": probe.kind().name(),
                 "asked": probe.questions(),
                 "known": check::known(fact),
                 "evidence": fact.evidence,

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use crate::probe::Probe;
+use super::kind::{Part, Search};
 use crate::session::Session;
 use crate::session::ground_truth::{Fact, GroundTruth, PlantedFact};
 use crate::units::is_valid_id;
@@ -139,7 +139,7 @@ fn of_fact(fact: &PlantedFact, session: &Session) -> Vec<String> {
         let texts = session.message(at).model_text();
         texts.iter().any(|text| text.contains(value))
     };
-    for (value, at) in &said {
+    for (value, at) in said {
         if value.trim().is_empty() {
             problems.push("a value is empty".to_owned());
             continue;
@@ -147,7 +147,7 @@ fn of_fact(fact: &PlantedFact, session: &Session) -> Vec<String> {
         // Events and instructions are named by their question: what is asked is their order, or
         // whether they hold.
         let is_named = matches!(fact.fact, Fact::Order { .. } | Fact::Obsolete { .. });
-        if !is_named && fact.question.contains(value.as_str()) {
+        if !is_named && fact.question.contains(value) {
             problems.push(format!("the question gives away `{value}`"));
         }
         let anywhere = || (0..messages).any(|at| holds(at, value));
@@ -157,7 +157,7 @@ fn of_fact(fact: &PlantedFact, session: &Session) -> Vec<String> {
                     problems.push(format!("`{value}` stands in the session: no decoy"));
                 }
             }
-            Some(at) if !holds(*at, value) => {
+            Some(at) if !holds(at, value) => {
                 problems.push(format!("message {at} does not hold `{value}`"));
             }
             None if !fact.evidence.iter().any(|at| holds(*at, value)) => {
@@ -170,76 +170,48 @@ fn of_fact(fact: &PlantedFact, session: &Session) -> Vec<String> {
 }
 
 /// What answers, each with the message that says it, if it names one of its own. Paths are not
-/// among it: tools write them in ways of their own.
-fn said(fact: &Fact) -> Vec<(String, Option<usize>)> {
-    let one = |value: &String| vec![(value.clone(), None)];
-    match fact {
-        Fact::Recall { value, .. }
-        | Fact::Binding { value, .. }
-        | Fact::Indirect { value, .. }
-        | Fact::Decoy { value, .. } => one(value),
-        Fact::OpenHandle { handles, .. } => handles
-            .iter()
-            .flat_map(|handle| {
-                let said = [Some(handle.started), handle.ended];
-                said.into_iter()
-                    .flatten()
-                    .map(|at| (handle.name.clone(), Some(at)))
-            })
-            .collect(),
-        Fact::Obsolete {
-            withdrawal,
-            standing,
-            ..
-        } => vec![(standing.value.clone(), None), (withdrawal.clone(), None)],
-        Fact::TwoStep { steps: pairs } | Fact::Act { arguments: pairs } => {
-            let values = pairs.iter().map(|pair| (pair.value.clone(), None));
-            values.collect()
-        }
-        Fact::Constraint { statement, .. } => one(statement),
-        // The answer to an open question need not stand anywhere in its own words.
-        Fact::Artifact { .. } | Fact::Open { .. } | Fact::Unanswerable => Vec::new(),
-        Fact::Decision { choice, .. } => one(choice),
-        Fact::RejectedPath { reason, .. } => one(reason),
-        Fact::Error { code, place, .. } => vec![(code.clone(), None), (place.clone(), None)],
-        Fact::Update { values, .. }
-        | Fact::Numeric { values, .. }
-        | Fact::Order { events: values, .. }
-        | Fact::LastRequest { requests: values } => {
-            // What only ends the value before it need not stand anywhere.
-            let values = values.iter().filter(|said| !said.unasked);
-            values
-                .map(|said| (said.value.clone(), Some(said.message)))
-                .collect()
-        }
-        Fact::Continuation { items, .. } => {
-            items.iter().map(|item| (item.item.clone(), None)).collect()
+/// among it: tools write them in ways of their own. What only ends the value before it need not be
+/// anywhere either.
+fn said(fact: &Fact) -> Vec<(&str, Option<usize>)> {
+    let mut said = Vec::new();
+    let searched = |part: &Part<'_>| part.search != Search::Path && !part.unasked;
+    for part in fact.parts().into_iter().filter(searched) {
+        said.push((part.text, part.since));
+        if let Fact::OpenHandle { .. } = fact
+            && part.until.is_some()
+        {
+            said.push((part.text, part.until));
         }
     }
+    if let Fact::Decision { .. } = fact {
+        said.truncate(1);
+    }
+    said
 }
 
 /// What is known of a fact's answer: values, or paths of files; nothing where it was never said.
 pub fn known(fact: &PlantedFact) -> Vec<String> {
-    match &fact.fact {
+    let texts: Vec<&str> = match &fact.fact {
         Fact::Decoy { .. } | Fact::Unanswerable => Vec::new(),
-        Fact::Open { answer } => vec![answer.clone()],
-        Fact::Artifact { files, .. } => files.iter().map(|file| file.path.clone()).collect(),
-        Fact::OpenHandle { handles, .. } => {
-            let open = handles.iter().filter(|handle| handle.ended.is_none());
-            open.map(|handle| handle.name.clone()).collect()
+        Fact::Open { answer } => vec![answer],
+        fact @ (Fact::Artifact { .. } | Fact::OpenHandle { .. }) => {
+            let is_open = |part: &Part<'_>| part.search == Search::Path || part.until.is_none();
+            let open = fact.parts().into_iter().filter(is_open);
+            open.map(|part| part.text).collect()
         }
         fact => said(fact).into_iter().map(|(value, _)| value).collect(),
-    }
+    };
+    texts.into_iter().map(str::to_owned).collect()
 }
 
 /// The questions of a file with what is known of their answers, for people to read: one block of
 /// lines per fact.
 pub fn shown(truth: &GroundTruth) -> String {
     let mut out = String::new();
-    for (probe, fact) in Probe::planted(truth).iter().zip(&truth.facts) {
+    for fact in &truth.facts {
         let messages: Vec<String> = fact.evidence.iter().map(ToString::to_string).collect();
-        let _ = writeln!(out, "{} ({})", probe.id, probe.kind.name());
-        for question in probe.questions() {
+        let _ = writeln!(out, "{} ({})", fact.id, fact.kind().name());
+        for question in fact.questions() {
             for line in question.lines() {
                 let _ = writeln!(out, "  asked: {line}");
             }

@@ -11,7 +11,7 @@ use unicode_normalization::UnicodeNormalization as _;
 
 use self::exact::{Around, BECAUSE, words};
 use super::survival::canonical_path;
-use super::{Gold, OTHER_ORDER, Outcome, Probe, Unscored, Verdict};
+use super::{Fact, OTHER_ORDER, Outcome, Probe, Unscored, Verdict};
 use crate::model::AnswerFormat;
 use crate::script::is_unspaced;
 use crate::session::ground_truth::RuleForm;
@@ -53,21 +53,20 @@ impl Rules {
             paths: BTreeSet::new(),
             items: BTreeSet::new(),
         };
+        let known = |owner: Option<&String>, value: &str| Known {
+            owner: owner.cloned(),
+            words: words(value),
+        };
         for probe in probes {
-            for value in probe.gold.values() {
-                rules.known.push(Known {
-                    owner: Some(probe.id.clone()),
-                    words: words(&value),
-                });
-            }
-            match &probe.gold {
-                Gold::Among { others, .. } => {
-                    rules.known.extend(others.iter().map(|other| Known {
-                        owner: None,
-                        words: words(other),
-                    }));
+            let own = probe.fact.values();
+            let own = own.iter().map(|value| known(Some(&probe.id), value));
+            rules.known.extend(own);
+            match &probe.fact {
+                Fact::Binding { others, .. } => {
+                    let others = others.iter().map(|other| known(None, &other.value));
+                    rules.known.extend(others);
                 }
-                Gold::Files {
+                Fact::Artifact {
                     files, optional, ..
                 } => {
                     let files = files.iter().chain(optional);
@@ -75,8 +74,8 @@ impl Rules {
                         .paths
                         .extend(files.map(|file| canonical_path(&file.path)));
                 }
-                Gold::Plan { items, .. } => {
-                    let items = items.iter().map(|(item, _)| item.as_str());
+                Fact::Continuation { items, .. } => {
+                    let items = items.iter().map(|item| item.item.as_str());
                     rules.items.extend(lists::normalised(items));
                 }
                 _ => {}
@@ -92,10 +91,10 @@ impl Rules {
                 reason: Unscored::NoAnswer,
             };
         }
-        let graded = match &probe.gold {
-            Gold::Absent { .. } | Gold::Untold => self.never_said(probe, answer),
+        let graded = match &probe.fact {
+            Fact::Decoy { .. } | Fact::Unanswerable => self.never_said(probe, answer),
             // A share of omissions is no share of answers: an open question is a judge's as a whole.
-            Gold::Answer { .. } => None,
+            Fact::Open { .. } => None,
             // A word such as `none` may be the value itself.
             _ => self
                 .confirmed(probe, before, answer)
@@ -114,14 +113,13 @@ impl Rules {
     /// could tell what it says.
     pub fn verdict_of_copied(&self, probe: &Probe, before: usize, answer: &str) -> Verdict {
         let verdict = self.verdict(probe, before, answer);
-        if verdict != NEEDS_JUDGE || matches!(probe.gold, Gold::Answer { .. }) {
+        if verdict != NEEDS_JUDGE || matches!(probe.fact, Fact::Open { .. }) {
             return verdict;
         }
         let scored = |score, outcome| Verdict::Scored { score, outcome };
-        let own = match &probe.gold {
-            Gold::Fault { code, place, .. } => vec![code.as_str(), place],
-            Gold::Tried { reason, .. } => vec![reason.as_str()],
-            gold => gold.words_before(before),
+        let own = match &probe.fact {
+            fact @ (Fact::Error { .. } | Fact::RejectedPath { .. }) => fact.current(before),
+            fact => fact.words_before(before),
         };
         let own: Vec<String> = own.into_iter().map(normalise).collect();
         let mut halves = answer.split(OTHER_ORDER).map(normalise);
@@ -130,7 +128,7 @@ impl Rules {
             return scored(1.0, Outcome::Right);
         }
         match probe.answer_format() {
-            _ if probe.kind.is_never_said() => scored(0.0, Outcome::Invented),
+            _ if probe.kind().is_never_said() => scored(0.0, Outcome::Invented),
             AnswerFormat::Sentence | AnswerFormat::Choice => NEEDS_JUDGE,
             _ => scored(0.0, Outcome::Wrong),
         }
@@ -151,46 +149,47 @@ impl Rules {
     fn confirmed(&self, probe: &Probe, before: usize, answer: &str) -> Option<(f64, Outcome)> {
         let question = &probe.question;
         let plain = Around::new(question, &[]);
+        let current = probe.fact.current(before);
         let one_of = |versions: &[&str]| self.one_of(probe, &plain, versions, &words(answer));
-        match &probe.gold {
-            Gold::Absent { .. } | Gold::Untold | Gold::Answer { .. } => None,
-            Gold::Value { value, .. } | Gold::Among { value, .. } => one_of(&[value]),
-            Gold::Steps { steps } => one_of(&[steps.last()?.value.as_str()]),
-            Gold::Arguments { arguments } => self.arguments(arguments, answer),
-            Gold::Handles { .. } => lists::handles(&probe.gold, before, answer),
-            Gold::Obsolete { .. } => paired::holds(question, answer),
-            Gold::Fault { code, place, .. } => {
+        match &probe.fact {
+            Fact::Decoy { .. } | Fact::Unanswerable | Fact::Open { .. } => None,
+            Fact::Recall { .. }
+            | Fact::Indirect { .. }
+            | Fact::Binding { .. }
+            | Fact::Update { .. }
+            | Fact::LastRequest { .. } => one_of(&current),
+            Fact::TwoStep { steps } => one_of(&[steps.last()?.value.as_str()]),
+            Fact::Act { arguments } => self.arguments(arguments, answer),
+            Fact::OpenHandle { .. } => {
+                let known = lists::normalised(probe.fact.parts().iter().map(|part| part.text));
+                lists::items(&current, &known, &known, &['\n', ','], answer)
+            }
+            Fact::Continuation { .. } => {
+                let all = lists::normalised(probe.fact.parts().iter().map(|part| part.text));
+                lists::items(&current, &all, &self.items, &['\n'], answer)
+            }
+            Fact::Obsolete { .. } => paired::holds(question, answer),
+            Fact::Error { code, place, .. } => {
                 if exact::is_fault(question, code, place, answer) {
                     return RIGHT;
                 }
                 one_of(&[]).filter(|_| !words(answer).contains(&normalise(code)))
             }
-            Gold::Versions { unit, .. } => {
-                let versions = probe.gold.versions_before(before);
-                let Some(unit) = unit else {
-                    return one_of(&versions);
-                };
+            Fact::Numeric { unit, .. } => {
                 let unit = normalise(unit);
                 let around = Around::new(question, &[&unit, unit.trim_end_matches('s')]);
                 let answer = words(&exact::joined_numbers(answer));
-                self.one_of(probe, &around, &versions, &answer)
+                self.one_of(probe, &around, &current, &answer)
             }
-            Gold::Requests { .. } => one_of(&probe.gold.versions_before(before)),
-            Gold::Files { .. } => {
-                let optional = probe.gold.optional_before(before);
-                lists::files(
-                    &probe.gold.files_before(before),
-                    &optional,
-                    &self.paths,
-                    answer,
-                )
+            Fact::Artifact { .. } => {
+                let optional = probe.fact.optional_before(before);
+                lists::files(&current, &optional, &self.paths, answer)
             }
-            Gold::Plan { .. } => lists::items(&probe.gold, before, &self.items, answer),
-            Gold::Sequence { .. } => lists::sequence(&probe.gold.events_before(before), answer),
-            Gold::Tried { reason, .. } => {
+            Fact::Order { .. } => lists::sequence(&current, answer),
+            Fact::RejectedPath { reason, .. } => {
                 exact::is_tried(question, reason, answer).then_some((1.0, Outcome::Right))
             }
-            Gold::Choice {
+            Fact::Decision {
                 choice,
                 reason,
                 rejected,
@@ -205,21 +204,18 @@ impl Rules {
                 let is_rejected = rejected.any(|option| plain.holds_only(&said, &option));
                 is_rejected.then_some((0.0, Outcome::Misbound))
             }
-            Gold::Statement {
-                statement,
-                form: RuleForm::Choice { foil },
-                ..
-            } => exact::letters(statement, foil, answer),
-            Gold::Statement {
-                form: RuleForm::Call {
+            Fact::Constraint {
+                statement, form, ..
+            } => match form {
+                RuleForm::Open => one_of(&[statement]),
+                RuleForm::Choice { foil } => exact::letters(statement, foil, answer),
+                RuleForm::Call {
                     forbidden, allowed, ..
+                } => match allowed {
+                    Some(allowed) => paired::calls(forbidden, &allowed.target, answer),
+                    None => exact::call(forbidden, answer),
                 },
-                ..
-            } => match allowed {
-                Some(allowed) => paired::calls(forbidden, &allowed.target, answer),
-                None => exact::call(forbidden, answer),
             },
-            Gold::Statement { statement, .. } => one_of(&[statement]),
         }
     }
 
@@ -264,7 +260,7 @@ const RIGHT: Option<(f64, Outcome)> = Some((1.0, Outcome::Right));
 
 /// A plain abstention; of a question in both orders, in one of them.
 fn abstained(probe: &Probe, before: usize, answer: &str) -> Option<(f64, Outcome)> {
-    let own = probe.gold.words_before(before);
+    let own = probe.fact.words_before(before);
     exact::abstains_in_one_order(answer, &probe.question, &own).then_some((0.0, Outcome::Abstained))
 }
 

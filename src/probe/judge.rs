@@ -8,7 +8,7 @@ use serde::Serialize;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use super::{Gold, Outcome, Probe, Unscored, Verdict};
+use super::{Fact, Outcome, Probe, Unscored, Verdict};
 use crate::model::offline::{NOT_IN_CONTEXT, QUESTION};
 use crate::model::{AnswerFormat, CallFailure, Purpose, Request, Response, Stop, Task};
 use crate::session::{ContentBlock, Message, Role};
@@ -22,7 +22,7 @@ mod word;
 pub use brief::Brief;
 pub use word::Word;
 
-pub use super::gold::{NEVER_SAID, in_words as gold_in_words};
+pub use super::kind::NEVER_SAID;
 
 /// An answer to a probe is cut off after this many tokens: a list of many paths fits.
 pub const MAX_ANSWER: Tokens = Tokens(1_024);
@@ -89,15 +89,15 @@ pub fn rubric_hash() -> String {
 /// rubric and another prompt are verdicts of two evaluators.
 pub fn prompt_id() -> String {
     let text = str::to_owned;
-    let absent = Gold::Absent {
+    let absent = Fact::Decoy {
         key: text("key"),
         value: text("value"),
     };
-    let tried = Gold::Tried {
+    let tried = Fact::RejectedPath {
         approach: text("approach"),
         reason: text("reason"),
     };
-    let words = [absent, tried].map(|gold| gold_in_words(&gold, 0));
+    let words = [absent, tried].map(|fact| fact.in_words(0));
     prompt_id_of(PROMPT_VERSION, &words, Judge::request_of)
 }
 
@@ -286,7 +286,7 @@ impl Judge<'_> {
                 reason: Unscored::NoAnswer,
             });
         }
-        let is_never_said = probe.kind.is_never_said();
+        let is_never_said = probe.kind().is_never_said();
         Step::ask(self.request(probe, before, answer), move |reply| {
             Step::Done(match read(&reply) {
                 Err(reason) => Verdict::Unscored { reason },

@@ -63,7 +63,7 @@ impl Selection {
         let mut items = Vec::new();
         for (percent, call) in self.ask_points(calls.len()) {
             for (index, probe) in probes.iter().enumerate() {
-                let is_wanted = self.kinds.is_empty() || self.kinds.contains(&probe.kind);
+                let is_wanted = self.kinds.is_empty() || self.kinds.contains(&probe.kind());
                 if is_wanted && probe.is_answerable(calls[call]) {
                     items.push(Item {
                         probe: index,
@@ -93,7 +93,7 @@ impl Selection {
         };
         let mut of_kind: BTreeMap<ProbeKind, Vec<(String, Item)>> = BTreeMap::new();
         for item in items {
-            let kind = probes[item.probe].kind;
+            let kind = probes[item.probe].kind();
             of_kind.entry(kind).or_default().push((lot(&item), item));
         }
         let sizes: Vec<usize> = of_kind.values().map(Vec::len).collect();

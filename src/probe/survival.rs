@@ -27,7 +27,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::{Gold, Probe};
+use super::kind::Search;
+use super::{Fact, Probe};
 use crate::needles::{Boundary, Hit, Needles, NeedlesError, Pattern, PerText};
 
 mod order;
@@ -111,8 +112,8 @@ pub struct Finding {
 pub struct Survival {
     /// For each probe, its slots: see [`Survival::slots`].
     slots: Vec<std::ops::Range<usize>>,
-    /// For each slot, whether and how its place among its probe's slots matters.
-    ordered: Vec<Ordering>,
+    /// For each slot, how it is searched for.
+    searches: Vec<Search>,
     needles: Needles,
     /// What each pattern stands for.
     targets: Vec<Target>,
@@ -122,192 +123,71 @@ pub struct Survival {
     found: PerText<[Finding]>,
 }
 
-/// Whether and how it matters where a slot stands among the slots of its probe.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Ordering {
-    /// It does not.
-    Free,
-    /// Which one stands last does; a text that a compaction wrote gives no order of its own.
-    Last,
-    /// The whole order does, that of the lines of a written text as well.
-    Sequence,
-}
-
+/// What a pattern stands for.
 #[derive(Debug)]
-enum Target {
-    /// A value with the content words of its key.
-    Value { slot: usize, key: Vec<String> },
-    /// A path.
-    Path { slot: usize },
-    /// A rule, word for word.
-    Rule { slot: usize },
-    /// A request, word for word.
-    Request { slot: usize },
-    /// A value that was revised, with the content words of its key.
-    Version {
-        slot: usize,
-        /// Index of the probe.
-        probe: usize,
-        key: Vec<String>,
-    },
-    /// An item of a plan; the slot is that of the open item, the next that of the done one.
-    Item { slot: usize },
+struct Target {
+    /// Of an item of a plan the slot of the open one; the next is that of the done one.
+    slot: usize,
+    /// Index of the probe.
+    probe: usize,
+    search: Search,
+    /// The content words of its key.
+    key: Vec<String>,
 }
 
 impl Survival {
     /// Prepares the search for what `probes` ask about.
     pub fn new(probes: &[Probe]) -> Result<Self, NeedlesError> {
         let mut slots = Vec::with_capacity(probes.len());
-        let mut ordered = Vec::new();
-        let mut patterns = Vec::new();
-        let mut targets = Vec::new();
-        let mut rules = Vec::new();
-        let mut rule_slots = Vec::new();
+        let mut searches = Vec::new();
+        let (mut patterns, mut targets) = (Vec::new(), Vec::new());
+        let (mut rules, mut rule_slots) = (Vec::new(), Vec::new());
         for (index, probe) in probes.iter().enumerate() {
-            let first = ordered.len();
-            let mut value = |value: &str, key: &str, slot: usize| {
-                patterns.push(word(value));
-                let key = words::content_words(key);
-                targets.push(Target::Value { slot, key });
-            };
-            match &probe.gold {
-                Gold::Value {
-                    key,
-                    value: planted,
-                }
-                | Gold::Among {
-                    key,
-                    value: planted,
-                    ..
-                }
-                | Gold::Absent {
-                    key,
-                    value: planted,
-                } => {
-                    value(planted, key, first);
-                    ordered.push(Ordering::Free);
-                }
-                Gold::Tried { approach, reason } => {
-                    value(reason, approach, first);
-                    ordered.push(Ordering::Free);
-                }
-                Gold::Fault {
-                    attempt,
-                    code,
-                    place,
-                } => {
-                    value(code, attempt, first);
-                    value(place, attempt, first + 1);
-                    ordered.extend([Ordering::Free; 2]);
-                }
-                Gold::Handles { owner, handles } => {
-                    for (at, handle) in handles.iter().enumerate() {
-                        value(&handle.name, owner, first + at);
-                        ordered.push(Ordering::Free);
+            let first = searches.len();
+            for part in probe.fact.parts() {
+                let slot = searches.len();
+                let search = part.search;
+                let mut texts = match search {
+                    Search::Path => vec![canonical_path(part.text)],
+                    Search::Rule | Search::Request | Search::Item => {
+                        vec![sentence(part.text).to_owned()]
                     }
-                }
-                Gold::Steps { steps: pairs } | Gold::Arguments { arguments: pairs } => {
-                    for (at, pair) in pairs.iter().enumerate() {
-                        value(&pair.value, &pair.key, first + at);
-                        ordered.push(Ordering::Free);
+                    Search::Value | Search::Event | Search::Version | Search::Count => {
+                        vec![part.text.to_owned()]
                     }
+                };
+                if search == Search::Count {
+                    texts.extend(order::grouped(part.text));
                 }
-                Gold::Obsolete {
-                    withdrawn,
-                    withdrawal,
-                    standing,
-                    ..
-                } => {
-                    value(&standing.value, &standing.key, first);
-                    patterns.push(word(sentence(withdrawal)));
-                    targets.push(Target::Rule { slot: first + 1 });
-                    rules.push((withdrawal.as_str(), withdrawn.key.as_str()));
-                    rule_slots.push(first + 1);
-                    ordered.extend([Ordering::Free; 2]);
+                // What only ends the one before it keeps its slot, and is never found.
+                if part.unasked && search != Search::Event {
+                    texts.clear();
                 }
-                Gold::Sequence { name, events } => {
-                    for (at, event) in events.iter().enumerate() {
-                        value(&event.value, name, first + at);
-                        ordered.push(Ordering::Sequence);
-                    }
+                for text in texts {
+                    let boundary = match search {
+                        Search::Path => Boundary::Path,
+                        _ => Boundary::Word,
+                    };
+                    patterns.push(Pattern { text, boundary });
+                    targets.push(Target {
+                        slot,
+                        probe: index,
+                        search,
+                        key: words::content_words(part.key),
+                    });
                 }
-                Gold::Requests { requests } => {
-                    for (at, request) in requests.iter().enumerate() {
-                        // What only ends the one before it keeps its slot, and is never found.
-                        if !request.unasked {
-                            patterns.push(word(sentence(&request.value)));
-                            targets.push(Target::Request { slot: first + at });
-                        }
-                        ordered.push(Ordering::Sequence);
-                    }
+                if search == Search::Rule {
+                    rules.push((part.text, part.key));
+                    rule_slots.push(slot);
                 }
-                Gold::Choice {
-                    key,
-                    choice,
-                    reason,
-                    ..
-                } => {
-                    value(choice, key, first);
-                    patterns.push(word(sentence(reason)));
-                    targets.push(Target::Rule { slot: first + 1 });
-                    rules.push((reason.as_str(), ""));
-                    rule_slots.push(first + 1);
-                    ordered.extend([Ordering::Free; 2]);
-                }
-                Gold::Statement {
-                    topic, statement, ..
-                } => {
-                    patterns.push(word(sentence(statement)));
-                    targets.push(Target::Rule { slot: first });
-                    rules.push((statement.as_str(), topic.as_str()));
-                    rule_slots.push(first);
-                    ordered.push(Ordering::Free);
-                }
-                Gold::Files { files, .. } => {
-                    for file in files {
-                        patterns.push(Pattern {
-                            text: canonical_path(&file.path),
-                            boundary: Boundary::Path,
-                        });
-                        targets.push(Target::Path {
-                            slot: ordered.len(),
-                        });
-                        ordered.push(Ordering::Free);
-                    }
-                }
-                Gold::Versions { key, unit, values } => {
-                    for version in values {
-                        let slot = ordered.len();
-                        let asked = (!version.unasked).then(|| version.value.clone());
-                        let grouped = unit.as_ref().and(asked.as_deref());
-                        let grouped = grouped.and_then(order::grouped);
-                        for text in [asked, grouped].into_iter().flatten() {
-                            patterns.push(word(&text));
-                            targets.push(Target::Version {
-                                slot,
-                                probe: index,
-                                key: words::content_words(key),
-                            });
-                        }
-                        ordered.push(Ordering::Last);
-                    }
-                }
-                Gold::Answer { .. } | Gold::Untold => {}
-                Gold::Plan { items, .. } => {
-                    for (item, _) in items {
-                        patterns.push(word(sentence(item)));
-                        targets.push(Target::Item {
-                            slot: ordered.len(),
-                        });
-                        ordered.extend([Ordering::Last; 2]);
-                    }
-                }
+                let width = if search == Search::Item { 2 } else { 1 };
+                searches.extend(std::iter::repeat_n(search, width));
             }
-            slots.push(first..ordered.len());
+            slots.push(first..searches.len());
         }
         Ok(Self {
             slots,
-            ordered,
+            searches,
             needles: Needles::new(patterns)?,
             targets,
             rules: statement::Rules::new(rules),
@@ -328,67 +208,37 @@ impl Survival {
     /// The slots of the probe of this index that its question is about, when it is asked before that
     /// message. A list grows: only what is on it by then is asked for. Of what has an order only the
     /// right answer is.
-    pub fn asked_slots(&self, probe: usize, gold: &Gold, before: usize) -> Vec<usize> {
+    pub fn asked_slots(&self, probe: usize, fact: &Fact, before: usize) -> Vec<usize> {
+        let parts = fact.parts();
         let slots = self.slots(probe);
-        match gold {
-            Gold::Files { files, .. } => slots
-                .clone()
-                .zip(files)
-                .filter(|(_, file)| file.is_listed(before))
-                .map(|(slot, _)| slot)
-                .collect(),
-            Gold::Handles { handles, .. } => slots
-                .clone()
-                .zip(handles)
-                .filter(|(_, handle)| handle.is_open(before))
-                .map(|(slot, _)| slot)
-                .collect(),
-            Gold::Sequence { .. } => {
-                let said = gold.events_before(before).len();
-                (slots.start..slots.start + said).collect()
-            }
-            Gold::Versions { .. } | Gold::Requests { .. } => {
-                let said = gold.versions_before(before).len();
-                (slots.start + said.saturating_sub(1)..slots.start + said).collect()
-            }
-            Gold::Plan { items, .. } => slots
-                .clone()
-                .step_by(2)
-                .zip(items)
-                .filter(|(_, (_, done))| done.is_none_or(|done| done >= before))
-                .map(|(slot, _)| slot)
-                .collect(),
-            Gold::Value { .. }
-            | Gold::Statement { .. }
-            | Gold::Choice { .. }
-            | Gold::Tried { .. }
-            | Gold::Fault { .. }
-            | Gold::Among { .. }
-            | Gold::Obsolete { .. }
-            | Gold::Steps { .. }
-            | Gold::Arguments { .. }
-            | Gold::Answer { .. }
-            | Gold::Untold
-            | Gold::Absent { .. } => slots.clone().collect(),
+        let width = slots.len() / parts.len().max(1);
+        let slots = slots.step_by(width.max(1)).zip(&parts);
+        let current = slots.filter(|(_, part)| part.is_current(before));
+        let mut asked: Vec<usize> = current.map(|(slot, _)| slot).collect();
+        if fact.is_revised() {
+            asked.drain(..asked.len().saturating_sub(1));
         }
+        asked
     }
 
     /// How many slots there are.
     pub fn slot_count(&self) -> usize {
-        self.ordered.len()
+        self.searches.len()
     }
 
     /// Whether it matters where in a prompt the slot stands: an older value behind a newer one is
     /// the last word.
     pub fn is_ordered(&self, slot: usize) -> bool {
-        let ordered = self.ordered.get(slot);
-        ordered.is_some_and(|ordered| *ordered != Ordering::Free)
+        use Search::{Count, Item, Version};
+        let last = matches!(self.searches.get(slot), Some(Version | Count | Item));
+        last || self.is_sequence(slot)
     }
 
     /// Whether the order matters in which the lines of one written text name the slots of a probe:
     /// a list of events tells what came first.
     pub fn is_sequence(&self, slot: usize) -> bool {
-        self.ordered.get(slot) == Some(&Ordering::Sequence)
+        let search = self.searches.get(slot);
+        matches!(search, Some(Search::Event | Search::Request))
     }
 
     /// What stands in `text`, by slot, each slot once with its best match; searched now if the
@@ -411,36 +261,36 @@ impl Survival {
             let pattern = hit.pattern as usize;
             seen[pattern] += 1;
             let length = self.needles.patterns()[pattern].text.len();
-            match &self.targets[pattern] {
-                Target::Path { slot } => add(*slot, Match::Bound, hit.start),
-                Target::Rule { slot } => add(*slot, Match::Stated, 0),
-                Target::Request { slot } => {
-                    requests.push((*slot, hit.start..hit.start + length));
+            let place = hit.start..hit.start + length;
+            let Target {
+                slot,
+                probe,
+                search,
+                key,
+            } = &self.targets[pattern];
+            match search {
+                Search::Path => add(*slot, Match::Bound, hit.start),
+                Search::Rule => add(*slot, Match::Stated, 0),
+                Search::Request => requests.push((*slot, place)),
+                Search::Item => {
+                    let is_done = order::is_ticked(text, &place);
+                    add(slot + usize::from(is_done), Match::Bound, hit.start);
                 }
-                Target::Value { slot, key } => {
-                    if seen[pattern] > OCCURRENCES {
-                        continue;
-                    }
+                _ if seen[pattern] > OCCURRENCES => {}
+                Search::Version | Search::Count => {
+                    versions.entry(*probe).or_default().push(order::Version {
+                        slot: *slot,
+                        is_bound: is_bound(text, hit, length, key),
+                        place,
+                    });
+                }
+                Search::Value | Search::Event => {
                     if is_bound(text, hit, length, key) {
                         add(*slot, Match::Bound, hit.start);
                         seen[pattern] = OCCURRENCES;
                     } else {
                         add(*slot, Match::Unbound, hit.start);
                     }
-                }
-                Target::Version { slot, probe, key } => {
-                    if seen[pattern] > OCCURRENCES {
-                        continue;
-                    }
-                    versions.entry(*probe).or_default().push(order::Version {
-                        slot: *slot,
-                        place: hit.start..hit.start + length,
-                        is_bound: is_bound(text, hit, length, key),
-                    });
-                }
-                Target::Item { slot } => {
-                    let is_done = order::is_ticked(text, &(hit.start..hit.start + length));
-                    add(slot + usize::from(is_done), Match::Bound, hit.start);
                 }
             }
         }
@@ -477,13 +327,6 @@ impl Survival {
 /// A sentence as it is looked for: without what ends it.
 fn sentence(text: &str) -> &str {
     text.trim().trim_end_matches(['.', '!', '。', '！'])
-}
-
-fn word(text: &str) -> Pattern {
-    Pattern {
-        text: text.to_owned(),
-        boundary: Boundary::Word,
-    }
 }
 
 /// The path as it is compared: `/` between its parts, no `./` in front, no part empty or `.`.

@@ -236,7 +236,7 @@ impl<'a> Questioner<'a, '_> {
     /// asked of any summary.
     fn summaries_about(&self, probe: &Probe) -> Option<Arc<Message>> {
         let evidence = probe.evidence_before(self.view.before);
-        let mut is_about = probe.kind.is_never_said();
+        let mut is_about = probe.kind().is_never_said();
         let mut texts = Vec::new();
         for entry in self.view.context.entries() {
             if let Origin::Derived(ranges) = &entry.origin {

@@ -212,7 +212,7 @@ impl Plan {
             let probe = &probes[item.probe];
             let before = held.session.calls()[item.call];
             let questions = judge::questions(None, &[], probe);
-            let gold = judge::gold_in_words(&probe.gold, before);
+            let gold = probe.fact.in_words(before);
             let gold = held.counts.size(&Arc::from(gold)).tokens;
             let mut due = ProbesDue {
                 items: 1,

@@ -37,7 +37,7 @@ impl Plan {
 pub(super) fn planted(session: &Session, probes: &[Probe], selection: &Selection) -> usize {
     let items = selection.items(session, probes).into_iter();
     items
-        .filter(|item| probes[item.probe].kind != ProbeKind::Decoy)
+        .filter(|item| probes[item.probe].kind() != ProbeKind::Decoy)
         .count()
 }
 

@@ -12,7 +12,7 @@ use proctor::model::fault::{Fault, Faults, Strike};
 use proctor::model::offline::Offline;
 use proctor::probe::derive::derive;
 use proctor::probe::survival::{Survival, WrittenBy, content_word_recall};
-use proctor::probe::{Gold, Probe, ProbeKind};
+use proctor::probe::{Fact, Probe, ProbeKind};
 use proctor::record::journal::Run;
 use proctor::record::{Ailment, CellRecord, Fate};
 use proctor::replay::verify::unsound;
@@ -213,7 +213,7 @@ fn shared_recordings_hold_facts_of_many_kinds() {
                 path.display()
             );
             for probe in Probe::planted(&truth) {
-                *kinds.entry(probe.kind.name()).or_default() += 1;
+                *kinds.entry(probe.kind().name()).or_default() += 1;
             }
         }
     }
@@ -263,7 +263,7 @@ fn keeping_the_newest_keeps_hardly_a_rule_from_the_top_of_a_long_session() {
         let at_the_top: BTreeSet<&str> = prepared
             .probes()
             .iter()
-            .filter(|probe| probe.kind == ProbeKind::Constraint)
+            .filter(|probe| probe.kind() == ProbeKind::Constraint)
             .filter(|probe| probe.evidence[0] < prepared.session().messages().len() / 3)
             .map(|probe| probe.id.as_str())
             .collect();
@@ -297,7 +297,7 @@ fn presence_is_scoped_and_finds_hardly_anything_that_was_never_planted() {
     let foreign: Vec<Probe> = elsewhere
         .probes()
         .iter()
-        .filter(|probe| matches!(probe.gold, Gold::Statement { .. }))
+        .filter(|probe| matches!(probe.fact, Fact::Constraint { .. }))
         .cloned()
         .collect();
     let survival = Survival::new(&foreign).unwrap();
@@ -305,7 +305,7 @@ fn presence_is_scoped_and_finds_hardly_anything_that_was_never_planted() {
     let whole = texts.join("\n");
     let (mut grepped, mut found) = (0, 0);
     for (index, probe) in foreign.iter().enumerate() {
-        let Gold::Statement { statement, .. } = &probe.gold else {
+        let Fact::Constraint { statement, .. } = &probe.fact else {
             continue;
         };
         grepped += usize::from(content_word_recall(statement, &whole) >= 0.4);

@@ -8,7 +8,7 @@ use proctor::metric::answers::Answers;
 use proctor::model::ModelKind;
 use proctor::model::cassette::{self, ReplayMode};
 use proctor::probe::judge::sentinel;
-use proctor::probe::{Gold, Probe};
+use proctor::probe::{Fact, Probe};
 use proctor::record::CellRecord;
 use proctor::record::journal::{Journal, Run};
 use proctor::report::Report;
@@ -61,7 +61,7 @@ fn script() -> String {
         let counts = CountedTexts::new(counter("o200k").unwrap());
         let made = generate(recipe, &counts).unwrap();
         for probe in Probe::planted(&made.truth) {
-            for (holds, text) in known(&probe.gold) {
+            for (holds, text) in known(&probe.fact) {
                 let asked = probe.question.trim();
                 rule(
                     "probe",
@@ -92,26 +92,27 @@ fn script() -> String {
 }
 
 /// What the prompt must hold, and what is said then; the newest of several values first.
-fn known(gold: &Gold) -> Vec<(String, String)> {
-    match gold {
-        Gold::Value { value, .. } | Gold::Among { value, .. } => {
+fn known(fact: &Fact) -> Vec<(String, String)> {
+    match fact {
+        Fact::Recall { value, .. } | Fact::Indirect { value, .. } | Fact::Binding { value, .. } => {
             vec![(value.clone(), value.clone())]
         }
-        Gold::Statement { statement, .. } => vec![(statement.clone(), statement.clone())],
-        Gold::Fault { code, place, .. } => vec![(code.clone(), format!("{code} at {place}"))],
-        Gold::Versions { values, unit, .. } => values
+        Fact::Constraint { statement, .. } => vec![(statement.clone(), statement.clone())],
+        Fact::Error { code, place, .. } => vec![(code.clone(), format!("{code} at {place}"))],
+        Fact::Update { values, .. } => values
             .iter()
             .rev()
-            .map(|said| (&said.value, unit))
-            .map(|(value, unit)| match unit {
-                Some(unit) => (value.clone(), format!("{value} {unit}")),
-                None => (value.clone(), value.clone()),
-            })
+            .map(|said| (said.value.clone(), said.value.clone()))
             .collect(),
-        Gold::Choice { choice, reason, .. } => {
+        Fact::Numeric { values, unit, .. } => values
+            .iter()
+            .rev()
+            .map(|said| (said.value.clone(), format!("{} {unit}", said.value)))
+            .collect(),
+        Fact::Decision { choice, reason, .. } => {
             vec![(choice.clone(), format!("{choice}, for {reason}"))]
         }
-        Gold::Tried { reason, .. } => vec![(reason.clone(), format!("Yes: {reason}"))],
+        Fact::RejectedPath { reason, .. } => vec![(reason.clone(), format!("Yes: {reason}"))],
         _ => Vec::new(),
     }
 }

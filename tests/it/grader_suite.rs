@@ -10,9 +10,10 @@ use proctor::model::scripted::response;
 use proctor::model::{Purpose, Request};
 use proctor::probe::grade::Rules;
 use proctor::probe::judge::Judge;
-use proctor::probe::{Gold, OTHER_ORDER, Outcome, Probe, ProbeKind, Unscored, Verdict};
+use proctor::probe::{Fact, OTHER_ORDER, Outcome, Probe, ProbeKind, Unscored, Verdict};
 use proctor::session::ground_truth::{
-    AllowedCall, ArtifactVerb, Handle, Importance, KeyValue, Revision, RuleForm, TouchedFile,
+    AllowedCall, ArtifactVerb, Handle, Importance, KeyValue, PlanItem, Revision, RuleForm,
+    TouchedFile,
 };
 use proctor::step::{Answer, Caller, drive};
 
@@ -70,18 +71,17 @@ fn said(values: &[(&str, usize)]) -> Vec<Revision> {
 
 /// The probes of the suite, and some whose values are another's.
 fn probes() -> Vec<Probe> {
-    use ProbeKind as Kind;
     let text = str::to_owned;
-    let value = |key: &str, value: &str| Gold::Value {
+    let value = |key: &str, value: &str| Fact::Recall {
         key: text(key),
         value: text(value),
     };
-    let statement = |topic: &str, said: &str, form: RuleForm| Gold::Statement {
+    let statement = |topic: &str, said: &str, form: RuleForm| Fact::Constraint {
         topic: text(topic),
         statement: text(said),
         form,
     };
-    let files = |verb, paths: &[&str]| Gold::Files {
+    let files = |verb, paths: &[&str]| Fact::Artifact {
         verb,
         files: paths
             .iter()
@@ -97,21 +97,24 @@ fn probes() -> Vec<Probe> {
             until: None,
         }],
     };
-    let fault = |attempt: &str, code: &str, place: &str| Gold::Fault {
+    let fault = |attempt: &str, code: &str, place: &str| Fact::Error {
         attempt: text(attempt),
         code: text(code),
         place: text(place),
     };
-    let plan = |name: &str, items: &[(&str, Option<usize>)]| Gold::Plan {
+    let plan = |name: &str, items: &[(&str, Option<usize>)]| Fact::Continuation {
         plan: text(name),
         items: items
             .iter()
-            .map(|(item, done)| (text(item), *done))
+            .map(|(item, done)| PlanItem {
+                item: text(item),
+                done: *done,
+            })
             .collect(),
     };
-    let numeric = |key: &str, unit: &str, values: &[(&str, usize)]| Gold::Versions {
+    let numeric = |key: &str, unit: &str, values: &[(&str, usize)]| Fact::Numeric {
         key: text(key),
-        unit: Some(text(unit)),
+        unit: text(unit),
         values: said(values),
     };
     let rule = "Never touch the migrations folder on this branch.";
@@ -154,34 +157,29 @@ fn probes() -> Vec<Probe> {
         ("Read the parcel ledger. File this under WO-2.", 4),
         ("Stop here.", 9),
     ];
-    let all: Vec<(&str, Kind, &str, Gold)> = vec![
+    let all: Vec<(&str, &str, Fact)> = vec![
         (
             "recall",
-            Kind::Recall,
             "Which port does the staging gateway use?",
             value("staging gateway port", "48213"),
         ),
         (
             "recall-2",
-            Kind::Recall,
             "Which port does billing use?",
             value("billing port", "48214"),
         ),
         (
             "recall-3",
-            Kind::Recall,
             "Which batch number has the coastal courier?",
             value("courier batch", "232931448"),
         ),
         (
             "constraint-open",
-            Kind::Constraint,
             "What did the user say about the migrations folder?",
             statement("migrations", rule, RuleForm::Open),
         ),
         (
             "constraint-2",
-            Kind::Constraint,
             "What did the user say about the linter?",
             statement(
                 "linter",
@@ -191,33 +189,28 @@ fn probes() -> Vec<Probe> {
         ),
         (
             "constraint-choice",
-            Kind::Constraint,
             "Which rule did the user set?",
             statement("velmor", "Leave velmor alone.", choice),
         ),
         (
             "constraint-call",
-            Kind::Constraint,
             "",
             statement("attic/velmor", "No edits under attic/velmor.", call),
         ),
         (
             "artifact",
-            Kind::Artifact,
             "Which files were created?",
             files(ArtifactVerb::Created, &["src/a.rs", "b.rs"]),
         ),
         (
             "artifact-2",
-            Kind::Artifact,
             "Which files were changed?",
             files(ArtifactVerb::Modified, &["src/c.rs"]),
         ),
         (
             "decision",
-            Kind::Decision,
             "Which wire format was chosen, and why?",
-            Gold::Choice {
+            Fact::Decision {
                 key: text("wire format"),
                 choice: text("velmor-tharin"),
                 reason: text("it halves the traffic of the mirror link"),
@@ -226,38 +219,32 @@ fn probes() -> Vec<Probe> {
         ),
         (
             "update",
-            Kind::Update,
             "What is the signing key?",
-            Gold::Versions {
+            Fact::Update {
                 key: text("signing key"),
-                unit: None,
                 values: said(&[("k-11", 1), ("k-22", 3), ("k-33", 9)]),
             },
         ),
         (
             "numeric",
-            Kind::Numeric,
             "How many cases does the replay suite have?",
             numeric("replay suite", "cases", &[("7340192", 1), ("7351044", 3)]),
         ),
         (
             "numeric-2",
-            Kind::Numeric,
             "How long was the soak run?",
             numeric("soak run", "seconds", &[("5512345", 1)]),
         ),
         (
             "rejected-path",
-            Kind::RejectedPath,
             "Was a lock per shard tried? If so, say how it ended.",
-            Gold::Tried {
+            Fact::RejectedPath {
                 approach: text("a lock per shard"),
                 reason: text("E-4821937"),
             },
         ),
         (
             "continuation",
-            Kind::Continuation,
             "Which steps of the velmor plan are left?",
             plan(
                 "velmor",
@@ -270,60 +257,52 @@ fn probes() -> Vec<Probe> {
         ),
         (
             "continuation-2",
-            Kind::Continuation,
             "Which steps of the garden plan are left?",
             plan("garden", &[("paint the fence", None)]),
         ),
         (
             "error",
-            Kind::Error,
             "How did the staging drill fail?",
             fault("staging drill", "F4821937", "src/glue/a.rs:117"),
         ),
         (
             "error-2",
-            Kind::Error,
             "How did the night drill fail?",
             fault("night drill", "F7777777", "src/glue/b.rs:9"),
         ),
         (
             "binding",
-            Kind::Binding,
             "What is the canary port?",
-            Gold::Among {
+            Fact::Binding {
                 key: text("canary port"),
                 value: text("n1a2b:3001"),
-                others: ["n9f8e:3002", "n7d6c:3003"].map(text).into(),
+                others: pairs(&[("blue port", "n9f8e:3002"), ("green port", "n7d6c:3003")]),
             },
         ),
         (
             "order",
-            Kind::Order,
             "In which order did the steps of the rollout happen?",
-            Gold::Sequence {
-                name: text("rollout"),
+            Fact::Order {
+                sequence: text("rollout"),
                 events: said(&[("abcle1", 1), ("dunesk2", 2), ("frogar3", 3), ("later4", 9)]),
             },
         ),
         (
             "last-request",
-            Kind::LastRequest,
             "What did the user ask for last?",
-            Gold::Requests {
+            Fact::LastRequest {
                 requests: said(&requests),
             },
         ),
         (
             "call-pair",
-            Kind::Constraint,
             "",
             statement("attic/fyrdos", "No edits under attic/fyrdos.", pair),
         ),
         (
             "open-handle",
-            Kind::OpenHandle,
             "Which workers of the night import are still running?",
-            Gold::Handles {
+            Fact::OpenHandle {
                 owner: text("night import"),
                 handles: vec![
                     handle("wrk-48f1a2", 1, Some(3)),
@@ -334,9 +313,8 @@ fn probes() -> Vec<Probe> {
         ),
         (
             "obsolete",
-            Kind::Obsolete,
             "Does it still hold that reports are sent to the halden desk?",
-            Gold::Obsolete {
+            Fact::Obsolete {
                 withdrawn: one("reports", "Send reports to the halden desk."),
                 withdrawal: text("Forget what I said of the halden desk."),
                 standing: one("invoices", "Send invoices to the morwen desk."),
@@ -347,15 +325,16 @@ fn probes() -> Vec<Probe> {
         ),
         (
             "indirect",
-            Kind::Indirect,
             "On which socket does the process that makes out bills listen?",
-            value("invoicing worker port", "51907"),
+            Fact::Indirect {
+                key: text("invoicing worker port"),
+                value: text("51907"),
+            },
         ),
         (
             "two-step",
-            Kind::TwoStep,
             "Which address has the machine that the search index runs on?",
-            Gold::Steps {
+            Fact::TwoStep {
                 steps: pairs(&[
                     ("search index host", "hst-9c41"),
                     ("hst-9c41 address", "10.71.3.208"),
@@ -364,42 +343,37 @@ fn probes() -> Vec<Probe> {
         ),
         (
             "act",
-            Kind::Act,
             "Write the one call that opens the case, with its release and its ticket.",
-            Gold::Arguments {
+            Fact::Act {
                 arguments: pairs(&[("release", "rel-1a77c"), ("ticket", "OPS-22871")]),
             },
         ),
         (
             "open",
-            Kind::Open,
             "When did Caroline go to the support group?",
-            Gold::Answer {
+            Fact::Open {
                 answer: text("7 May 2023"),
             },
         ),
         (
             "decoy",
-            Kind::Decoy,
             "What is the coastal courier change ticket?",
-            Gold::Absent {
+            Fact::Decoy {
                 key: text("coastal courier change ticket"),
                 value: text("CHG-10001"),
             },
         ),
         (
             "unanswerable",
-            Kind::Unanswerable,
             "Which instrument does her sister play?",
-            Gold::Untold,
+            Fact::Unanswerable,
         ),
     ];
     all.into_iter()
-        .map(|(id, kind, question, gold)| Probe {
+        .map(|(id, question, fact)| Probe {
             id: text(id),
-            kind,
+            fact,
             question: text(question),
-            gold,
             evidence: Vec::new(),
             importance: Importance::Normal,
         })
@@ -527,7 +501,7 @@ fn the_suite_has_every_kind_class_and_style() {
     assert!(rows.len() >= 300, "{}", rows.len());
     let kind = |row: &Row| {
         let probe = probes.iter().find(|probe| probe.id == row.probe);
-        probe.map(|probe| probe.kind)
+        probe.map(Probe::kind)
     };
     let kinds: BTreeSet<ProbeKind> = rows.iter().filter_map(kind).collect();
     for kind in ProbeKind::ALL {
@@ -537,7 +511,7 @@ fn the_suite_has_every_kind_class_and_style() {
             rows.iter().filter(move |row| {
                 probes
                     .iter()
-                    .any(|probe| probe.id == row.probe && probe.kind == kind)
+                    .any(|probe| probe.id == row.probe && probe.kind() == kind)
             })
         };
         let styles: BTreeSet<&str> = of_kind().map(|row| row.style).collect();

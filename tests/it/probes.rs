@@ -10,7 +10,7 @@ use proctor::model::{CallFailure, Model, ModelKind, Request, Response};
 use proctor::probe::grade::Rules;
 use proctor::probe::judge::question;
 use proctor::probe::survival::{PARAPHRASE, content_word_recall};
-use proctor::probe::{Gold, Outcome, Probe, ProbeKind, Verdict};
+use proctor::probe::{Fact, Outcome, Probe, ProbeKind, Verdict};
 use proctor::record::{CellRecord, Fate};
 use proctor::replay::{Models, NoClock, PreparedSession, Replayed, replay};
 use proctor::session::ground_truth::{Importance, RuleForm};
@@ -116,11 +116,10 @@ fn shared_compint_content_word_recall_agrees_with_the_human() {
 /// Probe, prompt, reader, rules: the path of a model, with the reader that needs none.
 #[test]
 fn the_offline_reader_answers_what_the_context_says_and_abstains_otherwise() {
-    let probe = |id: &str, kind, question: &str, gold| Probe {
+    let probe = |id: &str, question: &str, fact| Probe {
         id: id.to_owned(),
-        kind,
+        fact,
         question: question.to_owned(),
-        gold,
         evidence: Vec::new(),
         importance: Importance::Normal,
     };
@@ -130,15 +129,13 @@ fn the_offline_reader_answers_what_the_context_says_and_abstains_otherwise() {
     let probes = [
         probe(
             "p-recall-1",
-            ProbeKind::Recall,
             "What is the staging gateway port?",
-            Gold::Value { key, value: port },
+            Fact::Recall { key, value: port },
         ),
         probe(
             "p-rule-1",
-            ProbeKind::Constraint,
             "What did the user say about the migrations folder?",
-            Gold::Statement {
+            Fact::Constraint {
                 topic: "migrations folder".to_owned(),
                 statement: "Never touch the migrations folder on this branch.".to_owned(),
                 form: RuleForm::Open,
@@ -146,9 +143,8 @@ fn the_offline_reader_answers_what_the_context_says_and_abstains_otherwise() {
         ),
         probe(
             "p-decoy-1",
-            ProbeKind::Decoy,
             "What is the nightly archive checksum?",
-            Gold::Absent {
+            Fact::Decoy {
                 key: absent,
                 value: never,
             },

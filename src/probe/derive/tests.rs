@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::work::counted;
 use super::*;
-use crate::probe::{Gold, Probe, ask_points, items};
+use crate::probe::{Probe, ask_points, items};
 use crate::session::ground_truth::{Revision, RuleForm, TouchedFile};
 use crate::session::{
     ContentBlock, JsonText, Message, Role, SessionParts, Tag, ToolClass, ToolResult,
@@ -255,11 +255,10 @@ fn the_last_request_is_the_last_one() {
     // Nothing is asked while the newest is none that can be asked for.
     let probes = Probe::planted(&GroundTruth::new("small", facts.clone()));
     for item in items(&session, &probes) {
-        let newest = probes[0]
-            .gold
-            .revisions_before(session.calls()[item.call])
-            .pop();
-        assert!(!newest.unwrap().unasked, "{item:?}");
+        let before = session.calls()[item.call];
+        let mut parts = probes[0].fact.parts();
+        parts.retain(|part| part.is_current(before));
+        assert!(!parts.pop().unwrap().unasked, "{item:?}");
     }
 }
 
@@ -285,7 +284,7 @@ fn an_order_is_asked_of_files_that_the_question_names() {
             .map(|event| fact.question.find(&event.value).unwrap())
             .collect();
         assert!(!places.is_sorted(), "{}", fact.question);
-        assert!(matches!(probe.gold, Gold::Sequence { .. }));
+        assert!(matches!(probe.fact, Fact::Order { .. }));
     }
     // The first stretch is asked for at every point, the last one at the end alone.
     let asked = items(&session, &probes);
@@ -331,8 +330,8 @@ fn a_file_is_on_another_list_once_it_is_changed() {
     ];
     assert_eq!(lists, expected);
     let probes = Probe::planted(&GroundTruth::new("small", facts));
-    assert_eq!(probes[0].gold.files_before(5), ["a.rs", "b.rs"]);
-    assert_eq!(probes[0].gold.files_before(6), ["b.rs"]);
+    assert_eq!(probes[0].fact.current(5), ["a.rs", "b.rs"]);
+    assert_eq!(probes[0].fact.current(6), ["b.rs"]);
     assert_eq!(probes[0].evidence_before(5), [1, 3]);
     assert_eq!(probes[0].evidence_before(6), [3]);
     assert!(items(&session, &probes).iter().all(|item| item.call > 0));

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use super::{canonical_path, normalise, trim_punctuation};
-use crate::probe::{Gold, Outcome};
+use crate::probe::Outcome;
 
 /// Set F1 on canonical paths: `2·|answered ∩ gold| / (|answered| + |gold|)`. `known` are the paths of
 /// all lists of the session. Optional files count on neither side.
@@ -35,53 +35,25 @@ pub(super) fn files(
     ))
 }
 
-/// Set F1 on items. A list that holds all that is left and something that was done by then is
-/// stale: it is the plan as it was. `known` are the items of all plans of the session.
+/// Set F1 on items of a plan or names of handles. A list of all that is open and of something of `all`
+/// that was done or ended by then is stale: it is the list as it was. Entries must be `known`.
 pub(super) fn items(
-    gold: &Gold,
-    before: usize,
+    open: &[&str],
+    all: &BTreeSet<String>,
     known: &BTreeSet<String>,
+    between: &[char],
     answer: &str,
 ) -> Option<(f64, Outcome)> {
-    let Gold::Plan { items, .. } = gold else {
-        return None;
-    };
-    let pending = normalised(gold.pending_before(before));
-    let all = normalised(items.iter().map(|(item, _)| item.as_str()));
-    let answered: BTreeSet<String> = normalised(listed(answer, &['\n']));
+    let open = normalised(open.iter().copied());
+    let answered: BTreeSet<String> = normalised(listed(answer, between));
     if answered.is_empty() || !answered.is_subset(known) {
         return None;
     }
-    let common = pending.intersection(&answered).count();
-    let done = answered.iter().filter(|item| all.contains(*item)).count() - common;
-    let score = f1(common, pending.len(), answered.len());
-    let outcome = match shares(common, pending.len(), answered.len()) {
-        Outcome::Partial | Outcome::Misbound
-            if done > 0 && (common == pending.len() || common == 0) =>
-        {
-            Outcome::Stale
-        }
-        outcome => outcome,
-    };
-    Some((score, outcome))
-}
-
-/// Set F1 on the names of handles. A list of all that is open and of something that was ended is
-/// stale: somebody would end it again.
-pub(super) fn handles(gold: &Gold, before: usize, answer: &str) -> Option<(f64, Outcome)> {
-    let Gold::Handles { handles, .. } = gold else {
-        return None;
-    };
-    let known = normalised(handles.iter().map(|handle| handle.name.as_str()));
-    let open = normalised(gold.open_before(before));
-    let answered = normalised(listed(answer, &['\n', ',']));
-    if answered.is_empty() || !answered.is_subset(&known) {
-        return None;
-    }
     let common = open.intersection(&answered).count();
+    let done = answered.intersection(all).count() - common;
     let outcome = match shares(common, open.len(), answered.len()) {
         Outcome::Partial | Outcome::Misbound
-            if answered.len() > common && (common == open.len() || common == 0) =>
+            if done > 0 && (common == open.len() || common == 0) =>
         {
             Outcome::Stale
         }

@@ -1,15 +1,15 @@
 //! One line per answer: what it scores, and in what way it is right or wrong.
 
 use super::*;
-use crate::probe::ProbeKind;
-use crate::session::ground_truth::{ArtifactVerb, Importance, Revision, RuleForm, TouchedFile};
+use crate::session::ground_truth::{
+    ArtifactVerb, Importance, KeyValue, PlanItem, Revision, RuleForm, TouchedFile,
+};
 
-fn probe(id: &str, kind: ProbeKind, gold: Gold) -> Probe {
+fn probe(id: &str, fact: Fact) -> Probe {
     Probe {
         id: id.to_owned(),
-        kind,
+        fact,
         question: String::new(),
-        gold,
         evidence: Vec::new(),
         importance: Importance::Normal,
     }
@@ -27,20 +27,31 @@ fn file(path: &str, message: usize) -> TouchedFile {
     }
 }
 
+fn item(item: &str, done: Option<usize>) -> PlanItem {
+    let item = item.to_owned();
+    PlanItem { item, done }
+}
+
+fn other(value: &str) -> KeyValue {
+    KeyValue {
+        key: "other".to_owned(),
+        value: value.to_owned(),
+    }
+}
+
 fn probes() -> Vec<Probe> {
-    let value = |key: &str, value: &str| Gold::Value {
+    let value = |key: &str, value: &str| Fact::Recall {
         key: key.to_owned(),
         value: value.to_owned(),
     };
     let statement = "Never touch the migrations folder on this branch.".to_owned();
     vec![
-        probe("a", ProbeKind::Recall, value("staging port", "48213")),
-        probe("b", ProbeKind::Recall, value("billing port", "48214")),
-        probe("c", ProbeKind::Recall, value("log", "D:\\Logs\\Today")),
+        probe("a", value("staging port", "48213")),
+        probe("b", value("billing port", "48214")),
+        probe("c", value("log", "D:\\Logs\\Today")),
         probe(
             "d",
-            ProbeKind::Constraint,
-            Gold::Statement {
+            Fact::Constraint {
                 topic: "migrations".to_owned(),
                 statement,
                 form: RuleForm::Open,
@@ -48,8 +59,7 @@ fn probes() -> Vec<Probe> {
         ),
         probe(
             "e",
-            ProbeKind::Artifact,
-            Gold::Files {
+            Fact::Artifact {
                 verb: ArtifactVerb::Created,
                 files: vec![file("src/a.rs", 1), file("b.rs", 3), file("c", 9)],
                 optional: vec![file("logs/o.log", 2)],
@@ -57,35 +67,30 @@ fn probes() -> Vec<Probe> {
         ),
         probe(
             "g",
-            ProbeKind::Update,
-            Gold::Versions {
+            Fact::Update {
                 key: "signing key".to_owned(),
-                unit: None,
                 values: [("k-11", 1), ("k-22", 3), ("k-33", 9)].map(revision).into(),
             },
         ),
         probe(
             "h",
-            ProbeKind::Numeric,
-            Gold::Versions {
+            Fact::Numeric {
                 key: "replay suite".to_owned(),
-                unit: Some("cases".to_owned()),
+                unit: "cases".to_owned(),
                 values: [("7340192", 1), ("7351044", 3)].map(revision).into(),
             },
         ),
         probe(
             "i",
-            ProbeKind::Numeric,
-            Gold::Versions {
+            Fact::Numeric {
                 key: "soak run".to_owned(),
-                unit: Some("seconds".to_owned()),
+                unit: "seconds".to_owned(),
                 values: [("5512345", 1)].map(revision).into(),
             },
         ),
         probe(
             "j",
-            ProbeKind::Decision,
-            Gold::Choice {
+            Fact::Decision {
                 key: "wire format".to_owned(),
                 choice: "velmor-tharin".to_owned(),
                 reason: "it halves the traffic of the mirror link".to_owned(),
@@ -94,28 +99,25 @@ fn probes() -> Vec<Probe> {
         ),
         probe(
             "k",
-            ProbeKind::RejectedPath,
-            Gold::Tried {
+            Fact::RejectedPath {
                 approach: "a lock per shard".to_owned(),
                 reason: "E-4821937".to_owned(),
             },
         ),
         probe(
             "l",
-            ProbeKind::Continuation,
-            Gold::Plan {
+            Fact::Continuation {
                 plan: "velmor".to_owned(),
                 items: vec![
-                    ("Wire the parser.".into(), Some(2)),
-                    ("write the guide".into(), Some(7)),
-                    ("drop the shim".into(), None),
+                    item("Wire the parser.", Some(2)),
+                    item("write the guide", Some(7)),
+                    item("drop the shim", None),
                 ],
             },
         ),
         probe(
             "m",
-            ProbeKind::Error,
-            Gold::Fault {
+            Fact::Error {
                 attempt: "staging drill".to_owned(),
                 code: "F4821937".to_owned(),
                 place: "src/glue/a.rs:117".to_owned(),
@@ -123,18 +125,16 @@ fn probes() -> Vec<Probe> {
         ),
         probe(
             "n",
-            ProbeKind::Binding,
-            Gold::Among {
+            Fact::Binding {
                 key: "canary port".to_owned(),
                 value: "n1a2b:3001".to_owned(),
-                others: vec!["n9f8e:3002".to_owned(), "n7d6c:3003".to_owned()],
+                others: ["n9f8e:3002", "n7d6c:3003"].map(other).into(),
             },
         ),
         probe(
             "o",
-            ProbeKind::Order,
-            Gold::Sequence {
-                name: "rollout".to_owned(),
+            Fact::Order {
+                sequence: "rollout".to_owned(),
                 events: [("abcle1", 1), ("dunesk2", 2), ("frogar3", 3), ("later4", 9)]
                     .map(revision)
                     .into(),
@@ -142,8 +142,7 @@ fn probes() -> Vec<Probe> {
         ),
         probe(
             "q",
-            ProbeKind::LastRequest,
-            Gold::Requests {
+            Fact::LastRequest {
                 requests: [
                     ("Mend the `parser`. File this under WO-1.", 1),
                     ("Read the parcel ledger. File this under WO-2.", 4),
@@ -155,8 +154,7 @@ fn probes() -> Vec<Probe> {
         ),
         probe(
             "r",
-            ProbeKind::Constraint,
-            Gold::Statement {
+            Fact::Constraint {
                 topic: "velmor".to_owned(),
                 statement: "Leave velmor alone.".to_owned(),
                 form: RuleForm::Choice {
@@ -166,8 +164,7 @@ fn probes() -> Vec<Probe> {
         ),
         probe(
             "s",
-            ProbeKind::Constraint,
-            Gold::Statement {
+            Fact::Constraint {
                 topic: "attic/velmor".to_owned(),
                 statement: "No edits under attic/velmor.".to_owned(),
                 form: RuleForm::Call {
@@ -179,10 +176,9 @@ fn probes() -> Vec<Probe> {
         ),
         probe(
             "u",
-            ProbeKind::Numeric,
-            Gold::Versions {
+            Fact::Numeric {
                 key: "passed".to_owned(),
-                unit: Some("passed".to_owned()),
+                unit: "passed".to_owned(),
                 values: vec![
                     Revision {
                         unasked: true,
@@ -194,8 +190,7 @@ fn probes() -> Vec<Probe> {
         ),
         probe(
             "f",
-            ProbeKind::Decoy,
-            Gold::Absent {
+            Fact::Decoy {
                 key: "cache port".to_owned(),
                 value: "59999".to_owned(),
             },
@@ -358,21 +353,19 @@ fn a_copied_answer_is_from_a_closed_set() {
 
 #[test]
 fn what_a_person_asks_is_a_judges_unless_it_is_a_plain_abstention() {
-    let verdict = |kind: ProbeKind, gold: Gold, answer: &str| {
-        Rules::new(&[]).verdict(&probe("t", kind, gold), 9, answer)
-    };
+    let verdict = |fact: Fact, answer: &str| Rules::new(&[]).verdict(&probe("t", fact), 9, answer);
     // An omission alone could be told by rule: a share of omissions is no share of answers.
     for answer in ["7 May 2023", "Not in context.", "In June, I think."] {
-        let gold = Gold::Answer {
+        let fact = Fact::Open {
             answer: "7 May 2023".to_owned(),
         };
-        assert_eq!(verdict(ProbeKind::Open, gold, answer), NEEDS_JUDGE);
+        assert_eq!(verdict(fact, answer), NEEDS_JUDGE);
     }
     let right = Verdict::Scored {
         score: 1.0,
         outcome: Outcome::Right,
     };
-    let untold = |answer: &str| verdict(ProbeKind::Unanswerable, Gold::Untold, answer);
+    let untold = |answer: &str| verdict(Fact::Unanswerable, answer);
     assert_eq!(untold("Not in context."), right);
     for answer in ["The violin.", "She did not say which instrument."] {
         assert_eq!(untold(answer), NEEDS_JUDGE, "{answer}");

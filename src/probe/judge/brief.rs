@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use super::{NEVER_SAID, form_in_words, gold_in_words, neutralised};
-use crate::probe::{Gold, OTHER_ORDER, Probe};
+use super::{NEVER_SAID, form_in_words, neutralised};
+use crate::probe::{Fact, OTHER_ORDER, Probe};
 
 /// At most so many values of other items are shown.
 const OTHERS: usize = 8;
@@ -41,12 +41,12 @@ impl Brief {
 
     /// Of a probe as it is asked before the message of this index, in a session with these probes.
     pub fn of(probe: &Probe, probes: &[Probe], before: usize) -> Self {
-        let mut older = older(&probe.gold, before);
+        let mut older = older(&probe.fact, before);
         older.drain(..older.len().saturating_sub(OLDER));
         Self {
             question: probe.questions().join(OTHER_ORDER),
             form: Some(form_in_words(probe.answer_format()).to_owned()),
-            reference: gold_in_words(&probe.gold, before),
+            reference: probe.fact.in_words(before),
             older,
             others: others(probe, probes),
         }
@@ -75,45 +75,40 @@ impl Brief {
 }
 
 /// What was right earlier and is not any more.
-fn older(gold: &Gold, before: usize) -> Vec<String> {
-    let said: Vec<&str> = match gold {
-        Gold::Plan { items, .. } => {
-            let done = items
-                .iter()
-                .filter(|(_, done)| done.is_some_and(|at| at < before));
-            done.map(|(item, _)| item.as_str()).collect()
-        }
-        Gold::Handles { handles, .. } => {
-            let ended = handles
-                .iter()
-                .filter(|handle| handle.is_started(before) && !handle.is_open(before));
-            ended.map(|handle| handle.name.as_str()).collect()
-        }
-        gold => {
-            let mut versions = gold.versions_before(before);
+fn older(fact: &Fact, before: usize) -> Vec<String> {
+    let parts = fact.parts().into_iter();
+    let said: Vec<&str> = match fact {
+        Fact::Continuation { .. } | Fact::OpenHandle { .. } => parts
+            .filter(|part| part.until.is_some_and(|until| until < before))
+            .filter(|part| part.since.is_none_or(|since| since < before))
+            .map(|part| part.text)
+            .collect(),
+        fact if fact.is_revised() => {
+            let mut versions = fact.current(before);
             let newest = versions.pop();
             versions.retain(|older| Some(*older) != newest);
             versions
         }
+        _ => Vec::new(),
     };
     said.into_iter().map(str::to_owned).collect()
 }
 
 /// Values of other items, those of the same kind first.
 fn others(probe: &Probe, probes: &[Probe]) -> Vec<String> {
-    let own = probe.gold.values();
-    let mut found: Vec<String> = match &probe.gold {
-        Gold::Among { others, .. } => others.clone(),
-        Gold::Choice { rejected, .. } => rejected.clone(),
+    let own = probe.fact.values();
+    let mut found: Vec<String> = match &probe.fact {
+        Fact::Binding { others, .. } => others.iter().map(|other| other.value.clone()).collect(),
+        Fact::Decision { rejected, .. } => rejected.clone(),
         _ => Vec::new(),
     };
-    let is_same = |other: &&Probe| other.kind == probe.kind;
+    let is_same = |other: &&Probe| other.kind() == probe.kind();
     let same = probes.iter().filter(is_same);
     let form = probe.answer_format();
     let alike = probes
         .iter()
         .filter(|other| !is_same(other) && other.answer_format() == form);
-    for value in same.chain(alike).flat_map(|other| other.gold.values()) {
+    for value in same.chain(alike).flat_map(|other| other.fact.values()) {
         if found.len() >= OTHERS {
             break;
         }

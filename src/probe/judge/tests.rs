@@ -3,7 +3,6 @@
 use super::*;
 use crate::model::Model;
 use crate::model::scripted::{Scripted, When, response};
-use crate::probe::ProbeKind;
 use crate::probe::grade::Rules;
 use crate::session::ground_truth::Importance;
 use crate::step::{Answer, Caller, drive};
@@ -20,9 +19,8 @@ impl Caller for Direct<'_> {
 fn probe() -> Probe {
     Probe {
         id: "probe-7731".into(),
-        kind: ProbeKind::Recall,
         question: "Which port does the staging gateway use?".into(),
-        gold: Gold::Value {
+        fact: Fact::Recall {
             key: "staging gateway port".into(),
             value: "48213".into(),
         },

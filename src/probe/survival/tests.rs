@@ -1,15 +1,13 @@
 //! One line per text: what stands in it, and how.
 
 use super::*;
-use crate::probe::ProbeKind;
 use crate::session::ground_truth::{ArtifactVerb, Importance, RuleForm, TouchedFile};
 
-fn probe(kind: ProbeKind, gold: Gold) -> Probe {
+fn probe(fact: Fact) -> Probe {
     Probe {
         id: "p".into(),
-        kind,
+        fact,
         question: String::new(),
-        gold,
         evidence: Vec::new(),
         importance: Importance::Normal,
     }
@@ -17,7 +15,7 @@ fn probe(kind: ProbeKind, gold: Gold) -> Probe {
 
 fn value(key: &str, value: &str) -> Probe {
     let (key, value) = (key.to_owned(), value.to_owned());
-    probe(ProbeKind::Recall, Gold::Value { key, value })
+    probe(Fact::Recall { key, value })
 }
 
 fn check(probes: &[Probe], text: &str, expected: &[(usize, Match)]) {
@@ -101,14 +99,11 @@ fn each_path_of_a_list_is_looked_for() {
     let verb = ArtifactVerb::Created;
     let probes = [
         value("x", "1234567"),
-        probe(
-            ProbeKind::Artifact,
-            Gold::Files {
-                verb,
-                files,
-                optional: Vec::new(),
-            },
-        ),
+        probe(Fact::Artifact {
+            verb,
+            files,
+            optional: Vec::new(),
+        }),
     ];
     check(&probes, "wrote src/b.rs", &[(2, Match::Bound)]);
     let survival = Survival::new(&probes).unwrap();
@@ -121,14 +116,11 @@ fn a_rule_stands_where_it_was_said() {
     let rule = |statement: &str| {
         let (topic, statement) = ("deploys".to_owned(), statement.to_owned());
         let form = RuleForm::Open;
-        probe(
-            ProbeKind::Constraint,
-            Gold::Statement {
-                topic,
-                statement,
-                form,
-            },
-        )
+        probe(Fact::Constraint {
+            topic,
+            statement,
+            form,
+        })
     };
     let probes = [rule("No deploys on Friday, whatever happens.")];
     check(

@@ -115,7 +115,7 @@ impl Observer for RecoveryArm {
         for index in due {
             let item = survival.items()[index];
             let probe = &survival.probes()[item.probe];
-            if probe.kind.is_never_said() || probe.kind == ProbeKind::Open {
+            if probe.kind().is_never_said() || probe.kind() == ProbeKind::Open {
                 continue;
             }
             let best = plan

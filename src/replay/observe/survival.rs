@@ -12,7 +12,7 @@ use crate::context::{Applied, Entry, Origin};
 use crate::model::{AnswerFormat, Task};
 use crate::needles::NeedlesError;
 use crate::probe::survival::{Strength, Survival, WrittenBy};
-use crate::probe::{Gold, Item, Probe, ProbeKind, Selection};
+use crate::probe::{Fact, Item, Probe, ProbeKind, Selection};
 use crate::record::{CellRecord, Fate, LostAt, PlaceInPrompt, ProbeRecord, SurvivalRecord};
 use crate::session::Session;
 
@@ -63,9 +63,9 @@ impl SurvivalPlan {
     /// The slots that answer the item of this index.
     pub fn asked_slots(&self, index: usize) -> Vec<usize> {
         let item = self.items[index];
-        let gold = &self.probes[item.probe].gold;
+        let fact = &self.probes[item.probe].fact;
         self.survival
-            .asked_slots(item.probe, gold, self.before[index])
+            .asked_slots(item.probe, fact, self.before[index])
     }
 
     /// Prepares the search for those of `probes` that are selected, in every context of `session`.
@@ -262,7 +262,7 @@ impl SurvivalObserver {
         let item = self.plan.items[index];
         let before = self.plan.before[index];
         let probe = &self.plan.probes[item.probe];
-        if probe.kind == ProbeKind::Open {
+        if probe.kind() == ProbeKind::Open {
             let evidence = probe.evidence_before(before);
             let is_there = |at| stands(&self.verbatim, at);
             return self.evidence.judge(&evidence, is_there);
@@ -270,35 +270,16 @@ impl SurvivalObserver {
         let slots = self.plan.survival.slots(item.probe);
         let is_compacted = self.is_compacted(probe, before);
         // What has an order is judged by what stands last.
-        let last = |ranks: &Ranks| match &probe.gold {
-            Gold::Versions { .. } | Gold::Requests { .. } => {
-                let said = probe.gold.versions_before(before).len();
-                Some(ranks.newest(slots.start..slots.start + said))
-            }
-            Gold::Plan { items, .. } => {
-                let done = items
-                    .iter()
-                    .map(|(_, done)| done.is_some_and(|at| at < before));
+        let said = probe.fact.current(before).len();
+        let said = slots.start..slots.start + said;
+        let last = |ranks: &Ranks| match &probe.fact {
+            fact if fact.is_revised() => Some(ranks.newest(said.clone())),
+            Fact::Continuation { items, .. } => {
+                let done = items.iter().map(|it| it.done.is_some_and(|at| at < before));
                 Some(ranks.pending(slots.start, done))
             }
-            Gold::Sequence { .. } => {
-                let said = probe.gold.events_before(before).len();
-                Some(ranks.sequence(slots.start..slots.start + said))
-            }
-            Gold::Value { .. }
-            | Gold::Statement { .. }
-            | Gold::Files { .. }
-            | Gold::Choice { .. }
-            | Gold::Tried { .. }
-            | Gold::Fault { .. }
-            | Gold::Among { .. }
-            | Gold::Handles { .. }
-            | Gold::Obsolete { .. }
-            | Gold::Steps { .. }
-            | Gold::Arguments { .. }
-            | Gold::Answer { .. }
-            | Gold::Untold
-            | Gold::Absent { .. } => None,
+            Fact::Order { .. } => Some(ranks.sequence(said.clone())),
+            _ => None,
         };
         let asked = self.plan.asked_slots(index);
         let standing: Vec<&Standing> = asked.iter().map(|slot| &self.standing[*slot]).collect();
@@ -310,16 +291,16 @@ impl SurvivalObserver {
             .max_by_key(|lost| lost.call)
             .cloned();
         // A decoy is there as soon as its value is: its key may well be another's.
-        let any = probe.kind == ProbeKind::Decoy;
+        let any = probe.kind() == ProbeKind::Decoy;
         let holds = |standing: &Standing, place: usize| {
             standing.strong[place] > 0 || (any && standing.weak[place] > 0)
         };
         let share = |standing: &[&Standing], places: &[usize]| {
             let is_there = |standing: &&&Standing| places.iter().any(|at| holds(standing, *at));
             // A reason without its choice is nothing, and half of the way leads nowhere.
-            let is_void = match &probe.gold {
-                Gold::Choice { .. } => !standing.first().is_some_and(|choice| is_there(&choice)),
-                Gold::Steps { .. } => !standing.iter().all(|step| is_there(&step)),
+            let is_void = match &probe.fact {
+                Fact::Decision { .. } => !standing.first().is_some_and(|choice| is_there(&choice)),
+                Fact::TwoStep { .. } => !standing.iter().all(|step| is_there(&step)),
                 _ => false,
             };
             if standing.is_empty() || is_void {
@@ -351,7 +332,7 @@ impl SurvivalObserver {
             Fate::Partial
         } else if weak.is_none() {
             Fate::Lost
-        } else if probe.kind == ProbeKind::Constraint {
+        } else if probe.kind() == ProbeKind::Constraint {
             Fate::Distorted
         } else {
             Fate::Unbound
@@ -361,9 +342,9 @@ impl SurvivalObserver {
             score,
             place: strong.or(weak).map(|place| PLACES[place]),
             // Edited, derived, restored.
-            compacted_score: is_compacted.then(|| match &probe.gold {
+            compacted_score: is_compacted.then(|| match &probe.fact {
                 // Of a list, only what no longer stands where it was said.
-                Gold::Files { files, .. } => {
+                Fact::Artifact { files, .. } => {
                     let files = files.iter().filter(|file| file.is_listed(before));
                     let gone = files.zip(&standing).filter(|(file, _)| {
                         let whole = self.verbatim.get(file.message);
@@ -381,7 +362,7 @@ impl SurvivalObserver {
     /// Whether the evidence is no longer wholly verbatim; for a decoy, which has none, whether
     /// anything of the history is not.
     fn is_compacted(&self, probe: &Probe, before: usize) -> bool {
-        if probe.kind.is_never_said() {
+        if probe.kind().is_never_said() {
             return self.whole < before;
         }
         probe
@@ -504,7 +485,7 @@ impl Observer for SurvivalObserver {
             let mut found = self.judge(index, &ranks, &compacted);
             // Nothing was searched for a person's question, and nothing is lost of it.
             let is_searched =
-                |probe: usize| self.plan.probes[probe].kind != ProbeKind::Unanswerable;
+                |probe: usize| self.plan.probes[probe].kind() != ProbeKind::Unanswerable;
             if found.fate == Fate::Lost && is_searched(self.plan.items[index].probe) {
                 let Item { probe, .. } = self.plan.items[index];
                 let before = self.plan.before[index];
@@ -536,12 +517,12 @@ impl Observer for SurvivalObserver {
                 let probe = &plan.probes[item.probe];
                 ProbeRecord {
                     probe: probe.id.clone(),
-                    kind: probe.kind,
+                    kind: probe.kind(),
                     importance: probe.importance,
                     is_call: probe.answer_format() == AnswerFormat::Call,
                     percent: item.percent,
                     call: item.call,
-                    survival: survival.unwrap_or_else(|| after_death(&record.end, probe.kind)),
+                    survival: survival.unwrap_or_else(|| after_death(&record.end, probe.kind())),
                     said_at: *said_at,
                     answer: None,
                     more: Vec::new(),

@@ -6,8 +6,7 @@ use std::sync::Arc;
 
 use proctor::model::AnswerFormat;
 use proctor::probe::grade::Rules;
-use proctor::probe::judge::gold_in_words;
-use proctor::probe::{Gold, OTHER_ORDER, Outcome, Probe, Verdict, items};
+use proctor::probe::{Fact, OTHER_ORDER, Outcome, Probe, Verdict, items};
 use proctor::session::ground_truth::RuleForm;
 use proctor::session::synthetic::{FAMILIES, Generated, Length, Recipe, generate};
 use proctor::tokens::{CharsPer4, CountedTexts};
@@ -109,7 +108,7 @@ fn a_reader_that_sees_the_question_only_is_at_chance_in_every_family() {
             let rules = Rules::new(&probes);
             for item in items(&made.session, &probes) {
                 let probe = &probes[item.probe];
-                if item.percent != 100 || probe.kind.is_never_said() {
+                if item.percent != 100 || probe.kind().is_never_said() {
                     continue;
                 }
                 let before = made.session.calls()[item.call];
@@ -121,8 +120,8 @@ fn a_reader_that_sees_the_question_only_is_at_chance_in_every_family() {
                 }
                 calls += usize::from(format == AnswerFormat::Call);
                 if matches!(
-                    &probe.gold,
-                    Gold::Statement {
+                    &probe.fact,
+                    Fact::Constraint {
                         form: RuleForm::Call { .. },
                         ..
                     }
@@ -182,12 +181,12 @@ fn check_options(question: &str) {
 /// The answers of a reader that knows what was planted.
 fn known(probe: &Probe, before: usize) -> Vec<String> {
     let say = |answers: [&str; 2]| answers.map(str::to_owned).to_vec();
-    match &probe.gold {
-        Gold::Statement {
+    match &probe.fact {
+        Fact::Constraint {
             form: RuleForm::Choice { .. },
             ..
         } => say(["A", "B"]),
-        Gold::Statement {
+        Fact::Constraint {
             form:
                 RuleForm::Call {
                     allowed: Some(allowed),
@@ -195,22 +194,22 @@ fn known(probe: &Probe, before: usize) -> Vec<String> {
                 },
             ..
         } => say(["ask", &format!("edit({}/notes.md)", allowed.target)]),
-        Gold::Tried { reason, .. } => say([
+        Fact::RejectedPath { reason, .. } => say([
             &format!("Yes: {reason}."),
             &format!("No, it failed with {reason}."),
         ]),
-        Gold::Obsolete { .. } => say(["No.", "Yes."]),
-        Gold::Arguments { arguments } => {
+        Fact::Obsolete { .. } => say(["No.", "Yes."]),
+        Fact::Act { arguments } => {
             let values: Vec<&str> = arguments.iter().map(|pair| pair.value.as_str()).collect();
             vec![format!("open_case({})", values.join(", "))]
         }
         // Listing what may be left out is as right.
-        gold @ Gold::Files { .. } => {
-            let files = [gold.files_before(before), gold.optional_before(before)].concat();
+        fact @ Fact::Artifact { .. } => {
+            let files = [fact.current(before), fact.optional_before(before)].concat();
             vec![files.join("\n")]
         }
-        Gold::Absent { .. } | Gold::Untold => vec!["not in context".to_owned()],
-        gold => vec![gold_in_words(gold, before)],
+        Fact::Decoy { .. } | Fact::Unanswerable => vec!["not in context".to_owned()],
+        fact => vec![fact.in_words(before)],
     }
 }
 
@@ -234,8 +233,8 @@ fn a_reader_that_knows_what_was_planted_is_right_at_every_point() {
             };
             let place = format!("{} {} at {} %", family.name(), probe.id, item.percent);
             assert_eq!(verdict, right, "{place}: {answers:?}");
-            optional += probe.gold.optional_before(before).len();
-            kinds.insert(probe.kind);
+            optional += probe.fact.optional_before(before).len();
+            kinds.insert(probe.kind());
         }
     }
     assert!(optional > 20, "{optional} optional files");

@@ -67,7 +67,7 @@ fn a_translation_has_the_same_messages_tools_and_facts_and_no_english_sentence()
                 };
                 assert_eq!(asked(&english), asked(&other), "{family} {seed}");
                 let questions = other.probes().iter();
-                let questions = questions.filter(|it| it.kind != ProbeKind::Artifact);
+                let questions = questions.filter(|it| it.kind() != ProbeKind::Artifact);
                 let mut said: Vec<String> = questions.map(|it| it.question.clone()).collect();
                 for message in other.session().messages() {
                     let texts = message.content().iter().filter_map(|block| match block {

@@ -18,7 +18,9 @@ pub(super) struct Evidence {
 impl Evidence {
     /// All of them are there until they are taken out.
     pub(super) fn of(probes: &[Probe]) -> Self {
-        let open = probes.iter().filter(|probe| probe.kind == ProbeKind::Open);
+        let open = probes
+            .iter()
+            .filter(|probe| probe.kind() == ProbeKind::Open);
         let messages = open.flat_map(|probe| probe.evidence.iter().copied());
         Self {
             messages: messages.collect(),

@@ -5,7 +5,9 @@ use proptest::prelude::*;
 use super::*;
 use crate::context::{CacheEffect, Context, Edit};
 use crate::record::{DeathCause, End};
-use crate::session::ground_truth::{ArtifactVerb, Importance, Revision, RuleForm, TouchedFile};
+use crate::session::ground_truth::{
+    ArtifactVerb, Importance, PlanItem, Revision, RuleForm, TouchedFile,
+};
 use crate::session::{Message, Role, SessionParts};
 use crate::tokens::{CharsPer4, CountedTexts, Size};
 use crate::units::Tokens;
@@ -13,11 +15,10 @@ use crate::units::Tokens;
 const RULE: &str = "Never touch the migrations folder on this branch.";
 
 fn probes() -> Arc<[Probe]> {
-    let probe = |id: &str, kind, gold, evidence: &[usize]| Probe {
+    let probe = |id: &str, fact, evidence: &[usize]| Probe {
         id: id.to_owned(),
-        kind,
+        fact,
         question: String::new(),
-        gold,
         evidence: evidence.to_vec(),
         importance: Importance::Normal,
     };
@@ -25,8 +26,7 @@ fn probes() -> Arc<[Probe]> {
     vec![
         probe(
             "port",
-            ProbeKind::Recall,
-            Gold::Value {
+            Fact::Recall {
                 key: owned("staging gateway port"),
                 value: owned("48213"),
             },
@@ -34,8 +34,7 @@ fn probes() -> Arc<[Probe]> {
         ),
         probe(
             "rule",
-            ProbeKind::Constraint,
-            Gold::Statement {
+            Fact::Constraint {
                 topic: owned("migrations folder"),
                 statement: owned(RULE),
                 form: RuleForm::Open,
@@ -44,8 +43,7 @@ fn probes() -> Arc<[Probe]> {
         ),
         probe(
             "files",
-            ProbeKind::Artifact,
-            Gold::Files {
+            Fact::Artifact {
                 verb: ArtifactVerb::Created,
                 files: vec![file("src/a.rs", 1), file("src/b.rs", 3)],
                 optional: Vec::new(),
@@ -54,28 +52,29 @@ fn probes() -> Arc<[Probe]> {
         ),
         probe(
             "key",
-            ProbeKind::Update,
-            Gold::Versions {
+            Fact::Update {
                 key: owned("signing key"),
-                unit: None,
                 values: vec![Revision::new("k-111", 0), Revision::new("k-222", 3)],
             },
             &[0, 3],
         ),
         probe(
             "plan",
-            ProbeKind::Continuation,
-            Gold::Plan {
+            Fact::Continuation {
                 plan: owned("velmor"),
-                items: vec![(owned("wire it"), Some(4)), (owned("ship it"), None)],
+                items: [("wire it", Some(4)), ("ship it", None)]
+                    .map(|(item, done)| PlanItem {
+                        item: owned(item),
+                        done,
+                    })
+                    .into(),
             },
             &[2, 4],
         ),
         probe(
             "order",
-            ProbeKind::Order,
-            Gold::Sequence {
-                name: owned("writing"),
+            Fact::Order {
+                sequence: owned("writing"),
                 events: vec![
                     Revision::new("src/a.rs", 1),
                     Revision::new("k-222", 3),
@@ -86,16 +85,14 @@ fn probes() -> Arc<[Probe]> {
         ),
         probe(
             "ask",
-            ProbeKind::LastRequest,
-            Gold::Requests {
+            Fact::LastRequest {
                 requests: vec![Revision::new("go on", 6)],
             },
             &[6],
         ),
         probe(
             "decoy",
-            ProbeKind::Decoy,
-            Gold::Absent {
+            Fact::Decoy {
                 key: owned("billing port"),
                 value: owned("59999"),
             },
@@ -234,7 +231,7 @@ fn everything_survives_in_the_full_history_and_nothing_in_an_empty_one() {
         full.call(call);
         empty.call(call);
         for (item, survived) in full.observer.plan.due(call).iter().zip(full.results(call)) {
-            let is_decoy = full.observer.plan.probes[item.probe].kind == ProbeKind::Decoy;
+            let is_decoy = full.observer.plan.probes[item.probe].kind() == ProbeKind::Decoy;
             let (fate, score) = if is_decoy {
                 (Fate::Lost, 0.0)
             } else {
@@ -387,9 +384,9 @@ fn only_revisions_before_the_question_count() {
         let asked = items.find(|(item, _)| plan.probes[item.probe].id == "key");
         let (item, result) = asked.unwrap();
         assert_eq!(result.fate, Fate::Survived, "{call}");
-        let gold = &plan.probes[item.probe].gold;
+        let fact = &plan.probes[item.probe].fact;
         let before = cell.session.calls()[call];
-        assert_eq!(gold.newest_before(before), Some(newest), "{call}");
+        assert_eq!(fact.current(before).pop(), Some(newest), "{call}");
     }
 }
 
