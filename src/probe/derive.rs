@@ -7,7 +7,11 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::session::ground_truth::{ArtifactVerb, Fact, GroundTruth, Importance, PlantedFact};
+use super::ProbeKind;
+use super::kind::Part;
+use crate::session::ground_truth::{
+    ArtifactVerb, Fact, GroundTruth, Importance, PlantedFact, Revision,
+};
 use crate::session::{Session, ToolUse};
 use crate::units::ContentHash;
 
@@ -75,14 +79,16 @@ pub fn derive(session: &Session, touched: Touched<'_>) -> Derived {
         passed_over.insert(PassedOver::TooMany, too_many);
     }
     let mut recalls = spread(stated, MOST_STATED);
-    let (mut updates, stated): (Vec<_>, Vec<_>) =
-        recalls.drain(..).partition(|it| it.kind == "update");
+    let (mut updates, stated): (Vec<_>, Vec<_>) = recalls
+        .drain(..)
+        .partition(|it| it.kind() == ProbeKind::Update);
     recalls = stated;
     let is_new = |known: &[Proposal], proposal: &Proposal| {
-        let values = proposal.values();
-        !known
-            .iter()
-            .any(|other| other.values().iter().any(|value| values.contains(value)))
+        let is_known = |part: Part<'_>| {
+            let mut parts = known.iter().flat_map(|other| other.fact.parts());
+            parts.any(|other| other.text == part.text)
+        };
+        !proposal.fact.parts().into_iter().any(is_known)
     };
     for proposal in spread(entities::recalls(&texts, session.messages().len()), MOST) {
         if is_new(&recalls, &proposal) && is_new(&updates, &proposal) {
@@ -108,9 +114,10 @@ pub fn derive(session: &Session, touched: Touched<'_>) -> Derived {
     let others = others.into_iter().map(|proposals| spread(proposals, MOST));
     let mut facts: Vec<PlantedFact> = Vec::new();
     for chosen in [recalls, updates].into_iter().chain(others) {
-        for (at, proposal) in chosen.into_iter().enumerate() {
-            facts.push(proposal.fact(at));
-        }
+        facts.extend((1..).zip(chosen).map(|(number, proposal)| PlantedFact {
+            id: format!("{}-{number:02}", proposal.kind().name()),
+            ..proposal
+        }));
     }
     let keys = facts.iter().filter(|fact| fact.id.starts_with("recall"));
     let decoys = (keys.count() / KEYS_PER_DECOY).max(LEAST_DECOYS);
@@ -122,49 +129,43 @@ pub fn derive(session: &Session, touched: Touched<'_>) -> Derived {
     }
 }
 
-/// Something that can be asked for.
-#[derive(Debug)]
-struct Proposal {
-    kind: &'static str,
-    question: String,
-    evidence: Vec<usize>,
-    importance: Importance,
-    fact: Fact,
+/// Something that can be asked for, without an id.
+type Proposal = PlantedFact;
+
+fn proposal(question: impl Into<String>, evidence: Vec<usize>, fact: Fact) -> Proposal {
+    PlantedFact {
+        id: String::new(),
+        fact,
+        question: question.into(),
+        evidence,
+        importance: Importance::Normal,
+    }
 }
 
-impl Proposal {
-    /// The values that answer it, where it asks for values.
-    fn values(&self) -> Vec<&str> {
-        match &self.fact {
-            Fact::Recall { value, .. } => vec![value],
-            Fact::Update { values, .. } => values.iter().map(|it| it.value.as_str()).collect(),
-            _ => Vec::new(),
-        }
-    }
+fn messages_of(said: &[Revision]) -> Vec<usize> {
+    let mut messages: Vec<usize> = said.iter().map(|said| said.message).collect();
+    messages.dedup();
+    messages
+}
 
-    fn fact(self, at: usize) -> PlantedFact {
-        PlantedFact {
-            id: format!("{}-{:02}", self.kind, at + 1),
-            fact: self.fact,
-            question: self.question,
-            evidence: self.evidence,
-            importance: self.importance,
-        }
+/// The same, of high importance where the user stressed it.
+fn weighed(is_stressed: bool, mut proposal: Proposal) -> Proposal {
+    if is_stressed {
+        proposal.importance = Importance::High;
     }
+    proposal
 }
 
 /// At most `most` of them, at equal distances.
 fn spread<T>(all: Vec<T>, most: usize) -> Vec<T> {
     let count = all.len();
-    let wanted: BTreeSet<usize> = if count <= most {
-        (0..count).collect()
-    } else {
-        (0..most).map(|at| at * count / most).collect()
+    let wanted: BTreeSet<usize> = match count.checked_sub(most) {
+        Some(1..) => (0..most).map(|at| at * count / most).collect(),
+        _ => (0..count).collect(),
     };
     let all = all.into_iter().enumerate();
-    all.filter(|(at, _)| wanted.contains(at))
-        .map(|(_, proposal)| proposal)
-        .collect()
+    let chosen = all.filter(|(at, _)| wanted.contains(at));
+    chosen.map(|(_, proposal)| proposal).collect()
 }
 
 /// A key that nobody ever named, made from the session's id.
@@ -188,12 +189,10 @@ fn decoy(session: &Session, texts: &Texts, at: usize) -> Option<PlantedFact> {
     let value = hash.get(12..24)?.to_owned();
     let is_said =
         key.split(' ').any(|word| texts.frequency(word) > 0) || texts.frequency(&value) > 0;
+    let question = format!("Which value belongs to {key}?");
     (!is_said).then(|| PlantedFact {
         id: format!("decoy-{:02}", at + 1),
-        question: format!("Which value belongs to {key}?"),
-        fact: Fact::Decoy { key, value },
-        evidence: Vec::new(),
-        importance: Importance::Normal,
+        ..proposal(question, Vec::new(), Fact::Decoy { key, value })
     })
 }
 

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::stated::assignment;
-use super::{Proposal, Texts, Touched, key_words, tokens};
-use crate::session::ground_truth::{ArtifactVerb, Fact, Importance, KeyValue, Revision};
+use super::{Proposal, Texts, Touched, key_words, messages_of, proposal, tokens};
+use crate::session::ground_truth::{ArtifactVerb, Fact, KeyValue, Revision};
 use crate::session::{Session, ToolClass, ToolUse};
 
 /// A key is made of so many of the rarest words of the line.
@@ -67,16 +67,9 @@ pub(super) fn recalls(texts: &Texts, messages_in_all: usize) -> Vec<Proposal> {
         }
         messages.insert(at);
         let key = words.join(" ");
-        proposals.push(Proposal {
-            kind: "recall",
-            question: format!("Which {class} was given beside the words: {key}?"),
-            evidence: vec![at],
-            importance: Importance::Normal,
-            fact: Fact::Recall {
-                key,
-                value: value.to_owned(),
-            },
-        });
+        let question = format!("Which {class} was given beside the words: {key}?");
+        let value = value.to_owned();
+        proposals.push(proposal(question, vec![at], Fact::Recall { key, value }));
     }
     proposals
 }
@@ -166,28 +159,21 @@ pub(super) fn revised(session: &Session, texts: &Texts, touched: Touched<'_>) ->
         }
         let first = values.first().map_or(0, |said| said.message);
         let changes = changed(session, &key, path.map(String::as_str), touched);
-        let mut revisions: Vec<Revision> = changes
+        let ended = changes
             .into_iter()
             .filter(|at| *at > first && !messages.contains(at))
             .map(|message| Revision {
                 value: NOT_SHOWN.to_owned(),
                 message,
                 unasked: true,
-            })
-            .collect();
-        let said = values.into_iter();
-        revisions.extend(said.map(|said| Revision::new(said.value, said.message)));
-        revisions.sort_by_key(|said| said.message);
-        proposals.push(Proposal {
-            kind: "update",
-            question: format!("Which value has `{key}` now?"),
-            evidence: revisions.iter().map(|said| said.message).collect(),
-            importance: Importance::Normal,
-            fact: Fact::Update {
-                key,
-                values: revisions,
-            },
-        });
+            });
+        let said = values.iter();
+        let said = said.map(|said| Revision::new(&*said.value, said.message));
+        let mut values: Vec<Revision> = ended.chain(said).collect();
+        values.sort_by_key(|said| said.message);
+        let question = format!("Which value has `{key}` now?");
+        let evidence = messages_of(&values);
+        proposals.push(proposal(question, evidence, Fact::Update { key, values }));
     }
     proposals
 }
@@ -218,17 +204,13 @@ pub(super) fn bindings(session: &Session, texts: &Texts, touched: Touched<'_>) -
                 value: other.value.clone(),
             })
         });
-        proposals.push(Proposal {
-            kind: "binding",
-            question: format!("Which value has `{key}` in `{path}`?"),
-            evidence: vec![asked.message],
-            importance: Importance::Normal,
-            fact: Fact::Binding {
-                key: key.clone(),
-                value: asked.value.clone(),
-                others: others.collect(),
-            },
-        });
+        let fact = Fact::Binding {
+            key: key.clone(),
+            value: asked.value.clone(),
+            others: others.collect(),
+        };
+        let question = format!("Which value has `{key}` in `{path}`?");
+        proposals.push(proposal(question, vec![asked.message], fact));
     }
     proposals
 }

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use super::own::typed;
-use super::{Proposal, Texts, key_words};
+use super::{Proposal, Texts, key_words, messages_of, proposal, weighed};
 use crate::script::word_count;
 use crate::session::Session;
-use crate::session::ground_truth::{Fact, Importance, Revision, RuleForm};
+use crate::session::ground_truth::{Fact, Revision, RuleForm};
 
 /// Sentences that begin with one of these, or hold one of them after a comma, set a rule.
 const DEMANDS: &[&str] = &[
@@ -116,21 +116,14 @@ pub(super) fn rules(session: &Session, texts: &Texts) -> Vec<Proposal> {
                 continue;
             }
             let topic = topic.join(" ");
-            proposals.push(Proposal {
-                kind: "constraint",
-                question: format!("What did the user demand about: {topic}?"),
-                importance: if evidence.len() > 1 || is_stressed(sentence) {
-                    Importance::High
-                } else {
-                    Importance::Normal
-                },
-                evidence,
-                fact: Fact::Constraint {
-                    topic,
-                    statement: sentence.to_owned(),
-                    form: RuleForm::Open,
-                },
-            });
+            let question = format!("What did the user demand about: {topic}?");
+            let is_high = evidence.len() > 1 || is_stressed(sentence);
+            let fact = Fact::Constraint {
+                topic,
+                statement: sentence.to_owned(),
+                form: RuleForm::Open,
+            };
+            proposals.push(weighed(is_high, proposal(question, evidence, fact)));
         }
     }
     proposals
@@ -187,13 +180,9 @@ pub(super) fn requests(session: &Session) -> Vec<Proposal> {
     if requests.iter().all(|request| request.unasked) {
         return Vec::new();
     }
-    vec![Proposal {
-        kind: "last-request",
-        question: "What did the user ask for last? Quote it word for word.".to_owned(),
-        evidence: requests.iter().map(|request| request.message).collect(),
-        importance: Importance::Normal,
-        fact: Fact::LastRequest { requests },
-    }]
+    let question = "What did the user ask for last? Quote it word for word.";
+    let evidence = messages_of(&requests);
+    vec![proposal(question, evidence, Fact::LastRequest { requests })]
 }
 
 #[cfg(test)]

@@ -6,8 +6,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{PassedOver, Proposal, Texts, key_words, own, tokens};
-use crate::session::ground_truth::{Fact, Importance, Revision};
+use super::{PassedOver, Proposal, Texts, key_words, own, proposal, tokens, weighed};
+use crate::session::ground_truth::{Fact, Revision};
 use crate::session::{ContentBlock, Role, Session};
 
 /// A key has at most so many words.
@@ -126,24 +126,21 @@ pub(super) fn statements(
         }
     }
     for (at, message) in session.messages().iter().enumerate() {
-        if message.role() == Role::Assistant {
-            for block in message.content() {
-                if let ContentBlock::Text(text) = block {
-                    super::said::sentences(text).for_each(|sentence| note(at, sentence, false));
-                }
-            }
+        let texts = message.content().iter().filter_map(|block| match block {
+            ContentBlock::Text(text) if message.role() == Role::Assistant => Some(text),
+            _ => None,
+        });
+        for sentence in texts.flat_map(|text| super::said::sentences(text)) {
+            note(at, sentence, false);
         }
     }
-    let shown: BTreeSet<usize> = session
-        .messages()
-        .iter()
-        .enumerate()
-        .filter(|(_, message)| message.tool_results().next().is_some())
-        .map(|(at, _)| at)
-        .collect();
     // Of a tool's output only settings are statements, and only those that stand in one message:
     // the others are revised, or belong to a file.
-    for (at, line) in texts.lines().filter(|(at, _)| shown.contains(at)) {
+    let is_shown = |at: usize| {
+        let message = session.messages().get(at);
+        message.is_some_and(|message| message.tool_results().next().is_some())
+    };
+    for (at, line) in texts.lines().filter(|(at, _)| is_shown(*at)) {
         if let Some((key, value)) = setting(line)
             && texts.frequency(key) == 1
             && texts.is_unique(value)
@@ -173,22 +170,11 @@ impl Stated {
             return Err(PassedOver::ElsewhereToo);
         }
         let question = form.question(&self.key);
-        let importance = if self.is_stressed {
-            Importance::High
-        } else {
-            Importance::Normal
-        };
+        let key = self.key.clone();
         if let [(value, messages)] = &self.values[..] {
-            return Ok(Proposal {
-                kind: "recall",
-                question,
-                evidence: messages.iter().copied().collect(),
-                importance,
-                fact: Fact::Recall {
-                    key: self.key,
-                    value: value.clone(),
-                },
-            });
+            let (value, evidence) = (value.clone(), messages.iter().copied().collect());
+            let proposal = proposal(question, evidence, Fact::Recall { key, value });
+            return Ok(weighed(self.is_stressed, proposal));
         }
         let firsts: Vec<usize> = self
             .values
@@ -203,21 +189,15 @@ impl Stated {
             return Err(PassedOver::Revised);
         }
         let values = self.values.iter().zip(&firsts);
-        Ok(Proposal {
-            kind: "update",
-            question: match form {
-                Form::Said => format!("What is the {} now?", self.key),
-                Form::Assigned | Form::Named => question,
-            },
-            importance,
-            fact: Fact::Update {
-                key: self.key,
-                values: values
-                    .map(|((value, _), at)| Revision::new(value.clone(), *at))
-                    .collect(),
-            },
-            evidence: firsts,
-        })
+        let values = values
+            .map(|((value, _), at)| Revision::new(&**value, *at))
+            .collect();
+        let question = match form {
+            Form::Said => format!("What is the {key} now?"),
+            Form::Assigned | Form::Named => question,
+        };
+        let proposal = proposal(question, firsts, Fact::Update { key, values });
+        Ok(weighed(self.is_stressed, proposal))
     }
 }
 

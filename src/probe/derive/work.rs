@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::entities::class_of;
-use super::{Proposal, Texts, Touched, key_words, tokens};
+use super::{Proposal, Texts, Touched, key_words, messages_of, proposal, tokens};
 use crate::probe::ask_points;
-use crate::session::ground_truth::{ArtifactVerb, Fact, FileLog, Importance, PlanItem, Revision};
-use crate::session::{ContentBlock, Session, ToolClass, ToolUse};
+use crate::session::ground_truth::{ArtifactVerb, Fact, FileLog, PlanItem, Revision};
+use crate::session::{Session, ToolClass, ToolUse};
 
 /// An order is asked of at least and at most so many files.
 const EVENTS: std::ops::RangeInclusive<usize> = 4..=6;
@@ -23,8 +23,8 @@ type Answered<'a> = (usize, bool, Option<(ToolClass, String)>, &'a str);
 fn command_of(tool: &ToolUse) -> Option<String> {
     let input = tool.input.value();
     let names = ["command", "cmd", "script"];
-    let command = names.iter().find_map(|key| input.get(key)?.as_str());
-    command.map(str::to_owned)
+    let command = names.iter().find_map(|key| input.get(key)?.as_str())?;
+    Some(command.to_owned())
 }
 
 fn results(session: &Session) -> Vec<Answered<'_>> {
@@ -89,17 +89,13 @@ pub(super) fn errors(session: &Session, texts: &Texts) -> Vec<Proposal> {
             continue;
         }
         let attempt = words.join(" ");
-        proposals.push(Proposal {
-            kind: "error",
-            question: format!("With which code, at which file and line did it fail: {attempt}?"),
-            evidence: vec![at],
-            importance: Importance::Normal,
-            fact: Fact::Error {
-                attempt,
-                code: code.to_owned(),
-                place: place.to_owned(),
-            },
-        });
+        let question = format!("With which code, at which file and line did it fail: {attempt}?");
+        let fact = Fact::Error {
+            attempt,
+            code: code.to_owned(),
+            place: place.to_owned(),
+        };
+        proposals.push(proposal(question, vec![at], fact));
     }
     proposals
 }
@@ -170,19 +166,14 @@ pub(super) fn numbers(session: &Session, texts: &Texts) -> Vec<Proposal> {
         if values.len() < 2 || values.iter().all(|said| said.unasked) {
             continue;
         }
-        let mut evidence: Vec<usize> = values.iter().map(|said| said.message).collect();
-        evidence.dedup();
-        proposals.push(Proposal {
-            kind: "numeric",
-            question: format!("What did the last test run report, as a number of: {unit}?"),
+        let evidence = messages_of(&values);
+        let question = format!("What did the last test run report, as a number of: {unit}?");
+        let (key, unit) = (unit.to_owned(), unit.to_owned());
+        proposals.push(proposal(
+            question,
             evidence,
-            importance: Importance::Normal,
-            fact: Fact::Numeric {
-                key: unit.to_owned(),
-                unit: unit.to_owned(),
-                values,
-            },
-        });
+            Fact::Numeric { key, unit, values },
+        ));
     }
     proposals
 }
@@ -215,16 +206,10 @@ pub(super) fn rejected(session: &Session, texts: &Texts) -> Vec<Proposal> {
             continue;
         }
         let approach = words.join(" ");
-        proposals.push(Proposal {
-            kind: "rejected-path",
-            question: format!("Was this tried, and how did it end: {approach}?"),
-            evidence: vec![*at],
-            importance: Importance::Normal,
-            fact: Fact::RejectedPath {
-                approach,
-                reason: reason.to_owned(),
-            },
-        });
+        let question = format!("Was this tried, and how did it end: {approach}?");
+        let reason = reason.to_owned();
+        let fact = Fact::RejectedPath { approach, reason };
+        proposals.push(proposal(question, vec![*at], fact));
     }
     proposals
 }
@@ -240,17 +225,15 @@ pub(super) fn artifacts(session: &Session, touched: Touched<'_>) -> Vec<Proposal
     let mut log = FileLog::default();
     for (at, message) in session.messages().iter().enumerate() {
         let done = message.tool_uses().map(|(_, tool)| tool);
-        let done = done.filter(|tool| !failed.contains(&*tool.id));
-        for (verb, path) in done.flat_map(touched) {
+        let done: Vec<&ToolUse> = done.filter(|tool| !failed.contains(&*tool.id)).collect();
+        for (verb, path) in done.iter().copied().flat_map(touched) {
             log.record(verb, &path, at);
         }
-        let uses = message.tool_uses().map(|(_, tool)| tool);
-        for tool in uses.filter(|tool| !failed.contains(&*tool.id)) {
-            if tool.class == ToolClass::Shell
-                && let Some(command) = command_of(tool)
-            {
-                log.record_command(&command, at);
-            }
+        let shell = done
+            .into_iter()
+            .filter(|tool| tool.class == ToolClass::Shell);
+        for command in shell.filter_map(command_of) {
+            log.record_command(&command, at);
         }
     }
     let asked = [
@@ -276,17 +259,13 @@ pub(super) fn artifacts(session: &Session, touched: Touched<'_>) -> Vec<Proposal
         }
         let mut evidence: Vec<usize> = files.iter().map(|file| file.message).collect();
         evidence.dedup();
-        proposals.push(Proposal {
-            kind: "artifact",
-            question: question.to_owned(),
-            evidence,
-            importance: Importance::Normal,
-            fact: Fact::Artifact {
-                verb,
-                files,
-                optional: log.optional(verb),
-            },
-        });
+        let optional = log.optional(verb);
+        let fact = Fact::Artifact {
+            verb,
+            files,
+            optional,
+        };
+        proposals.push(proposal(question, evidence, fact));
     }
     proposals
 }
@@ -296,17 +275,12 @@ pub(super) fn artifacts(session: &Session, touched: Touched<'_>) -> Vec<Proposal
 pub(super) fn order(session: &Session, texts: &Texts, touched: Touched<'_>) -> Vec<Proposal> {
     let mut events: Vec<Revision> = Vec::new();
     for (message, said) in session.messages().iter().enumerate() {
-        let paths: Vec<String> = said
-            .tool_uses()
-            .flat_map(|(_, tool)| touched(tool))
-            .map(|(_, path)| path)
-            .collect();
+        let mut touches = said.tool_uses().flat_map(|(_, tool)| touched(tool));
         // Several at once have no order.
-        let [value] = &paths[..] else {
-            continue;
-        };
-        if texts.frequency(value) == 1 {
-            events.push(Revision::new(value.clone(), message));
+        if let (Some((_, path)), None) = (touches.next(), touches.next())
+            && texts.frequency(&path) == 1
+        {
+            events.push(Revision::new(path, message));
         }
     }
     let calls = session.calls();
@@ -317,27 +291,21 @@ pub(super) fn order(session: &Session, texts: &Texts, touched: Touched<'_>) -> V
         if so_far < *EVENTS.start() {
             continue;
         }
-        let here: Vec<Revision> = events.drain(..so_far).collect();
-        let here = super::spread(here, *EVENTS.end());
-        let mut names: Vec<&str> = here.iter().map(|event| event.value.as_str()).collect();
+        let events = super::spread(events.drain(..so_far).collect(), *EVENTS.end());
+        let mut names: Vec<&str> = events.iter().map(|event| event.value.as_str()).collect();
         names.sort_unstable();
         // The order in which they are named must not be the answer.
-        if here.iter().map(|event| &event.value).eq(&names) {
+        if events.iter().map(|event| &event.value).eq(&names) {
             names.reverse();
         }
-        proposals.push(Proposal {
-            kind: "order",
-            question: format!(
-                "In which order were these files first touched: {}?",
-                names.join(", ")
-            ),
-            evidence: here.iter().map(|event| event.message).collect(),
-            importance: Importance::Normal,
-            fact: Fact::Order {
-                sequence: String::new(),
-                events: here,
-            },
-        });
+        let names = names.join(", ");
+        let question = format!("In which order were these files first touched: {names}?");
+        let (evidence, sequence) = (messages_of(&events), String::new());
+        proposals.push(proposal(
+            question,
+            evidence,
+            Fact::Order { sequence, events },
+        ));
     }
     proposals
 }
@@ -359,16 +327,11 @@ fn items(input: &Value) -> Vec<(String, bool)> {
 pub(super) fn plan(session: &Session) -> Vec<Proposal> {
     let mut versions: Vec<(usize, Vec<(String, bool)>)> = Vec::new();
     for (at, message) in session.messages().iter().enumerate() {
-        for block in message.content() {
-            if let ContentBlock::ToolUse(tool) = block
-                && tool.class == ToolClass::Todo
-            {
-                let items = items(&tool.input.value());
-                if !items.is_empty() {
-                    versions.push((at, items));
-                }
-            }
-        }
+        let lists = message
+            .tool_uses()
+            .filter(|(_, tool)| tool.class == ToolClass::Todo);
+        let lists = lists.map(|(_, tool)| (at, items(&tool.input.value())));
+        versions.extend(lists.filter(|(_, items)| !items.is_empty()));
     }
     let Some((_, last)) = versions.last().cloned() else {
         return Vec::new();
@@ -396,14 +359,11 @@ pub(super) fn plan(session: &Session) -> Vec<Proposal> {
     }
     let mut evidence: Vec<usize> = versions.iter().map(|(at, _)| *at).collect();
     evidence.dedup();
-    vec![Proposal {
-        kind: "continuation",
-        question: "Which items of the task list are not done yet?".to_owned(),
+    let question = "Which items of the task list are not done yet?";
+    let plan = "the task list".to_owned();
+    vec![proposal(
+        question,
         evidence,
-        importance: Importance::Normal,
-        fact: Fact::Continuation {
-            plan: "the task list".to_owned(),
-            items,
-        },
-    }]
+        Fact::Continuation { plan, items },
+    )]
 }
