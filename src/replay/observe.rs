@@ -190,12 +190,12 @@ impl Watched {
 
     /// The probes.
     pub fn probes(&self) -> &[Probe] {
-        self.plan.probes()
+        &self.plan.probes
     }
 
     /// All items, by call, then by probe.
     pub fn items(&self) -> &[Item] {
-        self.plan.items()
+        &self.plan.items
     }
 
     /// Every item's question, and its answer at the call at which it is asked.
@@ -210,7 +210,7 @@ impl Watched {
 
     /// The items that are due at a call.
     pub fn items_at(&self, call: usize) -> &[Item] {
-        self.plan.due(call)
+        &self.plan.items[self.plan.due_range(call)]
     }
 
     /// The rules by which answers are graded.

@@ -4,11 +4,12 @@
 //! context as they were are searched with each question. What is found is looked at as survival looks
 //! at a prompt; nothing is answered, and nothing is added to the context.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::survival::SurvivalPlan;
 use super::{CallView, Observer};
-use crate::context::{Applied, Entry, Origin};
+use crate::context::Origin;
 use crate::model::offline::bm25::search::Snippets;
 use crate::probe::ProbeKind;
 use crate::probe::recovery::Recovery;
@@ -25,7 +26,6 @@ pub struct RecoveryPlan {
     snippets: Snippets,
     setting: Recovery,
     counts: Arc<CountedTexts>,
-    messages: usize,
 }
 
 impl RecoveryPlan {
@@ -50,7 +50,6 @@ impl RecoveryPlan {
             survival,
             setting,
             counts,
-            messages: session.messages().len(),
         }
     }
 }
@@ -59,8 +58,6 @@ impl RecoveryPlan {
 #[derive(Debug)]
 pub struct RecoveryArm {
     plan: Arc<RecoveryPlan>,
-    /// How often each message of the session stands in the context as it was.
-    verbatim: Vec<u32>,
     /// By item, what its search brought back.
     found: Vec<Option<RecoveredItem>>,
 }
@@ -69,39 +66,13 @@ impl RecoveryArm {
     /// An arm for one cell of the plan's session.
     pub fn new(plan: Arc<RecoveryPlan>) -> Self {
         Self {
-            verbatim: vec![0; plan.messages],
-            found: vec![None; plan.survival.items().len()],
+            found: vec![None; plan.survival.items.len()],
             plan,
-        }
-    }
-
-    fn count(&mut self, entry: &Entry, is_there: bool) {
-        if let Origin::Verbatim(at) = entry.origin
-            && let Some(count) = self.verbatim.get_mut(at)
-        {
-            *count = if is_there {
-                *count + 1
-            } else {
-                count.saturating_sub(1)
-            };
         }
     }
 }
 
 impl Observer for RecoveryArm {
-    fn appended(&mut self, entry: &Entry) {
-        self.count(entry, true);
-    }
-
-    fn patched(&mut self, applied: &Applied) {
-        for entry in &applied.change.removed {
-            self.count(entry, false);
-        }
-        for entry in applied.change.edits.iter().flat_map(|edit| &edit.with) {
-            self.count(entry, true);
-        }
-    }
-
     fn called(&mut self, view: &CallView<'_>) {
         let plan = &self.plan;
         let survival = &plan.survival;
@@ -109,12 +80,17 @@ impl Observer for RecoveryArm {
         if due.is_empty() {
             return;
         }
-        let verbatim = &self.verbatim;
-        let is_removed = |at: usize| at < view.before && verbatim.get(at).is_none_or(|it| *it == 0);
+        let entries = view.context.entries().iter();
+        let verbatim = entries.filter_map(|entry| match entry.origin {
+            Origin::Verbatim(at) => Some(at),
+            _ => None,
+        });
+        let verbatim: BTreeSet<usize> = verbatim.collect();
+        let is_removed = |at: usize| at < view.before && !verbatim.contains(&at);
         let scope = plan.snippets.within(is_removed);
         for index in due {
-            let item = survival.items()[index];
-            let probe = &survival.probes()[item.probe];
+            let item = survival.items[index];
+            let probe = &survival.probes[item.probe];
             if probe.kind().is_never_said() || probe.kind() == ProbeKind::Open {
                 continue;
             }
@@ -122,10 +98,10 @@ impl Observer for RecoveryArm {
                 .snippets
                 .search(&scope, &probe.question, plan.setting.snippets);
             let mut tokens = Tokens::ZERO;
-            let mut missing = survival.asked_slots(index);
+            let mut missing = survival.asked_slots(index, view.before);
             for snippet in best.into_iter().filter_map(|at| plan.snippets.get(at)) {
                 tokens += plan.counts.size(&snippet.text).tokens;
-                for finding in survival.survival().find(&snippet.text).iter() {
+                for finding in survival.survival.find(&snippet.text).iter() {
                     if finding.found.strength(WrittenBy::Session) == Some(Strength::Strong) {
                         missing.retain(|slot| *slot != finding.slot);
                     }

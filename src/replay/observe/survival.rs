@@ -1,34 +1,31 @@
-//! Follows every planted value through a context, from appended entries and patches alone.
+//! Follows what was planted through a context: which patch lost it, and how much of it a prompt holds.
 //!
-//! For each slot (a value, a rule, one path of a list) the observer counts the texts in which it
-//! stands, by place. A patch subtracts what it removed and adds what it wrote; where that leaves a
-//! slot without any place, the patch is what lost it. Where it matters which of two values stands
-//! last, the module `order` follows the positions too.
+//! From patch to patch only a count is kept for each slot (a value, a rule, one path of a list): a
+//! patch that leaves a slot in no text is what lost it. The whole prompt is searched where probes are
+//! asked; which of two values comes last is then a matter of the module `order`.
 
 use std::sync::Arc;
 
 use super::{Asked, CallView, Observer};
-use crate::context::{Applied, Entry, Origin};
+use crate::context::{Applied, Context, Entry, Origin};
 use crate::model::{AnswerFormat, Task};
 use crate::needles::NeedlesError;
 use crate::probe::survival::{Strength, Survival, WrittenBy};
 use crate::probe::{Fact, Item, Probe, ProbeKind, Selection};
 use crate::record::{CellRecord, Fate, LostAt, PlaceInPrompt, ProbeRecord, SurvivalRecord};
-use crate::session::Session;
+use crate::session::{Session, ToolSchema};
 
 mod death;
-mod evidence;
 mod order;
 mod reach;
 mod sent;
 
 use death::after_death;
-use evidence::Evidence;
-use order::{Mention, Order, Ranks};
+use order::{Last, Rank};
 use reach::{Named, Sources};
 use sent::Sent;
 
-/// The places, best first: where a value stands in several, the first one is reported.
+/// The places, best first: where a value is in several, the first one is reported.
 const PLACES: [PlaceInPrompt; 6] = [
     PlaceInPrompt::Pinned,
     PlaceInPrompt::Verbatim,
@@ -38,36 +35,27 @@ const PLACES: [PlaceInPrompt; 6] = [
     PlaceInPrompt::Authored,
 ];
 
+const ALL: [usize; 6] = [0, 1, 2, 3, 4, 5];
+
 /// The compacted region: edited, derived, restored.
 const COMPACTED: [usize; 3] = [2, 3, 4];
 
 /// Everything about one session that its cells share: made once.
 #[derive(Debug)]
 pub struct SurvivalPlan {
-    survival: Survival,
-    probes: Arc<[Probe]>,
-    items: Vec<Item>,
-    /// For each item, the message before which it is asked.
-    before: Vec<usize>,
+    pub(super) survival: Survival,
+    pub(super) probes: Arc<[Probe]>,
+    /// The session's items, in the order of the record.
+    pub(super) items: Vec<Item>,
     /// For each item, the first call whose prompt could hold the answer.
     said_at: Vec<Option<usize>>,
-    /// What stands in the system prompt and the tool definitions.
+    /// Findings in the system prompt and the tool definitions.
     pinned: Vec<(usize, Strength)>,
     messages: usize,
-    /// Whether any probe asks what stands last.
-    is_ordered: bool,
     sources: Sources,
 }
 
 impl SurvivalPlan {
-    /// The slots that answer the item of this index.
-    pub fn asked_slots(&self, index: usize) -> Vec<usize> {
-        let item = self.items[index];
-        let fact = &self.probes[item.probe].fact;
-        self.survival
-            .asked_slots(item.probe, fact, self.before[index])
-    }
-
     /// Prepares the search for those of `probes` that are selected, in every context of `session`.
     pub fn new(
         session: &Session,
@@ -75,79 +63,120 @@ impl SurvivalPlan {
         selection: &Selection,
     ) -> Result<Self, NeedlesError> {
         let survival = Survival::new(&probes)?;
+        let calls = session.calls();
         let items = selection.items(session, &probes);
-        let before: Vec<usize> = items
-            .iter()
-            .map(|item| session.calls()[item.call])
-            .collect();
-        let said_at = |(item, before): (&Item, &usize)| {
-            let evidence = probes[item.probe].evidence_before(*before);
+        let said_at = items.iter().map(|item| {
+            let evidence = probes[item.probe].evidence_before(calls[item.call]);
             // Of what was said bit by bit, the oldest bit has the longest way.
             let said = evidence.first()?;
-            Some(session.calls().partition_point(|answer| answer <= said))
-        };
-        let said_at: Vec<Option<usize>> = items.iter().zip(&before).map(said_at).collect();
-        let tools = session.tools().iter().map(crate::session::ToolSchema::text);
+            Some(calls.partition_point(|answer| answer <= said))
+        });
+        let said_at = said_at.collect();
+        let tools = session.tools().iter().map(ToolSchema::text);
         let mut pinned = Vec::new();
         for text in session.system().into_iter().chain(tools) {
-            for finding in survival.find(text).iter() {
-                if let Some(strength) = finding.found.strength(WrittenBy::Session) {
-                    pinned.push((finding.slot, strength));
-                }
-            }
+            let found = survival.find(text);
+            pinned.extend(found.iter().filter_map(|finding| {
+                let strength = finding.found.strength(WrittenBy::Session)?;
+                Some((finding.slot, strength))
+            }));
         }
         Ok(Self {
             sources: Sources::new(session, &probes, &survival),
-            is_ordered: (0..survival.slot_count()).any(|slot| survival.is_ordered(slot)),
             survival,
             probes,
             items,
             said_at,
-            before,
             pinned,
             messages: session.messages().len(),
         })
     }
 
-    /// The session's probes.
-    pub fn probes(&self) -> &Arc<[Probe]> {
-        &self.probes
-    }
-
-    /// The session's items, in the order of the record.
-    pub fn items(&self) -> &[Item] {
-        &self.items
-    }
-
-    /// The items that are asked at this call.
-    pub fn due(&self, call: usize) -> &[Item] {
-        &self.items[self.due_range(call)]
-    }
-
-    /// The search for what was planted.
-    pub fn survival(&self) -> &Survival {
-        &self.survival
+    /// The slots that answer the item of this index, as it is asked before that message.
+    pub(super) fn asked_slots(&self, index: usize, before: usize) -> Vec<usize> {
+        let probe = self.items[index].probe;
+        let fact = &self.probes[probe].fact;
+        self.survival.asked_slots(probe, fact, before)
     }
 
     /// The numbers of the items that are asked at this call.
-    pub fn due_range(&self, call: usize) -> std::ops::Range<usize> {
+    pub(super) fn due_range(&self, call: usize) -> std::ops::Range<usize> {
         let from = self.items.partition_point(|item| item.call < call);
         let to = self.items.partition_point(|item| item.call <= call);
         from..to
     }
+
+    /// The number under which a message of the session is counted as it was: behind all slots.
+    fn message_slot(&self, entry: &Entry) -> Option<usize> {
+        let Origin::Verbatim(message) = entry.origin else {
+            return None;
+        };
+        (message < self.messages).then_some(self.survival.slot_count() + message)
+    }
+
+    /// The slots that an entry holds, the message itself included, once for each text.
+    fn held_by(&self, entry: &Entry) -> Vec<usize> {
+        let mut held: Vec<usize> = self.message_slot(entry).into_iter().collect();
+        each_finding(&self.survival, entry, |found| {
+            if found.strength == Strength::Strong {
+                held.push(found.slot);
+            }
+        });
+        held
+    }
+
+    /// All occurrences in a prompt, by slot; behind the slots those of messages as they were.
+    fn occurrences(&self, context: &Context) -> Vec<Occurrences> {
+        let slots = self.survival.slot_count() + self.messages;
+        let mut all = vec![Occurrences::default(); slots];
+        for &(slot, strength) in &self.pinned {
+            all[slot].add(0, strength, (None, (0, 0)));
+        }
+        for (at, entry) in context.entries().iter().enumerate() {
+            if let Some(slot) = self.message_slot(entry) {
+                all[slot].add(1, Strength::Strong, (Some(at), (0, 0)));
+            }
+            each_finding(&self.survival, entry, |found| {
+                let position = (Some(at), found.within);
+                all[found.slot].add(found.place, found.strength, position);
+            });
+        }
+        all
+    }
 }
 
-/// In how many texts a slot stands.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct Standing {
-    /// By place, in the order of [`PLACES`].
-    strong: [u32; 6],
-    weak: [u32; 6],
+/// A position in a prompt: the entry (what is pinned comes before all), block and byte.
+type Position = (Option<usize>, (usize, usize));
+
+/// Where a slot is found in a prompt, by place, in the order of [`PLACES`].
+#[derive(Debug, Clone, Copy, Default)]
+struct Occurrences {
+    /// The last position.
+    strong: [Option<Position>; 6],
+    weak: [bool; 6],
 }
 
-impl Standing {
+impl Occurrences {
+    fn add(&mut self, place: usize, strength: Strength, position: Position) {
+        match strength {
+            Strength::Strong => {
+                self.strong[place] = self.strong[place].max(Some(position));
+            }
+            Strength::Weak => self.weak[place] = true,
+        }
+    }
+
     fn is_strong(&self) -> bool {
-        self.strong.iter().any(|count| *count > 0)
+        self.strong.iter().any(Option::is_some)
+    }
+
+    /// The last of these places.
+    fn last(&self, places: &[usize]) -> Option<Rank> {
+        let ranks = places.iter().filter_map(|&place| {
+            let position = self.strong[place]?;
+            Some((position, place))
+        });
+        ranks.max()
     }
 }
 
@@ -155,15 +184,10 @@ impl Standing {
 #[derive(Debug)]
 pub struct SurvivalObserver {
     plan: Arc<SurvivalPlan>,
-    standing: Vec<Standing>,
-    order: Order,
+    /// In how many texts each slot is, and each message as it was.
+    counts: Vec<u32>,
     lost: Vec<Option<LostAt>>,
-    /// How often each message of the session stands in the context as it was.
-    verbatim: Vec<u32>,
-    /// How many messages do.
-    whole: usize,
-    evidence: Evidence,
-    /// What the summariser was sent.
+    /// Requests for summaries.
     sent: Option<Sent>,
     /// By item.
     results: Vec<Option<SurvivalRecord>>,
@@ -172,209 +196,164 @@ pub struct SurvivalObserver {
 impl SurvivalObserver {
     /// An observer for one cell of the plan's session.
     pub fn new(plan: Arc<SurvivalPlan>) -> Self {
-        let slots = plan.survival.slot_count();
-        let mut standing = vec![Standing::default(); slots];
-        for &(slot, strength) in &plan.pinned {
-            match strength {
-                Strength::Strong => standing[slot].strong[0] += 1,
-                Strength::Weak => standing[slot].weak[0] += 1,
-            }
-        }
+        let slots = plan.survival.slot_count() + plan.messages;
+        let mut counts = vec![0; slots];
+        let strong = plan.pinned.iter().filter(|(_, it)| *it == Strength::Strong);
+        strong.for_each(|(slot, _)| counts[*slot] += 1);
         Self {
-            standing,
-            order: Order::default(),
+            counts,
             lost: vec![None; slots],
-            verbatim: vec![0; plan.messages],
-            whole: 0,
-            evidence: Evidence::of(&plan.probes),
             sent: None,
             results: vec![None; plan.items.len()],
             plan,
         }
     }
 
-    /// Counts what stands in `entry`, and says where what has an order stands in it.
-    fn add(&mut self, entry: &Entry) -> Box<[Mention]> {
-        let survival = &self.plan.survival;
-        let mut mentions = Vec::new();
-        each_finding(survival, entry, |found| {
-            let standing = &mut self.standing[found.slot];
-            match found.strength {
-                Strength::Strong => {
-                    standing.strong[found.place] += 1;
-                    self.lost[found.slot] = None;
-                    if survival.is_ordered(found.slot) {
-                        mentions.push(Mention {
-                            slot: found.slot,
-                            place: found.place,
-                            within: found.within,
-                        });
-                    }
-                }
-                Strength::Weak => standing.weak[found.place] += 1,
-            }
-        });
-        if let Origin::Verbatim(message) = entry.origin
-            && let Some(count) = self.verbatim.get_mut(message)
-        {
-            *count += 1;
-            self.whole += usize::from(*count == 1);
+    fn add(&mut self, entry: &Entry) {
+        for slot in self.plan.held_by(entry) {
+            self.counts[slot] += 1;
+            self.lost[slot] = None;
         }
-        mentions.into()
     }
 
-    /// Takes `entry` out, and notes in `touched` what stood strongly in it.
+    /// Takes `entry` out, and notes in `touched` which slots it held.
     fn remove(&mut self, entry: &Entry, touched: &mut Vec<usize>) {
-        each_finding(&self.plan.survival, entry, |found| {
-            let standing = &mut self.standing[found.slot];
-            let counts = match found.strength {
-                Strength::Strong => {
-                    touched.push(found.slot);
-                    &mut standing.strong
-                }
-                Strength::Weak => &mut standing.weak,
-            };
-            counts[found.place] = counts[found.place].saturating_sub(1);
-        });
-        if let Origin::Verbatim(message) = entry.origin
-            && let Some(count) = self.verbatim.get_mut(message)
-        {
-            self.whole -= usize::from(*count == 1);
-            *count = count.saturating_sub(1);
+        for slot in self.plan.held_by(entry) {
+            self.counts[slot] = self.counts[slot].saturating_sub(1);
+            touched.push(slot);
         }
     }
 
-    /// Notes for each slot that stands nowhere any more that this patch is what lost it.
-    fn note_lost(&mut self, touched: Vec<usize>, applied: &Applied) {
-        for slot in touched {
-            if !self.standing[slot].is_strong() {
-                self.lost[slot] = Some(LostAt {
-                    call: applied.call,
-                    stage: applied.stage.to_string(),
-                    reason: applied.reason.clone(),
-                    seen_by_summariser: self.sent.as_ref().map(|it| it.has(slot, applied)),
-                });
-            }
+    /// Notes for each slot that is in no text any more that this patch is what lost it.
+    fn note_lost(&mut self, touched: &[usize], applied: &Applied) {
+        for &slot in touched.iter().filter(|slot| self.counts[**slot] == 0) {
+            self.lost[slot] = Some(LostAt {
+                call: applied.call,
+                stage: applied.stage.to_string(),
+                reason: applied.reason.clone(),
+                seen_by_summariser: self.sent.as_ref().map(|it| it.has(slot, applied)),
+            });
         }
     }
 
-    fn judge(&self, index: usize, ranks: &Ranks, compacted: &Ranks) -> SurvivalRecord {
-        let item = self.plan.items[index];
-        let before = self.plan.before[index];
-        let probe = &self.plan.probes[item.probe];
-        if probe.kind() == ProbeKind::Open {
-            let evidence = probe.evidence_before(before);
-            let is_there = |at| stands(&self.verbatim, at);
-            return self.evidence.judge(&evidence, is_there);
-        }
-        let slots = self.plan.survival.slots(item.probe);
-        let is_compacted = self.is_compacted(probe, before);
-        // What has an order is judged by what stands last.
-        let said = probe.fact.current(before).len();
-        let said = slots.start..slots.start + said;
-        let last = |ranks: &Ranks| match &probe.fact {
-            fact if fact.is_revised() => Some(ranks.newest(said.clone())),
-            Fact::Continuation { items, .. } => {
-                let done = items.iter().map(|it| it.done.is_some_and(|at| at < before));
-                Some(ranks.pending(slots.start, done))
-            }
-            Fact::Order { .. } => Some(ranks.sequence(said.clone())),
-            _ => None,
+    fn judge(&self, index: usize, before: usize, prompt: &[Occurrences]) -> SurvivalRecord {
+        let plan = &self.plan;
+        let item = plan.items[index];
+        let probe = &plan.probes[item.probe];
+        let evidence = probe.evidence_before(before);
+        let messages = plan.survival.slot_count();
+        let is_verbatim = |message: usize| prompt[messages + message].is_strong();
+        // The evidence of an open question is searched for as whole messages.
+        let is_open = probe.kind() == ProbeKind::Open;
+        let asked = if is_open {
+            evidence.iter().map(|message| messages + message).collect()
+        } else {
+            plan.asked_slots(index, before)
         };
-        let asked = self.plan.asked_slots(index);
-        let standing: Vec<&Standing> = asked.iter().map(|slot| &self.standing[*slot]).collect();
-        let lost_at = asked
-            .iter()
-            .zip(&standing)
-            .filter(|(_, standing)| !standing.is_strong())
-            .filter_map(|(slot, _)| self.lost[*slot].as_ref())
-            .max_by_key(|lost| lost.call)
-            .cloned();
-        // A decoy is there as soon as its value is: its key may well be another's.
-        let any = probe.kind() == ProbeKind::Decoy;
-        let holds = |standing: &Standing, place: usize| {
-            standing.strong[place] > 0 || (any && standing.weak[place] > 0)
+        // The evidence is no longer wholly verbatim; for a decoy, which has none, anything of the
+        // history is not.
+        let is_compacted = if probe.kind().is_never_said() {
+            prompt[messages..]
+                .iter()
+                .filter(|it| it.is_strong())
+                .count()
+                < before
+        } else {
+            !is_open && evidence.iter().any(|message| !is_verbatim(*message))
         };
-        let share = |standing: &[&Standing], places: &[usize]| {
-            let is_there = |standing: &&&Standing| places.iter().any(|at| holds(standing, *at));
-            // A reason without its choice is nothing, and half of the way leads nowhere.
-            let is_void = match &probe.fact {
-                Fact::Decision { .. } => !standing.first().is_some_and(|choice| is_there(&choice)),
-                Fact::TwoStep { .. } => !standing.iter().all(|step| is_there(&step)),
-                _ => false,
-            };
-            if standing.is_empty() || is_void {
-                0.0
-            } else {
-                standing.iter().filter(is_there).count() as f64 / standing.len() as f64
-            }
-        };
-        let weak = (0..PLACES.len()).find(|place| standing.iter().any(|s| s.weak[*place] > 0));
-        if let Some(found) = last(ranks) {
-            let fate = match (found.fate, weak) {
-                (Fate::Lost, Some(_)) => Fate::Unbound,
-                (fate, _) => fate,
-            };
+        let found: Vec<&Occurrences> = asked.iter().map(|slot| &prompt[*slot]).collect();
+        let lost = asked.iter().filter(|slot| !prompt[**slot].is_strong());
+        let lost = lost.filter_map(|slot| self.lost[*slot].as_ref());
+        let lost_at = lost.max_by_key(|lost| lost.call).cloned();
+        let weak = ALL
+            .into_iter()
+            .find(|place| found.iter().any(|it| it.weak[*place]));
+        if let Some(last) = self.last(item.probe, before, prompt, &ALL) {
+            let compacted = || self.last(item.probe, before, prompt, &COMPACTED);
             return SurvivalRecord {
-                fate,
-                score: found.score,
-                place: found.place.or(weak).map(|place| PLACES[place]),
+                fate: match (last.fate, weak) {
+                    (Fate::Lost, Some(_)) => Fate::Unbound,
+                    (fate, _) => fate,
+                },
+                score: last.score,
+                place: last.place.or(weak).map(|place| PLACES[place]),
                 compacted_score: is_compacted
-                    .then(|| last(compacted).map_or(0.0, |found| found.score)),
+                    .then(|| compacted().map_or(0.0, |compacted| compacted.score)),
                 lost_at,
             };
         }
-        let score = share(&standing, &[0, 1, 2, 3, 4, 5]);
-        let strong = (0..PLACES.len()).find(|place| standing.iter().any(|s| holds(s, *place)));
-        let fate = if score >= 1.0 {
-            Fate::Survived
-        } else if score > 0.0 {
-            Fate::Partial
-        } else if weak.is_none() {
-            Fate::Lost
-        } else if probe.kind() == ProbeKind::Constraint {
-            Fate::Distorted
-        } else {
-            Fate::Unbound
+        // A decoy is there as soon as its value is: its key may well be another's.
+        let any = probe.kind() == ProbeKind::Decoy;
+        let holds =
+            |it: &Occurrences, place: usize| it.strong[place].is_some() || (any && it.weak[place]);
+        let share = |found: &[&Occurrences], places: &[usize]| {
+            let is_there = |it: &&&Occurrences| places.iter().any(|at| holds(it, *at));
+            let there = found.iter().filter(is_there).count();
+            // A reason without its choice is nothing, and half of the way leads nowhere.
+            let is_void = match &probe.fact {
+                Fact::Decision { .. } => !found.first().is_some_and(|choice| is_there(&choice)),
+                Fact::TwoStep { .. } => there < found.len(),
+                _ => false,
+            };
+            if is_void {
+                0.0
+            } else {
+                there as f64 / found.len().max(1) as f64
+            }
+        };
+        let score = share(&found, &ALL);
+        let strong = ALL
+            .into_iter()
+            .find(|place| found.iter().any(|it| holds(it, *place)));
+        let fate = match (probe.kind(), weak) {
+            _ if score >= 1.0 => Fate::Survived,
+            _ if score > 0.0 => Fate::Partial,
+            (_, None) => Fate::Lost,
+            (ProbeKind::Constraint, _) => Fate::Distorted,
+            _ => Fate::Unbound,
         };
         SurvivalRecord {
             fate,
             score,
             place: strong.or(weak).map(|place| PLACES[place]),
-            // Edited, derived, restored.
             compacted_score: is_compacted.then(|| match &probe.fact {
-                // Of a list, only what no longer stands where it was said.
+                // Of a list, only what is no longer where it was said.
                 Fact::Artifact { files, .. } => {
                     let files = files.iter().filter(|file| file.is_listed(before));
-                    let gone = files.zip(&standing).filter(|(file, _)| {
-                        let whole = self.verbatim.get(file.message);
-                        whole.is_none_or(|count| *count == 0)
-                    });
-                    let gone: Vec<&Standing> = gone.map(|(_, standing)| *standing).collect();
+                    let gone = files
+                        .zip(&found)
+                        .filter(|(file, _)| !is_verbatim(file.message));
+                    let gone: Vec<&Occurrences> = gone.map(|(_, found)| *found).collect();
                     share(&gone, &COMPACTED)
                 }
-                _ => share(&standing, &COMPACTED),
+                _ => share(&found, &COMPACTED),
             }),
             lost_at,
         }
     }
 
-    /// Whether the evidence is no longer wholly verbatim; for a decoy, which has none, whether
-    /// anything of the history is not.
-    fn is_compacted(&self, probe: &Probe, before: usize) -> bool {
-        if probe.kind().is_never_said() {
-            return self.whole < before;
+    /// The fate of a probe of which the last occurrences in these places decide; nothing for others.
+    fn last(
+        &self,
+        probe: usize,
+        before: usize,
+        prompt: &[Occurrences],
+        places: &[usize],
+    ) -> Option<Last> {
+        let fact = &self.plan.probes[probe].fact;
+        let slots = prompt[self.plan.survival.slots(probe)].iter();
+        let ranks: Vec<Option<Rank>> = slots.map(|slot| slot.last(places)).collect();
+        let said = || &ranks[..fact.current(before).len()];
+        match fact {
+            fact if fact.is_revised() => Some(order::newest(said())),
+            Fact::Order { .. } => Some(order::sequence(said())),
+            Fact::Continuation { items, .. } => {
+                let done = items.iter().map(|it| it.done.is_some_and(|at| at < before));
+                Some(order::pending(&ranks, done))
+            }
+            _ => None,
         }
-        probe
-            .evidence_before(before)
-            .into_iter()
-            .any(|message| self.verbatim.get(message).is_none_or(|count| *count == 0))
     }
-}
-
-/// Whether a message of the session stands in the context as it was, by how often it does.
-fn stands(verbatim: &[u32], message: usize) -> bool {
-    verbatim.get(message).is_some_and(|count| *count > 0)
 }
 
 fn place_of(origin: &Origin) -> usize {
@@ -435,12 +414,11 @@ impl Observer for SurvivalObserver {
     }
 
     fn appended(&mut self, entry: &Entry) {
-        let mentions = self.add(entry);
-        self.order.append(mentions);
+        self.add(entry);
     }
 
-    /// What stood in the message before it was appended, and stands nowhere without it, is lost
-    /// here; [`Observer::appended`] takes that back for what the shorter message still holds.
+    /// What the message held before it was shortened, and no text holds without it, is lost here;
+    /// [`Observer::appended`] takes that back for what the shorter message still holds.
     fn shortened(&mut self, applied: &Applied) {
         let mut touched = Vec::new();
         for entry in &applied.change.removed {
@@ -449,7 +427,9 @@ impl Observer for SurvivalObserver {
         for entry in &applied.change.removed {
             self.remove(entry, &mut touched);
         }
-        self.note_lost(touched, applied);
+        let slots = self.plan.survival.slot_count();
+        touched.retain(|slot| *slot < slots);
+        self.note_lost(&touched, applied);
     }
 
     fn patched(&mut self, applied: &Applied) {
@@ -457,14 +437,10 @@ impl Observer for SurvivalObserver {
         for entry in &applied.change.removed {
             self.remove(entry, &mut touched);
         }
-        let mut shift = 0;
-        for edit in &applied.change.edits {
-            let with = edit.with.iter().map(|entry| self.add(entry)).collect();
-            shift = self.order.replace(&edit.entries, with, shift);
+        for entry in applied.change.edits.iter().flat_map(|edit| &edit.with) {
+            self.add(entry);
         }
-        self.note_lost(touched, applied);
-        let verbatim = &self.verbatim;
-        self.evidence.patched(applied, |at| stands(verbatim, at));
+        self.note_lost(&touched, applied);
     }
 
     fn called(&mut self, view: &CallView<'_>) {
@@ -472,26 +448,17 @@ impl Observer for SurvivalObserver {
         if due.is_empty() {
             return;
         }
-        let (mut ranks, mut compacted) = (Ranks::default(), Ranks::default());
-        if self.plan.is_ordered {
-            let pinned = self.plan.pinned.iter();
-            let pinned = pinned.filter(|(_, strength)| *strength == Strength::Strong);
-            ranks = self.order.ranks(pinned.map(|(slot, _)| *slot), |_| true);
-            let region = |place: usize| COMPACTED.contains(&place);
-            compacted = self.order.ranks(std::iter::empty(), region);
-        }
+        let prompt = self.plan.occurrences(view.context);
         let mut named = None;
         for index in due {
-            let mut found = self.judge(index, &ranks, &compacted);
+            let mut found = self.judge(index, view.before, &prompt);
+            let at = self.plan.items[index].probe;
+            let probe = &self.plan.probes[at];
             // Nothing was searched for a person's question, and nothing is lost of it.
-            let is_searched =
-                |probe: usize| self.plan.probes[probe].kind() != ProbeKind::Unanswerable;
-            if found.fate == Fate::Lost && is_searched(self.plan.items[index].probe) {
-                let Item { probe, .. } = self.plan.items[index];
-                let before = self.plan.before[index];
-                let evidence = self.plan.probes[probe].evidence_before(before);
+            if found.fate == Fate::Lost && probe.kind() != ProbeKind::Unanswerable {
+                let evidence = probe.evidence_before(view.before);
                 let named = named.get_or_insert_with(|| Named::new(view.context));
-                if self.plan.sources.reach(probe, &evidence, before, named) {
+                if self.plan.sources.reach(at, &evidence, view.before, named) {
                     found.fate = Fate::Reachable;
                 }
             }
