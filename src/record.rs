@@ -280,7 +280,7 @@ pub struct CellRecord {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub blocked_agents: Vec<usize>,
     /// Tool results the model never saw as they were.
-    #[serde(default, skip_serializing_if = "UnseenResults::is_empty")]
+    #[serde(default, skip_serializing_if = "crate::units::is_default")]
     pub unseen: UnseenResults,
     /// What the agent's own tool calls needed, per call.
     pub action_support: ActionSupport,
@@ -302,7 +302,7 @@ pub struct CellRecord {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub output_tokens: Vec<Tokens>,
     /// What models wrote for compactions, and what is wrong with it; nothing where none was asked.
-    #[serde(default, skip_serializing_if = "SummaryHealth::is_empty")]
+    #[serde(default, skip_serializing_if = "crate::units::is_default")]
     pub summary_health: SummaryHealth,
     /// Texts that stages put aside.
     pub saved_texts: u64,
@@ -368,7 +368,7 @@ pub enum End {
         /// The prompt's size.
         prompt: Tokens,
         /// Why not.
-        #[serde(default, skip_serializing_if = "DeathCause::is_overflow")]
+        #[serde(default, skip_serializing_if = "crate::units::is_default")]
         cause: DeathCause,
     },
     /// The strategy failed.
@@ -442,7 +442,7 @@ pub struct CompactionEvent {
     pub after: Tokens,
     /// Whether the context, once the strategy was done with it at this call, was still at or over
     /// the size that the stage waits for; never where it waits for none, nor in older records.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub still_over: bool,
 }
 
@@ -489,12 +489,6 @@ pub struct UnseenResults {
     pub saved: u64,
 }
 
-impl UnseenResults {
-    fn is_empty(&self) -> bool {
-        *self == Self::default()
-    }
-}
-
 /// What the agent's own tool calls needed, per call.
 ///
 /// An *atom* is a path, identifier, number or quoted string of a tool call's arguments that
@@ -527,7 +521,7 @@ pub struct ProbeRecord {
     pub importance: Importance,
     /// Whether it is asked what the agent would do: any answer is a call then, or none, and so no
     /// claim to know anything.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_call: bool,
     /// How far the session was, in percent of its calls.
     pub percent: u8,
@@ -554,16 +548,8 @@ pub struct ProbeRecord {
     pub from_summary: Option<AnswerRecord>,
     /// Whether the reader was shown the evidence and the newest history that fits its window, in place
     /// of the full history, which does not: only on the reference.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub of_evidence: bool,
-}
-
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde calls it with a reference"
-)]
-fn is_false(value: &bool) -> bool {
-    !value
 }
 
 /// How far the counter is off, against what the provider billed.

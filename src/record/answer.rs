@@ -28,15 +28,11 @@ pub struct AnswerRecord {
     /// What the reader cost; on no strategy's bill.
     pub usage: Usage,
     /// What the judges cost; on no strategy's bill, and not the reader's.
-    #[serde(default, skip_serializing_if = "is_nothing")]
+    #[serde(default, skip_serializing_if = "crate::units::is_default")]
     pub judge_usage: Usage,
     /// The answers and verdicts that are kept in a cassette.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<KeptCall>,
-}
-
-fn is_nothing(usage: &Usage) -> bool {
-    *usage == Usage::default()
 }
 
 impl AnswerRecord {

@@ -22,7 +22,7 @@ pub struct CacheRecord {
     /// The scheme's name.
     pub scheme: String,
     /// Where the client puts its breakpoints.
-    #[serde(default, skip_serializing_if = "Placement::is_usual")]
+    #[serde(default, skip_serializing_if = "crate::units::is_default")]
     pub placement: Placement,
     /// What it costs.
     pub rates: Rates,

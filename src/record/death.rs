@@ -25,11 +25,3 @@ pub enum DeathCause {
     /// The provider failed, however often the prompt was sent.
     Unanswered,
 }
-
-impl DeathCause {
-    /// Whether it is the one that older records do not name.
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
-    pub(super) fn is_overflow(&self) -> bool {
-        *self == Self::Overflow
-    }
-}

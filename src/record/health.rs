@@ -14,13 +14,6 @@ pub struct SummaryHealth {
     pub unhealthy: Vec<UnhealthySummary>,
 }
 
-impl SummaryHealth {
-    /// Whether no summary was written.
-    pub(super) fn is_empty(&self) -> bool {
-        *self == Self::default()
-    }
-}
-
 /// A summary that something is wrong with.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -57,44 +50,37 @@ pub enum Ailment {
     Refused,
 }
 
+/// All of them, in the order of [`Ailment`] and of tables: the names in files and for people.
+const AILMENTS: [(Ailment, &str, &str); 8] = [
+    (Ailment::Empty, "empty", "empty"),
+    (Ailment::ToolCall, "tool_call", "tool call"),
+    (Ailment::Question, "question", "question"),
+    (Ailment::Chat, "chat", "chat"),
+    (Ailment::CutOff, "cut_off", "cut off"),
+    (Ailment::LargerThanSource, "larger_than_source", "larger"),
+    (Ailment::OtherScript, "other_script", "other script"),
+    (Ailment::Refused, "refused", "refused"),
+];
+
 impl Ailment {
     /// All of them, in the order of tables.
-    pub const ALL: [Self; 8] = [
-        Self::Empty,
-        Self::ToolCall,
-        Self::Question,
-        Self::Chat,
-        Self::CutOff,
-        Self::LargerThanSource,
-        Self::OtherScript,
-        Self::Refused,
-    ];
+    pub const ALL: [Self; 8] = {
+        let mut all = [Self::Empty; 8];
+        let mut at = 0;
+        while at < all.len() {
+            all[at] = AILMENTS[at].0;
+            at += 1;
+        }
+        all
+    };
 
     /// The name in files.
     pub fn id(self) -> &'static str {
-        match self {
-            Self::Empty => "empty",
-            Self::ToolCall => "tool_call",
-            Self::Question => "question",
-            Self::Chat => "chat",
-            Self::CutOff => "cut_off",
-            Self::LargerThanSource => "larger_than_source",
-            Self::OtherScript => "other_script",
-            Self::Refused => "refused",
-        }
+        AILMENTS[self as usize].1
     }
 
     /// The name for people.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Empty => "empty",
-            Self::ToolCall => "tool call",
-            Self::Question => "question",
-            Self::Chat => "chat",
-            Self::CutOff => "cut off",
-            Self::LargerThanSource => "larger",
-            Self::OtherScript => "other script",
-            Self::Refused => "refused",
-        }
+        AILMENTS[self as usize].2
     }
 }

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Seek, SeekFrom, Write};
+use std::io::{self, Seek as _, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use super::calibration;
@@ -15,8 +15,6 @@ use super::{CellKey, CellRecord, FORMAT_VERSION, Manifest, Timing};
 mod cells;
 mod later;
 mod lines;
-
-use cells::read_cells;
 
 pub use later::{CALIBRATIONS, VERDICTS};
 
@@ -37,9 +35,6 @@ pub const FORMAT: &str = "proctor-run";
 pub struct Journal {
     folder: PathBuf,
     cells: File,
-    timings: File,
-    /// Open once a live model was asked.
-    call_times: Option<File>,
     done: BTreeSet<CellKey>,
     /// Whose line is how many bytes long, in the order of the file.
     places: Vec<(CellKey, u64)>,
@@ -62,17 +57,13 @@ impl Journal {
     ///
     /// A folder that holds another run is refused, and nothing in it is changed.
     pub fn open(folder: &Path, manifest: &Manifest) -> Result<Self, JournalError> {
-        let at = |path: &Path| {
-            let path = path.to_owned();
-            move |source| JournalError::Io { path, source }
-        };
-        fs::create_dir_all(folder).map_err(at(folder))?;
+        fs::create_dir_all(folder).map_err(unwritable(folder))?;
         let manifest_path = folder.join(MANIFEST);
         refuse_another_run(folder, &manifest_path, manifest)?;
         let lock_path = folder.join(LOCK);
         let lock = private(OpenOptions::new().create(true).truncate(false).write(true))
             .open(&lock_path)
-            .map_err(at(&lock_path))?;
+            .map_err(unwritable(&lock_path))?;
         match lock.try_lock() {
             Ok(()) => {}
             Err(fs::TryLockError::WouldBlock) => {
@@ -80,40 +71,26 @@ impl Journal {
                     folder: folder.to_owned(),
                 });
             }
-            Err(fs::TryLockError::Error(source)) => return Err(at(&lock_path)(source)),
+            Err(fs::TryLockError::Error(source)) => return Err(unwritable(&lock_path)(source)),
         }
         // Between the first look and the lock another process may have begun a run here.
         refuse_another_run(folder, &manifest_path, manifest)?;
         if !manifest_path.exists() {
-            let manifest = to_json(manifest)?;
-            write_private(&manifest_path, &mut |out| out.write_all(&manifest))?;
+            let mut json = serde_json::to_vec_pretty(manifest).map_err(no_json(MANIFEST))?;
+            json.push(b'\n');
+            write_private(&manifest_path, &mut |out| out.write_all(&json))?;
         }
-        let cells_path = folder.join(CELLS);
-        let mut cells = private(
-            OpenOptions::new()
-                .create(true)
-                .truncate(false)
-                .read(true)
-                .write(true),
-        )
-        .open(&cells_path)
-        .map_err(at(&cells_path))?;
-        let read = read_cells(&cells_path, &cells)?;
-        let places: Vec<(CellKey, u64)> = read
-            .into_iter()
-            .map(|(record, length)| (record.key(), length))
-            .collect();
-        let good = places.iter().map(|(_, length)| length).sum();
-        cells.set_len(good).map_err(at(&cells_path))?;
-        cells.seek(SeekFrom::Start(good)).map_err(at(&cells_path))?;
+        let path = folder.join(CELLS);
+        let read: Vec<(CellRecord, u64)> = lines::read_sized(&path)?;
+        let places = read.into_iter();
+        let places: Vec<_> = places.map(|(cell, length)| (cell.key(), length)).collect();
+        lines::open(&folder.join(TIMINGS))?;
         Ok(Self {
             folder: folder.to_owned(),
-            cells,
-            timings: lines::open(&folder.join(TIMINGS))?,
-            call_times: None,
+            cells: lines::open(&path)?,
             done: places.iter().map(|(key, _)| key.clone()).collect(),
+            length: places.iter().map(|(_, length)| length).sum(),
             places,
-            length: good,
             _lock: lock,
         })
     }
@@ -130,61 +107,36 @@ impl Journal {
 
     /// Writes one finished cell, in one `write`.
     pub fn append(&mut self, record: &CellRecord) -> Result<(), JournalError> {
-        let mut line = serde_json::to_vec(record).map_err(|source| JournalError::Unwritable {
-            cell: record.key().to_string(),
-            source,
-        })?;
+        let key = record.key();
+        let mut line = serde_json::to_vec(record).map_err(no_json(&key.to_string()))?;
         line.push(b'\n');
-        self.write(&line)?;
-        self.places.push((record.key(), line.len() as u64));
-        self.done.insert(record.key());
-        Ok(())
-    }
-
-    /// A line that could not be written whole is taken back, so that nothing follows half a line.
-    fn write(&mut self, line: &[u8]) -> Result<(), JournalError> {
-        let path = || self.folder.join(CELLS);
-        if let Err(source) = self.cells.write_all(line) {
+        if let Err(source) = self.cells.write_all(&line) {
+            // A line that could not be written whole is taken back: nothing follows half a line.
             let back = self.cells.set_len(self.length);
             let back = back.and_then(|()| self.cells.seek(SeekFrom::Start(self.length)));
             let source = back.err().unwrap_or(source);
-            return Err(JournalError::Io {
-                path: path(),
-                source,
-            });
+            return Err(unwritable(&self.folder.join(CELLS))(source));
         }
         self.length += line.len() as u64;
+        self.places.push((key.clone(), line.len() as u64));
+        self.done.insert(key);
         Ok(())
     }
 
     /// Writes one line of measured times. They are the only bytes that may differ between runs.
     pub fn time(&mut self, timing: &Timing) -> Result<(), JournalError> {
-        let line = lines::of(std::slice::from_ref(timing), TIMINGS)?;
-        let written = self.timings.write_all(&line);
-        written.map_err(|source| JournalError::Io {
-            path: self.folder.join(TIMINGS),
-            source,
-        })
+        self.add(TIMINGS, std::slice::from_ref(timing)).map(drop)
     }
 
     /// Writes the measured time of one call of a live model, in a file of its own.
     pub fn time_call(&mut self, line: &serde_json::Value) -> Result<(), JournalError> {
-        let line = lines::of(std::slice::from_ref(line), CALL_TIMES)?;
-        let path = self.folder.join(CALL_TIMES);
-        let file = match &mut self.call_times {
-            Some(file) => file,
-            none => none.insert(lines::open(&path)?),
-        };
-        let written = file.write_all(&line);
-        written.map_err(|source| JournalError::Io { path, source })
+        self.add(CALL_TIMES, std::slice::from_ref(line)).map(drop)
     }
 
     /// Waits until all that was written is on disk.
     pub fn sync(&mut self) -> Result<(), JournalError> {
-        self.cells.sync_data().map_err(|source| JournalError::Io {
-            path: self.folder.join(CELLS),
-            source,
-        })
+        let synced = self.cells.sync_data();
+        synced.map_err(unwritable(&self.folder.join(CELLS)))
     }
 }
 
@@ -192,15 +144,7 @@ impl Run {
     /// Reads a run folder, finished or not, without locking it.
     pub fn read(folder: &Path) -> Result<Self, JournalError> {
         let mut manifest = read_manifest(&folder.join(MANIFEST))?;
-        let path = folder.join(CELLS);
-        let mut cells = match File::open(&path) {
-            Ok(file) => read_cells(&path, &file)?
-                .into_iter()
-                .map(|(record, _)| record)
-                .collect(),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
-            Err(source) => return Err(JournalError::Unreadable { path, source }),
-        };
+        let mut cells: Vec<CellRecord> = lines::read(&folder.join(CELLS))?;
         let given: Vec<GivenVerdict> = lines::read(&folder.join(VERDICTS))?;
         verdicts::apply(&mut manifest, &mut cells, &given);
         let later = lines::read(&folder.join(CALIBRATIONS))?;
@@ -237,42 +181,51 @@ fn refuse_another_run(folder: &Path, path: &Path, manifest: &Manifest) -> Result
 }
 
 fn read_manifest(path: &Path) -> Result<Manifest, JournalError> {
-    let text = fs::read_to_string(path).map_err(|source| JournalError::Unreadable {
-        path: path.to_owned(),
-        source,
-    })?;
-    let bad = |source| JournalError::BadLine {
-        path: path.to_owned(),
-        line: 1,
-        source,
-    };
-    let value: serde_json::Value = serde_json::from_str(&text).map_err(bad)?;
-    let version = value.get("version").and_then(serde_json::Value::as_u64);
+    let text = fs::read_to_string(path).map_err(unreadable(path))?;
+    let value: serde_json::Value = serde_json::from_str(&text).map_err(damaged(path, 1))?;
     if value.get("format").and_then(serde_json::Value::as_str) != Some(FORMAT) {
-        return Err(JournalError::NoRun {
-            path: path.to_owned(),
-        });
+        let path = path.to_owned();
+        return Err(JournalError::NoRun { path });
     }
-    match version {
-        Some(version) if version <= u64::from(FORMAT_VERSION) => {}
-        _ => {
-            return Err(JournalError::Newer {
-                path: path.to_owned(),
-                version,
-            });
-        }
+    let version = value.get("version").and_then(serde_json::Value::as_u64);
+    if version.is_none_or(|version| version > u64::from(FORMAT_VERSION)) {
+        let path = path.to_owned();
+        return Err(JournalError::Newer { path, version });
     }
-    serde_json::from_value(value).map_err(bad)
+    serde_json::from_value(value).map_err(damaged(path, 1))
 }
 
-fn to_json(manifest: &Manifest) -> Result<Vec<u8>, JournalError> {
-    let mut bytes =
-        serde_json::to_vec_pretty(manifest).map_err(|source| JournalError::Unwritable {
-            cell: MANIFEST.to_owned(),
-            source,
-        })?;
-    bytes.push(b'\n');
-    Ok(bytes)
+fn unreadable(path: &Path) -> impl Fn(io::Error) -> JournalError {
+    let path = path.to_owned();
+    move |source| JournalError::Unreadable {
+        path: path.clone(),
+        source,
+    }
+}
+
+fn unwritable(path: &Path) -> impl Fn(io::Error) -> JournalError {
+    let path = path.to_owned();
+    move |source| JournalError::Io {
+        path: path.clone(),
+        source,
+    }
+}
+
+fn damaged(path: &Path, line: usize) -> impl Fn(serde_json::Error) -> JournalError {
+    let path = path.to_owned();
+    move |source| JournalError::BadLine {
+        path: path.clone(),
+        line,
+        source,
+    }
+}
+
+fn no_json(cell: &str) -> impl Fn(serde_json::Error) -> JournalError {
+    let cell = cell.to_owned();
+    move |source| JournalError::Unwritable {
+        cell: cell.clone(),
+        source,
+    }
 }
 
 /// Writes a whole file at once: beside its place first, then renamed. Whoever the process lets read
@@ -296,15 +249,11 @@ fn write_beside(
     options: &mut OpenOptions,
     write: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>,
 ) -> Result<(), JournalError> {
-    let at = |source| JournalError::Io {
-        path: path.to_owned(),
-        source,
-    };
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".part");
     let part = path.with_file_name(name);
     let options = options.create(true).truncate(true).write(true);
-    let file = options.open(&part).map_err(at)?;
+    let file = options.open(&part).map_err(unwritable(path))?;
     let mut out = io::BufWriter::new(file);
     let written = write(&mut out)
         .and_then(|()| out.flush())
@@ -313,7 +262,7 @@ fn write_beside(
     written.map_err(|source| {
         // What is half written helps nobody, least of all on a disk that is full.
         drop(fs::remove_file(&part));
-        at(source)
+        unwritable(path)(source)
     })
 }
 

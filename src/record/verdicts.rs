@@ -30,7 +30,7 @@ pub struct GivenVerdict {
     /// How far the session was, in percent of its calls.
     pub percent: u8,
     /// Which of several answers, from 0.
-    #[serde(default, skip_serializing_if = "is_first")]
+    #[serde(default, skip_serializing_if = "crate::units::is_default")]
     pub answer: u32,
     /// The judge.
     pub judge: String,
@@ -59,11 +59,6 @@ pub struct GivenVerdict {
     /// What was paid for it beside, and is kept nowhere.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lost: Vec<LostCall>,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
-fn is_first(answer: &u32) -> bool {
-    *answer == 0
 }
 
 impl GivenVerdict {

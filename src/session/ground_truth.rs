@@ -75,7 +75,7 @@ pub enum Fact {
         /// The rule as the user said it.
         statement: String,
         /// How it is asked for.
-        #[serde(default, skip_serializing_if = "RuleForm::is_open")]
+        #[serde(default, skip_serializing_if = "crate::units::is_default")]
         form: RuleForm,
     },
     /// Files the agent touched in one way.
@@ -251,12 +251,6 @@ pub struct AllowedCall {
     pub target: String,
 }
 
-impl RuleForm {
-    fn is_open(&self) -> bool {
-        *self == Self::Open
-    }
-}
-
 /// A key and its value.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -323,7 +317,7 @@ pub struct Revision {
     pub message: usize,
     /// Whether it only ends the value before it. It can be guessed, or stands elsewhere too, or
     /// nobody knows it: it is neither asked for nor searched.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unasked: bool,
 }
 
@@ -336,14 +330,6 @@ impl Revision {
             unasked: false,
         }
     }
-}
-
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde calls it with a reference"
-)]
-fn is_false(value: &bool) -> bool {
-    !value
 }
 
 /// One item of a plan.

@@ -43,11 +43,6 @@ impl Placement {
             Self::Ideal => "ideal",
         }
     }
-
-    /// Whether it is the default, which records leave out.
-    pub fn is_usual(&self) -> bool {
-        *self == Self::Usual
-    }
 }
 
 /// A product, as far as the provider's cache can tell.

@@ -1,8 +1,11 @@
 //! What is added to a run folder after the run: verdicts, and what became known of judges.
 
+use std::fs::File;
 use std::io::Write as _;
 
-use super::{Journal, JournalError, MANIFEST, lines, read_manifest, write_private};
+use serde::Serialize;
+
+use super::{Journal, JournalError, MANIFEST, lines, read_manifest, unwritable, write_private};
 use crate::record::calibration::{self, JudgeCalibration};
 use crate::record::verdicts::GivenVerdict;
 
@@ -15,14 +18,17 @@ pub const VERDICTS: &str = "verdicts.jsonl";
 impl Journal {
     /// Adds verdicts that were given after the run.
     pub fn keep_verdicts(&mut self, given: &[GivenVerdict]) -> Result<(), JournalError> {
-        self.add(VERDICTS, &lines::of(given, VERDICTS)?)
+        let synced = self.add(VERDICTS, given)?.sync_data();
+        synced.map_err(unwritable(&self.folder.join(VERDICTS)))
     }
 
-    fn add(&mut self, file: &str, added: &[u8]) -> Result<(), JournalError> {
-        let path = self.folder.join(file);
+    /// Adds lines to a file.
+    pub(super) fn add<T: Serialize>(&self, name: &str, added: &[T]) -> Result<File, JournalError> {
+        let path = self.folder.join(name);
+        let added = lines::of(added, name)?;
         let mut file = lines::open(&path)?;
-        let written = file.write_all(added).and_then(|()| file.sync_data());
-        written.map_err(|source| JournalError::Io { path, source })
+        file.write_all(&added).map_err(unwritable(&path))?;
+        Ok(file)
     }
 
     /// Takes note of what people's labels say of judges, where the folder does not say it yet.

@@ -1,10 +1,12 @@
 //! Files of JSON lines that are added to: what a crash left of a last line goes before more is added.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read as _, Seek as _, SeekFrom};
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
 use std::path::Path;
 
-use super::{JournalError, private};
+use serde::de::DeserializeOwned;
+
+use super::{JournalError, damaged, no_json, private, unreadable, unwritable};
 
 /// Bytes that are looked at together for the end of the last whole line.
 const PIECE: usize = 8 * 1_024;
@@ -20,10 +22,7 @@ pub(super) fn open(path: &Path) -> Result<File, JournalError> {
         file.seek(SeekFrom::Start(end))?;
         Ok(file)
     });
-    opened.map_err(|source| JournalError::Io {
-        path: path.to_owned(),
-        source,
-    })
+    opened.map_err(unwritable(path))
 }
 
 /// The byte behind the last line feed.
@@ -43,40 +42,39 @@ fn end_of_whole_lines(file: &mut File) -> io::Result<u64> {
     Ok(0)
 }
 
-/// All whole lines of a file that may not be there.
-pub(super) fn read<T: serde::de::DeserializeOwned>(path: &Path) -> Result<Vec<T>, JournalError> {
-    let text = match fs::read_to_string(path) {
-        Ok(text) => text,
+/// All whole lines of a file that may not be there, each with its length in bytes.
+pub(super) fn read_sized<T: DeserializeOwned>(path: &Path) -> Result<Vec<(T, u64)>, JournalError> {
+    let mut reader = match File::open(path) {
+        Ok(file) => BufReader::new(file),
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(source) => {
-            return Err(JournalError::Unreadable {
-                path: path.to_owned(),
-                source,
-            });
-        }
+        Err(source) => return Err(unreadable(path)(source)),
     };
-    // Without its line feed, the last line was cut off by a crash.
-    let whole = text.rfind('\n').map_or("", |end| &text[..end]);
-    let lines = whole.lines().enumerate();
-    lines
-        .map(|(at, line)| {
-            serde_json::from_str(line).map_err(|source| JournalError::BadLine {
-                path: path.to_owned(),
-                line: at + 1,
-                source,
-            })
-        })
-        .collect()
+    let mut items = Vec::new();
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        let read = reader.read_until(b'\n', &mut line);
+        let length = read.map_err(unreadable(path))? as u64;
+        // Without its line feed, the last line was cut off by a crash.
+        if line.last() != Some(&b'\n') {
+            return Ok(items);
+        }
+        let item = serde_json::from_slice(&line).map_err(damaged(path, items.len() + 1))?;
+        items.push((item, length));
+    }
+}
+
+/// The same, without the lengths.
+pub(super) fn read<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>, JournalError> {
+    let items = read_sized(path)?.into_iter();
+    Ok(items.map(|(item, _)| item).collect())
 }
 
 /// A line for each item, for a file of this name.
 pub(super) fn of<T: serde::Serialize>(items: &[T], file: &str) -> Result<Vec<u8>, JournalError> {
     let mut bytes = Vec::new();
     for item in items {
-        serde_json::to_writer(&mut bytes, item).map_err(|source| JournalError::Unwritable {
-            cell: file.to_owned(),
-            source,
-        })?;
+        serde_json::to_writer(&mut bytes, item).map_err(no_json(file))?;
         bytes.push(b'\n');
     }
     Ok(bytes)
@@ -84,6 +82,7 @@ pub(super) fn of<T: serde::Serialize>(items: &[T], file: &str) -> Result<Vec<u8>
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
     use std::io::Write as _;
 
     use super::*;
