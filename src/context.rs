@@ -127,6 +127,14 @@ pub enum Origin {
 }
 
 impl Origin {
+    /// The session's message that the entry is, changed or not.
+    pub(crate) fn message(&self) -> Option<usize> {
+        match self {
+            Self::Verbatim(at) | Self::Edited { message: at, .. } | Self::Restored(at) => Some(*at),
+            Self::Derived(_) | Self::Authored => None,
+        }
+    }
+
     /// The ranges of session messages that the entries stand for, merged: the origin of a text
     /// that replaces them.
     pub fn derived_from<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> Self {
@@ -576,6 +584,11 @@ pub struct Applied {
 }
 
 impl Applied {
+    /// The entries that came in the place of those that were removed.
+    pub(crate) fn written(&self) -> impl Iterator<Item = &Entry> {
+        self.change.edits.iter().flat_map(|edit| &edit.with)
+    }
+
     /// Tokens that are no longer in the messages; zero where a patch added some.
     pub fn tokens_freed(&self) -> Tokens {
         self.change.before.tokens - self.change.after.tokens

@@ -41,8 +41,6 @@ pub mod health;
 pub mod look;
 pub mod moments;
 pub mod prompt_cache;
-#[cfg(test)]
-mod recount;
 pub mod recovery;
 mod sources;
 pub mod survival;
@@ -50,8 +48,6 @@ pub mod trail;
 pub mod unseen;
 pub mod unsupported;
 pub mod validity;
-#[cfg(test)]
-mod walk;
 
 /// Watches one cell.
 ///
@@ -59,9 +55,19 @@ mod walk;
 /// they are applied, prompts as they are sent. Following appended entries and patches is enough
 /// to know the context at any time; an observer should not walk it on every call.
 pub trait Observer: Debug + Send {
+    /// An entry came into the context: it was appended, or written by a patch.
+    fn entered(&mut self, entry: &Entry) {
+        let _ = entry;
+    }
+
+    /// A patch took an entry out of the context.
+    fn left(&mut self, entry: &Entry) {
+        let _ = entry;
+    }
+
     /// An entry was appended at the end of the context.
     fn appended(&mut self, entry: &Entry) {
-        let _ = entry;
+        self.entered(entry);
     }
 
     /// A message that is about to be appended was changed: the patch counts entries from the
@@ -78,7 +84,12 @@ pub trait Observer: Debug + Send {
 
     /// A patch was applied. Write-time edits are part of the appended entry and not seen here.
     fn patched(&mut self, applied: &Applied) {
-        let _ = applied;
+        applied
+            .change
+            .removed
+            .iter()
+            .for_each(|entry| self.left(entry));
+        applied.written().for_each(|entry| self.entered(entry));
     }
 
     /// The provider leaves hidden thinking of these entries out from now on; `context` has them as
@@ -251,3 +262,6 @@ pub fn observers(watched: &Watched, replayed: &Replayed) -> Vec<Box<dyn Observer
     }
     observers
 }
+
+#[cfg(test)]
+mod tests;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::sources::Places;
 use super::{CallView, Observer};
-use crate::context::{Applied, Entry, Origin};
+use crate::context::{Entry, Origin};
 use crate::needles::{Needles, NeedlesError, Pattern, PerText};
 use crate::record::{ActionSupport, Arm, CellRecord, Reread};
 use crate::session::{Session, ToolSchema};
@@ -164,13 +164,6 @@ fn distinct(needles: &Needles, text: &str) -> Vec<u32> {
     atoms
 }
 
-/// What a call misses: a tool result that could be read again, or an atom that no tool brought.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Target {
-    Result { message: usize, block: usize },
-    Atom(u32),
-}
-
 /// Follows the atoms through one cell, and writes [`CellRecord::action_support`] and
 /// [`CellRecord::rereads`].
 ///
@@ -191,8 +184,8 @@ pub struct ActionSupportObserver {
     /// By call: what is gone and could be read again.
     reachable: Vec<u32>,
     pointers: Pointers,
-    /// What was missed so far: each is read again once.
-    missed: BTreeSet<Target>,
+    /// What was missed so far, a tool result or else an atom: each is read again once.
+    missed: BTreeSet<Result<(usize, usize), u32>>,
     rereads: Vec<Reread>,
 }
 
@@ -238,10 +231,6 @@ impl ActionSupportObserver {
         }
     }
 
-    fn add(&mut self, entry: &Entry) {
-        self.count(entry, |count| *count += 1);
-    }
-
     /// Notes what the call would have to read again.
     fn miss(&mut self, wanted: &[u32], view: &CallView<'_>) {
         let mut reachable = 0;
@@ -254,11 +243,8 @@ impl ActionSupportObserver {
             let targets = &self.atoms.targets;
             let is_near = |target| self.pointers.reach(targets, target, view.before);
             reachable += u32::from(target.is_some_and(is_near));
-            let target = result.map_or(Target::Atom(atom), |result| Target::Result {
-                message: result.message,
-                block: result.block,
-            });
-            if self.missed.insert(target) {
+            let missed = result.map(|result| (result.message, result.block));
+            if self.missed.insert(missed.ok_or(atom)) {
                 self.rereads.push(Reread {
                     call: view.call,
                     message: result.map(|result| result.message),
@@ -286,19 +272,12 @@ impl ActionSupportObserver {
 }
 
 impl Observer for ActionSupportObserver {
-    fn appended(&mut self, entry: &Entry) {
-        self.add(entry);
+    fn entered(&mut self, entry: &Entry) {
+        self.count(entry, |count| *count += 1);
     }
 
-    fn patched(&mut self, applied: &Applied) {
-        for entry in &applied.change.removed {
-            self.count(entry, |count| *count = count.saturating_sub(1));
-        }
-        for edit in &applied.change.edits {
-            for entry in &edit.with {
-                self.add(entry);
-            }
-        }
+    fn left(&mut self, entry: &Entry) {
+        self.count(entry, |count| *count = count.saturating_sub(1));
     }
 
     fn called(&mut self, view: &CallView<'_>) {
@@ -324,7 +303,7 @@ impl Observer for ActionSupportObserver {
 
 #[cfg(test)]
 mod tests {
-    use super::super::walk::walk;
+    use super::super::tests::walk::walk;
     use super::*;
     use crate::context::{CacheEffect, Edit};
     use crate::session::{
@@ -388,7 +367,7 @@ mod tests {
             |observer, context| {
                 let mut again = ActionSupportObserver::new(atoms.clone());
                 for entry in context.entries() {
-                    again.add(entry);
+                    again.entered(entry);
                 }
                 assert_eq!(again.present, observer.present);
                 assert_eq!(again.verbatim, observer.verbatim);

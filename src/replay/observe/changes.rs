@@ -54,15 +54,9 @@ struct Piece {
 
 impl Piece {
     fn of(entry: &Entry, block: Option<usize>) -> Self {
-        let index = match &entry.origin {
-            Origin::Verbatim(at) | Origin::Edited { message: at, .. } | Origin::Restored(at) => {
-                Some(*at)
-            }
-            Origin::Derived(_) | Origin::Authored => None,
-        };
         Self {
             kind: kind(entry),
-            index,
+            index: entry.origin.message(),
             message: entry.message.clone(),
             block,
         }
@@ -166,7 +160,7 @@ impl Changes {
     fn note(&mut self, applied: &Applied) {
         let event = self.done.len();
         let address = |entry: &Entry| Arc::as_ptr(&entry.message);
-        let written = || applied.change.edits.iter().flat_map(|edit| &edit.with);
+        let written = || applied.written();
         let new: BTreeSet<_> = written().map(address).collect();
         let old: BTreeSet<_> = applied.change.removed.iter().map(address).collect();
         let removed = applied.change.removed.iter();

@@ -131,7 +131,7 @@ fn is_larger(applied: &Applied) -> Option<bool> {
     let size = |entries: &mut dyn Iterator<Item = &Entry>| -> Tokens {
         entries.map(|entry| entry.size.tokens).sum()
     };
-    let written = || applied.change.edits.iter().flat_map(|edit| &edit.with);
+    let written = || applied.written();
     let is_summary = |entry: &&Entry| matches!(entry.origin, Origin::Derived(_));
     let stays = |entry: &&Entry| {
         let mut removed = applied.change.removed.iter();

@@ -1,6 +1,7 @@
 //! A look at one call: what was sent, and what became of every message before it.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::{CallView, Observer};
@@ -121,65 +122,49 @@ impl Onlooker {
         }
     }
 
+    /// The representation that is nearest to the original.
     fn presence(&self, message: usize) -> Presence {
-        let mut presence = Presence::Gone;
-        for entry in &self.entries {
-            let other = match &entry.origin {
-                Origin::Verbatim(at) if *at == message => Presence::Verbatim,
-                Origin::Edited {
-                    message: at,
-                    blocks,
-                } if *at == message => Presence::Edited(blocks.clone()),
-                Origin::Restored(at) if *at == message => Presence::Restored,
-                Origin::Derived(ranges) if ranges.iter().any(|range| range.contains(&message)) => {
-                    Presence::Derived
-                }
-                Origin::Verbatim(_)
-                | Origin::Edited { .. }
-                | Origin::Restored(_)
-                | Origin::Derived(_)
-                | Origin::Authored => continue,
-            };
-            if other.rank() < presence.rank() {
-                presence = other;
-            }
-        }
-        presence
+        let stands = self.entries.iter().filter(|it| {
+            let mut ranges = messages_of(it).into_iter();
+            ranges.any(|range| range.contains(&message))
+        });
+        let found = stands.map(|entry| match &entry.origin {
+            Origin::Verbatim(_) => Presence::Verbatim,
+            Origin::Edited { blocks, .. } => Presence::Edited(blocks.clone()),
+            Origin::Restored(_) => Presence::Restored,
+            Origin::Derived(_) | Origin::Authored => Presence::Derived,
+        });
+        found.min_by_key(Presence::rank).unwrap_or(Presence::Gone)
     }
 }
 
 impl Presence {
     /// The word for it.
     pub fn name(&self) -> &'static str {
-        match self {
-            Self::Verbatim => "verbatim",
-            Self::Edited(_) => "edited",
-            Self::Restored => "restored",
-            Self::Derived => "derived into a summary",
-            Self::Gone => "gone",
-        }
+        self.named().1
     }
 
     /// The nearer to the original, the lower.
     fn rank(&self) -> u8 {
+        self.named().0
+    }
+
+    fn named(&self) -> (u8, &'static str) {
         match self {
-            Self::Verbatim => 0,
-            Self::Edited(_) => 1,
-            Self::Restored => 2,
-            Self::Derived => 3,
-            Self::Gone => 4,
+            Self::Verbatim => (0, "verbatim"),
+            Self::Edited(_) => (1, "edited"),
+            Self::Restored => (2, "restored"),
+            Self::Derived => (3, "derived into a summary"),
+            Self::Gone => (4, "gone"),
         }
     }
 }
 
 /// The messages that an entry stands for.
-fn messages_of(entry: &Entry) -> Vec<usize> {
+fn messages_of(entry: &Entry) -> Vec<Range<usize>> {
     match &entry.origin {
-        Origin::Verbatim(at) | Origin::Edited { message: at, .. } | Origin::Restored(at) => {
-            vec![*at]
-        }
-        Origin::Derived(ranges) => ranges.iter().cloned().flatten().collect(),
-        Origin::Authored => Vec::new(),
+        Origin::Derived(ranges) => ranges.to_vec(),
+        origin => origin.message().map(|at| at..at + 1).into_iter().collect(),
     }
 }
 
@@ -207,14 +192,13 @@ impl Observer for Onlooker {
             return;
         }
         let change = &applied.change;
-        let added = change.edits.iter().flat_map(|edit| &edit.with);
         self.patches.push(Shortened {
             stage: applied.stage.clone(),
             reason: applied.reason.clone(),
             before: change.before,
             after: change.after,
             removed: change.removed.clone(),
-            added: added.cloned().collect(),
+            added: applied.written().cloned().collect(),
         });
         let mut touched: BTreeSet<usize> = BTreeSet::new();
         // From the back: indices count in the context before the whole patch.
@@ -223,7 +207,8 @@ impl Observer for Onlooker {
                 .entries
                 .splice(edit.entries.clone(), edit.with.iter().cloned())
                 .collect();
-            touched.extend(removed.iter().chain(&edit.with).flat_map(messages_of));
+            let messages = removed.iter().chain(&edit.with).flat_map(messages_of);
+            touched.extend(messages.flatten());
         }
         for message in touched {
             let fate = self.presence(message);

@@ -437,7 +437,7 @@ impl Observer for SurvivalObserver {
         for entry in &applied.change.removed {
             self.remove(entry, &mut touched);
         }
-        for entry in applied.change.edits.iter().flat_map(|edit| &edit.with) {
+        for entry in applied.written() {
             self.add(entry);
         }
         self.note_lost(&touched, applied);

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::{CallView, Observer};
-use crate::context::{Applied, Entry, Origin};
+use crate::context::{Entry, Origin};
 use crate::needles::PerText;
 use crate::record::{Arm, ArtifactTrail, CellRecord};
 use crate::session::Session;
@@ -207,8 +207,10 @@ impl ArtifactTrailObserver {
     pub(super) fn now(&self) -> &ArtifactTrail {
         &self.now
     }
+}
 
-    fn add(&mut self, entry: &Entry) {
+impl Observer for ArtifactTrailObserver {
+    fn entered(&mut self, entry: &Entry) {
         for touch in self.plan.told_by(entry) {
             let verb = touch.0;
             let right = u64::from(self.done.contains(&touch));
@@ -222,7 +224,7 @@ impl ArtifactTrailObserver {
         }
     }
 
-    fn remove(&mut self, entry: &Entry) {
+    fn left(&mut self, entry: &Entry) {
         for touch in self.plan.told_by(entry) {
             let Some(times) = self.told.get_mut(&touch) else {
                 continue;
@@ -234,21 +236,6 @@ impl ArtifactTrailObserver {
                 now.told -= 1;
                 now.right -= u64::from(self.done.contains(&touch));
             }
-        }
-    }
-}
-
-impl Observer for ArtifactTrailObserver {
-    fn appended(&mut self, entry: &Entry) {
-        self.add(entry);
-    }
-
-    fn patched(&mut self, applied: &Applied) {
-        for entry in &applied.change.removed {
-            self.remove(entry);
-        }
-        for entry in applied.change.edits.iter().flat_map(|edit| &edit.with) {
-            self.add(entry);
         }
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::{CallView, Observer};
-use crate::context::{Applied, Entry, Origin};
+use crate::context::{Applied, Entry};
 use crate::record::{CellRecord, UnseenResults};
 use crate::session::{ContentBlock, Message, Tag, ToolClass};
 use crate::tokens::Size;
@@ -73,30 +73,11 @@ impl Unseen {
             self.found.altered += 1;
             // A result that was put aside is named by the hash of its content.
             let path = format!("{}.txt", ContentHash::of(was.as_bytes()).hex(12));
-            if is.is_some_and(|is| is.contains(&path)) {
-                self.found.reachable += 1;
-            }
-            let mut versions = waiting.versions.iter();
-            let tells = |version: &Arc<Message>| {
-                version
-                    .model_text()
-                    .get(block)
-                    .is_some_and(|text| text.contains(&path))
-            };
-            if versions.any(tells) {
-                self.found.saved += 1;
-            }
+            self.found.reachable += u64::from(is.is_some_and(|is| is.contains(&path)));
+            let versions = waiting.versions.iter();
+            let mut texts = versions.filter_map(|version| version.model_text().get(block));
+            self.found.saved += u64::from(texts.any(|text| text.contains(&path)));
         }
-    }
-}
-
-/// The message that an entry shows, edited or not.
-fn shows(entry: &Entry) -> Option<usize> {
-    match &entry.origin {
-        Origin::Verbatim(at) | Origin::Edited { message: at, .. } | Origin::Restored(at) => {
-            Some(*at)
-        }
-        Origin::Derived(_) | Origin::Authored => None,
     }
 }
 
@@ -106,7 +87,7 @@ impl Observer for Unseen {
             self.typed_at = Some(self.messages);
         }
         self.messages += entry.size;
-        if let Some(at) = shows(entry) {
+        if let Some(at) = entry.origin.message() {
             let waiting = Waiting {
                 now: Some(entry.message.clone()),
                 versions: vec![entry.message.clone()],
@@ -117,15 +98,19 @@ impl Observer for Unseen {
 
     fn patched(&mut self, applied: &Applied) {
         self.messages = applied.change.after;
-        let gone = applied.change.removed.iter().filter_map(shows);
-        for at in gone {
+        for at in applied
+            .change
+            .removed
+            .iter()
+            .filter_map(|it| it.origin.message())
+        {
             if let Some(waiting) = self.waiting.get_mut(&at) {
                 waiting.now = None;
             }
         }
-        let edits = applied.change.edits.iter();
-        for entry in edits.flat_map(|edit| &edit.with) {
-            if let Some(waiting) = shows(entry).and_then(|at| self.waiting.get_mut(&at)) {
+        for entry in applied.written() {
+            let at = entry.origin.message();
+            if let Some(waiting) = at.and_then(|at| self.waiting.get_mut(&at)) {
                 waiting.now = Some(entry.message.clone());
                 waiting.versions.push(entry.message.clone());
             }

@@ -116,36 +116,28 @@ impl UnsupportedAtoms {
         }
         self.found.unsupported += names.len() as u64;
         let room = EXAMPLES.saturating_sub(self.found.examples.len());
-        self.found
-            .examples
-            .extend(names.into_iter().take(room).map(|atom| UnsupportedAtom {
-                call: applied.call,
-                stage: applied.stage.to_string(),
-                atom,
-            }));
+        let examples = names.into_iter().take(room).map(|atom| UnsupportedAtom {
+            call: applied.call,
+            stage: applied.stage.to_string(),
+            atom,
+        });
+        self.found.examples.extend(examples);
     }
 }
 
 impl Observer for UnsupportedAtoms {
     fn patched(&mut self, applied: &Applied) {
-        let derived = |entry: &Entry| match &entry.origin {
-            Origin::Derived(ranges) => Some(ranges.clone()),
-            Origin::Verbatim(_)
-            | Origin::Edited { .. }
-            | Origin::Restored(_)
-            | Origin::Authored => None,
-        };
-        for entry in applied.change.edits.iter().flat_map(|edit| &edit.with) {
-            let Some(ranges) = derived(entry) else {
+        for entry in applied.written() {
+            let Origin::Derived(ranges) = &entry.origin else {
                 continue;
             };
             // A summary that only moved is no new one.
             let is_old = applied.change.removed.iter().any(|removed| {
-                derived(removed).is_some()
+                matches!(removed.origin, Origin::Derived(_))
                     && removed.message.model_text() == entry.message.model_text()
             });
             if !is_old {
-                self.look(entry, &ranges, applied);
+                self.look(entry, ranges, applied);
             }
         }
     }

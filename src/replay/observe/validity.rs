@@ -39,21 +39,24 @@ pub struct Validity {
 impl Observer for Validity {
     fn appended(&mut self, entry: &Entry) {
         self.sent.append(entry);
+        self.entered(entry);
+    }
+
+    fn entered(&mut self, entry: &Entry) {
         self.words.enters(entry);
         self.summaries.enters(entry);
+    }
+
+    fn left(&mut self, entry: &Entry) {
+        self.words.leaves(entry);
+        self.summaries.leaves(entry);
     }
 
     fn patched(&mut self, applied: &Applied) {
         self.sent.patch(applied);
         let change = &applied.change;
-        for entry in change.edits.iter().flat_map(|edit| &edit.with) {
-            self.words.enters(entry);
-            self.summaries.enters(entry);
-        }
-        for entry in &change.removed {
-            self.words.leaves(entry);
-            self.summaries.leaves(entry);
-        }
+        applied.written().for_each(|entry| self.entered(entry));
+        change.removed.iter().for_each(|entry| self.left(entry));
         if !change.removed.is_empty() && change.after.tokens >= change.before.tokens {
             self.patches.insert(Finding {
                 rule: Rule::NotSmaller,
@@ -84,18 +87,8 @@ impl Observer for Validity {
 
     fn finish(mut self: Box<Self>, record: &mut CellRecord) {
         self.note(BTreeSet::new(), self.next);
-        self.closed.sort_by(|left, right| {
-            let key = |violation: &Violation| {
-                let Violation {
-                    call,
-                    rule,
-                    subject,
-                    ..
-                } = violation;
-                (*call, rule.clone(), subject.clone())
-            };
-            key(left).cmp(&key(right))
-        });
+        let key = |it: &Violation| (it.call, it.rule.clone(), it.subject.clone());
+        self.closed.sort_by_key(key);
         record.violations = self.closed;
     }
 }

@@ -40,42 +40,37 @@ fn lex(text: &str, found: &mut BTreeSet<Pattern>) {
             }
         }
     }
-    for token in text.split(|c: char| !is_part(c)) {
-        let token = trimmed(token);
-        if is_path(token) {
-            add(token, Boundary::Path, found);
-        } else {
-            for piece in token.split('/') {
-                let piece = piece.trim_matches(['.', '-', '@']);
-                if is_name(piece) {
-                    add(piece, Boundary::Word, found);
-                }
-            }
-        }
-    }
+    each_name(text, |name, boundary| add(name, boundary, found));
 }
 
 /// Calls `found` with the paths, identifiers, ids and numbers of a text: atoms without the quoted
 /// strings, which a text can be told to hold only by searching it.
 pub(in crate::replay::observe) fn names(text: &str, mut found: impl FnMut(&str)) {
-    let mut add = |name: &str| {
-        if (MIN_CHARS..=MAX_CHARS).contains(&name.chars().count()) {
+    each_name(text, |name, _| {
+        if is_atom(name) {
             found(name);
         }
-    };
+    });
+}
+
+fn each_name(text: &str, mut found: impl FnMut(&str, Boundary)) {
     for token in text.split(|c: char| !is_part(c)) {
         let token = trimmed(token);
         if is_path(token) {
-            add(token);
+            found(token, Boundary::Path);
             continue;
         }
         for piece in token.split('/') {
             let piece = piece.trim_matches(['.', '-', '@']);
             if is_name(piece) {
-                add(piece);
+                found(piece, Boundary::Word);
             }
         }
     }
+}
+
+fn is_atom(text: &str) -> bool {
+    (MIN_CHARS..=MAX_CHARS).contains(&text.chars().count())
 }
 
 /// Calls `found` with everything that a text supports: its names, and the ends and the parts of
@@ -83,19 +78,15 @@ pub(in crate::replay::observe) fn names(text: &str, mut found: impl FnMut(&str))
 pub(in crate::replay::observe) fn supported(text: &str, mut found: impl FnMut(&str)) {
     for token in text.split(|c: char| !is_part(c)) {
         let token = trimmed(token);
-        if !is_path(token) {
-            token
-                .split('/')
-                .for_each(|piece| found(piece.trim_matches(['.', '-', '@'])));
-            continue;
+        if is_path(token) {
+            found(token);
+            let token = token.trim_start_matches('/');
+            found(token);
+            for (at, _) in token.match_indices('/') {
+                found(&token[at + 1..]);
+            }
         }
-        found(token);
-        let token = token.trim_start_matches('/');
-        found(token);
-        for (at, _) in token.match_indices('/') {
-            found(&token[at + 1..]);
-        }
-        for piece in token.split('/') {
+        for piece in token.trim_start_matches('/').split('/') {
             found(piece.trim_matches(['.', '-', '@']));
         }
     }
@@ -114,8 +105,7 @@ fn trimmed(token: &str) -> &str {
 }
 
 fn add(text: &str, boundary: Boundary, found: &mut BTreeSet<Pattern>) {
-    let length = text.chars().count();
-    if (MIN_CHARS..=MAX_CHARS).contains(&length) {
+    if is_atom(text) {
         found.insert(Pattern {
             text: text.to_owned(),
             boundary,

@@ -43,7 +43,7 @@ impl Sent {
 
     /// Whether a summariser had been sent this value when the patch that lost it put its summary in.
     pub(super) fn has(&self, slot: usize, applied: &Applied) -> bool {
-        let mut written = applied.change.edits.iter().flat_map(|edit| &edit.with);
+        let mut written = applied.written();
         let is_summary = written.any(|entry| matches!(entry.origin, Origin::Derived(_)));
         let was_sent = self.call == Some(applied.call) && self.now.contains(&slot);
         is_summary && (was_sent || self.noted.contains(&slot))

@@ -1,13 +1,13 @@
 //! A walk through a session as replay makes it, for the tests of observers.
 
-use super::{CallView, Observer};
+use super::super::{CallView, Observer};
 use crate::context::{Applied, Context, Edit, Entry, Origin};
 use crate::session::Session;
 use crate::tokens::{CountedTexts, Size};
 
 /// Shows `observer` every message and call of `session`. `edits` names what is changed before a call,
 /// all at once where it names anything; `after` sees observer and context behind every message.
-pub(super) fn walk<O: Observer>(
+pub(in crate::replay::observe) fn walk<O: Observer>(
     session: &Session,
     counts: &CountedTexts,
     observer: &mut O,

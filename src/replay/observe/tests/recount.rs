@@ -2,9 +2,9 @@
 
 use std::sync::{Arc, Mutex};
 
-use super::action_support::{ActionAtoms, ActionSupportObserver};
-use super::trail::{ArtifactTrailObserver, TrailPlan};
-use super::{CallView, Observer};
+use super::super::action_support::{ActionAtoms, ActionSupportObserver};
+use super::super::trail::{ArtifactTrailObserver, TrailPlan};
+use super::super::{CallView, Observer};
 use crate::context::{Applied, Entry};
 use crate::model::offline::Offline;
 use crate::record::{CellRecord, Reread};
