@@ -72,6 +72,11 @@ pub enum ProbeKind {
     Unanswerable,
 }
 
+/// Whether a word is one of a list, which are parted by spaces.
+fn holds(list: &str, word: &str) -> bool {
+    list.split(' ').any(|known| known == word)
+}
+
 /// What stands between the answers to the two questions of a probe.
 pub const OTHER_ORDER: &str = "\n--- in the other order ---\n";
 

@@ -56,7 +56,7 @@ fn careful(folder: &Path, name: &str, refused: &str) -> String {
         } else {
             "incomplete"
         };
-        (known.answer, word)
+        (&*known.answer, word)
     });
     for (asked, verdict) in known.chain([("says so is correct", "invented")]) {
         let asked = if asked.starts_with("says so") {

@@ -8,7 +8,7 @@ use std::sync::Mutex;
 use proctor::model::offline::Offline;
 use proctor::model::{CallFailure, Model, ModelKind, Request, Response};
 use proctor::probe::grade::Rules;
-use proctor::probe::judge::question;
+use proctor::probe::judge::questions;
 use proctor::probe::survival::{PARAPHRASE, content_word_recall};
 use proctor::probe::{Fact, Outcome, Probe, ProbeKind, Verdict};
 use proctor::record::{CellRecord, Fate};
@@ -165,7 +165,7 @@ fn the_offline_reader_answers_what_the_context_says_and_abstains_otherwise() {
         (&probes[0], &context[..1], Outcome::Abstained),
         (&probes[1], &context[1..], Outcome::Abstained),
     ] {
-        let request = question(None, messages, probe);
+        let request = questions(None, messages, probe).remove(0);
         for text in request.messages.iter().flat_map(|m| m.model_text()) {
             assert!(!text.contains(&probe.id));
         }

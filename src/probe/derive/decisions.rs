@@ -30,19 +30,7 @@ const LEAST_WORDS: usize = 5;
 const BOUND: f64 = 0.5;
 
 /// What the model is told.
-pub const INSTRUCTIONS: &str = "\
-You are shown a part of a recorded session between a user and a coding agent. Find the decisions in it: \
-places where one of several options was chosen and a reason was given.
-
-Reply with one JSON array and nothing else. Each element is an object with these fields:
-\"question\": asks what was chosen and why, without naming the choice;
-\"key\": what was to be decided, in words that stand in the quotation;
-\"choice\": the option that was taken, in the quotation's own words;
-\"reason\": why, in the quotation's own words;
-\"rejected\": an array of the other options, as they are called there;
-\"quote\": the sentence or sentences that say all this, copied word for word.
-
-Propose only what one passage says by itself. If there is none, reply with [].";
+pub const INSTRUCTIONS: &str = include_str!("decisions.txt");
 
 /// Why a proposal was not kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

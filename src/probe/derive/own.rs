@@ -5,28 +5,18 @@
 //! ([`Message::injected`](crate::session::Message::injected)). Inside a block, a product marks its
 //! text as an element (`<system-reminder>…</system-reminder>`), and that is cut out here.
 
+use crate::probe::holds;
 use crate::session::{ContentBlock, Session, Tag};
 
 /// Elements that hold what a person typed: the tags go, the text stays.
-const OF_THE_USER: &[&str] = &[
-    "answer",
-    "command-args",
-    "feedback",
-    "issue",
-    "issue_description",
-    "pr_description",
-    "question",
-    "task",
-    "task_description",
-    "user_message",
-    "user_query",
-    "user_request",
-];
+const OF_THE_USER: &str = "\
+    answer command-args feedback issue issue_description pr_description question task \
+    task_description user_message user_query user_request";
 
 /// Elements of a product whose names are single words. Names of several words
 /// (`skills_instructions`, `local-command-caveat`, `permissions instructions`) are a product's
 /// always: people paste `<div>` and `<config>`.
-const OF_A_PRODUCT: &[&str] = &["instructions", "reminder", "skill"];
+const OF_A_PRODUCT: &str = "instructions reminder skill";
 
 /// A block in which so many elements are never closed is left as it is.
 const MOST_UNCLOSED: usize = 32;
@@ -62,7 +52,7 @@ pub(super) fn own(text: &str) -> Vec<&str> {
         let Some(name) = name(&text[next..]) else {
             continue;
         };
-        let is_users = OF_THE_USER.contains(&name);
+        let is_users = holds(OF_THE_USER, name);
         if !is_users && !is_of_a_product(name) {
             continue;
         }
@@ -104,7 +94,7 @@ fn name(text: &str) -> Option<&str> {
 
 fn is_of_a_product(name: &str) -> bool {
     let lower = name.to_ascii_lowercase();
-    name.contains(['_', '-', ' ']) || OF_A_PRODUCT.contains(&&*lower)
+    name.contains(['_', '-', ' ']) || holds(OF_A_PRODUCT, &lower)
 }
 
 struct Element<'a> {

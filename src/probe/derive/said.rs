@@ -4,29 +4,15 @@ use std::collections::BTreeSet;
 
 use super::own::typed;
 use super::{Proposal, Texts, key_words, messages_of, proposal, weighed};
+use crate::probe::holds;
 use crate::script::word_count;
 use crate::session::Session;
 use crate::session::ground_truth::{Fact, Revision, RuleForm};
 
 /// Sentences that begin with one of these, or hold one of them after a comma, set a rule.
-const DEMANDS: &[&str] = &[
-    "always ",
-    "avoid ",
-    "do not ",
-    "don't ",
-    "don’t ",
-    "ensure ",
-    "keep ",
-    "make sure ",
-    "never ",
-    "only ",
-    "you must ",
-    "you should not ",
-    "please avoid ",
-    "please do not ",
-    "please don't ",
-    "please never ",
-];
+const DEMANDS: &str = "\
+    always|avoid|do not|don't|don’t|ensure|keep|make sure|never|only|you must|you should not|\
+    please avoid|please do not|please don't|please never";
 
 /// A rule has at least and at most so many words.
 const RULE_WORDS: std::ops::RangeInclusive<usize> = 4..=40;
@@ -41,34 +27,21 @@ const REQUEST_WORDS: usize = 4;
 const REQUEST_CHARS: usize = 600;
 
 /// Words by which a person stresses what is said.
-const STRESSING: &[&str] = &[
-    "absolutely",
-    "always",
-    "critical",
-    "crucial",
-    "essential",
-    "important",
-    "mandatory",
-    "must",
-    "mustn't",
-    "never",
-    "strictly",
-    "vital",
-];
+const STRESSING: &str = "\
+    absolutely always critical crucial essential important mandatory must mustn't never \
+    strictly vital";
 
 /// Words that stress where they are written in capitals. Most capitals are names: JSON, API.
-const STRESSED: &[&str] = &[
-    "ALL", "ANY", "AVOID", "BEFORE", "DO", "DON'T", "DON’T", "ENSURE", "EVERY", "EXACTLY", "FIRST",
-    "KEEP", "NO", "NONE", "NOT", "ONLY", "PLEASE", "STOP",
-];
+const STRESSED: &str = "\
+    ALL ANY AVOID BEFORE DO DON'T DON’T ENSURE EVERY EXACTLY FIRST KEEP NO NONE NOT ONLY \
+    PLEASE STOP";
 
 /// Whether the person who says this stresses it: by a word such as "must", by capitals, or by an
 /// exclamation mark.
 pub(super) fn is_stressed(sentence: &str) -> bool {
     let words = sentence.split(|c: char| !c.is_alphanumeric() && !matches!(c, '\'' | '’'));
     let mut words = words.filter(|word| !word.is_empty());
-    let stresses =
-        |word: &str| STRESSED.contains(&word) || STRESSING.contains(&&*word.to_lowercase());
+    let stresses = |word: &str| holds(STRESSED, word) || holds(STRESSING, &word.to_lowercase());
     sentence
         .trim_end_matches(['"', '*', ')', ' '])
         .ends_with('!')
@@ -93,7 +66,10 @@ pub(super) fn rules(session: &Session, texts: &Texts) -> Vec<Proposal> {
     for (_, text) in &typed {
         for sentence in sentences(text) {
             let lower = sentence.to_lowercase();
-            let demands = DEMANDS.iter().any(|cue| lower.starts_with(cue));
+            let demands = DEMANDS.split('|').any(|cue| {
+                let rest = lower.strip_prefix(cue);
+                rest.is_some_and(|rest| rest.starts_with(' '))
+            });
             if !demands
                 || !RULE_WORDS.contains(&sentence.split_whitespace().count())
                 || !known.insert(sentence)

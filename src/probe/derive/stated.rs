@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{PassedOver, Proposal, Texts, key_words, own, proposal, tokens, weighed};
+use crate::probe::holds;
 use crate::session::ground_truth::{Fact, Revision};
 use crate::session::{ContentBlock, Role, Session};
 
@@ -26,33 +27,12 @@ const COPULAS: &[&str] = &[" is now ", " is called ", " is set to ", " is at ", 
 const NAMINGS: &[&str] = &["call it ", "name it ", "call this ", "name this "];
 
 /// Words before a key that are no part of it.
-const BEFORE_KEYS: &[&str] = &[
-    "a",
-    "also",
-    "and",
-    "but",
-    "important:",
-    "its",
-    "my",
-    "note:",
-    "ok,",
-    "okay,",
-    "our",
-    "please",
-    "remember",
-    "remember:",
-    "so",
-    "that",
-    "the",
-    "their",
-    "this",
-    "your",
-];
+const BEFORE_KEYS: &str = "\
+    a also and but important: its my note: ok, okay, our please remember remember: so that \
+    the their this your";
 
 /// Words of a key that name nothing: "it is 4049" has no key.
-const NO_KEYS: &[&str] = &[
-    "he", "here", "it", "she", "that", "there", "they", "this", "what", "which",
-];
+const NO_KEYS: &str = "he here it she that there they this what which";
 
 /// One statement.
 #[derive(Debug, PartialEq, Eq)]
@@ -236,12 +216,12 @@ fn statement<'a>(sentence: &'a str, texts: &Texts) -> Option<Statement<'a>> {
     let words: Vec<&str> = before.split_whitespace().collect();
     let first = words
         .iter()
-        .position(|word| !BEFORE_KEYS.contains(&&*word.to_lowercase()))?;
+        .position(|word| !holds(BEFORE_KEYS, &word.to_lowercase()))?;
     let words = &words[first..];
     let key = words.join(" ");
     let names_it = words_of(&key)
         .iter()
-        .any(|word| word.chars().count() >= 3 && !NO_KEYS.contains(&&**word));
+        .any(|word| word.chars().count() >= 3 && !holds(NO_KEYS, word));
     let is_key = words.len() <= KEY_WORDS && names_it && !key.contains(value);
     is_key.then_some(Statement {
         key,
@@ -280,9 +260,7 @@ fn first_value(text: &str, is_name: bool) -> Option<&str> {
 }
 
 /// Words that stand before a key where it is set.
-const BEFORE_SETTINGS: &[&str] = &[
-    "-", "*", "const", "export", "final", "let", "pub", "set", "static", "use", "var",
-];
+const BEFORE_SETTINGS: &str = "- * const export final let pub set static use var";
 
 /// An assignment of which the line says nothing else: "it is documented here: …" sets nothing.
 fn setting(line: &str) -> Option<(&str, &str)> {
@@ -291,7 +269,7 @@ fn setting(line: &str) -> Option<(&str, &str)> {
     let before = before.trim_matches(|c: char| c.is_whitespace() || matches!(c, '"' | '\''));
     let mut words = before.split_whitespace();
     words
-        .all(|word| BEFORE_SETTINGS.contains(&&*word.to_lowercase()))
+        .all(|word| holds(BEFORE_SETTINGS, &word.to_lowercase()))
         .then_some((key, value))
 }
 

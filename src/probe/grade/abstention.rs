@@ -8,190 +8,42 @@ use std::collections::BTreeSet;
 
 use super::exact::words;
 use super::normalise;
+use crate::probe::holds;
 
 /// Whole answers that mean it, after normalising: English, German, French, Spanish, Portuguese,
 /// Italian, Russian, Turkish, Chinese, Japanese, Korean.
-const WHOLE: &[&str] = &[
-    "absent",
-    "missing",
-    "n/a",
-    "nil",
-    "no answer",
-    "no idea",
-    "none",
-    "not applicable",
-    "not available",
-    "not in context",
-    "nothing",
-    "null",
-    "unavailable",
-    "undefined",
-    "unknown",
-    "unspecified",
-    "unstated",
-    "das steht nicht im gespräch",
-    "das wird nicht gesagt",
-    "keine angabe",
-    "nicht angegeben",
-    "nicht erwähnt",
-    "nicht im kontext",
-    "unbekannt",
-    "weiß ich nicht",
-    "inconnu",
-    "non indiqué",
-    "non mentionné",
-    "non précisé",
-    "pas dans le contexte",
-    "pas mentionné",
-    "desconocido",
-    "no está en el contexto",
-    "no se especifica",
-    "no se menciona",
-    "desconhecido",
-    "não consta",
-    "não está no contexto",
-    "não mencionado",
-    "non nel contesto",
-    "non specificato",
-    "sconosciuto",
-    "не указано",
-    "не упоминается",
-    "неизвестно",
-    "нет в контексте",
-    "bağlamda yok",
-    "belirtilmemiş",
-    "bilinmiyor",
-    "上下文中没有",
-    "不知道",
-    "对话中没有提到",
-    "未提及",
-    "未说明",
-    "没有提到",
-    "わかりません",
-    "不明",
-    "文脈にありません",
-    "言及されていません",
-    "記載なし",
-    "알 수 없음",
-    "언급되지 않음",
-    "문맥에 없음",
-];
+const WHOLE: &str = include_str!("abstentions.txt");
 
 /// Words that deny. In front of one of [`DONE`] or [`DOES`].
-const NOT: &[&str] = &[
-    "aren't", "can't", "cannot", "couldn't", "didn't", "doesn't", "don't", "isn't", "never", "no",
-    "none", "not", "nothing", "nowhere", "wasn't", "weren't",
-];
+const NOT: &str = "\
+    aren't can't cannot couldn't didn't doesn't don't isn't never no none not nothing nowhere \
+    wasn't weren't";
 
 /// What was not done with the answer: "was never mentioned", "none given".
-const DONE: &[&str] = &[
-    "answered",
-    "available",
-    "clear",
-    "contained",
-    "context",
-    "conversation",
-    "defined",
-    "determined",
-    "discussed",
-    "found",
-    "given",
-    "included",
-    "known",
-    "mentioned",
-    "present",
-    "provided",
-    "recorded",
-    "said",
-    "shown",
-    "specified",
-    "stated",
-    "told",
-];
+const DONE: &str = "\
+    answered available clear contained context conversation defined determined discussed \
+    found given included known mentioned present provided recorded said shown specified \
+    stated told";
 
 /// What there is none of: "no mention". Behind `no` only: "do not mention the client" is a rule.
-const THINGS: &[&str] = &["indication", "information", "mention", "record"];
+const THINGS: &str = "indication information mention record";
 
 /// What the conversation or the reader does not do: "does not say". Behind a helping verb only.
-const DOES: &[&str] = &[
-    "answer",
-    "appear",
-    "contain",
-    "determine",
-    "find",
-    "give",
-    "have",
-    "include",
-    "know",
-    "mention",
-    "provide",
-    "say",
-    "see",
-    "show",
-    "specify",
-    "state",
-    "tell",
-];
+const DOES: &str = "\
+    answer appear contain determine find give have include know mention provide say see show \
+    specify state tell";
 
 /// Verbs that make a denial a statement; `do` only where the reader speaks of itself.
-const HELPING: &[&str] = &[
-    "can", "can't", "cannot", "could", "couldn't", "did", "didn't", "does", "doesn't",
-];
+const HELPING: &str = "can can't cannot could couldn't did didn't does doesn't";
 
 /// So many words may stand between a denial and what is denied: "was not explicitly mentioned".
 const BETWEEN: usize = 2;
 
 /// Words that claim nothing beside a denial, as those of the lists above.
-const VOCABULARY: &[&str] = &[
-    "a",
-    "about",
-    "an",
-    "and",
-    "any",
-    "anything",
-    "anywhere",
-    "are",
-    "as",
-    "at",
-    "be",
-    "been",
-    "by",
-    "do",
-    "enough",
-    "explicitly",
-    "far",
-    "for",
-    "from",
-    "has",
-    "here",
-    "history",
-    "i",
-    "in",
-    "is",
-    "it",
-    "its",
-    "me",
-    "of",
-    "on",
-    "session",
-    "so",
-    "sorry",
-    "such",
-    "that",
-    "the",
-    "there",
-    "this",
-    "to",
-    "user",
-    "value",
-    "was",
-    "we",
-    "were",
-    "what",
-    "which",
-    "with",
-    "yet",
-];
+const VOCABULARY: &str = "\
+    a about an and any anything anywhere are as at be been by do enough explicitly far for \
+    from has here history i in is it its me of on session so sorry such that the there this \
+    to user value was we were what which with yet";
 
 /// Whether the answer says that it is not in the context and claims nothing else.
 ///
@@ -199,7 +51,7 @@ const VOCABULARY: &[&str] = &[
 /// and says nothing about the reader.
 pub(super) fn is_plain(answer: &str, question: &str, own: &[&str]) -> bool {
     let whole = normalise(answer);
-    if WHOLE.iter().any(|known| normalise(known) == whole) {
+    if WHOLE.lines().any(|known| normalise(known) == whole) {
         return true;
     }
     let said = words(answer);
@@ -208,7 +60,7 @@ pub(super) fn is_plain(answer: &str, question: &str, own: &[&str]) -> bool {
         let word = word.as_str();
         [NOT, DONE, DOES, THINGS, HELPING, VOCABULARY]
             .iter()
-            .any(|list| list.contains(&word))
+            .any(|list| holds(list, word))
             || asked.contains(word)
     };
     // A yes or a no answers a question; "no ticket" denies one.
@@ -231,19 +83,19 @@ pub(super) fn is_plain(answer: &str, question: &str, own: &[&str]) -> bool {
 fn denials(said: &[String]) -> Vec<(&str, &str)> {
     let mut found = Vec::new();
     for (at, not) in said.iter().enumerate() {
-        if !NOT.contains(&not.as_str()) {
+        if !holds(NOT, not) {
             continue;
         }
         let before = |back: usize| at.checked_sub(back).map(|at| said[at].as_str());
-        let is_helped = HELPING.contains(&not.as_str())
-            || before(1).is_some_and(|word| HELPING.contains(&word))
+        let is_helped = holds(HELPING, not)
+            || before(1).is_some_and(|word| holds(HELPING, word))
             || (matches!(not.as_str(), "don't") && matches!(before(1), Some("i" | "we")))
             || (before(1) == Some("do") && matches!(before(2), Some("i" | "we")));
         let behind = said[at + 1..].iter().take(BETWEEN + 1);
         let denied = behind.map(String::as_str).find(|word| {
-            DONE.contains(word)
-                || (not == "no" && THINGS.contains(word))
-                || (is_helped && DOES.contains(word))
+            holds(DONE, word)
+                || (not == "no" && holds(THINGS, word))
+                || (is_helped && holds(DOES, word))
         });
         found.extend(denied.map(|denied| (not.as_str(), denied)));
     }

@@ -3,39 +3,19 @@
 use std::collections::BTreeSet;
 
 use super::{abstention, normalise, trim_punctuation};
-use crate::probe::{OTHER_ORDER, Outcome};
+use crate::probe::{OTHER_ORDER, Outcome, holds};
 use crate::script::is_unspaced;
 
 /// Words around a known answer that claim nothing.
-const AROUND: &[&str] = &[
-    "a", "an", "answer", "are", "as", "at", "be", "been", "by", "for", "has", "have", "in", "is",
-    "it", "it's", "its", "of", "on", "said", "says", "that", "the", "this", "user", "value", "was",
-    "were", "with",
-];
+const AROUND: &str = "\
+    a an answer are as at be been by for has have in is it it's its of on said says that the \
+    this user value was were with";
 
 /// Words that turn a sentence round or speak of another time: they claim something, even where the
 /// question holds them.
-const TURNING: &[&str] = &[
-    "before",
-    "except",
-    "former",
-    "formerly",
-    "instead",
-    "neither",
-    "never",
-    "no",
-    "nor",
-    "not",
-    "old",
-    "older",
-    "or",
-    "previous",
-    "previously",
-    "than",
-    "unless",
-    "until",
-    "without",
-];
+const TURNING: &str = "\
+    before except former formerly instead neither never no nor not old older or previous \
+    previously than unless until without";
 
 /// Words that stand between a choice or a yes and its reason.
 pub(super) const BECAUSE: &[&str] = &[
@@ -62,10 +42,15 @@ pub(super) struct Around(BTreeSet<String>);
 impl Around {
     /// For a question, with more words that are usual around this form of answer.
     pub(super) fn new(question: &str, more: &[&str]) -> Self {
-        let is_turning = |word: &str| TURNING.contains(&word) || word.ends_with("n't");
+        let is_turning = |word: &str| holds(TURNING, word) || word.ends_with("n't");
         let asked = words(question).into_iter();
         let mut allowed: BTreeSet<String> = asked.filter(|word| !is_turning(word)).collect();
-        allowed.extend(AROUND.iter().chain(more).map(|word| (*word).to_owned()));
+        allowed.extend(
+            AROUND
+                .split(' ')
+                .chain(more.iter().copied())
+                .map(str::to_owned),
+        );
         Self(allowed)
     }
 
@@ -181,7 +166,7 @@ pub(super) fn abstains_in_one_order(answer: &str, question: &str, own: &[&str]) 
 }
 
 /// Words in front of a letter.
-const LETTER: &[&str] = &["answer", "choice", "is", "it", "letter", "option", "the"];
+const LETTER: &str = "answer choice is it letter option the";
 
 /// The letters of a forced choice, asked in both orders: the rule stands at A first, then at B.
 /// Right in one order only is a guess, or a liking for a letter. Nothing where a letter cannot be read:
@@ -192,8 +177,8 @@ pub(super) fn letters(statement: &str, foil: &str, answer: &str) -> Option<(f64,
         let said: Vec<&str> = said.iter().map(String::as_str).collect();
         let option = |text: &str| words(text);
         match said.as_slice() {
-            [lead @ .., "a"] if lead.iter().all(|word| LETTER.contains(word)) => Some(true),
-            [lead @ .., "b"] if lead.iter().all(|word| LETTER.contains(word)) => Some(false),
+            [lead @ .., "a"] if lead.iter().all(|word| holds(LETTER, word)) => Some(true),
+            [lead @ .., "b"] if lead.iter().all(|word| holds(LETTER, word)) => Some(false),
             ["a", rest @ ..] if rest == option(a) => Some(true),
             ["b", rest @ ..] if rest == option(b) => Some(false),
             _ => None,

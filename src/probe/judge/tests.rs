@@ -140,11 +140,15 @@ fn a_prompt_is_another_with_its_rubric_its_layout_its_words_and_its_version() {
 fn a_question_joins_the_last_user_message() {
     let user = Arc::new(Message::text(Role::User, "go on"));
     let assistant = Arc::new(Message::text(Role::Assistant, "done"));
-    let asked = ask(&[assistant.clone(), user.clone()], &probe());
+    let asked = questions(None, &[assistant.clone(), user.clone()], &probe())
+        .remove(0)
+        .messages;
     assert_eq!(asked.len(), 2);
     assert_eq!(asked[1].content().len(), 2);
     assert_eq!(&*asked[1].model_text()[0], "go on");
-    let asked = ask(&[user, assistant], &probe());
+    let asked = questions(None, &[user, assistant], &probe())
+        .remove(0)
+        .messages;
     assert_eq!(asked.len(), 3);
     assert_eq!(asked[2].role(), Role::User);
     let text = &asked[2].model_text()[0];
@@ -165,7 +169,7 @@ fn probe_to_reader_to_rules_to_judge() {
     let context = [Arc::new(Message::text(Role::User, "hello"))];
     let ask = || {
         model
-            .respond(&question(None, &context, &probe))
+            .respond(&questions(None, &context, &probe)[0])
             .unwrap()
             .text
     };
