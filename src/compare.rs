@@ -7,8 +7,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::metric::Direction;
-use crate::record::evaluators;
+use crate::metric::Direction::{self, Higher, Lower};
+use crate::record::evaluators::{EXTRACT, SURVIVAL, VALIDITY};
 use crate::stats::gate::{Bounds, Target};
 use crate::stats::paired::PairedDifference;
 use crate::stats::ratio::Ratio;
@@ -59,64 +59,16 @@ pub struct Compared {
 
 /// Every metric that is compared, in the order of tables.
 pub const COMPARED: &[Compared] = &[
-    Compared::new(
-        "completion",
-        Kind::Share,
-        Direction::Higher,
-        "replay",
-        Some(0.0),
-    ),
-    Compared::new(
-        "rejected",
-        Kind::Count,
-        Direction::Lower,
-        evaluators::VALIDITY,
-        Some(0.0),
-    ),
-    Compared::new(
-        "survival",
-        Kind::Probes,
-        Direction::Higher,
-        evaluators::SURVIVAL,
-        Some(0.05),
-    ),
-    Compared::new(
-        "extract",
-        Kind::Probes,
-        Direction::Higher,
-        evaluators::EXTRACT,
-        None,
-    ),
-    Compared::new(
-        "accuracy",
-        Kind::Probes,
-        Direction::Higher,
-        "reader",
-        Some(0.05),
-    ),
-    Compared::new(
-        "action_support",
-        Kind::Share,
-        Direction::Higher,
-        "replay",
-        Some(0.05),
-    ),
-    Compared::new(
-        "token_savings",
-        Kind::Share,
-        Direction::Higher,
-        "counter",
-        None,
-    ),
-    Compared::new(
-        "cost_savings",
-        Kind::Share,
-        Direction::Higher,
-        "prompt cache",
-        None,
-    ),
-    Compared::new("tokens", Kind::Amount, Direction::Lower, "counter", None),
-    Compared::new("cost", Kind::Amount, Direction::Lower, "prompt cache", None),
+    Compared::new("completion", Kind::Share, Higher, "replay", Some(0.0)),
+    Compared::new("rejected", Kind::Count, Lower, VALIDITY, Some(0.0)),
+    Compared::new("survival", Kind::Probes, Higher, SURVIVAL, Some(0.05)),
+    Compared::new("extract", Kind::Probes, Higher, EXTRACT, None),
+    Compared::new("accuracy", Kind::Probes, Higher, "reader", Some(0.05)),
+    Compared::new("action_support", Kind::Share, Higher, "replay", Some(0.05)),
+    Compared::new("token_savings", Kind::Share, Higher, "counter", None),
+    Compared::new("cost_savings", Kind::Share, Higher, "prompt cache", None),
+    Compared::new("tokens", Kind::Amount, Lower, "counter", None),
+    Compared::new("cost", Kind::Amount, Lower, "prompt cache", None),
 ];
 
 impl Compared {

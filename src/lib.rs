@@ -94,10 +94,10 @@ pub mod strategy;
 pub mod probe;
 pub mod scenario;
 pub mod record;
+pub mod stats;
 pub mod metric;
 pub mod replay;
 pub mod runner;
-pub mod stats;
 pub mod compare;
 pub mod report;
 #[cfg(feature = "http")]

@@ -19,6 +19,7 @@ pub mod forecast;
 pub mod generations;
 pub mod kept;
 pub mod noise;
+mod pool;
 pub mod reference;
 pub mod rereads;
 pub mod retention;
@@ -34,11 +35,12 @@ pub mod trail;
 pub mod validity;
 
 pub use details::DETAILS;
+pub(crate) use pool::{Of, Pooled, estimate, sessions};
 pub use summary::CellSummary;
 pub use table::METRICS;
 
-/// What is measured, for people to read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize)]
+/// What is measured: for people to read, and for programs to compute.
+#[derive(Debug, Clone, Copy)]
 pub struct Metric {
     /// Its name: the id of a column in every format.
     pub name: &'static str,
@@ -54,6 +56,106 @@ pub struct Metric {
     pub formula: &'static str,
     /// Who measures it: the counter, string matching, a reader.
     pub source: &'static str,
+    /// Its place in the comparison, and the rank in which it makes room for others; `None` where it
+    /// has no column there.
+    pub(crate) column: Option<(u8, u8)>,
+    marks: &'static [Mark],
+    pub(crate) of: Of,
+}
+
+/// How the comparison treats a metric. Without a mark it applies to strategies alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mark {
+    /// It applies to full history as well.
+    Reference,
+    /// It applies to full history and to the empty context as well.
+    Controls,
+    /// The best value is marked. Counts have no best: doing nothing makes few calls. Nor has the
+    /// compacted region: its items differ from strategy to strategy.
+    Best,
+    /// The best value is marked, unless only a model's writing decides what is kept.
+    BestKept,
+    /// It is a share that may be negative, and below 0 no value is the best.
+    Savings,
+    /// Without a value it is not listed as missing.
+    Optional,
+    /// Without a value it does not apply: no summary was written.
+    WhereWritten,
+    /// A column of zeros is not shown.
+    Strain,
+}
+
+impl Metric {
+    const fn new(
+        name: &'static str,
+        label: &'static str,
+        unit: Unit,
+        direction: Direction,
+    ) -> Self {
+        Self {
+            name,
+            label,
+            unit,
+            direction,
+            doc: "",
+            formula: "",
+            source: "",
+            column: None,
+            marks: &[],
+            of: Of::Nothing,
+        }
+    }
+
+    const fn share(name: &'static str, label: &'static str, direction: Direction) -> Self {
+        Self::new(name, label, Unit::Share, direction)
+    }
+
+    const fn tokens(name: &'static str, label: &'static str, direction: Direction) -> Self {
+        Self::new(name, label, Unit::Tokens, direction)
+    }
+
+    const fn count(name: &'static str, label: &'static str, direction: Direction) -> Self {
+        Self::new(name, label, Unit::Count, direction)
+    }
+
+    const fn doc(self, doc: &'static str) -> Self {
+        Self { doc, ..self }
+    }
+
+    const fn formula(self, formula: &'static str) -> Self {
+        Self { formula, ..self }
+    }
+
+    const fn source(self, source: &'static str) -> Self {
+        Self { source, ..self }
+    }
+
+    /// Has a column in the comparison, which makes room for others by its rank.
+    const fn column(self, place: u8, rank: u8, marks: &'static [Mark]) -> Self {
+        let column = Some((place, rank));
+        Self {
+            column,
+            marks,
+            ..self
+        }
+    }
+
+    const fn of(self, of: Of) -> Self {
+        Self { of, ..self }
+    }
+
+    /// Whether the comparison treats it so.
+    pub(crate) fn is(&self, mark: Mark) -> bool {
+        self.marks.contains(&mark)
+    }
+}
+
+/// The metrics with a column in the comparison, in its order.
+pub(crate) fn columns() -> Vec<&'static Metric> {
+    let shown = METRICS.iter().filter(|metric| metric.column.is_some());
+    let mut columns: Vec<&Metric> = shown.collect();
+    columns.sort_by_key(|metric| metric.column);
+    columns
 }
 
 /// In what a metric is measured.
@@ -105,6 +207,6 @@ mod tests {
             assert!(metric.doc.starts_with(char::is_lowercase), "{}", metric.doc);
         }
         assert_eq!(metric("fidelity").unwrap().direction, Direction::Higher);
-        assert_eq!(metric("score"), None);
+        assert!(metric("score").is_none());
     }
 }

@@ -21,7 +21,7 @@ use crate::units::Tokens;
 pub mod arm;
 pub mod bmf;
 mod build;
-pub mod columns;
+mod columns;
 pub mod controls;
 pub mod cost;
 pub mod csv;

@@ -21,7 +21,6 @@ pub mod power;
 pub mod quantile;
 pub mod ratio;
 pub mod signflip;
-#[cfg(test)]
 mod simulation;
 pub mod suite;
 pub mod wilson;

@@ -245,15 +245,6 @@ pub(super) fn compare(
             baseline.name, versions.0, candidate.name, versions.1
         ));
     }
-    for side in [baseline, candidate] {
-        if !side.source.tells_settings() {
-            say(&format!(
-                "note: `{}` does not say under which settings it was measured, nor what was asked: an older \
-                 proctor wrote it",
-                side.name
-            ));
-        }
-    }
     let chance = old.chance().max(new.chance());
     let chosen = how.target.or(target);
     let settings = Settings {

@@ -1,5 +1,6 @@
 //! Canonical JSON for git: keys sorted, one probe per line, no times.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use serde_json::Value;
@@ -8,79 +9,55 @@ use serde_json::Value;
 /// `inline` keys stands on the line of its own key, so that one changed probe is one changed line.
 pub(super) fn write(value: &Value, inline: &dyn Fn(&[&str]) -> bool) -> String {
     let mut out = String::new();
-    spread(value, &mut Vec::new(), inline, &mut out);
+    put(value, &mut Vec::new(), inline, &mut out);
     out.push('\n');
     out
 }
 
-fn spread<'a>(
+fn put<'a>(
     value: &'a Value,
     path: &mut Vec<&'a str>,
     inline: &dyn Fn(&[&str]) -> bool,
     out: &mut String,
 ) {
-    let Value::Object(map) = value else {
-        return on_one_line(value, out);
-    };
-    if map.is_empty() || inline(path) {
-        return on_one_line(value, out);
-    }
-    let mut keys: Vec<&String> = map.keys().collect();
-    keys.sort();
-    out.push_str("{\n");
-    for (at, key) in keys.iter().enumerate() {
-        let _ = write!(
-            out,
-            "{:width$}{}: ",
-            "",
-            quoted(key),
-            width = path.len() + 1
-        );
-        path.push(key);
-        spread(&map[*key], path, inline, out);
-        path.pop();
-        out.push_str(if at + 1 < keys.len() { ",\n" } else { "\n" });
-    }
-    let _ = write!(out, "{:width$}}}", "", width = path.len());
-}
-
-fn on_one_line(value: &Value, out: &mut String) {
     match value {
         Value::Object(map) => {
-            let mut keys: Vec<&String> = map.keys().collect();
-            keys.sort();
-            out.push('{');
-            for (at, key) in keys.iter().enumerate() {
-                let _ = write!(out, "{}{}: ", if at > 0 { ", " } else { "" }, quoted(key));
-                on_one_line(&map[*key], out);
+            let is_inline = map.is_empty() || (0..=path.len()).any(|to| inline(&path[..to]));
+            let (open, comma, end) = if is_inline {
+                ("{", ", ", "")
+            } else {
+                ("{\n", ",\n", "\n")
+            };
+            let indent = |depth: usize| if is_inline { 0 } else { depth };
+            let keys: BTreeMap<&String, &Value> = map.iter().collect();
+            out.push_str(open);
+            for (at, (key, value)) in keys.iter().enumerate() {
+                out.push_str(if at > 0 { comma } else { "" });
+                let width = indent(path.len() + 1);
+                let _ = write!(out, "{:width$}{}: ", "", Value::from(key.as_str()));
+                path.push(key);
+                put(value, path, inline, out);
+                path.pop();
             }
-            out.push('}');
+            let width = indent(path.len());
+            let _ = write!(out, "{end}{:width$}}}", "");
         }
         Value::Array(items) => {
             out.push('[');
             for (at, item) in items.iter().enumerate() {
                 out.push_str(if at > 0 { ", " } else { "" });
-                on_one_line(item, out);
+                put(item, path, inline, out);
             }
             out.push(']');
         }
         // `1.0` and `1` are the same number; the shorter one is written.
-        Value::Number(number) => match number.as_f64() {
-            Some(real) if !number.is_u64() && !number.is_i64() => {
-                let _ = write!(out, "{real}");
-            }
-            _ => {
-                let _ = write!(out, "{number}");
-            }
-        },
-        Value::Null | Value::Bool(_) | Value::String(_) => {
+        Value::Number(number) if number.is_f64() => {
+            let _ = write!(out, "{}", number.as_f64().unwrap_or_default());
+        }
+        Value::Number(_) | Value::Null | Value::Bool(_) | Value::String(_) => {
             let _ = write!(out, "{value}");
         }
     }
-}
-
-fn quoted(key: &str) -> Value {
-    Value::String(key.to_owned())
 }
 
 #[cfg(test)]

@@ -1,12 +1,11 @@
 //! Where samples come from: a run or a baseline, and whether two of them may be compared.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Chance, Sample};
-use crate::metric::fidelity::{Mixed, ReaderId};
 use crate::model::ModelKind;
 use crate::record::evaluators::EVALUATORS;
 use crate::record::{Arm, CellRecord, JUDGE_PROMPT, JUDGE_RUBRIC, JUDGED, Manifest, ModelEntry};
@@ -55,7 +54,7 @@ pub struct Conditions {
     /// Prices in force, one line per session that has any.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub prices: BTreeMap<String, String>,
-    /// What else of the scenario decides results, by name; empty where an older build wrote it.
+    /// What else of the scenario decides results, by name; empty where nothing else does.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub settings: BTreeMap<String, String>,
     /// Repeats of each cell.
@@ -82,6 +81,31 @@ pub struct Pairs<'a> {
     pub baseline_alone: Vec<&'a str>,
     /// Names of strategies of the candidate that stand alone.
     pub candidate_alone: Vec<&'a str>,
+}
+
+/// Two numbers that must not be compared.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Mixed {
+    /// One of them comes from line search, the other from a model.
+    #[error(
+        "`{left}` and `{right}` are not the same kind of reader: line search says nothing about \
+         what a model answers"
+    )]
+    Kind {
+        /// One reader.
+        left: String,
+        /// The other.
+        right: String,
+    },
+    /// They come from two models.
+    #[error("`{left}` and `{right}` are two readers: their answers say nothing about each other")]
+    Model {
+        /// One reader.
+        left: String,
+        /// The other.
+        right: String,
+    },
 }
 
 impl Source {
@@ -158,13 +182,14 @@ impl Source {
     /// Whether answers to probes say anything about each other: only if one and the same reader gave
     /// them. Where nobody answered there is nothing to mix.
     pub fn same_reader(&self, candidate: &Self) -> Result<(), Mixed> {
-        let reader = |source: &Self| {
-            let ModelEntry { name, kind } = source.conditions.reader.clone();
-            (name != NOBODY).then_some(ReaderId { kind, model: name })
-        };
-        match (reader(self), reader(candidate)) {
-            (Some(own), Some(other)) => own.compare_with(&other),
-            (None, _) | (_, None) => Ok(()),
+        let (own, other) = (&self.conditions.reader, &candidate.conditions.reader);
+        let (left, right) = (own.name.clone(), other.name.clone());
+        if own == other || [&left, &right].contains(&&NOBODY.to_owned()) {
+            Ok(())
+        } else if own.kind == other.kind {
+            Err(Mixed::Model { left, right })
+        } else {
+            Err(Mixed::Kind { left, right })
         }
     }
 
@@ -273,12 +298,6 @@ impl Source {
         })
     }
 
-    /// Whether it says under which settings it was measured, and what was asked: builds before this one did
-    /// not.
-    pub fn tells_settings(&self) -> bool {
-        !self.conditions.settings.is_empty()
-    }
-
     /// Keeps one strategy only, [named](Self::named) so; false if there is none.
     pub fn keep(&mut self, name: &str) -> bool {
         let kept = self.named(name).cloned();
@@ -307,103 +326,74 @@ impl Source {
             )
         };
         let faults = |faults: &Option<String>| faults.clone().unwrap_or_else(|| "none".to_owned());
+        let summarisers = [&old.summariser, &new.summariser].map(|it| model(Some(it)));
+        let readers = [&old.reader, &new.reader].map(|it| model(Some(it)));
+        let judges = [&old.judge, &new.judge].map(|it| model(it.as_ref()));
         let pairs = [
-            ("counter", old.counter.clone(), new.counter.clone()),
-            ("window", old.window.clone(), new.window.clone()),
-            (
-                "summariser",
-                model(Some(&old.summariser)),
-                model(Some(&new.summariser)),
-            ),
-            ("reader", model(Some(&old.reader)), model(Some(&new.reader))),
-            (
-                "judge",
-                model(old.judge.as_ref()),
-                model(new.judge.as_ref()),
-            ),
-            ("faults", faults(&old.faults), faults(&new.faults)),
+            ("counter", [old.counter.clone(), new.counter.clone()]),
+            ("window", [old.window.clone(), new.window.clone()]),
+            ("summariser", summarisers),
+            ("reader", readers),
+            ("judge", judges),
+            ("faults", [faults(&old.faults), faults(&new.faults)]),
         ];
         let mut found: Vec<Mismatch> = pairs
             .into_iter()
-            .filter(|(_, baseline, candidate)| baseline != candidate)
-            .map(|(what, baseline, candidate)| Mismatch {
+            .filter(|(_, [baseline, candidate])| baseline != candidate)
+            .map(|(what, [baseline, candidate])| Mismatch {
                 what: what.to_owned(),
                 baseline,
                 candidate,
             })
             .collect();
-        if self.tells_settings() && candidate.tells_settings() {
-            let others = |of: &Conditions| -> BTreeMap<String, String> {
-                let kept = of.settings.iter();
-                kept.filter(|(key, _)| !is_untold(key))
-                    .map(|(key, value)| (key.clone(), value.clone()))
-                    .collect()
+        let mut compare =
+            |what: &str, maps: [&BTreeMap<String, String>; 2], is_meant: &dyn Fn(&str) -> bool| {
+                found.extend(mismatches(what, maps, is_meant));
             };
-            found.extend(maps("setting", &others(old), &others(new)));
-            found.extend(maps("setting", &told(old, new), &told(new, old)));
-        }
-        found.extend(maps("session", &self.sessions, &candidate.sessions));
+        let settings = [&old.settings, &new.settings];
+        compare("setting", settings, &|key| !is_optional(key));
+        let is_known = |key: &str| settings.iter().all(|side| side.contains_key(key));
+        compare("setting", settings, &|key| {
+            is_optional(key) && is_known(key)
+        });
+        let sessions = [&self.sessions, &candidate.sessions];
+        compare("session", sessions, &|_| true);
         // The same questions, or nothing that is paired means the same.
-        let asked = |side: &Self, other: &Self| -> BTreeMap<String, String> {
-            let both = |id: &String| side.sessions.get(id) == other.sessions.get(id);
-            let known = |id: &String| other.tells_settings() || other.probes.contains_key(id);
-            let kept = side.probes.iter().filter(|(id, _)| both(id) && known(id));
-            kept.map(|(id, hash)| (id.clone(), hash.clone())).collect()
-        };
-        found.extend(maps(
-            "probes of",
-            &asked(self, candidate),
-            &asked(candidate, self),
-        ));
-        let shared = |prices: &BTreeMap<String, String>| -> BTreeMap<String, String> {
-            let both =
-                |id: &String| self.sessions.contains_key(id) && candidate.sessions.contains_key(id);
-            let kept = prices.iter().filter(|(id, _)| both(id));
-            kept.map(|(id, price)| (id.clone(), price.clone()))
-                .collect()
-        };
-        found.extend(maps(
-            "prices of",
-            &shared(&old.prices),
-            &shared(&new.prices),
-        ));
+        let probes = [&self.probes, &candidate.probes];
+        compare("probes of", probes, &|id| {
+            sessions[0].get(id) == sessions[1].get(id)
+        });
+        let prices = [&old.prices, &new.prices];
+        compare("prices of", prices, &|id| {
+            sessions.iter().all(|side| side.contains_key(id))
+        });
         found
     }
 }
 
-/// Whether a setting is one that not every folder tells: older builds did not, and verdicts that were given later
-/// do not know which answers they would have been.
-fn is_untold(key: &str) -> bool {
+/// Whether not every folder has this setting: verdicts that were given later do not know which answers
+/// they would have been.
+fn is_optional(key: &str) -> bool {
     matches!(key, JUDGE_RUBRIC | JUDGE_PROMPT | JUDGED | EVALUATORS)
 }
 
-/// These settings, as far as the other tells them too.
-fn told(own: &Conditions, other: &Conditions) -> BTreeMap<String, String> {
-    let kept = own.settings.iter();
-    kept.filter(|(key, _)| is_untold(key) && other.settings.contains_key(*key))
-        .map(|(key, value)| (key.clone(), value.clone()))
-        .collect()
-}
-
-fn maps(
+/// The entries that are meant and not the same on both sides.
+fn mismatches(
     what: &str,
-    baseline: &BTreeMap<String, String>,
-    candidate: &BTreeMap<String, String>,
+    [baseline, candidate]: [&BTreeMap<String, String>; 2],
+    is_meant: &dyn Fn(&str) -> bool,
 ) -> Vec<Mismatch> {
-    let mut ids: Vec<&String> = baseline.keys().chain(candidate.keys()).collect();
-    ids.sort();
-    ids.dedup();
-    let said = |map: &BTreeMap<String, String>, id: &String| {
-        map.get(id)
-            .cloned()
-            .unwrap_or_else(|| "not there".to_owned())
+    let ids: BTreeSet<&String> = baseline.keys().chain(candidate.keys()).collect();
+    let value = |map: &BTreeMap<String, String>, id: &String| {
+        let value = map.get(id).cloned();
+        value.unwrap_or_else(|| "not there".to_owned())
     };
     ids.into_iter()
-        .filter(|id| baseline.get(*id) != candidate.get(*id))
+        .filter(|id| is_meant(id) && baseline.get(*id) != candidate.get(*id))
         .map(|id| Mismatch {
             what: format!("{what} {id}"),
-            baseline: said(baseline, id),
-            candidate: said(candidate, id),
+            baseline: value(baseline, id),
+            candidate: value(candidate, id),
         })
         .collect()
 }

@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::metric::fidelity::{Answered, Failings, Reading, Spanned, qualifies};
+use crate::metric::fidelity::{Answered, Failings, Spanned, qualifies};
+use crate::metric::pool::Sample;
 use crate::metric::survival::{Score, is_planted};
 use crate::model::ModelKind;
 use crate::probe::{Outcome, ProbeKind, Unscored, Verdict};
@@ -241,6 +242,11 @@ impl Extract {
         (scored > 0).then(|| self.right as f64 / scored as f64)
     }
 
+    /// The same with its items.
+    pub(crate) fn right(&self) -> Option<Sample> {
+        Some((self.right_share()?, self.scored()))
+    }
+
     /// Formula: right / (scored + open) and (right + open) / (scored + open); nothing where all planted
     /// items have a score.
     pub fn right_bounds(&self) -> Option<(f64, f64)> {
@@ -274,10 +280,7 @@ impl Accuracy {
         let full_bounds = bounds(beside.full);
         let empty = scores(beside.empty);
         let qualification = Qualification::of(beside);
-        let (mut unscored, mut needs_judge, mut unqualified) = (0, 0, 0);
-        let mut all_bounds = Bounds::default();
-        let (mut paired_bounds, mut paired_full_bounds) = (Bounds::default(), Bounds::default());
-        let mut items = Vec::with_capacity(cell.probes.len());
+        let mut accuracy = Self::default();
         for item in &cell.probes {
             let graded = match scope {
                 Scope::Context => graded(cell, item),
@@ -287,25 +290,25 @@ impl Accuracy {
                 },
             };
             let qualified = qualification.of_item(item);
-            unqualified += usize::from(qualified == Some(false));
+            accuracy.unqualified += usize::from(qualified == Some(false));
             let key = (item.probe.as_str(), item.percent);
             if is_planted(item.kind) {
-                all_bounds.add(graded.bounds());
+                accuracy.bounds.add(graded.bounds());
                 if let Some(full) = full_bounds.get(&key).filter(|_| qualified != Some(false)) {
-                    paired_bounds.add(graded.bounds());
-                    paired_full_bounds.add(*full);
+                    accuracy.paired_bounds.add(graded.bounds());
+                    accuracy.paired_full_bounds.add(*full);
                 }
             }
             let graded = match graded {
                 Graded::Scored(mark, outcome) => Some((mark, outcome)),
                 Graded::Unanswered => None,
                 Graded::NeedsJudge | Graded::Unscored => {
-                    unscored += 1;
-                    needs_judge += usize::from(matches!(graded, Graded::NeedsJudge));
+                    accuracy.unscored += 1;
+                    accuracy.needs_judge += usize::from(matches!(graded, Graded::NeedsJudge));
                     continue;
                 }
             };
-            items.push(Answered {
+            accuracy.add(&Answered {
                 kind: item.kind,
                 is_call: item.is_call,
                 fate: item.survival.fate,
@@ -315,21 +318,8 @@ impl Accuracy {
                 qualified,
             });
         }
-        let reading = Reading::of(items);
-        Self {
-            score: reading.score,
-            paired: reading.paired,
-            paired_full: reading.paired_full,
-            spanned: reading.spanned,
-            invented: reading.failings.hallucinated,
-            failings: reading.failings,
-            unscored,
-            needs_judge,
-            bounds: all_bounds,
-            paired_bounds,
-            paired_full_bounds,
-            unqualified,
-        }
+        accuracy.invented = accuracy.failings.hallucinated;
+        accuracy
     }
 }
 

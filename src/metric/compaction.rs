@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::record::CellRecord;
+use crate::metric::fidelity::Anchors;
+use crate::metric::{CellSummary, Pooled, sessions};
+use crate::record::{CellRecord, CompactionEvent};
 use crate::units::Tokens;
 
 /// Patches of one stage.
@@ -33,6 +35,12 @@ impl StageTotal {
     }
 }
 
+/// Sessions in which the strategy changed the context at all.
+pub(super) fn fired(cells: &[&CellSummary], _: Anchors) -> Pooled {
+    let fired = sessions(cells, CellSummary::fired);
+    Pooled::Part(Some((fired, sessions(cells, |_| true))))
+}
+
 /// What each stage of a cell did, by its name.
 pub fn by_stage(cell: &CellRecord) -> BTreeMap<String, StageTotal> {
     let mut stages: BTreeMap<String, StageTotal> = BTreeMap::new();
@@ -55,15 +63,9 @@ pub fn by_stage(cell: &CellRecord) -> BTreeMap<String, StageTotal> {
 /// counter.
 pub fn headroom(cell: &CellRecord) -> Option<f64> {
     let effective = cell.window?.effective();
-    let freeing = cell
-        .compactions
-        .iter()
-        .filter(|event| event.after < event.before);
-    let shares: Vec<f64> = freeing
-        .filter_map(|event| (cell.fixed_tokens + event.after).share_of(effective))
-        .map(|filled| 1.0 - filled)
-        .collect();
-    (!shares.is_empty()).then(|| shares.iter().sum::<f64>() / shares.len() as f64)
+    mean_of_freeing(cell, |event| {
+        Some(1.0 - (cell.fixed_tokens + event.after).share_of(effective)?)
+    })
 }
 
 /// What compactions left of the messages.
@@ -71,19 +73,20 @@ pub fn headroom(cell: &CellRecord) -> Option<f64> {
 /// Formula: mean of after/before over the patches that freed something; nothing where none did.
 /// Neither way is better: a small share saves more and keeps less. Source: the counter.
 pub fn retained(cell: &CellRecord) -> Option<f64> {
-    let shares: Vec<f64> = cell
-        .compactions
-        .iter()
-        .filter(|event| event.after < event.before)
-        .filter_map(|event| event.after.share_of(event.before))
-        .collect();
+    mean_of_freeing(cell, |event| event.after.share_of(event.before))
+}
+
+/// The mean over the patches that freed something.
+fn mean_of_freeing(cell: &CellRecord, of: impl Fn(&CompactionEvent) -> Option<f64>) -> Option<f64> {
+    let events = cell.compactions.iter();
+    let freeing = events.filter(|event| event.after < event.before);
+    let shares: Vec<f64> = freeing.filter_map(of).collect();
     (!shares.is_empty()).then(|| shares.iter().sum::<f64>() / shares.len() as f64)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::CompactionEvent;
     use crate::window::Window;
 
     #[test]

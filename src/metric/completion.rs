@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use crate::metric::fidelity::Anchors;
+use crate::metric::{CellSummary, Pooled};
 use crate::record::{CellRecord, End};
 
 /// How far a cell got.
@@ -39,4 +41,14 @@ impl Completion {
     pub fn share(&self) -> Option<f64> {
         (self.planned > 0).then(|| self.reached as f64 / self.planned as f64)
     }
+}
+
+/// Over the cells of a strategy. Exact.
+pub(super) fn pooled(cells: &[&CellSummary], _: Anchors) -> Pooled {
+    let mut sum = Completion::default();
+    for cell in cells {
+        sum.reached += cell.completion.reached;
+        sum.planned += cell.completion.planned;
+    }
+    Pooled::Share(sum.share())
 }

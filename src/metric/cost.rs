@@ -10,6 +10,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use crate::metric::calls::is_on_the_bill;
+use crate::metric::fidelity::Anchors;
+use crate::metric::pool::Sample;
+use crate::metric::{CellSummary, Pooled};
 use crate::model::Purpose;
 use crate::model::price::{PerToken, Placement};
 use crate::record::{CacheBreaks, CacheRecord, CellRecord};
@@ -283,6 +286,25 @@ impl SchemeCost {
             }
         }
     }
+}
+
+/// A share of the cost under the bill of the comparison, over the calls compared.
+pub(super) fn shown(cell: &CellSummary, of: fn(&SchemeCost) -> Option<f64>) -> Option<Sample> {
+    let cost = cell.costs.first()?;
+    Some((of(cost)?, cost.calls))
+}
+
+/// Cost savings with a breakpoint in front of what the strategy changes next.
+pub(super) fn edge_savings(cell: &CellSummary) -> Option<Sample> {
+    let cost = SchemeCost::under_bill(&cell.costs, &Bill::Own(Placement::Edge))?;
+    Some((cost.share()?, cost.calls))
+}
+
+/// Cells with a break-even call, of all cells that cost something.
+pub(super) fn broke_even(cells: &[&CellSummary], _: Anchors) -> Pooled {
+    let costs: Vec<&SchemeCost> = cells.iter().filter_map(|cell| cell.costs.first()).collect();
+    let even = costs.iter().filter(|cost| cost.break_even.is_some());
+    Pooled::Part((!costs.is_empty()).then(|| (even.count(), costs.len())))
 }
 
 /// Adds a cost. A server may claim any usage: what is too large to count stays the largest number.

@@ -11,10 +11,13 @@
 
 use serde::Serialize;
 
+use super::answers::{Accuracy, Scope};
+use super::pool::ratio;
 use super::survival::{Score, is_planted};
-use crate::model::ModelKind;
+use super::{CellSummary, Pooled, estimate};
 use crate::probe::{Outcome, ProbeKind};
 use crate::record::Fate;
+use crate::stats::Estimate;
 
 /// Below this accuracy under full history, fidelity is refused: the reader cannot do the task.
 pub const LOWEST_CEILING: f64 = 0.6;
@@ -68,25 +71,6 @@ pub struct Failings {
     pub compliance_dropped: Score,
 }
 
-/// What a model made of the items of one cell.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
-pub struct Reading {
-    /// All planted items that were scored; those after a death score 0.
-    pub score: Score,
-    /// The same for items that qualified; without a qualification pass, all of them.
-    pub qualified: Score,
-    /// Qualified items that were scored here and under full history.
-    pub paired: Score,
-    /// Full history on the same items.
-    pub paired_full: Score,
-    /// All items, qualified or not, that were scored here and under both anchors.
-    pub spanned: Spanned,
-    /// In which ways answers are wrong.
-    pub failings: Failings,
-    /// Items that did not qualify.
-    pub unqualified: usize,
-}
-
 /// The same items three times: what `F*` is made of.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct Spanned {
@@ -106,17 +90,9 @@ impl Spanned {
     }
 }
 
-impl Reading {
-    /// Adds up answered items.
-    pub fn of(items: impl IntoIterator<Item = Answered>) -> Self {
-        let mut reading = Self::default();
-        for item in items {
-            reading.add(&item);
-        }
-        reading
-    }
-
-    fn add(&mut self, item: &Answered) {
+impl Accuracy {
+    /// Adds an answered item.
+    pub(super) fn add(&mut self, item: &Answered) {
         if !is_planted(item.kind) {
             // A dead session invents nothing; counting it would look like care.
             if let Some((_, outcome)) = item.graded {
@@ -134,14 +110,9 @@ impl Reading {
             self.spanned.full.add(full);
             self.spanned.empty.add(empty);
         }
-        if item.qualified == Some(false) {
-            self.unqualified += 1;
-        } else {
-            self.qualified.add(score);
-            if let Some(full) = item.full {
-                self.paired.add(score);
-                self.paired_full.add(full);
-            }
+        if let Some(full) = item.full.filter(|_| item.qualified != Some(false)) {
+            self.paired.add(score);
+            self.paired_full.add(full);
         }
         let failings = &mut self.failings;
         let outcome = item.graded.map(|(_, outcome)| outcome);
@@ -235,6 +206,92 @@ impl Anchors {
     }
 }
 
+impl Anchors {
+    /// The anchors, from the cells of `full` and of `empty`.
+    pub fn of(full: &[&CellSummary], empty: &[&CellSummary]) -> Self {
+        let accuracy = |cells: &[&CellSummary]| {
+            let found = estimate(cells, |cell| cell.accuracy(Scope::Context)?.score.counted());
+            found.map(|estimate| estimate.point_estimate)
+        };
+        Self {
+            full: accuracy(full),
+            empty: accuracy(empty),
+        }
+    }
+}
+
+/// `F = acc/acc_full` of answers to whole prompts.
+pub(super) fn pooled(cells: &[&CellSummary], anchors: Anchors) -> Pooled {
+    Pooled::Estimate(relative(cells, Scope::Context, anchors).ok())
+}
+
+/// `F = Σ acc / Σ acc_full`, over the sessions and the qualified items scored under both.
+pub(crate) fn relative(
+    cells: &[&CellSummary],
+    scope: Scope,
+    anchors: Anchors,
+) -> Result<Estimate, Refusal> {
+    match anchors.check() {
+        Err(refusal @ (Refusal::CeilingTooLow | Refusal::SpanTooSmall)) => return Err(refusal),
+        Err(Refusal::Unpaired | Refusal::NoneQualified) | Ok(_) => {}
+    }
+    let (ratio, is_paired) = ratio(cells, |cell| {
+        let Accuracy {
+            paired,
+            paired_full,
+            ..
+        } = cell.accuracy(scope)?;
+        Some(((paired.mean()?, paired_full.mean()?), paired.items))
+    });
+    let mut models = cells.iter().filter_map(|cell| cell.accuracy(scope));
+    match (anchors.full, ratio) {
+        (Some(_), Some(estimate)) => Ok(estimate),
+        // Items were scored under both, and full history is right on none of them.
+        (Some(_), None) if is_paired => Err(Refusal::CeilingTooLow),
+        (_, None) if models.any(|accuracy| accuracy.unqualified > 0) => Err(Refusal::NoneQualified),
+        (_, _) => Err(Refusal::Unpaired),
+    }
+}
+
+/// The least and the most that F may be: items without a score are wrong here and right under full
+/// history, or the other way round. Nothing where all have one, or where fidelity is refused.
+pub(crate) fn bounds(cells: &[&CellSummary], scope: Scope, anchors: Anchors) -> Option<(f64, f64)> {
+    anchors.check().ok()?;
+    let mut models = cells.iter().filter_map(|cell| cell.accuracy(scope));
+    if models.all(|it| it.paired_bounds.is_exact() && it.paired_full_bounds.is_exact()) {
+        return None;
+    }
+    let end = |of: fn(&Accuracy) -> (Score, Score)| {
+        let (ratio, _) = ratio(cells, |cell| {
+            let (here, full) = of(cell.accuracy(scope)?);
+            Some(((here.mean()?, full.mean()?), here.items))
+        });
+        ratio.map(|ratio| ratio.point_estimate)
+    };
+    let least = end(|it| (it.paired_bounds.worst, it.paired_full_bounds.best))?;
+    Some((
+        least,
+        end(|it| (it.paired_bounds.best, it.paired_full_bounds.worst))?,
+    ))
+}
+
+/// `F* = Σ(acc − acc_empty) / Σ(acc_full − acc_empty)`, over the sessions and all items, qualified
+/// or not, that were scored here and under both anchors: 0 is no context at all, 1 is all of it. It
+/// may lie below 0 and above 1. Nothing where fidelity is refused.
+pub(crate) fn normalised(
+    cells: &[&CellSummary],
+    scope: Scope,
+    anchors: Anchors,
+) -> Option<Estimate> {
+    anchors.check().ok()?;
+    anchors.empty?;
+    let (ratio, _) = ratio(cells, |cell| {
+        let spanned = &cell.accuracy(scope)?.spanned;
+        Some((spanned.above_empty()?, spanned.score.items))
+    });
+    ratio
+}
+
 /// Flags an `F*` above 1, in words for a report; nothing at 1 or below.
 ///
 /// A compaction adds nothing to what was said. It can only help the reader to find it, or have lost
@@ -253,54 +310,6 @@ pub fn qualifies(kind: ProbeKind, full: Option<Outcome>, empty: Option<Outcome>)
         full == Some(Outcome::Right) && empty.is_some_and(|empty| empty != Outcome::Right)
     } else {
         empty == Some(Outcome::Right)
-    }
-}
-
-/// Who read: numbers of two readers can only be compared if it is one and the same.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ReaderId {
-    /// What its answers may be taken for.
-    pub kind: ModelKind,
-    /// The model that answered.
-    pub model: String,
-}
-
-/// Two numbers that must not be compared.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum Mixed {
-    /// One of them comes from line search, the other from a model.
-    #[error(
-        "`{left}` and `{right}` are not the same kind of reader: line search says nothing about \
-         what a model answers"
-    )]
-    Kind {
-        /// One reader.
-        left: String,
-        /// The other.
-        right: String,
-    },
-    /// They come from two models.
-    #[error("`{left}` and `{right}` are two readers: their answers say nothing about each other")]
-    Model {
-        /// One reader.
-        left: String,
-        /// The other.
-        right: String,
-    },
-}
-
-impl ReaderId {
-    /// Refuses a comparison of answers of another reader with this one's.
-    pub fn compare_with(&self, other: &Self) -> Result<(), Mixed> {
-        let (left, right) = (self.model.clone(), other.model.clone());
-        if self.kind != other.kind {
-            Err(Mixed::Kind { left, right })
-        } else if left != right {
-            Err(Mixed::Model { left, right })
-        } else {
-            Ok(())
-        }
     }
 }
 
@@ -325,12 +334,18 @@ mod tests {
         assert!((found - expected).abs() < 1e-12, "{found}, not {expected}");
     }
 
+    fn of_items(items: impl IntoIterator<Item = Answered>) -> Accuracy {
+        let mut accuracy = Accuracy::default();
+        items.into_iter().for_each(|item| accuracy.add(&item));
+        accuracy
+    }
+
     /// Ten planted items and two decoys, by hand.
-    fn reading() -> Reading {
+    fn reading() -> Accuracy {
         use Outcome::{Abstained, Invented, Misbound, Partial, Right, Stale, Wrong};
         let recall = |fate, score, outcome| item(ProbeKind::Recall, fate, Some((score, outcome)));
         let rule = |fate, score, outcome| item(ProbeKind::Constraint, fate, Some((score, outcome)));
-        Reading::of([
+        of_items([
             recall(Fate::Survived, 1.0, Right),
             recall(Fate::Survived, 1.0, Right),
             recall(Fate::Survived, 0.5, Partial),
@@ -363,8 +378,6 @@ mod tests {
         close(failings.overclaimed.mean(), 2.0 / 3.0);
         close(failings.compliance_kept.mean(), 1.0);
         close(failings.compliance_dropped.mean(), 0.0);
-        assert_eq!(reading.unqualified, 0);
-        assert_eq!(reading.qualified, reading.score);
     }
 
     #[test]
@@ -378,11 +391,11 @@ mod tests {
             is_call: true,
             ..rule
         };
-        let failings = Reading::of([call]).failings;
+        let failings = of_items([call]).failings;
         assert_eq!(failings.overclaimed.items, 0);
         close(failings.compliance_dropped.mean(), 1.0);
         // A letter could have been held back, as any answer.
-        assert_eq!(Reading::of([rule]).failings.overclaimed.items, 1);
+        assert_eq!(of_items([rule]).failings.overclaimed.items, 1);
     }
 
     #[test]
@@ -401,8 +414,8 @@ mod tests {
             of(0.0, right, true),
             of(1.0, wrong, false),
         ];
-        let reading = Reading::of(items);
-        assert_eq!((reading.unqualified, reading.qualified.items), (1, 4));
+        let reading = of_items(items);
+        assert_eq!(reading.paired.items, 4);
         // 3 of 4 against 3 of 4.
         close(reading.paired.mean(), 0.75);
         close(reading.paired_full.mean(), 0.75);
@@ -411,7 +424,7 @@ mod tests {
         for item in &mut items[1..] {
             item.empty = Some(0.25);
         }
-        let spanned = Reading::of(items).spanned;
+        let spanned = of_items(items).spanned;
         assert_eq!(spanned.score.items, 4);
         let (above, span) = spanned.above_empty().unwrap();
         close(Some(above), 0.5 - 0.25);
@@ -463,25 +476,5 @@ mod tests {
         check(recall, Some(Right), None, false);
         check(ProbeKind::Decoy, Some(Invented), Some(Right), true);
         check(ProbeKind::Decoy, Some(Right), Some(Invented), false);
-    }
-
-    #[test]
-    fn answers_of_two_readers_are_not_compared() {
-        let reader = |kind, model: &str| ReaderId {
-            kind,
-            model: model.to_owned(),
-        };
-        let offline = reader(ModelKind::Deterministic, "bm25-extract");
-        let live = reader(ModelKind::Live, "m-1");
-        assert_eq!(live.compare_with(&live.clone()), Ok(()));
-        assert!(matches!(
-            live.compare_with(&offline),
-            Err(Mixed::Kind { .. })
-        ));
-        let other = reader(ModelKind::Live, "m-2");
-        assert!(matches!(
-            live.compare_with(&other),
-            Err(Mixed::Model { .. })
-        ));
     }
 }

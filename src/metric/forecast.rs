@@ -19,7 +19,8 @@ mod carry;
 mod spend;
 
 pub use carry::Carry;
-pub use spend::{Asking, Spend, Thinking};
+pub(crate) use spend::Asking;
+pub use spend::{Spend, Thinking};
 
 /// Least, expected and most.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
@@ -69,7 +70,7 @@ impl<T: Copy + Add<Output = T>> AddAssign for Span<T> {
 }
 
 /// What one strategy will send and cost, over all its cells.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct ArmForecast {
     /// The strategy's name, or `full`.
     pub strategy: String,
@@ -124,58 +125,30 @@ pub struct Forecast {
 
 impl Forecast {
     /// Sums cells up. `asking` says what the models of the run itself cost and may write.
-    pub fn of(manifest: &Manifest, cells: &[ForecastCell], asking: &Asking<'_>) -> Self {
-        let mut arms: Vec<ArmForecast> = Vec::new();
+    pub(crate) fn of(manifest: &Manifest, cells: &[ForecastCell], asking: &Asking<'_>) -> Self {
         let names = manifest.strategies.iter().map(|entry| entry.name.as_str());
-        for name in std::iter::once("full").chain(names) {
-            let own: Vec<&ForecastCell> = cells
-                .iter()
-                .filter(|cell| cell.record.strategy == name)
-                .collect();
-            arms.push(ArmForecast::of(
-                manifest,
-                name,
-                &own,
-                cells,
-                &asking.thinking,
-            ));
-        }
+        let arm = |name| ArmForecast::of(manifest, name, cells, &asking.thinking);
         Self {
-            arms,
+            arms: std::iter::once("full").chain(names).map(arm).collect(),
             spend: Spend::of(manifest, cells, asking),
         }
     }
 }
 
 impl ArmForecast {
-    fn of(
-        manifest: &Manifest,
-        name: &str,
-        own: &[&ForecastCell],
-        all: &[ForecastCell],
-        thinking: &Thinking,
-    ) -> Self {
-        let writes = Writes::of(manifest, thinking);
+    fn of(manifest: &Manifest, name: &str, all: &[ForecastCell], thinking: &Thinking) -> Self {
+        let own = || all.iter().filter(|cell| cell.record.strategy == name);
+        let writes = writes(manifest, thinking);
         let mut arm = Self {
             strategy: name.to_owned(),
-            cells: own.len(),
-            broken: 0,
-            agent_calls: 0,
-            strategy_calls: 0,
-            input_tokens: Tokens::ZERO,
-            input_range: Span::default(),
-            agent_output: Tokens::ZERO,
-            strategy_output: Span::default(),
-            costs: Vec::new(),
+            cells: own().count(),
+            ..Self::default()
         };
-        for cell in own {
+        for cell in own() {
             let record = &cell.record;
             let prompts: Tokens = record.prompt_tokens.iter().copied().sum();
             let calls = ModelCalls::of(record).total();
-            let carry = match writes {
-                Writes::Live { .. } => Carry::of(cell),
-                Writes::Known => Carry::default(),
-            };
+            let carry = Carry::under(writes, cell);
             let usages = on_the_bill(record).map(|(_, usage)| usage.prompt());
             let input = prompts + usages.sum();
             arm.broken += usize::from(record.end != crate::record::End::Completed);
@@ -184,7 +157,7 @@ impl ArmForecast {
             arm.input_tokens += input;
             arm.input_range += carry.total().around(input);
             for (number, usage) in on_the_bill(record) {
-                arm.strategy_output += writes.span(cell, number, &usage);
+                arm.strategy_output += written(writes, cell, number, &usage);
             }
             let full = all.iter().map(|cell| &cell.record);
             let mut full = full.filter(|other| other.session == record.session);
@@ -224,9 +197,7 @@ impl CostForecast {
         let price = price.map(|price| &price.per_token);
         let dollars = price.and_then(|price| cost.dollars(price));
         let (less, more) = match cache {
-            Some(cache) if writes != Writes::Known => {
-                Otherwise::both(cell, cost, cache, price, writes)
-            }
+            Some(cache) if writes.is_some() => Otherwise::both(cell, cost, cache, price, writes),
             Some(_) | None => Default::default(),
         };
         let thousandths = Span {
@@ -278,36 +249,23 @@ fn on_the_bill(record: &CellRecord) -> impl Iterator<Item = (usize, Usage)> {
         .map(|(number, call)| (number, call.usage))
 }
 
-/// What is known of what is written for a strategy.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Writes {
-    /// A deterministic model writes what it writes.
-    Known,
-    /// A live model writes nothing, or all that it may, and may think so much before it does: that
-    /// is billed as output, and stands in no later prompt.
-    Live { thinking: Tokens },
+/// How much a live summariser may think before it writes: that is billed as output, and stands in no
+/// later prompt. `None` where a deterministic model writes what it writes.
+type Writes = Option<Tokens>;
+
+fn writes(manifest: &Manifest, thinking: &Thinking) -> Writes {
+    (manifest.summariser.kind == ModelKind::Live).then_some(thinking.summariser)
 }
 
-impl Writes {
-    fn of(manifest: &Manifest, thinking: &Thinking) -> Self {
-        match manifest.summariser.kind {
-            ModelKind::Live => Self::Live {
-                thinking: thinking.summariser,
-            },
-            ModelKind::Deterministic | ModelKind::Scripted => Self::Known,
-        }
-    }
-
-    /// What is written for one of a strategy's calls.
-    fn span(self, cell: &ForecastCell, number: usize, usage: &Usage) -> Span<Tokens> {
-        match (self, cell.asks.get(&number)) {
-            (Self::Live { thinking }, Some(most)) => Span {
-                low: Tokens::ZERO,
-                expected: usage.output,
-                high: (*most).max(usage.output) + thinking,
-            },
-            (Self::Live { .. } | Self::Known, _) => Span::exact(usage.output),
-        }
+/// What is written for one of a strategy's calls.
+fn written(writes: Writes, cell: &ForecastCell, number: usize, usage: &Usage) -> Span<Tokens> {
+    match writes.zip(cell.asks.get(&number)) {
+        Some((thinking, most)) => Span {
+            low: Tokens::ZERO,
+            expected: usage.output,
+            high: (*most).max(usage.output) + thinking,
+        },
+        None => Span::exact(usage.output),
     }
 }
 
@@ -340,26 +298,22 @@ impl Otherwise {
     ) -> (Self, Self) {
         let (mut less, mut more) = (Self::default(), Self::default());
         for (number, usage) in on_the_bill(&cell.record) {
-            let output = writes.span(cell, number, &usage);
-            let fewer = output.expected - output.low;
-            let longer = output.high - output.expected;
-            match cache.elsewhere.get(&number) {
-                None => {
-                    let rate = u64::from(cache.rates.output);
-                    let each = price.and_then(|price| price.output);
-                    less.add(fewer, rate, each);
-                    more.add(longer, rate, each);
-                }
+            let output = written(writes, cell, number, &usage);
+            let (rate, each) = match cache.elsewhere.get(&number) {
+                None => (
+                    u64::from(cache.rates.output),
+                    price.and_then(|price| price.output),
+                ),
                 Some(other) => {
-                    let rate = other.map_or(0, |other| other.output);
                     let input = price.and_then(|price| price.input);
                     let each = input.zip(*other).map(|(input, other)| {
                         Usd(input.0.saturating_mul(other.output).div_ceil(1_000))
                     });
-                    less.add(fewer, rate, each);
-                    more.add(longer, rate, each);
+                    (other.map_or(0, |other| other.output), each)
                 }
-            }
+            };
+            less.add(output.expected - output.low, rate, each);
+            more.add(output.high - output.expected, rate, each);
         }
         let carry = Carry::of(cell).total();
         less.add_prompts(carry.less, cost, cache, price);
@@ -407,8 +361,7 @@ impl Otherwise {
 
 fn price_of_session<'a>(manifest: &'a Manifest, session: &str) -> Option<&'a PriceEntry> {
     let mut sessions = manifest.sessions.iter();
-    let found = sessions.find(|entry| entry.id == session)?;
-    found.price.as_ref()
+    sessions.find(|entry| entry.id == session)?.price.as_ref()
 }
 
 fn whole(span: Span<Option<Usd>>) -> Option<Span<Usd>> {

@@ -6,20 +6,17 @@ use crate::metric::survival::{is_planted, is_searched};
 use crate::model::ModelKind;
 use crate::probe::Verdict;
 use crate::record::{Arm, CellRecord, Manifest, ProbeRecord};
+use crate::stats::components::{Item, Levels};
 
 /// Scores of the same items, each as often as it was repeated.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Repeated {
     /// Whose scores: `answers`, or `survival` where no model answers.
     pub what: &'static str,
-    /// Compactions of each item: the run's repeats.
-    pub compactions: usize,
-    /// Answers to each compaction.
-    pub answers: usize,
-    /// Verdicts on each answer; one that rules gave stands for all.
-    pub judgements: usize,
-    /// Scores: item, compaction, answer, verdict.
-    pub items: Vec<Vec<Vec<Vec<f64>>>>,
+    /// The run's repeats. A verdict that rules gave stands for all.
+    pub(crate) levels: Levels,
+    /// Scores of each item.
+    pub(crate) items: Vec<Item>,
     /// Items of which a repeat was not scored: a part would say too little of the noise.
     pub left_out: usize,
 }
@@ -63,9 +60,7 @@ impl Repeated {
             .collect();
         Some(Self {
             what: if is_answered { "answers" } else { "survival" },
-            compactions,
-            answers,
-            judgements,
+            levels: [compactions, answers, judgements],
             left_out: all - items.len(),
             items,
         })

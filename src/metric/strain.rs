@@ -140,52 +140,6 @@ impl Strain {
             wasted_calls: own.iter().filter(is_wasted).count(),
         }
     }
-
-    /// Both together.
-    #[must_use]
-    pub fn plus(self, other: Self) -> Self {
-        Self {
-            warned_calls: self.warned_calls + other.warned_calls,
-            auto_compact_calls: self.auto_compact_calls + other.auto_compact_calls,
-            blocking_calls: self.blocking_calls + other.blocking_calls,
-            blocked_turns: self.blocked_turns + other.blocked_turns,
-            blocked_agents: self.blocked_agents + other.blocked_agents,
-            thrash: self.thrash + other.thrash,
-            retriggered: self.retriggered + other.retriggered,
-            next_call: self.next_call + other.next_call,
-            futile: self.futile + other.futile,
-            unseen_altered: self.unseen_altered + other.unseen_altered,
-            unseen_reachable: self.unseen_reachable + other.unseen_reachable,
-            unseen_gone: self.unseen_gone + other.unseen_gone,
-            agent_failures: self.agent_failures + other.agent_failures,
-            failed_calls: self.failed_calls + other.failed_calls,
-            retried_calls: self.retried_calls + other.retried_calls,
-            wasted_calls: self.wasted_calls + other.wasted_calls,
-        }
-    }
-
-    /// The metric of this name, if it is one of these.
-    pub fn named(&self, name: &str) -> Option<usize> {
-        Some(match name {
-            "warned_calls" => self.warned_calls,
-            "auto_compact_calls" => self.auto_compact_calls,
-            "blocking_calls" => self.blocking_calls,
-            "blocked_turns" => self.blocked_turns,
-            "blocked_agents" => self.blocked_agents,
-            "thrash" => self.thrash,
-            "retriggered" => self.retriggered,
-            "next_call" => self.next_call,
-            "futile" => self.futile,
-            "unseen_altered" => self.unseen_altered,
-            "unseen_reachable" => self.unseen_reachable,
-            "unseen_gone" => self.unseen_gone,
-            "agent_failures" => self.agent_failures,
-            "failed_calls" => self.failed_calls,
-            "retried_calls" => self.retried_calls,
-            "wasted_calls" => self.wasted_calls,
-            _ => return None,
-        })
-    }
 }
 
 fn whole(number: u64) -> usize {

@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use crate::metric::fidelity::Anchors;
+use crate::metric::{CellSummary, Pooled};
 use crate::model::Purpose;
 use crate::record::CellRecord;
 use crate::units::Tokens;
@@ -25,11 +27,11 @@ impl Summaries {
         });
         Self(answered.map(|call| call.usage.output).collect())
     }
+}
 
-    /// Their mean; nothing where none was written.
-    pub fn mean(&self) -> Option<Tokens> {
-        let sum: Tokens = self.0.iter().copied().sum();
-        let count = self.0.len() as u64;
-        (count > 0).then(|| Tokens(sum.0 / count))
-    }
+/// The mean summary of all cells; nothing where none was written.
+pub(super) fn pooled(cells: &[&CellSummary], _: Anchors) -> Pooled {
+    let all = || cells.iter().flat_map(|cell| &cell.summaries.0);
+    let sum: Tokens = all().copied().sum();
+    Pooled::Tokens(sum.0.checked_div(all().count() as u64).map(Tokens))
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::metric::answers::{Answers, Beside, Scope, was_asked};
+use crate::metric::answers::{Accuracy, Answers, Beside, Extract, Scope, was_asked};
 use crate::metric::calls::ModelCalls;
 use crate::metric::compaction::{self, StageTotal};
 use crate::metric::completion::Completion;
@@ -126,6 +126,30 @@ impl CellSummary {
             retention: Retention::of(cell, reference),
             answers: asked.then(|| answers(Scope::Context)),
             summary_answers: has_summaries.then(|| answers(Scope::Summaries)),
+        }
+    }
+
+    /// What the reader made of it in this scope.
+    pub(crate) fn answers_in(&self, scope: Scope) -> Option<&Answers> {
+        match scope {
+            Scope::Context => self.answers.as_ref(),
+            Scope::Summaries => self.summary_answers.as_ref(),
+        }
+    }
+
+    /// The same of a reader that is no language model.
+    pub(crate) fn extract(&self, scope: Scope) -> Option<&Extract> {
+        match self.answers_in(scope)? {
+            Answers::Extract(extract) => Some(extract),
+            Answers::Accuracy(_) => None,
+        }
+    }
+
+    /// The same of a model.
+    pub(crate) fn accuracy(&self, scope: Scope) -> Option<&Accuracy> {
+        match self.answers_in(scope)? {
+            Answers::Accuracy(accuracy) => Some(accuracy),
+            Answers::Extract(_) => None,
         }
     }
 

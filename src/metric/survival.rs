@@ -7,8 +7,11 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use crate::metric::pool::Sample;
+use crate::metric::{CellSummary, estimate};
 use crate::probe::ProbeKind;
 use crate::record::{CellRecord, Fate, ProbeRecord};
+use crate::stats::Estimate;
 
 /// Scores added up.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
@@ -34,6 +37,11 @@ impl Score {
     pub fn mean(&self) -> Option<f64> {
         (self.items > 0).then(|| self.sum / self.items as f64)
     }
+
+    /// The mean with its items.
+    pub(crate) fn counted(self) -> Option<Sample> {
+        Some((self.mean()?, self.items))
+    }
 }
 
 /// What survived in one cell.
@@ -53,27 +61,7 @@ pub struct Survival {
 /// Whether items of this kind ask about something that was planted. Decoys do not: they measure
 /// what chance reaches.
 pub fn is_planted(kind: ProbeKind) -> bool {
-    match kind {
-        ProbeKind::Recall
-        | ProbeKind::Constraint
-        | ProbeKind::Artifact
-        | ProbeKind::Decision
-        | ProbeKind::Update
-        | ProbeKind::Numeric
-        | ProbeKind::RejectedPath
-        | ProbeKind::Continuation
-        | ProbeKind::Error
-        | ProbeKind::Binding
-        | ProbeKind::Order
-        | ProbeKind::LastRequest
-        | ProbeKind::OpenHandle
-        | ProbeKind::Obsolete
-        | ProbeKind::Indirect
-        | ProbeKind::TwoStep
-        | ProbeKind::Act
-        | ProbeKind::Open => true,
-        ProbeKind::Decoy | ProbeKind::Unanswerable => false,
-    }
+    !matches!(kind, ProbeKind::Decoy | ProbeKind::Unanswerable)
 }
 
 /// Whether what items of this kind ask about is searched in prompts, so that it can survive. Of open
@@ -139,4 +127,26 @@ impl Survival {
     pub fn decoys(&self) -> Score {
         self.of_kind(ProbeKind::Decoy)
     }
+}
+
+/// Survival of all planted items, before the correction for chance.
+pub(crate) fn uncorrected(cells: &[&CellSummary]) -> Option<Estimate> {
+    estimate(cells, |cell| cell.survival.planted().counted())
+}
+
+/// The same, corrected for chance by the decoys.
+pub(crate) fn corrected(cells: &[&CellSummary]) -> Option<Estimate> {
+    uncorrected(cells)?.corrected_for_chance(chance(cells))
+}
+
+/// The same in the compacted region, where chance is that of its own decoys if it has any.
+pub(super) fn compacted(cells: &[&CellSummary]) -> Option<Estimate> {
+    let decoys = estimate(cells, |cell| cell.survival.compacted_decoys.counted());
+    let chance = decoys.map_or_else(|| chance(cells), |decoys| decoys.point_estimate);
+    estimate(cells, |cell| cell.survival.compacted.counted())?.corrected_for_chance(chance)
+}
+
+fn chance(cells: &[&CellSummary]) -> f64 {
+    let decoys = estimate(cells, |cell| cell.survival.decoys().counted());
+    decoys.map_or(0.0, |decoys| decoys.point_estimate)
 }

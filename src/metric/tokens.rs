@@ -3,6 +3,9 @@
 use serde::Serialize;
 
 use crate::metric::calls::is_on_the_bill;
+use crate::metric::fidelity::Anchors;
+use crate::metric::pool::Sample;
+use crate::metric::{CellSummary, Pooled};
 use crate::record::CellRecord;
 use crate::units::Tokens;
 
@@ -54,6 +57,23 @@ impl Savings {
     pub fn share_without_calls(&self) -> Option<f64> {
         Some(1.0 - self.prompts.share_of(self.reference)?)
     }
+}
+
+/// A share of what is compared, over the calls compared.
+pub(super) fn compared(cell: &CellSummary, of: fn(&Savings) -> Option<f64>) -> Option<Sample> {
+    let savings = cell.savings?;
+    Some((of(&savings)?, savings.calls))
+}
+
+/// Formula: `1 − ΣS/ΣS⁰` over all sessions together. Exact.
+pub(super) fn savings_of_totals(cells: &[&CellSummary], _: Anchors) -> Pooled {
+    let mut sum = Savings::default();
+    for savings in cells.iter().filter_map(|cell| cell.savings) {
+        sum.prompts += savings.prompts;
+        sum.strategy += savings.strategy;
+        sum.reference += savings.reference;
+    }
+    Pooled::Share(sum.share())
 }
 
 /// The largest prompt that was sent; nothing where none was. Lower is better.

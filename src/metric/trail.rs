@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use crate::metric::CellSummary;
+use crate::metric::pool::{Sample, counted};
 use crate::record::{CellRecord, SummaryAtoms, TrailCounts};
 
 /// Files by what was done to them, over the calls of one cell.
@@ -79,6 +81,16 @@ fn plus(one: TrailCounts, other: TrailCounts) -> TrailCounts {
         told: one.told + other.told,
         right: one.right + other.right,
     }
+}
+
+/// A share of the files of a cell, all verbs together.
+pub(super) fn share_of(
+    cell: &CellSummary,
+    share: fn(&TrailCounts) -> Option<f64>,
+    items: fn(&TrailCounts) -> u64,
+) -> Option<Sample> {
+    let counts = cell.trail?.total();
+    counted(share(&counts), items(&counts))
 }
 
 /// Formula: right / told; nothing where nothing is told. Higher is better.

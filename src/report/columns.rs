@@ -1,206 +1,230 @@
 //! Cells and probe items as rows: what tables for programs hold, whatever their format.
 //!
-//! A column is a name and how it is read, so that what stands under a name is of one kind in every format. Shares
-//! are fractions of 1.
+//! A column is a name and how it is read, so that what stands under a name is of one kind in every
+//! format. Shares are fractions of 1.
 
 use super::{ItemOutcome, figure};
-use crate::metric::CellSummary;
 use crate::metric::answers::Answers;
-use crate::metric::cost::{Bill, SchemeCost};
-use crate::model::price::Placement;
+use crate::metric::cost::SchemeCost;
+use crate::metric::{CellSummary, METRICS, Of};
 use crate::probe::Verdict;
 use crate::record::Arm;
+use crate::units::Tokens;
 
 /// A column of rows made from `T`.
-#[derive(Debug)]
-pub struct Column<T> {
+pub(crate) struct Column<T> {
     /// Its name, unique in its table; it never changes its meaning.
-    pub name: &'static str,
+    pub(crate) name: &'static str,
     /// How it is read.
-    pub read: Read<T>,
+    pub(crate) read: Read<T>,
 }
 
-/// How a value is read, and so of what kind it is; nothing where nobody measured it.
-#[derive(Debug)]
-pub enum Read<T> {
+/// Reads a value; `None` where it was not measured.
+type Reader<T, V> = Box<dyn Fn(&T) -> Option<V>>;
+
+/// How a value is read, and so of what kind it is.
+pub(crate) enum Read<T> {
     /// Words, as they were recorded: to be escaped where somebody would obey them.
-    Text(fn(&T) -> Option<String>),
-    /// A whole number, at least 0.
-    Count(fn(&T) -> Option<i64>),
+    Text(Reader<T, String>),
+    /// A whole number, at least 0; none above what tables hold, which no session reaches.
+    Count(Reader<T, i64>),
     /// Any other number.
-    Number(fn(&T) -> Option<f64>),
+    Number(Reader<T, f64>),
 }
+
+type Cell = Column<CellSummary>;
+type Item = Column<ItemOutcome>;
 
 impl<T> Column<T> {
-    const fn text(name: &'static str, read: fn(&T) -> Option<String>) -> Self {
-        let read = Read::Text(read);
+    fn text(name: &'static str, read: impl Fn(&T) -> Option<String> + 'static) -> Self {
+        let read = Read::Text(Box::new(read));
         Self { name, read }
     }
 
-    const fn count(name: &'static str, read: fn(&T) -> Option<i64>) -> Self {
-        let read = Read::Count(read);
+    fn count<N: TryInto<i64>>(
+        name: &'static str,
+        read: impl Fn(&T) -> Option<N> + 'static,
+    ) -> Self {
+        let read = Read::Count(Box::new(move |row| read(row)?.try_into().ok()));
         Self { name, read }
     }
 
-    const fn number(name: &'static str, read: fn(&T) -> Option<f64>) -> Self {
-        let read = Read::Number(read);
+    fn tokens(name: &'static str, read: impl Fn(&T) -> Option<Tokens> + 'static) -> Self {
+        Self::count(name, move |row| Some(read(row)?.0))
+    }
+
+    fn number(name: &'static str, read: impl Fn(&T) -> Option<f64> + 'static) -> Self {
+        let read = Read::Number(Box::new(read));
         Self { name, read }
     }
 }
 
-/// One row per cell.
-pub const CELLS: &[Column<CellSummary>] = &[
-    Column::text("session", |cell| Some(cell.session.clone())),
-    Column::text("strategy", |cell| Some(cell.strategy.clone())),
-    Column::count("repeat", |cell| count(cell.repeat)),
-    Column::text("arm", |cell| Some(arm(cell.arm))),
-    Column::count("calls_planned", |cell| count(cell.completion.planned)),
-    Column::count("calls_reached", |cell| count(cell.completion.reached)),
-    Column::count("died_at", |cell| cell.completion.died_at.and_then(count)),
-    Column::count("failed_at", |cell| {
-        cell.completion.failed_at.and_then(count)
-    }),
-    Column::number("token_savings", |cell| cell.savings?.share()),
-    Column::number("token_savings_without_calls", |cell| {
-        cell.savings?.share_without_calls()
-    }),
-    Column::count("calls_compared", |cell| count(cell.savings?.calls)),
-    Column::count("prompt_tokens", |cell| count(cell.savings?.prompts.0)),
-    Column::count("strategy_tokens_compared", |cell| {
-        count(cell.savings?.strategy.0)
-    }),
-    Column::count("reference_tokens", |cell| count(cell.savings?.reference.0)),
-    Column::text("cache_scheme", |cell| Some(cost(cell)?.scheme.clone())),
-    Column::number("cost_savings", |cell| cost(cell)?.share()),
-    Column::number("cost_savings_edge", |cell| {
-        SchemeCost::under_bill(&cell.costs, &Bill::Own(Placement::Edge))?.share()
-    }),
-    Column::count("cost_thousandths", |cell| count(cost(cell)?.cost)),
-    Column::count("reference_cost_thousandths", |cell| {
-        count(cost(cell)?.reference_cost)
-    }),
-    Column::number("cache_read_share", |cell| cost(cell)?.read_share()),
-    Column::count("tokens_uncached", |cell| {
-        count(cost(cell)?.total().input_uncached.0)
-    }),
-    Column::count("tokens_cache_written", |cell| {
-        let total = cost(cell)?.total();
-        count((total.cache_write_5m + total.cache_write_1h).0)
-    }),
-    Column::count("tokens_cache_read", |cell| {
-        count(cost(cell)?.total().cache_read.0)
-    }),
-    Column::count("cache_broken", |cell| count(cost(cell)?.broken().0)),
-    Column::count("cache_again", |cell| count(cost(cell)?.again.0)),
-    Column::count("break_even_call", |cell| {
-        cost(cell)?.break_even.and_then(count)
-    }),
-    Column::count("peak_prompt", |cell| count(cell.peak_prompt?.0)),
-    Column::number("survival_uncorrected", |cell| {
-        cell.survival.planted().mean()
-    }),
-    Column::count("survival_items", |cell| {
-        count(cell.survival.planted().items)
-    }),
-    Column::number("survival_compacted_uncorrected", |cell| {
-        cell.survival.compacted.mean()
-    }),
-    Column::count("survival_compacted_items", |cell| {
-        count(cell.survival.compacted.items)
-    }),
-    Column::number("decoys_found", |cell| cell.survival.decoys().mean()),
-    Column::count("decoy_items", |cell| count(cell.survival.decoys().items)),
-    Column::number("extract", |cell| answered(cell)?.extract),
-    Column::number("accuracy", |cell| answered(cell)?.accuracy),
-    Column::count("answers_scored", |cell| count(answered(cell)?.scored)),
-    Column::count("answers_unscored", |cell| count(answered(cell)?.unscored)),
-    Column::number("action_support", |cell| cell.support.share()),
-    Column::count("action_atoms", |cell| count(cell.support.wanted)),
-    Column::number("action_support_compacted", |cell| {
-        cell.support.compacted_share()
-    }),
-    Column::count("action_atoms_compacted", |cell| {
-        count(cell.support.compacted_wanted)
-    }),
-    Column::count("compactions", |cell| count(cell.compactions())),
-    Column::number("retained", |cell| cell.retained),
-    Column::count("strategy_calls", |cell| {
-        count(cell.model_calls.total().calls)
-    }),
-    Column::count("strategy_calls_failed", |cell| {
-        count(cell.model_calls.total().failed)
-    }),
-    Column::count("strategy_tokens", |cell| {
-        count(cell.model_calls.total().tokens.0)
-    }),
-    Column::count("rejected", |cell| count(cell.findings.rejected)),
-    Column::count("warnings", |cell| count(cell.findings.warnings)),
-    Column::count("overflows", |cell| count(cell.findings.overflows)),
-    Column::count("blocked_turns", |cell| count(cell.strain.blocked_turns)),
-    Column::count("blocked_agents", |cell| count(cell.strain.blocked_agents)),
-    Column::count("thrash", |cell| count(cell.strain.thrash)),
-    Column::count("futile", |cell| count(cell.strain.futile)),
-    Column::count("retriggered", |cell| count(cell.strain.retriggered)),
-    Column::count("unseen_altered", |cell| count(cell.strain.unseen_altered)),
-    Column::count("unseen_reachable", |cell| {
-        count(cell.strain.unseen_reachable)
-    }),
-    Column::count("unseen_gone", |cell| count(cell.strain.unseen_gone)),
-    Column::count("blocking_calls", |cell| count(cell.strain.blocking_calls)),
-    Column::count("auto_compact_calls", |cell| {
-        count(cell.strain.auto_compact_calls)
-    }),
-    Column::count("warned_calls", |cell| count(cell.strain.warned_calls)),
-    Column::count("agent_failures", |cell| count(cell.strain.agent_failures)),
-    Column::count("retried_calls", |cell| count(cell.strain.retried_calls)),
-    Column::count("wasted_calls", |cell| count(cell.strain.wasted_calls)),
-    Column::count("prompt_area", |cell| count(cell.area.0)),
-    Column::number("headroom", |cell| cell.headroom),
-    Column::number("action_reachable", |cell| cell.support.reachable_share()),
-    Column::count("next_call", |cell| count(cell.strain.next_call)),
+/// The column of a metric under this name; empty where a cell alone has no value of it.
+fn metric(name: &'static str) -> Cell {
+    match crate::metric::metric(name).map(|metric| metric.of) {
+        Some(Of::Mean(of)) => Cell::number(name, move |cell| Some(of(cell)?.0)),
+        Some(Of::Count(of)) => Cell::count(name, of),
+        Some(Of::Tokens(of) | Of::Most(of)) => Cell::tokens(name, of),
+        Some(Of::Nothing | Of::Pool(_)) | None => Cell::number(name, |_| None),
+    }
+}
+
+/// Metrics with a value in each cell that have no column, or one of another name.
+const LEFT_OUT: &[&str] = &[
+    "area",
+    "failed_calls",
+    "net_savings",
+    "reread_calls",
+    "survival_reachable",
+    "trail_f1",
+    "trail_precision",
+    "trail_recall",
+    "unsupported_atoms",
 ];
+
+/// One row per cell. Behind the columns named here come those of all other metrics.
+pub(crate) fn cells() -> Vec<Cell> {
+    let mut columns = vec![
+        Cell::text("session", |cell| Some(cell.session.clone())),
+        Cell::text("strategy", |cell| Some(cell.strategy.clone())),
+        Cell::count("repeat", |cell| Some(cell.repeat)),
+        Cell::text("arm", |cell| Some(arm(cell.arm))),
+        Cell::count("calls_planned", |cell| Some(cell.completion.planned)),
+        Cell::count("calls_reached", |cell| Some(cell.completion.reached)),
+        Cell::count("died_at", |cell| cell.completion.died_at),
+        Cell::count("failed_at", |cell| cell.completion.failed_at),
+        metric("token_savings"),
+        metric("token_savings_without_calls"),
+        Cell::count("calls_compared", |cell| Some(cell.savings?.calls)),
+        Cell::tokens("prompt_tokens", |cell| Some(cell.savings?.prompts)),
+        Cell::tokens("strategy_tokens_compared", |cell| {
+            Some(cell.savings?.strategy)
+        }),
+        Cell::tokens("reference_tokens", |cell| Some(cell.savings?.reference)),
+        Cell::text("cache_scheme", |cell| Some(cost(cell)?.scheme.clone())),
+        metric("cost_savings"),
+        metric("cost_savings_edge"),
+        Cell::count("cost_thousandths", |cell| Some(cost(cell)?.cost)),
+        Cell::count("reference_cost_thousandths", |cell| {
+            Some(cost(cell)?.reference_cost)
+        }),
+        metric("cache_read_share"),
+        Cell::tokens("tokens_uncached", |cell| {
+            Some(cost(cell)?.total().input_uncached)
+        }),
+        Cell::tokens("tokens_cache_written", |cell| {
+            let total = cost(cell)?.total();
+            Some(total.cache_write_5m + total.cache_write_1h)
+        }),
+        Cell::tokens("tokens_cache_read", |cell| {
+            Some(cost(cell)?.total().cache_read)
+        }),
+        metric("cache_broken"),
+        metric("cache_again"),
+        Cell::count("break_even_call", |cell| cost(cell)?.break_even),
+        metric("peak_prompt"),
+        Cell::number("survival_uncorrected", |cell| {
+            cell.survival.planted().mean()
+        }),
+        Cell::count("survival_items", |cell| Some(cell.survival.planted().items)),
+        Cell::number("survival_compacted_uncorrected", |cell| {
+            cell.survival.compacted.mean()
+        }),
+        Cell::count("survival_compacted_items", |cell| {
+            Some(cell.survival.compacted.items)
+        }),
+        Cell::number("decoys_found", |cell| cell.survival.decoys().mean()),
+        Cell::count("decoy_items", |cell| Some(cell.survival.decoys().items)),
+        metric("extract"),
+        metric("accuracy"),
+        Cell::count("answers_scored", |cell| Some(scored(cell)?.0)),
+        Cell::count("answers_unscored", |cell| Some(scored(cell)?.1)),
+        metric("action_support"),
+        Cell::count("action_atoms", |cell| Some(cell.support.wanted)),
+        metric("action_support_compacted"),
+        Cell::count("action_atoms_compacted", |cell| {
+            Some(cell.support.compacted_wanted)
+        }),
+        metric("compactions"),
+        metric("retained"),
+        metric("strategy_calls"),
+        Cell::count("strategy_calls_failed", |cell| {
+            Some(cell.model_calls.total().failed)
+        }),
+        metric("strategy_tokens"),
+        metric("rejected"),
+        metric("warnings"),
+        metric("overflows"),
+        metric("blocked_turns"),
+        metric("blocked_agents"),
+        metric("thrash"),
+        metric("futile"),
+        metric("retriggered"),
+        metric("unseen_altered"),
+        metric("unseen_reachable"),
+        metric("unseen_gone"),
+        metric("blocking_calls"),
+        metric("auto_compact_calls"),
+        metric("warned_calls"),
+        metric("agent_failures"),
+        metric("retried_calls"),
+        metric("wasted_calls"),
+        Cell::tokens("prompt_area", |cell| Some(cell.area)),
+        metric("headroom"),
+        metric("action_reachable"),
+    ];
+    for further in METRICS {
+        let is_known = columns.iter().any(|column| column.name == further.name);
+        let is_cell = !matches!(further.of, Of::Nothing | Of::Pool(_));
+        if is_cell && !is_known && !LEFT_OUT.contains(&further.name) {
+            columns.push(metric(further.name));
+        }
+    }
+    columns
+}
 
 /// One row per probe item of each cell.
-pub const ITEMS: &[Column<ItemOutcome>] = &[
-    Column::text("session", |item| Some(item.session.clone())),
-    Column::text("strategy", |item| Some(item.strategy.clone())),
-    Column::count("repeat", |item| count(item.repeat)),
-    Column::text("arm", |item| Some(arm(item.arm))),
-    Column::text("probe", |item| Some(item.probe.probe.clone())),
-    Column::text("kind", |item| Some(item.probe.kind.name().to_owned())),
-    Column::count("percent", |item| count(item.probe.percent)),
-    Column::count("call", |item| count(item.probe.call)),
-    Column::text("fate", |item| {
-        Some(figure::fate(item.probe.survival.fate).to_owned())
-    }),
-    Column::number("survival", |item| Some(item.probe.survival.score)),
-    Column::number("survival_compacted", |item| {
-        item.probe.survival.compacted_score
-    }),
-    Column::count("lost_at_call", |item| {
-        count(item.probe.survival.lost_at.as_ref()?.call)
-    }),
-    Column::text("lost_by_stage", |item| {
-        Some(item.probe.survival.lost_at.as_ref()?.stage.clone())
-    }),
-    Column::text("lost_because", |item| {
-        Some(item.probe.survival.lost_at.as_ref()?.reason.clone())
-    }),
-    Column::text("answer", |item| {
-        item.probe
-            .answer
-            .as_ref()?
-            .text
-            .as_deref()
-            .map(str::to_owned)
-    }),
-    Column::text("outcome", outcome),
-    Column::number("score", score),
-];
-
-/// A count in the type of tables; nothing above what they can hold, which no session reaches.
-fn count(count: impl TryInto<i64>) -> Option<i64> {
-    count.try_into().ok()
+pub(crate) fn items() -> Vec<Item> {
+    vec![
+        Item::text("session", |item| Some(item.session.clone())),
+        Item::text("strategy", |item| Some(item.strategy.clone())),
+        Item::count("repeat", |item| Some(item.repeat)),
+        Item::text("arm", |item| Some(arm(item.arm))),
+        Item::text("probe", |item| Some(item.probe.probe.clone())),
+        Item::text("kind", |item| Some(item.probe.kind.name().to_owned())),
+        Item::count("percent", |item| Some(item.probe.percent)),
+        Item::count("call", |item| Some(item.probe.call)),
+        Item::text("fate", |item| {
+            Some(figure::fate(item.probe.survival.fate).to_owned())
+        }),
+        Item::number("survival", |item| Some(item.probe.survival.score)),
+        Item::number("survival_compacted", |item| {
+            item.probe.survival.compacted_score
+        }),
+        Item::count("lost_at_call", |item| {
+            Some(item.probe.survival.lost_at.as_ref()?.call)
+        }),
+        Item::text("lost_by_stage", |item| {
+            Some(item.probe.survival.lost_at.as_ref()?.stage.clone())
+        }),
+        Item::text("lost_because", |item| {
+            Some(item.probe.survival.lost_at.as_ref()?.reason.clone())
+        }),
+        Item::text("answer", |item| {
+            Some(item.probe.answer.as_ref()?.text.as_deref()?.to_owned())
+        }),
+        Item::text("outcome", |item| {
+            let outcome = match item.probe.verdict()? {
+                Verdict::Unscored { .. } => "unscored",
+                Verdict::Scored { outcome, .. } => figure::outcome(outcome),
+            };
+            Some(outcome.to_owned())
+        }),
+        Item::number("score", |item| match item.probe.verdict()? {
+            Verdict::Unscored { .. } => None,
+            Verdict::Scored { score, .. } => Some(score),
+        }),
+    ]
 }
 
 fn arm(arm: Arm) -> String {
@@ -212,47 +236,15 @@ fn arm(arm: Arm) -> String {
     .to_owned()
 }
 
-/// What it costs under the scheme of the comparison.
+/// The cost under the scheme of the comparison.
 fn cost(cell: &CellSummary) -> Option<&SchemeCost> {
     cell.costs.first()
 }
 
-/// What a reader made of a cell, whatever kind it is.
-struct Answered {
-    extract: Option<f64>,
-    accuracy: Option<f64>,
-    scored: usize,
-    unscored: usize,
-}
-
-fn answered(cell: &CellSummary) -> Option<Answered> {
+/// Answers with and without a score.
+fn scored(cell: &CellSummary) -> Option<(usize, usize)> {
     Some(match cell.answers.as_ref()? {
-        Answers::Extract(extract) => Answered {
-            extract: extract.right_share(),
-            accuracy: None,
-            scored: extract.scored(),
-            unscored: extract.unscored,
-        },
-        Answers::Accuracy(accuracy) => Answered {
-            extract: None,
-            accuracy: accuracy.score.mean(),
-            scored: accuracy.score.items,
-            unscored: accuracy.unscored,
-        },
+        Answers::Extract(extract) => (extract.scored(), extract.unscored),
+        Answers::Accuracy(accuracy) => (accuracy.score.items, accuracy.unscored),
     })
-}
-
-fn outcome(item: &ItemOutcome) -> Option<String> {
-    let outcome = match item.probe.verdict()? {
-        Verdict::Unscored { .. } => "unscored",
-        Verdict::Scored { outcome, .. } => figure::outcome(outcome),
-    };
-    Some(outcome.to_owned())
-}
-
-fn score(item: &ItemOutcome) -> Option<f64> {
-    match item.probe.verdict()? {
-        Verdict::Unscored { .. } => None,
-        Verdict::Scored { score, .. } => Some(score),
-    }
 }

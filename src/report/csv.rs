@@ -1,10 +1,9 @@
 //! CSV: one row per cell, and beside it one row per probe item, for spreadsheets and data frames.
 
-use crate::report::columns::{CELLS, Column, ITEMS, Read};
+use crate::report::columns::{self, Column, Read};
 use crate::report::{Artifact, RenderError, Renderer, Report, escape};
 
-/// Writes `report.csv` with one row per cell, and `report.probes.csv` with one per probe item: the columns of
-/// [`CELLS`] and [`ITEMS`].
+/// Writes `report.csv` with one row per cell, and `report.probes.csv` with one per probe item: see [`columns`].
 ///
 /// What nobody measured is `NA`, never blank and never 0. Texts are escaped as on a terminal, and
 /// neutralised: a spreadsheet would run one that begins with `=`.
@@ -23,11 +22,11 @@ impl Renderer for Csv {
         Ok(vec![
             Artifact {
                 name: "report.csv".to_owned(),
-                bytes: table(CELLS, &report.cells)?,
+                bytes: table(&columns::cells(), &report.cells)?,
             },
             Artifact {
                 name: "report.probes.csv".to_owned(),
-                bytes: table(ITEMS, &report.items)?,
+                bytes: table(&columns::items(), &report.items)?,
             },
         ])
     }
@@ -47,7 +46,7 @@ fn table<T>(columns: &[Column<T>], rows: &[T]) -> Result<Vec<u8>, RenderError> {
 }
 
 fn field<T>(column: &Column<T>, row: &T) -> String {
-    match column.read {
+    match &column.read {
         Read::Text(read) => read(row).map(|recorded| text(&recorded)),
         Read::Count(read) => read(row).map(|count| count.to_string()),
         Read::Number(read) => read(row).map(|number| number.to_string()),

@@ -4,44 +4,23 @@
 //! variance of a score has one component per level, which nested analysis of variance takes apart
 //! (balanced; components below 0 are 0).
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
-/// Repeats at the three levels.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Levels {
-    /// Compactions of an item.
-    pub compactions: usize,
-    /// Answers to each.
-    pub answers: usize,
-    /// Judgements of each answer.
-    pub judgements: usize,
-}
-
-/// Variance of a score within an item, level by level.
-#[derive(Debug, Clone, Copy, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Components {
-    /// Between compactions of the same item; nothing with one compaction.
-    pub compaction: Option<f64>,
-    /// Between answers to the same compaction; nothing with one answer.
-    pub answer: Option<f64>,
-    /// Between judgements of the same answer; nothing with one judgement.
-    pub judgement: Option<f64>,
-}
+/// Repeats at the three levels: compactions of an item, answers to each, judgements of each answer.
+pub(crate) type Levels = [usize; 3];
 
 /// Scores of one item: `scores[compaction][answer][judgement]`.
-pub type Item = Vec<Vec<Vec<f64>>>;
+pub(crate) type Item = Vec<Vec<Vec<f64>>>;
+
+/// Variance of a score within an item, level by level; `None` for a level that was not repeated.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Components(pub(crate) [Option<f64>; 3]);
 
 impl Components {
     /// Takes the variance apart. Nothing where items do not all have the repeats of `levels`.
-    pub fn of(items: &[Item], levels: Levels) -> Option<Self> {
+    pub(crate) fn of(items: &[Item], levels: Levels) -> Option<Self> {
         let balanced = |item: &Item| {
-            item.len() == levels.compactions
+            item.len() == levels[0]
                 && item.iter().all(|answers| {
-                    answers.len() == levels.answers
-                        && answers.iter().all(|j| j.len() == levels.judgements)
+                    answers.len() == levels[1] && answers.iter().all(|j| j.len() == levels[2])
                 })
         };
         if items.is_empty() || !items.iter().all(balanced) {
@@ -49,91 +28,48 @@ impl Components {
         }
         let means = |groups: &[Vec<f64>]| -> Vec<f64> { groups.iter().map(|g| mean(g)).collect() };
         // Judgements within answers, answers within compactions, compactions within items.
-        let judged: Vec<&Vec<f64>> = items.iter().flatten().flatten().collect();
+        let judged = items.iter().flatten().flatten().map(Vec::as_slice);
         let answered: Vec<Vec<f64>> = items.iter().flatten().map(|a| means(a)).collect();
         let compacted: Vec<Vec<f64>> = items
             .iter()
             .map(|item| item.iter().map(|answers| mean(&means(answers))).collect())
             .collect();
-        let judgement = within(judged.iter().map(|g| g.as_slice()), levels.judgements);
-        let of_answers = within(answered.iter().map(Vec::as_slice), levels.answers);
-        let of_compactions = within(compacted.iter().map(Vec::as_slice), levels.compactions);
+        let judgement = within(judged, levels[2]);
+        let of_answers = within(answered.iter().map(Vec::as_slice), levels[1]);
+        let of_compactions = within(compacted.iter().map(Vec::as_slice), levels[0]);
         // A mean's own variance holds a share of the level below.
-        let answer = of_answers
-            .map(|seen| (seen - judgement.unwrap_or(0.0) / levels.judgements as f64).max(0.0));
-        let compaction = of_compactions.map(|seen| {
-            let judged = judgement.unwrap_or(0.0) / levels.judgements as f64;
-            (seen - of_answers.unwrap_or(judged) / levels.answers as f64).max(0.0)
-        });
-        Some(Self {
-            compaction,
-            answer,
-            judgement,
-        })
+        let judged = judgement.unwrap_or(0.0) / levels[2] as f64;
+        let below = of_answers.unwrap_or(judged) / levels[1] as f64;
+        let answer = of_answers.map(|seen| (seen - judged).max(0.0));
+        let compaction = of_compactions.map(|seen| (seen - below).max(0.0));
+        Some(Self([compaction, answer, judgement]))
     }
 
     /// Variance of an item's mean with so many repeats; a level that was not measured counts as 0.
-    pub fn variance(&self, levels: Levels) -> f64 {
-        let (r, n, j) = (
-            levels.compactions as f64,
-            levels.answers as f64,
-            levels.judgements as f64,
-        );
-        self.compaction.unwrap_or(0.0) / r
-            + self.answer.unwrap_or(0.0) / (r * n)
-            + self.judgement.unwrap_or(0.0) / (r * n * j)
+    pub(crate) fn variance(&self, levels: Levels) -> f64 {
+        let [r, n, j] = levels.map(|repeats| repeats as f64);
+        let [compaction, answer, judgement] = self.0.map(|variance| variance.unwrap_or(0.0));
+        compaction / r + answer / (r * n) + judgement / (r * n * j)
     }
 
     /// What one further repeat at each level would do to the variance, and how many model calls per item
     /// it would add, those that remove most per call first. A level that was never repeated is left out:
-    /// nobody knows what it would do.
-    pub fn advice(&self, levels: Levels) -> Vec<Advice> {
+    /// its variance is not known.
+    pub(crate) fn advice(&self, levels: Levels) -> Vec<Advice> {
         let now = self.variance(levels);
-        let Levels {
-            compactions: r,
-            answers: n,
-            judgements: j,
-        } = levels;
-        let further = [
-            (
-                Level::Compaction,
-                self.compaction,
-                Levels {
-                    compactions: r + 1,
-                    ..levels
-                },
-                1 + n + n * j,
-            ),
-            (
-                Level::Answer,
-                self.answer,
-                Levels {
-                    answers: n + 1,
-                    ..levels
-                },
-                r + r * j,
-            ),
-            (
-                Level::Judgement,
-                self.judgement,
-                Levels {
-                    judgements: j + 1,
-                    ..levels
-                },
-                r * n,
-            ),
-        ];
-        let mut advice: Vec<Advice> = further
-            .into_iter()
-            .filter(|(_, component, ..)| component.is_some())
-            .map(|(level, _, levels, calls)| Advice {
-                level,
-                removes: if now > 0.0 {
-                    1.0 - self.variance(levels) / now
-                } else {
-                    0.0
-                },
-                calls,
+        let [r, n, j] = levels;
+        let calls = [1 + n + n * j, r + r * j, r * n];
+        let repeated = (0..3).filter(|level| self.0[*level].is_some());
+        let mut advice: Vec<Advice> = repeated
+            .map(|level| {
+                let mut further = levels;
+                further[level] += 1;
+                let removes = 1.0 - self.variance(further) / now;
+                Advice {
+                    level,
+                    removes: if now > 0.0 { removes } else { 0.0 },
+                    calls: calls[level],
+                }
             })
             .collect();
         advice.sort_by(|left, right| {
@@ -144,28 +80,15 @@ impl Components {
     }
 }
 
-/// A level at which something can be repeated.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Level {
-    /// The compaction.
-    Compaction,
-    /// The answer.
-    Answer,
-    /// The judgement.
-    Judgement,
-}
-
 /// What one further repeat buys.
-#[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Advice {
-    /// What is repeated once more.
-    pub level: Level,
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Advice {
+    /// Which of the levels is repeated once more.
+    pub(crate) level: usize,
     /// Share of an item's variance that goes.
-    pub removes: f64,
+    pub(crate) removes: f64,
     /// Model calls per item that it adds.
-    pub calls: usize,
+    pub(crate) calls: usize,
 }
 
 fn mean(values: &[f64]) -> f64 {
@@ -201,11 +124,7 @@ mod tests {
                 .sum();
             sd * (sum - 6.0)
         };
-        let levels = Levels {
-            compactions: 3,
-            answers: 3,
-            judgements: 2,
-        };
+        let levels = [3, 3, 2];
         let items: Vec<Item> = (0..600)
             .map(|_| {
                 (0..3)
@@ -222,37 +141,26 @@ mod tests {
             })
             .collect();
         let found = Components::of(&items, levels).unwrap();
-        assert!((found.compaction.unwrap() - 0.09).abs() < 0.01, "{found:?}");
-        assert!((found.answer.unwrap() - 0.04).abs() < 0.005, "{found:?}");
-        assert!((found.judgement.unwrap() - 0.01).abs() < 0.001, "{found:?}");
+        assert!((found.0[0].unwrap() - 0.09).abs() < 0.01, "{found:?}");
+        assert!((found.0[1].unwrap() - 0.04).abs() < 0.005, "{found:?}");
+        assert!((found.0[2].unwrap() - 0.01).abs() < 0.001, "{found:?}");
         // Judging once more is cheap and removes next to nothing; compacting once more removes most.
-        let advice = found.advice(Levels {
-            compactions: 1,
-            answers: 1,
-            judgements: 1,
-        });
-        assert_eq!(advice[0].level, Level::Compaction);
+        let advice = found.advice([1, 1, 1]);
+        assert_eq!(advice[0].level, 0);
         assert!(advice.iter().all(|one| one.removes >= 0.0));
     }
 
     #[test]
     fn what_was_not_repeated_has_no_component() {
-        let levels = Levels {
-            compactions: 1,
-            answers: 2,
-            judgements: 1,
-        };
+        let levels = [1, 2, 1];
         let items = vec![vec![vec![vec![0.0], vec![1.0]]]];
         let found = Components::of(&items, levels).unwrap();
-        assert_eq!(found.compaction, None);
-        assert_eq!(found.judgement, None);
-        assert!((found.answer.unwrap() - 0.5).abs() < 1e-12);
-        let uneven = Levels {
-            compactions: 2,
-            ..levels
-        };
+        assert_eq!(found.0[0], None);
+        assert_eq!(found.0[2], None);
+        assert!((found.0[1].unwrap() - 0.5).abs() < 1e-12);
+        let uneven = [2, 2, 1];
         assert_eq!(Components::of(&items, uneven), None);
-        let advised: Vec<Level> = found.advice(levels).iter().map(|one| one.level).collect();
-        assert_eq!(advised, [Level::Answer], "what is not known is not advised");
+        let advised: Vec<usize> = found.advice(levels).iter().map(|one| one.level).collect();
+        assert_eq!(advised, [1], "what is not known is not advised");
     }
 }

@@ -4,6 +4,7 @@
 //! Nothing differs between the two strategies below but chance: their session effects come from the
 //! same distribution. Every method that Proctor uses must stay at or below 7 %, and the methods that it
 //! refuses must be seen to exceed 8 % somewhere, so that this test can fail.
+#![cfg(test)]
 
 use rayon::prelude::*;
 

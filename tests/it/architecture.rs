@@ -58,7 +58,11 @@ const EDGES: &[(&str, &[&str])] = &[
             "units", "window", "tokens", "session", "context", "bill", "model", "probe",
         ],
     ),
-    ("metric", &["units", "window", "model", "probe", "record"]),
+    ("stats", &["units"]),
+    (
+        "metric",
+        &["units", "window", "model", "probe", "record", "stats"],
+    ),
     (
         "replay",
         &[
@@ -73,7 +77,6 @@ const EDGES: &[(&str, &[&str])] = &[
             "model", "step", "strategy", "probe", "scenario", "record", "replay",
         ],
     ),
-    ("stats", &["units"]),
     (
         "compare",
         &["units", "model", "probe", "record", "metric", "stats"],

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Span, on_the_bill};
+use super::{Span, Writes, on_the_bill};
 use crate::model::Purpose;
 use crate::record::ForecastCell;
 use crate::units::Tokens;
@@ -48,6 +48,11 @@ pub struct Carry {
 }
 
 impl Carry {
+    /// What is carried in this cell: nothing where a deterministic model writes.
+    pub(super) fn under(writes: Writes, cell: &ForecastCell) -> Self {
+        writes.map(|_| Self::of(cell)).unwrap_or_default()
+    }
+
     /// What is carried in this cell where a live model writes what is asked.
     pub fn of(cell: &ForecastCell) -> Self {
         let record = &cell.record;

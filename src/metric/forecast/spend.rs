@@ -1,11 +1,9 @@
 //! Spend: what live models are asked in the run itself, the money that is really spent.
 
-use std::fmt;
-
 use serde::Serialize;
 
 use super::carry::Change;
-use super::{Carry, Span, Writes, on_the_bill, whole};
+use super::{Carry, Span, Writes, on_the_bill, whole, written};
 use crate::model::ModelKind;
 use crate::model::price::PerToken;
 use crate::record::{Arm, ForecastCell, Manifest, ModelEntry, ProbesDue, PromptDue};
@@ -15,7 +13,7 @@ use crate::units::{Tokens, Usage, Usd};
 const VERDICT_PART: u64 = 5;
 
 /// What the models of a run cost, and how much they may write.
-pub struct Asking<'a> {
+pub(crate) struct Asking<'a> {
     /// The prices of a model, where a price file knows them.
     pub price_of: &'a dyn Fn(&str) -> Option<PerToken>,
     /// The judges one by one.
@@ -45,14 +43,6 @@ pub struct Thinking {
     pub reader: Tokens,
     /// Who judges, in the order of [`Asking::judges`].
     pub judges: Vec<Tokens>,
-}
-
-impl fmt::Debug for Asking<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Asking")
-            .field("judges", &self.judges)
-            .finish_non_exhaustive()
-    }
 }
 
 /// The requests to live models in the run itself: the money that is really spent. What was asked
@@ -99,19 +89,16 @@ enum Way {
 
 impl Spend {
     /// Adds up the requests to models in these cells.
-    pub fn of(manifest: &Manifest, cells: &[ForecastCell], asking: &Asking<'_>) -> Self {
+    pub(crate) fn of(manifest: &Manifest, cells: &[ForecastCell], asking: &Asking<'_>) -> Self {
         let mut spend = Self {
             dollars: Some(Span::default()),
             batch_dollars: Some(Span::default()),
             ..Self::default()
         };
-        let writes = Writes::of(manifest, &asking.thinking);
+        let writes = super::writes(manifest, &asking.thinking);
         for cell in cells {
-            let carry = match writes {
-                Writes::Live { .. } => Carry::of(cell),
-                Writes::Known => Carry::default(),
-            };
-            if writes != Writes::Known {
+            let carry = Carry::under(writes, cell);
+            if writes.is_some() {
                 let price = (asking.price_of)(&manifest.summariser.name);
                 spend.summaries(cell, &carry, writes, price, asking);
             }
@@ -162,7 +149,7 @@ impl Spend {
             let requests = Requests {
                 count: 1,
                 input: carry.of_request(number).around(sent).map(prompt),
-                output: writes.span(cell, number, &usage),
+                output: written(writes, cell, number, &usage),
                 way: Way::Live,
             };
             self.add(&requests, price);

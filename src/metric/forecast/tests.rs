@@ -311,13 +311,11 @@ fn what_another_model_writes_has_its_own_price_in_a_plan_too() {
         latency: None,
     };
     let found = |writes| CostForecast::of(&own, Bill::Shown, cost, Some(&price), writes);
-    let live = Writes::Live {
-        thinking: Tokens::ZERO,
-    };
+    let live = Some(Tokens::ZERO);
     // 3,000 of prompts, 300 and 30 at home, 200 and 10 elsewhere.
     let exact = 3_000_000 + 300_000 + 150_000 + 200 * 500 + 10 * 2_000;
-    assert_eq!(found(Writes::Known).thousandths, Span::exact(exact));
-    assert_eq!(found(Writes::Known).dollars, Some(Span::exact(Usd(exact))));
+    assert_eq!(found(None).thousandths, Span::exact(exact));
+    assert_eq!(found(None).dollars, Some(Span::exact(Usd(exact))));
     // The one elsewhere may be empty or have 90 more; the last of two prompts and the other request
     // carry it, or do not.
     let span = Span {
@@ -328,9 +326,7 @@ fn what_another_model_writes_has_its_own_price_in_a_plan_too() {
     assert_eq!(found(live).thousandths, span);
     assert_eq!(found(live).dollars, Some(span.map(Usd)));
     // What is thought before is paid for as output, and no later prompt carries it.
-    let thinking = Writes::Live {
-        thinking: Tokens(500),
-    };
+    let thinking = Some(Tokens(500));
     let more = Span {
         high: span.high + 500 * 2_000,
         ..span

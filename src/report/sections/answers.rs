@@ -322,8 +322,8 @@ fn why(found: Qualifying) -> &'static str {
 }
 
 fn in_table(fidelity: Fidelity) -> Cell {
-    match fidelity.refusal() {
-        Some(refusal) => Cell::text(refusal),
-        None => Cell::estimate(fidelity.measured()),
+    match fidelity {
+        Err(refusal) => Cell::text(refusal.in_words()),
+        Ok(estimate) => Cell::estimate(Some(estimate)),
     }
 }

@@ -3,115 +3,18 @@
 use std::collections::BTreeSet;
 
 use crate::metric::cost::Bill;
-use crate::metric::strain::Strain;
-use crate::metric::{Direction, metric};
+use crate::metric::{self, Direction, Mark, Metric, Pooled};
 use crate::model::ModelKind;
 use crate::model::price::Placement;
 use crate::record::{Arm, CellRecord};
-use crate::report::arm::{ArmAnswers, ArmSummary, Fidelity};
+use crate::report::arm::ArmSummary;
 use crate::report::build::Material;
-use crate::report::cost::ArmCost;
 use crate::report::{Audience, Banner, Cell, Column, Measure, Role, Row, Section, Table, Value};
 use crate::units::Tokens;
 
 mod written;
 
 use written::{banner, of_offline, twins, writers};
-
-/// Columns in their order, with the rank in which they make room for others.
-///
-/// What a person needs first stays at 80 columns: how far it came, whether it did anything, what
-/// it saves, what it loses, what it costs, whether a provider would take it.
-const COLUMNS: &[(&str, u8)] = &[
-    ("completion", 0),
-    ("fired", 3),
-    ("token_savings", 0),
-    ("cost_savings", 0),
-    ("cost_savings_edge", 0),
-    ("survival", 1),
-    ("survival_compacted", 4),
-    ("action_support", 5),
-    ("strategy_calls", 6),
-    ("rejected", 6),
-    ("accuracy", 1),
-    ("fidelity", 2),
-    ("extract", 7),
-    ("cache_read_share", 8),
-    ("broke_even", 8),
-    ("peak_prompt", 8),
-    ("overflows", 9),
-    ("warnings", 10),
-    ("compactions", 11),
-    ("strategy_tokens", 12),
-    ("cache_broken", 12),
-    ("cache_again", 12),
-    ("summary_tokens", 12),
-    ("token_savings_of_totals", 13),
-    ("token_savings_without_calls", 14),
-    ("action_support_compacted", 15),
-    ("retained", 16),
-    ("survival_reachable", 16),
-    ("blocked_turns", 17),
-    ("blocked_agents", 18),
-    ("thrash", 19),
-    ("futile", 20),
-    ("retriggered", 21),
-    ("next_call", 21),
-    ("unseen_altered", 22),
-    ("unseen_reachable", 23),
-    ("unseen_gone", 23),
-    ("blocking_calls", 24),
-    ("auto_compact_calls", 25),
-    ("warned_calls", 26),
-    ("agent_failures", 27),
-    ("net_savings", 28),
-    ("reread_calls", 29),
-    ("trail_f1", 30),
-    ("trail_precision", 31),
-    ("trail_recall", 31),
-    ("unsupported_atoms", 32),
-    ("action_reachable", 33),
-    ("headroom", 34),
-    ("area", 35),
-    ("failed_calls", 36),
-    ("retried_calls", 36),
-    ("wasted_calls", 36),
-];
-
-/// Columns of which the best value is marked. Counts are not: doing nothing makes few calls. The
-/// compacted region is not: its items differ from strategy to strategy.
-const MARKED: &[&str] = &[
-    "token_savings",
-    "cost_savings",
-    "cost_savings_edge",
-    "peak_prompt",
-    "survival",
-    "extract",
-    "accuracy",
-    "fidelity",
-    "action_support",
-];
-
-/// Of the marked columns, those that say what is kept: it depends on who writes the summaries.
-const KEEPING: &[&str] = &[
-    "survival",
-    "extract",
-    "accuracy",
-    "fidelity",
-    "action_support",
-];
-
-/// Columns of which a terminal does not say that they were not measured: where no summary was
-/// written there is nothing to measure, and older records know none of them.
-const ASIDE: &[&str] = &[
-    "cost_savings_edge",
-    "net_savings",
-    "reread_calls",
-    "trail_f1",
-    "trail_precision",
-    "trail_recall",
-    "unsupported_atoms",
-];
 
 /// The comparison, and a banner on strategies that only a model could tell apart.
 pub(in crate::report) fn section(material: &Material<'_>) -> (Section, Option<Banner>) {
@@ -129,33 +32,29 @@ pub(in crate::report) fn section(material: &Material<'_>) -> (Section, Option<Ba
     let twins = twins(material);
     let writers = writers(material);
     let of_offline = of_offline(&rows, writers.as_ref());
-    for (at, (name, _)) in COLUMNS.iter().enumerate() {
-        if MARKED.contains(name) {
-            let writers = writers.as_ref().filter(|_| KEEPING.contains(name));
-            mark_best(&mut rows, at, name, &twins, writers);
+    for (at, metric) in metric::columns().into_iter().enumerate() {
+        let is_kept = metric.is(Mark::BestKept);
+        if is_kept || metric.is(Mark::Best) {
+            let writers = writers.as_ref().filter(|_| is_kept);
+            mark_best(&mut rows, at, metric, &twins, writers);
         }
     }
     let has_cells = material.arms.iter().any(|(_, arm)| super::is_measured(arm));
+    let column = |(at, metric): (usize, &'static Metric)| {
+        let is_known = metric.name != "cost_savings_edge" || has_edges(material);
+        let is_strain = metric.is(Mark::Strain);
+        let is_measured = rows.iter().any(|row| match row.cells[at].value {
+            Value::NotMeasured | Value::NotApplicable => false,
+            // Where nothing is under strain, ten columns of zeros say it too often.
+            Value::Count(0) => !is_strain,
+            _ => true,
+        });
+        // Before the first cell there is nothing to tell apart.
+        let is_shown = is_known && (is_measured || !(has_cells || is_strain));
+        column(material, metric, is_shown)
+    };
     let columns: Vec<Column> = std::iter::once(Column::new("strategy", "strategy", 0))
-        .chain(COLUMNS.iter().enumerate().map(|(at, (name, rank))| {
-            let is_known = *name != "cost_savings_edge" || has_edges(material);
-            let is_strain = Strain::default().named(name).is_some();
-            let is_measured = rows.iter().any(|row| {
-                match row.cells.get(at).map(|cell| &cell.value) {
-                    None | Some(Value::NotMeasured | Value::NotApplicable) => false,
-                    // Where nothing is under strain, ten columns of zeros say it too often.
-                    Some(Value::Count(0)) => !is_strain,
-                    Some(_) => true,
-                }
-            });
-            // Before the first cell there is nothing to tell apart.
-            let rank = if is_known && (is_measured || !(has_cells || is_strain)) {
-                *rank
-            } else {
-                Column::FILES_ONLY
-            };
-            column(material, name, rank)
-        }))
+        .chain(metric::columns().into_iter().enumerate().map(column))
         .collect();
     let mut notes = Vec::new();
     if rows
@@ -204,11 +103,11 @@ fn has_edges(material: &Material<'_>) -> bool {
 /// What nobody measured, in one line: it takes up no column on a terminal.
 fn unmeasured(material: &Material<'_>, columns: &[Column]) -> Option<String> {
     // Strain of which there was none was measured, and is zero.
+    let is_missing = |metric: &Metric| !metric.is(Mark::Strain) && !metric.is(Mark::Optional);
     let missing: Vec<&Column> = columns
         .iter()
         .filter(|column| column.rank == Column::FILES_ONLY)
-        .filter(|column| Strain::default().named(column.id).is_none())
-        .filter(|column| !ASIDE.contains(&column.id))
+        .filter(|column| metric::metric(column.id).is_some_and(is_missing))
         .collect();
     let mut labels: Vec<&str> = missing.iter().map(|column| column.label.as_str()).collect();
     if material.has_items() {
@@ -224,17 +123,16 @@ fn unmeasured(material: &Material<'_>, columns: &[Column]) -> Option<String> {
         .then(|| format!("survival: not measured (nothing was planted in these sessions){answers}"))
 }
 
-fn column(material: &Material<'_>, name: &'static str, rank: u8) -> Column {
-    let mut column = Column::new(name, name, rank);
-    if let Some(metric) = metric(name) {
-        metric.label.clone_into(&mut column.label);
-        column.measure = Some(Measure {
-            unit: metric.unit,
-            direction: metric.direction,
-        });
-    }
+fn column(material: &Material<'_>, metric: &Metric, is_shown: bool) -> Column {
+    let rank = metric.column.filter(|_| is_shown);
+    let rank = rank.map_or(Column::FILES_ONLY, |(_, rank)| rank);
+    let mut column = Column::new(metric.name, metric.label, rank);
+    column.measure = Some(Measure {
+        unit: metric.unit,
+        direction: metric.direction,
+    });
     // A reader that is a model is named by its kind: scripted answers are no model's.
-    if matches!(name, "accuracy" | "fidelity") {
+    if matches!(metric.name, "accuracy" | "fidelity") {
         match material.manifest.reader.kind {
             ModelKind::Deterministic => {}
             ModelKind::Scripted => column.label.push_str(" (scripted)"),
@@ -314,93 +212,37 @@ fn row(kind: Arm, arm: &ArmSummary, around: &Around) -> Row {
             && around.over == 0
             && arm.fired > 0
             && arm.sessions == sessions,
-        cells: COLUMNS
-            .iter()
-            .map(|(name, _)| cell(kind, arm, name))
+        cells: metric::columns()
+            .into_iter()
+            .map(|metric| cell(kind, arm, metric))
             .collect(),
     }
 }
 
-fn cell(kind: Arm, arm: &ArmSummary, name: &str) -> Cell {
-    let applies = match name {
-        // Where no summary was written there is nothing to make up.
-        "unsupported_atoms" => kind == Arm::Strategy && arm.unsupported_atoms.is_some(),
-        "completion" | "peak_prompt" | "area" | "action_support" | "cache_read_share"
-        | "trail_f1" | "trail_precision" | "trail_recall" => kind != Arm::Floor,
-        "survival" | "extract" | "accuracy" | "fidelity" => true,
-        _ => kind == Arm::Strategy,
+fn cell(kind: Arm, arm: &ArmSummary, metric: &Metric) -> Cell {
+    let applies = match kind {
+        Arm::Strategy => true,
+        Arm::Reference => metric.is(Mark::Reference) || metric.is(Mark::Controls),
+        Arm::Floor => metric.is(Mark::Controls),
     };
-    if !applies {
+    let pooled = arm.values.get(metric.name);
+    // Where no summary was written there is nothing to make up.
+    let is_written = !metric.is(Mark::WhereWritten) || arm.estimate(metric.name).is_some();
+    if !applies || !is_written {
         return Cell::exact(Value::NotApplicable);
     }
-    if !super::is_measured(arm) {
-        return Cell::exact(Value::NotMeasured);
-    }
-    let extract = match &arm.answers {
-        Some(ArmAnswers::Extract { right, .. }) => *right,
-        Some(ArmAnswers::Accuracy { .. }) | None => None,
-    };
-    let (accuracy, fidelity) = match &arm.answers {
-        Some(ArmAnswers::Accuracy {
-            accuracy, fidelity, ..
-        }) => (*accuracy, Some(*fidelity)),
-        Some(ArmAnswers::Extract { .. }) | None => (None, None),
-    };
-    let calls = arm.model_calls.total();
-    let cost = arm.costs.first();
-    let tokens = |tokens: Option<Tokens>| {
-        Cell::exact(tokens.map_or(Value::NotMeasured, |tokens| Value::Tokens(tokens.0)))
-    };
-    match name {
-        "completion" => Cell::share(arm.completion()),
-        "fired" => Cell::exact(Value::Of(arm.fired as u64, arm.sessions as u64)),
-        "token_savings" => Cell::savings(arm.token_savings),
-        "summary_tokens" => tokens(arm.summary_tokens),
-        "cost_savings" => Cell::savings(cost.and_then(|cost| cost.savings)),
-        "cost_savings_edge" => {
-            let edge = ArmCost::placed(&arm.costs, Placement::Edge);
-            Cell::savings(edge.and_then(|cost| cost.savings))
+    let value = match pooled.filter(|_| super::is_measured(arm)) {
+        Some(Pooled::Estimate(estimate)) if metric.is(Mark::Savings) => {
+            return Cell::savings(*estimate);
         }
-        "cache_read_share" => Cell::estimate(cost.and_then(|cost| cost.read_share)),
-        "cache_broken" => tokens(cost.map(ArmCost::broken)),
-        "cache_again" => tokens(cost.map(|cost| cost.again)),
-        "broke_even" => Cell::exact(cost.map_or(Value::NotMeasured, |cost| {
-            Value::Of(cost.broke_even as u64, cost.cells as u64)
-        })),
-        "peak_prompt" => tokens(arm.peak_prompt),
-        "survival" => Cell::estimate(arm.survival),
-        "survival_compacted" => Cell::estimate(arm.survival_compacted),
-        "survival_reachable" => Cell::estimate(arm.survival_reachable),
-        "extract" => Cell::estimate(extract),
-        "accuracy" => Cell::estimate(accuracy),
-        "fidelity" => Cell::estimate(fidelity.and_then(Fidelity::measured)),
-        "action_support" => Cell::estimate(arm.action_support),
-        "action_support_compacted" => Cell::estimate(arm.action_support_compacted),
-        "compactions" => Cell::count(arm.compactions),
-        "strategy_calls" => Cell::count(calls.calls),
-        "strategy_tokens" => Cell::exact(Value::Tokens(calls.tokens.0)),
-        "rejected" => Cell::count(arm.rejected),
-        "warnings" => Cell::count(arm.warnings),
-        "overflows" => Cell::count(arm.overflows),
-        "token_savings_of_totals" => Cell::share(arm.token_savings_of_totals),
-        "token_savings_without_calls" => Cell::savings(arm.token_savings_without_calls),
-        "retained" => Cell::estimate(arm.retained),
-        "headroom" => Cell::estimate(arm.headroom),
-        "action_reachable" => Cell::estimate(arm.action_reachable),
-        "area" => Cell::exact(Value::Tokens(arm.area.0)),
-        "net_savings" => Cell::savings(arm.net_savings),
-        "reread_calls" => arm
-            .reread_calls
-            .map_or(Cell::exact(Value::NotMeasured), Cell::count),
-        "trail_f1" => Cell::estimate(arm.trail.f1),
-        "trail_precision" => Cell::estimate(arm.trail.precision),
-        "trail_recall" => Cell::estimate(arm.trail.recall),
-        "unsupported_atoms" => Cell::estimate(arm.unsupported_atoms),
-        name => match arm.strain.named(name) {
-            Some(number) => Cell::count(number),
-            None => Cell::exact(Value::NotMeasured),
-        },
-    }
+        Some(Pooled::Estimate(estimate)) => return Cell::estimate(*estimate),
+        Some(Pooled::Share(share)) => return Cell::share(*share),
+        Some(Pooled::Count(count)) => count.map(|count| Value::Count(count as u64)),
+        Some(Pooled::Tokens(tokens)) => tokens.map(|tokens| Value::Tokens(tokens.0)),
+        Some(Pooled::Part(part)) => part.map(|(part, of)| Value::Of(part as u64, of as u64)),
+        None => None,
+    };
+    Cell::exact(value.unwrap_or(Value::NotMeasured))
 }
 
 /// Marks the best values of one column: the best, and those that lie within its interval. Nothing is
@@ -412,14 +254,14 @@ fn cell(kind: Arm, arm: &ArmSummary, name: &str) -> Cell {
 fn mark_best(
     rows: &mut [Row],
     at: usize,
-    name: &str,
+    metric: &Metric,
     twins: &[Vec<&str>],
     writers: Option<&BTreeSet<&str>>,
 ) {
-    let sign = match metric(name).map(|metric| metric.direction) {
-        Some(Direction::Higher) => 1.0,
-        Some(Direction::Lower) => -1.0,
-        Some(Direction::Neutral) | None => return,
+    let sign = match metric.direction {
+        Direction::Higher => 1.0,
+        Direction::Lower => -1.0,
+        Direction::Neutral => return,
     };
     let values: Vec<(usize, f64)> = rows
         .iter()
@@ -440,8 +282,7 @@ fn mark_best(
         .iter()
         .map(|(_, v)| *v)
         .fold(f64::NEG_INFINITY, f64::max);
-    let is_saving = matches!(name, "token_savings" | "cost_savings" | "cost_savings_edge");
-    if is_saving && best < 0.0 {
+    if metric.is(Mark::Savings) && best < 0.0 {
         return;
     }
     // Of one session nobody knows by how much it differs by chance.

@@ -38,7 +38,7 @@ pub(super) fn as_billed(material: &Material<'_>) -> Section {
             let cost = ArmCost::placed(&arm.costs, *placement);
             Cell::savings(cost.and_then(|cost| cost.savings))
         });
-        let savings = std::iter::once(Cell::savings(arm.token_savings)).chain(placed);
+        let savings = std::iter::once(Cell::savings(arm.estimate("token_savings"))).chain(placed);
         let mut cells: Vec<Cell> = savings.map(|cell| of_strategy(kind, cell)).collect();
         cells.push(Cell::estimate(shown.read_share));
         cells.extend(break_even(kind, shown));

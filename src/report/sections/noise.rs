@@ -4,9 +4,14 @@ use crate::metric::noise::Repeated;
 use crate::record::{CellRecord, Manifest};
 use crate::report::build::Material;
 use crate::report::{Cell, Role, Section, Value, columns, figure};
-use crate::stats::components::{Advice, Components, Level, Levels};
+use crate::stats::components::{Advice, Components, Levels};
 
-use super::row;
+/// Each level: its name, how it is repeated, and what it repeats.
+const LEVELS: [(&str, &str, &str); 3] = [
+    ("compaction", "repeats", "compactions"),
+    ("answer", "models.answers", "answers"),
+    ("judgement", "models.judgements", "verdicts"),
+];
 
 const TITLE: &str = "Noise within an item, by level";
 
@@ -22,31 +27,13 @@ pub(in crate::report) fn of<'a>(
 ) -> Option<Section> {
     let measured = cells.into_iter().filter(|cell| cell.end.is_measured());
     let repeated = Repeated::of(manifest, measured)?;
-    let levels = Levels {
-        compactions: repeated.compactions,
-        answers: repeated.answers,
-        judgements: repeated.judgements,
-    };
+    let levels = repeated.levels;
     let found = Components::of(&repeated.items, levels)?;
     let now = found.variance(levels);
     let advice = found.advice(levels);
-    let rows = [
-        (Level::Compaction, levels.compactions, found.compaction, 1),
-        (
-            Level::Answer,
-            levels.answers,
-            found.answer,
-            levels.compactions,
-        ),
-        (
-            Level::Judgement,
-            levels.judgements,
-            found.judgement,
-            levels.compactions * levels.answers,
-        ),
-    ]
-    .into_iter()
-    .map(|(level, repeats, component, above)| {
+    let row = |(level, (name, ..)): (usize, &(&str, &str, &str))| {
+        let (repeats, component) = (levels[level], found.0[level]);
+        let above: usize = levels[..level].iter().product();
         let share = component
             .filter(|_| now > 0.0)
             .map(|it| it / (above * repeats) as f64 / now);
@@ -60,9 +47,9 @@ pub(in crate::report) fn of<'a>(
             Cell::exact(Value::percent(further.map(|it| it.removes))),
             further.map_or(Cell::NOT_MEASURED, |it| Cell::count(it.calls)),
         ];
-        row(name(level), Role::Other, cells)
-    })
-    .collect();
+        super::row(name, Role::Other, cells)
+    };
+    let rows = LEVELS.iter().enumerate().map(row).collect();
     let mut notes = vec![in_words(&found, &advice, levels, now)];
     if repeated.left_out > 0 {
         notes.push(format!(
@@ -92,24 +79,17 @@ pub(in crate::report) fn of<'a>(
 
 /// Which further repeat buys most, and what is not known.
 fn in_words(found: &Components, advice: &[Advice], levels: Levels, now: f64) -> String {
-    let unknown: Vec<&str> = [
-        (found.compaction, "compactions (`repeats = 2`)"),
-        (found.answer, "answers (`models.answers = 2`)"),
-        (found.judgement, "verdicts (`models.judgements = 2`)"),
-    ]
-    .into_iter()
-    .filter_map(|(component, how)| component.is_none().then_some(how))
-    .collect();
+    let levels_and_variances = LEVELS.iter().zip(found.0);
+    let unknown: Vec<String> = levels_and_variances
+        .filter(|(_, variance)| variance.is_none())
+        .map(|((_, setting, what), _)| format!("{what} (`{setting} = 2`)"))
+        .collect();
     let known = match advice.first() {
         Some(best) if now > 0.0 && best.removes > 0.0 => {
-            let setting = match best.level {
-                Level::Compaction => format!("`repeats = {}`", levels.compactions + 1),
-                Level::Answer => format!("`models.answers = {}`", levels.answers + 1),
-                Level::Judgement => format!("`models.judgements = {}`", levels.judgements + 1),
-            };
+            let (name, setting, _) = LEVELS[best.level];
+            let more = levels[best.level] + 1;
             format!(
-                "for its calls, one more {} buys most: {setting} takes {} off the variance of an item's mean",
-                name(best.level),
+                "for its calls, one more {name} buys most: `{setting} = {more}` takes {} off the variance of an item's mean",
                 figure::percent(best.removes)
             )
         }
@@ -121,13 +101,5 @@ fn in_words(found: &Components, advice: &[Advice], levels: Levels, now: f64) -> 
     } else {
         let unknown = unknown.join(" and ");
         format!("{known}; how much {unknown} differ is not known: they were made once")
-    }
-}
-
-fn name(level: Level) -> &'static str {
-    match level {
-        Level::Compaction => "compaction",
-        Level::Answer => "answer",
-        Level::Judgement => "judgement",
     }
 }

@@ -9,11 +9,7 @@ use crate::stats::SampleSize;
 /// The artifact trail, by strategy and verb.
 pub(super) fn by_verb(material: &Material<'_>) -> Section {
     let rows = material.rows(|_, arm| {
-        let verbs = arm
-            .trail
-            .counts
-            .into_iter()
-            .flat_map(|counts| counts.by_verb());
+        let verbs = arm.trail.into_iter().flat_map(|counts| counts.by_verb());
         let verbs = verbs.filter(|(_, counts)| counts.touched > 0 || counts.told > 0);
         verbs.map(|(verb, counts)| {
             let share = |share: Option<f64>, items: u64| Cell {
