@@ -85,13 +85,10 @@ pub(crate) enum Mark {
     Strain,
 }
 
+type Text = &'static str;
+
 impl Metric {
-    const fn new(
-        name: &'static str,
-        label: &'static str,
-        unit: Unit,
-        direction: Direction,
-    ) -> Self {
+    const fn new(source: Text, name: Text, label: Text, unit: Unit, direction: Direction) -> Self {
         Self {
             name,
             label,
@@ -99,35 +96,35 @@ impl Metric {
             direction,
             doc: "",
             formula: "",
-            source: "",
+            source,
             column: None,
             marks: &[],
             of: Of::Nothing,
         }
     }
 
-    const fn share(name: &'static str, label: &'static str, direction: Direction) -> Self {
-        Self::new(name, label, Unit::Share, direction)
+    const fn share(source: Text, name: Text, label: Text, direction: Direction) -> Self {
+        Self::new(source, name, label, Unit::Share, direction)
     }
 
-    const fn tokens(name: &'static str, label: &'static str, direction: Direction) -> Self {
-        Self::new(name, label, Unit::Tokens, direction)
+    const fn tokens(source: Text, name: Text, label: Text, direction: Direction) -> Self {
+        Self::new(source, name, label, Unit::Tokens, direction)
     }
 
-    const fn count(name: &'static str, label: &'static str, direction: Direction) -> Self {
-        Self::new(name, label, Unit::Count, direction)
+    const fn count(source: Text, name: Text, label: Text, direction: Direction) -> Self {
+        Self::new(source, name, label, Unit::Count, direction)
     }
 
-    const fn doc(self, doc: &'static str) -> Self {
+    const fn seconds(source: Text, name: Text, label: Text, direction: Direction) -> Self {
+        Self::new(source, name, label, Unit::Seconds, direction)
+    }
+
+    const fn doc(self, doc: Text) -> Self {
         Self { doc, ..self }
     }
 
-    const fn formula(self, formula: &'static str) -> Self {
+    const fn formula(self, formula: Text) -> Self {
         Self { formula, ..self }
-    }
-
-    const fn source(self, source: &'static str) -> Self {
-        Self { source, ..self }
     }
 
     /// Has a column in the comparison, which makes room for others by its rank.
@@ -197,6 +194,31 @@ mod tests {
 
     use super::*;
 
+    /// What CONTRIBUTING says of adding one: an entry is all that it needs.
+    #[test]
+    fn an_entry_with_a_function_is_a_metric() {
+        let added = Metric::tokens("the counter", "largest", "largest", Direction::Lower)
+            .doc("the largest prompt of all")
+            .formula("max over cells")
+            .column(u8::MAX, 0, &[Mark::Reference])
+            .of(Of::Most(|cell| cell.peak_prompt));
+        assert!(added.is(Mark::Reference) && !added.is(Mark::Best));
+        assert_eq!(
+            added.over(&[], fidelity::Anchors::default()),
+            Pooled::Tokens(None)
+        );
+        for metric in columns() {
+            let is_pooled = match metric.of {
+                Of::Mean(_) => metric.unit == Unit::Share,
+                Of::Count(_) => metric.unit == Unit::Count,
+                Of::Tokens(_) | Of::Most(_) => metric.unit == Unit::Tokens,
+                Of::Pool(_) => true,
+                Of::Nothing => false,
+            };
+            assert!(is_pooled, "{}", metric.name);
+        }
+    }
+
     #[test]
     fn every_metric_has_a_name_of_its_own_and_says_what_it_is() {
         let all = || METRICS.iter().chain(DETAILS);
@@ -206,6 +228,8 @@ mod tests {
             assert!(!metric.doc.is_empty() && !metric.formula.is_empty());
             assert!(metric.doc.starts_with(char::is_lowercase), "{}", metric.doc);
         }
+        let places: BTreeSet<_> = columns().iter().map(|metric| metric.column).collect();
+        assert_eq!(places.len(), columns().len());
         assert_eq!(metric("fidelity").unwrap().direction, Direction::Higher);
         assert!(metric("score").is_none());
     }

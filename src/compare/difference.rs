@@ -1,6 +1,6 @@
 //! From two samples to differences, metric by metric.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use super::slices;
 use super::{
@@ -20,18 +20,19 @@ const NOTHING: f64 = 1e-9;
 
 pub(super) fn compare(baseline: &Sample, candidate: &Sample, settings: Settings) -> Comparison {
     let same_definition = !(baseline.definition.is_empty() || candidate.definition.is_empty());
-    let pairs = paired_sessions(baseline, candidate);
-    let target = if settings.target == Target::Suite && settings.chance != Chance::Nowhere {
-        // Without repeats on both sides there is nothing to tell noise by.
-        let repeated = |session: &SessionSample| session.metrics.values().all(|v| v.len() >= 2);
-        let both = |(_, old, new): &Pair<'_>| repeated(old) && new.is_some_and(repeated);
-        if pairs.iter().all(both) {
+    let pairs: Vec<Pair<'_>> = baseline
+        .sessions
+        .iter()
+        .map(|(id, old)| (id.as_str(), old, candidate.sessions.get(id)))
+        .collect();
+    // Without repeats on both sides there is nothing to tell noise by.
+    let repeated = |session: &SessionSample| session.metrics.values().all(|v| v.len() >= 2);
+    let both = |(_, old, new): &Pair<'_>| repeated(old) && new.is_some_and(repeated);
+    let target = match settings.target {
+        Target::Suite if settings.chance == Chance::Nowhere || pairs.iter().all(both) => {
             Target::Suite
-        } else {
-            Target::Population
         }
-    } else {
-        settings.target
+        Target::Suite | Target::Population => Target::Population,
     };
     let settings = Settings { target, ..settings };
     Comparison {
@@ -55,14 +56,6 @@ pub(super) fn compare(baseline: &Sample, candidate: &Sample, settings: Settings)
 
 /// A session of the baseline, and what the candidate has of it.
 pub(super) type Pair<'a> = (&'a str, &'a SessionSample, Option<&'a SessionSample>);
-
-fn paired_sessions<'a>(baseline: &'a Sample, candidate: &'a Sample) -> Vec<Pair<'a>> {
-    baseline
-        .sessions
-        .iter()
-        .map(|(id, old)| (id.as_str(), old, candidate.sessions.get(id)))
-        .collect()
-}
 
 pub(super) fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
@@ -104,7 +97,7 @@ fn metric_difference(
     pairs: &[Pair<'_>],
     settings: Settings,
 ) -> Option<MetricDifference> {
-    let mut sessions: Vec<(String, PairedSession)> = Vec::new();
+    let (mut ids, mut sessions) = (Vec::new(), Vec::new());
     let comparable: Vec<Pair<'_>> = match metric.kind {
         Kind::Amount => pairs.iter().copied().filter(ended_alike).collect(),
         Kind::Probes | Kind::Share | Kind::Count => pairs.to_vec(),
@@ -113,58 +106,45 @@ fn metric_difference(
     let pairs = &comparable[..];
     for pair in pairs {
         let (id, old, new) = pair;
-        let session = if metric.kind == Kind::Probes {
-            paired_probes(pair, metric.name, |_| true)
-        } else {
-            let value = |session: &SessionSample| mean(session.metrics.get(metric.name)?);
-            let mut session = PairedSession::default();
-            if let (Some(old), Some(new)) = (value(old), new.and_then(value)) {
-                session.pairs.push((old, new));
-            } else if value(old).is_some() {
-                missing_sessions += 1;
-            }
-            session
-        };
-        if metric.kind == Kind::Probes && session.pairs.is_empty() && !session.unscored.is_empty() {
+        let value = |session: &SessionSample| mean(session.metrics.get(metric.name)?);
+        let mut session = PairedSession::default();
+        if metric.kind == Kind::Probes {
+            session = paired_probes(pair, metric.name, |_| true);
+            let is_missing = session.pairs.is_empty() && !session.unscored.is_empty();
+            missing_sessions += usize::from(is_missing);
+        } else if let (Some(old), Some(new)) = (value(old), new.and_then(value)) {
+            session.pairs.push((old, new));
+        } else if value(old).is_some() {
             missing_sessions += 1;
         }
-        sessions.push(((*id).to_owned(), session));
+        ids.push(*id);
+        sessions.push(session);
     }
-    let only: Vec<PairedSession> = sessions
-        .iter()
-        .map(|(_, session)| session.clone())
-        .collect();
-    let mut paired = PairedDifference::of(&only, settings.seed)?;
+    let mut paired = PairedDifference::of(&sessions, settings.seed)?;
     for estimate in [&mut paired.by_session, &mut paired.by_probe] {
         if estimate.point_estimate.abs() < NOTHING {
             estimate.point_estimate = 0.0;
         }
     }
-    let used = sessions
-        .iter()
-        .filter(|(_, session)| !session.pairs.is_empty());
+    let used = || sessions.iter().filter(|session| !session.pairs.is_empty());
     let side = |pick: fn(&(f64, f64)) -> f64| {
-        let means: Vec<f64> = used
-            .clone()
-            .filter_map(|(_, s)| mean(&s.pairs.iter().map(pick).collect::<Vec<_>>()))
-            .collect();
-        mean(&means).unwrap_or(0.0)
+        let of_session = |s: &PairedSession| mean(&s.pairs.iter().map(pick).collect::<Vec<_>>());
+        mean(&used().filter_map(of_session).collect::<Vec<_>>()).unwrap_or(0.0)
     };
-    let ratio = (metric.kind == Kind::Amount)
-        .then(|| {
-            let amounts: Vec<(f64, f64)> = only.iter().flat_map(|s| s.pairs.clone()).collect();
-            Ratio::of(&amounts)
-        })
-        .flatten();
-    let by_session: Vec<(String, f64)> = used
-        .clone()
+    let amounts: Vec<(f64, f64)> = used().flat_map(|s| s.pairs.clone()).collect();
+    let is_amount = metric.kind == Kind::Amount;
+    let ratio = is_amount.then(|| Ratio::of(&amounts)).flatten();
+    let by_session: Vec<(String, f64)> = ids
+        .iter()
+        .zip(&sessions)
+        .filter(|(_, session)| !session.pairs.is_empty())
         .map(|(id, session)| {
             let pairs = session.pairs.iter();
             let sum: f64 = match ratio {
                 Some(_) => pairs.map(|(old, new)| libm::log(new / old)).sum(),
                 None => pairs.map(|(old, new)| new - old).sum(),
             };
-            (id.clone(), sum / session.pairs.len() as f64)
+            ((*id).to_owned(), sum / session.pairs.len() as f64)
         })
         .collect();
     if ratio.is_some() {
@@ -179,11 +159,7 @@ fn metric_difference(
         let filled = |worst| of_suite(&of(Some(worst))?);
         Some((filled((1.0, 0.0))?, filled((0.0, 1.0))?))
     });
-    let p = match &suite {
-        Some(suite) => Some(suite.p),
-        None => paired.sign_flip.map(|test| test.p),
-    };
-    Some(MetricDifference {
+    let mut difference = MetricDifference {
         metric: metric.name,
         kind: metric.kind,
         direction: metric.direction,
@@ -191,14 +167,16 @@ fn metric_difference(
         baseline: side(|pair| pair.0),
         candidate: side(|pair| pair.1),
         bounds: bounds(metric, &paired, ratio.as_ref(), suite.as_ref(), settings),
-        adjusted_p: p,
+        adjusted_p: None,
         paired,
         ratio,
         suite,
         worst,
         missing_sessions,
         by_session,
-    })
+    };
+    difference.adjusted_p = difference.p();
+    Some(difference)
 }
 
 /// Whether both sides made the same calls, as far as their deaths tell: whoever dies earlier has spent less,
@@ -438,13 +416,4 @@ fn coverage(pairs: &[Pair<'_>]) -> Coverage {
         }
     }
     coverage
-}
-
-/// Sessions by id with their differences, as a map.
-pub(super) fn by_id(metric: &MetricDifference) -> BTreeMap<&str, f64> {
-    metric
-        .by_session
-        .iter()
-        .map(|(id, d)| (id.as_str(), *d))
-        .collect()
 }

@@ -1,6 +1,5 @@
 //! Families of comparisons: the more are made, the surer each must be.
 
-use super::difference::by_id;
 use super::{COMPARED, Comparison};
 use crate::stats::multiple::holm;
 use crate::stats::signflip::{DRAWN_PATTERNS, max_t};
@@ -20,9 +19,8 @@ pub fn adjust(comparisons: &mut [&mut Comparison], family: Family, seed: u64) {
         return;
     }
     for metric in COMPARED {
-        let have: Vec<usize> = (0..comparisons.len())
-            .filter(|at| comparisons[*at].metric(metric.name).is_some())
-            .collect();
+        let have = |at: &usize| comparisons[*at].metric(metric.name).is_some();
+        let have: Vec<usize> = (0..comparisons.len()).filter(have).collect();
         let adjusted = match family {
             Family::OneBaseline => joint(comparisons, &have, metric.name, seed),
             Family::AllPairs => None,
@@ -30,12 +28,8 @@ pub fn adjust(comparisons: &mut [&mut Comparison], family: Family, seed: u64) {
         // Where candidates do not share their sessions, signs cannot be flipped together.
         .unwrap_or_else(|| {
             let p = |at: &usize| comparisons[*at].metric(metric.name)?.p();
-            holm(
-                &have
-                    .iter()
-                    .map(|at| p(at).unwrap_or(1.0))
-                    .collect::<Vec<_>>(),
-            )
+            let all: Vec<f64> = have.iter().map(|at| p(at).unwrap_or(1.0)).collect();
+            holm(&all)
         });
         for (at, adjusted) in have.into_iter().zip(adjusted) {
             let metrics = &mut comparisons[at].metrics;
@@ -55,13 +49,13 @@ fn joint(
     // Signs of sessions say nothing about a suite, whose error is that of repeats.
     let differences = |at: &usize| {
         let found = comparisons[*at].metric(metric)?;
-        found.suite.is_none().then(|| by_id(found))
+        let by_session = || found.by_session.iter().cloned().unzip();
+        found.suite.is_none().then(by_session)
     };
-    let all: Vec<_> = have.iter().map(differences).collect::<Option<_>>()?;
-    let first = all.first()?;
-    if all.iter().any(|other| !other.keys().eq(first.keys())) {
+    let all: Vec<(Vec<String>, Vec<f64>)> = have.iter().map(differences).collect::<Option<_>>()?;
+    let (sessions, candidates): (Vec<_>, Vec<_>) = all.into_iter().unzip();
+    if sessions.windows(2).any(|pair| pair[0] != pair[1]) {
         return None;
     }
-    let candidates: Vec<Vec<f64>> = all.iter().map(|m| m.values().copied().collect()).collect();
     max_t(&candidates, DRAWN_PATTERNS, seed)
 }

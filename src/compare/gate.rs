@@ -13,6 +13,7 @@ use super::{
     BrokenRule, COMPARED, ChangedProbe, Compared, Comparison, Kind, MetricDifference, NewDeath,
 };
 use crate::stats::gate::{Bounds, Target, Verdict};
+use crate::stats::paired::FEWEST_SESSIONS;
 
 /// Repeats on each side that must agree before a probe counts as lost, or a session as dead, where chance
 /// has a say.
@@ -177,29 +178,38 @@ pub fn judge(
 }
 
 fn one(metric: &MetricDifference, margin: f64, noise: f64, family: usize) -> GatedMetric {
-    let margin_on_scale = match metric.kind {
-        Kind::Amount => libm::log1p(margin),
-        Kind::Probes | Kind::Share | Kind::Count => margin,
-    };
-    let gated = |verdict, reason: Option<String>, sessions_needed| GatedMetric {
+    let (verdict, reason, sessions_needed) = decide(metric, margin, noise, family);
+    GatedMetric {
         metric: metric.metric,
         margin,
         verdict,
         reason,
         sessions_needed,
+    }
+}
+
+/// The verdict; where it is `inconclusive`, the reason, and how many sessions would make it clear.
+fn decide(
+    metric: &MetricDifference,
+    margin: f64,
+    noise: f64,
+    family: usize,
+) -> (Verdict, Option<String>, Option<usize>) {
+    let unclear = |reason: String| (Verdict::Inconclusive, Some(reason), None);
+    let is_amount = metric.kind == Kind::Amount;
+    let margin = if is_amount {
+        libm::log1p(margin)
+    } else {
+        margin
     };
     let Some(bounds) = metric.bounds else {
-        let reason = why_no_bounds(metric);
-        return gated(Verdict::Inconclusive, Some(reason.to_owned()), None);
+        return unclear(why_no_bounds(metric).to_owned());
     };
-    let verdict = bounds.verdict_among(family, margin_on_scale, noise);
+    let verdict = bounds.verdict_among(family, margin, noise);
     if metric.missing_sessions > 0 && verdict != Verdict::Regressed {
-        let what = match metric.kind {
-            Kind::Amount => "sessions are missing, or ended at different calls",
-            Kind::Probes | Kind::Share | Kind::Count => "sessions are missing",
-        };
-        let reason = format!("{} {what}", metric.missing_sessions);
-        return gated(Verdict::Inconclusive, Some(reason), None);
+        let missing = format!("{} sessions are missing", metric.missing_sessions);
+        let ended = is_amount.then_some(", or ended at different calls");
+        return unclear(missing + ended.unwrap_or_default());
     }
     // Pairs without a score, at their worst and at their best.
     if let Some((low, high)) = metric.paired.bounds {
@@ -207,46 +217,37 @@ fn one(metric: &MetricDifference, margin: f64, noise: f64, family: usize) -> Gat
         let (worst, best) = metric
             .worst
             .unwrap_or_else(|| (bounds.moved(low - point), bounds.moved(high - point)));
-        let turns = |to: Bounds| to.verdict_among(family, margin_on_scale, noise) != verdict;
+        let turns = |to: Bounds| to.verdict_among(family, margin, noise) != verdict;
         if turns(worst) || turns(best) {
-            let reason = format!(
+            return unclear(format!(
                 "{} pairs were not scored, and could turn the verdict",
                 metric.paired.unscored
-            );
-            return gated(Verdict::Inconclusive, Some(reason), None);
+            ));
         }
     }
     if verdict != Verdict::Inconclusive {
-        return gated(verdict, None, None);
+        return (verdict, None, None);
     }
-    if let Some(suite) = &metric.suite {
-        let distance = if margin_on_scale > 0.0 {
-            margin_on_scale
-        } else {
-            bounds.difference.abs()
-        };
-        let reason = match suite.repeats_needed(distance) {
-            Some(needed) => format!(
-                "{} repeats are too few: about {needed} are needed",
-                suite.repeats
-            ),
-            None => "no number of repeats would decide it".to_owned(),
-        };
-        return gated(verdict, Some(reason), None);
-    }
-    let needed = bounds.sessions_needed(margin_on_scale);
-    let reason = if bounds.sessions < crate::stats::paired::FEWEST_SESSIONS {
-        "fewer than 6 sessions say nothing about others".to_owned()
-    } else {
-        match needed {
-            Some(needed) => format!(
-                "{} sessions are too few: about {needed} are needed",
-                bounds.sessions
-            ),
-            None => "no number of sessions would decide it".to_owned(),
+    let (what, count, needed) = match &metric.suite {
+        Some(suite) => {
+            let seen = bounds.difference.abs();
+            let distance = if margin > 0.0 { margin } else { seen };
+            ("repeats", suite.repeats, suite.repeats_needed(distance))
         }
+        None => ("sessions", bounds.sessions, bounds.sessions_needed(margin)),
     };
-    gated(verdict, Some(reason), needed)
+    let reason = match needed {
+        _ if metric.suite.is_none() && count < FEWEST_SESSIONS => {
+            "fewer than 6 sessions say nothing about others".to_owned()
+        }
+        Some(needed) => format!("{count} {what} are too few: about {needed} are needed"),
+        None => format!("no number of {what} would decide it"),
+    };
+    (
+        verdict,
+        Some(reason),
+        needed.filter(|_| metric.suite.is_none()),
+    )
 }
 
 /// Why a metric that was measured has no bounds.

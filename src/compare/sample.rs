@@ -9,7 +9,7 @@ use crate::metric::CellSummary;
 use crate::metric::survival::{is_planted, is_searched};
 use crate::model::ModelKind;
 use crate::probe::{Outcome, Verdict};
-use crate::record::{CellRecord, Importance, Level, LostAt};
+use crate::record::{CellRecord, Importance, Level};
 
 /// One strategy: its sessions, with every value once per repeat.
 #[derive(Debug, Clone, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
@@ -148,18 +148,15 @@ impl SessionSample {
                 self.metrics.entry(name.to_owned()).or_default().push(value);
             }
         }
-        for violation in &cell.violations {
-            if violation.level == Level::Rejected {
-                self.rejected.insert(violation.rule.clone());
-            }
-        }
-        let is_dead =
-            summary.completion.died_at.is_some() || summary.completion.failed_at.is_some();
-        self.dead += usize::from(is_dead);
+        let rejected = cell
+            .violations
+            .iter()
+            .filter(|it| it.level == Level::Rejected);
+        self.rejected.extend(rejected.map(|it| it.rule.clone()));
+        let died_at = summary.completion.died_at.or(summary.completion.failed_at);
+        self.dead += usize::from(died_at.is_some());
         if self.died_at.is_none() {
-            let completion = &summary.completion;
-            let at = completion.died_at.or(completion.failed_at);
-            self.died_at = at.map(|call| format!("call {call}"));
+            self.died_at = died_at.map(|call| format!("call {call}"));
         }
         for probe in cell.probes.iter().filter(|probe| is_planted(probe.kind)) {
             let item = self
@@ -178,7 +175,8 @@ impl SessionSample {
                 item.survival.push(probe.survival.score);
             }
             if item.lost_at.is_none() {
-                item.lost_at = probe.survival.lost_at.as_ref().map(place);
+                let lost = probe.survival.lost_at.as_ref();
+                item.lost_at = lost.map(|lost| format!("call {} by {}", lost.call, lost.stage));
             }
             let answered = match probe.verdict() {
                 Some(verdict) => match (verdict, reader) {
@@ -190,7 +188,7 @@ impl SessionSample {
                     (Verdict::Unscored { .. }, _) => None,
                 },
                 // The session died before the question; where nobody is asked, nobody scores.
-                None if is_dead
+                None if died_at.is_some()
                     && probe.call >= cell.reached_calls
                     && summary.answers.is_some() =>
                 {
@@ -204,17 +202,12 @@ impl SessionSample {
                     ModelKind::Scripted | ModelKind::Live => item.accuracy.push(score),
                 }
             }
-            if !probe.more.is_empty() {
-                let scores = probe.answers().filter_map(|answer| match answer.verdict() {
+            let answers = probe.answers().filter(|_| !probe.more.is_empty());
+            item.answers
+                .extend(answers.filter_map(|answer| match answer.verdict() {
                     Verdict::Scored { score, .. } => Some(score),
                     Verdict::Unscored { .. } => None,
-                });
-                item.answers.extend(scores);
-            }
+                }));
         }
     }
-}
-
-fn place(lost: &LostAt) -> String {
-    format!("call {} by {}", lost.call, lost.stage)
 }

@@ -184,7 +184,7 @@ impl Source {
     pub fn same_reader(&self, candidate: &Self) -> Result<(), Mixed> {
         let (own, other) = (&self.conditions.reader, &candidate.conditions.reader);
         let (left, right) = (own.name.clone(), other.name.clone());
-        if own == other || [&left, &right].contains(&&NOBODY.to_owned()) {
+        if own == other || left == NOBODY || right == NOBODY {
             Ok(())
         } else if own.kind == other.kind {
             Err(Mixed::Model { left, right })

@@ -3,12 +3,11 @@
 //! Nothing is tested over the grid: with 64 points something always looks better by chance. Points are
 //! chosen on one part of the sessions, and the choice is tried on the other.
 
-use std::collections::BTreeMap;
-
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde::Serialize;
 
+use super::difference::mean;
 use super::{Comparison, Sample};
 use crate::stats::Estimate;
 use crate::stats::paired::FEWEST_SESSIONS;
@@ -156,19 +155,15 @@ pub fn window_of(values: &[(String, String)]) -> Vec<(String, String)> {
 /// The value of a metric on a session: of its probes, or its own.
 fn value(sample: &Sample, session: &str, metric: &str) -> Option<f64> {
     let session = sample.sessions.get(session)?;
-    let mean = |values: Vec<f64>| {
-        (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
-    };
-    match session.metrics.get(metric) {
-        Some(values) => mean(values.clone()),
-        None => mean(
-            session
-                .probes
-                .values()
-                .filter_map(|probe| mean(probe.scores(metric).to_vec()))
-                .collect(),
-        ),
+    if let Some(values) = session.metrics.get(metric) {
+        return mean(values);
     }
+    let probes = session.probes.values();
+    mean(
+        &probes
+            .filter_map(|probe| mean(probe.scores(metric)))
+            .collect::<Vec<_>>(),
+    )
 }
 
 /// Why a sample takes part in no ranking: sessions that died, prompts that would be rejected.
@@ -226,13 +221,7 @@ pub fn judge(
             recommended: false,
         })
         .collect();
-    let mut windows: Vec<Vec<(String, String)>> = Vec::new();
-    for point in tried {
-        let window = window_of(&point.values);
-        if !windows.contains(&window) {
-            windows.push(window);
-        }
-    }
+    let windows = distinct(tried.iter().map(|point| window_of(&point.values)));
     let mut recommendations = Vec::new();
     for window in windows {
         let own: Vec<usize> = (0..tried.len())
@@ -252,10 +241,7 @@ pub fn judge(
                     .collect()
             })
             .collect();
-        let means: Vec<Point> = of_sessions
-            .iter()
-            .map(|sessions| pareto::mean(sessions))
-            .collect();
+        let means: Vec<Point> = of_sessions.iter().map(|it| pareto::mean(it)).collect();
         let front = pareto::front(&means);
         let shares = pareto::jackknife(&of_sessions);
         // What costs more than no compaction at all is nothing to recommend, however much it keeps.
@@ -305,34 +291,15 @@ pub fn judge(
 }
 
 fn sensitivity(points: &[SweepPoint]) -> Vec<Sensitivity> {
-    let mut knobs: Vec<&String> = Vec::new();
-    for (knob, _) in points.iter().flat_map(|point| &point.values) {
-        if !knobs.contains(&knob) {
-            knobs.push(knob);
-        }
-    }
     let of_knob = |knob: &String| {
-        let mut order: Vec<&String> = Vec::new();
-        let mut sums: BTreeMap<&String, (f64, f64, f64)> = BTreeMap::new();
-        for point in points.iter().filter(|point| point.broken.is_none()) {
-            let own = point.values.iter().find(|(name, _)| name == knob);
-            let (Some((_, value)), Some(cost), Some(quality)) = (own, point.cost, point.quality)
-            else {
-                continue;
-            };
-            if !order.contains(&value) {
-                order.push(value);
-            }
-            let sum = sums.entry(value).or_default();
-            sum.0 += cost.point_estimate;
-            sum.1 += quality.point_estimate;
-            sum.2 += 1.0;
-        }
-        let by_value: Vec<(String, f64, f64)> = order
+        let whole = || points.iter().filter(|point| point.broken.is_none());
+        let values = distinct(whole().filter_map(|point| pairs::value(point, knob)));
+        let by_value: Vec<(String, f64, f64)> = values
             .into_iter()
             .filter_map(|value| {
-                let (cost, quality, count) = sums.get(value)?;
-                Some((value.clone(), cost / count, quality / count))
+                let has = |point: &&SweepPoint| pairs::value(point, knob) == Some(value);
+                let cell = PairCell::of(whole().filter(has))?;
+                Some((value.clone(), cell.cost?, cell.quality?))
             })
             .collect();
         let range = |pick: fn(&(String, f64, f64)) -> f64| {
@@ -348,29 +315,44 @@ fn sensitivity(points: &[SweepPoint]) -> Vec<Sensitivity> {
             by_value,
         }
     };
-    knobs.into_iter().map(of_knob).collect()
+    knobs(points).into_iter().map(of_knob).collect()
+}
+
+/// The knobs that are swept, in the order of the command line.
+fn knobs(points: &[SweepPoint]) -> Vec<&String> {
+    distinct(
+        points
+            .iter()
+            .flat_map(|point| &point.values)
+            .map(|(knob, _)| knob),
+    )
+}
+
+/// Each item once, in the order in which it first comes.
+fn distinct<T: PartialEq>(items: impl Iterator<Item = T>) -> Vec<T> {
+    let mut found = Vec::new();
+    for item in items {
+        if !found.contains(&item) {
+            found.push(item);
+        }
+    }
+    found
 }
 
 /// Which settings go on, by non-dominated rank, then by distance above the line of equal trade: the
 /// better half, rounded up.
 pub fn better_half(tried: &[Tried], sessions: &[String], cost: &str, quality: &str) -> Vec<usize> {
+    let mean = |point: &Tried, metric| {
+        let values = sessions
+            .iter()
+            .map(|session| value(&point.sample, session, metric));
+        let values: Option<Vec<f64>> = values.collect();
+        let values = values.filter(|_| broken(&point.sample).is_none());
+        values.and_then(|values| mean(&values)).unwrap_or(f64::NAN)
+    };
     let mut means: Vec<Point> = tried
         .iter()
-        .map(|point| {
-            let mean = |metric| {
-                let values: Vec<f64> = sessions
-                    .iter()
-                    .filter_map(|s| value(&point.sample, s, metric))
-                    .collect();
-                let whole = broken(&point.sample).is_none() && values.len() == sessions.len();
-                if whole && !values.is_empty() {
-                    values.iter().sum::<f64>() / values.len() as f64
-                } else {
-                    f64::NAN
-                }
-            };
-            vec![mean(cost), mean(quality)]
-        })
+        .map(|point| vec![mean(point, cost), mean(point, quality)])
         .collect();
     let whole = means.clone();
     let keep = tried.len().div_ceil(2);
@@ -428,49 +410,36 @@ impl Confirmation {
         // That no loss was shown does not show that there is none.
         let not_worse =
             |of: Objective<'_>| bounds(of).is_some_and(|bounds| bounds.lower >= -of.margin);
-        let wins = |one, other| better(one) && not_worse(other);
         let place = format!("on {sessions} sessions it was not chosen on");
-        let (beats_default, says) = if let Some(why) = broken {
-            (
-                false,
-                format!("it does not beat the default {place}: there {why}"),
-            )
-        } else if sessions < FEWEST_SESSIONS {
-            let few = format!(
-                "sessions to confirm on: {sessions}, too few to say whether it beats the default; {FEWEST_SESSIONS} are needed"
-            );
-            (false, few)
-        } else if wins(cost, quality) || wins(quality, cost) {
-            let (gain, held) = if wins(cost, quality) {
-                (cost, quality)
-            } else {
-                (quality, cost)
-            };
-            let margin = held.margin * 100.0;
-            (
-                true,
-                format!(
-                    "it beats the default {place}: better in {}, and not worse in {} by more than {margin:.1} pts",
-                    gain.metric, held.metric
-                ),
-            )
-        } else if let Some((gain, lost)) = [(cost, quality), (quality, cost)]
+        let pairs = [(cost, quality), (quality, cost)];
+        let win = pairs
             .into_iter()
-            .find(|(one, _)| better(*one))
-        {
-            let margin = lost.margin * 100.0;
-            (
-                false,
-                format!(
-                    "it does not beat the default {place}: better in {}, but {} may be worse by more than {margin:.1} pts",
-                    gain.metric, lost.metric
-                ),
+            .find(|(one, other)| better(*one) && not_worse(*other));
+        let gain = pairs.into_iter().find(|(one, _)| better(*one));
+        let mut beats_default = false;
+        let says = if let Some(why) = broken {
+            format!("it does not beat the default {place}: there {why}")
+        } else if sessions < FEWEST_SESSIONS {
+            format!(
+                "sessions to confirm on: {sessions}, too few to say whether it beats the default; {FEWEST_SESSIONS} are needed"
+            )
+        } else if let Some((gain, held)) = win {
+            beats_default = true;
+            format!(
+                "it beats the default {place}: better in {}, and not worse in {} by more than {:.1} pts",
+                gain.metric,
+                held.metric,
+                held.margin * 100.0
+            )
+        } else if let Some((gain, lost)) = gain {
+            format!(
+                "it does not beat the default {place}: better in {}, but {} may be worse by more than {:.1} pts",
+                gain.metric,
+                lost.metric,
+                lost.margin * 100.0
             )
         } else {
-            (
-                false,
-                format!("it does not beat the default {place}: better in neither, beyond chance"),
-            )
+            format!("it does not beat the default {place}: better in neither, beyond chance")
         };
         Self {
             cost: estimate(cost),

@@ -97,9 +97,10 @@ pub struct Bounds {
 }
 
 impl Bounds {
-    fn add(&mut self, (worst, best): (f64, f64)) {
-        self.worst.add(worst);
-        self.best.add(best);
+    fn add(&mut self, verdict: Option<Verdict>) {
+        let score = score(verdict);
+        self.worst.add(score.unwrap_or(0.0));
+        self.best.add(score.unwrap_or(1.0));
     }
 
     /// Whether every item has a score.
@@ -124,36 +125,6 @@ pub struct Beside<'a> {
     pub full: Option<&'a CellRecord>,
     /// The cell of `empty`.
     pub empty: Option<&'a CellRecord>,
-}
-
-/// What became of one item.
-enum Graded {
-    Scored(f64, Outcome),
-    /// The session died before: score 0.
-    Unanswered,
-    /// Rules cannot confirm it, and there is no judge.
-    NeedsJudge,
-    Unscored,
-}
-
-impl Graded {
-    fn of(verdict: Verdict) -> Self {
-        match verdict {
-            Verdict::Scored { score, outcome } => Self::Scored(score, outcome),
-            Verdict::Unscored {
-                reason: Unscored::NeedsJudge,
-            } => Self::NeedsJudge,
-            Verdict::Unscored { .. } => Self::Unscored,
-        }
-    }
-
-    /// The lowest and the highest score it may have.
-    fn bounds(&self) -> (f64, f64) {
-        match score_of(self) {
-            Some(score) => (score, score),
-            None => (0.0, 1.0),
-        }
-    }
 }
 
 impl Answers {
@@ -186,32 +157,33 @@ impl Extract {
     fn of(cell: &CellRecord) -> Self {
         let mut extract = Self::default();
         for item in &cell.probes {
-            let graded = graded(cell, item);
+            let verdict = verdict(cell, item);
             if !is_planted(item.kind) {
-                match graded {
-                    Graded::Scored(_, Outcome::Invented) => {
+                match verdict {
+                    Some(Verdict::Scored { outcome, .. }) => {
                         extract.decoys += 1;
-                        extract.invented += 1;
+                        extract.invented += usize::from(outcome == Outcome::Invented);
                     }
-                    Graded::Scored(..) => extract.decoys += 1,
                     // A dead session invents nothing; counting it would look like care.
-                    Graded::Unanswered => {}
-                    Graded::NeedsJudge | Graded::Unscored => extract.unscored += 1,
+                    None => {}
+                    Some(Verdict::Unscored { .. }) => extract.unscored += 1,
                 }
                 continue;
             }
-            let count = match graded {
-                Graded::Scored(_, Outcome::Right) => &mut extract.right,
-                Graded::Scored(_, Outcome::Partial) => &mut extract.partial,
-                Graded::Scored(_, Outcome::Wrong | Outcome::Invented) => &mut extract.wrong,
-                Graded::Scored(_, Outcome::Stale) => &mut extract.stale,
-                Graded::Scored(_, Outcome::Misbound) => &mut extract.misbound,
-                Graded::Scored(_, Outcome::Abstained) => &mut extract.abstained,
-                Graded::Unanswered => &mut extract.unanswered,
-                Graded::NeedsJudge | Graded::Unscored => {
+            let count = match verdict {
+                None => &mut extract.unanswered,
+                Some(Verdict::Unscored { .. }) => {
                     extract.open += 1;
                     &mut extract.unscored
                 }
+                Some(Verdict::Scored { outcome, .. }) => match outcome {
+                    Outcome::Right => &mut extract.right,
+                    Outcome::Partial => &mut extract.partial,
+                    Outcome::Wrong | Outcome::Invented => &mut extract.wrong,
+                    Outcome::Stale => &mut extract.stale,
+                    Outcome::Misbound => &mut extract.misbound,
+                    Outcome::Abstained => &mut extract.abstained,
+                },
             };
             *count += 1;
         }
@@ -276,16 +248,15 @@ impl Extract {
 
 impl Accuracy {
     fn of(cell: &CellRecord, beside: Beside<'_>, scope: Scope) -> Self {
-        let full = scores(beside.full);
-        let full_bounds = bounds(beside.full);
-        let empty = scores(beside.empty);
+        let full = verdicts(beside.full);
+        let empty = verdicts(beside.empty);
         let qualification = Qualification::of(beside);
         let mut accuracy = Self::default();
         for item in &cell.probes {
-            let graded = match scope {
-                Scope::Context => graded(cell, item),
+            let verdict = match scope {
+                Scope::Context => verdict(cell, item),
                 Scope::Summaries => match &item.from_summary {
-                    Some(answer) => graded_answer(answer),
+                    Some(answer) => Some(answer.verdict()),
                     None => continue,
                 },
             };
@@ -293,18 +264,18 @@ impl Accuracy {
             accuracy.unqualified += usize::from(qualified == Some(false));
             let key = (item.probe.as_str(), item.percent);
             if is_planted(item.kind) {
-                accuracy.bounds.add(graded.bounds());
-                if let Some(full) = full_bounds.get(&key).filter(|_| qualified != Some(false)) {
-                    accuracy.paired_bounds.add(graded.bounds());
+                accuracy.bounds.add(verdict);
+                if let Some(full) = full.get(&key).filter(|_| qualified != Some(false)) {
+                    accuracy.paired_bounds.add(verdict);
                     accuracy.paired_full_bounds.add(*full);
                 }
             }
-            let graded = match graded {
-                Graded::Scored(mark, outcome) => Some((mark, outcome)),
-                Graded::Unanswered => None,
-                Graded::NeedsJudge | Graded::Unscored => {
+            let graded = match verdict {
+                Some(Verdict::Scored { score, outcome }) => Some((score, outcome)),
+                None => None,
+                Some(Verdict::Unscored { reason }) => {
                     accuracy.unscored += 1;
-                    accuracy.needs_judge += usize::from(matches!(graded, Graded::NeedsJudge));
+                    accuracy.needs_judge += usize::from(reason == Unscored::NeedsJudge);
                     continue;
                 }
             };
@@ -313,8 +284,8 @@ impl Accuracy {
                 is_call: item.is_call,
                 fate: item.survival.fate,
                 graded,
-                full: full.get(&key).copied(),
-                empty: empty.get(&key).copied(),
+                full: full.get(&key).and_then(|it| score(*it)),
+                empty: empty.get(&key).and_then(|it| score(*it)),
                 qualified,
             });
         }
@@ -391,11 +362,21 @@ pub fn was_asked(cell: &CellRecord) -> bool {
     cell.probes.iter().any(|item| item.answer.is_some())
 }
 
-fn graded(cell: &CellRecord, item: &ProbeRecord) -> Graded {
-    match item.verdict() {
-        Some(verdict) => Graded::of(verdict),
-        None if item.call >= cell.reached_calls => Graded::Unanswered,
-        None => Graded::Unscored,
+/// The verdict on an item; `None` where the session died before.
+fn verdict(cell: &CellRecord, item: &ProbeRecord) -> Option<Verdict> {
+    let unscored = Verdict::Unscored {
+        reason: Unscored::NoAnswer,
+    };
+    let is_sent = item.call < cell.reached_calls;
+    item.verdict().or(is_sent.then_some(unscored))
+}
+
+/// What was not answered because the session had died scores 0.
+fn score(verdict: Option<Verdict>) -> Option<f64> {
+    match verdict {
+        Some(Verdict::Scored { score, .. }) => Some(score),
+        None => Some(0.0),
+        Some(Verdict::Unscored { .. }) => None,
     }
 }
 
@@ -406,41 +387,12 @@ fn outcome(answer: &AnswerRecord) -> Option<Outcome> {
     }
 }
 
-fn graded_answer(answer: &AnswerRecord) -> Graded {
-    Graded::of(answer.verdict())
-}
-
-/// Between which scores the items of a cell lie, by probe and percent; of no cell, none.
-fn bounds(cell: Option<&CellRecord>) -> BTreeMap<(&str, u8), (f64, f64)> {
+/// The verdicts on a cell's items, by probe and percent; of no cell, none.
+fn verdicts(cell: Option<&CellRecord>) -> BTreeMap<(&str, u8), Option<Verdict>> {
     let items = cell
         .into_iter()
         .flat_map(|cell| cell.probes.iter().map(move |item| (cell, item)));
     items
-        .map(|(cell, item)| {
-            (
-                (item.probe.as_str(), item.percent),
-                graded(cell, item).bounds(),
-            )
-        })
+        .map(|(cell, item)| ((item.probe.as_str(), item.percent), verdict(cell, item)))
         .collect()
-}
-
-/// The scores of a cell's items, by probe and percent; of no cell, none.
-fn scores(cell: Option<&CellRecord>) -> BTreeMap<(&str, u8), f64> {
-    cell.into_iter()
-        .flat_map(|cell| cell.probes.iter().map(move |item| (cell, item)))
-        .filter_map(|(cell, item)| Some(((item.probe.as_str(), item.percent), score(cell, item)?)))
-        .collect()
-}
-
-fn score(cell: &CellRecord, item: &ProbeRecord) -> Option<f64> {
-    score_of(&graded(cell, item))
-}
-
-fn score_of(graded: &Graded) -> Option<f64> {
-    match graded {
-        Graded::Scored(score, _) => Some(*score),
-        Graded::Unanswered => Some(0.0),
-        Graded::NeedsJudge | Graded::Unscored => None,
-    }
 }

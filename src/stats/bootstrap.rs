@@ -13,42 +13,27 @@ pub const FEWEST_FOR_BOOTSTRAP: usize = 30;
 /// Resamples: the ends of the interval then rest on 40 of them each.
 pub const RESAMPLES: usize = 2_000;
 
-/// Which percentiles are the ends of an interval.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Tails {
-    /// `Φ(−√(G/(G − 1)) · t(1 − α/2, G − 1))`: resampled means spread less than means do, by just that
-    /// factor (the expanded percentile interval; Hesterberg, 2015).
-    Expanded,
-    /// `α/2`: refused, and kept to show why.
-    #[cfg(test)]
-    Plain,
-}
-
-impl Tails {
-    fn share(self, sessions: usize) -> Option<f64> {
-        let tail = (1.0 - CONFIDENCE_LEVEL) / 2.0;
-        match self {
-            Self::Expanded => {
-                let groups = sessions as f64;
-                let t = quantile::t(1.0 - tail, sessions - 1)?;
-                let reach = (groups / (groups - 1.0)).sqrt() * t;
-                Some(0.5 * libm::erfc(reach / std::f64::consts::SQRT_2))
-            }
-            #[cfg(test)]
-            Self::Plain => Some(tail),
-        }
-    }
+/// `Φ(−√(G/(G − 1)) · t(1 − α/2, G − 1))`, the percentile at the ends of the expanded interval: resampled
+/// means spread less than means do, by just that factor (Hesterberg, 2015). The plain one is `α/2`.
+pub(super) fn expanded_tail(sessions: usize) -> Option<f64> {
+    let groups = sessions as f64;
+    let t = quantile::t(
+        1.0 - (1.0 - CONFIDENCE_LEVEL) / 2.0,
+        sessions.checked_sub(1)?,
+    )?;
+    let reach = (groups / (groups - 1.0)).sqrt() * t;
+    Some(0.5 * libm::erfc(reach / std::f64::consts::SQRT_2))
 }
 
 /// Expanded percentile interval of the mean over sessions. Nothing below two sessions.
 pub fn percentile(values: &[f64], seed: u64) -> Option<ConfidenceInterval> {
-    percentile_of(values, RESAMPLES, Tails::Expanded, seed)
+    percentile_of(values, RESAMPLES, expanded_tail(values.len())?, seed)
 }
 
 pub(super) fn percentile_of(
     values: &[f64],
     resamples: usize,
-    tails: Tails,
+    tail: f64,
     seed: u64,
 ) -> Option<ConfidenceInterval> {
     if values.len() < 2 || values.iter().any(|value| !value.is_finite()) {
@@ -72,7 +57,6 @@ pub(super) fn percentile_of(
         })
         .collect();
     means.sort_by(f64::total_cmp);
-    let tail = tails.share(values.len())?;
     Some(ConfidenceInterval {
         confidence_level: CONFIDENCE_LEVEL,
         lower_bound: quantile::of_sorted(&means, tail)?,
@@ -98,7 +82,7 @@ mod tests {
 
     #[test]
     fn percentiles_move_outwards_with_few_sessions() {
-        let share = |sessions| Tails::Expanded.share(sessions).unwrap();
+        let share = |sessions| expanded_tail(sessions).unwrap();
         assert!(share(5) < 0.002 && share(30) > 0.018 && share(30) < 0.0205);
         assert!(share(1_000) > 0.0248);
     }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::bootstrap::{self, FEWEST_FOR_BOOTSTRAP};
 use super::signflip::{self, SignFlip};
-use super::{ConfidenceInterval, Estimate, SampleSize, power};
+use super::{ConfidenceInterval, Estimate, power};
 
 /// Below so many sessions nothing is said about a population.
 pub const FEWEST_SESSIONS: usize = 6;
@@ -114,31 +114,11 @@ pub fn session_weighted(clusters: &[Cluster]) -> Option<Estimate> {
 
 /// Probe-weighted difference `Δ = Σ D_s / n`, with the error clustered by session:
 /// `SE² = G/(G − 1) · Σ (D_s − m_s Δ)² / n²` (Liang and Zeger, 1986, with the usual correction for few
-/// clusters) and `t(G − 1)`.
+/// clusters) and `t(G − 1)`: a ratio of two sums over sessions.
 pub fn probe_weighted(clusters: &[Cluster]) -> Option<Estimate> {
-    let items: usize = clusters.iter().map(|cluster| cluster.pairs).sum();
-    let sessions = clusters.iter().filter(|cluster| cluster.pairs > 0).count();
-    if items == 0 {
-        return None;
-    }
-    let n = items as f64;
-    let delta = clusters.iter().map(|c| c.difference).sum::<f64>() / n;
-    if !delta.is_finite() {
-        return None;
-    }
-    let error = (sessions >= 2).then(|| {
-        let squares: f64 = clusters
-            .iter()
-            .map(|cluster| (cluster.difference - cluster.pairs as f64 * delta).powi(2))
-            .sum();
-        let groups = sessions as f64;
-        (groups / (groups - 1.0) * squares).sqrt() / n
-    });
-    Some(Estimate::with_error(
-        delta,
-        error,
-        SampleSize { sessions, items },
-    ))
+    let used = clusters.iter().filter(|cluster| cluster.pairs > 0);
+    let sums: Vec<(f64, f64)> = used.map(|it| (it.difference, it.pairs as f64)).collect();
+    Estimate::of_ratio(&sums, clusters.iter().map(|cluster| cluster.pairs).sum())
 }
 
 impl PairedDifference {
@@ -148,11 +128,8 @@ impl PairedDifference {
         let clusters: Vec<Cluster> = sessions.iter().map(PairedSession::cluster).collect();
         let by_session = session_weighted(&clusters)?;
         let by_probe = probe_weighted(&clusters)?;
-        let means: Vec<f64> = clusters
-            .iter()
-            .filter(|cluster| cluster.pairs > 0)
-            .map(|cluster| cluster.mean())
-            .collect();
+        let used = clusters.iter().filter(|cluster| cluster.pairs > 0);
+        let means: Vec<f64> = used.map(|cluster| cluster.mean()).collect();
         let apart = (by_session.point_estimate - by_probe.point_estimate).abs();
         let spread = by_session.standard_error.unwrap_or(0.0);
         let unscored = sessions.iter().map(|session| session.unscored.len()).sum();

@@ -21,15 +21,6 @@ pub fn normal(share: f64) -> Option<f64> {
     Some(Normal::new(0.0, 1.0).ok()?.inverse_cdf(share))
 }
 
-/// Two-sided p value of a t statistic; nothing without freedom or for what is no number.
-pub fn two_sided(statistic: f64, freedom: usize) -> Option<f64> {
-    if freedom == 0 || statistic.is_nan() {
-        return None;
-    }
-    let distribution = StudentsT::new(0.0, 1.0, freedom as f64).ok()?;
-    Some((2.0 * distribution.cdf(-statistic.abs())).min(1.0))
-}
-
 /// The quantile of sorted values, linear between two of them (Hyndman and Fan's type 7, the default
 /// of R and `NumPy`); nothing without values.
 pub fn of_sorted(sorted: &[f64], share: f64) -> Option<f64> {

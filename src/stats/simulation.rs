@@ -8,7 +8,6 @@
 
 use rayon::prelude::*;
 
-use super::bootstrap::Tails;
 use super::draw::Draws;
 use super::gate::{Bounds, Target, Verdict};
 use super::paired::{Cluster, probe_weighted, session_weighted};
@@ -162,12 +161,12 @@ fn run(process: Process, sessions: usize) -> Rejected {
         let delta = (wins - losses) / n;
         let naive = ((wins + losses - n * delta * delta) / (n - 1.0) / n).sqrt();
         // The bootstrap is a default from 30 sessions on; below, its plain form is tried.
-        let tails = if sessions >= bootstrap::FEWEST_FOR_BOOTSTRAP {
-            Some(Tails::Expanded)
+        let tail = if sessions >= bootstrap::FEWEST_FOR_BOOTSTRAP {
+            bootstrap::expanded_tail(sessions)
         } else {
-            (sessions == 8).then_some(Tails::Plain)
+            (sessions == 8).then_some(0.025)
         };
-        let interval = tails.and_then(|tails| bootstrap::percentile_of(&means, 199, tails, seed));
+        let interval = tail.and_then(|tail| bootstrap::percentile_of(&means, 199, tail, seed));
         // A sign-flip test with fewer drawn patterns has the same level; 999 are enough here.
         let moved: Vec<f64> = means.iter().copied().filter(|mean| *mean != 0.0).collect();
         let flip = if moved.len() <= signflip::MOST_EXACT {

@@ -3,7 +3,8 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::SweepPoint;
+use super::{SweepPoint, distinct};
+use crate::compare::difference::mean;
 
 /// Two knobs, with all their values: the data of a heat map.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
@@ -19,7 +20,7 @@ pub struct KnobPair {
 }
 
 /// All settings that have both values.
-#[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, JsonSchema, Serialize)]
 pub struct PairCell {
     /// What they save, in the mean of those that are not broken; nothing where all are.
     pub cost: Option<f64>,
@@ -35,12 +36,7 @@ pub struct PairCell {
 
 /// Every pair of knobs, in the order of the command line.
 pub(super) fn pairs(points: &[SweepPoint]) -> Vec<KnobPair> {
-    let mut knobs: Vec<&str> = Vec::new();
-    for (knob, _) in points.iter().flat_map(|point| &point.values) {
-        if !knobs.contains(&knob.as_str()) {
-            knobs.push(knob);
-        }
-    }
+    let knobs = super::knobs(points);
     let mut found = Vec::new();
     for (at, first) in knobs.iter().enumerate() {
         for second in &knobs[at + 1..] {
@@ -72,13 +68,7 @@ fn pair(points: &[SweepPoint], first: &str, second: &str) -> KnobPair {
 impl PairCell {
     /// What settings come to together; nothing without one.
     pub(crate) fn of<'a>(points: impl Iterator<Item = &'a SweepPoint>) -> Option<Self> {
-        let mut cell = Self {
-            cost: None,
-            quality: None,
-            settings: 0,
-            broken: 0,
-            recommended: false,
-        };
+        let mut cell = Self::default();
         let (mut cost, mut quality) = (Vec::new(), Vec::new());
         for point in points {
             cell.settings += 1;
@@ -90,15 +80,12 @@ impl PairCell {
             cost.extend(point.cost.map(|estimate| estimate.point_estimate));
             quality.extend(point.quality.map(|estimate| estimate.point_estimate));
         }
-        let mean = |values: Vec<f64>| {
-            (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
-        };
-        (cell.cost, cell.quality) = (mean(cost), mean(quality));
+        (cell.cost, cell.quality) = (mean(&cost), mean(&quality));
         (cell.settings > 0).then_some(cell)
     }
 }
 
-fn value<'a>(point: &'a SweepPoint, knob: &str) -> Option<&'a String> {
+pub(super) fn value<'a>(point: &'a SweepPoint, knob: &str) -> Option<&'a String> {
     let mut values = point.values.iter();
     values
         .find(|(name, _)| name == knob)
@@ -107,12 +94,11 @@ fn value<'a>(point: &'a SweepPoint, knob: &str) -> Option<&'a String> {
 
 /// The values that a knob takes: numbers ascending, anything else in the order of the settings.
 pub(crate) fn values(points: &[SweepPoint], knob: &str) -> Vec<String> {
-    let mut found: Vec<String> = Vec::new();
-    for value in points.iter().filter_map(|point| value(point, knob)) {
-        if !found.contains(value) {
-            found.push(value.clone());
-        }
-    }
+    let mut found = distinct(
+        points
+            .iter()
+            .filter_map(|point| value(point, knob).cloned()),
+    );
     let numbers: Option<Vec<f64>> = found.iter().map(|value| value.parse().ok()).collect();
     if let Some(numbers) = numbers {
         let mut both: Vec<(f64, String)> = numbers.into_iter().zip(found).collect();

@@ -1,5 +1,7 @@
 //! Fronts, knees and what confirms them, on made-up estimates.
 
+use std::collections::BTreeMap;
+
 use super::*;
 use crate::compare::{ProbeSample, SessionSample};
 use crate::record::Importance;

@@ -19,12 +19,13 @@ use written::{banner, of_offline, twins, writers};
 /// The comparison, and a banner on strategies that only a model could tell apart.
 pub(in crate::report) fn section(material: &Material<'_>) -> (Section, Option<Banner>) {
     let most = material.arms.iter().map(|(_, arm)| arm.sessions).max();
+    let most = most.unwrap_or(0);
     let mut rows: Vec<Row> = material
         .arms
         .iter()
         // Where no probe is asked there is no floor: a control without a cell says nothing.
         .filter(|(kind, arm)| *kind == Arm::Strategy || super::is_measured(arm))
-        .map(|(kind, arm)| row(*kind, arm, &Around::of(material, arm, most.unwrap_or(0))))
+        .map(|(kind, arm)| row(material, *kind, arm, most))
         .collect();
     for row in rows.iter_mut().filter(|row| row.role == Role::Reference) {
         row.marks.extend(super::answers::ceiling_mark(material));
@@ -57,10 +58,8 @@ pub(in crate::report) fn section(material: &Material<'_>) -> (Section, Option<Ba
         .chain(metric::columns().into_iter().enumerate().map(column))
         .collect();
     let mut notes = Vec::new();
-    if rows
-        .iter()
-        .any(|row| !row.ranked && row.marks.iter().any(|m| m.starts_with("broken")))
-    {
+    let is_broken = |row: &Row| row.marks.iter().any(|mark| mark.starts_with("broken"));
+    if rows.iter().any(|row| !row.ranked && is_broken(row)) {
         notes.push(
             "A broken strategy takes part in no ranking: its savings compare only the calls it \
              reached, and what was asked after a death is lost."
@@ -142,60 +141,39 @@ fn column(material: &Material<'_>, metric: &Metric, is_shown: bool) -> Column {
     column
 }
 
-/// What is to be known about a row beside its numbers.
-struct Around {
-    /// Sessions of the arm that has most.
-    sessions: usize,
-    /// Sessions in which the strategy is not measurable, in any repeat.
-    unmeasured: usize,
-    /// Calls whose prompt was sent though it does not fit the window: the recorded product did so.
-    over: usize,
-    /// Calls that were sent.
-    calls: usize,
-}
-
-impl Around {
-    fn of(material: &Material<'_>, arm: &ArmSummary, sessions: usize) -> Self {
-        let own = |cell: &&&CellRecord| cell.strategy == arm.strategy;
-        let unmeasured = material.unmeasured.iter().filter(own);
-        let unmeasured: BTreeSet<&str> = unmeasured.map(|cell| cell.session.as_str()).collect();
-        let over = |cell: &&CellRecord| {
-            let is_over = |prompt: &&Tokens| cell.window.is_some_and(|it| it.overflows(**prompt));
-            cell.prompt_tokens.iter().filter(is_over).count()
-        };
-        let cells = || material.cells.iter().filter(own);
-        Self {
-            sessions,
-            unmeasured: unmeasured.len(),
-            over: cells().map(over).sum(),
-            calls: cells().map(|cell| cell.prompt_tokens.len()).sum(),
-        }
-    }
-}
-
-fn row(kind: Arm, arm: &ArmSummary, around: &Around) -> Row {
-    let sessions = around.sessions;
+fn row(material: &Material<'_>, kind: Arm, arm: &ArmSummary, sessions: usize) -> Row {
+    let own = |cell: &&&CellRecord| cell.strategy == arm.strategy;
+    let unmeasured = material.unmeasured.iter().filter(own);
+    let unmeasured: BTreeSet<&str> = unmeasured.map(|cell| cell.session.as_str()).collect();
+    let unmeasured = unmeasured.len();
+    let cells = || material.cells.iter().filter(own);
+    let calls: usize = cells().map(|cell| cell.prompt_tokens.len()).sum();
+    // Prompts that were sent though they do not fit the window: the recorded product did so.
+    let over = |cell: &&CellRecord| {
+        let is_over = |prompt: &&Tokens| cell.window.is_some_and(|it| it.overflows(**prompt));
+        cell.prompt_tokens.iter().filter(is_over).count()
+    };
+    let over: usize = cells().map(over).sum();
     let mut marks = Vec::new();
     let broken = arm.broken();
     match kind {
         Arm::Reference => marks.push("reference".to_owned()),
         Arm::Floor => marks.push("floor".to_owned()),
-        Arm::Strategy if !super::is_measured(arm) && around.unmeasured > 0 => {}
+        Arm::Strategy if !super::is_measured(arm) && unmeasured > 0 => {}
         Arm::Strategy if !super::is_measured(arm) => marks.push("no cells yet".to_owned()),
         Arm::Strategy if arm.fired == 0 => marks.push("never fired".to_owned()),
         Arm::Strategy => {}
     }
-    let is_short = arm.sessions + around.unmeasured < sessions;
+    let is_short = arm.sessions + unmeasured < sessions;
     if super::is_measured(arm) && kind == Arm::Strategy && is_short {
         marks.push(format!("{} of {sessions} sessions", arm.sessions));
     }
-    match around.unmeasured {
+    match unmeasured {
         0 => {}
         _ if arm.sessions == 0 => marks.push("not measurable".to_owned()),
         some => marks.push(format!("not measurable in {some} of {sessions} sessions")),
     }
-    if around.over > 0 {
-        let (over, calls) = (around.over, around.calls);
+    if over > 0 {
         marks.push(format!(
             "in the product's own window: {over} of {calls} prompts over this one"
         ));
@@ -209,7 +187,7 @@ fn row(kind: Arm, arm: &ArmSummary, around: &Around) -> Row {
         marks,
         ranked: kind == Arm::Strategy
             && broken.is_none()
-            && around.over == 0
+            && over == 0
             && arm.fired > 0
             && arm.sessions == sessions,
         cells: metric::columns()
@@ -263,78 +241,54 @@ fn mark_best(
         Direction::Lower => -1.0,
         Direction::Neutral => return,
     };
-    let values: Vec<(usize, f64)> = rows
-        .iter()
-        .enumerate()
-        .filter(|(_, row)| row.ranked)
-        .filter_map(|(index, row)| {
-            let value = match row.cells.get(at)?.value {
-                Value::Percent(share) => share,
-                Value::Tokens(count) | Value::Count(count) => count as f64,
-                Value::Of(..) | Value::Text(_) | Value::NotMeasured | Value::NotApplicable => {
-                    return None;
-                }
-            };
-            Some((index, sign * value))
-        })
-        .collect();
-    let best = values
-        .iter()
-        .map(|(_, v)| *v)
-        .fold(f64::NEG_INFINITY, f64::max);
+    let value = |(index, row): (usize, &Row)| match row.cells[at].value {
+        Value::Percent(share) => Some((index, sign * share)),
+        Value::Tokens(count) | Value::Count(count) => Some((index, sign * count as f64)),
+        Value::Of(..) | Value::Text(_) | Value::NotMeasured | Value::NotApplicable => None,
+    };
+    let ranked = rows.iter().enumerate().filter(|(_, row)| row.ranked);
+    let values: Vec<(usize, f64)> = ranked.filter_map(value).collect();
+    let best = values.iter().map(|(_, v)| *v);
+    let best = best.fold(f64::NEG_INFINITY, f64::max);
     if metric.is(Mark::Savings) && best < 0.0 {
         return;
     }
-    // Of one session nobody knows by how much it differs by chance.
-    let is_guess = |(row, _): &(usize, f64)| {
-        let n = rows[*row].cells.get(at).and_then(|cell| cell.n);
-        n.is_some_and(|n| n.sessions < 2)
-    };
-    let mut leading = values.iter().filter(|(_, value)| *value >= best);
-    if leading.any(is_guess) {
+    let leading = values.iter().filter(|(_, value)| *value >= best);
+    let leading: Vec<&Cell> = leading.map(|(row, _)| &rows[*row].cells[at]).collect();
+    // One session does not show by how much it differs by chance.
+    let sessions = |cell: &Cell| cell.n.map_or(usize::MAX, |n| n.sessions);
+    if leading.iter().any(|cell| sessions(cell) < 2) {
         return;
     }
-    let width = values
+    let width = leading
         .iter()
-        .filter(|(_, value)| *value >= best)
-        .filter_map(|(row, _)| {
-            let cell = rows[*row].cells.get(at)?;
-            // Of two sessions an interval is wider than anything that is measured.
-            cell.n.filter(|n| n.sessions > 2)?;
-            let interval = cell.interval.as_ref()?;
-            Some((interval.upper_bound - interval.lower_bound) / 2.0)
-        })
+        // Of two sessions an interval is wider than anything that is measured.
+        .filter(|cell| cell.n.is_some() && sessions(cell) > 2)
+        .filter_map(|cell| Some(cell.interval.as_ref()?.half_width()))
         .fold(1e-12, f64::max);
-    let is_best = |value: f64| value >= best - width;
-    let winners: Vec<usize> = values
+    let (winners, others): (Vec<(usize, f64)>, Vec<_>) = values
         .iter()
-        .filter(|(_, value)| is_best(*value))
-        .map(|(index, _)| *index)
-        .collect();
-    if winners.len() == values.len() {
+        .copied()
+        .partition(|(_, value)| *value >= best - width);
+    if others.is_empty() {
         return;
     }
-    let undecided = winners.iter().any(|winner| {
-        twins.iter().any(|group| {
-            group.contains(&rows[*winner].name.as_str())
-                && values.iter().any(|(index, value)| {
-                    !is_best(*value) && group.contains(&rows[*index].name.as_str())
-                })
-        })
+    let name = |(row, _): &(usize, f64)| rows[*row].name.as_str();
+    let is_written = |row: &(usize, f64)| writers.is_some_and(|it| it.contains(name(row)));
+    let are_twins = |left: &(usize, f64), right: &(usize, f64)| {
+        let both = |group: &Vec<&str>| group.contains(&name(left)) && group.contains(&name(right));
+        twins.iter().any(both)
+    };
+    let is_undecided = winners.iter().any(|winner| {
+        others.iter().any(|other| are_twins(winner, other))
+            || values
+                .iter()
+                .any(|other| is_written(winner) != is_written(other))
     });
-    let is_written =
-        |index: usize| writers.is_some_and(|it| it.contains(rows[index].name.as_str()));
-    let is_mixed = winners.iter().any(|winner| {
-        values
-            .iter()
-            .any(|(other, _)| is_written(*winner) != is_written(*other))
-    });
-    if undecided || is_mixed {
+    if is_undecided {
         return;
     }
-    for winner in winners {
-        if let Some(cell) = rows[winner].cells.get_mut(at) {
-            cell.best = true;
-        }
+    for (winner, _) in winners {
+        rows[winner].cells[at].best = true;
     }
 }

@@ -10,7 +10,7 @@ use crate::record::verdicts::{by_judge, is_unfit};
 use crate::record::{Calibrated, JudgeCalibration, Manifest, SentinelRecord};
 use crate::report::build::Material;
 use crate::report::{BannerLevel, Cell, Role, Row, Section, columns};
-use crate::stats::agreement::{Scale, krippendorffs_alpha};
+use crate::stats::agreement::krippendorffs_alpha;
 
 use super::row;
 
@@ -157,7 +157,7 @@ fn agreed(name: &str, units: &[Vec<f64>]) -> Row {
     let cells = vec![
         Cell::count(several.len()),
         Cell::count(several.iter().filter(is_same).count()),
-        Cell::agreement(krippendorffs_alpha(&several, Scale::Nominal)),
+        Cell::agreement(krippendorffs_alpha(&several)),
     ];
     row(name, Role::Strategy, cells)
 }
