@@ -137,6 +137,10 @@ impl Metric {
         }
     }
 
+    const fn strain(self, place: u8, rank: u8, of: fn(&CellSummary) -> Option<usize>) -> Self {
+        self.column(place, rank, &[Mark::Strain]).of(Of::Count(of))
+    }
+
     const fn of(self, of: Of) -> Self {
         Self { of, ..self }
     }

@@ -165,10 +165,7 @@ impl Source {
 
     /// What in it depends on chance.
     pub fn chance(&self) -> Chance {
-        let is_live = |model: &ModelEntry| match model.kind {
-            ModelKind::Deterministic | ModelKind::Scripted => false,
-            ModelKind::Live => true,
-        };
+        let is_live = |model: &ModelEntry| model.kind == ModelKind::Live;
         let conditions = &self.conditions;
         if is_live(&conditions.summariser) {
             Chance::Everywhere
@@ -215,86 +212,63 @@ impl Source {
 
     /// The strategy of this name.
     pub fn strategy(&self, name: &str) -> Option<&Sample> {
-        self.strategies
-            .iter()
-            .find(|sample| sample.strategy == name)
+        let mut strategies = self.strategies.iter();
+        strategies.find(|sample| sample.strategy == name)
     }
 
     /// Which strategy of `candidate` stands where which of this source stands: the same name; then, of what
     /// is left, the same name without overrides, where each side has one, or the other side has one and this
     /// has one that is not overridden; and where each side has one strategy in all, these.
     pub fn pairs<'a>(&'a self, candidate: &'a Self) -> Pairs<'a> {
-        let base = |sample: &Sample| {
-            let name = sample.strategy.split('[').next();
-            name.unwrap_or_default().to_owned()
-        };
+        let (ours, theirs) = (&*self.strategies, &*candidate.strategies);
         let mut found: BTreeMap<usize, usize> = BTreeMap::new();
-        for (at, old) in self.strategies.iter().enumerate() {
-            let same = |new: &Sample| new.strategy == old.strategy;
-            if let Some(to) = candidate.strategies.iter().position(same) {
+        for (at, old) in ours.iter().enumerate() {
+            let same = theirs.iter().position(|new| new.strategy == old.strategy);
+            found.extend(same.map(|to| (at, to)));
+        }
+        for at in 0..ours.len() {
+            let name = base(&ours[at].strategy);
+            let left = |side: &[Sample], is_taken: &dyn Fn(usize) -> bool| -> Vec<usize> {
+                let alike = |at: &usize| base(&side[*at].strategy) == name && !is_taken(*at);
+                (0..side.len()).filter(alike).collect()
+            };
+            let own = left(ours, &|at| found.contains_key(&at));
+            let other = left(theirs, &|at| found.values().any(|to| *to == at));
+            let plain = |side: &[Sample], of: &[usize]| match of {
+                [one] => Some(*one),
+                many => many.iter().copied().find(|at| side[*at].strategy == name),
+            };
+            let is_clear = own.len() < 2 || other.len() < 2;
+            if let Some(to) = plain(theirs, &other)
+                && is_clear
+                && plain(ours, &own) == Some(at)
+            {
                 found.insert(at, to);
             }
         }
-        for (at, old) in self.strategies.iter().enumerate() {
-            let taken: Vec<usize> = found.values().copied().collect();
-            let left = |side: &Self, is_taken: &dyn Fn(usize) -> bool| -> Vec<usize> {
-                let alike = side.strategies.iter().enumerate();
-                alike
-                    .filter(|(other, sample)| !is_taken(*other) && base(sample) == base(old))
-                    .map(|(other, _)| other)
-                    .collect()
-            };
-            let ours = left(self, &|other| found.contains_key(&other));
-            let theirs = left(candidate, &|other| taken.contains(&other));
-            let plain = |side: &Self, of: &[usize]| -> Option<usize> {
-                let is_plain = |at: &&usize| side.strategies[**at].strategy == base(old);
-                match of {
-                    [one] => Some(*one),
-                    many => many.iter().find(is_plain).copied(),
-                }
-            };
-            if !ours.contains(&at) || (ours.len() > 1 && theirs.len() > 1) {
-                continue;
-            }
-            if let (Some(own), Some(other)) = (plain(self, &ours), plain(candidate, &theirs))
-                && own == at
-            {
-                found.insert(at, other);
-            }
-        }
-        if self.strategies.len() == 1 && candidate.strategies.len() == 1 {
+        if let ([_], [_]) = (ours, theirs) {
             found.insert(0, 0);
         }
-        let name = |sample: &'a Sample| sample.strategy.as_str();
-        let alone = |side: &'a Self, is_paired: &dyn Fn(usize) -> bool| -> Vec<&'a str> {
-            let all = side.strategies.iter().enumerate();
-            all.filter(|(at, _)| !is_paired(*at))
-                .map(|(_, sample)| name(sample))
-                .collect()
+        let alone = |side: &'a [Sample], is_paired: &dyn Fn(usize) -> bool| -> Vec<&'a str> {
+            let alone = side.iter().enumerate().filter(|(at, _)| !is_paired(*at));
+            alone.map(|(_, sample)| sample.strategy.as_str()).collect()
         };
         Pairs {
-            baseline_alone: alone(self, &|at| found.contains_key(&at)),
-            candidate_alone: alone(candidate, &|at| found.values().any(|to| *to == at)),
+            baseline_alone: alone(ours, &|at| found.contains_key(&at)),
+            candidate_alone: alone(theirs, &|at| found.values().any(|to| *to == at)),
             pairs: found
                 .into_iter()
-                .map(|(at, to)| (&self.strategies[at], &candidate.strategies[to]))
+                .map(|(at, to)| (&ours[at], &theirs[to]))
                 .collect(),
         }
     }
 
     /// The strategy of this name, or the only one of this name without overrides.
     pub fn named(&self, name: &str) -> Option<&Sample> {
-        let base = |name: &str| name.split('[').next().unwrap_or_default().to_owned();
         self.strategy(name).or_else(|| {
-            let alike: Vec<&Sample> = self
-                .strategies
-                .iter()
-                .filter(|sample| base(&sample.strategy) == base(name))
-                .collect();
-            match alike.as_slice() {
-                [one] => Some(*one),
-                _ => None,
-            }
+            let alike = |sample: &&Sample| base(&sample.strategy) == base(name);
+            let mut alike = self.strategies.iter().filter(alike);
+            alike.next().filter(|_| alike.next().is_none())
         })
     }
 
@@ -319,13 +293,10 @@ impl Source {
     /// What differs between the two that decides results, apart from the strategies themselves.
     pub fn mismatches(&self, candidate: &Self) -> Vec<Mismatch> {
         let (old, new) = (&self.conditions, &candidate.conditions);
+        let or_none = |value: Option<String>| value.unwrap_or_else(|| "none".to_owned());
         let model = |model: Option<&ModelEntry>| {
-            model.map_or_else(
-                || "none".to_owned(),
-                |m| format!("{} ({:?})", m.name, m.kind),
-            )
+            or_none(model.map(|m| format!("{} ({:?})", m.name, m.kind)))
         };
-        let faults = |faults: &Option<String>| faults.clone().unwrap_or_else(|| "none".to_owned());
         let summarisers = [&old.summariser, &new.summariser].map(|it| model(Some(it)));
         let readers = [&old.reader, &new.reader].map(|it| model(Some(it)));
         let judges = [&old.judge, &new.judge].map(|it| model(it.as_ref()));
@@ -335,7 +306,10 @@ impl Source {
             ("summariser", summarisers),
             ("reader", readers),
             ("judge", judges),
-            ("faults", [faults(&old.faults), faults(&new.faults)]),
+            (
+                "faults",
+                [&old.faults, &new.faults].map(|it| or_none(it.clone())),
+            ),
         ];
         let mut found: Vec<Mismatch> = pairs
             .into_iter()
@@ -369,6 +343,11 @@ impl Source {
         });
         found
     }
+}
+
+/// The name of a strategy without its overrides.
+fn base(name: &str) -> &str {
+    name.split('[').next().unwrap_or_default()
 }
 
 /// Whether not every folder has this setting: verdicts that were given later do not know which answers

@@ -19,7 +19,7 @@ use crate::record::{CacheBreaks, CacheRecord, CellRecord};
 use crate::units::{Tokens, Usage, Usd, median};
 
 /// What a cell and the reference cost under one cache scheme, over the calls both reached.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct SchemeCost {
     /// The scheme's name.
     pub scheme: String,
@@ -178,20 +178,11 @@ impl SchemeCost {
         let mut cost = Self {
             scheme: own.scheme.clone(),
             placement: own.placement,
-            agent: Usage::default(),
-            compaction: Usage::default(),
-            background: Usage::default(),
-            recovery: Usage::default(),
-            elsewhere: Usage::default(),
             elsewhere_cost: Some(0),
-            reference: Usage::default(),
             calls,
-            cost: 0,
-            reference_cost: 0,
             breaks: own.breaks.clone(),
             again: own.again,
-            break_even: None,
-            by_call: None,
+            ..Self::default()
         };
         // What each call adds, its own prompt and what the strategy asked at it.
         let mut spent = vec![0_u64; calls + 1];

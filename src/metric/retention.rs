@@ -100,30 +100,24 @@ impl Retention {
     /// Retention by tokens since, in the order of [`TOKENS`].
     pub fn by_tokens(&self, is_meant: impl Fn(&Aged) -> bool) -> [Score; 6] {
         std::array::from_fn(|at| {
-            self.share(|item| {
-                is_meant(item)
-                    && item
-                        .tokens
-                        .is_some_and(|tokens| age_in_tokens(tokens) == at)
-            })
+            self.share(|item| is_meant(item) && item.tokens.map(age_in_tokens) == Some(at))
         })
     }
 }
 
 /// Which of [`COMPACTIONS`] an age belongs to.
 pub fn age_in_compactions(compactions: usize) -> usize {
-    COMPACTIONS
-        .iter()
-        .rposition(|(_, least)| compactions >= *least)
-        .unwrap_or(0)
+    age(&COMPACTIONS, compactions)
 }
 
 /// Which of [`TOKENS`] an age belongs to.
 pub fn age_in_tokens(tokens: Tokens) -> usize {
-    TOKENS
-        .iter()
-        .rposition(|(_, least)| tokens.0 >= *least)
-        .unwrap_or(0)
+    age(&TOKENS, tokens.0)
+}
+
+fn age<T: PartialOrd>(ages: &[(&str, T)], at: T) -> usize {
+    let found = ages.iter().rposition(|(_, least)| at >= *least);
+    found.unwrap_or(0)
 }
 
 /// The first age at which no more than half is left of what is left at the youngest age with items,

@@ -61,46 +61,31 @@ pub struct Strain {
 impl Strain {
     /// The strain of this cell. Zones need a window: the reference and the floor have none.
     pub fn of(cell: &CellRecord) -> Self {
-        let lines = cell
-            .window
-            .map(|window| window.lines(WarningFrom::AutoCompact));
         let in_zones = |zones: &[Zone]| {
-            let zone = |prompt| lines.map(|lines| lines.zone(prompt));
-            let prompts = cell.prompt_tokens.iter();
-            prompts
-                .filter(|prompt| zone(**prompt).is_some_and(|zone| zones.contains(&zone)))
-                .count()
+            let lines = cell.window.map(|it| it.lines(WarningFrom::AutoCompact));
+            let zone = |prompt| lines.as_ref().map(|lines| lines.zone(prompt));
+            let prompts = cell.prompt_tokens.iter().filter_map(|prompt| zone(*prompt));
+            prompts.filter(|zone| zones.contains(zone)).count()
         };
-        let asked: BTreeSet<usize> = cell
-            .model_calls
-            .iter()
-            .filter(|call| is_on_the_bill(call.purpose) && call.failure.is_none())
-            .map(|call| call.call)
-            .collect();
-        let paid: Vec<&CompactionEvent> = cell
-            .compactions
-            .iter()
-            .filter(|event| asked.contains(&event.call))
-            .collect();
-        let mut calls: Vec<usize> = paid.iter().map(|event| event.call).collect();
+        let own = cell.model_calls.iter();
+        let own: Vec<&ModelCall> = own.filter(|it| is_on_the_bill(it.purpose)).collect();
+        let answered = own.iter().filter(|call| call.failure.is_none());
+        let asked: BTreeSet<usize> = answered.map(|call| call.call).collect();
+        let events = || cell.compactions.iter();
+        let is_paid = |event: &&CompactionEvent| asked.contains(&event.call);
+        let mut calls: Vec<usize> = events().filter(is_paid).map(|event| event.call).collect();
         calls.dedup();
         let is_near = |pair: &[usize]| pair[1] - pair[0] < NEAR;
-        let share = |event: &CompactionEvent| event.after.share_of(event.before);
-        let own: Vec<&ModelCall> = cell
-            .model_calls
-            .iter()
-            .filter(|call| is_on_the_bill(call.purpose))
-            .collect();
-        let is_repeat = |pair: &[&ModelCall]| {
+        let is_futile = |event: &&CompactionEvent| {
+            let left = event.after.share_of(event.before);
+            left.is_some_and(|share| share > FUTILE)
+        };
+        let is_repeat = |pair: &&[&ModelCall]| {
             pair[0].failure.is_some()
                 && (pair[0].call, pair[0].purpose) == (pair[1].call, pair[1].purpose)
         };
-        let freed: BTreeSet<usize> = cell
-            .compactions
-            .iter()
-            .filter(|event| event.after < event.before)
-            .map(|event| event.call)
-            .collect();
+        let freeing = events().filter(|event| event.after < event.before);
+        let freed: BTreeSet<usize> = freeing.map(|event| event.call).collect();
         // Notes are taken for a later call: what they gain is not seen at their own.
         let is_wasted =
             |call: &&&ModelCall| call.purpose != Purpose::Background && !freed.contains(&call.call);
@@ -114,19 +99,9 @@ impl Strain {
                 .windows(3)
                 .filter(|three| is_near(&three[..2]) && is_near(&three[1..]))
                 .count(),
-            retriggered: cell
-                .compactions
-                .iter()
-                .filter(|event| event.still_over)
-                .count(),
-            next_call: calls
-                .windows(2)
-                .filter(|pair| pair[1] - pair[0] == 1)
-                .count(),
-            futile: paid
-                .iter()
-                .filter(|event| share(event).is_some_and(|share| share > FUTILE))
-                .count(),
+            retriggered: events().filter(|event| event.still_over).count(),
+            next_call: calls.windows(2).filter(|it| it[1] - it[0] == 1).count(),
+            futile: events().filter(is_paid).filter(is_futile).count(),
             unseen_altered: whole(cell.unseen.altered),
             unseen_reachable: whole(cell.unseen.reachable),
             unseen_gone: whole(cell.unseen.altered.saturating_sub(cell.unseen.saved)),
@@ -136,7 +111,7 @@ impl Strain {
                 .filter(|call| call.purpose == Purpose::Agent && call.failure.is_some())
                 .count(),
             failed_calls: own.iter().filter(|call| call.failure.is_some()).count(),
-            retried_calls: own.windows(2).filter(|pair| is_repeat(pair)).count(),
+            retried_calls: own.windows(2).filter(is_repeat).count(),
             wasted_calls: own.iter().filter(is_wasted).count(),
         }
     }

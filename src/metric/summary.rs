@@ -16,10 +16,10 @@ use crate::metric::summaries::Summaries;
 use crate::metric::support::Support;
 use crate::metric::survival::Survival;
 use crate::metric::tokens::{self, Savings, peak_prompt};
-use crate::metric::trail::Trail;
+use crate::metric::trail;
 use crate::metric::validity::Findings;
 use crate::model::ModelKind;
-use crate::record::{Arm, CellRecord, SummaryAtoms};
+use crate::record::{Arm, ArtifactTrail, CellRecord, SummaryAtoms};
 use crate::units::Tokens;
 
 /// Every metric of one cell.
@@ -62,7 +62,7 @@ pub struct CellSummary {
     /// What would have to be read again; nothing where nobody looked.
     pub rereads: Option<Rereads>,
     /// Which files can be told from the prompts; nothing where nobody looked.
-    pub trail: Option<Trail>,
+    pub trail: Option<ArtifactTrail>,
     /// Names in summaries that nobody said; nothing where no summary was written.
     pub summary_atoms: Option<SummaryAtoms>,
     /// Planted values, by string matching.
@@ -120,7 +120,7 @@ impl CellSummary {
             findings: Findings::of(cell),
             strain: Strain::of(cell),
             support: Support::of(cell, reference),
-            trail: Trail::of(cell, reference),
+            trail: trail::of(cell, reference),
             summary_atoms: cell.summary_atoms.clone(),
             survival: Survival::of(cell),
             retention: Retention::of(cell, reference),

@@ -4,7 +4,7 @@
 //! documentation are made from it.
 
 use super::Direction::{Higher, Lower, Neutral};
-use super::Mark::{Best, BestKept, Controls, Optional, Reference, Savings, Strain, WhereWritten};
+use super::Mark::{Best, BestKept, Controls, Optional, Reference, Savings, WhereWritten};
 use super::answers::Scope;
 use super::cost::SchemeCost;
 use super::pool::Of::{Count, Mean, Most, Pool, Tokens};
@@ -222,23 +222,20 @@ pub const METRICS: &[Metric] = &[
         .formula(
             "count of purposes compaction, background and recovery; those that were read are billed",
         )
-        .column(50, 36, &[Strain])
-        .of(Count(|cell| Some(cell.strain.failed_calls))),
+        .strain(50, 36, |cell| Some(cell.strain.failed_calls)),
     Metric::count(RECORD, "retried_calls", "retried calls", Lower)
         .doc("model calls of the strategy that repeat one which failed")
         .formula(
             "calls right behind a failed one of the same purpose, at the same call of the agent",
         )
-        .column(51, 36, &[Strain])
-        .of(Count(|cell| Some(cell.strain.retried_calls))),
+        .strain(51, 36, |cell| Some(cell.strain.retried_calls)),
     Metric::count(RECORD, "wasted_calls", "wasted calls", Lower)
         .doc("model calls of the strategy after which nothing was gained")
         .formula(
             "calls of purposes compaction and recovery at a call of the agent at which no patch \
              freed anything",
         )
-        .column(52, 36, &[Strain])
-        .of(Count(|cell| Some(cell.strain.wasted_calls))),
+        .strain(52, 36, |cell| Some(cell.strain.wasted_calls)),
     Metric::tokens(COUNTER, "strategy_tokens", "model tokens", Lower)
         .doc("input and output of the strategy's model calls")
         .formula("Σ over purposes compaction, background and recovery")
@@ -334,21 +331,18 @@ pub const METRICS: &[Metric] = &[
             "prompt ≥ effective window − 13,000 − 20,000, and below the line of automatic \
              compaction",
         )
-        .column(39, 26, &[Strain])
-        .of(Count(|cell| Some(cell.strain.warned_calls))),
+        .strain(39, 26, |cell| Some(cell.strain.warned_calls)),
     Metric::count(COUNTER, "auto_compact_calls", "over auto-compact", Lower)
         .doc(
             "calls whose prompt had reached the line of automatic compaction of Claude Code, and \
              not the blocking line",
         )
         .formula("prompt ≥ effective window − 13,000, and below the blocking line")
-        .column(38, 25, &[Strain])
-        .of(Count(|cell| Some(cell.strain.auto_compact_calls))),
+        .strain(38, 25, |cell| Some(cell.strain.auto_compact_calls)),
     Metric::count(COUNTER, "blocking_calls", "over blocking", Lower)
         .doc("calls whose prompt had reached the blocking line of Claude Code")
         .formula("prompt ≥ effective window − 3,000")
-        .column(37, 24, &[Strain])
-        .of(Count(|cell| Some(cell.strain.blocking_calls))),
+        .strain(37, 24, |cell| Some(cell.strain.blocking_calls)),
     Metric::count(COUNTER, "blocked_turns", "blocked turns", Lower)
         .doc(
             "times the user typed something at or above the blocking line, which a product would \
@@ -357,8 +351,7 @@ pub const METRICS: &[Metric] = &[
         .formula(
             "system prompt, tools and messages before the typed one ≥ effective window − 3,000",
         )
-        .column(28, 17, &[Strain])
-        .of(Count(|cell| Some(cell.strain.blocked_turns))),
+        .strain(28, 17, |cell| Some(cell.strain.blocked_turns)),
     Metric::count(COUNTER, "blocked_agents", "blocked agents", Lower)
         .doc(
             "calls that started a sub-agent when the prompt filled that share of the effective \
@@ -369,16 +362,14 @@ pub const METRICS: &[Metric] = &[
             "prompt ≥ block_at · effective window, and the response uses a tool of the class \
              `agent`",
         )
-        .column(29, 18, &[Strain])
-        .of(Count(|cell| Some(cell.strain.blocked_agents))),
+        .strain(29, 18, |cell| Some(cell.strain.blocked_agents)),
     Metric::count(RECORD, "thrash", "thrash", Lower)
         .doc(
             "paid compactions that are the third of three in a row; paid is one for which a model \
              was asked at the same call",
         )
         .formula("each less than 4 calls after the one before")
-        .column(30, 19, &[Strain])
-        .of(Count(|cell| Some(cell.strain.thrash))),
+        .strain(30, 19, |cell| Some(cell.strain.thrash)),
     Metric::count(RECORD, "retriggered", "re-triggered", Lower)
         .doc(
             "compactions, paid or not, that left the context at or over the size their stage waits \
@@ -389,34 +380,29 @@ pub const METRICS: &[Metric] = &[
             "count of after ≥ trigger, in the trigger's own unit; after a refusal, of prompts that \
              would be refused again",
         )
-        .column(32, 21, &[Strain])
-        .of(Count(|cell| Some(cell.strain.retriggered))),
+        .strain(32, 21, |cell| Some(cell.strain.retriggered)),
     Metric::count(RECORD, "next_call", "again at once", Lower)
         .doc("paid compactions at the very next call after another, whatever made them due")
         .formula("count of pairs of paid compactions one call apart")
-        .column(33, 21, &[Strain])
-        .of(Count(|cell| Some(cell.strain.next_call))),
+        .strain(33, 21, |cell| Some(cell.strain.next_call)),
     Metric::count(COUNTER, "futile", "futile", Lower)
         .doc("paid compactions that left most of the messages")
         .formula("after/before > 0.8")
-        .column(31, 20, &[Strain])
-        .of(Count(|cell| Some(cell.strain.futile))),
+        .strain(31, 20, |cell| Some(cell.strain.futile)),
     Metric::count(RECORD, "unseen_altered", "unseen loss", Lower)
         .doc(
             "tool results altered before the first call that would have shown them: the model \
              never saw them as they were",
         )
         .formula("results whose text differs from the recorded one at that call, or that are gone")
-        .column(34, 22, &[Strain])
-        .of(Count(|cell| Some(cell.strain.unseen_altered))),
+        .strain(34, 22, |cell| Some(cell.strain.unseen_altered)),
     Metric::count(RECORD, "unseen_reachable", "unseen but reachable", Neutral)
         .doc(
             "of these, results that can be read again: a path to exactly their content stands in \
              their place",
         )
         .formula("altered results whose place names the hash of their content")
-        .column(35, 23, &[Strain])
-        .of(Count(|cell| Some(cell.strain.unseen_reachable))),
+        .strain(35, 23, |cell| Some(cell.strain.unseen_reachable)),
     Metric::count(RECORD, "unseen_gone", "unseen and gone", Lower)
         .doc(
             "of the unseen, results that were put aside nowhere: neither the model nor the disk \
@@ -426,14 +412,12 @@ pub const METRICS: &[Metric] = &[
             "altered results less those that a stage had put aside by then, even where the path \
              was cleared since",
         )
-        .column(36, 23, &[Strain])
-        .of(Count(|cell| Some(cell.strain.unseen_gone))),
+        .strain(36, 23, |cell| Some(cell.strain.unseen_gone)),
     Metric::count(RECORD, "agent_failures", "agent retries", Lower)
         .doc(
             "attempts at the agent's own calls that failed; not in token savings, for no strategy \
              causes them",
         )
         .formula("count over all cells")
-        .column(40, 27, &[Strain])
-        .of(Count(|cell| Some(cell.strain.agent_failures))),
+        .strain(40, 27, |cell| Some(cell.strain.agent_failures)),
 ];

@@ -1,86 +1,51 @@
 //! Artifact trail and unsupported atoms: whether the next prompt still says, truly, what was done.
 
-use serde::Serialize;
-
 use crate::metric::CellSummary;
 use crate::metric::pool::{Sample, counted};
-use crate::record::{CellRecord, SummaryAtoms, TrailCounts};
+use crate::record::ArtifactVerb::{self, Created, Deleted, Modified, Read};
+use crate::record::{ArtifactTrail, CellRecord, SummaryAtoms, TrailCounts};
 
-/// Files by what was done to them, over the calls of one cell.
+/// Verbs with their names, in the order of tables.
+pub(crate) const VERBS: [(ArtifactVerb, &str); 4] = [
+    (Read, "read"),
+    (Created, "created"),
+    (Modified, "modified"),
+    (Deleted, "deleted"),
+];
+
+/// Files by what was done to them, over the calls of one cell; nothing where nobody looked. `reference`
+/// is `full` on the same session.
 ///
 /// Each call weighs what it has to tell. Calls after a death tell nothing, and are counted in what
 /// there was to tell. Source: tool uses, and rules that read the lines of summaries.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub struct Trail {
-    /// Only looked at.
-    pub read: TrailCounts,
-    /// Written as a whole.
-    pub created: TrailCounts,
-    /// Changed.
-    pub modified: TrailCounts,
-    /// Removed.
-    pub deleted: TrailCounts,
+pub(super) fn of(cell: &CellRecord, reference: Option<&CellRecord>) -> Option<ArtifactTrail> {
+    let own = cell.trail.as_ref()?;
+    let full = reference.and_then(|full| full.trail.as_ref());
+    let of = |(verb, _)| {
+        let mut counts = own.get(&verb).copied().unwrap_or_default();
+        let whole = full.and_then(|full| full.get(&verb));
+        counts.touched = whole.map_or(0, |it| it.touched).max(counts.touched);
+        (verb, counts)
+    };
+    Some(VERBS.map(of).into())
 }
 
-impl Trail {
-    /// The trail of this cell; nothing where nobody looked. `reference` is `full` on the same
-    /// session.
-    pub fn of(cell: &CellRecord, reference: Option<&CellRecord>) -> Option<Self> {
-        use crate::record::ArtifactVerb::{Created, Deleted, Modified, Read};
-        let own = cell.trail.as_ref()?;
-        let full = reference.and_then(|full| full.trail.as_ref());
-        let of = |verb| {
-            let own = own.get(&verb).copied().unwrap_or_default();
-            let whole = full.and_then(|full| full.get(&verb));
-            TrailCounts {
-                touched: whole.map_or(own.touched, |whole| whole.touched.max(own.touched)),
-                ..own
-            }
-        };
-        Some(Self {
-            read: of(Read),
-            created: of(Created),
-            modified: of(Modified),
-            deleted: of(Deleted),
-        })
+/// The trails of several cells together, verb by verb; nothing without one.
+pub(crate) fn sum<'a>(cells: impl Iterator<Item = &'a CellSummary>) -> Option<ArtifactTrail> {
+    let mut sum: Option<ArtifactTrail> = None;
+    for (verb, counts) in cells.filter_map(|cell| cell.trail.as_ref()).flatten() {
+        add(
+            sum.get_or_insert_default().entry(*verb).or_default(),
+            counts,
+        );
     }
-
-    /// Verbs with their counts, in the order of tables.
-    pub fn by_verb(&self) -> [(&'static str, TrailCounts); 4] {
-        [
-            ("read", self.read),
-            ("created", self.created),
-            ("modified", self.modified),
-            ("deleted", self.deleted),
-        ]
-    }
-
-    /// All verbs together: the same file under two verbs counts twice.
-    pub fn total(&self) -> TrailCounts {
-        let counts = self.by_verb();
-        counts
-            .iter()
-            .fold(TrailCounts::default(), |sum, (_, of)| plus(sum, *of))
-    }
-
-    /// Both together, verb by verb.
-    #[must_use]
-    pub fn plus(self, other: Self) -> Self {
-        Self {
-            read: plus(self.read, other.read),
-            created: plus(self.created, other.created),
-            modified: plus(self.modified, other.modified),
-            deleted: plus(self.deleted, other.deleted),
-        }
-    }
+    sum
 }
 
-fn plus(one: TrailCounts, other: TrailCounts) -> TrailCounts {
-    TrailCounts {
-        touched: one.touched + other.touched,
-        told: one.told + other.told,
-        right: one.right + other.right,
-    }
+fn add(sum: &mut TrailCounts, more: &TrailCounts) {
+    sum.touched += more.touched;
+    sum.told += more.told;
+    sum.right += more.right;
 }
 
 /// A share of the files of a cell, all verbs together.
@@ -89,7 +54,11 @@ pub(super) fn share_of(
     share: fn(&TrailCounts) -> Option<f64>,
     items: fn(&TrailCounts) -> u64,
 ) -> Option<Sample> {
-    let counts = cell.trail?.total();
+    // The same file under two verbs counts twice.
+    let mut counts = TrailCounts::default();
+    for more in cell.trail.as_ref()?.values() {
+        add(&mut counts, more);
+    }
     counted(share(&counts), items(&counts))
 }
 

@@ -9,9 +9,10 @@ use crate::metric::cost::{Bill, SchemeCost};
 pub use crate::metric::fidelity::Anchors;
 use crate::metric::fidelity::{self, Failings, Refusal};
 use crate::metric::survival::{self, Score};
-use crate::metric::trail::Trail;
+use crate::metric::trail;
 use crate::metric::{CellSummary, METRICS, Pooled, estimate, sessions};
 use crate::probe::ProbeKind;
+use crate::record::ArtifactTrail;
 use crate::report::cost::ArmCost;
 use crate::stats::Estimate;
 
@@ -53,7 +54,7 @@ pub struct ArmSummary {
     /// Calls the strategy made.
     pub model_calls: ModelCalls,
     /// Which files can be told from the prompts, over all cells, verb by verb.
-    pub trail: Option<Trail>,
+    pub trail: Option<ArtifactTrail>,
     /// The value of each metric, by name.
     pub(crate) values: BTreeMap<&'static str, Pooled>,
 }
@@ -136,10 +137,7 @@ impl ArmSummary {
             model_calls: cells.iter().fold(ModelCalls::default(), |total, cell| {
                 total.plus(cell.model_calls)
             }),
-            trail: cells
-                .iter()
-                .filter_map(|cell| cell.trail)
-                .reduce(Trail::plus),
+            trail: trail::sum(cells.iter().copied()),
             values: values.collect(),
         }
     }

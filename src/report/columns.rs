@@ -8,7 +8,7 @@ use crate::metric::answers::Answers;
 use crate::metric::cost::SchemeCost;
 use crate::metric::{CellSummary, METRICS, Of};
 use crate::probe::Verdict;
-use crate::record::Arm;
+use crate::record::{Arm, LostAt};
 use crate::units::Tokens;
 
 /// A column of rows made from `T`.
@@ -85,71 +85,65 @@ const LEFT_OUT: &[&str] = &[
 /// One row per cell. Behind the columns named here come those of all other metrics.
 pub(crate) fn cells() -> Vec<Cell> {
     let mut columns = vec![
-        Cell::text("session", |cell| Some(cell.session.clone())),
-        Cell::text("strategy", |cell| Some(cell.strategy.clone())),
-        Cell::count("repeat", |cell| Some(cell.repeat)),
-        Cell::text("arm", |cell| Some(arm(cell.arm))),
-        Cell::count("calls_planned", |cell| Some(cell.completion.planned)),
-        Cell::count("calls_reached", |cell| Some(cell.completion.reached)),
-        Cell::count("died_at", |cell| cell.completion.died_at),
-        Cell::count("failed_at", |cell| cell.completion.failed_at),
+        Cell::text("session", |it| Some(it.session.clone())),
+        Cell::text("strategy", |it| Some(it.strategy.clone())),
+        Cell::count("repeat", |it| Some(it.repeat)),
+        Cell::text("arm", |it| Some(arm(it.arm))),
+        Cell::count("calls_planned", |it| Some(it.completion.planned)),
+        Cell::count("calls_reached", |it| Some(it.completion.reached)),
+        Cell::count("died_at", |it| it.completion.died_at),
+        Cell::count("failed_at", |it| it.completion.failed_at),
         metric("token_savings"),
         metric("token_savings_without_calls"),
-        Cell::count("calls_compared", |cell| Some(cell.savings?.calls)),
-        Cell::tokens("prompt_tokens", |cell| Some(cell.savings?.prompts)),
-        Cell::tokens("strategy_tokens_compared", |cell| {
-            Some(cell.savings?.strategy)
-        }),
-        Cell::tokens("reference_tokens", |cell| Some(cell.savings?.reference)),
-        Cell::text("cache_scheme", |cell| Some(cost(cell)?.scheme.clone())),
+        Cell::count("calls_compared", |it| Some(it.savings?.calls)),
+        Cell::tokens("prompt_tokens", |it| Some(it.savings?.prompts)),
+        Cell::tokens("strategy_tokens_compared", |it| Some(it.savings?.strategy)),
+        Cell::tokens("reference_tokens", |it| Some(it.savings?.reference)),
+        Cell::text("cache_scheme", |it| Some(cost(it)?.scheme.clone())),
         metric("cost_savings"),
         metric("cost_savings_edge"),
-        Cell::count("cost_thousandths", |cell| Some(cost(cell)?.cost)),
-        Cell::count("reference_cost_thousandths", |cell| {
-            Some(cost(cell)?.reference_cost)
+        Cell::count("cost_thousandths", |it| Some(cost(it)?.cost)),
+        Cell::count("reference_cost_thousandths", |it| {
+            Some(cost(it)?.reference_cost)
         }),
         metric("cache_read_share"),
-        Cell::tokens("tokens_uncached", |cell| {
-            Some(cost(cell)?.total().input_uncached)
+        Cell::tokens("tokens_uncached", |it| {
+            Some(cost(it)?.total().input_uncached)
         }),
-        Cell::tokens("tokens_cache_written", |cell| {
-            let total = cost(cell)?.total();
+        Cell::tokens("tokens_cache_written", |it| {
+            let total = cost(it)?.total();
             Some(total.cache_write_5m + total.cache_write_1h)
         }),
-        Cell::tokens("tokens_cache_read", |cell| {
-            Some(cost(cell)?.total().cache_read)
-        }),
+        Cell::tokens("tokens_cache_read", |it| Some(cost(it)?.total().cache_read)),
         metric("cache_broken"),
         metric("cache_again"),
-        Cell::count("break_even_call", |cell| cost(cell)?.break_even),
+        Cell::count("break_even_call", |it| cost(it)?.break_even),
         metric("peak_prompt"),
-        Cell::number("survival_uncorrected", |cell| {
-            cell.survival.planted().mean()
+        Cell::number("survival_uncorrected", |it| it.survival.planted().mean()),
+        Cell::count("survival_items", |it| Some(it.survival.planted().items)),
+        Cell::number("survival_compacted_uncorrected", |it| {
+            it.survival.compacted.mean()
         }),
-        Cell::count("survival_items", |cell| Some(cell.survival.planted().items)),
-        Cell::number("survival_compacted_uncorrected", |cell| {
-            cell.survival.compacted.mean()
+        Cell::count("survival_compacted_items", |it| {
+            Some(it.survival.compacted.items)
         }),
-        Cell::count("survival_compacted_items", |cell| {
-            Some(cell.survival.compacted.items)
-        }),
-        Cell::number("decoys_found", |cell| cell.survival.decoys().mean()),
-        Cell::count("decoy_items", |cell| Some(cell.survival.decoys().items)),
+        Cell::number("decoys_found", |it| it.survival.decoys().mean()),
+        Cell::count("decoy_items", |it| Some(it.survival.decoys().items)),
         metric("extract"),
         metric("accuracy"),
-        Cell::count("answers_scored", |cell| Some(scored(cell)?.0)),
-        Cell::count("answers_unscored", |cell| Some(scored(cell)?.1)),
+        Cell::count("answers_scored", |it| Some(scored(it)?.0)),
+        Cell::count("answers_unscored", |it| Some(scored(it)?.1)),
         metric("action_support"),
-        Cell::count("action_atoms", |cell| Some(cell.support.wanted)),
+        Cell::count("action_atoms", |it| Some(it.support.wanted)),
         metric("action_support_compacted"),
-        Cell::count("action_atoms_compacted", |cell| {
-            Some(cell.support.compacted_wanted)
+        Cell::count("action_atoms_compacted", |it| {
+            Some(it.support.compacted_wanted)
         }),
         metric("compactions"),
         metric("retained"),
         metric("strategy_calls"),
-        Cell::count("strategy_calls_failed", |cell| {
-            Some(cell.model_calls.total().failed)
+        Cell::count("strategy_calls_failed", |it| {
+            Some(it.model_calls.total().failed)
         }),
         metric("strategy_tokens"),
         metric("rejected"),
@@ -169,7 +163,7 @@ pub(crate) fn cells() -> Vec<Cell> {
         metric("agent_failures"),
         metric("retried_calls"),
         metric("wasted_calls"),
-        Cell::tokens("prompt_area", |cell| Some(cell.area)),
+        Cell::tokens("prompt_area", |it| Some(it.area)),
         metric("headroom"),
         metric("action_reachable"),
     ];
@@ -186,45 +180,41 @@ pub(crate) fn cells() -> Vec<Cell> {
 /// One row per probe item of each cell.
 pub(crate) fn items() -> Vec<Item> {
     vec![
-        Item::text("session", |item| Some(item.session.clone())),
-        Item::text("strategy", |item| Some(item.strategy.clone())),
-        Item::count("repeat", |item| Some(item.repeat)),
-        Item::text("arm", |item| Some(arm(item.arm))),
-        Item::text("probe", |item| Some(item.probe.probe.clone())),
-        Item::text("kind", |item| Some(item.probe.kind.name().to_owned())),
-        Item::count("percent", |item| Some(item.probe.percent)),
-        Item::count("call", |item| Some(item.probe.call)),
-        Item::text("fate", |item| {
-            Some(figure::fate(item.probe.survival.fate).to_owned())
+        Item::text("session", |it| Some(it.session.clone())),
+        Item::text("strategy", |it| Some(it.strategy.clone())),
+        Item::count("repeat", |it| Some(it.repeat)),
+        Item::text("arm", |it| Some(arm(it.arm))),
+        Item::text("probe", |it| Some(it.probe.probe.clone())),
+        Item::text("kind", |it| Some(it.probe.kind.name().to_owned())),
+        Item::count("percent", |it| Some(it.probe.percent)),
+        Item::count("call", |it| Some(it.probe.call)),
+        Item::text("fate", |it| {
+            Some(figure::fate(it.probe.survival.fate).to_owned())
         }),
-        Item::number("survival", |item| Some(item.probe.survival.score)),
-        Item::number("survival_compacted", |item| {
-            item.probe.survival.compacted_score
+        Item::number("survival", |it| Some(it.probe.survival.score)),
+        Item::number("survival_compacted", |it| it.probe.survival.compacted_score),
+        Item::count("lost_at_call", |it| Some(lost(it)?.call)),
+        Item::text("lost_by_stage", |it| Some(lost(it)?.stage.clone())),
+        Item::text("lost_because", |it| Some(lost(it)?.reason.clone())),
+        Item::text("answer", |it| {
+            Some(it.probe.answer.as_ref()?.text.as_deref()?.to_owned())
         }),
-        Item::count("lost_at_call", |item| {
-            Some(item.probe.survival.lost_at.as_ref()?.call)
-        }),
-        Item::text("lost_by_stage", |item| {
-            Some(item.probe.survival.lost_at.as_ref()?.stage.clone())
-        }),
-        Item::text("lost_because", |item| {
-            Some(item.probe.survival.lost_at.as_ref()?.reason.clone())
-        }),
-        Item::text("answer", |item| {
-            Some(item.probe.answer.as_ref()?.text.as_deref()?.to_owned())
-        }),
-        Item::text("outcome", |item| {
-            let outcome = match item.probe.verdict()? {
+        Item::text("outcome", |it| {
+            let outcome = match it.probe.verdict()? {
                 Verdict::Unscored { .. } => "unscored",
                 Verdict::Scored { outcome, .. } => figure::outcome(outcome),
             };
             Some(outcome.to_owned())
         }),
-        Item::number("score", |item| match item.probe.verdict()? {
+        Item::number("score", |it| match it.probe.verdict()? {
             Verdict::Unscored { .. } => None,
             Verdict::Scored { score, .. } => Some(score),
         }),
     ]
+}
+
+fn lost(item: &ItemOutcome) -> Option<&LostAt> {
+    item.probe.survival.lost_at.as_ref()
 }
 
 fn arm(arm: Arm) -> String {

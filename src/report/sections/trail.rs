@@ -1,6 +1,6 @@
 //! Which files can be told from prompts, verb by verb, and what summaries made up.
 
-use crate::metric::trail;
+use crate::metric::trail::{self, VERBS};
 use crate::record::{Arm, SummaryAtoms};
 use crate::report::build::Material;
 use crate::report::{Cell, Section, Value, columns};
@@ -9,8 +9,10 @@ use crate::stats::SampleSize;
 /// The artifact trail, by strategy and verb.
 pub(super) fn by_verb(material: &Material<'_>) -> Section {
     let rows = material.rows(|_, arm| {
-        let verbs = arm.trail.into_iter().flat_map(|counts| counts.by_verb());
-        let verbs = verbs.filter(|(_, counts)| counts.touched > 0 || counts.told > 0);
+        let verbs = VERBS.into_iter().filter_map(|(verb, name)| {
+            let counts = arm.trail.as_ref()?.get(&verb).copied()?;
+            (counts.touched > 0 || counts.told > 0).then_some((name, counts))
+        });
         verbs.map(|(verb, counts)| {
             let share = |share: Option<f64>, items: u64| Cell {
                 n: Some(SampleSize {

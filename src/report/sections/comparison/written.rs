@@ -1,6 +1,6 @@
 //! What only a model's writing could tell apart: no best-mark says more than was measured.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::model::ModelKind;
 use crate::record::StrategyEntry;
@@ -49,17 +49,14 @@ pub(super) fn twins<'a>(material: &Material<'a>) -> Vec<Vec<&'a str>> {
     if material.manifest.summariser.kind == ModelKind::Live {
         return Vec::new();
     }
-    let mut shapes: std::collections::BTreeMap<String, Vec<&str>> =
-        std::collections::BTreeMap::new();
+    let mut shapes: BTreeMap<String, Vec<&str>> = BTreeMap::new();
     for strategy in &material.manifest.strategies {
         if let Some(shape) = shape(strategy) {
             shapes.entry(shape).or_default().push(&strategy.name);
         }
     }
-    let mut groups: Vec<Vec<&str>> = shapes
-        .into_values()
-        .filter(|group| group.len() > 1)
-        .collect();
+    let groups = shapes.into_values().filter(|group| group.len() > 1);
+    let mut groups: Vec<Vec<&str>> = groups.collect();
     groups.sort();
     groups
 }
@@ -87,16 +84,11 @@ pub(super) fn banner(twins: &[Vec<&str>]) -> Option<Banner> {
     if twins.is_empty() {
         return None;
     }
-    let groups: Vec<String> = twins
-        .iter()
-        .map(|group| {
-            group
-                .iter()
-                .map(|name| format!("`{name}`"))
-                .collect::<Vec<_>>()
-                .join(", ")
-        })
-        .collect();
+    let quoted = |group: &Vec<&str>| {
+        let names = group.iter().map(|name| format!("`{name}`"));
+        names.collect::<Vec<_>>().join(", ")
+    };
+    let groups: Vec<String> = twins.iter().map(quoted).collect();
     Some(Banner {
         level: BannerLevel::Note,
         text: format!(
