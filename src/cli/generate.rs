@@ -138,21 +138,20 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     if family == "list" {
         if args.json {
             let families = FAMILIES.iter();
-            let families = families.map(
-                |family| json!({ "name": family.name(), "description": family.description() }),
-            );
+            let families = families
+                .map(|family| json!({ "name": family.name, "description": family.description }));
             let families: Vec<_> = families.collect();
             print_json(
                 &json!({ "format": "proctor-families", "version": 1, "families": families }),
             )?;
             return Ok(Exit::Done);
         }
-        let width = FAMILIES.iter().map(|family| family.name().len()).max();
+        let width = FAMILIES.iter().map(|family| family.name.len()).max();
         let width = width.unwrap_or(0);
         let line = |name: &str, said: &str| format!("{name:width$}  {said}\n");
         let families = FAMILIES.iter();
         let lines: String = families
-            .map(|family| line(family.name(), family.description()))
+            .map(|family| line(family.name, family.description))
             .collect();
         prose::say(&lines)?;
         return Ok(Exit::Done);

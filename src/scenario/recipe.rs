@@ -11,7 +11,7 @@ use crate::units::Tokens;
 /// Reads it whole: an unknown key is an error.
 pub(super) fn read(mut reader: Reader<'_>) -> Result<Recipe, SettingError> {
     let place = reader.place();
-    let families: Vec<&'static str> = FAMILIES.iter().map(|family| family.name()).collect();
+    let families: Vec<&'static str> = FAMILIES.iter().map(|family| family.name).collect();
     let Some(family) = reader.choice("family", &families)? else {
         return Err(with_suggestion(reader.must_be_set("family"), "", families));
     };
@@ -42,7 +42,7 @@ pub(super) fn read(mut reader: Reader<'_>) -> Result<Recipe, SettingError> {
     let code = reader.choice("language", &codes)?;
     let language = code.and_then(Language::of_code).unwrap_or_default();
     let mut known = FAMILIES.iter();
-    if !known.any(|known| known.name() == family && known.languages().contains(&language)) {
+    if !known.any(|known| known.name == family && known.languages.contains(&language)) {
         let problem = format!(
             "`{family}` is not written in `{}`, only {}",
             language.code(),

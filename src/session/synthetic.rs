@@ -11,29 +11,26 @@ use super::{Session, SessionError};
 use crate::tokens::CountedTexts;
 use crate::units::Tokens;
 
-mod ci_agent;
-mod code_review;
-mod debugging;
-mod desk;
+mod code;
 mod facts;
-mod feature_phases;
-mod grammar;
-mod huge_outputs;
+mod family;
+mod files;
+mod help_desk;
 mod language;
-mod marathon;
-mod pause_return;
-mod plot;
-mod policy_support;
+mod output;
+mod prose;
 mod random;
+mod repository;
 mod resumed;
 mod screenshots;
-mod small_talk_start;
-mod story;
-mod teaching;
+mod timeline;
 mod tools;
 mod transcript;
+mod words;
 mod workspace;
+mod writer;
 
+pub use family::{FAMILIES, Family};
 pub use language::Language;
 
 /// A session made to order.
@@ -131,47 +128,9 @@ pub struct Generated {
     pub truth: GroundTruth,
 }
 
-/// A kind of work that sessions can be generated of: one file, one line in [`FAMILIES`].
-pub trait Family: Sync {
-    /// The name used in scenarios.
-    fn name(&self) -> &'static str;
-
-    /// One sentence: what such a session stresses.
-    fn description(&self) -> &'static str;
-
-    /// The languages it is written in; English is among them.
-    fn languages(&self) -> &'static [Language] {
-        &[Language::English]
-    }
-
-    /// Makes one session. `counts` measures it where the recipe asks for tokens.
-    ///
-    /// Called by [`generate`] only, which has checked the recipe.
-    fn generate(&self, recipe: &Recipe, counts: &CountedTexts) -> Result<Generated, SessionError>;
-}
-
-/// All families, in the order of the documentation.
-pub static FAMILIES: &[&dyn Family] = &[
-    &code_review::FAMILY,
-    &feature_phases::FAMILY,
-    &ci_agent::FAMILY,
-    &teaching::FAMILY,
-    &pause_return::FAMILY,
-    &huge_outputs::FAMILY,
-    &resumed::Resumption,
-    &debugging::FAMILY,
-    &small_talk_start::FAMILY,
-    &policy_support::FAMILY,
-    &screenshots::FAMILY,
-    &marathon::FAMILY,
-];
-
 /// Makes the session a recipe asks for.
 pub fn generate(recipe: &Recipe, counts: &CountedTexts) -> Result<Generated, SyntheticError> {
-    let Some(family) = FAMILIES
-        .iter()
-        .find(|family| family.name() == recipe.family)
-    else {
+    let Some(family) = FAMILIES.iter().find(|family| family.name == recipe.family) else {
         return Err(SyntheticError::UnknownFamily {
             family: recipe.family.clone(),
         });
@@ -185,19 +144,17 @@ pub fn generate(recipe: &Recipe, counts: &CountedTexts) -> Result<Generated, Syn
         });
     }
     check_controls(recipe)?;
-    if !family.languages().contains(&recipe.language) {
+    if !family.languages.contains(&recipe.language) {
         return Err(SyntheticError::Untranslated {
             family: recipe.family.clone(),
             language: recipe.language.code(),
             written: families_in(recipe.language),
         });
     }
-    family
-        .generate(recipe, counts)
-        .map_err(|source| SyntheticError::Session {
-            family: recipe.family.clone(),
-            source,
-        })
+    writer::generate(family, recipe, counts).map_err(|source| SyntheticError::Session {
+        family: recipe.family.clone(),
+        source,
+    })
 }
 
 /// The shares of observations that can be asked for, in percent.
@@ -215,10 +172,8 @@ pub const MOST_DISTRACTORS: u32 = 12;
 /// The families that are written in a language, as a sentence lists them.
 pub fn families_in(language: Language) -> String {
     let families = FAMILIES.iter();
-    let written = families.filter(|family| family.languages().contains(&language));
-    let names: Vec<String> = written
-        .map(|family| format!("`{}`", family.name()))
-        .collect();
+    let written = families.filter(|family| family.languages.contains(&language));
+    let names: Vec<String> = written.map(|family| format!("`{}`", family.name)).collect();
     names.join(", ")
 }
 

@@ -206,12 +206,12 @@ fn offline(prepared: &PreparedSession) -> Models {
 #[test]
 fn full_keeps_every_kind_and_empty_none() {
     let seeded = FAMILIES.iter().flat_map(|family| {
-        let seeds = match family.name() {
+        let seeds = match family.name {
             "code-review" => 1..=12,
             "feature-phases" | "debugging" | "policy-support" => 1..=6,
             _ => 1..=3,
         };
-        seeds.map(move |seed| (family.name(), seed))
+        seeds.map(move |seed| (family.name, seed))
     });
     let mut kinds: BTreeMap<&str, BTreeSet<ProbeKind>> = BTreeMap::new();
     for (family, seed) in seeded {

@@ -36,8 +36,8 @@ fn cells() -> Vec<CellRecord> {
     let mut text = "name = \"survivors\"\ncounter = \"chars/4\"\n[models]\nreader = \"none\"\n\
                     [window]\nmode = \"fit\"\nfraction = 0.7\n"
         .to_owned();
-    for family in FAMILIES {
-        let name = family.name();
+    for family in FAMILIES.iter() {
+        let name = family.name;
         let _ = write!(
             text,
             "[[sessions]]\nsynthetic = {{ family = \"{name}\", seed = 1, tokens = {TOKENS} }}\n"
@@ -193,10 +193,7 @@ fn every_preset_is_measured_between_a_ceiling_a_floor_and_decoys_on_every_family
             ((*name).to_owned(), cells.collect())
         })
         .collect();
-    let families: Vec<String> = FAMILIES
-        .iter()
-        .map(|it| format!("`{}`", it.name()))
-        .collect();
+    let families: Vec<String> = FAMILIES.iter().map(|it| format!("`{}`", it.name)).collect();
     let page = format!(
         "# What survives each preset\n\n\
          Made by the tests (`PROCTOR_BLESS=1` writes it again): one session of each synthetic family \

@@ -16,12 +16,22 @@ const FUNCTION_WORDS: &[&str] = &[
     "your",
 ];
 
-/// The three sides, each with its sources.
+/// The three sides, each with its sources and tables.
 const SIDES: [(&str, &[&str]); 3] = [
-    ("generator", &["session/synthetic.rs", "session/synthetic"]),
-    ("offline model", &["model/offline.rs", "model/offline"]),
+    (
+        "generator",
+        &[
+            "src/session/synthetic.rs",
+            "src/session/synthetic",
+            "presets/families",
+        ],
+    ),
+    (
+        "offline model",
+        &["src/model/offline.rs", "src/model/offline"],
+    ),
     // Not the graders: their words stand around an answer that is exact without them.
-    ("survival", &["probe/survival.rs", "probe/survival"]),
+    ("survival", &["src/probe/survival.rs", "src/probe/survival"]),
 ];
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -162,17 +172,36 @@ fn collect(path: &Path, in_place: bool, out: &mut BTreeMap<String, String>) {
         }
         let name = path.display().to_string();
         out.extend(words.into_iter().map(|word| (word, name.clone())));
+    } else if path
+        .extension()
+        .is_some_and(|extension| extension == "toml")
+    {
+        let table: toml::Table = fs::read_to_string(path).unwrap().parse().unwrap();
+        let mut words = Vec::new();
+        listed(&toml::Value::Table(table), false, &mut words);
+        let name = path.display().to_string();
+        out.extend(words.into_iter().map(|word| (word, name.clone())));
+    }
+}
+
+/// The strings in all lists of a table.
+fn listed(value: &toml::Value, is_listed: bool, out: &mut Vec<String>) {
+    match value {
+        toml::Value::String(text) if is_listed => out.push(text.trim().to_lowercase()),
+        toml::Value::Array(items) => items.iter().for_each(|item| listed(item, true, out)),
+        toml::Value::Table(table) => table.values().for_each(|value| listed(value, false, out)),
+        _ => {}
     }
 }
 
 #[test]
 fn generator_offline_model_and_survival_share_no_words() {
-    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let allowed: BTreeSet<&str> = FUNCTION_WORDS.iter().copied().collect();
     let sides = SIDES.map(|(name, places)| {
         let mut words = BTreeMap::new();
         for place in places {
-            collect(&src.join(place), name == "generator", &mut words);
+            collect(&root.join(place), name == "generator", &mut words);
         }
         (name, words)
     });

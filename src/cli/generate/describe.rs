@@ -24,7 +24,7 @@ const NAME: usize = 22;
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let names: Vec<String> = if args.targets.is_empty() {
         let families = FAMILIES.iter();
-        families.map(|family| family.name().to_owned()).collect()
+        families.map(|family| family.name.to_owned()).collect()
     } else {
         args.targets.clone()
     };
@@ -33,7 +33,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     // Where somebody brings recordings, these are what families are held against.
     let mut recorded = habits::recorded()?;
     for name in names {
-        let is_family = FAMILIES.iter().any(|family| family.name() == name);
+        let is_family = FAMILIES.iter().any(|family| family.name == name);
         let path = Path::new(&name);
         if !is_family && !path.exists() {
             let stop = Stop::new(

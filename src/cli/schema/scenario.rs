@@ -324,7 +324,7 @@ fn faults() -> Value {
 }
 
 fn session() -> Value {
-    let families: Vec<&str> = FAMILIES.iter().map(|family| family.name()).collect();
+    let families: Vec<&str> = FAMILIES.iter().map(|family| family.name).collect();
     let (least, most) = OBSERVATIONS.into_inner();
     let (smallest, largest) = RESULTS.into_inner();
     let recipe = object(

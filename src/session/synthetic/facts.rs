@@ -2,27 +2,29 @@
 
 use std::collections::BTreeSet;
 
-use super::grammar::fill;
-use super::random::Random;
-use super::{Language, Recipe};
-use crate::session::ground_truth::{Fact, Importance, PlantedFact};
+use serde::Deserialize;
 
-mod bank;
-mod memory;
-mod more;
+use super::random::{ID, Random};
+use super::words::{FACTS, WorkFacts, fill};
+use super::workspace::WorkspaceKind;
+use super::{Language, Recipe};
+use crate::session::ground_truth::{Fact, Importance, KeyValue, PlantedFact};
+
+mod gathered;
+mod kinds;
 mod phrasing;
 mod requests;
 mod rules;
 
 use rules::Rules;
 
-pub(crate) use bank::Bank;
-pub(crate) use more::gathered;
+pub(crate) use gathered::gathered;
 pub(crate) use phrasing::{configuration, logged, said, shuffled, typed};
 pub(crate) use requests::Requests;
 
 /// What kind of value a key has; distractors share it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum Class {
     Ticket,
     Checksum,
@@ -33,48 +35,26 @@ pub(crate) enum Class {
 }
 
 impl Class {
-    const ALL: [Self; 6] = [
-        Self::Ticket,
-        Self::Checksum,
-        Self::Endpoint,
-        Self::Build,
-        Self::Release,
-        Self::Account,
-    ];
-
-    fn attributes(self) -> &'static [&'static str] {
-        match self {
-            Self::Ticket => &["incident", "escalation", "change ticket"],
-            Self::Checksum => &["checksum", "fingerprint", "revision"],
-            Self::Endpoint => &["port", "endpoint", "listener"],
-            Self::Build => &["build", "snapshot number", "batch number"],
-            Self::Release => &["hotfix", "release tag", "rollback target"],
-            Self::Account => &["account", "contract", "storage container"],
-        }
+    /// One of the things that have such a value.
+    fn attribute(self, random: &mut Random) -> &'static str {
+        FACTS
+            .attributes
+            .get(&self)
+            .map_or("", |bank| random.pick(bank))
     }
 
     /// At least 20 bits that cannot be guessed.
     fn value(self, random: &mut Random) -> String {
         match self {
             Self::Ticket => {
-                format!(
-                    "{}-{}",
-                    random.pick(&["OPS", "INC", "NET", "CHG"]),
-                    random.digits(7)
-                )
+                let queue = random.pick(&["OPS", "INC", "NET", "CHG"]);
+                format!("{queue}-{}", random.digits(7))
             }
             Self::Checksum => random.hex(12),
-            Self::Endpoint => {
-                format!("n{}:{}", random.hex(5), random.between(20_011, 64_997))
-            }
+            Self::Endpoint => format!("n{}:{}", random.hex(5), random.between(20_011, 64_997)),
             Self::Build => random.digits(9),
             Self::Release => format!("rel-{}", random.hex(7)),
-            Self::Account => {
-                format!(
-                    "acct-{}",
-                    random.word(b"23456789abcdefghjkmnpqrstuvwxyz", 8)
-                )
-            }
+            Self::Account => format!("acct-{}", random.word(ID, 8)),
         }
     }
 }
@@ -102,28 +82,17 @@ pub(crate) struct Planned {
     /// When it is due, in thousandths of the session.
     pub(crate) due: u64,
     pub(crate) channel: Channel,
-    /// Key and value; absent for a rule, which is said by the user as it stands.
+    /// Key and value, where it has them.
     pub(crate) pair: Option<Pair>,
     /// Same attribute, other keys: said nearby, so that the binding matters.
     pub(crate) distractors: Vec<Pair>,
-    /// What is said as it stands, where it is no key and value.
+    /// A sentence that is said as it is: a rule, an event.
     pub(crate) line: Option<String>,
     /// How it is said.
     pub(crate) ways: Ways,
-    fact: Fact,
-    /// A second question about the same text.
-    beside: Option<Beside>,
-    id: String,
-    question: String,
-    importance: Importance,
-}
-
-/// A question about a key that stands beside the planted one.
-#[derive(Debug, Clone)]
-struct Beside {
-    id: String,
-    question: String,
-    fact: Fact,
+    fact: PlantedFact,
+    /// A second question about the same text: about a key beside the planted one.
+    beside: Option<PlantedFact>,
 }
 
 /// A key and its value.
@@ -133,6 +102,15 @@ pub(crate) struct Pair {
     pub(crate) value: String,
     /// In how many ways it may be said.
     pub(crate) ways: Ways,
+}
+
+impl Pair {
+    fn known(&self) -> KeyValue {
+        KeyValue {
+            key: self.key.clone(),
+            value: self.value.clone(),
+        }
+    }
 }
 
 /// How a planted fact is said: in which language, and in how many ways, from a single one, whose
@@ -161,25 +139,47 @@ impl Ways {
     pub(crate) fn fill(self, template: &str, slots: &[(&str, &str)]) -> String {
         self.language.fill(template, slots)
     }
+
+    /// One of the first of these templates.
+    pub(crate) fn say(self, random: &mut Random, bank: &[&str], slots: &[(&str, &str)]) -> String {
+        self.fill(self.pick(random, bank), slots)
+    }
+}
+
+/// A fact that was not said yet.
+pub(crate) fn unsaid(
+    id: String,
+    question: String,
+    importance: Importance,
+    fact: Fact,
+) -> PlantedFact {
+    PlantedFact {
+        id,
+        fact,
+        question,
+        evidence: Vec::new(),
+        importance,
+    }
 }
 
 impl Planned {
-    /// What is said as it stands: a rule, an event.
-    pub(crate) fn statement(&self) -> Option<&str> {
-        self.line.as_deref()
+    /// A fact without anything to say; what there is, is added.
+    fn new(ways: Ways, due: u64, channel: Channel, fact: PlantedFact) -> Self {
+        Self {
+            due,
+            channel,
+            pair: None,
+            distractors: Vec::new(),
+            line: None,
+            ways,
+            fact,
+            beside: None,
+        }
     }
 
     /// The fact, said in the message of that index, and what else the same text answers.
-    pub(crate) fn planted(self, message: usize) -> Vec<PlantedFact> {
-        let Self {
-            id,
-            mut fact,
-            question,
-            importance,
-            beside,
-            ..
-        } = self;
-        match &mut fact {
+    pub(crate) fn planted(mut self, message: usize) -> Vec<PlantedFact> {
+        match &mut self.fact.fact {
             Fact::Order { events, .. } => {
                 for event in events {
                     event.message = message;
@@ -195,49 +195,38 @@ impl Planned {
             }
             _ => {}
         }
-        let evidence = vec![message];
-        let beside = beside.map(|beside| PlantedFact {
-            id: beside.id,
-            fact: beside.fact,
-            question: beside.question,
-            evidence: evidence.clone(),
-            importance: Importance::Normal,
-        });
-        let planted = PlantedFact {
-            id,
-            fact,
-            question,
-            evidence,
-            importance,
-        };
-        [planted].into_iter().chain(beside).collect()
+        let mut facts: Vec<PlantedFact> = [self.fact].into_iter().chain(self.beside).collect();
+        for fact in &mut facts {
+            fact.evidence = vec![message];
+        }
+        facts
     }
 }
 
 /// How many facts of each kind a session gets, and how they are told.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Numbers {
-    pub(crate) recalls: usize,
-    pub(crate) constraints: usize,
+    recalls: usize,
+    constraints: usize,
     /// Failures with a code and a place.
-    pub(crate) errors: usize,
+    errors: usize,
     /// Series of events.
-    pub(crate) orders: usize,
+    orders: usize,
     /// Series of things that are started, and of which some are ended.
-    pub(crate) handles: usize,
+    handles: usize,
     /// Pairs of instructions, one of which is taken back.
-    pub(crate) obsolete: usize,
+    obsolete: usize,
     /// Keys that are asked for in other words.
-    pub(crate) indirect: usize,
+    indirect: usize,
     /// Values that are found by way of another.
-    pub(crate) two_steps: usize,
+    two_steps: usize,
     /// Whether requests carry a reference, and the last one is asked for.
-    pub(crate) requests: bool,
-    pub(crate) decoys: usize,
-    pub(crate) bank: Bank,
+    requests: bool,
+    decoys: usize,
+    words: &'static WorkFacts,
     /// Other keys of its kind beside each planted one; nothing for as many as it comes.
-    pub(crate) distractors: Option<usize>,
-    pub(crate) ways: Ways,
+    distractors: Option<usize>,
+    ways: Ways,
 }
 
 impl Numbers {
@@ -245,7 +234,7 @@ impl Numbers {
     /// rounds, up to a cap; the recipe scales both.
     pub(crate) fn of(
         recipe: &Recipe,
-        bank: Bank,
+        workspace: WorkspaceKind,
         rounds: u64,
         recalls: (u64, u64),
         constraints: (u64, u64),
@@ -259,9 +248,9 @@ impl Numbers {
             // The bank of rules has 42 topics.
             constraints: scaled(constraints).min(42),
             // A help desk has no files that could be pointed at.
-            errors: match bank {
-                Bank::Repository => scaled((18, 8)),
-                Bank::Desk => 0,
+            errors: match workspace {
+                WorkspaceKind::Repository => scaled((18, 8)),
+                WorkspaceKind::HelpDesk => 0,
             },
             orders: scaled((30, 4)),
             handles: scaled((60, 2)),
@@ -270,7 +259,7 @@ impl Numbers {
             two_steps: scaled((50, 3)),
             requests: recipe.fact_percent > 0,
             decoys: scaled((1, 6)).max(1),
-            bank,
+            words: workspace.facts(),
             distractors: recipe
                 .distractors
                 .and_then(|number| usize::try_from(number).ok()),
@@ -284,13 +273,6 @@ impl Numbers {
 pub(crate) struct Pending(Vec<Planned>);
 
 impl Pending {
-    /// All facts are told by this thousandth of the session.
-    pub(crate) fn hasten(&mut self, said_by: u64) {
-        for fact in &mut self.0 {
-            fact.due = fact.due * said_by / 1_000;
-        }
-    }
-
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -300,26 +282,22 @@ impl Pending {
         self.0.iter().rev().take_while(is_due)
     }
 
-    /// Whether a fact of that channel is due.
-    pub(crate) fn is_due(&self, progress: u64, channel: Channel) -> bool {
-        self.due(progress).any(|fact| fact.channel == channel)
+    /// Whether a fact that the user says is due.
+    pub(crate) fn is_typed_due(&self, progress: u64) -> bool {
+        self.due(progress).any(|fact| fact.channel == Channel::User)
     }
 
-    /// Takes up to `limit` due facts that `fits`.
-    pub(crate) fn take(
-        &mut self,
-        progress: u64,
-        limit: usize,
-        fits: impl Fn(&Planned) -> bool,
-    ) -> Vec<Planned> {
+    /// Takes up to `limit` due facts that the user says, or that tools show.
+    pub(crate) fn take(&mut self, progress: u64, limit: usize, is_typed: bool) -> Vec<Planned> {
         let first = self.0.len() - self.due(progress).count();
-        let mut taken = Vec::new();
+        let mut taken: Vec<Planned> = Vec::new();
         let mut at = self.0.len();
         while at > first && taken.len() < limit {
             at -= 1;
-            // Two events of one series never stand in one message: they would have no order.
-            let is_new = |taken: &[Planned]| taken.iter().all(|fact| fact.id != self.0[at].id);
-            if fits(&self.0[at]) && is_new(&taken) {
+            let fact = &self.0[at];
+            // Two events of one series are never in one message: they would have no order.
+            let is_new = taken.iter().all(|known| known.fact.id != fact.fact.id);
+            if (fact.channel == Channel::User) == is_typed && is_new {
                 taken.push(self.0.remove(at));
             }
         }
@@ -331,13 +309,13 @@ impl Pending {
         let mut known = BTreeSet::new();
         let mut rest = std::mem::take(&mut self.0);
         rest.reverse();
-        rest.retain(|fact| known.insert(fact.id.clone()));
+        rest.retain(|fact| known.insert(fact.fact.id.clone()));
         rest.reverse();
         rest
     }
 }
 
-/// What a key is made of.
+/// The parts of a key.
 const KEY: &str = "{place} {part} {attribute}";
 
 /// Draws keys and values so that none occurs twice.
@@ -345,7 +323,7 @@ const KEY: &str = "{place} {part} {attribute}";
 struct Names {
     keys: BTreeSet<String>,
     values: BTreeSet<String>,
-    bank: Bank,
+    words: &'static WorkFacts,
     ways: Ways,
 }
 
@@ -354,8 +332,8 @@ impl Names {
     fn key(&mut self, random: &mut Random, attribute: &str) -> String {
         let mut slots = [("place", ""), ("part", ""), ("attribute", attribute)];
         for _ in 0..200 {
-            slots[0].1 = random.pick(self.bank.places());
-            slots[1].1 = random.pick(self.bank.parts());
+            slots[0].1 = random.pick(&self.words.places);
+            slots[1].1 = random.pick(&self.words.parts);
             // The draws of all languages are those of English.
             let key = fill(KEY, &slots);
             if key.split(' ').count() <= 4 && self.keys.insert(key) {
@@ -366,46 +344,46 @@ impl Names {
     }
 
     fn pair(&mut self, random: &mut Random, class: Class, attribute: &str) -> Pair {
-        Pair {
-            key: self.key(random, attribute),
-            value: self.value(random, class),
-            ways: self.ways,
-        }
+        let key = self.key(random, attribute);
+        self.valued(random, class, key)
     }
 
-    /// A value that no key has.
-    fn value(&mut self, random: &mut Random, class: Class) -> String {
+    /// The key with a value that no other has.
+    fn valued(&mut self, random: &mut Random, class: Class, key: String) -> Pair {
         loop {
             let value = class.value(random);
             if self.values.insert(value.clone()) {
-                return value;
+                let ways = self.ways;
+                return Pair { key, value, ways };
             }
         }
     }
 }
 
-/// All facts of a session, and the decoys.
-pub(crate) fn plan(seed: u64, numbers: Numbers) -> (Pending, Vec<PlantedFact>) {
+/// All facts of a session, and the decoys; the facts are told by that thousandth of the session.
+pub(crate) fn plan(seed: u64, numbers: Numbers, said_by: u64) -> (Pending, Vec<PlantedFact>) {
     let mut random = Random::new(seed, "facts");
     let mut names = Names {
         keys: BTreeSet::new(),
         values: BTreeSet::new(),
-        bank: numbers.bank,
+        words: numbers.words,
         ways: numbers.ways,
     };
-    let decoys = (0..numbers.decoys)
-        .map(|i| decoy(&mut random, &mut names, i))
-        .collect();
+    let decoys = (1..=numbers.decoys).map(|number| decoy(&mut random, &mut names, number));
+    let decoys = decoys.collect();
     let mut planned = recalls(&mut random, &mut names, numbers);
     planned.extend(constraints(&mut random, numbers));
     // Drawn apart, so that what was there before stays as it is.
     let mut random = Random::new(seed, "more facts");
-    more::beside(&mut random, &mut planned);
-    planned.extend(more::errors(&mut random, &mut names, numbers));
-    planned.extend(more::orders(&mut random, &mut names, numbers));
+    kinds::beside(&mut random, &mut planned);
+    planned.extend(kinds::errors(&mut random, &mut names, numbers));
+    planned.extend(kinds::orders(&mut random, &mut names, numbers));
     let mut random = Random::new(seed, "notes");
-    planned.extend(memory::planned(&mut random, &mut names, numbers));
-    planned.sort_by(|a, b| (b.due, &b.id).cmp(&(a.due, &a.id)));
+    planned.extend(kinds::used(&mut random, &mut names, numbers));
+    planned.sort_by(|a, b| (b.due, &b.fact.id).cmp(&(a.due, &a.fact.id)));
+    for fact in &mut planned {
+        fact.due = fact.due * said_by / 1_000;
+    }
     (Pending(planned), decoys)
 }
 
@@ -415,112 +393,95 @@ fn position(random: &mut Random, at: usize, count: usize) -> u64 {
 }
 
 fn ask(random: &mut Random, key: &str, ways: Ways) -> String {
-    let templates = [
-        "What is the {key}?",
-        "Which value was given for the {key}?",
-        "Name the {key} exactly as it was given.",
-    ];
-    ways.fill(random.pick(&templates), &[("key", key)])
+    ways.fill(random.pick(&FACTS.asked), &[("key", key)])
 }
 
-fn decoy(random: &mut Random, names: &mut Names, at: usize) -> PlantedFact {
-    let class = random.pick(names.bank.classes());
-    let attribute = random.pick(class.attributes());
-    let Pair { key, value, .. } = names.pair(random, class, attribute);
-    PlantedFact {
-        id: format!("decoy-{:02}", at + 1),
-        question: ask(random, &key, names.ways),
-        fact: Fact::Decoy { key, value },
-        evidence: Vec::new(),
-        importance: Importance::Normal,
-    }
+fn decoy(random: &mut Random, names: &mut Names, number: usize) -> PlantedFact {
+    let class = random.pick(&names.words.classes);
+    let attribute = class.attribute(random);
+    let Pair { key, value, ways } = names.pair(random, class, attribute);
+    let question = ask(random, &key, ways);
+    let fact = Fact::Decoy { key, value };
+    unsaid(
+        format!("decoy-{number:02}"),
+        question,
+        Importance::Normal,
+        fact,
+    )
 }
 
 fn recalls(random: &mut Random, names: &mut Names, numbers: Numbers) -> Vec<Planned> {
-    let count = numbers.recalls;
+    const CHANNELS: [Channel; 6] = [
+        Channel::User,
+        Channel::User,
+        Channel::Config,
+        Channel::Log,
+        Channel::Comment,
+        Channel::Runbook,
+    ];
+    let (count, ways) = (numbers.recalls, numbers.ways);
     let mut channels = Vec::new();
     let mut classes = Vec::new();
-    (0..count)
-        .map(|at| {
-            if channels.is_empty() {
-                channels = vec![
-                    Channel::User,
-                    Channel::User,
-                    Channel::Config,
-                    Channel::Log,
-                    Channel::Comment,
-                    Channel::Runbook,
-                ];
-                random.shuffle(&mut channels);
-            }
-            if classes.is_empty() {
-                classes = names.bank.classes().to_vec();
-                random.shuffle(&mut classes);
-            }
-            let channel = channels.pop().unwrap_or(Channel::User);
-            let class = classes.pop().unwrap_or(Class::Ticket);
-            let attribute = random.pick(class.attributes());
-            let pair = names.pair(random, class, attribute);
-            let around = numbers.distractors.unwrap_or_else(|| match channel {
-                Channel::User => random.count(0, 2),
-                Channel::Config
-                | Channel::Log
-                | Channel::Comment
-                | Channel::Runbook
-                | Channel::Failure => random.count(3, 6),
-            });
-            let distractors = (0..around)
-                .map(|_| names.pair(random, class, attribute))
-                .collect();
-            Planned {
-                due: position(random, at, count),
-                channel,
-                distractors,
-                line: None,
-                ways: numbers.ways,
-                beside: None,
-                id: format!("recall-{:02}", at + 1),
-                question: ask(random, &pair.key, numbers.ways),
-                importance: if channel == Channel::User || random.percent(20) {
-                    Importance::High
-                } else {
-                    Importance::Normal
-                },
-                fact: Fact::Recall {
-                    key: pair.key.clone(),
-                    value: pair.value.clone(),
-                },
-                pair: Some(pair),
-            }
-        })
-        .collect()
+    let mut planned = Vec::new();
+    for at in 0..count {
+        if channels.is_empty() {
+            channels = CHANNELS.to_vec();
+            random.shuffle(&mut channels);
+        }
+        if classes.is_empty() {
+            classes.clone_from(&names.words.classes);
+            random.shuffle(&mut classes);
+        }
+        let channel = channels.pop().unwrap_or(Channel::User);
+        let class = classes.pop().unwrap_or(Class::Ticket);
+        let attribute = class.attribute(random);
+        let pair = names.pair(random, class, attribute);
+        let around = numbers.distractors.unwrap_or_else(|| match channel {
+            Channel::User => random.count(0, 2),
+            _ => random.count(3, 6),
+        });
+        let distractors = (0..around)
+            .map(|_| names.pair(random, class, attribute))
+            .collect();
+        let due = position(random, at, count);
+        let question = ask(random, &pair.key, ways);
+        let importance = if channel == Channel::User || random.percent(20) {
+            Importance::High
+        } else {
+            Importance::Normal
+        };
+        let KeyValue { key, value } = pair.known();
+        let id = format!("recall-{:02}", at + 1);
+        let fact = unsaid(id, question, importance, Fact::Recall { key, value });
+        planned.push(Planned {
+            distractors,
+            pair: Some(pair),
+            ..Planned::new(ways, due, channel, fact)
+        });
+    }
+    planned
 }
 
 fn constraints(random: &mut Random, numbers: Numbers) -> Vec<Planned> {
-    let count = numbers.constraints;
-    let mut rules = Rules::new(random, numbers.bank, numbers.ways);
+    let (count, ways) = (numbers.constraints, numbers.ways);
+    let mut rules = Rules::new(random, &numbers.words.rules, ways);
     (0..count)
         .map(|at| {
             let (topic, statement, form) = rules.next(random);
+            let slots = [("topic", topic.as_str())];
+            let question = ways.fill("Which rule did the user set about: {topic}?", &slots);
+            let line = Some(statement.clone());
+            let id = format!("constraint-{:02}", at + 1);
+            let fact = Fact::Constraint {
+                topic,
+                statement,
+                form,
+            };
+            let fact = unsaid(id, question, Importance::High, fact);
+            let due = position(random, at, count);
             Planned {
-                due: position(random, at, count),
-                channel: Channel::User,
-                pair: None,
-                distractors: Vec::new(),
-                line: Some(statement.clone()),
-                ways: numbers.ways,
-                beside: None,
-                id: format!("constraint-{:02}", at + 1),
-                question: numbers.ways.fill(
-                    "Which rule did the user set about: {topic}?",
-                    &[("topic", &topic)],
-                ),
-                importance: Importance::High,
-                fact: Fact::Constraint {
-                    topic,
-                    statement,
-                    form,
-                },
+                line,
+                ..Planned::new(ways, due, Channel::User, fact)
             }
         })
         .collect()

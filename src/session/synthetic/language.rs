@@ -7,17 +7,21 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use super::grammar;
+use serde::Deserialize;
+
+use super::words;
 
 /// The language in which the user and the agent speak, and in which facts are planted.
 ///
 /// Code, logs, commands, ids and the names of tools stay as they are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 pub enum Language {
     /// English, without a table.
     #[default]
+    #[serde(rename = "en")]
     English,
     /// Simplified Chinese.
+    #[serde(rename = "zh")]
     Chinese,
 }
 
@@ -74,7 +78,7 @@ impl Language {
                 *value = self.say(value);
             }
         }
-        grammar::fill(self.say(template), &slots)
+        words::fill(self.say(template), &slots)
     }
 
     /// What parts two sentences.

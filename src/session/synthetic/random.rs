@@ -3,8 +3,15 @@
 //! Nothing here calls a logarithm or a power: C libraries differ in their last bit, and one bit
 //! changes a whole session. Heavy tails come from quantile tables.
 
+use std::collections::BTreeMap;
+
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
+
+use super::workspace::Intent;
+
+/// Characters of ids that are hard to confuse.
+pub(crate) const ID: &[u8] = b"23456789abcdefghjkmnpqrstuvwxyz";
 
 /// A stream of draws for one purpose.
 #[derive(Debug, Clone)]
@@ -13,10 +20,6 @@ pub(crate) struct Random {
     /// Usual sizes, in percent of those of a table.
     usual_percent: u64,
 }
-
-/// A distribution as `(thousandths of a percent, value)`, both ascending, from 0 to 100,000.
-/// Between two rows the quantile is linear.
-pub(crate) type Quantiles = [(u64, u64)];
 
 impl Random {
     /// The stream of `seed` for `purpose` (its first 24 bytes): two purposes never share draws, so
@@ -95,15 +98,22 @@ impl Random {
         0
     }
 
-    /// A draw from a distribution given by its quantiles.
-    pub(crate) fn quantile(&mut self, table: &Quantiles) -> u64 {
+    /// A kind of work, drawn in proportion to its weight.
+    pub(crate) fn weighted_key(&mut self, weights: &BTreeMap<Intent, u64>) -> Intent {
+        let at = self.weighted(&weights.values().copied().collect::<Vec<_>>());
+        weights.keys().nth(at).copied().unwrap_or(Intent::Read)
+    }
+
+    /// A draw from a distribution given by its quantiles: `(thousandths of a percent, value)`, both
+    /// ascending, from 0 to 100,000, and linear between two rows.
+    pub(crate) fn quantile(&mut self, table: &[(u64, u64)]) -> u64 {
         let draw = self.below(100_000);
         Self::value(table, draw)
     }
 
     /// A size: three quarters of the draws are scaled in full, the largest twentieth not at all, so
     /// that the middle moves and the tail stays.
-    pub(crate) fn size(&mut self, table: &Quantiles) -> u64 {
+    pub(crate) fn size(&mut self, table: &[(u64, u64)]) -> u64 {
         const SCALED: u64 = 75_000;
         const TAIL: u64 = 95_000;
         let draw = self.below(100_000);
@@ -114,7 +124,7 @@ impl Random {
         (value * percent / 100).max(1)
     }
 
-    fn value(table: &Quantiles, draw: u64) -> u64 {
+    fn value(table: &[(u64, u64)], draw: u64) -> u64 {
         let above = table.partition_point(|(share, _)| *share <= draw);
         match (table.get(above.wrapping_sub(1)), table.get(above)) {
             (Some((from, low)), Some((to, high))) => {

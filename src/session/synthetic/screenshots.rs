@@ -1,34 +1,9 @@
-//! The family `screenshots`: whatever the agent does, it is shown the screen.
+//! Screenshots: after each command and each change the agent is shown the screen.
 
 use serde_json::json;
 
-use super::Recipe;
-use super::code_review::profile::{Away, DENSITY, Profile};
-use super::code_review::words::PHRASES;
-use super::plot::Plot;
 use super::random::Random;
 use crate::session::{ContentBlock, Image, JsonText, ToolClass};
-
-/// Work in front of a screen.
-pub(super) static FAMILY: Profile = Profile {
-    name: "screenshots",
-    description: "a screenshot after each command and each change: images, bytes and pixels fill requests before tokens do",
-    tokens_per_round: 2_200,
-    weights: [42, 9, 9, 9, 12, 8, 6, 2, 4],
-    task: (3, 7),
-    interrupts: true,
-    said_by: 1_000,
-    large_percent: 0,
-    at_once_percent: 0,
-    away: Away::Never,
-    plot: Plot {
-        seed: "screenshots-schedule",
-        rounds_per_chapter: 48,
-        most_chapters: 8,
-        density: DENSITY,
-        phrases: PHRASES,
-    },
-};
 
 /// Usual sizes of a screen; a session has one.
 const SCREENS: [(u64, u64); 4] = [(1_024, 768), (1_280, 800), (1_440, 900), (1_920, 1_080)];
@@ -44,18 +19,14 @@ pub(super) struct Screen {
 }
 
 impl Screen {
-    /// The screen, where the recipe asks for one.
-    pub(super) fn of(recipe: &Recipe) -> Option<Self> {
-        if recipe.family != FAMILY.name {
-            return None;
-        }
-        let mut random = Random::new(recipe.seed, "screenshots-screen");
+    pub(super) fn new(seed: u64) -> Self {
+        let mut random = Random::new(seed, "screenshots-screen");
         let (width, height) = random.pick(&SCREENS);
-        Some(Self {
+        Self {
             width,
             height,
             random,
-        })
+        }
     }
 
     /// The screenshot that follows a use of a tool; none where nothing on the screen changes.

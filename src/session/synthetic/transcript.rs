@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use super::code_review::act::Action;
-use super::code_review::profile::{self, Away, Limits, Talk};
-use super::random::{Quantiles, Random};
+use super::family::{Family, Work};
+use super::random::Random;
 use super::screenshots::Screen;
-use super::tools::Tool;
-use super::{Length, Recipe, session_id};
+use super::words::{Pace, SIZES};
+use super::workspace::{Action, Limits, Talk};
+use super::{Length, Recipe, session_id, tools};
 use crate::session::{
     ContentBlock, JsonText, Message, Missing, Role, Session, SessionError, SessionParts, Source,
     Tag, ToolResult, ToolSchema, ToolUse,
@@ -15,31 +15,20 @@ use crate::session::{
 use crate::tokens::CountedTexts;
 use crate::units::{ApiCallId, Timestamp, Tokens};
 
-/// How a session passes the time.
-#[derive(Debug)]
-pub(crate) struct Pace {
-    /// When the first of its days begins, in milliseconds since 1970.
-    pub(crate) first_morning: i64,
-    /// Milliseconds between a tool result and the next response.
-    pub(crate) thinking: &'static Quantiles,
-    /// Milliseconds until a person has read an answer and typed the next request.
-    pub(crate) reading: &'static Quantiles,
-}
-
-/// Milliseconds that tools run.
-const RUNNING_TIME: &Quantiles = &[(0, 40), (60_000, 900), (95_000, 20_000), (100_000, 110_000)];
-
 /// Bytes of a token in results, roughly: it only bounds one result.
 const BYTES_PER_TOKEN: u64 = 3;
 
 /// A result may have so many bytes, whatever share is asked for.
 const LEAST_ROOM: u64 = 600;
 
+/// Bytes of a huge result, from the fewest to the most.
+pub(crate) const LARGE: (u64, u64) = (60_000, 500_000);
+
 /// Writes one session, message by message.
 pub(crate) struct Transcript<'a> {
     counts: &'a CountedTexts,
     pace: &'static Pace,
-    length: Length,
+    recipe: &'a Recipe,
     /// The share of the messages' tokens that results are to have, in percent.
     observations: Option<u64>,
     pub(crate) random: Random,
@@ -64,16 +53,20 @@ pub(crate) struct Transcript<'a> {
 
 impl<'a> Transcript<'a> {
     pub(crate) fn new(
-        recipe: &Recipe,
+        family: &Family,
+        recipe: &'a Recipe,
         counts: &'a CountedTexts,
-        pace: &'static Pace,
         system: &str,
         tools: Vec<ToolSchema>,
     ) -> Self {
+        let (pace, has_screen) = match &family.work {
+            Work::Tasks(tasks) => (&SIZES.tasks, tasks.screenshots),
+            Work::Phases(_) => (&SIZES.phases, false),
+        };
         let mut transcript = Self {
             counts,
             pace,
-            length: recipe.length,
+            recipe,
             observations: recipe.observation_percent.map(u64::from),
             now: pace.first_morning,
             random: Random::new(recipe.seed, &recipe.family)
@@ -85,7 +78,7 @@ impl<'a> Transcript<'a> {
             said: Tokens::ZERO,
             observed: Tokens::ZERO,
             pictured: Tokens::ZERO,
-            screen: Screen::of(recipe),
+            screen: has_screen.then(|| Screen::new(recipe.seed)),
             calls: 0,
             uses: 0,
             absences: 0,
@@ -110,7 +103,7 @@ impl<'a> Transcript<'a> {
 
     /// Counting every text costs most of the time, and is needed for some recipes only.
     fn is_measured(&self) -> bool {
-        matches!(self.length, Length::Tokens(_)) || self.observations.is_some()
+        matches!(self.recipe.length, Length::Tokens(_)) || self.observations.is_some()
     }
 
     fn tokens(&self) -> Tokens {
@@ -124,7 +117,7 @@ impl<'a> Transcript<'a> {
 
     /// How far the session is, in thousandths, when the next message is written.
     pub(crate) fn progress(&self) -> u64 {
-        match self.length {
+        match self.recipe.length {
             Length::Rounds(rounds) => (self.calls + 1) * 1_000 / u64::from(rounds),
             Length::Tokens(target) => self.tokens().0 * 1_000 / target.0,
         }
@@ -133,7 +126,7 @@ impl<'a> Transcript<'a> {
     /// Whether it is long enough (but for the final answer), and whether the next request must be
     /// the last; `is_all_said` says that nothing waits for it.
     pub(crate) fn ends(&self, is_all_said: bool) -> (bool, bool) {
-        match self.length {
+        match self.recipe.length {
             Length::Rounds(rounds) => {
                 let rounds = u64::from(rounds);
                 (self.calls + 1 >= rounds, self.calls + 2 >= rounds)
@@ -148,7 +141,7 @@ impl<'a> Transcript<'a> {
     /// The most bytes a result may have now: about a sixth of the session, so that one huge log is
     /// not all there is to a short one; and not much more than what is left to write.
     pub(crate) fn largest_result(&self) -> u64 {
-        match self.length {
+        match self.recipe.length {
             Length::Rounds(rounds) => (u64::from(rounds) * 1_000).max(8_000),
             Length::Tokens(target) => (target.0 / 2).min(self.left(target)).max(900),
         }
@@ -156,8 +149,8 @@ impl<'a> Transcript<'a> {
 
     /// The same where huge results are the point: half a megabyte, or half of the session.
     pub(crate) fn largest_huge_result(&self) -> u64 {
-        match self.length {
-            Length::Rounds(_) => profile::LARGE.1,
+        match self.recipe.length {
+            Length::Rounds(_) => LARGE.1,
             Length::Tokens(target) => (target.0 / 2 * 4).min(self.left(target)).max(900),
         }
     }
@@ -198,15 +191,12 @@ impl<'a> Transcript<'a> {
         }
     }
 
-    /// The person reads what there is, and may be away before the next request.
-    pub(crate) fn pass(&mut self, away: Away) {
-        self.wait(self.pace.reading);
-        let Away::Percent(percent) = away else {
-            return;
-        };
-        if !self.messages.is_empty() && self.random.percent(percent) {
+    /// The person reads what there is, and in so many percent is away before the next request.
+    pub(crate) fn pass(&mut self, away_percent: u64) {
+        self.wait(&self.pace.reading);
+        if away_percent > 0 && !self.messages.is_empty() && self.random.percent(away_percent) {
             // For a while, and for long: by turns, so that a session has both.
-            let time = profile::AWAY[usize::from(self.absences % 2 == 1)];
+            let time = &SIZES.away[usize::from(self.absences % 2 == 1)];
             self.absences += 1;
             self.wait(time);
         }
@@ -227,7 +217,7 @@ impl<'a> Transcript<'a> {
 
     /// The agent answers.
     pub(crate) fn respond(&mut self, blocks: Vec<ContentBlock>) {
-        self.wait(self.pace.thinking);
+        self.wait(&self.pace.thinking);
         self.calls += 1;
         let mut message = Message::new(Role::Assistant, blocks);
         let call = format!("msg_{}{:05}", self.random.hex(14), self.calls);
@@ -246,10 +236,10 @@ impl<'a> Transcript<'a> {
         for action in actions {
             self.uses += 1;
             let id: Arc<str> = format!("toolu_{}{:05}", self.random.hex(14), self.uses).into();
-            let (name, class) = action.tool.name();
+            let class = tools::class(action.tool);
             blocks.push(ContentBlock::ToolUse(ToolUse {
                 id: id.clone(),
-                name: name.into(),
+                name: action.tool.into(),
                 class,
                 input: JsonText::of(&action.input),
             }));
@@ -263,26 +253,9 @@ impl<'a> Transcript<'a> {
             ids.push(id);
         }
         self.respond(blocks);
-        self.wait(RUNNING_TIME);
+        self.wait(&SIZES.running);
         self.push(Message::new(Role::User, answers));
         ids
-    }
-
-    /// The agent uses one tool of its own upkeep.
-    pub(crate) fn keep_house(
-        &mut self,
-        said: String,
-        tool: Tool,
-        input: serde_json::Value,
-        answer: &str,
-    ) {
-        let action = Action {
-            tool,
-            input,
-            output: answer.to_owned(),
-            failed: false,
-        };
-        self.act(vec![ContentBlock::Text(said.into())], vec![action]);
     }
 
     /// Tags a message that was written before.
@@ -294,9 +267,9 @@ impl<'a> Transcript<'a> {
     }
 
     /// The session.
-    pub(crate) fn finish(self, recipe: &Recipe) -> Result<Session, SessionError> {
+    pub(crate) fn finish(self) -> Result<Session, SessionError> {
         Session::new(SessionParts {
-            id: session_id(recipe),
+            id: session_id(self.recipe),
             system: Some(self.system),
             tools: self.tools,
             messages: self.messages,
@@ -305,10 +278,10 @@ impl<'a> Transcript<'a> {
             context_window: Some(Tokens(200_000)),
             source: Source {
                 format: super::FORMAT.to_owned(),
-                missing: (recipe.head_tokens > Tokens::ZERO).then_some(Missing {
+                missing: (self.recipe.head_tokens > Tokens::ZERO).then_some(Missing {
                     system_prompt: true,
                     tools: true,
-                    tokens: Some(recipe.head_tokens),
+                    tokens: Some(self.recipe.head_tokens),
                 }),
                 ..Source::default()
             },
@@ -316,7 +289,7 @@ impl<'a> Transcript<'a> {
         })
     }
 
-    fn wait(&mut self, time: &Quantiles) {
+    fn wait(&mut self, time: &[(u64, u64)]) {
         let time = self.random.quantile(time).max(1);
         self.now += i64::try_from(time).unwrap_or(1);
     }

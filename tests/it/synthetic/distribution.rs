@@ -31,8 +31,8 @@ fn sizes(made: &[Generated]) -> Vec<usize> {
 /// hundred is many times the middle one, and so is the middle one of the smallest of ten.
 #[test]
 fn results_are_heavy_tailed_in_every_family() {
-    for family in FAMILIES {
-        let name = family.name();
+    for family in FAMILIES.iter() {
+        let name = family.name;
         let sizes = sizes(&sessions(name));
         let at = |permille: usize| sizes[(sizes.len() - 1) * permille / 1_000];
         let [p10, p50, p90, p99, max] = [100, 500, 900, 990, 1_000].map(at);
@@ -63,9 +63,9 @@ fn half_a_megabyte_comes_in_one_result_where_that_is_the_point_or_the_session_is
 
 #[test]
 fn tools_are_used_at_once_in_every_family_and_alone_in_every_family() {
-    for family in FAMILIES {
+    for family in FAMILIES.iter() {
         let mut calls: BTreeMap<bool, usize> = BTreeMap::new();
-        for made in sessions(family.name()) {
+        for made in sessions(family.name) {
             for message in made.session.messages() {
                 match message.tool_uses().count() {
                     0 => {}
@@ -74,16 +74,16 @@ fn tools_are_used_at_once_in_every_family_and_alone_in_every_family() {
             }
         }
         let share = calls[&true] * 100 / (calls[&true] + calls[&false]);
-        println!("{}: {share} % at once", family.name());
-        assert!((10..=70).contains(&share), "{}: {share}", family.name());
+        println!("{}: {share} % at once", family.name);
+        assert!((10..=70).contains(&share), "{}: {share}", family.name);
     }
 }
 
 #[test]
 fn nobody_is_away_but_where_that_is_the_point() {
-    for family in FAMILIES {
+    for family in FAMILIES.iter() {
         let (mut minutes, mut hours) = (0, 0);
-        for made in sessions(family.name()) {
+        for made in sessions(family.name) {
             let messages = made.session.messages().iter();
             let times: Vec<i64> = messages.map(|it| it.timestamp.unwrap().0).collect();
             for pair in times.windows(2) {
@@ -94,11 +94,11 @@ fn nobody_is_away_but_where_that_is_the_point() {
                 }
             }
         }
-        println!("{}: {minutes} over 5 m, {hours} over 1 h", family.name());
-        if AWAY.contains(&family.name()) {
-            assert!(minutes >= 6 && hours >= 6, "{}", family.name());
+        println!("{}: {minutes} over 5 m, {hours} over 1 h", family.name);
+        if AWAY.contains(&family.name) {
+            assert!(minutes >= 6 && hours >= 6, "{}", family.name);
         } else {
-            assert_eq!((minutes, hours), (0, 0), "{}", family.name());
+            assert_eq!((minutes, hours), (0, 0), "{}", family.name);
         }
     }
 }

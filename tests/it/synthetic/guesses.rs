@@ -101,9 +101,9 @@ struct Tally {
 fn a_reader_that_sees_the_question_only_is_at_chance_in_every_family() {
     let mut tallies: BTreeMap<&str, Tally> = BTreeMap::new();
     let mut calls = 0;
-    for family in FAMILIES {
+    for family in FAMILIES.iter() {
         for seed in 1..=4 {
-            let made = made(family.name(), seed);
+            let made = made(family.name, seed);
             let probes = Probe::planted(&made.truth);
             let rules = Rules::new(&probes);
             for item in items(&made.session, &probes) {
@@ -147,7 +147,7 @@ fn a_reader_that_sees_the_question_only_is_at_chance_in_every_family() {
                     };
                     *part = (part.0 + score, part.1 + 1);
                     if score > 0.0 && !is_choice {
-                        let place = format!("{} {seed} {}", family.name(), probe.id);
+                        let place = format!("{} {seed} {}", family.name, probe.id);
                         tally.right.push(format!("{place}: {answer}: {verdict:?}"));
                     }
                 }
@@ -217,8 +217,8 @@ fn known(probe: &Probe, before: usize) -> Vec<String> {
 fn a_reader_that_knows_what_was_planted_is_right_at_every_point() {
     let mut optional = 0;
     let mut kinds = BTreeSet::new();
-    for family in FAMILIES {
-        let made = made(family.name(), 2);
+    for family in FAMILIES.iter() {
+        let made = made(family.name, 2);
         let probes = Probe::planted(&made.truth);
         let rules = Rules::new(&probes);
         for item in items(&made.session, &probes) {
@@ -231,7 +231,7 @@ fn a_reader_that_knows_what_was_planted_is_right_at_every_point() {
                 score: 1.0,
                 outcome: Outcome::Right,
             };
-            let place = format!("{} {} at {} %", family.name(), probe.id, item.percent);
+            let place = format!("{} {} at {} %", family.name, probe.id, item.percent);
             assert_eq!(verdict, right, "{place}: {answers:?}");
             optional += probe.fact.optional_before(before).len();
             kinds.insert(probe.kind());

@@ -187,5 +187,5 @@ fn keys_of_a_marathon_are_revised_from_its_beginning_to_its_end() {
     });
     let standing = standing.count();
     assert!(standing >= 8, "{standing}");
-    assert_eq!(FAMILIES.last().unwrap().name(), "marathon");
+    assert_eq!(FAMILIES.last().unwrap().name, "marathon");
 }

@@ -4,14 +4,7 @@
 use super::{Numbers, Ways};
 use crate::session::ground_truth::{Fact, Importance, PlantedFact, Revision};
 use crate::session::synthetic::random::Random;
-
-/// How a request is filed.
-const FILED: &[&str] = &[
-    "File this under {reference}.",
-    "This one runs as {reference}.",
-    "Book the time on {reference}.",
-    "({reference} on our board.)",
-];
+use crate::session::synthetic::words::FACTS;
 
 /// How the last one is asked for.
 const LAST: &str = "What did the user ask for last? Quote the whole request, with the words it was \
@@ -42,8 +35,8 @@ impl Requests {
             return text;
         }
         let reference = format!("WO-{}", self.random.digits(7));
-        let filed = self.ways.pick(&mut self.random, FILED);
-        let filed = self.ways.fill(filed, &[("reference", &reference)]);
+        let slots = [("reference", reference.as_str())];
+        let filed = self.ways.say(&mut self.random, &FACTS.filed, &slots);
         let value = format!("{text}{}{filed}", self.ways.language.gap());
         self.said.push(Revision::new(value.clone(), message));
         value

@@ -6,48 +6,18 @@
 
 use std::collections::BTreeSet;
 
-use super::{Bank, Ways};
+use super::Ways;
 use crate::session::ground_truth::{AllowedCall, RuleForm};
 use crate::session::synthetic::random::Random;
-
-mod desk;
-mod repository;
-
-/// One kind of rule.
-#[derive(Debug)]
-struct Kind {
-    /// What it may be about; each is used once.
-    abouts: &'static [&'static str],
-    /// How it is said: `{about}`, a made-up `{name}`, a `{number}`. Where a place must be left
-    /// alone, another one is free: `{spare}`.
-    templates: &'static [&'static str],
-    /// Two rules that differ in polarity, number or object alone: one is set, the other is its
-    /// foil. They share as many words with the question, and hold the same slots but for
-    /// `{number}`, which is `{other}` in the second. Many hang on a negation and an exception,
-    /// which a careless summary drops. Empty where the rule is asked for by calls.
-    pairs: &'static [(&'static str, &'static str)],
-    /// How it is named, in words that stand in each template.
-    topic: &'static str,
-    /// Work that breaks it, at a `{place}`; only where a place must be left alone.
-    task: &'static str,
-}
+use crate::session::synthetic::words::{FACTS, RuleWords};
 
 /// The kind of rule that says what must be left alone.
 const UNTOUCHED: usize = 5;
 
-impl Bank {
-    fn rules(self) -> &'static [Kind; 7] {
-        match self {
-            Self::Repository => &repository::KINDS,
-            Self::Desk => &desk::KINDS,
-        }
-    }
-}
-
 /// A bank of rules: kinds in random order, each made of slots that are never used twice.
 #[derive(Debug)]
 pub(crate) struct Rules {
-    bank: &'static [Kind; 7],
+    bank: &'static [RuleWords],
     kinds: Vec<usize>,
     decks: Vec<Vec<&'static str>>,
     names: BTreeSet<String>,
@@ -62,12 +32,11 @@ pub(crate) struct Rules {
 }
 
 impl Rules {
-    pub(crate) fn new(random: &mut Random, bank: Bank, ways: Ways) -> Self {
-        let bank = bank.rules();
+    pub(crate) fn new(random: &mut Random, bank: &'static [RuleWords], ways: Ways) -> Self {
         let decks = bank
             .iter()
             .map(|kind| {
-                let mut deck = kind.abouts.to_vec();
+                let mut deck = kind.abouts.clone();
                 random.shuffle(&mut deck);
                 deck
             })
@@ -85,22 +54,11 @@ impl Rules {
         }
     }
 
-    /// A name that no rule has.
-    fn other_name(&mut self) -> String {
-        let mut aside = self.aside.clone();
-        let name = self.name(&mut aside);
-        self.aside = aside;
-        name
-    }
-
-    /// A made-up name of three syllables.
+    /// A made-up name that no rule has.
     fn name(&mut self, random: &mut Random) -> String {
-        const SYLLABLES: &[&str] = &[
-            "vel", "mor", "tha", "rin", "qua", "zel", "bro", "nim", "fyr", "dos", "lun", "kep",
-            "wix", "hal", "jor",
-        ];
         loop {
-            let name: String = (0..3).map(|_| random.pick(SYLLABLES)).collect();
+            let syllables = (0..3).map(|_| random.pick(&FACTS.syllables.rules));
+            let name: String = syllables.collect();
             if self.names.insert(name.clone()) {
                 return name;
             }
@@ -116,10 +74,12 @@ impl Rules {
         let kind = self.kinds.pop().unwrap_or(0);
         let about = self.decks[kind].pop().unwrap_or("remaining work");
         let name = self.name(random);
-        let spare = self.other_name();
+        let mut aside = self.aside.clone();
+        let spare = self.name(&mut aside);
         let number = random.between(2, 9);
         // Another number of one digit, all of them equally likely.
-        let other = (number - 2 + self.aside.between(1, 7)) % 8 + 2;
+        let other = (number - 2 + aside.between(1, 7)) % 8 + 2;
+        self.aside = aside;
         let (number, other) = (number.to_string(), other.to_string());
         let slots = [
             ("name", name.as_str()),
@@ -128,13 +88,13 @@ impl Rules {
             ("number", &number),
             ("other", &other),
         ];
-        let Kind {
+        let RuleWords {
             templates,
             pairs,
             topic,
             task,
             ..
-        } = self.bank[kind];
+        } = &self.bank[kind];
         let ways = self.ways;
         let object = ways.fill(topic, &slots);
         self.said += 1;
@@ -149,7 +109,7 @@ impl Rules {
                 }),
                 forbidden: object.clone(),
             };
-            let said = ways.fill(ways.pick(random, templates), &slots);
+            let said = ways.say(random, templates, &slots);
             return (object, said, form);
         }
         if self.said.is_multiple_of(2) && !pairs.is_empty() {
@@ -163,14 +123,14 @@ impl Rules {
             let foil = ways.fill(foil, &slots);
             return (object, ways.fill(said, &slots), RuleForm::Choice { foil });
         }
-        let said = ways.fill(ways.pick(random, templates), &slots);
+        let said = ways.say(random, templates, &slots);
         (object, said, RuleForm::Open)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::session::synthetic::words::{HELP_DESK_FACTS, REPOSITORY_FACTS};
 
     /// The words of a template, sorted; slots are words.
     fn words(template: &str) -> Vec<&str> {
@@ -182,9 +142,9 @@ mod tests {
 
     #[test]
     fn two_rules_of_a_pair_hold_the_same_slots_and_differ_in_few_words() {
-        for kind in repository::KINDS.iter().chain(&desk::KINDS) {
+        for kind in REPOSITORY_FACTS.rules.iter().chain(&HELP_DESK_FACTS.rules) {
             assert_eq!(kind.pairs.is_empty(), !kind.task.is_empty());
-            for (first, second) in kind.pairs {
+            for (first, second) in &kind.pairs {
                 assert_ne!(first, second);
                 for topic in ["{name}", "{about}"] {
                     assert!(first.contains(topic) && second.contains(topic), "{first}");

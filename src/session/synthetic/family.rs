@@ -1,0 +1,240 @@
+//! Families of sessions: what a TOML file in `presets/families` says about the work, when things
+//! happen in it, and in which words.
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use serde::Deserialize;
+
+use super::Language;
+use super::words::Bank;
+use super::workspace::{Intent, WorkspaceKind};
+
+/// A kind of work that sessions can be generated of: one file, one line in [`FAMILIES`].
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Family {
+    /// The name used in scenarios, and part of the seed.
+    pub name: &'static str,
+    /// One sentence: what such a session stresses.
+    pub description: &'static str,
+    /// The languages it is written in; English is among them.
+    #[serde(default = "english")]
+    pub languages: Vec<Language>,
+    /// The family whose phrases it uses, if not its own.
+    like: Option<&'static str>,
+    /// Sets how many facts and files a session of a given number of tokens gets, and nothing else.
+    pub(crate) tokens_per_round: u64,
+    /// Before so many requests of a hundred the person is away; otherwise no gap reaches five
+    /// minutes.
+    #[serde(default)]
+    pub(crate) away_percent: u64,
+    pub(crate) work: Work,
+    pub(crate) timeline: TimelinePlan,
+    #[serde(default)]
+    pub(crate) phrases: Phrases,
+}
+
+/// How the work is divided.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Work {
+    Tasks(Tasks),
+    Phases(Phases),
+}
+
+/// How often the agent does what.
+pub(crate) type Weights = BTreeMap<Intent, u64>;
+
+/// One request after another, each with its rounds of work.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Tasks {
+    /// The fewest and the most rounds between two requests.
+    pub(crate) rounds: (u64, u64),
+    /// Whether the person interrupts a task to tell something.
+    pub(crate) interrupts: bool,
+    /// All facts are told by this thousandth of the session.
+    #[serde(default = "the_end")]
+    pub(crate) said_by: u64,
+    /// Rounds in which a huge result is shown, in percent.
+    #[serde(default)]
+    pub(crate) large_percent: u64,
+    /// Rounds in which many files are read in one go, in percent.
+    #[serde(default)]
+    pub(crate) at_once_percent: u64,
+    /// Whether most of the history is there when the session begins.
+    #[serde(default)]
+    pub(crate) resumed: bool,
+    /// Whether the agent is shown the screen.
+    #[serde(default)]
+    pub(crate) screenshots: bool,
+    pub(crate) weights: Weights,
+}
+
+/// Chapters of four phases, each ended by the person.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Phases {
+    pub(crate) workspace: WorkspaceKind,
+    /// Whether it begins with a little script and some talk, which nothing later refers to.
+    #[serde(default)]
+    pub(crate) small_talk: bool,
+    /// A key is planted every so many rounds, up to a cap,
+    pub(crate) recalls: (u64, u64),
+    /// and a rule.
+    pub(crate) constraints: (u64, u64),
+    /// Where the first three phases of a chapter end, in percent.
+    pub(crate) ends: [u64; 3],
+    pub(crate) weights: [Weights; 4],
+}
+
+/// How much happens besides keys and rules. Where a field is a pair, one of it is planted every so
+/// many rounds of a chapter, up to a cap.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct TimelinePlan {
+    /// Part of the seed of what happens when.
+    pub(crate) seed: &'static str,
+    /// A chapter takes about so many rounds,
+    pub(crate) rounds_per_chapter: u64,
+    /// and a session has at most so many: longer ones have longer chapters.
+    pub(crate) most_chapters: u64,
+    pub(crate) decisions: (u64, u64),
+    pub(crate) settings: (u64, u64),
+    pub(crate) suites: (u64, u64),
+    pub(crate) attempts: (u64, u64),
+    /// Steps of a plan, of which there are four at least.
+    pub(crate) steps: (u64, u64),
+    /// The fewest and the most values of a key that changes.
+    pub(crate) revisions: (u64, u64),
+    /// The part of the chapter, in percent, in which counts are printed.
+    pub(crate) counted: (u64, u64),
+    pub(crate) counts: Counts,
+    /// Of a hundred revisions the person types so many; tools print the others.
+    pub(crate) typed: u64,
+    /// Keys that are revised over the whole session, at most.
+    #[serde(default)]
+    pub(crate) standing: u64,
+}
+
+/// How counts move.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Counts {
+    /// Each is larger than the one before: the largest is the newest.
+    Grow,
+    /// Up and down: only the order tells which is the newest.
+    Vary,
+}
+
+/// In which words the timeline is told. Templates may have `{chapter}`, `{noun}`, `{path}`,
+/// `{symbol}` and `{elsewhere}`, and the slots that a comment in the file names.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Phrases {
+    pub(crate) aspects: Bank,
+    pub(crate) designs: Bank,
+    pub(crate) grounds: Bank,
+    pub(crate) decided: Bank,
+    pub(crate) settings: Bank,
+    pub(crate) revised: Bank,
+    pub(crate) suites: Bank,
+    pub(crate) counted: Bank,
+    pub(crate) unit: &'static str,
+    pub(crate) methods: Bank,
+    pub(crate) approach: &'static str,
+    pub(crate) collapsed: Bank,
+    pub(crate) given_up: Bank,
+    pub(crate) tried: &'static str,
+    pub(crate) steps: Bank,
+    pub(crate) listing: Bank,
+    pub(crate) phases: PhaseWords,
+}
+
+/// The words of a session in phases.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct PhaseWords {
+    /// The system prompt.
+    pub(crate) system: &'static str,
+    pub(crate) openings: Bank,
+    /// What the person throws in between.
+    pub(crate) remarks: Bank,
+    /// How the agent reports at the end of a phase.
+    pub(crate) reports: Bank,
+    pub(crate) farewells: Bank,
+    /// What the agent says when it marks results as not needed.
+    pub(crate) snipping: Bank,
+    /// What the agent says when it has the conversation summarised, and what must be kept.
+    pub(crate) condensing: Vec<(&'static str, &'static str)>,
+    /// What ends each phase and begins the next.
+    pub(crate) turns: [Bank; 4],
+    /// What the person would have a compaction at the end of each phase keep; empty for no hint.
+    #[serde(default)]
+    pub(crate) hints: [&'static str; 4],
+}
+
+fn english() -> Vec<Language> {
+    vec![Language::English]
+}
+
+fn the_end() -> u64 {
+    1_000
+}
+
+/// All families, in the order of the documentation.
+pub static FAMILIES: LazyLock<Vec<Family>> = LazyLock::new(|| {
+    let texts = [
+        include_str!("../../../presets/families/code-review.toml"),
+        include_str!("../../../presets/families/feature-phases.toml"),
+        include_str!("../../../presets/families/ci-agent.toml"),
+        include_str!("../../../presets/families/teaching.toml"),
+        include_str!("../../../presets/families/pause-return.toml"),
+        include_str!("../../../presets/families/huge-outputs.toml"),
+        include_str!("../../../presets/families/resumed.toml"),
+        include_str!("../../../presets/families/debugging.toml"),
+        include_str!("../../../presets/families/small-talk-start.toml"),
+        include_str!("../../../presets/families/policy-support.toml"),
+        include_str!("../../../presets/families/screenshots.toml"),
+        include_str!("../../../presets/families/marathon.toml"),
+    ];
+    // A test reads each of them, so that none is left out.
+    let read = texts.into_iter().flat_map(toml::from_str);
+    let mut families: Vec<Family> = read.collect();
+    for at in 0..families.len() {
+        let base = families
+            .iter()
+            .find(|it| Some(it.name) == families[at].like);
+        if let Some(phrases) = base.map(|base| base.phrases.clone()) {
+            families[at].phrases = phrases;
+        }
+    }
+    families
+});
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_family_is_read_and_has_phrases() {
+        assert_eq!(FAMILIES.len(), 12);
+        for family in FAMILIES.iter() {
+            let phrases = &family.phrases;
+            assert!(!phrases.aspects.is_empty(), "{}", family.name);
+            assert!(
+                phrases.revised.len() > 2 || family.timeline.typed == 0,
+                "{}",
+                family.name
+            );
+            let is_in_phases = matches!(family.work, Work::Phases(_));
+            assert_eq!(
+                is_in_phases,
+                !phrases.phases.system.is_empty(),
+                "{}",
+                family.name
+            );
+        }
+    }
+}

@@ -1,0 +1,364 @@
+//! The files of the simulated repository: the truth that reads, searches and diffs are made from.
+//!
+//! The names of all files and what they define are fixed at the start, so that references hang
+//! together; the text of a file is written when it is first looked at.
+
+use std::collections::BTreeMap;
+
+use super::code::{self, CodeLanguage, Import};
+use super::output::Place;
+use super::random::Random;
+use super::words::{CODE, NAMES, SIZES, pascal};
+
+/// A repository of modules; a module is one noun in one language.
+#[derive(Debug)]
+pub(crate) struct Files {
+    pub(crate) all: Vec<File>,
+    /// The files of each module.
+    pub(crate) modules: Vec<Vec<usize>>,
+    module: usize,
+    random: Random,
+}
+
+/// One source file.
+#[derive(Debug)]
+pub(crate) struct File {
+    pub(crate) path: String,
+    pub(crate) noun: &'static str,
+    pub(crate) role: &'static str,
+    pub(crate) language: &'static CodeLanguage,
+    pub(crate) functions: Vec<String>,
+    /// Never shown again: it holds something that is said only once.
+    pub(crate) sealed: bool,
+    /// Whether the agent has read it.
+    pub(crate) seen: bool,
+    pub(crate) type_name: String,
+    pub(crate) imports: Vec<Import>,
+    importers: Vec<usize>,
+    lines: Vec<String>,
+    pub(crate) hunks: Vec<Hunk>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Hunk {
+    at: usize,
+    old: Vec<String>,
+    new: Vec<String>,
+}
+
+/// A change of a file, as an edit tool takes it.
+#[derive(Debug)]
+pub(crate) struct Change {
+    pub(crate) old: String,
+    pub(crate) new: String,
+    /// Index of the first changed line.
+    pub(crate) at: usize,
+    /// How many lines the new text has.
+    pub(crate) length: usize,
+}
+
+impl Files {
+    /// A repository of at least `count` files (as far as there are names).
+    pub(crate) fn new(seed: u64, count: usize, usual_percent: u64) -> Self {
+        let mut random = Random::new(seed, "workspace");
+        let languages = || CODE.languages.iter();
+        let nouns = NAMES.nouns.iter();
+        let mut pairs: Vec<(&'static str, &'static CodeLanguage)> = nouns
+            .flat_map(|noun| languages().map(|it| (*noun, it)))
+            .collect();
+        random.shuffle(&mut pairs);
+        let mut files = Self {
+            all: Vec::new(),
+            modules: Vec::new(),
+            module: 0,
+            random,
+        };
+        for (noun, language) in pairs {
+            if files.all.len() >= count {
+                break;
+            }
+            files.add_module(noun, language);
+        }
+        files.connect();
+        // The text of the files, not what there is, has usual sizes.
+        files.random = files.random.with_usual(usual_percent);
+        files
+    }
+
+    fn add_module(&mut self, noun: &'static str, language: &'static CodeLanguage) {
+        let mut roles = NAMES.roles.clone();
+        self.random.shuffle(&mut roles);
+        roles.truncate(self.random.count(5, 12));
+        let mut module = Vec::new();
+        for role in roles {
+            let mut functions: Vec<String> = Vec::new();
+            for _ in 0..self.random.count(2, 5) {
+                let verb = self.random.pick(&NAMES.verbs);
+                let object = self.random.pick(&NAMES.objects);
+                let name = language.identifier(&format!("{verb}_{noun}_{object}"));
+                if !functions.contains(&name) {
+                    functions.push(name);
+                }
+            }
+            module.push(self.all.len());
+            self.all.push(File {
+                path: language.path(noun, role),
+                noun,
+                role,
+                language,
+                functions,
+                sealed: false,
+                seen: false,
+                type_name: format!("{}{}", pascal(noun), pascal(role)),
+                imports: Vec::new(),
+                importers: Vec::new(),
+                lines: Vec::new(),
+                hunks: Vec::new(),
+            });
+        }
+        self.modules.push(module);
+    }
+
+    /// Lets every file use definitions of others in its language, mostly of its own module.
+    fn connect(&mut self) {
+        let mut by_language: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+        for (at, file) in self.all.iter().enumerate() {
+            by_language.entry(file.language.name).or_default().push(at);
+        }
+        for module in 0..self.modules.len() {
+            for at in self.modules[module].clone() {
+                let mut used = vec![at];
+                for _ in 0..self.random.count(1, 4) {
+                    let pool = match by_language.get(self.all[at].language.name) {
+                        Some(all) if self.random.percent(40) => all,
+                        _ => &self.modules[module],
+                    };
+                    let other = self.random.pick(pool);
+                    if used.contains(&other) {
+                        continue;
+                    }
+                    used.push(other);
+                    let target = &self.all[other];
+                    let import = Import {
+                        noun: target.noun,
+                        role: target.role,
+                        symbol: target.functions[self.random.index(target.functions.len())].clone(),
+                    };
+                    self.all[at].imports.push(import);
+                    self.all[other].importers.push(at);
+                }
+            }
+        }
+    }
+
+    /// Turns to the next module, or back to an earlier one when all were visited.
+    pub(crate) fn next_module(&mut self, random: &mut Random) -> usize {
+        let at = if self.module < self.modules.len() {
+            self.module
+        } else {
+            random.index(self.modules.len())
+        };
+        self.module += 1;
+        at
+    }
+
+    /// What output can say about a file.
+    pub(crate) fn place(&self, at: usize, random: &mut Random) -> Place {
+        code::place(random, &self.all[at])
+    }
+
+    /// The lines of a file as they are now.
+    pub(crate) fn lines(&mut self, at: usize) -> &[String] {
+        if self.all[at].lines.is_empty() {
+            let bytes = usize::try_from(self.random.size(&SIZES.files)).unwrap_or(4_000);
+            self.all[at].lines = code::file(&mut self.random, &self.all[at], bytes);
+        }
+        &self.all[at].lines
+    }
+
+    /// Hides `text` as a comment in a file nobody has seen, and seals the file: it is shown once.
+    pub(crate) fn plant(&mut self, at: usize, comments: &[String], random: &mut Random) {
+        let language = self.all[at].language;
+        let length = self.lines(at).len();
+        let start = random.count(length / 4, length * 3 / 4);
+        let lines = &mut self.all[at].lines;
+        // A comment stands before a line that is not inside a multi-line construct only if that
+        // line is blank; falling back to the end of the file is always right.
+        let slot = (start..lines.len())
+            .find(|i| lines[*i].is_empty())
+            .unwrap_or(lines.len());
+        let comments: Vec<String> = comments.iter().map(|text| language.comment(text)).collect();
+        lines.splice(slot..slot, comments);
+        self.all[at].sealed = true;
+        self.all[at].seen = true;
+    }
+
+    /// `path:line:text` for every line with `symbol` in the file that defines it and in the files
+    /// that may use it, with `around` lines before and after each.
+    pub(crate) fn search(
+        &mut self,
+        at: usize,
+        symbol: &str,
+        around: usize,
+        bytes: usize,
+    ) -> Vec<String> {
+        let mut found = Vec::new();
+        let mut size = 0;
+        let mut candidates = vec![at];
+        candidates.extend(self.all[at].importers.iter().copied());
+        for candidate in candidates {
+            if self.all[candidate].sealed {
+                continue;
+            }
+            let lines = self.lines(candidate);
+            let mut block = Vec::new();
+            let mut shown = 0;
+            for (number, line) in lines.iter().enumerate() {
+                if !line.contains(symbol) {
+                    continue;
+                }
+                let from = number.saturating_sub(around).max(shown);
+                let to = (number + around + 1).min(lines.len());
+                for (shift, text) in lines[from.min(to)..to].iter().enumerate() {
+                    let at = from + shift;
+                    let mark = if at == number { ':' } else { '-' };
+                    block.push(format!("{mark}{}{mark}{text}", at + 1));
+                }
+                shown = shown.max(to);
+            }
+            let path = &self.all[candidate].path;
+            for line in block {
+                if size >= bytes {
+                    return found;
+                }
+                size += path.len() + line.len() + 1;
+                found.push(format!("{path}{line}"));
+            }
+        }
+        found
+    }
+
+    /// Changes a file: new lines after one to three old ones, that check what the last of them binds.
+    /// `None` if no place in the file can be named without ambiguity.
+    pub(crate) fn change(&mut self, at: usize, random: &mut Random) -> Option<Change> {
+        let language = self.all[at].language;
+        let length = self.lines(at).len();
+        let lines = &mut self.all[at].lines;
+        let all = lines.join("\n");
+        for _ in 0..40 {
+            let start = random.index(length);
+            let take = random.count(1, 3).min(length - start);
+            let old: Vec<String> = lines[start..start + take].to_vec();
+            let joined = old.join("\n");
+            let (Some(first), Some(last)) = (old.first(), old.last()) else {
+                continue;
+            };
+            // New lines follow a line that binds a name, and use that name.
+            let Some(bound) = code::bound_name(last) else {
+                continue;
+            };
+            if !first.starts_with("  ") || all.matches(&joined).nth(1).is_some() {
+                continue;
+            }
+            let indent: String = last.chars().take_while(|c| *c == ' ').collect();
+            let mut new = old.clone();
+            for _ in 0..random.count(1, 2) {
+                code::insert_guard(random, language, &indent, &bound, &mut new);
+            }
+            let change = Change {
+                old: joined,
+                new: new.join("\n"),
+                at: start,
+                length: new.len(),
+            };
+            lines.splice(start..start + take, new.iter().cloned());
+            self.all[at].hunks.push(Hunk {
+                at: start,
+                old,
+                new,
+            });
+            return Some(change);
+        }
+        None
+    }
+
+    /// The differences of a file from what it was, newest change last.
+    pub(crate) fn diff(&self, at: usize) -> Vec<String> {
+        let file = &self.all[at];
+        let mut lines = vec![
+            format!("diff --git a/{0} b/{0}", file.path),
+            format!("--- a/{}", file.path),
+            format!("+++ b/{}", file.path),
+        ];
+        for Hunk { at, old, new } in &file.hunks {
+            lines.push(format!(
+                "@@ -{},{} +{},{} @@",
+                at + 1,
+                old.len(),
+                at + 1,
+                new.len()
+            ));
+            lines.extend(old.iter().map(|line| format!(" {line}")));
+            lines.extend(new[old.len()..].iter().map(|line| format!("+{line}")));
+        }
+        lines
+    }
+}
+
+/// Lines with their numbers, as a read tool shows them.
+pub(crate) fn numbered(lines: &[String], first: usize) -> String {
+    let mut text = String::with_capacity(lines.iter().map(|line| line.len() + 8).sum());
+    for (shift, line) in lines.iter().enumerate() {
+        if shift > 0 {
+            text.push('\n');
+        }
+        let number = (first + shift + 1).to_string();
+        text.extend(std::iter::repeat_n(
+            ' ',
+            5_usize.saturating_sub(number.len()),
+        ));
+        text.push_str(&number);
+        text.push('\t');
+        text.push_str(line);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_search_finds_is_what_a_read_shows_after_an_edit() {
+        let mut files = Files::new(3, 30, 100);
+        let mut random = Random::new(3, "test");
+        let symbol = files.all[0].functions[0].clone();
+        assert!(!files.search(0, &symbol, 0, 10_000).is_empty());
+        let change = (0..20)
+            .find_map(|_| files.change(0, &mut random))
+            .expect("a change");
+        let text = files.lines(0).join("\n");
+        assert!(text.contains(&change.new));
+        assert!(files.diff(0).len() > 4);
+        let hit = files.search(0, &symbol, 0, 10_000).remove(0);
+        let line: usize = hit
+            .split(':')
+            .nth(1)
+            .expect("a line")
+            .parse()
+            .expect("a number");
+        assert!(files.lines(0)[line - 1].contains(&symbol));
+    }
+
+    #[test]
+    fn imports_name_functions_that_exist() {
+        let files = Files::new(9, 60, 100);
+        for file in &files.all {
+            for import in &file.imports {
+                let path = file.language.path(import.noun, import.role);
+                let target = files.all.iter().find(|f| f.path == path).expect(&path);
+                assert!(target.functions.contains(&import.symbol), "{path}");
+            }
+        }
+    }
+}

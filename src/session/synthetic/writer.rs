@@ -1,0 +1,247 @@
+//! Writes one session, message by message: what the work of all families has in common.
+
+use std::sync::Arc;
+
+use serde_json::json;
+
+use super::facts::{self, Numbers, Pending, Planned, Requests, Ways};
+use super::family::{Family, Work};
+use super::resumed::resumption;
+use super::timeline::{Moment, Timeline};
+use super::tools;
+use super::transcript::Transcript;
+use super::words::PROSE;
+use super::workspace::{Action, Limits, Workspace, WorkspaceKind};
+use super::{Generated, Recipe};
+use crate::session::ground_truth::{
+    ArtifactVerb, Fact, FileLog, GroundTruth, Importance, PlantedFact,
+};
+use crate::session::{ContentBlock, SessionError, Thinking};
+use crate::tokens::CountedTexts;
+
+mod phases;
+mod small_talk;
+mod tasks;
+
+use phases::PhaseState;
+
+/// Writes one session.
+pub(super) struct Writer<'a> {
+    family: &'static Family,
+    recipe: &'a Recipe,
+    out: Transcript<'a>,
+    workspace: Box<dyn Workspace>,
+    /// Which files the agent touched.
+    files: FileLog,
+    pending: Pending,
+    requests: Requests,
+    timeline: Timeline,
+    facts: Vec<PlantedFact>,
+    /// The number of calls from which on the agent has its conversation summarised.
+    compact_at: u64,
+    phases: PhaseState,
+}
+
+/// Makes one session of a family.
+pub(super) fn generate(
+    family: &'static Family,
+    recipe: &Recipe,
+    counts: &CountedTexts,
+) -> Result<Generated, SessionError> {
+    let mut writer = Writer::new(family, recipe, counts);
+    let mut is_resumed = false;
+    match &family.work {
+        Work::Tasks(tasks) => {
+            writer.write_tasks(tasks);
+            is_resumed = tasks.resumed;
+        }
+        Work::Phases(phases) => writer.write_phases(phases),
+    }
+    let mut made = writer.finish()?;
+    if is_resumed && let Some(resumed) = resumption(&made.session) {
+        made.session = made.session.resume(resumed)?;
+    }
+    Ok(made)
+}
+
+impl<'a> Writer<'a> {
+    fn new(family: &'static Family, recipe: &'a Recipe, counts: &'a CountedTexts) -> Self {
+        let rounds = recipe.rounds(family.tokens_per_round);
+        let system;
+        let kind;
+        let said_by;
+        let is_in_phases;
+        let numbers = match &family.work {
+            Work::Tasks(tasks) => {
+                (system, kind, said_by) = (PROSE.system, WorkspaceKind::Repository, tasks.said_by);
+                is_in_phases = false;
+                Numbers::of(recipe, kind, rounds, (4, 24), (8, 12))
+            }
+            Work::Phases(phases) => {
+                (system, kind, said_by) = (family.phrases.phases.system, phases.workspace, 1_000);
+                is_in_phases = true;
+                Numbers::of(recipe, kind, rounds, phases.recalls, phases.constraints)
+            }
+        };
+        let (pending, decoys) = facts::plan(recipe.seed, numbers, said_by);
+        let tools = tools::schemas(kind, is_in_phases);
+        let mut out = Transcript::new(family, recipe, counts, recipe.language.say(system), tools);
+        let mut phases = PhaseState::default();
+        let compact_at;
+        let workspace;
+        if is_in_phases {
+            out.set_out();
+            workspace = kind.open(recipe, 40 + rounds * 3 / 5, &mut out.random);
+            compact_at = out
+                .random
+                .between(phases::COMPACT_EVERY.0, phases::COMPACT_EVERY.1);
+            phases = PhaseState::new(rounds, &mut out.random);
+        } else {
+            compact_at = out
+                .random
+                .between(tasks::COMPACT_EVERY.0, tasks::COMPACT_EVERY.1);
+            workspace = kind.open(recipe, 40 + rounds * 4 / 5, &mut out.random);
+            out.set_out();
+        }
+        Self {
+            family,
+            recipe,
+            out,
+            workspace,
+            files: FileLog::default(),
+            pending,
+            requests: Requests::new(recipe.seed, numbers),
+            timeline: Timeline::new(family, recipe, rounds, said_by),
+            facts: decoys,
+            compact_at,
+            phases,
+        }
+    }
+
+    fn finish(self) -> Result<Generated, SessionError> {
+        let mut facts = facts::gathered(self.facts, Ways::of(self.recipe));
+        facts.extend(self.requests.fact());
+        facts.extend(artifacts(&self.files));
+        facts.extend(self.timeline.facts());
+        facts.sort_by(|a, b| a.id.cmp(&b.id));
+        let session = self.out.finish()?;
+        let truth = GroundTruth::new(session.id(), facts);
+        Ok(Generated { session, truth })
+    }
+
+    /// Plants a fact that the user says in the next message: what is typed.
+    fn type_fact(&mut self, fact: Planned) -> String {
+        let part = facts::typed(&mut self.out.random, &fact);
+        self.facts.extend(fact.planted(self.out.next()));
+        part
+    }
+
+    /// The agent answers in words only, and says what it makes of what failed.
+    fn report(&mut self, report: String) {
+        let message = self.out.next();
+        let mut paragraphs = vec![report];
+        paragraphs.extend(self.timeline.conclusions(&mut self.out.random, message));
+        let text = paragraphs.join("\n\n");
+        self.out.respond(vec![ContentBlock::Text(text.into())]);
+    }
+
+    /// The moment of the next round.
+    fn moment(&self, limits: Limits) -> Moment {
+        Moment {
+            progress: self.out.progress(),
+            asking: self.out.next(),
+            now: self.out.now,
+            // Two things may happen at once.
+            room: limits.aside / 2,
+        }
+    }
+
+    /// The actions whose results say facts that are due, at most so many.
+    fn reveal(&mut self, moment: Moment, most: usize, limits: Limits) -> Vec<Action> {
+        let planned = self.pending.take(moment.progress, most, false);
+        let actions = planned.into_iter().map(|fact| {
+            let random = &mut self.out.random;
+            let action = self.workspace.reveal(random, &fact, moment.now, limits);
+            self.facts.extend(fact.planted(moment.asking + 1));
+            action
+        });
+        actions.collect()
+    }
+
+    /// The agent thinks, speaks and uses tools, and the tools answer; the ids of the tool uses.
+    fn act(
+        &mut self,
+        thought: Option<String>,
+        paragraphs: &[String],
+        actions: Vec<Action>,
+    ) -> Vec<Arc<str>> {
+        let mut blocks = Vec::new();
+        if let Some(thought) = thought {
+            blocks.push(ContentBlock::Thinking(Thinking {
+                text: thought.into(),
+                signature: Some(self.out.random.hex(64).into()),
+            }));
+        }
+        blocks.push(ContentBlock::Text(paragraphs.join("\n\n").into()));
+        let asking = self.out.next();
+        for Action { tool, input, .. } in &actions {
+            if let Some(command) = input["command"].as_str() {
+                self.files.record_command(command, asking);
+            }
+            let verb = match *tool {
+                "Read" => ArtifactVerb::Read,
+                "Edit" => ArtifactVerb::Modified,
+                "Write" => ArtifactVerb::Created,
+                _ => continue,
+            };
+            if let Some(path) = input["file_path"].as_str() {
+                self.files.record(verb, path, asking);
+            }
+        }
+        self.out.act(blocks, actions)
+    }
+
+    /// The agent has the conversation summarised. The full history goes on; a strategy may act on it.
+    fn compact(&mut self, said: String, focus: &str) {
+        let answer = "The conversation will be condensed before the next step.";
+        let action = Action::new("compact", json!({ "focus": focus }), answer.to_owned());
+        self.act(None, &[said], vec![action]);
+    }
+}
+
+/// One fact per verb that occurred.
+fn artifacts(files: &FileLog) -> Vec<PlantedFact> {
+    let verbs = [
+        (
+            ArtifactVerb::Read,
+            "read",
+            "Which files were only read, and neither created nor changed?",
+        ),
+        (
+            ArtifactVerb::Created,
+            "created",
+            "Which files did the agent create?",
+        ),
+        (
+            ArtifactVerb::Modified,
+            "modified",
+            "Which existing files did the agent change?",
+        ),
+    ];
+    let facts = verbs.into_iter().map(|(verb, name, question)| {
+        let (files, optional) = (files.files(verb), files.optional(verb));
+        let mut evidence: Vec<usize> = files.iter().map(|file| file.message).collect();
+        evidence.dedup();
+        let fact = Fact::Artifact {
+            verb,
+            files,
+            optional,
+        };
+        let id = format!("artifact-{name}");
+        PlantedFact {
+            evidence,
+            ..facts::unsaid(id, question.to_owned(), Importance::Normal, fact)
+        }
+    });
+    facts.filter(|fact| !fact.evidence.is_empty()).collect()
+}
