@@ -3,22 +3,25 @@
 //! A file, the environment and the command line are laid over each other as one table, which is
 //! read once into a [`Scenario`]. Paths in a file are relative to it.
 
-use serde::Serialize;
-use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+
+use serde_json::Value as Json;
 
 use crate::bill::Sizes;
+use crate::model::cassette::ReplayMode;
 use crate::model::fault::Faults;
-use crate::probe::Selection;
+use crate::model::price::Placement;
 use crate::probe::recovery::Recovery;
-use crate::session::synthetic::Recipe;
+use crate::probe::{ProbeKind, Selection};
+use crate::session::synthetic::{FAMILIES, Language, Recipe};
 use crate::session::wire::Provider;
-use crate::settings::{Place, Reader, Setting, SettingError, Table, Value};
+use crate::settings::{Keyed, Keys, Place, Reader, Setting, SettingError, Table, Value};
 use crate::strategy::StrategySpec;
-use crate::strategy::trigger::{Condition, Trigger};
+use crate::strategy::preset::PRESETS;
+use crate::strategy::trigger::{Trigger, measures};
 use crate::tokens::COUNTERS;
-use crate::units::{Tokens, is_valid_id};
-use crate::window::{NativeWindow, Window};
+use crate::units::is_valid_id;
 
 mod cache;
 mod faults;
@@ -26,13 +29,14 @@ mod follow;
 mod gate;
 mod models;
 mod probes;
-mod recipe;
 mod recovery;
+mod sessions;
+mod window;
 
 pub use cache::CacheSetting;
 pub use gate::{GateSetting, read_gate};
 pub use models::{LiveSetting, ModelSetting, ModelsSetting, Pace};
-pub use probes::ProbeFile;
+pub use window::{WindowMode, WindowSetting};
 
 /// The scenario that runs when none is named.
 pub const QUICK_START: &str = include_str!("../scenarios/quick-start.toml");
@@ -62,8 +66,9 @@ pub struct Scenario {
     pub sessions: Vec<SessionSource>,
     /// What is compared, in order.
     pub strategies: Vec<StrategySpec>,
-    /// Files of facts that are asked for, beside what is known of the sessions already.
-    pub probes: Vec<ProbeFile>,
+    /// Files of facts that are asked for, beside what is known of the sessions already, with what named
+    /// them.
+    pub probes: Vec<(PathBuf, Place)>,
     /// Which items are asked.
     pub selection: Selection,
     /// Who summarises, reads and judges.
@@ -78,67 +83,6 @@ pub struct Scenario {
     pub gate: GateSetting,
 }
 
-/// How large the window is.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct WindowSetting {
-    /// The mode.
-    pub mode: WindowMode,
-    /// Whether all strategies share one trigger, the scenario's: with `mode = "matched"`.
-    pub is_matched: bool,
-    /// Tokens the model may write in one response; nothing: what the recorded product reserves, in
-    /// its own window, else none.
-    pub max_output: Option<Tokens>,
-    /// Tokens the provider adds to the prompt when it decides whether the prompt fits.
-    pub overflow_reserve: Tokens,
-    /// Billed tokens in front of every prompt of a session that neither holds its system prompt and
-    /// tools nor tells their size.
-    pub head: Option<Tokens>,
-}
-
-/// Where the window's size comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub enum WindowMode {
-    /// This many tokens; without a number the session's own window, else 200,000.
-    Native(Option<Tokens>),
-    /// This share of the largest prompt of the full history, so that short sessions exercise
-    /// every strategy.
-    Fit(f64),
-}
-
-impl WindowSetting {
-    /// The window for one session: `native` is its own, `largest` its largest prompt, of which `head`
-    /// tokens are in front of every prompt. A share of the session is a share of what follows them.
-    pub fn resolve(&self, native: NativeWindow, largest: Tokens, head: Tokens) -> Window {
-        let (tokens, reserved) = match self.mode {
-            WindowMode::Native(None) => (native.tokens, native.max_output),
-            WindowMode::Native(Some(tokens)) => (tokens, Tokens::ZERO),
-            WindowMode::Fit(fraction) => (head + (largest - head).fraction(fraction), Tokens::ZERO),
-        };
-        Window {
-            tokens,
-            max_output: self.max_output.unwrap_or(reserved),
-            overflow_reserve: self.overflow_reserve,
-        }
-    }
-}
-
-impl fmt::Display for WindowSetting {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.mode {
-            WindowMode::Native(None) => f.write_str("native")?,
-            WindowMode::Native(Some(tokens)) => write!(f, "{tokens} tokens")?,
-            WindowMode::Fit(fraction) => write!(f, "fit:{fraction}")?,
-        }
-        if self.is_matched {
-            f.write_str(", triggers matched")?;
-        }
-        if let Some(output) = self.max_output.filter(|output| *output > Tokens::ZERO) {
-            write!(f, ", {output} reserved for output")?;
-        }
-        Ok(())
-    }
-}
-
 /// Where sessions come from.
 #[derive(Debug, Clone, PartialEq)]
 pub enum SessionSource {
@@ -150,45 +94,63 @@ pub enum SessionSource {
     Synthetic(Recipe),
 }
 
+/// The keys of a scenario.
+static KEYS: LazyLock<Keys> =
+    LazyLock::new(|| Keys::parse(include_str!("scenario/keys.toml"), names));
+
+/// What a key may name.
+fn names(what: &str) -> Vec<&'static str> {
+    match what {
+        "counters" => COUNTERS.iter().map(|(name, _)| *name).collect(),
+        "families" => FAMILIES.iter().map(|family| family.name).collect(),
+        "kinds" => ProbeKind::ALL.map(ProbeKind::name).to_vec(),
+        "languages" => Language::ALL.map(Language::code).to_vec(),
+        "measures" => measures(),
+        "placements" => Placement::ALL.map(Placement::name).to_vec(),
+        "presets" => PRESETS.iter().map(|(name, _)| *name).collect(),
+        "providers" => Provider::ALL.map(Provider::name).to_vec(),
+        "replay_modes" => ReplayMode::ALL.map(ReplayMode::name).to_vec(),
+        _ => Vec::new(),
+    }
+}
+
+/// The JSON schema of a section of keys.
+pub fn schema(section: &str) -> Json {
+    let mut schema = KEYS.object(section);
+    if let Some(faults) = schema["properties"].get_mut("faults") {
+        *faults = faults::schema();
+    }
+    schema
+}
+
+/// The dotted path and the default, as TOML, of every key of a scenario that has one.
+pub fn defaults() -> Vec<(String, String)> {
+    KEYS.defaults("scenario", "")
+}
+
 impl Scenario {
     /// Reads a scenario. `folder` is where its relative paths start.
     pub fn read(table: &Table, folder: &Path) -> Result<Self, SettingError> {
-        let mut reader = Reader::new(table, "");
-        let name = reader.text("name")?.unwrap_or("scenario").to_owned();
+        let keys = Keyed::new(table, "", (&KEYS, "scenario"))?;
+        // What must be text is told before what the text must be.
+        keys.reader().text("name")?;
+        let name = keys.text("name").unwrap_or_default().to_owned();
         if !is_valid_id(&name) || name.len() > 60 {
             let problem = format!("`name` must be `[a-z0-9][a-z0-9._@-]*`, not `{name}`");
-            return Err(SettingError::new(place_of(table, "name"), problem));
+            return Err(SettingError::new(keys.place_of("name"), problem));
         }
-        let description = reader.text("description")?.unwrap_or_default().to_owned();
-        let seed = reader.whole("seed", 0, u64::MAX)?.unwrap_or(1);
-        let counters: Vec<&'static str> = COUNTERS.iter().map(|(name, _)| *name).collect();
-        let counter = reader
-            .choice("counter", &counters)?
-            .unwrap_or("o200k")
-            .to_owned();
-        let sizes = match reader.choice("sizes", &Sizes::NAMES)? {
-            Some("counted") => Sizes::Counted,
-            _ => Sizes::Billed,
-        };
-        let provider = match reader.choice("provider", &Provider::ALL.map(Provider::name))? {
-            Some("openai") => Provider::OpenAi,
-            _ => Provider::Anthropic,
-        };
-        let repeats = small(reader.whole("repeats", 1, 1_000)?.unwrap_or(1));
-        let (window, trigger) = read_window(reader.table("window")?)?;
-        let models = models::read(reader.table("models")?, folder)?;
+        let seed = keys.whole("seed").unwrap_or_default();
+        let (window, trigger) = window::read(&keys.table("window")?)?;
+        let models = models::read(&keys.table("models")?, folder)?;
         models::check(&models)?;
-        let (probes, selection) = probes::read(reader.table("probes")?, folder, seed)?;
-        let recovery = recovery::read(reader.table("recovery")?)?;
-        let faults = faults::read(reader.table("faults")?)?;
-        let cache = cache::read(reader.table("cache")?, folder)?;
-        let gate = gate::read(reader.table("gate")?)?;
+        let probes = keys.table("probes")?;
+        let recovery = keys.table("recovery")?;
         let mut sessions = Vec::new();
-        for table in reader.tables("sessions")? {
-            read_sessions(table, folder, &mut sessions)?;
+        for table in keys.reader().tables("sessions")? {
+            sessions.extend(sessions::read(table, folder)?);
         }
         let mut strategies: Vec<StrategySpec> = Vec::new();
-        for table in reader.tables("strategies")? {
+        for table in keys.reader().tables("strategies")? {
             let mut spec = read_strategy(table, &trigger)?;
             if window.is_matched {
                 spec = spec.matched();
@@ -199,39 +161,40 @@ impl Scenario {
             }
             strategies.push(spec);
         }
-        reader.finish()?;
         let strategies = follow::find_followed(strategies, table.place())?;
+        let missing = |what: &str, hint: &str| {
+            let problem = format!("the scenario names no {what}");
+            Err(SettingError::new(table.place(), problem).with_hint(hint))
+        };
         if sessions.is_empty() {
-            return Err(
-                SettingError::new(table.place(), "the scenario names no session")
-                    .with_hint("add `[[sessions]]` with `path = \"…\"` or `synthetic = { … }`"),
-            );
+            let hint = "add `[[sessions]]` with `path = \"…\"` or `synthetic = { … }`";
+            return missing("session", hint);
         }
         if strategies.is_empty() {
-            return Err(
-                SettingError::new(table.place(), "the scenario names no strategy")
-                    .with_hint("add `[[strategies]]` with `preset = \"observation-masking\"`"),
-            );
+            let hint = "add `[[strategies]]` with `preset = \"observation-masking\"`";
+            return missing("strategy", hint);
         }
+        let provider = keys.one_of("provider", Provider::ALL, Provider::name);
+        let sizes = keys.one_of("sizes", [Sizes::Billed, Sizes::Counted], Sizes::name);
         Ok(Self {
             name,
-            description,
+            description: keys.text("description").unwrap_or_default().to_owned(),
             seed,
-            counter,
-            repeats,
-            provider,
-            sizes,
+            counter: keys.text("counter").unwrap_or_default().to_owned(),
+            repeats: keys.whole("repeats").unwrap_or_default(),
+            provider: provider.unwrap_or_default(),
+            sizes: sizes.unwrap_or_default(),
             window,
             trigger,
             sessions,
             strategies,
-            probes,
-            selection,
+            probes: probes.files("files", folder),
+            selection: probes::read(&probes, seed)?,
             models,
-            recovery,
-            faults,
-            cache,
-            gate,
+            recovery: keys.setting("recovery").map(|_| recovery::read(&recovery)),
+            faults: faults::read(keys.reader().table("faults")?)?,
+            cache: cache::read(&keys.table("cache")?, folder)?,
+            gate: gate::read(&keys.table("gate")?)?,
         })
     }
 }
@@ -240,104 +203,6 @@ fn place_of<'a>(table: &'a Table, key: &str) -> &'a Place {
     table
         .get(key)
         .map_or(table.place(), |setting| &setting.place)
-}
-
-fn small(number: u64) -> u32 {
-    u32::try_from(number).unwrap_or(u32::MAX)
-}
-
-fn read_window(reader: Option<Reader<'_>>) -> Result<(WindowSetting, Trigger), SettingError> {
-    // The default of the controls: cut at four fifths of the window.
-    let mut trigger = Trigger::of(Condition::WindowFraction(0.8));
-    let mut window = WindowSetting {
-        mode: WindowMode::Native(None),
-        is_matched: false,
-        max_output: None,
-        overflow_reserve: Tokens::ZERO,
-        head: None,
-    };
-    let Some(mut reader) = reader else {
-        return Ok((window, trigger));
-    };
-    let mode = reader.choice("mode", &["native", "fit", "matched"])?;
-    window.is_matched = mode == Some("matched");
-    let fraction = reader.fraction("fraction")?;
-    let tokens = reader.whole("tokens", 1, u64::MAX)?.map(Tokens);
-    window.mode = match (mode, fraction, tokens) {
-        // The size of a window in which triggers are matched is named as any other.
-        (Some("fit" | "matched"), Some(fraction), None) if fraction > 0.0 => {
-            WindowMode::Fit(fraction)
-        }
-        (Some("fit"), _, None) => {
-            return Err(
-                SettingError::new(reader.place(), "`window.fraction` must be set")
-                    .with_hint("with `mode = \"fit\"`, as in `fraction = 0.6`"),
-            );
-        }
-        (Some("fit"), _, Some(_)) => {
-            let problem = "`window.tokens` has no meaning with `mode = \"fit\"`";
-            return Err(SettingError::new(reader.place(), problem));
-        }
-        (_, None, tokens) => WindowMode::Native(tokens),
-        (_, Some(_), _) => {
-            let problem = "`window.fraction` needs `mode = \"fit\"` and no `tokens`";
-            return Err(SettingError::new(reader.place(), problem));
-        }
-    };
-    if let Some(tokens) = reader.whole("max_output", 0, u64::MAX)? {
-        window.max_output = Some(Tokens(tokens));
-    }
-    if let Some(tokens) = reader.whole("overflow_reserve", 0, u64::MAX)? {
-        window.overflow_reserve = Tokens(tokens);
-    }
-    window.head = reader.whole("head_tokens", 0, 100_000_000)?.map(Tokens);
-    if let Some(setting) = reader.setting("trigger") {
-        trigger = Trigger::read("window.trigger", setting)?;
-    }
-    reader.finish()?;
-    Ok((window, trigger))
-}
-
-fn read_sessions(
-    table: &Table,
-    folder: &Path,
-    sessions: &mut Vec<SessionSource>,
-) -> Result<(), SettingError> {
-    let mut reader = Reader::new(table, "sessions");
-    let path = reader.text("path")?;
-    let count = small(reader.whole("count", 1, 100_000)?.unwrap_or(1));
-    let recipe = match reader.table("synthetic")? {
-        Some(recipe) => Some(recipe::read(recipe)?),
-        None => None,
-    };
-    match (path, recipe) {
-        (Some(path), None) if table.get("count").is_none() => {
-            let place = place_of(table, "path").clone();
-            sessions.push(SessionSource::File(folder.join(path), place));
-        }
-        (None, Some(recipe)) => {
-            for n in 0..u64::from(count) {
-                let seed = recipe.seed.wrapping_add(n);
-                sessions.push(SessionSource::Synthetic(Recipe {
-                    seed,
-                    ..recipe.clone()
-                }));
-            }
-        }
-        (Some(_), None) => {
-            let problem = "`sessions.count` needs `synthetic`: a file is read once";
-            return Err(SettingError::new(place_of(table, "count"), problem));
-        }
-        (Some(_), Some(_)) => {
-            let problem = "`[[sessions]]` has both `path` and `synthetic`: make two of them";
-            return Err(SettingError::new(table.place(), problem));
-        }
-        (None, None) => {
-            let problem = "`[[sessions]]` needs either `path` or `synthetic`";
-            return Err(SettingError::new(table.place(), problem));
-        }
-    }
-    reader.finish()
 }
 
 fn read_strategy(table: &Table, trigger: &Trigger) -> Result<StrategySpec, SettingError> {
@@ -406,7 +271,6 @@ fn with_flattened(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::window::KnownBy;
 
     #[track_caller]
     fn check(text: &str, says: &str) {
@@ -535,30 +399,5 @@ mod tests {
                 "drop_oldest (on overflow)",
             ]
         );
-    }
-
-    #[test]
-    fn a_window_comes_from_the_scenario_or_the_session() {
-        let window = |mode| WindowSetting {
-            mode,
-            is_matched: false,
-            max_output: None,
-            overflow_reserve: Tokens::ZERO,
-            head: None,
-        };
-        let resolve = |mode, head| {
-            let native = NativeWindow {
-                tokens: Tokens(7),
-                max_output: Tokens(3),
-                known_by: KnownBy::Model,
-            };
-            let window = window(mode).resolve(native, Tokens(1_000), Tokens(head));
-            window.tokens.0
-        };
-        assert_eq!(resolve(WindowMode::Native(None), 0), 7);
-        assert_eq!(resolve(WindowMode::Native(Some(Tokens(9))), 0), 9);
-        assert_eq!(resolve(WindowMode::Fit(0.6), 0), 600);
-        // A share of what no strategy can change would be no share of the session.
-        assert_eq!(resolve(WindowMode::Fit(0.6), 500), 800);
     }
 }

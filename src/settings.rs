@@ -4,6 +4,7 @@
 //! [`Reader`]s that check names, types and ranges and, on a mistake, say the file, the line, the
 //! dotted path and what was probably meant.
 
+mod keys;
 mod reader;
 
 use std::fmt;
@@ -11,6 +12,7 @@ use std::sync::Arc;
 
 use toml::de::{DeTable, DeValue};
 
+pub use keys::{Keyed, Keys};
 pub use reader::Reader;
 
 /// A value and where it was written.

@@ -10,7 +10,7 @@ use super::inputs::{ENVIRONMENT, Inputs};
 use super::{Exit, environment, print_json, prose, terminal};
 use crate::report::escape;
 use crate::runner::{PlanError, prices};
-use crate::scenario::{CacheSetting, LiveSetting, ModelSetting, Scenario};
+use crate::scenario::{self, CacheSetting, LiveSetting, ModelSetting, Scenario};
 use crate::settings::{Place, Setting, SettingError, Table, Value};
 use crate::strategy::StrategySpec;
 use crate::strategy::stage;
@@ -38,29 +38,6 @@ const KEYS: &[&str] = &[
     "OPENROUTER_API_KEY",
 ];
 
-/// Settings of a scenario that have a default, with what it is in words.
-const DEFAULTS: &[(&str, &str)] = &[
-    ("name", "\"scenario\""),
-    ("seed", "1"),
-    ("counter", "\"o200k\""),
-    ("repeats", "1"),
-    ("window.mode", "\"native\""),
-    ("window.max_output", "0"),
-    ("window.overflow_reserve", "0"),
-    ("window.trigger", "{ window_fraction = 0.8 }"),
-    ("cache.pacing_seconds", "30"),
-    ("models.summariser", "\"offline\""),
-    ("models.reader", "\"offline\""),
-    ("models.judge", "\"none\""),
-    ("models.judging", "\"needed\""),
-    ("models.answers", "1"),
-    ("models.judgements", "1"),
-    ("models.replay", "\"auto\""),
-    ("models.pace.at_once", "16"),
-    ("models.pace.retries", "8"),
-    ("models.pace.longest_wait_seconds", "300"),
-];
-
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let (table, folder) = args.inputs.laid_over()?;
     let scenario = Scenario::read(&table, &folder);
@@ -82,20 +59,12 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
 fn settings(table: &Table) -> Vec<(String, String, String)> {
     let mut settings = Vec::new();
     flatten("", table, &mut settings);
-    for (path, default) in DEFAULTS {
-        let is_set = settings.iter().any(|(known, ..)| {
-            known == path
-                || known
-                    .strip_prefix(path)
-                    .is_some_and(|rest| rest.starts_with('.'))
-        });
-        // A fixed number of tokens is a mode of its own.
-        if !is_set {
-            settings.push((
-                (*path).to_owned(),
-                (*default).to_owned(),
-                "default".to_owned(),
-            ));
+    for (path, default) in scenario::defaults() {
+        // A table takes the place of a default as a whole.
+        let within = format!("{path}.");
+        let is_set = |(known, ..): &(String, _, _)| *known == path || known.starts_with(&within);
+        if !settings.iter().any(is_set) {
+            settings.push((path, default, "default".to_owned()));
         }
     }
     settings

@@ -11,7 +11,7 @@ use crate::record::journal::Run;
 use crate::report::escape::plain;
 use crate::report::versus::Versus;
 use crate::scenario::{GateSetting, read_gate};
-use crate::settings::{SettingError, Table, with_suggestion};
+use crate::settings::{Place, SettingError, Table, with_suggestion};
 use crate::stats::gate::Target;
 
 /// Arguments of `proctor gate`.
@@ -74,7 +74,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
             let table = Table::parse(&path.display().to_string(), &text)?;
             read_gate(&table)?
         }
-        None => GateSetting::default(),
+        None => read_gate(&Table::new(Place::BuiltIn))?,
     };
     let rules = rules(&setting, &args.asked)?;
     let place = args.run.split("::").next().unwrap_or(&args.run);

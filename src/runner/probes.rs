@@ -1,12 +1,14 @@
 //! Files of facts that a scenario names: read, checked against their session, put in place.
 
+use std::path::PathBuf;
+
 use serde_json::json;
 
 use super::{Plan, PlanError};
 use crate::probe::check::{Mistake, TruthFile};
 use crate::probe::{Probe, ProbeKind, Selection};
-use crate::scenario::ProbeFile;
 use crate::session::Session;
+use crate::settings::Place;
 use crate::units::ContentHash;
 
 /// Hash of what is asked: all of a probe that decides its score. Nothing where nothing is asked.
@@ -53,11 +55,11 @@ struct Named {
 
 impl Facts {
     /// Reads these files.
-    pub(super) fn read(files: &[ProbeFile]) -> Result<Self, PlanError> {
+    pub(super) fn read(files: &[(PathBuf, Place)]) -> Result<Self, PlanError> {
         let mut read = Vec::new();
-        for file in files {
-            let name = file.path.display().to_string();
-            let text = super::read_named("facts", &file.path, &file.place)?;
+        for (path, place) in files {
+            let name = path.display().to_string();
+            let text = super::read_named("facts", path, place)?;
             read.push(Named {
                 file: TruthFile::read(&text).map_err(|mistake| wrong(&name, mistake))?,
                 name,

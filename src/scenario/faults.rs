@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use serde_json::{Value as Json, json};
+
 use crate::model::fault::{Fault, Faults, Strike};
 use crate::settings::{Reader, Setting, SettingError, Value};
 
@@ -15,7 +17,7 @@ pub(super) fn read(reader: Option<Reader<'_>>) -> Result<Faults, SettingError> {
         faults.seed = seed;
     }
     if let Some(retries) = reader.whole("agent_retries", 0, 100)? {
-        faults.agent_retries = super::small(retries);
+        faults.agent_retries = u32::try_from(retries).unwrap_or(u32::MAX);
     }
     for fault in Fault::ALL {
         let path = reader.path_of(fault.name());
@@ -25,6 +27,17 @@ pub(super) fn read(reader: Option<Reader<'_>>) -> Result<Faults, SettingError> {
     }
     reader.finish()?;
     Ok(faults)
+}
+
+/// The schema of `[faults]`: each fault is struck alike.
+pub(super) fn schema() -> Json {
+    let mut schema = super::KEYS.object("faults");
+    let mut strike = super::KEYS.object("fault")["properties"]["strike"].take();
+    for fault in Fault::ALL {
+        strike["description"] = json!(format!("{}: a probability, or calls", fault.doc()));
+        schema["properties"][fault.name()] = strike.clone();
+    }
+    schema
 }
 
 /// A probability, a list of calls, or `{ calls = […], attempts = n }`.
@@ -37,7 +50,10 @@ fn strike(path: &str, setting: &Setting) -> Result<Strike, SettingError> {
                 return Err(SettingError::new(&setting.place, problem));
             };
             let calls = self::calls(&format!("{path}.calls"), calls)?;
-            let attempts = super::small(reader.whole("attempts", 1, 1_000)?.unwrap_or(1));
+            let attempts = reader.whole("attempts", 1, 1_000)?;
+            let attempts = attempts
+                .and_then(|number| u32::try_from(number).ok())
+                .unwrap_or(1);
             reader.finish()?;
             return Ok(Strike::Calls { calls, attempts });
         }

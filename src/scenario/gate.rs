@@ -1,6 +1,6 @@
 //! `[gate]`: what a change must not make worse.
 
-use crate::settings::{Place, Reader, Setting, SettingError, Table, Value};
+use crate::settings::{Keyed, Place, Setting, SettingError, Table, Value};
 
 /// What is asked of a change. Names of metrics are checked where they are known.
 #[derive(Debug, Clone, PartialEq)]
@@ -23,50 +23,24 @@ pub struct GateSetting {
     pub anchor: Option<String>,
 }
 
-impl Default for GateSetting {
-    fn default() -> Self {
-        Self {
-            margins: Vec::new(),
-            replaces_margins: false,
-            target: None,
-            hard_break: true,
-            coverage: 0.98,
-            fail_on_inconclusive: false,
-            baseline: None,
-            anchor: None,
-        }
-    }
-}
-
 /// Reads `[gate]`; the defaults where there is none.
-pub(super) fn read(reader: Option<Reader<'_>>) -> Result<GateSetting, SettingError> {
-    let mut gate = GateSetting::default();
-    let Some(mut reader) = reader else {
-        return Ok(gate);
-    };
-    gate.target = reader
-        .choice("target", &["suite", "population"])?
-        .map(str::to_owned);
-    if let Some(flag) = reader.flag("hard_break")? {
-        gate.hard_break = flag;
-    }
-    if let Some(share) = reader.fraction("coverage")? {
-        gate.coverage = share;
-    }
-    gate.fail_on_inconclusive = reader.choice("fail_on", &["inconclusive"])?.is_some();
-    gate.baseline = reader.text("baseline")?.map(str::to_owned);
-    gate.anchor = reader.text("anchor")?.map(str::to_owned);
-    gate.replaces_margins = reader.flag("only")?.unwrap_or(false);
-    if let Some(setting) = reader.setting("margins") {
-        gate.margins = margins(setting)?;
-    }
-    reader.finish()?;
-    Ok(gate)
+pub(super) fn read(keys: &Keyed<'_>) -> Result<GateSetting, SettingError> {
+    let owned = |name: &str| keys.text(name).map(str::to_owned);
+    Ok(GateSetting {
+        margins: keys.setting("margins").map_or(Ok(Vec::new()), margins)?,
+        replaces_margins: keys.flag("only"),
+        target: owned("target"),
+        hard_break: keys.flag("hard_break"),
+        coverage: keys.number("coverage").unwrap_or(0.98),
+        fail_on_inconclusive: keys.setting("fail_on").is_some(),
+        baseline: owned("baseline"),
+        anchor: owned("anchor"),
+    })
 }
 
 /// Reads the `[gate]` of a scenario file, and nothing else of it.
 pub fn read_gate(table: &Table) -> Result<GateSetting, SettingError> {
-    read(Reader::new(table, "").table("gate")?)
+    read(&Keyed::unchecked(table, "", (&super::KEYS, "scenario")).table("gate")?)
 }
 
 fn margins(setting: &Setting) -> Result<Vec<(String, f64, Place)>, SettingError> {

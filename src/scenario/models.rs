@@ -10,7 +10,7 @@ use crate::model::spending::Budget;
 use crate::probe::Asking;
 use crate::probe::judge::Judging;
 use crate::session::wire::Provider;
-use crate::settings::{Place, Reader, Setting, SettingError, Table, Value};
+use crate::settings::{Keyed, Place, Setting, SettingError, Table, Value};
 use crate::units::{Tokens, Usd, is_valid_id};
 
 /// What a model behind an OpenAI-compatible API may think before an answer or a verdict, where the
@@ -114,47 +114,6 @@ pub struct Pace {
     pub longest_wait_seconds: u64,
 }
 
-impl Default for Pace {
-    fn default() -> Self {
-        Self {
-            at_once: 16,
-            tokens_per_minute: None,
-            retries: 8,
-            longest_wait_seconds: 300,
-        }
-    }
-}
-
-/// No reader has a larger window.
-const MOST_WINDOW: u64 = 1_000_000_000;
-
-/// The most answers to a probe and verdicts on an answer.
-const MOST_TIMES: u64 = 100;
-
-impl Default for ModelsSetting {
-    /// Offline: no key, no network.
-    fn default() -> Self {
-        Self {
-            summariser: ModelSetting::Offline,
-            reader: Some(ModelSetting::Offline),
-            judges: Vec::new(),
-            judging: Judging::Needed,
-            answers: 1,
-            judgements: 1,
-            asking: Asking {
-                qualifies: true,
-                summaries: false,
-                window: None,
-            },
-            calibrations: Vec::new(),
-            cassette: None,
-            replay: ReplayMode::Auto,
-            pace: Pace::default(),
-            budget: Budget::default(),
-        }
-    }
-}
-
 impl ModelsSetting {
     /// All models that are named.
     pub fn all(&self) -> impl Iterator<Item = &ModelSetting> {
@@ -219,7 +178,10 @@ impl ModelsSetting {
 impl ModelsSetting {
     /// Only judges: what a table of `judge = …` says.
     pub fn of_judges(table: &Table, place: &Place) -> Result<Self, SettingError> {
-        let models = read(Some(Reader::new(table, "")), Path::new(""))?;
+        let models = read(
+            &Keyed::new(table, "", (&super::KEYS, "models"))?,
+            Path::new(""),
+        )?;
         if models.judges.is_empty() {
             return Err(SettingError::new(place, "no judge is named"));
         }
@@ -257,91 +219,71 @@ impl ModelSetting {
 }
 
 /// Reads `[models]`; `folder` is where relative paths start.
-pub(super) fn read(
-    reader: Option<Reader<'_>>,
-    folder: &Path,
-) -> Result<ModelsSetting, SettingError> {
-    let mut models = ModelsSetting::default();
-    let Some(mut reader) = reader else {
-        return Ok(models);
+pub(super) fn read(keys: &Keyed<'_>, folder: &Path) -> Result<ModelsSetting, SettingError> {
+    let named = |name: &str| match keys.given(name) {
+        Some(setting) => one(&keys.reader().path_of(name), setting, folder),
+        None => Ok(None),
     };
-    let path = reader.path_of("summariser");
-    if let Some(setting) = reader.setting("summariser") {
-        models.summariser = required(one(&path, setting, folder)?, &path, setting)?;
-    }
-    let path = reader.path_of("reader");
-    if let Some(setting) = reader.setting("reader") {
-        models.reader = one(&path, setting, folder)?;
-    }
-    let path = reader.path_of("judge");
-    if let Some(setting) = reader.setting("judge") {
-        models.judges = judges(&path, setting, folder)?;
-    }
-    models.judging = match reader.choice("judging", &["needed", "all"])? {
-        Some("all") => Judging::All,
-        _ => Judging::Needed,
+    let reader = named("reader")?;
+    let has_model = !matches!(reader, None | Some(ModelSetting::Offline));
+    let judges = match keys.given("judge") {
+        Some(setting) => judges(&keys.reader().path_of("judge"), setting, folder)?,
+        None => Vec::new(),
     };
-    let answers = reader.whole("answers", 1, MOST_TIMES)?.unwrap_or(1);
-    if answers > 1 && matches!(models.reader, None | Some(ModelSetting::Offline)) {
-        let problem =
-            "`models.answers` above 1 needs a reader that may answer otherwise the next time";
-        let place = reader
-            .setting("answers")
-            .map(|setting| setting.place.clone());
-        let place = place.unwrap_or_else(|| reader.place().clone());
-        return Err(SettingError::new(&place, problem).with_hint("name one in `models.reader`"));
+    let answers = keys.whole("answers").unwrap_or(1);
+    let judgements = keys.whole("judgements").unwrap_or(1);
+    let window = keys.whole("reader_window").map(Tokens);
+    let unmet = if answers > 1 && !has_model {
+        let needs = "above 1 needs a reader that may answer otherwise the next time";
+        Some(("answers", needs, "reader"))
+    } else if judgements > 1 && judges.is_empty() {
+        Some(("judgements", "above 1 needs a judge", "judge"))
+    } else if window.is_some() && !has_model {
+        Some(("reader_window", "needs a reader that is a model", "reader"))
+    } else {
+        None
+    };
+    if let Some((name, needs, model)) = unmet {
+        let error = SettingError::new(keys.place_of(name), format!("`models.{name}` {needs}"));
+        return Err(error.with_hint(format!("name one in `models.{model}`")));
     }
-    let judgements = reader.whole("judgements", 1, MOST_TIMES)?.unwrap_or(1);
-    if judgements > 1 && models.judges.is_empty() {
-        let problem = "`models.judgements` above 1 needs a judge";
-        let place = reader
-            .setting("judgements")
-            .map(|setting| setting.place.clone());
-        let place = place.unwrap_or_else(|| reader.place().clone());
-        return Err(SettingError::new(&place, problem).with_hint("name one in `models.judge`"));
-    }
-    models.answers = u32::try_from(answers).unwrap_or(1);
-    models.judgements = u32::try_from(judgements).unwrap_or(1);
-    models.asking.qualifies = reader.flag("qualify")?.unwrap_or(true);
-    models.asking.summaries = matches!(
-        reader.choice("reader_scope", &["context", "context+summary"])?,
-        Some("context+summary")
-    );
-    models.asking.window = reader.whole("reader_window", 1, MOST_WINDOW)?.map(Tokens);
-    if models.asking.window.is_some() && matches!(models.reader, None | Some(ModelSetting::Offline))
-    {
-        let problem = "`models.reader_window` needs a reader that is a model";
-        let setting = reader.setting("reader_window");
-        let place = setting.map_or(reader.place(), |setting| &setting.place);
-        return Err(SettingError::new(place, problem).with_hint("name one in `models.reader`"));
-    }
-    let place = reader.setting("calibrations");
-    let place = place
-        .map_or(reader.place(), |setting| &setting.place)
-        .clone();
-    let files = reader.texts("calibrations")?.unwrap_or_default();
-    models.calibrations = files
-        .iter()
-        .map(|file| (folder.join(file), place.clone()))
-        .collect();
-    if let Some(file) = reader.text("cassette")? {
-        let setting = reader.setting("cassette");
-        let place = setting.map_or(reader.place(), |setting| &setting.place);
-        models.cassette = Some((folder.join(file), place.clone()));
-    }
-    let names = ReplayMode::ALL.map(ReplayMode::name);
-    if let Some(name) = reader.choice("replay", &names)? {
-        let mode = ReplayMode::ALL.into_iter().find(|mode| mode.name() == name);
-        models.replay = mode.unwrap_or_default();
-    }
-    if let Some(reader) = reader.table("pace")? {
-        models.pace = pace(reader)?;
-    }
-    if let Some(reader) = reader.table("budget")? {
-        models.budget = budget(reader)?;
-    }
-    reader.finish()?;
-    Ok(models)
+    let (pace, budget) = (keys.table("pace")?, keys.table("budget")?);
+    let replay = keys.one_of("replay", ReplayMode::ALL, ReplayMode::name);
+    Ok(ModelsSetting {
+        summariser: named("summariser")?.ok_or_else(|| {
+            let problem = format!("`{}` cannot be `none`", keys.reader().path_of("summariser"));
+            SettingError::new(keys.place_of("summariser"), problem)
+                .with_hint("`offline` writes summaries by rule")
+        })?,
+        reader,
+        judges,
+        judging: match keys.text("judging") {
+            Some("all") => Judging::All,
+            _ => Judging::Needed,
+        },
+        answers,
+        judgements,
+        asking: Asking {
+            qualifies: keys.flag("qualify"),
+            summaries: keys.text("reader_scope") == Some("context+summary"),
+            window,
+        },
+        calibrations: keys.files("calibrations", folder),
+        cassette: keys.file("cassette", folder),
+        replay: replay.unwrap_or_default(),
+        pace: Pace {
+            at_once: pace.whole("at_once").unwrap_or_default(),
+            tokens_per_minute: pace.whole("tokens_per_minute").map(Tokens),
+            retries: pace.whole("retries").unwrap_or_default(),
+            longest_wait_seconds: pace.whole("longest_wait_seconds").unwrap_or_default(),
+        },
+        budget: Budget {
+            money: budget.number("usd").map(nano),
+            tokens: budget.whole("tokens").map(Tokens),
+            minutes: budget.whole("minutes"),
+            least_coverage: budget.number("least_coverage").unwrap_or_default(),
+        },
+    })
 }
 
 /// A model that only has recorded answers needs a file of them.
@@ -355,17 +297,6 @@ pub(super) fn check(models: &ModelsSetting) -> Result<(), SettingError> {
         }
     }
     Ok(())
-}
-
-fn required(
-    model: Option<ModelSetting>,
-    path: &str,
-    setting: &Setting,
-) -> Result<ModelSetting, SettingError> {
-    model.ok_or_else(|| {
-        SettingError::new(&setting.place, format!("`{path}` cannot be `none`"))
-            .with_hint("`offline` writes summaries by rule")
-    })
 }
 
 fn judges(path: &str, setting: &Setting, folder: &Path) -> Result<Vec<ModelSetting>, SettingError> {
@@ -397,7 +328,9 @@ fn one(path: &str, setting: &Setting, folder: &Path) -> Result<Option<ModelSetti
     match &setting.value {
         Value::Text(word) if word == "offline" => Ok(Some(ModelSetting::Offline)),
         Value::Text(word) if word == "none" => Ok(None),
-        Value::Table(table) => table_of(Reader::new(table, path), folder).map(Some),
+        Value::Table(table) => {
+            table_of(&Keyed::new(table, path, (&super::KEYS, "model"))?, folder).map(Some)
+        }
         value => {
             let problem = format!("`{path}` must be a model, not `{value}`");
             Err(SettingError::new(&setting.place, problem).with_hint(HINT))
@@ -405,146 +338,108 @@ fn one(path: &str, setting: &Setting, folder: &Path) -> Result<Option<ModelSetti
     }
 }
 
-fn table_of(mut reader: Reader<'_>, folder: &Path) -> Result<ModelSetting, SettingError> {
-    let kinds = ["offline", "openai", "anthropic", "scripted", "cassette"];
-    let Some(kind) = reader.choice("kind", &kinds)? else {
-        return Err(reader
-            .must_be_set("kind")
+fn table_of(keys: &Keyed<'_>, folder: &Path) -> Result<ModelSetting, SettingError> {
+    let must_be_set = |key: &str| keys.reader().must_be_set(key);
+    let Some(kind) = keys.text("kind") else {
+        return Err(must_be_set("kind")
             .with_hint("`offline`, `openai`, `anthropic`, `scripted` or `cassette`"));
     };
-    let place = reader.place().clone();
-    let missing = |reader: &Reader<'_>, key: &str| reader.must_be_set(key);
-    let setting = match kind {
-        "offline" => ModelSetting::Offline,
-        "scripted" => {
-            let name = name(&mut reader)?.unwrap_or_else(|| "scripted".to_owned());
-            let Some(script) = reader.text("script")? else {
-                return Err(missing(&reader, "script"));
-            };
-            ModelSetting::Scripted {
-                name,
-                script: (folder.join(script), place),
-            }
-        }
-        "cassette" => {
-            let Some(name) = name(&mut reader)? else {
-                return Err(missing(&reader, "model"));
-            };
-            let provider = match reader.choice("provider", &["anthropic", "openai"])? {
-                Some("openai") => Provider::OpenAi,
-                _ => Provider::Anthropic,
-            };
-            ModelSetting::Cassette {
-                name,
-                provider,
-                place,
-            }
-        }
-        kind => {
-            let provider = match kind {
-                "openai" => Provider::OpenAi,
-                _ => Provider::Anthropic,
-            };
-            let Some(model) = name(&mut reader)? else {
-                return Err(missing(&reader, "model"));
-            };
-            live(provider, model, &mut reader, folder, place)?
-        }
+    let of_kind: &[&str] = match kind {
+        "offline" => &[],
+        "scripted" => &["model", "script"],
+        "cassette" => &["model", "provider"],
+        _ => &[
+            "model",
+            "base_url",
+            "key",
+            "limit",
+            "thinking_tokens",
+            "authority",
+            "temperature",
+            "structured",
+        ],
     };
-    reader.finish()?;
-    Ok(setting)
+    keys.reader()
+        .refuse_others(&[&["kind"], of_kind].concat())?;
+    let name = keys.text("model").map(str::to_owned);
+    // It becomes part of records and reports.
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-/:@+".contains(c);
+    let is_id = |id: &String| !id.is_empty() && id.len() <= 200 && id.chars().all(is_plain);
+    if let Some(name) = name.as_ref().filter(|name| !is_id(name)) {
+        let path = keys.reader().path_of("model");
+        let problem = format!("`{path}` must be a model's id, not `{name}`");
+        return Err(SettingError::new(keys.place(), problem));
+    }
+    let place = keys.place().clone();
+    let id = name.clone().ok_or_else(|| must_be_set("model"));
+    Ok(match kind {
+        "offline" => ModelSetting::Offline,
+        "scripted" => ModelSetting::Scripted {
+            name: name.unwrap_or_else(|| "scripted".to_owned()),
+            script: match keys.text("script") {
+                Some(script) => (folder.join(script), place),
+                None => return Err(must_be_set("script")),
+            },
+        },
+        "cassette" => ModelSetting::Cassette {
+            name: id?,
+            provider: provider(keys.text("provider").unwrap_or_default()),
+            place,
+        },
+        kind => live(provider(kind), id?, keys, folder)?,
+    })
 }
 
-/// The model's id. It becomes part of records and reports.
-fn name(reader: &mut Reader<'_>) -> Result<Option<String>, SettingError> {
-    let Some(name) = reader.text("model")? else {
-        return Ok(None);
-    };
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-/:@+".contains(c);
-    if name.is_empty() || name.len() > 200 || !name.chars().all(is_plain) {
-        let problem = format!(
-            "`{}` must be a model's id, not `{name}`",
-            reader.path_of("model")
-        );
-        return Err(SettingError::new(reader.place(), problem));
-    }
-    Ok(Some(name.to_owned()))
+fn provider(name: &str) -> Provider {
+    let mut all = Provider::ALL.into_iter();
+    all.find(|provider| provider.name() == name)
+        .unwrap_or_default()
 }
 
 fn live(
     provider: Provider,
     model: String,
-    reader: &mut Reader<'_>,
+    keys: &Keyed<'_>,
     folder: &Path,
-    place: Place,
 ) -> Result<ModelSetting, SettingError> {
-    let base_url = reader.text("base_url")?.map(str::to_owned);
-    let key = reader.text("key")?.map(str::to_owned);
+    let base_url = keys.text("base_url").map(str::to_owned);
+    let key = keys.text("key").map(str::to_owned);
     if let Some(key) = &key
         && !is_valid_id(&key.to_ascii_lowercase().replace('_', "-"))
     {
         let problem = format!(
             "`{}` must be the name of an environment variable, and never a key",
-            reader.path_of("key")
+            keys.reader().path_of("key")
         );
-        return Err(SettingError::new(reader.place(), problem));
+        return Err(SettingError::new(keys.place(), problem));
     }
-    let limit = match reader.choice("limit", &["max_tokens", "max_completion_tokens"])? {
-        Some("max_tokens") => LimitName::MaxTokens,
-        Some(_) => LimitName::MaxCompletionTokens,
-        // Other servers know the older name only.
-        None if base_url.is_none() && provider == Provider::OpenAi => {
-            LimitName::MaxCompletionTokens
-        }
-        None => LimitName::MaxTokens,
-    };
-    let thinking = match (reader.whole("thinking_tokens", 0, 1_000_000)?, provider) {
-        (Some(tokens), _) => Tokens(tokens),
-        (None, Provider::OpenAi) => THINKING,
-        // Anthropic's models think only where they are told to.
-        (None, Provider::Anthropic) => Tokens::ZERO,
-    };
-    // The providers' own APIs know schemas; what another server knows only its operator does.
+    // The providers' own APIs know schemas and the newer name of the limit; what another server knows
+    // only its operator does.
     let is_own = base_url.is_none();
+    let limit = match keys.text("limit") {
+        Some("max_completion_tokens") => LimitName::MaxCompletionTokens,
+        None if is_own && provider == Provider::OpenAi => LimitName::MaxCompletionTokens,
+        _ => LimitName::MaxTokens,
+    };
+    let thinking = match provider {
+        Provider::OpenAi => THINKING,
+        // Anthropic's models think only where they are told to.
+        Provider::Anthropic => Tokens::ZERO,
+    };
     Ok(ModelSetting::Live(LiveSetting {
         provider,
         model,
         base_url,
         key,
-        authority: reader.text("authority")?.map(|file| folder.join(file)),
-        temperature: reader.amount("temperature")?,
+        authority: keys.file("authority", folder).map(|(path, _)| path),
+        temperature: keys.number("temperature"),
         limit,
-        thinking,
-        structured: reader.flag("structured")?.unwrap_or(is_own),
-        place,
+        thinking: keys.whole("thinking_tokens").map_or(thinking, Tokens),
+        structured: keys
+            .setting("structured")
+            .map_or(is_own, |_| keys.flag("structured")),
+        place: keys.place().clone(),
     }))
-}
-
-fn pace(mut reader: Reader<'_>) -> Result<Pace, SettingError> {
-    let mut pace = Pace::default();
-    if let Some(most) = reader.whole("at_once", 1, 1_000)? {
-        pace.at_once = usize::try_from(most).unwrap_or(usize::MAX);
-    }
-    pace.tokens_per_minute = reader.whole("tokens_per_minute", 1, u64::MAX)?.map(Tokens);
-    if let Some(retries) = reader.whole("retries", 0, 1_000)? {
-        pace.retries = super::small(retries);
-    }
-    if let Some(seconds) = reader.whole("longest_wait_seconds", 0, 86_400)? {
-        pace.longest_wait_seconds = seconds;
-    }
-    reader.finish()?;
-    Ok(pace)
-}
-
-fn budget(mut reader: Reader<'_>) -> Result<Budget, SettingError> {
-    let budget = Budget {
-        money: reader.amount("usd")?.map(nano),
-        tokens: reader.whole("tokens", 1, u64::MAX)?.map(Tokens),
-        minutes: reader.whole("minutes", 1, 1_000_000)?,
-        least_coverage: reader.fraction("least_coverage")?.unwrap_or(0.0),
-    };
-    reader.finish()?;
-    Ok(budget)
 }
 
 #[expect(

@@ -7,7 +7,7 @@ use super::{Place, Setting, SettingError, Table, Value, did_you_mean, with_sugge
 /// Reads a table once: every setting that is there must be asked for, or it is a mistake.
 #[derive(Debug)]
 pub struct Reader<'a> {
-    table: &'a Table,
+    pub(super) table: &'a Table,
     path: String,
     asked: BTreeSet<String>,
 }
@@ -229,20 +229,19 @@ impl<'a> Reader<'a> {
 
     /// Refuses what nobody asked for.
     pub fn finish(self) -> Result<(), SettingError> {
-        for (key, setting) in self.table.entries() {
-            if !self.asked.contains(key) {
-                let error = SettingError::new(
-                    &setting.place,
-                    format!("unknown key `{}`", self.path_of(key)),
-                );
-                return Err(with_suggestion(
-                    error,
-                    key,
-                    self.asked.iter().map(String::as_str),
-                ));
-            }
-        }
-        Ok(())
+        let asked: Vec<&str> = self.asked.iter().map(String::as_str).collect();
+        self.refuse_others(&asked)
+    }
+
+    /// Refuses keys that are none of these.
+    pub fn refuse_others(&self, known: &[&str]) -> Result<(), SettingError> {
+        let mut entries = self.table.entries().iter();
+        let Some((key, setting)) = entries.find(|(key, _)| !known.contains(&key.as_str())) else {
+            return Ok(());
+        };
+        let problem = format!("unknown key `{}`", self.path_of(key));
+        let error = SettingError::new(&setting.place, problem);
+        Err(with_suggestion(error, key, known.iter().copied()))
     }
 }
 

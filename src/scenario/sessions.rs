@@ -1,0 +1,88 @@
+//! `[[sessions]]`: recordings, and the recipes of synthetic sessions.
+
+use std::path::Path;
+
+use super::SessionSource;
+use crate::session::synthetic::{FAMILIES, Language, Length, Recipe, families_in};
+use crate::settings::{Keyed, SettingError, Table, with_suggestion};
+use crate::units::Tokens;
+
+/// Reads one entry of `[[sessions]]`; `folder` is where relative paths start.
+pub(super) fn read(table: &Table, folder: &Path) -> Result<Vec<SessionSource>, SettingError> {
+    let keys = Keyed::new(table, "sessions", (&super::KEYS, "session"))?;
+    let recipe = keys
+        .setting("synthetic")
+        .map(|_| recipe(&keys))
+        .transpose()?;
+    let wrong = |place, problem: &str| Err(SettingError::new(place, problem));
+    match (keys.file("path", folder), recipe) {
+        (Some((path, place)), None) if keys.setting("count").is_none() => {
+            Ok(vec![SessionSource::File(path, place)])
+        }
+        (None, Some(recipe)) => {
+            let seeds = (0..keys.whole("count").unwrap_or_default())
+                .map(|n: u64| recipe.seed.wrapping_add(n));
+            let of = |seed| {
+                SessionSource::Synthetic(Recipe {
+                    seed,
+                    ..recipe.clone()
+                })
+            };
+            Ok(seeds.map(of).collect())
+        }
+        (Some(_), None) => {
+            let problem = "`sessions.count` needs `synthetic`: a file is read once";
+            wrong(keys.place_of("count"), problem)
+        }
+        (Some(_), Some(_)) => {
+            let problem = "`[[sessions]]` has both `path` and `synthetic`: make two of them";
+            wrong(table.place(), problem)
+        }
+        (None, None) => wrong(
+            table.place(),
+            "`[[sessions]]` needs either `path` or `synthetic`",
+        ),
+    }
+}
+
+fn recipe(keys: &Keyed<'_>) -> Result<Recipe, SettingError> {
+    let keys = keys.table("synthetic")?;
+    let Some(family) = keys.text("family") else {
+        return Err(with_suggestion(
+            keys.reader().must_be_set("family"),
+            "",
+            super::names("families"),
+        ));
+    };
+    let length = match (keys.whole("rounds"), keys.whole("tokens")) {
+        (Some(rounds), None) => Length::Rounds(rounds),
+        (None, Some(tokens)) => Length::Tokens(Tokens(tokens)),
+        _ => {
+            let problem = "`synthetic` needs either `rounds` or `tokens`";
+            return Err(SettingError::new(keys.place(), problem));
+        }
+    };
+    let language = keys.one_of("language", Language::ALL, Language::code);
+    let language = language.unwrap_or_default();
+    let mut known = FAMILIES.iter();
+    if !known.any(|known| known.name == family && known.languages.contains(&language)) {
+        let problem = format!(
+            "`{family}` is not written in `{}`, only {}",
+            language.code(),
+            families_in(language)
+        );
+        return Err(SettingError::new(keys.place(), problem));
+    }
+    Ok(Recipe {
+        family: family.to_owned(),
+        seed: keys.whole("seed").unwrap_or_default(),
+        length,
+        fact_percent: keys.whole("fact_percent").unwrap_or_default(),
+        observation_percent: keys.whole("observation_percent"),
+        result_percent: keys.whole("result_percent").unwrap_or_default(),
+        distractors: keys.whole("distractors"),
+        head_tokens: Tokens(keys.whole("head_tokens").unwrap_or_default()),
+        phrasings: keys.whole("phrasings"),
+        language,
+    })
+}

@@ -1,0 +1,142 @@
+//! `[window]`: how large the window is, and when the controls compact.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use crate::settings::{Keyed, SettingError};
+use crate::strategy::trigger::Trigger;
+use crate::units::Tokens;
+use crate::window::{NativeWindow, Window};
+
+/// How large the window is.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct WindowSetting {
+    /// The mode.
+    pub mode: WindowMode,
+    /// Whether all strategies share one trigger, the scenario's: with `mode = "matched"`.
+    pub is_matched: bool,
+    /// Tokens the model may write in one response; nothing: what the recorded product reserves, in
+    /// its own window, else none.
+    pub max_output: Option<Tokens>,
+    /// Tokens the provider adds to the prompt when it decides whether the prompt fits.
+    pub overflow_reserve: Tokens,
+    /// Billed tokens in front of every prompt of a session that neither holds its system prompt and
+    /// tools nor tells their size.
+    pub head: Option<Tokens>,
+}
+
+/// Where the window's size comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub enum WindowMode {
+    /// This many tokens; without a number the session's own window, else 200,000.
+    Native(Option<Tokens>),
+    /// This share of the largest prompt of the full history, so that short sessions exercise
+    /// every strategy.
+    Fit(f64),
+}
+
+impl WindowSetting {
+    /// The window for one session: `native` is its own, `largest` its largest prompt, of which `head`
+    /// tokens are in front of every prompt. A share of the session is a share of what follows them.
+    pub fn resolve(&self, native: NativeWindow, largest: Tokens, head: Tokens) -> Window {
+        let (tokens, reserved) = match self.mode {
+            WindowMode::Native(None) => (native.tokens, native.max_output),
+            WindowMode::Native(Some(tokens)) => (tokens, Tokens::ZERO),
+            WindowMode::Fit(fraction) => (head + (largest - head).fraction(fraction), Tokens::ZERO),
+        };
+        Window {
+            tokens,
+            max_output: self.max_output.unwrap_or(reserved),
+            overflow_reserve: self.overflow_reserve,
+        }
+    }
+}
+
+impl fmt::Display for WindowSetting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.mode {
+            WindowMode::Native(None) => f.write_str("native")?,
+            WindowMode::Native(Some(tokens)) => write!(f, "{tokens} tokens")?,
+            WindowMode::Fit(fraction) => write!(f, "fit:{fraction}")?,
+        }
+        if self.is_matched {
+            f.write_str(", triggers matched")?;
+        }
+        if let Some(output) = self.max_output.filter(|output| *output > Tokens::ZERO) {
+            write!(f, ", {output} reserved for output")?;
+        }
+        Ok(())
+    }
+}
+
+/// Reads `[window]`.
+pub(super) fn read(keys: &Keyed<'_>) -> Result<(WindowSetting, Trigger), SettingError> {
+    let mode = keys.text("mode").unwrap_or_default();
+    let fraction = keys.number("fraction");
+    let tokens = keys.whole("tokens").map(Tokens);
+    let wrong = |problem: &str| Err(SettingError::new(keys.place(), problem));
+    let size = match (mode, fraction, tokens) {
+        // The size of a window in which triggers are matched is named as any other.
+        ("fit" | "matched", Some(fraction), None) if fraction > 0.0 => WindowMode::Fit(fraction),
+        ("fit", _, None) => {
+            let error = wrong("`window.fraction` must be set");
+            let hint = "with `mode = \"fit\"`, as in `fraction = 0.6`";
+            return error.map_err(|error: SettingError| error.with_hint(hint));
+        }
+        ("fit", _, Some(_)) => {
+            return wrong("`window.tokens` has no meaning with `mode = \"fit\"`");
+        }
+        (_, None, tokens) => WindowMode::Native(tokens),
+        (_, Some(_), _) => {
+            return wrong("`window.fraction` needs `mode = \"fit\"` and no `tokens`");
+        }
+    };
+    // What is not said is what the recorded product reserves.
+    let max_output = keys
+        .setting("max_output")
+        .and_then(|_| keys.whole("max_output"));
+    let window = WindowSetting {
+        mode: size,
+        is_matched: mode == "matched",
+        max_output: max_output.map(Tokens),
+        overflow_reserve: Tokens(keys.whole("overflow_reserve").unwrap_or_default()),
+        head: keys.whole("head_tokens").map(Tokens),
+    };
+    let trigger = match keys.given("trigger") {
+        Some(setting) => Trigger::read("window.trigger", setting)?,
+        None => Trigger::always(),
+    };
+    Ok((window, trigger))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::window::KnownBy;
+
+    #[test]
+    fn a_window_comes_from_the_scenario_or_the_session() {
+        let window = |mode| WindowSetting {
+            mode,
+            is_matched: false,
+            max_output: None,
+            overflow_reserve: Tokens::ZERO,
+            head: None,
+        };
+        let resolve = |mode, head| {
+            let native = NativeWindow {
+                tokens: Tokens(7),
+                max_output: Tokens(3),
+                known_by: KnownBy::Model,
+            };
+            let window = window(mode).resolve(native, Tokens(1_000), Tokens(head));
+            window.tokens.0
+        };
+        assert_eq!(resolve(WindowMode::Native(None), 0), 7);
+        assert_eq!(resolve(WindowMode::Native(Some(Tokens(9))), 0), 9);
+        assert_eq!(resolve(WindowMode::Fit(0.6), 0), 600);
+        // A share of what no strategy can change would be no share of the session.
+        assert_eq!(resolve(WindowMode::Fit(0.6), 500), 800);
+    }
+}
