@@ -144,7 +144,11 @@ impl Scenario {
         let models = models::read(&keys.table("models")?, folder)?;
         models::check(&models)?;
         let probes = keys.table("probes")?;
+        let selection = probes::read(&probes, seed)?;
         let recovery = keys.table("recovery")?;
+        let faults = faults::read(keys.reader().table("faults")?)?;
+        let cache = cache::read(&keys.table("cache")?, folder)?;
+        let gate = gate::read(&keys.table("gate")?)?;
         let mut sessions = Vec::new();
         for table in keys.reader().tables("sessions")? {
             sessions.extend(sessions::read(table, folder)?);
@@ -189,12 +193,12 @@ impl Scenario {
             sessions,
             strategies,
             probes: probes.files("files", folder),
-            selection: probes::read(&probes, seed)?,
+            selection,
             models,
             recovery: keys.setting("recovery").map(|_| recovery::read(&recovery)),
-            faults: faults::read(keys.reader().table("faults")?)?,
-            cache: cache::read(&keys.table("cache")?, folder)?,
-            gate: gate::read(&keys.table("gate")?)?,
+            faults,
+            cache,
+            gate,
         })
     }
 }
@@ -210,7 +214,7 @@ fn read_strategy(table: &Table, trigger: &Trigger) -> Result<StrategySpec, Setti
     let preset = reader.text("preset")?;
     let name = reader.text("name")?;
     let set = reader.setting("set");
-    let mut spec = if let Some(preset) = preset {
+    let spec = if let Some(preset) = preset {
         if let Some(setting) = table.get("stage") {
             let problem = "`stage` has no meaning beside `preset`: use `set`, or write a preset";
             return Err(SettingError::new(&setting.place, problem));
@@ -231,24 +235,17 @@ fn read_strategy(table: &Table, trigger: &Trigger) -> Result<StrategySpec, Setti
         own.remove("set");
         StrategySpec::of(name, own, trigger)?.renamed(name, place_of(table, "name"))?
     };
-    match set {
-        None => {}
-        Some(Setting {
-            value: Value::Table(knobs),
-            ..
-        }) => {
-            for (path, setting) in knobs.entries() {
-                spec = with_flattened(spec, path, setting)?;
-            }
-        }
-        Some(setting) => {
-            return Err(
-                SettingError::new(&setting.place, "`strategies.set` must be a table")
-                    .with_hint("as in `set = { clear_results.keep_last = 5 }`"),
-            );
-        }
-    }
-    Ok(spec)
+    let Some(setting) = set else {
+        return Ok(spec);
+    };
+    let Some(knobs) = setting.value.as_table() else {
+        let error = SettingError::new(&setting.place, "`strategies.set` must be a table");
+        return Err(error.with_hint("as in `set = { clear_results.keep_last = 5 }`"));
+    };
+    let mut knobs = knobs.entries().iter();
+    knobs.try_fold(spec, |spec, (path, setting)| {
+        with_flattened(spec, path, setting)
+    })
 }
 
 /// `set = { a.b = 1 }` and `set = { "a.b" = 1 }` mean the same.

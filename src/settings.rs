@@ -10,6 +10,7 @@ mod reader;
 use std::fmt;
 use std::sync::Arc;
 
+use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 pub use keys::{Keyed, Keys};
@@ -50,6 +51,30 @@ impl Value {
             Self::Flag(_) => "a boolean",
             Self::List(_) => "a list",
             Self::Table(_) => "a table",
+        }
+    }
+
+    /// The text, if it is one.
+    pub fn as_text(&self) -> Option<&str> {
+        match self {
+            Self::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The items, if it is a list.
+    pub fn as_list(&self) -> Option<&[Setting]> {
+        match self {
+            Self::List(items) => Some(items),
+            _ => None,
+        }
+    }
+
+    /// The table, if it is one.
+    pub fn as_table(&self) -> Option<&Table> {
+        match self {
+            Self::Table(table) => Some(table),
+            _ => None,
         }
     }
 }
@@ -159,20 +184,14 @@ impl Table {
     pub fn parse(file: &str, text: &str) -> Result<Self, SettingError> {
         let file: Arc<str> = file.into();
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        let lines = Lines::of(text);
+        let newlines: Vec<usize> = text.match_indices('\n').map(|(at, _)| at).collect();
+        let line = |offset| newlines.partition_point(|newline| *newline < offset) + 1;
+        let at = |offset| Place::File(file.clone(), line(offset));
         let table = DeTable::parse(text).map_err(|error| {
-            let line = error.span().map_or(1, |span| lines.line(span.start));
-            SettingError::new(
-                &Place::File(file.clone(), line),
-                error.message().trim().to_owned(),
-            )
+            let start = error.span().map_or(0, |span| span.start);
+            SettingError::new(&at(start), error.message().trim().to_owned())
         })?;
-        convert_table(
-            table.get_ref(),
-            &Place::File(file.clone(), 1),
-            &file,
-            &lines,
-        )
+        convert_entries(table.get_ref(), &at(0), &at)
     }
 
     /// Where the table was written.
@@ -260,28 +279,6 @@ pub fn parse_value(text: &str, place: &Place) -> Setting {
     }
 }
 
-struct Lines(Vec<usize>);
-
-impl Lines {
-    fn of(text: &str) -> Self {
-        Self(text.match_indices('\n').map(|(at, _)| at).collect())
-    }
-
-    fn line(&self, offset: usize) -> usize {
-        self.0.partition_point(|newline| *newline < offset) + 1
-    }
-}
-
-fn convert_table(
-    table: &DeTable<'_>,
-    place: &Place,
-    file: &Arc<str>,
-    lines: &Lines,
-) -> Result<Table, SettingError> {
-    let at = |offset: usize| Place::File(file.clone(), lines.line(offset));
-    convert_entries(table, place, &at)
-}
-
 fn convert_entries(
     table: &DeTable<'_>,
     place: &Place,
@@ -321,16 +318,19 @@ fn convert(
                 .map_err(|_| unreadable(number.as_str()))?,
         ),
         DeValue::Datetime(time) => Value::Text(time.to_string()),
-        DeValue::Array(items) => Value::List(
-            items
-                .iter()
-                .map(|item| {
-                    let place = at(item.span().start);
-                    let value = convert(item.get_ref(), &place, at)?;
-                    Ok(Setting { value, place })
-                })
-                .collect::<Result<_, SettingError>>()?,
-        ),
+        DeValue::Array(items) => {
+            let item = |item: &Spanned<DeValue<'_>>| {
+                let place = at(item.span().start);
+                let value = convert(item.get_ref(), &place, at)?;
+                Ok(Setting { value, place })
+            };
+            Value::List(
+                items
+                    .iter()
+                    .map(item)
+                    .collect::<Result<_, SettingError>>()?,
+            )
+        }
         DeValue::Table(table) => Value::Table(convert_entries(table, place, at)?),
     })
 }

@@ -78,16 +78,12 @@ fn strike(path: &str, setting: &Setting) -> Result<Strike, SettingError> {
 }
 
 fn calls(path: &str, setting: &Setting) -> Result<BTreeSet<usize>, SettingError> {
-    let numbers = match &setting.value {
-        Value::List(items) => items
-            .iter()
-            .map(|item| match item.value {
-                Value::Whole(call) => usize::try_from(call).ok(),
-                _ => None,
-            })
-            .collect::<Option<BTreeSet<usize>>>(),
+    let call = |item: &Setting| match item.value {
+        Value::Whole(call) => usize::try_from(call).ok(),
         _ => None,
     };
+    let items = setting.value.as_list();
+    let numbers: Option<BTreeSet<usize>> = items.and_then(|items| items.iter().map(call).collect());
     numbers.ok_or_else(|| {
         let problem = format!(
             "`{path}` must be a list of calls, counted from 0, not `{}`",

@@ -20,22 +20,16 @@ static EMPTY: Table = Table {
 };
 
 fn text<'t>(key: &'t Table, name: &str) -> Option<&'t str> {
-    match &key.get(name)?.value {
-        Value::Text(text) => Some(text),
-        _ => None,
-    }
+    key.get(name)?.value.as_text()
 }
 
-fn list<'t>(key: &'t Table, name: &str) -> Option<impl Iterator<Item = &'t Value>> {
-    match &key.get(name)?.value {
-        Value::List(items) => Some(items.iter().map(|item| &item.value)),
-        _ => None,
-    }
+fn list<'t>(key: &'t Table, name: &str) -> Option<&'t [Setting]> {
+    key.get(name)?.value.as_list()
 }
 
 fn range(key: &Table) -> Option<(u64, u64)> {
-    let mut ends = list(key, "whole")?.map(|end| match end {
-        Value::Whole(end) => u64::try_from(*end).unwrap_or(0),
+    let mut ends = list(key, "whole")?.iter().map(|end| match end.value {
+        Value::Whole(end) => u64::try_from(end).unwrap_or(0),
         _ => 0,
     });
     Some((ends.next()?, ends.next().unwrap_or(u64::MAX)))
@@ -50,26 +44,18 @@ impl Keys {
     }
 
     fn section(&self, name: &str) -> impl Iterator<Item = (&str, &Table)> {
-        let section = match self.sections.get(name).map(|section| &section.value) {
-            Some(Value::Table(section)) => section,
-            _ => &EMPTY,
-        };
-        let keys = section.entries().iter();
-        keys.filter_map(|(name, key)| match &key.value {
-            Value::Table(key) => Some((name.as_str(), key)),
-            _ => None,
-        })
+        let section = self.sections.get(name);
+        let section = section.and_then(|section| section.value.as_table());
+        let keys = section.unwrap_or(&EMPTY).entries().iter();
+        keys.filter_map(|(name, key)| Some((name.as_str(), key.value.as_table()?)))
     }
 
     fn words<'k>(&self, key: &'k Table) -> Option<Vec<&'k str>> {
         if let Some(names) = text(key, "names") {
             return Some((self.names)(names));
         }
-        let words = list(key, "words")?.filter_map(|word| match word {
-            Value::Text(word) => Some(word.as_str()),
-            _ => None,
-        });
-        Some(words.collect())
+        let words = list(key, "words")?.iter();
+        Some(words.filter_map(|word| word.value.as_text()).collect())
     }
 
     /// The JSON schema of a section.
@@ -266,10 +252,7 @@ impl<'a> Keyed<'a> {
 
     /// Text, or one of some words.
     pub fn text(&self, name: &str) -> Option<&str> {
-        match &self.given(name)?.value {
-            Value::Text(text) => Some(text),
-            _ => None,
-        }
+        self.given(name)?.value.as_text()
     }
 
     /// Which of `all` is named.

@@ -56,16 +56,58 @@ impl<'a> Reader<'a> {
         )
     }
 
+    /// What `of` makes of a value.
+    fn take<T>(
+        &mut self,
+        key: &str,
+        wanted: &str,
+        of: impl Fn(&'a Value) -> Option<T>,
+    ) -> Result<Option<T>, SettingError> {
+        let Some(setting) = self.setting(key) else {
+            return Ok(None);
+        };
+        let taken = of(&setting.value).map(Some);
+        taken.ok_or_else(|| self.wrong(key, setting, wanted))
+    }
+
+    /// What `of` makes of each value of a list.
+    fn items<T>(
+        &mut self,
+        key: &str,
+        wanted: &str,
+        of: impl Fn(&'a Value) -> Option<T>,
+    ) -> Result<Option<Vec<T>>, SettingError> {
+        let Some(items) = self.take(key, wanted, Value::as_list)? else {
+            return Ok(None);
+        };
+        let wrong = |item| self.wrong(key, item, wanted);
+        let items = items.iter();
+        items
+            .map(|item| of(&item.value).ok_or_else(|| wrong(item)))
+            .collect::<Result<_, _>>()
+            .map(Some)
+    }
+
+    /// A number between these, both included; one written without a fraction is at most `most`.
+    fn number(
+        &mut self,
+        key: &str,
+        wanted: &str,
+        (low, high, most): (f64, f64, i64),
+    ) -> Result<Option<f64>, SettingError> {
+        self.take(key, wanted, |value| {
+            let number = match value {
+                Value::Real(number) => Some(*number),
+                Value::Whole(number) if *number <= most => Some(*number as f64),
+                _ => None,
+            };
+            number.filter(|number| (low..=high).contains(number))
+        })
+    }
+
     /// Text.
     pub fn text(&mut self, key: &str) -> Result<Option<&'a str>, SettingError> {
-        match self.setting(key) {
-            None => Ok(None),
-            Some(Setting {
-                value: Value::Text(text),
-                ..
-            }) => Ok(Some(text)),
-            Some(setting) => Err(self.wrong(key, setting, "text")),
-        }
+        self.take(key, "text", Value::as_text)
     }
 
     /// A whole number from `low` to `high`, both included.
@@ -92,55 +134,29 @@ impl<'a> Reader<'a> {
 
     /// A number from 0 to 1, both included.
     pub fn fraction(&mut self, key: &str) -> Result<Option<f64>, SettingError> {
-        let Some(setting) = self.setting(key) else {
-            return Ok(None);
-        };
-        let number = match setting.value {
-            Value::Real(number) => number,
-            Value::Whole(0) => 0.0,
-            Value::Whole(1) => 1.0,
-            _ => f64::NAN,
-        };
-        if (0.0..=1.0).contains(&number) {
-            return Ok(Some(number));
-        }
-        Err(self.wrong(key, setting, "a number from 0 to 1"))
+        self.number(key, "a number from 0 to 1", (0.0, 1.0, 1))
     }
 
     /// A number of at least 1.
     pub fn factor(&mut self, key: &str) -> Result<Option<f64>, SettingError> {
-        let Some(setting) = self.setting(key) else {
-            return Ok(None);
-        };
-        match setting.value {
-            Value::Real(number) if number >= 1.0 && number.is_finite() => Ok(Some(number)),
-            Value::Whole(number @ 1..=1_000_000) => Ok(Some(number as f64)),
-            _ => Err(self.wrong(key, setting, "a number of at least 1")),
-        }
+        self.number(key, "a number of at least 1", (1.0, f64::MAX, 1_000_000))
     }
 
     /// A number of at least 0.
     pub fn amount(&mut self, key: &str) -> Result<Option<f64>, SettingError> {
-        let Some(setting) = self.setting(key) else {
-            return Ok(None);
-        };
-        match setting.value {
-            Value::Real(number) if number >= 0.0 && number.is_finite() => Ok(Some(number)),
-            Value::Whole(number @ 0..=1_000_000_000) => Ok(Some(number as f64)),
-            _ => Err(self.wrong(key, setting, "a number of at least 0")),
-        }
+        self.number(
+            key,
+            "a number of at least 0",
+            (0.0, f64::MAX, 1_000_000_000),
+        )
     }
 
     /// Yes or no.
     pub fn flag(&mut self, key: &str) -> Result<Option<bool>, SettingError> {
-        match self.setting(key) {
-            None => Ok(None),
-            Some(Setting {
-                value: Value::Flag(flag),
-                ..
-            }) => Ok(Some(*flag)),
-            Some(setting) => Err(self.wrong(key, setting, "`true` or `false`")),
-        }
+        self.take(key, "`true` or `false`", |value| match value {
+            Value::Flag(flag) => Some(*flag),
+            _ => None,
+        })
     }
 
     /// One of some words.
@@ -167,49 +183,20 @@ impl<'a> Reader<'a> {
 
     /// A list of texts.
     pub fn texts(&mut self, key: &str) -> Result<Option<Vec<&'a str>>, SettingError> {
-        let Some(setting) = self.setting(key) else {
-            return Ok(None);
-        };
-        let Value::List(items) = &setting.value else {
-            return Err(self.wrong(key, setting, "a list of texts"));
-        };
-        items
-            .iter()
-            .map(|item| match &item.value {
-                Value::Text(text) => Ok(text.as_str()),
-                _ => Err(self.wrong(key, item, "a list of texts")),
-            })
-            .collect::<Result<_, _>>()
-            .map(Some)
+        self.items(key, "a list of texts", Value::as_text)
     }
 
     /// A table, ready to be read.
     pub fn table(&mut self, key: &str) -> Result<Option<Reader<'a>>, SettingError> {
-        match self.setting(key) {
-            None => Ok(None),
-            Some(Setting {
-                value: Value::Table(table),
-                ..
-            }) => Ok(Some(Reader::new(table, self.path_of(key)))),
-            Some(setting) => Err(self.wrong(key, setting, "a table")),
-        }
+        let table = self.take(key, "a table", Value::as_table)?;
+        Ok(table.map(|table| Reader::new(table, self.path_of(key))))
     }
 
     /// A list of tables, as `[[key]]` writes it.
     pub fn tables(&mut self, key: &str) -> Result<Vec<&'a Table>, SettingError> {
-        let Some(setting) = self.setting(key) else {
-            return Ok(Vec::new());
-        };
-        let Value::List(items) = &setting.value else {
-            return Err(self.wrong(key, setting, &format!("a list of tables (`[[{key}]]`)")));
-        };
-        items
-            .iter()
-            .map(|item| match &item.value {
-                Value::Table(table) => Ok(table),
-                _ => Err(self.wrong(key, item, &format!("a list of tables (`[[{key}]]`)"))),
-            })
-            .collect()
+        let wanted = format!("a list of tables (`[[{key}]]`)");
+        let tables = self.items(key, &wanted, Value::as_table)?;
+        Ok(tables.unwrap_or_default())
     }
 
     /// The mistake that `key` is not there. Where another key was probably meant to be it, that one
