@@ -1,18 +1,17 @@
 //! One request through the proxy: passed on as it came, answered as it was answered, kept.
 
 use std::io;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::task::{Context, Poll};
 
-use http_body_util::BodyExt;
-use hyper::body::{Body, Bytes, Frame, Incoming};
+use http_body_util::channel::Channel;
+use http_body_util::{BodyExt, Either, Full};
+use hyper::body::{Bytes, Incoming};
 use hyper::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
 use reqwest::{Client, Url};
 use serde_json::value::RawValue;
-use tokio::sync::{Mutex, mpsc};
+use tokio::sync::Mutex;
 
 use super::{Exchange, Log, ProxyError};
 use crate::session::wire::stream::{Api, Assembly};
@@ -33,8 +32,14 @@ const NOT_PASSED_ON: [&str; 10] = [
     "accept-encoding",
 ];
 
+/// Why an answer is not whole.
+const BROKE_OFF: &str = "the answer broke off";
+
 /// Pieces of an answer that wait for a slow client.
 const PIECES: usize = 64;
+
+/// The body of an answer: as the API sends it, or the proxy's own words.
+pub(super) type Piped = Either<Channel<Bytes, io::Error>, Full<Bytes>>;
 
 /// Makes the client that talks to the API: no redirects, nothing unpacked, no time limit but for
 /// the connection.
@@ -108,7 +113,8 @@ impl<L: Log + 'static> Pass<L> {
         let at = (self.now)();
         let (parts, body) = request.into_parts();
         let Ok(body) = body.collect().await else {
-            self.failed(at, "the request broke off").await;
+            self.keep(|log| log.failed(at, "the request broke off"))
+                .await;
             return refused(StatusCode::BAD_REQUEST, "the request broke off");
         };
         let body = body.to_bytes();
@@ -136,7 +142,7 @@ impl<L: Log + 'static> Pass<L> {
                 } else {
                     "the API did not answer"
                 };
-                self.failed(at, why).await;
+                self.keep(|log| log.failed(at, why)).await;
                 return refused(StatusCode::BAD_GATEWAY, why);
             }
         };
@@ -151,7 +157,7 @@ impl<L: Log + 'static> Pass<L> {
         if let Some(headers) = response.headers_mut() {
             *headers = passed_on(answer.headers());
         }
-        let (pipe, pieces) = mpsc::channel(PIECES);
+        let (mut pipe, pieces) = Channel::new(PIECES);
         tokio::spawn(async move {
             let mut assembly = api.map(|api| (api, Assembly::new(api, is_stream)));
             let ended = loop {
@@ -160,75 +166,59 @@ impl<L: Log + 'static> Pass<L> {
                         if let Some((_, assembly)) = &mut assembly {
                             assembly.push(&piece);
                         }
-                        if pipe.send(Ok(piece)).await.is_err() {
+                        if pipe.send_data(piece).await.is_err() {
                             break Err("the client went away");
                         }
                     }
                     Ok(None) => break Ok(()),
-                    Err(_) => {
-                        let broken = io::Error::other("the answer broke off");
-                        drop(pipe.send(Err(broken)).await);
-                        break Err("the answer broke off");
-                    }
+                    Err(_) => break Err(BROKE_OFF),
                 }
             };
             let pass = &busy.0;
             // The client hears of the end only when it is kept: who stops the proxy then loses
             // nothing.
-            match (assembly, asked) {
-                (Some(_), Some(_)) if status.is_success() && is_packed_answer => {
-                    pass.failed(at, "the answer is packed, though it was asked for as it is")
-                        .await;
+            let kept = assembly.map(|(api, assembly)| match asked {
+                Some(_) if status.is_success() && is_packed_answer => {
+                    Err("the answer is packed, though it was asked for as it is".to_owned())
                 }
-                (Some((api, assembly)), Some(request)) if status.is_success() => {
-                    match ended.and_then(|()| assembly.finish()) {
-                        Ok(response) => {
-                            let exchange = Exchange {
-                                at,
-                                api,
-                                request,
-                                response,
-                            };
-                            pass.answered(&exchange).await;
-                        }
-                        Err(why) => pass.failed(at, why).await,
-                    }
+                Some(request) if status.is_success() => {
+                    let exchange = |response| Exchange {
+                        at,
+                        api,
+                        request,
+                        response,
+                    };
+                    let response = ended.and_then(|()| assembly.finish());
+                    response.map(exchange).map_err(str::to_owned)
                 }
-                (Some(_), Some(_)) => {
-                    let why = format!("the API answered with status {}", status.as_u16());
-                    pass.failed(at, &why).await;
+                Some(_) => Err(format!("the API answered with status {}", status.as_u16())),
+                None if is_packed_request => {
+                    Err("the request is packed: let the client send it as it is".to_owned())
                 }
-                (Some(_), None) if is_packed_request => {
-                    pass.failed(at, "the request is packed: let the client send it as it is")
-                        .await;
-                }
-                (Some(_), None) => pass.failed(at, "the request is no JSON").await,
-                (None, _) => {}
+                None => Err("the request is no JSON".to_owned()),
+            });
+            match kept {
+                Some(Ok(exchange)) => pass.keep(|log| log.answered(&exchange)).await,
+                Some(Err(why)) => pass.keep(|log| log.failed(at, &why)).await,
+                None => {}
             }
-            drop(pipe);
+            if ended == Err(BROKE_OFF) {
+                pipe.abort(io::Error::other(BROKE_OFF));
+            } else {
+                drop(pipe);
+            }
         });
         response
-            .body(Piped::Pieces(pieces))
+            .body(Piped::Left(pieces))
             .unwrap_or_else(|_| refused(StatusCode::BAD_GATEWAY, "the answer cannot be passed on"))
     }
 
-    async fn answered(&self, exchange: &Exchange) {
+    async fn keep(&self, write: impl FnOnce(&mut L) -> io::Result<()>) {
         let mut kept = self.kept.lock().await;
-        if let Err(error) = kept.log.answered(exchange) {
-            self.breaks(&mut kept, error);
+        if let Err(error) = write(&mut kept.log) {
+            kept.error.get_or_insert(error);
+            self.is_broken.store(true, Ordering::SeqCst);
         }
-    }
-
-    async fn failed(&self, at: Timestamp, why: &str) {
-        let mut kept = self.kept.lock().await;
-        if let Err(error) = kept.log.failed(at, why) {
-            self.breaks(&mut kept, error);
-        }
-    }
-
-    fn breaks(&self, kept: &mut Kept<L>, error: io::Error) {
-        kept.error.get_or_insert(error);
-        self.is_broken.store(true, Ordering::SeqCst);
     }
 }
 
@@ -281,35 +271,9 @@ fn refused(status: StatusCode, why: &'static str) -> Response<Piped> {
         "type": "error",
         "error": { "type": "proxy_error", "message": format!("proctor record: {why}") },
     });
-    let mut response = Response::new(Piped::Whole(Some(Bytes::from(text.to_string()))));
+    let mut response = Response::new(Piped::Right(Full::from(text.to_string())));
     *response.status_mut() = status;
     let json = HeaderValue::from_static("application/json");
     response.headers_mut().insert(CONTENT_TYPE, json);
     response
-}
-
-/// The body of an answer.
-#[derive(Debug)]
-pub(super) enum Piped {
-    /// As the API sends it.
-    Pieces(mpsc::Receiver<Result<Bytes, io::Error>>),
-    /// The proxy's own words.
-    Whole(Option<Bytes>),
-}
-
-impl Body for Piped {
-    type Data = Bytes;
-    type Error = io::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
-        match &mut *self {
-            Self::Pieces(pieces) => pieces
-                .poll_recv(cx)
-                .map(|piece| piece.map(|piece| piece.map(Frame::data))),
-            Self::Whole(whole) => Poll::Ready(whole.take().map(|whole| Ok(Frame::data(whole)))),
-        }
-    }
 }
