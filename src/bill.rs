@@ -157,7 +157,7 @@ impl HiddenThinking {
 }
 
 /// The sizes of a session's prompts, in the manifest of a run.
-#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SessionSizes {
     /// As billed, or by the counter alone.
@@ -182,21 +182,6 @@ pub struct SessionSizes {
     /// Why sizes, or parts of them, are not as billed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
-}
-
-impl SessionSizes {
-    /// By the counter alone, behind a head of this size; nothing: of unknown size.
-    pub fn counted(head: Option<Tokens>) -> Self {
-        Self {
-            sizes: Sizes::Counted,
-            head,
-            factors: BTreeMap::new(),
-            thinking: None,
-            fit: None,
-            drops: Vec::new(),
-            warnings: Vec::new(),
-        }
-    }
 }
 
 /// How prompts of the full history compare with the bill, up to the first compaction or unexplained
@@ -243,7 +228,7 @@ pub struct Drop {
 }
 
 /// The sizes of one session's prompts.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Bill {
     scales: Vec<Scale>,
     /// The scale of each call, by index; shorter where all later calls have the last one's.
@@ -264,10 +249,12 @@ impl Bill {
         };
         Self {
             scales: vec![scale],
-            by_call: Vec::new(),
-            hidden: BTreeMap::new(),
-            largest: Tokens::ZERO,
-            sizes: SessionSizes::counted(head),
+            sizes: SessionSizes {
+                sizes: Sizes::Counted,
+                head,
+                ..SessionSizes::default()
+            },
+            ..Self::default()
         }
     }
 

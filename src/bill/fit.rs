@@ -73,6 +73,33 @@ struct Solution {
     error: u128,
 }
 
+impl Solution {
+    fn factor(&self, model: usize) -> Factor {
+        self.factors[model].unwrap_or(Factor::ONE)
+    }
+
+    /// The scales of all models, with these heads.
+    fn scales(&self, heads: Vec<Tokens>) -> Vec<Scale> {
+        let models = heads.into_iter().enumerate();
+        let scale = |(model, head)| Scale {
+            head,
+            factor: self.factor(model),
+        };
+        models.map(scale).collect()
+    }
+}
+
+/// Counted sizes as billed without a head.
+fn text(factor: Factor, counted: Size) -> i128 {
+    let head = Tokens::ZERO;
+    i128::from(Scale { head, factor }.text(counted).0)
+}
+
+/// Tokens of a sum that may have become negative.
+fn tokens(sum: i128) -> Tokens {
+    Tokens(u64::try_from(sum.max(0)).unwrap_or(u64::MAX))
+}
+
 pub(super) fn fit(session: &Session, counts: &CountedTexts, declared: Option<Tokens>) -> Bill {
     let bills = Bills::of(session, counts);
     let counted = |why: Option<String>| {
@@ -111,14 +138,7 @@ pub(super) fn fit(session: &Session, counts: &CountedTexts, declared: Option<Tok
              recording begins in the middle of a session"
         )));
     };
-    let scales: Vec<Scale> = heads
-        .iter()
-        .zip(&solution.factors)
-        .map(|(head, factor)| Scale {
-            head: *head,
-            factor: factor.unwrap_or(Factor::ONE),
-        })
-        .collect();
+    let scales = solution.scales(heads);
     let fit = bills.compare(&scales, &solution);
     let is_off = fit.as_ref().is_some_and(|(_, typical)| *typical > MOST_OFF);
     if is_off || bills.drops.len() * 4 > bills.points.len() {
@@ -333,11 +353,7 @@ impl Bills {
         for point in points {
             let of = |point: &Point| {
                 let factor = factors[point.model].unwrap_or(Factor::ONE);
-                let text = Scale {
-                    head: Tokens::ZERO,
-                    factor,
-                };
-                i128::from(text.text(point.counted).0) + kept(thinking, point, &sums)
+                text(factor, point.counted) + kept(thinking, point, &sums)
                     - i128::from(point.billed.0)
             };
             let miss = of(point);
@@ -377,7 +393,6 @@ impl Bills {
             if counted < LEAST_GROWTH {
                 return None;
             }
-            let tokens = |sum: i128| Tokens(u64::try_from(sum.max(0)).unwrap_or(u64::MAX));
             Factor::of(tokens(billed), tokens(counted))
         };
         sums.into_iter().map(ratio).collect()
@@ -393,14 +408,9 @@ impl Bills {
     ) -> Option<Vec<Tokens>> {
         let first = points.first()?;
         let sums = self.running(&solution.factors);
-        let factor = |model: usize| solution.factors[model].unwrap_or(Factor::ONE);
         let head_at = |point: &Point| {
-            let text = Scale {
-                head: Tokens::ZERO,
-                factor: factor(point.model),
-            };
-            let thought = kept(solution.thinking, point, &sums);
-            i128::from(point.billed.0) - i128::from(text.text(point.counted).0) - thought
+            let text = text(solution.factor(point.model), point.counted);
+            i128::from(point.billed.0) - text - kept(solution.thinking, point, &sums)
         };
         let head = head_at(first);
         if head < 0 {
@@ -409,15 +419,13 @@ impl Bills {
                 -head
             ));
         }
-        let head = Tokens(u64::try_from(head.max(0)).unwrap_or(u64::MAX));
+        let head = tokens(head);
         if head > LARGEST_HEAD {
             return None;
         }
-        let own = factor(first.model);
-        let heads = (0..self.models.len()).map(|model| {
-            // The same head in another model's tokens.
-            factor(model).bill(own.count(head))
-        });
+        // The same head in another model's tokens.
+        let counted = solution.factor(first.model).count(head);
+        let heads = (0..self.models.len()).map(|model| solution.factor(model).bill(counted));
         Some(heads.collect())
     }
 
@@ -441,31 +449,22 @@ impl Bills {
             .take_while(|it| it.segment == 0)
             .collect();
         let replayed = |point: &Point, scales: &[Scale], sums: &[i128], thinking| {
-            let thought = kept(thinking, point, sums);
-            let thought = Tokens(u64::try_from(thought.max(0)).unwrap_or(u64::MAX));
-            scales[point.model].prompt(point.counted) + thought
+            scales[point.model].prompt(point.counted) + tokens(kept(thinking, point, sums))
         };
         let compared = |point: &&Point| Compared {
             billed: point.billed,
             replayed: replayed(point, scales, &sums, solution.thinking),
         };
         let all: Vec<Compared> = points.iter().map(compared).collect();
-        let counted: Tokens = points.iter().map(|point| point.counted.tokens).sum();
-        let billed: Tokens = points.iter().map(|point| point.billed).sum();
+        let counted = points.iter().map(|point| point.counted.tokens).sum();
+        let billed = points.iter().map(|point| point.billed).sum();
         let held_out = || {
             let (learnt, tried) = points.split_at(points.len() / 2);
             let learnt: Vec<Point> = learnt.iter().copied().cloned().collect();
             let solution = self.solve(&learnt)?;
             solution.factors.iter().flatten().next()?;
             let heads = self.heads(&solution, &learnt, &mut Vec::new())?;
-            let scales: Vec<Scale> = heads
-                .into_iter()
-                .zip(&solution.factors)
-                .map(|(head, factor)| Scale {
-                    head,
-                    factor: factor.unwrap_or(Factor::ONE),
-                })
-                .collect();
+            let scales = solution.scales(heads);
             let sums = self.running(&solution.factors);
             let mut ratios: Vec<Factor> = tried
                 .iter()

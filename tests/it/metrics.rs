@@ -246,7 +246,10 @@ fn manifest(sessions: &[&str], strategies: &[&str]) -> Manifest {
                 items: 8,
                 probes: None,
                 compactions: 0,
-                sizes: SessionSizes::counted(None),
+                sizes: SessionSizes {
+                    sizes: proctor::record::Sizes::Counted,
+                    ..SessionSizes::default()
+                },
                 native_window: NativeWindow {
                     tokens: Tokens(200_000),
                     max_output: Tokens::ZERO,
