@@ -197,7 +197,18 @@ pub struct SessionEntry {
 
 /// Which column of the comparison a cell belongs to.
 #[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema, Serialize, Deserialize,
+    Debug,
+    Default,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    JsonSchema,
+    Serialize,
+    Deserialize,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Arm {
@@ -206,13 +217,14 @@ pub enum Arm {
     /// `empty`: system prompt and question only.
     Floor,
     /// A strategy.
+    #[default]
     Strategy,
 }
 
 /// One line of `cells.jsonl`: everything that was measured on one session × strategy × repeat.
 ///
 /// Series are indexed by call, from 0 to the last call that was reached.
-#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CellRecord {
     /// The session's id.
@@ -356,10 +368,11 @@ impl std::fmt::Display for CellKey {
 }
 
 /// How a cell ended.
-#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(tag = "end", rename_all = "snake_case", deny_unknown_fields)]
 pub enum End {
     /// Every call was sent.
+    #[default]
     Completed,
     /// This call was never answered.
     Died {

@@ -18,10 +18,7 @@ use crate::bill::{HiddenThinking, Scale};
 use crate::context::{Applied, Context, Entry};
 use crate::model::Model;
 use crate::probe::Item;
-use crate::record::{
-    ActionSupport, Arm, CellRecord, CompactionEvent, DeathCause, End, FailureEvent, Refusal,
-    SummaryHealth, UnseenResults,
-};
+use crate::record::{Arm, CellRecord, CompactionEvent, DeathCause, End, FailureEvent};
 use crate::session::Tag;
 use crate::step::drive;
 use crate::strategy::situation::{Overflow, Situation};
@@ -145,7 +142,7 @@ pub fn replay_observed(
     };
     let weather = Weather::new(faults, prepared.session.id(), name.repeat);
     let mut cell = Cell::new(prepared, models, clock, observers, weather);
-    cell.arm = match replayed {
+    cell.record.arm = match replayed {
         Replayed::Full => Arm::Reference,
         Replayed::Empty => Arm::Floor,
         Replayed::Strategy(..) => Arm::Strategy,
@@ -161,6 +158,15 @@ pub fn replay_observed(
     cell.finish(name, end, window)
 }
 
+/// The end of a session whose prompt of this call was never answered.
+fn died(call: usize, prompt: Tokens, cause: DeathCause) -> End {
+    End::Died {
+        call,
+        prompt,
+        cause,
+    }
+}
+
 struct Cell<'a> {
     prepared: &'a PreparedSession,
     meter: Meter<'a>,
@@ -168,13 +174,8 @@ struct Cell<'a> {
     clock: &'a dyn CpuClock,
     observers: Vec<Box<dyn Observer>>,
     context: Context,
-    compactions: Vec<CompactionEvent>,
-    failures: Vec<FailureEvent>,
-    overflows: Vec<usize>,
-    refusals: Vec<Refusal>,
-    prompt_tokens: Vec<Tokens>,
+    record: CellRecord,
     answers: Vec<(Item, ItemAnswers)>,
-    arm: Arm,
     vault: BTreeMap<String, Arc<str>>,
     strategy_cpu: Vec<Duration>,
     spent: Duration,
@@ -204,13 +205,8 @@ impl<'a> Cell<'a> {
             clock,
             observers,
             context: Context::default(),
-            compactions: Vec::new(),
-            failures: Vec::new(),
-            overflows: Vec::new(),
-            refusals: Vec::new(),
-            prompt_tokens: Vec::new(),
+            record: CellRecord::default(),
             answers: Vec::new(),
-            arm: Arm::Strategy,
             vault: BTreeMap::new(),
             strategy_cpu: Vec::new(),
             spent: Duration::ZERO,
@@ -249,12 +245,7 @@ impl<'a> Cell<'a> {
                 let prompt = cx.prompt(&self.context);
                 let response = prepared.answered(call, before);
                 if !self.meter.send_agent(prompt, response) {
-                    let cause = DeathCause::Unanswered;
-                    return End::Died {
-                        call,
-                        prompt,
-                        cause,
-                    };
+                    return died(call, prompt, DeathCause::Unanswered);
                 }
             }
             let strategy = arranged.as_ref();
@@ -320,9 +311,9 @@ impl<'a> Cell<'a> {
             }
             self.note(&appended.applied, &appended.failures, cx.call);
             for applied in &appended.applied {
-                for observer in &mut self.observers {
-                    observer.shortened(applied);
-                }
+                self.observers
+                    .iter_mut()
+                    .for_each(|it| it.shortened(applied));
             }
             self.vault.extend(appended.saved);
             entry = appended.entry;
@@ -338,31 +329,28 @@ impl<'a> Cell<'a> {
             let (shrunk, by) = self.context.leave_out_thinking();
             if !shrunk.is_empty() {
                 self.last_messages = self.last_messages - by;
-                for observer in &mut self.observers {
-                    observer.thinking_left_out(&self.context, &shrunk);
-                }
+                let observers = self.observers.iter_mut();
+                observers.for_each(|it| it.thinking_left_out(&self.context, &shrunk));
             }
         }
         self.appended += entry.size;
-        for observer in &mut self.observers {
-            observer.appended(&entry);
-        }
+        self.observers.iter_mut().for_each(|it| it.appended(&entry));
         self.context.append(entry);
     }
 
     /// Runs the strategy's own code on the clock; what its models take is not counted.
     fn timed<T>(&mut self, work: impl FnOnce(&mut Meter<'_>) -> T) -> T {
-        self.meter.take_time();
+        self.meter.time = Duration::ZERO;
         let started = self.clock.now();
         let done = work(&mut self.meter);
         let spent = self.clock.now().saturating_sub(started);
-        self.spent += spent.saturating_sub(self.meter.take_time());
+        self.spent += spent.saturating_sub(self.meter.time);
         done
     }
 
     /// Hands the context to the strategy.
     fn lend(&mut self) -> Context {
-        self.meter.stand_before(self.context.size());
+        self.meter.history = self.context.size();
         std::mem::take(&mut self.context)
     }
 
@@ -370,22 +358,19 @@ impl<'a> Cell<'a> {
     fn take_back(&mut self, compacted: Compacted, call: usize) -> Result<(), End> {
         self.note(&compacted.applied, &compacted.failures, call);
         self.context = compacted.context;
-        for asked in self.meter.take_asked() {
-            for observer in &mut self.observers {
-                observer.asked(&asked);
-            }
+        for asked in self.meter.asked.drain(..) {
+            self.observers.iter_mut().for_each(|it| it.asked(&asked));
         }
         for applied in &compacted.applied {
-            for observer in &mut self.observers {
-                observer.patched(applied);
-            }
+            self.observers.iter_mut().for_each(|it| it.patched(applied));
         }
         self.vault.extend(compacted.saved);
         compacted.outcome.map_err(|error| stopped(call, &error))
     }
 
     fn note(&mut self, applied: &[Applied], failures: &[StageFailure], call: usize) {
-        self.compactions
+        self.record
+            .compactions
             .extend(applied.iter().map(|applied| CompactionEvent {
                 call,
                 stage: applied.stage.to_string(),
@@ -394,7 +379,8 @@ impl<'a> Cell<'a> {
                 after: self.scale.text(applied.change.after),
                 still_over: applied.is_still_over,
             }));
-        self.failures
+        self.record
+            .failures
             .extend(failures.iter().map(|failure| FailureEvent {
                 call,
                 stage: failure.stage.to_string(),
@@ -425,8 +411,8 @@ impl<'a> Cell<'a> {
                 return Ok(());
             }
             if attempt == 0 {
-                self.overflows.push(cx.call);
-                self.refusals.extend(refusal);
+                self.record.overflows.push(cx.call);
+                self.record.refusals.extend(refusal);
             }
             cx.overflow = Some(Overflow { prompt, attempt });
             let context = self.lend();
@@ -443,13 +429,7 @@ impl<'a> Cell<'a> {
                 }
             };
             if given_up {
-                let call = cx.call;
-                let cause = DeathCause::Overflow;
-                return Err(End::Died {
-                    call,
-                    prompt,
-                    cause,
-                });
+                return Err(died(cx.call, prompt, DeathCause::Overflow));
             }
             attempt += 1;
         }
@@ -459,7 +439,7 @@ impl<'a> Cell<'a> {
     fn sent(&mut self, call: usize, before: usize, edge: Option<usize>) {
         let prepared = self.prepared;
         let prompt = self.scale.prompt(prepared.fixed + self.context.size());
-        self.prompt_tokens.push(prompt);
+        self.record.prompt_tokens.push(prompt);
         let view = CallView {
             call,
             before,
@@ -470,16 +450,14 @@ impl<'a> Cell<'a> {
             response: prepared.session.message(before),
             edge,
         };
-        for observer in &mut self.observers {
-            observer.called(&view);
-        }
+        self.observers.iter_mut().for_each(|it| it.called(&view));
         if self.models.reader.is_some() {
             let mut questioner = Questioner {
                 view,
                 prepared,
                 panel: self.models.judge.as_ref(),
                 times: self.models.times,
-                arm: self.arm,
+                arm: self.record.arm,
                 meter: &mut self.meter,
             };
             let due = prepared.watched.items_at(call);
@@ -488,60 +466,30 @@ impl<'a> Cell<'a> {
     }
 
     fn finish(mut self, name: CellName, end: End, window: Option<Window>) -> Replay {
-        let (prepared, arm) = (self.prepared, self.arm);
-        let sentinels = match (&self.models.judge, arm) {
-            (Some(panel), Arm::Reference) if !self.answers.is_empty() => {
-                reader::sentinels(panel, &mut self.meter)
-            }
-            _ => Vec::new(),
-        };
-        let unanswered = self.meter.take_unanswered();
-        let (model_calls, lost_calls, faults) = self.meter.into_log();
-        let mut record = CellRecord {
-            session: prepared.session.id().to_owned(),
-            strategy: name.strategy,
-            repeat: name.repeat,
-            arm,
-            end,
-            planned_calls: prepared.session.calls().len(),
-            reached_calls: self.prompt_tokens.len(),
-            window,
-            fixed_tokens: prepared.bill.scale(0).prompt(prepared.fixed),
-            prompt_tokens: self.prompt_tokens,
-            model_calls,
-            lost_calls,
-            later_calls: Vec::new(),
-            compactions: self.compactions,
-            changes: Vec::new(),
-            failures: self.failures,
-            violations: Vec::new(),
-            overflows: self.overflows,
-            refusals: self.refusals,
-            faults,
-            blocked_turns: Vec::new(),
-            blocked_agents: Vec::new(),
-            unseen: UnseenResults::default(),
-            action_support: ActionSupport::default(),
-            probes: Vec::new(),
-            counter_error: None,
-            prompt_cache: Vec::new(),
-            observed_cache: None,
-            output_tokens: Vec::new(),
-            summary_health: SummaryHealth::default(),
-            saved_texts: self.vault.len() as u64,
-            sentinels,
-            rereads: None,
-            trail: None,
-            summary_atoms: None,
-            probe_texts: Vec::new(),
-            moments: Vec::new(),
-            recovery: None,
-        };
+        let prepared = self.prepared;
+        let mut record = self.record;
+        if let (Some(panel), Arm::Reference) = (&self.models.judge, record.arm)
+            && !self.answers.is_empty()
+        {
+            record.sentinels = reader::sentinels(panel, &mut self.meter);
+        }
+        prepared.session.id().clone_into(&mut record.session);
+        record.strategy = name.strategy;
+        record.repeat = name.repeat;
+        record.end = end;
+        record.planned_calls = prepared.session.calls().len();
+        record.reached_calls = record.prompt_tokens.len();
+        record.window = window;
+        record.fixed_tokens = prepared.bill.scale(0).prompt(prepared.fixed);
+        record.model_calls = self.meter.log;
+        record.lost_calls = self.meter.lost;
+        record.faults = self.meter.weather.struck;
+        record.saved_texts = self.vault.len() as u64;
         for observer in self.observers {
             observer.finish(&mut record);
         }
         reader::attach(&mut record.probes, prepared.watched.probes(), self.answers);
-        if arm == Arm::Reference {
+        if record.arm == Arm::Reference {
             record.probe_texts = prepared.watched.texts(&prepared.session);
         }
         Replay {
@@ -549,7 +497,7 @@ impl<'a> Cell<'a> {
             strategy_cpu: self.strategy_cpu,
             cell_cpu: self.clock.now().saturating_sub(self.started),
             vault: self.vault,
-            unanswered,
+            unanswered: self.meter.unanswered,
         }
     }
 }

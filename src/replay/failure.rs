@@ -1,6 +1,7 @@
 //! Cells that end without a measurement: an error of the machinery, or something that cannot be measured.
 
 use std::error::Error;
+use std::iter::successors;
 use std::sync::Arc;
 
 use super::faults::Weather;
@@ -34,14 +35,8 @@ pub(super) fn failed(call: usize, error: &dyn Error) -> End {
 
 /// An error with its causes, in one line.
 pub(super) fn chain(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
-        cause = error.source();
-    }
-    text
+    let causes = successors(error.source(), |error| (*error).source());
+    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
 }
 
 impl Replay {
@@ -52,19 +47,18 @@ impl Replay {
         models: &Models,
         error: &dyn Error,
     ) -> Self {
-        let weather = Weather::new(Arc::default(), prepared.session.id(), name.repeat);
-        let cell = Cell::new(prepared, models, &NoClock, Vec::new(), weather);
-        cell.finish(name, failed(0, error), None)
+        Self::not_begun(prepared, name, models, failed(0, error))
     }
 
     /// The record of a cell that cannot be measured, for what it follows cannot.
     pub fn not_measurable(prepared: &PreparedSession, name: CellName, models: &Models) -> Self {
+        let why = "the strategy it follows is not measurable here".to_owned();
+        Self::not_begun(prepared, name, models, End::NotMeasurable { call: 0, why })
+    }
+
+    fn not_begun(prepared: &PreparedSession, name: CellName, models: &Models, end: End) -> Self {
         let weather = Weather::new(Arc::default(), prepared.session.id(), name.repeat);
         let cell = Cell::new(prepared, models, &NoClock, Vec::new(), weather);
-        let end = End::NotMeasurable {
-            call: 0,
-            why: "the strategy it follows is not measurable here".to_owned(),
-        };
         cell.finish(name, end, None)
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::model::fault::{Acts, Attempt, Fault, Faults};
-use crate::model::{CallFailure, Request, Response, Stop};
+use crate::model::{CallFailure, Response, Stop};
 use crate::record::FaultEvent;
 use crate::step::Answer;
 use crate::tokens::{CountedTexts, Size};
@@ -12,21 +12,17 @@ use crate::units::{Tokens, Usage};
 /// What goes wrong in one cell, and what has.
 #[derive(Debug)]
 pub(super) struct Weather {
-    faults: Arc<Faults>,
+    pub(super) faults: Arc<Faults>,
     session: Arc<str>,
-    repeat: u32,
-    call: usize,
+    pub(super) repeat: u32,
+    pub(super) call: usize,
     /// Requests of the strategy at this call.
-    requests: u32,
-    struck: Vec<FaultEvent>,
+    pub(super) requests: u32,
+    /// The faults so far, in order.
+    pub(super) struck: Vec<FaultEvent>,
 }
 
 impl Weather {
-    /// Which repeat this is.
-    pub(super) fn repeat(&self) -> u32 {
-        self.repeat
-    }
-
     /// The faults of one repeat of one session, the same for every strategy.
     pub(super) fn new(faults: Arc<Faults>, session: &str, repeat: u32) -> Self {
         Self {
@@ -39,40 +35,15 @@ impl Weather {
         }
     }
 
-    /// What follows belongs to this call of the agent.
-    pub(super) fn start_call(&mut self, call: usize) {
-        self.call = call;
-        self.requests = 0;
-    }
-
-    /// Whether the provider refuses this call's prompt though it fits. Asked once per call.
-    pub(super) fn refuses_prompt(&mut self) -> bool {
-        self.strike(Acts::Prompt, 0).is_some()
-    }
-
-    /// What becomes of the strategy's next request at this call.
-    pub(super) fn request(&mut self) -> Option<Fault> {
+    /// The fault that the strategy's next request at this call meets.
+    pub(super) fn strike_request(&mut self) -> Option<Fault> {
         let attempt = self.requests;
         self.requests += 1;
         self.strike(Acts::Summary, attempt)
     }
 
-    /// What becomes of the agent's own call.
-    pub(super) fn agent(&mut self, attempt: u32) -> Option<Fault> {
-        self.strike(Acts::Agent, attempt)
-    }
-
-    /// How often the agent's own call is sent again.
-    pub(super) fn agent_retries(&self) -> u32 {
-        self.faults.agent_retries
-    }
-
-    /// What has struck, in order.
-    pub(super) fn into_struck(self) -> Vec<FaultEvent> {
-        self.struck
-    }
-
-    fn strike(&mut self, acts: Acts, attempt: u32) -> Option<Fault> {
+    /// The fault that this attempt meets.
+    pub(super) fn strike(&mut self, acts: Acts, attempt: u32) -> Option<Fault> {
         if self.faults.is_empty() {
             return None;
         }
@@ -91,17 +62,21 @@ impl Weather {
     }
 }
 
-/// What the strategy is answered where `fault` strikes its request.
-///
-/// `history` is the size of the messages it stands before; `model` asks the true model, which
-/// only summaries that break off or run on need.
-pub(super) fn answer(
-    fault: Fault,
-    request: &Request,
-    history: Size,
-    counts: &CountedTexts,
-    model: impl FnOnce(&Request) -> Answer,
-) -> Answer {
+/// Whether a request that meets this fault is answered by its model first.
+pub(super) fn reaches_model(fault: Fault) -> bool {
+    !matches!(
+        fault,
+        Fault::SummaryError
+            | Fault::SummaryTimeout
+            | Fault::SummaryOverflow
+            | Fault::SummaryEmpty
+            | Fault::SummaryIsToolCall
+            | Fault::SummaryIsChat
+    )
+}
+
+/// The answer that the strategy gets in place of `whole`; `history` is the size of the messages it has.
+pub(super) fn answer(fault: Fault, whole: Answer, history: Size, counts: &CountedTexts) -> Answer {
     match fault {
         Fault::SummaryError => Err(CallFailure::Server),
         Fault::SummaryTimeout => Err(CallFailure::Timeout),
@@ -109,19 +84,16 @@ pub(super) fn answer(
         Fault::SummaryEmpty => Ok(written("", Stop::End)),
         Fault::SummaryIsToolCall => Ok(written(TOOL_CALL, Stop::ToolUse)),
         Fault::SummaryIsChat => Ok(written(CHAT, Stop::End)),
-        Fault::SummaryInflates => model(request).map(|whole| {
+        Fault::SummaryInflates => whole.map(|whole| {
             let text = longer_than(history, &whole.text, counts);
             written(&text, Stop::End)
         }),
-        Fault::SummaryTruncated => model(request).map(|whole| {
+        Fault::SummaryTruncated => whole.map(|whole| {
             let half = whole.text.chars().count() / 2;
             let text: String = whole.text.chars().take(half).collect();
             written(&text, Stop::Length)
         }),
-        // These act elsewhere; a request they are named for is answered.
-        Fault::OverflowAt | Fault::RateLimited | Fault::ServerError | Fault::StreamCut => {
-            model(request)
-        }
+        Fault::OverflowAt | Fault::RateLimited | Fault::ServerError | Fault::StreamCut => whole,
     }
 }
 
@@ -137,16 +109,7 @@ pub(super) fn failed_attempt(fault: Fault, prompt: Tokens, response: Tokens) -> 
             read(Tokens(response.0 / 2)),
             "the answer broke off".to_owned(),
         ),
-        Fault::ServerError
-        | Fault::OverflowAt
-        | Fault::SummaryError
-        | Fault::SummaryTimeout
-        | Fault::SummaryOverflow
-        | Fault::SummaryEmpty
-        | Fault::SummaryIsToolCall
-        | Fault::SummaryIsChat
-        | Fault::SummaryInflates
-        | Fault::SummaryTruncated => (read(Tokens::ZERO), CallFailure::Server.to_string()),
+        _ => (read(Tokens::ZERO), CallFailure::Server.to_string()),
     }
 }
 

@@ -64,18 +64,13 @@ impl PreparedSession {
             .map(|tool| counts.schema(tool))
             .chain(session.system().map(|text| counts.size(text)))
             .sum();
-        let compactions = session
-            .compactions()
-            .iter()
-            .cloned()
-            .map(Arc::new)
-            .collect();
+        let compactions = session.compactions().iter().cloned().map(Arc::new);
         let mut lot = [0; 8];
         lot.copy_from_slice(&ContentHash::of(session.id()).bytes()[..8]);
         Ok(Self {
             lot: u64::from_le_bytes(lot),
             tools: session.tools().into(),
-            compactions,
+            compactions: compactions.collect(),
             watched: observe::Watched::new(&session, &counts, probes, selection)?,
             faults: Arc::default(),
             limits: Vec::new(),
@@ -180,8 +175,7 @@ impl PreparedSession {
             largest_image: images.largest(),
             longest_edge: images.longest_edge().into(),
         };
-        let mut limits = self.limits.iter();
-        let limit = limits.find(|limit| limit.refuses(&request))?;
+        let limit = self.limits.iter().find(|limit| limit.refuses(&request))?;
         Some(Refusal {
             call,
             limit: limit.to_string(),
@@ -223,11 +217,6 @@ impl PreparedSession {
             Sizes::Billed => words.max(usage.map_or(Tokens::ZERO, |usage| usage.output)),
             Sizes::Counted => words,
         }
-    }
-
-    /// Size of the full history: system prompt, tool definitions, all messages.
-    pub fn full_size(&self) -> Size {
-        self.fixed + self.entries.iter().map(|entry| entry.size).sum()
     }
 
     /// Tokens of the largest prompt of the full history, that of the last call, as billed.

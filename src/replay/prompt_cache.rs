@@ -77,13 +77,6 @@ impl PromptCache {
         }
     }
 
-    /// Makes room for so many calls.
-    pub fn reserve(&mut self, calls: usize) {
-        if self.scheme.reuse == Reuse::Breakpoints {
-            self.entries.reserve(calls);
-        }
-    }
-
     /// Its rules.
     pub fn scheme(&self) -> &CacheScheme {
         &self.scheme
@@ -165,13 +158,11 @@ impl PromptCache {
                     let used = self.entries.get(&line.chain(*at));
                     used.is_some_and(|used| self.is_live(*used, now))
                 };
-                // A prefix that was never sent is not looked up.
-                let most = limit.min(line.known_until());
                 let near = |at: &usize| {
                     let last = request.position(*at);
                     // The breakpoint itself is the first position.
                     let is_near = move |at: &usize| last - request.position(*at) < look_back;
-                    (1..=(*at).min(most)).rev().take_while(is_near)
+                    (1..=(*at).min(limit)).rev().take_while(is_near)
                 };
                 // Breakpoints descend, so the first that finds anything finds the most.
                 let mut ranges = breakpoints.iter().map(near);

@@ -46,7 +46,7 @@ pub struct Panel {
 }
 
 /// What was answered to one item: the answer that counts, and those that are asked beside it.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct ItemAnswers {
     /// One, or as many as are asked for, to tell noise from loss.
     scored: Vec<AnswerRecord>,
@@ -54,16 +54,6 @@ pub(super) struct ItemAnswers {
     from_summary: Option<AnswerRecord>,
     /// Whether the prompt was the evidence and the newest history, in place of all of it.
     of_evidence: bool,
-}
-
-/// What an item is asked of.
-enum Shown {
-    /// The prompt exactly as it was sent.
-    Prompt(Vec<Arc<Message>>),
-    /// The evidence and the newest history that fits.
-    Evidence(Vec<Arc<Message>>),
-    /// Nothing: not even the evidence fits.
-    Nothing,
 }
 
 /// Everything that asking a probe needs.
@@ -114,24 +104,17 @@ impl<'a> Questioner<'a, '_> {
         let mut wanted = Vec::new();
         for (at, item) in items.iter().enumerate() {
             let probe = &self.prepared.watched.probes()[item.probe];
-            let (messages, of_evidence) = match self.shown(probe) {
-                Shown::Prompt(messages) => (messages, false),
-                Shown::Evidence(messages) => (messages, true),
-                Shown::Nothing => {
-                    answers.push(ItemAnswers {
-                        scored: vec![unanswered(Unscored::TooLong, Aside::default())],
-                        qualifying: None,
-                        from_summary: None,
-                        of_evidence: true,
-                    });
-                    continue;
-                }
+            let Some((messages, of_evidence)) = self.shown(probe) else {
+                answers.push(ItemAnswers {
+                    scored: vec![unanswered(Unscored::TooLong, Aside::default())],
+                    of_evidence: true,
+                    ..ItemAnswers::default()
+                });
+                continue;
             };
             answers.push(ItemAnswers {
-                scored: Vec::new(),
-                qualifying: None,
-                from_summary: None,
                 of_evidence,
+                ..ItemAnswers::default()
             });
             let prompt = if of_evidence {
                 EVIDENCE + at
@@ -190,14 +173,15 @@ impl<'a> Questioner<'a, '_> {
         }
     }
 
-    /// What the item is asked of: the prompt as it was sent, unless it is full history and does not
-    /// fit the window of a reader that is a model.
-    fn shown(&self, probe: &Probe) -> Shown {
+    /// The messages that the item is asked of: the prompt as it was sent, unless it is full history and
+    /// does not fit the window of a reader that is a model. Then it is the evidence and the newest
+    /// history that fits, as the flag says; nothing where not even the evidence fits.
+    fn shown(&self, probe: &Probe) -> Option<(Vec<Arc<Message>>, bool)> {
         let view = &self.view;
         let entries = view.context.entries();
         let whole = || {
             let messages = entries.iter().map(|entry| entry.message.clone());
-            Shown::Prompt(messages.collect())
+            Some((messages.collect(), false))
         };
         let window = self.prepared.asking.window;
         let Some(window) = window.filter(|_| self.arm == Arm::Reference) else {
@@ -213,8 +197,8 @@ impl<'a> Questioner<'a, '_> {
         if view.context.size().tokens <= room {
             return whole();
         }
-        ceiling::of_evidence(entries, &evidence, room, counts)
-            .map_or(Shown::Nothing, Shown::Evidence)
+        let messages = ceiling::of_evidence(entries, &evidence, room, counts)?;
+        Some((messages, true))
     }
 
     /// The messages, with the question at their end.
@@ -275,8 +259,12 @@ impl<'a> Questioner<'a, '_> {
             .into_iter()
             .zip(counts)
             .map(|(question, count)| {
-                let (answers, cost) = together(came.by_ref().take(count));
-                let text = text_of(answers);
+                let mut cost = Aside::default();
+                let answers = came.by_ref().take(count).map(|(answer, own)| {
+                    cost.add(own);
+                    answer
+                });
+                let text = text_of(answers.collect());
                 let typed = match &text {
                     Ok(text) if is_model => rules.verdict(question.probe, before, text),
                     Ok(text) => rules.verdict_of_copied(question.probe, before, text),
@@ -309,7 +297,7 @@ impl<'a> Questioner<'a, '_> {
                 .judges
                 .iter()
                 .map(|model| {
-                    let met = panel.fitness.of(&**model, self.meter.counts());
+                    let met = panel.fitness.of(&**model, self.meter.counts);
                     met.is_some_and(|met| met.is_unfit)
                 })
                 .collect();
@@ -407,16 +395,6 @@ impl<'a> Read<'a> {
     }
 }
 
-/// What the requests of one question came to, and what all of them cost.
-fn together(came: impl Iterator<Item = (Answer, Aside)>) -> (Vec<Answer>, Aside) {
-    let mut cost = Aside::default();
-    let answers = came.map(|(answer, own)| {
-        cost.add(own);
-        answer
-    });
-    (answers.collect(), cost)
-}
-
 /// The answer to a question that was put once, or in both orders.
 fn text_of(answers: Vec<Answer>) -> Result<String, Unscored> {
     let mut texts = Vec::with_capacity(answers.len());
@@ -476,13 +454,13 @@ fn unanswered(reason: Unscored, cost: Aside) -> AnswerRecord {
 /// What each judge made of the answers whose verdict is known.
 pub(super) fn sentinels(panel: &Panel, meter: &mut Meter<'_>) -> Vec<SentinelRecord> {
     let mut records = Vec::new();
-    if meter.is_unanswered() {
+    if meter.unanswered.is_some() {
         return records;
     }
     for (at, judge) in panel.judges.iter().enumerate() {
-        if let Some(met) = panel.fitness.of(&**judge, meter.counts()) {
+        if let Some(met) = panel.fitness.of(&**judge, meter.counts) {
             records.extend(met.records.iter().cloned());
-            meter.lose(panel.fitness.take_lost());
+            meter.lost.extend(panel.fitness.take_lost());
             continue;
         }
         // It could not be asked: that is for the meter to see, and leaves the cell without a record.

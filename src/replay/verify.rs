@@ -1,11 +1,11 @@
 //! Whether probes hold what they promise: that the full history answers them, and nothing else does.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::{CellName, Models, NoClock, PreparedSession, Replayed, replay};
 use crate::model::offline::Offline;
-use crate::record::{CellRecord, Fate};
+use crate::record::{Fate, ProbeRecord};
 
 /// A probe that does not hold what it promises.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,60 +37,36 @@ pub fn unsound(prepared: &PreparedSession) -> Vec<Unsound> {
     };
     let full = cell("full", Replayed::Full);
     let empty = cell("empty", Replayed::Empty);
-    let mut problems: BTreeMap<&str, Option<String>> = BTreeMap::new();
-    for probe in prepared.probes() {
-        problems.insert(
-            &probe.id,
-            Some("it is never asked: nothing answers it before the last call".into()),
-        );
-    }
-    let mut note = |record: &CellRecord, is_full: bool| {
-        for item in &record.probes {
-            let is_decoy = item.kind.is_never_said();
-            let is_found = item.survival.fate == Fate::Survived;
-            let is_lost = matches!(item.survival.fate, Fate::Lost | Fate::Reachable);
-            let problem = match (is_full, is_decoy) {
-                (true, false) if !is_found => {
-                    Some("does not stand in the full history as it should")
-                }
-                (true, true) if !is_lost => Some("is a decoy, and its value is there"),
-                (false, _) if !is_lost => Some("stands in the system prompt or the tools"),
-                _ => None,
-            };
-            let Some(entry) = prepared
-                .probes()
-                .iter()
-                .find(|probe| probe.id == item.probe)
-            else {
-                continue;
-            };
-            let known = problems.entry(&entry.id).or_default();
-            let is_asked = known
-                .as_ref()
-                .is_some_and(|known| known.starts_with("it is never"));
-            if is_asked {
-                *known = None;
-            }
-            if let Some(problem) = problem
-                && known.is_none()
-            {
-                let fate = format!("{:?}", item.survival.fate).to_lowercase();
-                *known = Some(format!(
-                    "{problem} at {} % of the session ({fate})",
-                    item.percent
-                ));
-            }
-        }
+    let items = || {
+        let full = full.probes.iter().map(|item| (item, true));
+        full.chain(empty.probes.iter().map(|item| (item, false)))
     };
-    note(&full, true);
-    note(&empty, false);
-    problems
-        .into_iter()
-        .filter_map(|(probe, problem)| {
-            Some(Unsound {
-                probe: probe.to_owned(),
-                problem: problem?,
-            })
-        })
-        .collect()
+    let ids: BTreeSet<&String> = prepared.probes().iter().map(|probe| &probe.id).collect();
+    let unsound = |probe: &String| {
+        let mut own = items().filter(|(item, _)| item.probe == *probe).peekable();
+        let problem = match own.peek() {
+            None => Some("it is never asked: nothing answers it before the last call".to_owned()),
+            Some(_) => own.find_map(|(item, is_full)| problem(item, is_full)),
+        };
+        let (probe, problem) = (probe.clone(), problem?);
+        Some(Unsound { probe, problem })
+    };
+    ids.into_iter().filter_map(unsound).collect()
+}
+
+/// Why an item is not as it should be under full history, or under none.
+fn problem(item: &ProbeRecord, is_full: bool) -> Option<String> {
+    let is_found = item.survival.fate == Fate::Survived;
+    let is_lost = matches!(item.survival.fate, Fate::Lost | Fate::Reachable);
+    let problem = match (is_full, item.kind.is_never_said()) {
+        (true, false) if !is_found => "does not stand in the full history as it should",
+        (true, true) if !is_lost => "is a decoy, and its value is there",
+        (false, _) if !is_lost => "stands in the system prompt or the tools",
+        _ => return None,
+    };
+    let fate = format!("{:?}", item.survival.fate).to_lowercase();
+    Some(format!(
+        "{problem} at {} % of the session ({fate})",
+        item.percent
+    ))
 }

@@ -4,14 +4,15 @@
 //! provider has not cached the prompt, and each would be billed for all of it.
 
 use std::collections::BTreeSet;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 
-use super::{Came, Meter, answered};
-use crate::model::{Model, Purpose, Request, bill};
+use super::{Meter, answered};
+use crate::model::{Answered, Model, Purpose, Request, bill};
 use crate::record::KeptCall;
 use crate::replay::Unanswered;
 use crate::step::Answer;
+use crate::tokens::CountedTexts;
 use crate::units::Usage;
 
 /// Threads that wait for answers of one cell, at most: how many requests are under way is decided by
@@ -86,18 +87,18 @@ impl Meter<'_> {
             .as_ref()
             .is_some_and(Unanswered::ends_asking);
         let is_over = AtomicBool::new(is_over);
-        let mut came: Vec<Option<(Answer, Came)>> = puts.iter().map(|_| None).collect();
+        let came: Vec<OnceLock<Answered>> = puts.iter().map(|_| OnceLock::new()).collect();
         for wave in waves(&sendings) {
-            self.send_wave(&sendings, &wave, &is_over, &mut came);
+            self.send_wave(&sendings, &wave, &is_over, &came);
         }
         let booked = sendings.iter().zip(came).filter_map(|(sending, came)| {
-            let (answer, came) = came?;
+            let answered = came.into_inner()?;
             let request = &sending.put.request;
             if let (Some(model), None) = (sending.model, &self.unanswered) {
-                self.unanswered = Unanswered::of(model, &answer);
+                self.unanswered = Unanswered::of(model, &answered.answer);
             }
-            let cost = self.book(request, &came, &answer);
-            Some((answer, cost))
+            let cost = self.book(request, &answered);
+            Some((answered.answer, cost))
         });
         let booked = booked.collect();
         self.time += self.clock.now().saturating_sub(started);
@@ -110,57 +111,43 @@ impl Meter<'_> {
         sendings: &[Sending<'_>],
         wave: &[usize],
         is_over: &AtomicBool,
-        came: &mut [Option<(Answer, Came)>],
+        came: &[OnceLock<Answered>],
     ) {
-        let counts: &crate::tokens::CountedTexts = self.counts;
-        let send = |at: usize| {
-            let sending = &sendings[at];
-            let model = sending.model.filter(|_| !is_over.load(Ordering::SeqCst));
-            let (answer, came) = answered(&sending.put.request, model, sending.repeat, counts);
-            let unanswered = model.and_then(|model| Unanswered::of(model, &answer));
-            if unanswered.is_some_and(|why| why.ends_asking()) {
-                is_over.store(true, Ordering::SeqCst);
+        let counts: &CountedTexts = self.counts;
+        let next = AtomicUsize::new(0);
+        let work = || {
+            while let Some(at) = wave.get(next.fetch_add(1, Ordering::SeqCst)) {
+                let sending = &sendings[*at];
+                let model = sending.model.filter(|_| !is_over.load(Ordering::SeqCst));
+                let answered = answered(&sending.put.request, model, sending.repeat, counts);
+                let unanswered = model.and_then(|model| Unanswered::of(model, &answered.answer));
+                if unanswered.is_some_and(|why| why.ends_asking()) {
+                    is_over.store(true, Ordering::SeqCst);
+                }
+                drop(came[*at].set(answered));
             }
-            (answer, came)
         };
         let at_once = wave.iter().map(|at| at_once(&sendings[*at])).min();
         let threads = at_once.unwrap_or(1).min(wave.len()).min(MOST_THREADS);
         if threads < 2 {
-            for at in wave {
-                came[*at] = Some(send(*at));
-            }
-            return;
-        }
-        let next = AtomicUsize::new(0);
-        let answers = Mutex::new(Vec::with_capacity(wave.len()));
-        std::thread::scope(|scope| {
-            for _ in 0..threads {
-                scope.spawn(|| {
-                    while let Some(at) = wave.get(next.fetch_add(1, Ordering::SeqCst)) {
-                        let answer = send(*at);
-                        let mut answers = answers.lock().unwrap_or_else(PoisonError::into_inner);
-                        answers.push((*at, answer));
-                    }
-                });
-            }
-        });
-        for (at, answer) in answers.into_inner().unwrap_or_else(PoisonError::into_inner) {
-            came[at] = Some(answer);
+            work();
+        } else {
+            std::thread::scope(|scope| (0..threads).for_each(|_| drop(scope.spawn(work))));
         }
     }
 
-    fn book(&mut self, request: &Request, came: &Came, answer: &Answer) -> Aside {
+    fn book(&mut self, request: &Request, answered: &Answered) -> Aside {
         let purpose = request.purpose;
         let mut cost = Aside::default();
-        for failure in &came.failed {
+        for failure in &answered.failed {
             let usage = bill::failed(request, failure, self.counts);
             if self.lost_attempt(purpose, usage, failure) {
                 cost.paid(purpose, usage);
             }
         }
-        let (usage, key) = self.paid(request, came, answer);
+        let usage = self.paid(request, answered);
         cost.paid(purpose, usage);
-        cost.calls.extend(key.map(|key| KeptCall {
+        cost.calls.extend(answered.key.map(|key| KeptCall {
             key: key.hex(KeptCall::DIGITS),
             purpose,
             usage,

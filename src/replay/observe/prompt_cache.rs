@@ -177,8 +177,7 @@ impl PromptCaches {
     /// Watches a cell; on the reference also what the recording says of its own cache.
     pub fn new(plan: Arc<CachePlan>, is_reference: bool) -> Self {
         let caches = plan.schemes.iter().map(|scheme| {
-            let mut cache = PromptCache::new(scheme.clone(), plan.client);
-            cache.reserve(plan.calls);
+            let cache = PromptCache::new(scheme.clone(), plan.client);
             // Nothing is ever said of a provider that keeps nothing.
             let calls = match scheme.reuse {
                 Reuse::Nothing => 0,
@@ -200,15 +199,10 @@ impl PromptCaches {
         });
         let caches = caches.collect();
         let mut line = Line::new(&plan.head);
-        line.reserve(plan.messages.len());
         line.size_by(plan.bill.scale(0));
         let own = plan.schemes.first();
         let own = own.filter(|scheme| scheme.reuse == Reuse::Breakpoints);
-        let ideal = own.map(|scheme| {
-            let mut ideal = IdealCache::new(scheme.clone());
-            ideal.reserve(plan.messages.len());
-            ideal
-        });
+        let ideal = own.map(|scheme| IdealCache::new(scheme.clone()));
         Self {
             line,
             caches,

@@ -61,12 +61,6 @@ impl IdealCache {
         }
     }
 
-    /// Makes room for so many blocks.
-    pub fn reserve(&mut self, blocks: usize) {
-        self.nodes.reserve(blocks);
-        self.by_chain.reserve(blocks);
-    }
-
     fn live_prefix(&self, line: &Line, limit: usize, now: Moment) -> (usize, Prefix) {
         let is_live = |used: Moment| is_live(&self.scheme, used, now);
         let blocks = line.longest_known(limit, &is_live);

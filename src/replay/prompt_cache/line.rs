@@ -11,7 +11,7 @@ use super::{LastUse, Moment};
 use crate::bill::Scale;
 use crate::context::{CacheEffect, Entry};
 use crate::model::price::Senders;
-use crate::session::{ContentBlock, Role, Session, ToolSchema};
+use crate::session::{ContentBlock, Role, ToolSchema};
 use crate::tokens::{CountedTexts, Size};
 use crate::units::Tokens;
 
@@ -134,27 +134,20 @@ impl Pieces {
     pub fn size(&self) -> Size {
         self.blocks.iter().map(|piece| piece.size).sum()
     }
-
-    /// The head of a session's prompts.
-    pub fn head_of(session: &Session, counts: &CountedTexts) -> Vec<Piece> {
-        Self::head(session.tools(), session.system(), counts)
-    }
 }
 
 /// A block in its place.
 #[derive(Debug, Clone, Copy)]
 struct Block {
     /// What it says now.
-    content: u64,
-    /// What it said when the provider read it: the same, unless the provider removed something on
-    /// its side.
+    piece: Piece,
+    /// The content that the provider read: the same, unless the provider removed something on its
+    /// side.
     identity: u64,
-    size: Size,
     /// Hash of the identities up to and including this one.
     chain: u64,
     /// As counted, up to and including this one.
     until: Size,
-    run: Run,
     /// Positions of the look-back up to and including this one.
     position: usize,
     /// Whether it was part of an earlier prompt, as it is.
@@ -241,28 +234,23 @@ impl Line {
 
     /// Tokens of so many blocks, as billed.
     pub fn until(&self, blocks: usize) -> Tokens {
-        if blocks == 0 {
-            return Tokens::ZERO;
-        }
-        self.scale.prompt(self.counted(blocks))
+        let last = self.last(blocks);
+        last.map_or(Tokens::ZERO, |block| self.scale.prompt(block.until))
     }
 
-    /// Size of so many blocks, as counted.
-    fn counted(&self, blocks: usize) -> Size {
-        let last = blocks.checked_sub(1).and_then(|at| self.blocks.get(at));
-        last.map_or_else(Size::default, |block| block.until)
+    /// The last of so many blocks.
+    fn last(&self, blocks: usize) -> Option<&Block> {
+        self.blocks.get(blocks.checked_sub(1)?)
     }
 
     /// Hash of so many blocks.
     pub fn chain(&self, blocks: usize) -> u64 {
-        let last = blocks.checked_sub(1).and_then(|at| self.blocks.get(at));
-        last.map_or(0, |block| block.chain)
+        self.last(blocks).map_or(0, |block| block.chain)
     }
 
     /// Positions that so many blocks take in the look-back.
     pub fn position(&self, blocks: usize) -> usize {
-        let last = blocks.checked_sub(1).and_then(|at| self.blocks.get(at));
-        last.map_or(0, |block| block.position)
+        self.last(blocks).map_or(0, |block| block.position)
     }
 
     /// When the prompt was last sent.
@@ -270,47 +258,31 @@ impl Line {
         self.last_sent
     }
 
-    /// Makes room for so many more messages of a block or two, so that a long session is not copied
-    /// as it grows.
-    pub fn reserve(&mut self, messages: usize) {
-        self.entries.reserve(messages);
-        self.blocks.reserve(messages.saturating_mul(2));
-    }
-
-    /// Blocks behind which nothing stands that was ever sent: where nothing that was sent was edited
-    /// away, what is new was not.
-    pub fn known_until(&self) -> usize {
-        if self.left.is_empty() {
-            self.unbroken.min(self.blocks.len())
-        } else {
-            self.blocks.len()
-        }
-    }
-
     /// Adds a message at the end.
     pub fn append(&mut self, message: &Pieces) {
-        self.entries.push(Place {
-            first: self.blocks.len(),
-            is_user: message.is_user,
-        });
+        self.begin(message.is_user);
         for piece in &message.blocks {
             self.push(piece.content, *piece, false);
         }
     }
 
+    /// Begins a message at the end.
+    fn begin(&mut self, is_user: bool) {
+        let first = self.blocks.len();
+        self.entries.push(Place { first, is_user });
+    }
+
     fn push(&mut self, identity: u64, piece: Piece, is_seen: bool) {
-        let chain = self.chain(self.blocks.len());
-        let until = self.counted(self.blocks.len()) + piece.size;
-        let continues = |last: &Block| piece.run.continues(last.run);
-        let continues = self.blocks.last().is_some_and(continues);
-        let position = self.position(self.blocks.len()) + usize::from(!continues);
+        let last = self.blocks.last();
+        let chain = last.map_or(0, |last| last.chain);
+        let continues = last.is_some_and(|last| piece.run.continues(last.piece.run));
+        let position = last.map_or(0, |last| last.position) + usize::from(!continues);
+        let until = last.map_or_else(Size::default, |last| last.until) + piece.size;
         self.blocks.push(Block {
-            content: piece.content,
+            piece,
             identity,
-            size: piece.size,
             chain: FixedState::default().hash_one((chain, identity)),
             until,
-            run: piece.run,
             position,
             is_seen,
         });
@@ -354,18 +326,15 @@ impl Line {
             let is_paired = gone.len() == new;
             let mut before = gone.iter();
             for pieces in &edit.with {
-                self.entries.push(Place {
-                    first: self.blocks.len(),
-                    is_user: pieces.is_user,
-                });
+                self.begin(pieces.is_user);
                 for piece in &pieces.blocks {
                     let keeps = is_paired && edit.cache == CacheEffect::Keeps;
                     let same = before
                         .next()
-                        .filter(|was| keeps || was.content == piece.content);
+                        .filter(|was| keeps || was.piece.content == piece.content);
                     if let Some(was) = same {
                         if was.is_seen {
-                            change.removed += self.scale.text(was.size - piece.size);
+                            change.removed += self.scale.text(was.piece.size - piece.size);
                         }
                         self.push(was.identity, *piece, was.is_seen);
                     } else {
@@ -393,17 +362,9 @@ impl Line {
     }
 
     fn keep(&mut self, place: Place, blocks: &[Block]) {
-        self.entries.push(Place {
-            first: self.blocks.len(),
-            ..place
-        });
+        self.begin(place.is_user);
         for block in blocks {
-            let piece = Piece {
-                content: block.content,
-                size: block.size,
-                run: block.run,
-            };
-            self.push(block.identity, piece, block.is_seen);
+            self.push(block.identity, block.piece, block.is_seen);
         }
     }
 
@@ -446,7 +407,7 @@ impl Line {
         let unbroken = self.until(self.unbroken) - self.until(blocks);
         let behind = self.blocks.iter().skip(self.unbroken.max(blocks));
         let seen = behind.filter(|block| block.is_seen);
-        unbroken + self.scale.text(seen.map(|block| block.size).sum())
+        unbroken + self.scale.text(seen.map(|block| block.piece.size).sum())
     }
 
     /// Ends of tools and system prompt, in blocks, the longest prefix first.
@@ -465,7 +426,7 @@ impl Line {
     pub fn shared_with(&self, other: &Self) -> usize {
         let pairs = self.blocks.iter().zip(&other.blocks);
         pairs
-            .take_while(|(own, other)| own.content == other.content)
+            .take_while(|(own, other)| own.piece.content == other.piece.content)
             .count()
     }
 }

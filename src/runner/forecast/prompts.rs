@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::context::{CacheEffect, Entry, Origin};
-use crate::model::Request;
 use crate::model::price::{CacheScheme, Client, Prices, Reuse, Senders};
-use crate::record::{CellRecord, PromptDue};
-use crate::replay::observe::{CallView, Observer};
+use crate::model::{Request, Task};
+use crate::record::{Asks, CellRecord, PromptDue};
+use crate::replay::observe::{Asked, CallView, Observer};
 use crate::replay::prompt_cache::{Edited, Line, Pieces, PromptCache};
 use crate::scenario::ModelSetting;
 use crate::session::wire::Provider;
@@ -56,15 +56,37 @@ pub(super) struct ReaderPrompts {
     messages: Vec<Pieces>,
     cache: PromptCache,
     counts: Arc<CountedTexts>,
+    /// The calls at which probes are asked.
+    calls: BTreeSet<usize>,
+    /// What was found of the cell that is replayed.
+    pub(super) found: Found,
+}
+
+/// What a cell asks.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    /// The longest answer that each request of the strategy may get, by its number.
+    pub(super) longest: Asks,
+    /// Tokens that each of them sends.
+    pub(super) sent: Asks,
+    /// The prompts that readers are asked of, by call.
+    pub(super) prompts: BTreeMap<usize, PromptDue>,
 }
 
 impl ReaderPrompts {
-    pub(super) fn new(session: &Session, counts: &Arc<CountedTexts>, scheme: CacheScheme) -> Self {
+    pub(super) fn new(
+        session: &Session,
+        counts: &Arc<CountedTexts>,
+        scheme: CacheScheme,
+        calls: BTreeSet<usize>,
+    ) -> Self {
         Self {
-            line: Line::new(&Pieces::head_of(session, counts)),
+            line: Line::new(&Pieces::head(session.tools(), session.system(), counts)),
             messages: Vec::new(),
             cache: PromptCache::new(Arc::new(scheme), QUESTIONS),
             counts: counts.clone(),
+            calls,
+            found: Found::default(),
         }
     }
 
@@ -127,7 +149,7 @@ fn sent(entry: &Entry, counts: &CountedTexts) -> Option<Pieces> {
 }
 
 /// Tokens of a request as it is sent: thinking is left out.
-pub(super) fn sent_tokens(request: &Request, counts: &CountedTexts) -> Tokens {
+fn sent_tokens(request: &Request, counts: &CountedTexts) -> Tokens {
     let messages = request.messages.iter().filter_map(|message| {
         let entry = Entry::new(Origin::Authored, message.clone(), counts);
         Some(sent(&entry, counts)?.size().tokens)
@@ -137,29 +159,31 @@ pub(super) fn sent_tokens(request: &Request, counts: &CountedTexts) -> Tokens {
     messages.sum::<Tokens>() + head.until(head.len())
 }
 
-/// The prompts of a cell that are asked of, by call.
-pub(super) type Found = Arc<Mutex<BTreeMap<usize, PromptDue>>>;
-
-/// Notes the prompts at these calls.
+/// Notes the requests of a strategy, and the prompts that readers are asked of.
 #[derive(Debug)]
-pub(super) struct AtPoints {
-    pub(super) calls: Arc<BTreeSet<usize>>,
-    pub(super) prompts: Arc<Mutex<ReaderPrompts>>,
-    pub(super) found: Found,
-}
+pub(super) struct Watch(pub(super) Arc<Mutex<ReaderPrompts>>);
 
-impl Observer for AtPoints {
-    fn called(&mut self, view: &CallView<'_>) {
-        if !self.calls.contains(&view.call) {
-            return;
+impl Observer for Watch {
+    fn asked(&mut self, asked: &Asked) {
+        // An answer that the recording holds is asked of nobody.
+        if !matches!(asked.request.task, Task::Recorded { .. }) {
+            let mut prompts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let sent = sent_tokens(&asked.request, &prompts.counts);
+            prompts.found.sent.insert(asked.number, sent);
+            let longest = asked.request.max_output;
+            prompts.found.longest.insert(asked.number, longest);
         }
-        let mut prompts = self.prompts.lock().unwrap_or_else(PoisonError::into_inner);
-        let entries = view.context.entries().iter();
-        let messages = entries.filter_map(|entry| sent(entry, &prompts.counts));
-        let messages = messages.collect();
-        let due = prompts.put(messages);
-        let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
-        found.insert(view.call, due);
+    }
+
+    fn called(&mut self, view: &CallView<'_>) {
+        let mut prompts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if prompts.calls.contains(&view.call) {
+            let entries = view.context.entries().iter();
+            let messages = entries.filter_map(|entry| sent(entry, &prompts.counts));
+            let messages = messages.collect();
+            let due = prompts.put(messages);
+            prompts.found.prompts.insert(view.call, due);
+        }
     }
 
     fn finish(self: Box<Self>, _: &mut CellRecord) {}
