@@ -54,7 +54,7 @@ mod variant;
 pub use error::PlanError;
 use error::read_named;
 use followed::{Followed, Lead};
-use held::{Held, LoadedSession, Loading};
+use held::{Held, LoadedSession};
 use limits::Limits;
 pub use models::{Access, Connected};
 use queue::{Prepared, Queue, Shared};
@@ -72,14 +72,8 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Loads and counts all sessions of the scenario. Of many, those that are loaded again when their
-    /// cells are run are not held.
-    pub fn new(scenario: Scenario) -> Result<Self, PlanError> {
-        Self::holding(scenario, held::MOST)
-    }
-
-    /// The same, holding so many bytes of text of all sessions together.
-    fn holding(mut scenario: Scenario, most: usize) -> Result<Self, PlanError> {
+    /// Loads and counts all sessions of the scenario.
+    pub fn new(mut scenario: Scenario) -> Result<Self, PlanError> {
         for spec in &scenario.strategies {
             if let Some((path, place)) = spec.unread_prompt() {
                 let problem = format!("the prompt `{path}` was not read");
@@ -89,13 +83,7 @@ impl Plan {
         let prices = prices::in_force(&scenario.cache)?;
         let window = |model: &str| prices.of(model)?.1.windows.last().copied();
         scenario.models.settle_window(window);
-        let mut loading = Loading::new(&scenario, &prices, most)?;
-        // What is not held is let go before more is loaded.
-        let at_once = 4 * rayon::current_num_threads();
-        for sources in scenario.sessions.chunks(at_once) {
-            loading.load(sources)?;
-        }
-        let loaded = loading.finish()?;
+        let loaded = held::load_all(&scenario, &prices)?;
         let mut manifest = manifest_of(&scenario, loaded.entries, &prices);
         manifest.calibrations = calibrations::read(&scenario.models)?;
         let mut plan = Self {
@@ -448,9 +436,8 @@ fn run_cell<'a>(
     let models = plan.models().ok_or(Unrun::NotConnected)?;
     let prepared = loaded.kept.as_deref().unwrap_or(&shared.prepared);
     let made = prepared.get_or_init(|| {
-        let held = loaded.open(&plan.scenario)?;
-        let prepared = prepare(plan, &held, loaded.probes.clone())?;
-        Ok((prepared, models.for_session(&held.counts)))
+        let prepared = prepare(plan, &loaded.held, loaded.probes.clone())?;
+        Ok((prepared, models.for_session(&loaded.held.counts)))
     });
     let (prepared, models) = made.as_ref().map_err(Unrun::NotReady)?;
     replay_arm(plan, (session, prepared), arm, followed, models, Vec::new())
@@ -537,22 +524,11 @@ fn prepare(plan: &Plan, held: &Held, probes: Vec<Probe>) -> Result<PreparedSessi
         ))
 }
 
-/// Why a session cannot be made ready.
-#[derive(Debug, thiserror::Error)]
-enum NotReady {
-    #[error("the session's planted values cannot be searched: {0}")]
-    Needles(#[from] NeedlesError),
-    #[error("the session cannot be read again: {0}")]
-    Gone(#[from] PlanError),
-    #[error("session `{0}` is no longer what it was when the run was planned")]
-    Changed(String),
-}
-
 /// Why a cell was not run: a mistake in Proctor, or the consequence of one.
 #[derive(Debug, thiserror::Error)]
 enum Unrun<'a> {
-    #[error("{0}")]
-    NotReady(&'a NotReady),
+    #[error("the session's planted values cannot be searched: {0}")]
+    NotReady(&'a NeedlesError),
     #[error("the cell it follows was not replayed")]
     NothingToFollow,
     #[error("its models were not connected")]

@@ -156,7 +156,7 @@ impl Size {
         let mut cheapest: Option<Usd> = None;
         let order = spread(plan.manifest().sessions.len());
         for selection in selections(&plan.scenario().selection) {
-            plan.ask_instead(cells, &selection)?;
+            plan.ask_instead(cells, &selection);
             let costs = costs(plan, cells, in_batches);
             let mut sum = Usd::default();
             let fitting = order.iter().copied().take_while(|at| {

@@ -2,28 +2,26 @@
 //! model in place of a live one, no probes asked and no folder written.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rayon::prelude::*;
 
 use super::followed::Followed;
 use super::models;
-use super::{ArmIndex, Held, NotReady, Plan, Unrun, Which, prepare, replay_arm};
+use super::{ArmIndex, Held, LoadedSession, Plan, Unrun, Which, prepare, replay_arm};
+use crate::model::Request;
 use crate::model::offline::Offline;
-use crate::model::{Request, Task};
 use crate::probe::judge::{self, Judge, sentinel};
 use crate::probe::{Item, Probe, Selection};
-use crate::record::{
-    Arm, Asks, CellKey, CellRecord, ForecastCell, ModelEntry, ProbesDue, SentinelsDue,
-};
-use crate::replay::observe::{Asked, Observer};
-use crate::replay::{Models, PreparedSession};
+use crate::record::{Arm, CellKey, ForecastCell, ModelEntry, ProbesDue, SentinelsDue};
+use crate::replay::Models;
+use crate::replay::observe::Observer;
 use crate::tokens::CountedTexts;
 use crate::units::Tokens;
 
 mod prompts;
 
-use prompts::{AtPoints, Found, ReaderPrompts};
+use prompts::{ReaderPrompts, Watch};
 
 /// A cell that could not be forecast: a mistake in Proctor.
 #[derive(Debug, thiserror::Error)]
@@ -61,87 +59,69 @@ impl Plan {
             .filter_map(|arm| Some(self.key(session, self.followed_by(*arm)?)))
             .collect();
         let followed = Followed::new(wanted, []);
-        let fails_all = |why: &NotReady| fails(arms[0], Unrun::NotReady(why).to_string());
-        let held = loaded.open(&self.scenario).map_err(|why| fails_all(&why))?;
-        let prepared = prepare(self, &held, Vec::new()).map_err(NotReady::from);
-        let points = self
+        let held = &loaded.held;
+        let prepared = prepare(self, held, Vec::new())
+            .map_err(|why| fails(arms[0], Unrun::NotReady(&why).to_string()))?;
+        let models = Models {
+            summariser: Arc::new(Offline::new(held.counts.clone())),
+            reader: None,
+            judge: None,
+            times: crate::replay::Times::default(),
+        };
+        let calls = self
             .scenario
             .selection
             .ask_points(held.session.calls().len());
-        let asked_at = Arc::new(points.into_iter().map(|(_, call)| call).collect());
+        let calls = calls.into_iter().map(|(_, call)| call).collect();
         let scheme = prompts::scheme_of(self.scenario.models.reader.as_ref(), &self.prices);
-        let asked = ReaderPrompts::new(&held.session, &held.counts, scheme);
-        let asked = Arc::new(Mutex::new(asked));
+        let prompts = ReaderPrompts::new(&held.session, &held.counts, scheme, calls);
+        let prompts = Arc::new(Mutex::new(prompts));
         let mut cells = Vec::new();
-        for arm in arms.iter().copied() {
-            if matches!(arm.which, Which::Empty) {
-                continue;
-            }
-            let prepared = prepared
-                .as_ref()
-                .map_err(|error| fails(arm, Unrun::NotReady(error).to_string()))?;
-            let found = Found::default();
-            let at_points = AtPoints {
-                calls: Arc::clone(&asked_at),
-                prompts: asked.clone(),
-                found: found.clone(),
-            };
-            let (record, Seen { longest, sent }) = self
-                .forecast_cell(prepared, (session, &held), arm, &followed, at_points)
-                .map_err(|why| fails(arm, why.to_string()))?;
+        for arm in arms
+            .into_iter()
+            .filter(|arm| !matches!(arm.which, Which::Empty))
+        {
+            let watch: Box<dyn Observer> = Box::new(Watch(prompts.clone()));
+            let of = (session, &prepared);
+            let replay = replay_arm(self, of, arm, &followed, &models, vec![watch]);
+            let record = replay.map_err(|why| fails(arm, why.to_string()))?.record;
             followed.over(&record.key(), Some(&record));
-            let prompts = std::mem::take(&mut *locked(&found));
+            let mut prompts = prompts.lock().unwrap_or_else(PoisonError::into_inner);
+            let found = std::mem::take(&mut prompts.found);
             // The floor is asked behind the reference.
-            let floor = (record.arm == Arm::Reference).then(|| {
-                let prompt = locked(&asked).floor();
-                (prompt, ProbesDue::default())
-            });
+            let is_reference = record.arm == Arm::Reference;
+            let floor = is_reference.then(|| (prompts.floor(), ProbesDue::default()));
             cells.push(ForecastCell {
                 record,
-                asks: longest,
-                sent,
-                prompts,
+                asks: found.longest,
+                sent: found.sent,
+                prompts: found.prompts,
                 floor,
                 probes: BTreeMap::new(),
                 paid: BTreeMap::new(),
                 sentinels: SentinelsDue::default(),
             });
         }
-        self.fill_in(
-            &mut cells,
-            (&held, &loaded.probes),
-            &self.scenario.selection,
-        );
+        self.fill_in(&mut cells, loaded, &self.scenario.selection);
         Ok(cells)
     }
 
     /// Asks what is selected in place of what was, of the same cells: no prompt is made again. Only
     /// points of the plan's own selection have prompts.
-    pub fn ask_instead(
-        &self,
-        cells: &mut [ForecastCell],
-        selection: &Selection,
-    ) -> Result<(), ForecastError> {
+    pub fn ask_instead(&self, cells: &mut [ForecastCell], selection: &Selection) {
         for own in cells.chunk_by_mut(|one, next| one.record.session == next.record.session) {
-            let cell = own[0].record.key();
             let mut loaded = self.sessions.iter();
-            let Some(loaded) = loaded.find(|loaded| loaded.id == cell.session) else {
-                continue;
-            };
-            let held = loaded.open(&self.scenario).map_err(|why| ForecastError {
-                why: Unrun::NotReady(&why).to_string(),
-                cell,
-            })?;
-            self.fill_in(own, (&held, &loaded.probes), selection);
+            if let Some(loaded) = loaded.find(|loaded| loaded.id == own[0].record.session) {
+                self.fill_in(own, loaded, selection);
+            }
         }
-        Ok(())
     }
 
     /// Says of the cells of one session what readers and judges are asked in them.
     fn fill_in(
         &self,
         cells: &mut [ForecastCell],
-        (held, probes): (&Held, &[Probe]),
+        LoadedSession { held, probes, .. }: &LoadedSession,
         selection: &Selection,
     ) {
         let due = Self::items_due(held, probes, selection);
@@ -232,32 +212,6 @@ impl Plan {
         });
         due.collect()
     }
-
-    fn forecast_cell(
-        &self,
-        prepared: &PreparedSession,
-        (session, held): (usize, &Held),
-        arm: ArmIndex,
-        followed: &Followed,
-        at_points: AtPoints,
-    ) -> Result<(CellRecord, Seen), Unrun<'_>> {
-        let models = Models {
-            summariser: Arc::new(Offline::new(held.counts.clone())),
-            reader: None,
-            judge: None,
-            times: crate::replay::Times::default(),
-        };
-        let seen = Arc::new(Mutex::new(Seen::default()));
-        let requests: Box<dyn Observer> = Box::new(Requests(seen.clone(), held.counts.clone()));
-        let more = vec![requests, Box::new(at_points)];
-        let replay = replay_arm(self, (session, prepared), arm, followed, &models, more)?;
-        let seen = std::mem::take(&mut *locked(&seen));
-        Ok((replay.record, seen))
-    }
-}
-
-fn locked<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
-    of.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Tokens of a request.
@@ -275,31 +229,4 @@ fn sentinels(counts: &CountedTexts) -> SentinelsDue {
         due.tokens += input(&sentinel.request(), counts);
     }
     due
-}
-
-/// The requests that a strategy makes of a model, by the number of the call.
-#[derive(Debug, Default)]
-struct Seen {
-    /// The longest answer that each may get.
-    longest: Asks,
-    /// Tokens that each sends.
-    sent: Asks,
-}
-
-/// Notes the requests of a strategy.
-#[derive(Debug)]
-struct Requests(Arc<Mutex<Seen>>, Arc<CountedTexts>);
-
-impl Observer for Requests {
-    fn asked(&mut self, asked: &Asked) {
-        // An answer that the recording holds is asked of nobody.
-        if !matches!(asked.request.task, Task::Recorded { .. }) {
-            let mut seen = locked(&self.0);
-            seen.longest.insert(asked.number, asked.request.max_output);
-            let sent = prompts::sent_tokens(&asked.request, &self.1);
-            seen.sent.insert(asked.number, sent);
-        }
-    }
-
-    fn finish(self: Box<Self>, _: &mut CellRecord) {}
 }

@@ -24,13 +24,11 @@ impl Plan {
         self.sessions.iter().map(|loaded| loaded.planted).collect()
     }
 
-    /// The same where other items are selected. A session that cannot be read again has none.
+    /// The same where other items are selected.
     pub fn planted_if(&self, selection: &Selection) -> Vec<usize> {
         let sessions = self.sessions.iter();
-        let planted = sessions.map(|loaded| {
-            let held = loaded.open(&self.scenario);
-            held.map_or(0, |held| planted(&held.session, &loaded.probes, selection))
-        });
+        let planted =
+            sessions.map(|loaded| planted(&loaded.held.session, &loaded.probes, selection));
         planted.collect()
     }
 }

@@ -4,11 +4,12 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use super::{ArmIndex, NotReady};
+use super::ArmIndex;
+use crate::needles::NeedlesError;
 use crate::replay::{Models, PreparedSession};
 
 /// A session made ready and the models it is put to; made by the first worker that needs it.
-pub(super) type Prepared = OnceLock<Result<(PreparedSession, Models), NotReady>>;
+pub(super) type Prepared = OnceLock<Result<(PreparedSession, Models), NeedlesError>>;
 
 /// What the cells of one session share.
 #[derive(Debug)]

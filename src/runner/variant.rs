@@ -14,68 +14,63 @@ use crate::scenario::Scenario;
 /// What decides results and may differ between two runs of the same sessions, by name, in words: models,
 /// counter, faults and window mode have places of their own in the manifest.
 pub(super) fn conditions(scenario: &Scenario) -> BTreeMap<String, String> {
-    let window = &scenario.window;
-    let cache = &scenario.cache;
-    let mut found = BTreeMap::from([
-        (evaluators::EVALUATORS.to_owned(), evaluators::all()),
-        ("provider".to_owned(), scenario.provider.to_string()),
-        ("sizes".to_owned(), sizes(scenario)),
+    let (window, cache, models) = (&scenario.window, &scenario.cache, &scenario.models);
+    let sizes = scenario.sizes.name();
+    let head = window
+        .head
+        .map(|head| format!("{sizes}, head {head} where unknown"));
+    let reserves = format!(
+        "max_output {}, overflow_reserve {}",
+        window.max_output.unwrap_or_default().0,
+        window.overflow_reserve.0
+    );
+    let scheme = cache
+        .scheme
+        .as_ref()
+        .map(|scheme| json!(scheme).to_string());
+    let cached = format!(
+        "model {}, breakpoints {}, scheme {}, {} s from call to call",
+        cache.model.as_deref().unwrap_or("of the session"),
+        cache.breakpoints.name(),
+        scheme.as_deref().unwrap_or("of the provider"),
+        cache.pacing_seconds
+    );
+    let judged = match models.judging {
+        Judging::Needed => "those that rules cannot grade",
+        Judging::All => "all",
+    };
+    let is_judged = !models.judges.is_empty();
+    let snippets = scenario.recovery.map(|recovery| {
+        let (number, tokens) = (recovery.snippets, recovery.snippet_tokens);
+        format!("{number} snippets of {tokens} tokens")
+    });
+    let trigger = window
+        .is_matched
+        .then(|| json!(scenario.trigger).to_string());
+    let found = [
+        (evaluators::EVALUATORS, Some(evaluators::all())),
+        ("provider", Some(scenario.provider.to_string())),
+        ("sizes", Some(head.unwrap_or_else(|| sizes.to_owned()))),
+        ("window reserves", Some(reserves)),
+        ("cache", Some(cached)),
         (
-            "window reserves".to_owned(),
-            format!(
-                "max_output {}, overflow_reserve {}",
-                window.max_output.unwrap_or_default().0,
-                window.overflow_reserve.0
-            ),
+            "reader window",
+            models
+                .asking
+                .window
+                .map(|window| format!("{} tokens", window.0)),
         ),
-        (
-            "cache".to_owned(),
-            format!(
-                "model {}, breakpoints {}, scheme {}, {} s from call to call",
-                cache.model.as_deref().unwrap_or("of the session"),
-                cache.breakpoints.name(),
-                cache.scheme.as_ref().map_or_else(
-                    || "of the provider".to_owned(),
-                    |scheme| json!(scheme).to_string()
-                ),
-                cache.pacing_seconds
-            ),
-        ),
-    ]);
-    if let Some(window) = scenario.models.asking.window {
-        found.insert("reader window".to_owned(), format!("{} tokens", window.0));
-    }
-    if !scenario.models.judges.is_empty() {
-        let judged = match scenario.models.judging {
-            Judging::Needed => "those that rules cannot grade",
-            Judging::All => "all",
-        };
-        found.insert(JUDGE_RUBRIC.to_owned(), judge::rubric_hash());
-        found.insert(JUDGE_PROMPT.to_owned(), judge::prompt_id());
-        found.insert(JUDGED.to_owned(), judged.to_owned());
-    }
-    if let Some(selection) = scenario.selection.in_words() {
-        found.insert("items".to_owned(), selection);
-    }
-    if let Some(recovery) = scenario.recovery {
-        let words = format!(
-            "{} snippets of {} tokens",
-            recovery.snippets, recovery.snippet_tokens
-        );
-        found.insert("recovery".to_owned(), words);
-    }
-    if window.is_matched {
-        found.insert("trigger".to_owned(), json!(scenario.trigger).to_string());
-    }
-    found
-}
-
-/// How prompts are sized, in words.
-fn sizes(scenario: &Scenario) -> String {
-    match scenario.window.head {
-        Some(head) => format!("{}, head {head} where unknown", scenario.sizes.name()),
-        None => scenario.sizes.name().to_owned(),
-    }
+        (JUDGE_RUBRIC, is_judged.then(judge::rubric_hash)),
+        (JUDGE_PROMPT, is_judged.then(judge::prompt_id)),
+        (JUDGED, is_judged.then(|| judged.to_owned())),
+        ("items", scenario.selection.in_words()),
+        ("recovery", snippets),
+        ("trigger", trigger),
+    ];
+    let found = found
+        .into_iter()
+        .filter_map(|(name, words)| Some((name.to_owned(), words?)));
+    found.collect()
 }
 
 /// Whether sessions are made ready alike under both: windows and strategies may differ.
@@ -118,13 +113,11 @@ impl Plan {
                 if !alike {
                     loaded.kept = None;
                 }
-                // A session that is gone says so when it is run.
-                if scenario.selection != self.scenario.selection
-                    && let Ok(held) = loaded.open(&scenario)
-                {
+                if scenario.selection != self.scenario.selection {
                     let selection = &scenario.selection;
-                    loaded.planted = probes::planted(&held.session, &loaded.probes, selection);
-                    entry.items = selection.items(&held.session, &loaded.probes).len();
+                    let session = &loaded.held.session;
+                    loaded.planted = probes::planted(session, &loaded.probes, selection);
+                    entry.items = selection.items(session, &loaded.probes).len();
                 }
                 (loaded, entry)
             })
@@ -211,8 +204,7 @@ mod tests {
         let mut tallies = Vec::new();
         for loaded in &mut plan.sessions {
             let tally = Arc::new(Tally::default());
-            let held = loaded.held.as_mut().unwrap();
-            held.counts = Arc::new(CountedTexts::new(tally.clone()));
+            loaded.held.counts = Arc::new(CountedTexts::new(tally.clone()));
             tallies.push(tally);
         }
         plan.keep_prepared();
@@ -227,8 +219,6 @@ mod tests {
                 let times = tally.0.lock().unwrap();
                 let own: BTreeMap<&str, usize> = loaded
                     .held
-                    .as_ref()
-                    .unwrap()
                     .session
                     .texts()
                     .map(|text| (&**text, times[&**text]))
