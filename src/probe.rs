@@ -139,6 +139,12 @@ pub enum Verdict {
     },
 }
 
+impl Verdict {
+    pub(crate) fn unscored(reason: Unscored) -> Self {
+        Self::Unscored { reason }
+    }
+}
+
 /// In what way an answer is right or wrong.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema, Serialize, Deserialize,

@@ -100,28 +100,32 @@ impl TruthFile {
 }
 
 fn of_fact(fact: &PlantedFact, session: &Session) -> Vec<String> {
-    let mut problems = Vec::new();
-    if !is_valid_id(&fact.id) {
-        problems.push("an id is made of `[a-z0-9][a-z0-9._@-]*`".to_owned());
-    }
-    if fact.question.trim().is_empty() {
-        problems.push("the question is empty".to_owned());
-    }
+    let is_empty = |answer: &str| answer.trim().is_empty();
+    let found = [
+        (
+            !is_valid_id(&fact.id),
+            "an id is made of `[a-z0-9][a-z0-9._@-]*`",
+        ),
+        (is_empty(&fact.question), "the question is empty"),
+        (
+            !fact.evidence.is_sorted_by(|a, b| a < b),
+            "`evidence` is not in ascending order",
+        ),
+        (
+            matches!(&fact.fact, Fact::Open { answer } if is_empty(answer)),
+            "the answer is empty",
+        ),
+    ];
+    let found = found.into_iter().filter(|(is_wrong, _)| *is_wrong);
+    let mut problems: Vec<String> = found.map(|(_, problem)| problem.to_owned()).collect();
     let messages = session.messages().len();
-    if !fact.evidence.is_sorted_by(|a, b| a < b) {
-        problems.push("`evidence` is not in ascending order".to_owned());
-    }
-    if let Fact::Open { answer } = &fact.fact
-        && answer.trim().is_empty()
-    {
-        problems.push("the answer is empty".to_owned());
-    }
     let said = said(&fact.fact);
-    let named = fact
+    let mut named = fact
         .evidence
         .iter()
-        .chain(said.iter().filter_map(|(_, at)| at.as_ref()));
-    if let Some(outside) = named.clone().find(|at| **at >= messages) {
+        .copied()
+        .chain(said.iter().filter_map(|(_, at)| *at));
+    if let Some(outside) = named.find(|at| *at >= messages) {
         problems.push(format!(
             "message {outside} is named, and the session has {messages} (counted from 0)"
         ));
@@ -150,21 +154,18 @@ fn of_fact(fact: &PlantedFact, session: &Session) -> Vec<String> {
         if !is_named && fact.question.contains(value) {
             problems.push(format!("the question gives away `{value}`"));
         }
-        let anywhere = || (0..messages).any(|at| holds(at, value));
-        match at {
-            _ if is_decoy => {
-                if anywhere() {
-                    problems.push(format!("`{value}` stands in the session: no decoy"));
-                }
+        problems.extend(match at {
+            _ if is_decoy => (0..messages)
+                .any(|at| holds(at, value))
+                .then(|| format!("`{value}` stands in the session: no decoy")),
+            Some(at) => {
+                (!holds(at, value)).then(|| format!("message {at} does not hold `{value}`"))
             }
-            Some(at) if !holds(at, value) => {
-                problems.push(format!("message {at} does not hold `{value}`"));
+            None => {
+                let is_there = fact.evidence.iter().any(|at| holds(*at, value));
+                (!is_there).then(|| format!("no message of `evidence` holds `{value}`"))
             }
-            None if !fact.evidence.iter().any(|at| holds(*at, value)) => {
-                problems.push(format!("no message of `evidence` holds `{value}`"));
-            }
-            Some(_) | None => {}
-        }
+        });
     }
     problems
 }

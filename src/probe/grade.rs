@@ -87,9 +87,7 @@ impl Rules {
     /// The verdict on `answer` to `probe` as asked before the message of index `before`.
     pub fn verdict(&self, probe: &Probe, before: usize, answer: &str) -> Verdict {
         if answer.trim().is_empty() {
-            return Verdict::Unscored {
-                reason: Unscored::NoAnswer,
-            };
+            return Verdict::unscored(Unscored::NoAnswer);
         }
         let graded = match &probe.fact {
             Fact::Decoy { .. } | Fact::Unanswerable => self.never_said(probe, answer),

@@ -126,9 +126,7 @@ pub fn vote(verdicts: &[Verdict]) -> Option<Verdict> {
         Ordering::Less => with(false).next(),
         // Nobody said anything, or there is nobody.
         Ordering::Equal if with(true).next().is_none() => verdicts.first().copied(),
-        Ordering::Equal => Some(Verdict::Unscored {
-            reason: Unscored::Split,
-        }),
+        Ordering::Equal => Some(Verdict::unscored(Unscored::Split)),
     }
 }
 
@@ -231,9 +229,7 @@ impl Judge<'_> {
     /// Grades `answer` to `probe` as asked before the message of index `before`.
     pub fn grade(&self, probe: &Probe, before: usize, answer: &str) -> Step<'static, Verdict> {
         if answer.trim().is_empty() {
-            return Step::Done(Verdict::Unscored {
-                reason: Unscored::NoAnswer,
-            });
+            return Step::Done(Verdict::unscored(Unscored::NoAnswer));
         }
         let is_never_said = probe.kind().is_never_said();
         Step::ask(self.request(probe, before, answer), move |reply| {

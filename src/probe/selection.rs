@@ -130,19 +130,17 @@ impl Selection {
 fn shares(sizes: &[usize], most: usize) -> Vec<usize> {
     let mut given = vec![0_usize; sizes.len()];
     for _ in 0..most {
-        let open = (0..sizes.len()).filter(|at| given[*at] < sizes[*at]);
         // The first of equals: cross-multiplied, so that no rounding decides.
-        let next = open.reduce(|best, at| {
-            let is_ahead = match (given[best], given[at]) {
-                (0, 0) => sizes[at] > sizes[best],
-                (0, _) => false,
-                (_, 0) => true,
-                (of_best, of_this) => {
-                    sizes[at] * (2 * of_best + 1) > sizes[best] * (2 * of_this + 1)
-                }
-            };
-            if is_ahead { at } else { best }
-        });
+        let ahead = |a: &usize, b: &usize| {
+            let is_first = (given[*a] == 0).cmp(&(given[*b] == 0));
+            let (own, other) = (
+                sizes[*a] * (2 * given[*b] + 1),
+                sizes[*b] * (2 * given[*a] + 1),
+            );
+            is_first.then(own.cmp(&other))
+        };
+        let open = (0..sizes.len()).filter(|at| given[*at] < sizes[*at]);
+        let next = open.rev().max_by(ahead);
         let Some(next) = next else {
             break;
         };

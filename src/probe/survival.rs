@@ -226,14 +226,6 @@ impl Survival {
         self.searches.len()
     }
 
-    /// Whether it matters where in a prompt the slot stands: an older value behind a newer one is
-    /// the last word.
-    pub fn is_ordered(&self, slot: usize) -> bool {
-        use Search::{Count, Item, Version};
-        let last = matches!(self.searches.get(slot), Some(Version | Count | Item));
-        last || self.is_sequence(slot)
-    }
-
     /// Whether the order matters in which the lines of one written text name the slots of a probe:
     /// a list of events tells what came first.
     pub fn is_sequence(&self, slot: usize) -> bool {

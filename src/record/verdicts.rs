@@ -239,13 +239,10 @@ pub fn disregard_unfit(cells: &mut [CellRecord]) {
             answer.rejudged.clear();
             let voters = answer.panel.iter().zip(&fit).filter(|(_, fit)| **fit);
             let said: Vec<Verdict> = voters.map(|(verdict, _)| *verdict).collect();
-            let needs_judge = Verdict::Unscored {
-                reason: Unscored::NeedsJudge,
-            };
-            answer.judged =
-                judge::vote(&said).or((answer.typed == needs_judge).then_some(Verdict::Unscored {
-                    reason: Unscored::JudgeUnfit,
-                }));
+            let needs_judge = Verdict::unscored(Unscored::NeedsJudge);
+            answer.judged = judge::vote(&said)
+                .or((answer.typed == needs_judge)
+                    .then_some(Verdict::unscored(Unscored::JudgeUnfit)));
         }
     }
 }

@@ -94,33 +94,17 @@ pub(super) fn each_word(text: &str, mut each: impl FnMut(&str, Position)) {
             at.word += 1;
             continue;
         }
+        let escaped = char_at(text, next).filter(|_| c == '\\');
+        next += usize::from(matches!(escaped, Some('n' | 'r' | 't')));
         let goes_on = || char_at(text, next).is_some_and(char::is_alphanumeric);
-        match c {
-            '\n' => {
-                at.sentence += 1;
-                at.clause += 1;
-            }
-            '\\' => match char_at(text, next) {
-                Some('n' | 'r') => {
-                    next += 1;
-                    at.sentence += 1;
-                    at.clause += 1;
-                }
-                Some('t') => next += 1,
-                _ => {}
-            },
-            '.' | '!' | '?' if !goes_on() => {
-                at.sentence += 1;
-                at.clause += 1;
-            }
-            ',' | ';' | ':' | '(' | ')' | '—' if !goes_on() => at.clause += 1,
-            c if ends_sentence(c) => {
-                at.sentence += 1;
-                at.clause += 1;
-            }
-            c if ends_clause(c) => at.clause += 1,
-            _ => {}
-        }
+        let is_sentence = matches!(escaped, Some('n' | 'r'))
+            || c == '\n'
+            || ends_sentence(c)
+            || (matches!(c, '.' | '!' | '?') && !goes_on());
+        let is_clause =
+            ends_clause(c) || (matches!(c, ',' | ';' | ':' | '(' | ')' | '—') && !goes_on());
+        at.sentence += usize::from(is_sentence);
+        at.clause += usize::from(is_sentence || is_clause);
     }
 }
 

@@ -25,17 +25,13 @@ mod pointers;
 #[derive(Debug)]
 pub struct ActionAtoms {
     needles: Needles,
-    /// Whether some call wants the atom: the others need not be followed.
-    is_wanted: Vec<bool>,
     /// By call.
     wanted: Vec<Vec<u32>>,
-    /// The wanted atoms of system prompt and tool definitions, each once per text.
+    /// The atoms of system prompt and tool definitions, each once per text.
     pinned: Vec<u32>,
-    /// By message: the wanted atoms of its texts, each once per text.
-    mentions: Vec<Vec<u32>>,
     /// By atom: the tool results that hold it, in order.
     results: Vec<Vec<ResultAt>>,
-    /// The tool results that hold any wanted atom.
+    /// The tool results that hold any atom.
     targets: Targets,
     found: PerText<[u32]>,
 }
@@ -73,70 +69,48 @@ impl ActionAtoms {
         let count = patterns.len();
         let patterns = patterns.into_iter().map(|(_, pattern)| pattern).collect();
         let needles = Needles::new(patterns)?;
+        let mut atoms = Self {
+            wanted: Vec::new(),
+            pinned: Vec::new(),
+            results: vec![Vec::new(); count],
+            targets: Targets::default(),
+            found: PerText::default(),
+            needles,
+        };
         let mut first = vec![usize::MAX; count];
-        let mut texts = Vec::with_capacity(session.messages().len());
-        for (at, message) in session.messages().iter().enumerate() {
-            let found: Vec<Vec<u32>> = message
-                .model_text()
-                .iter()
-                .map(|text| distinct(&needles, text))
-                .collect();
-            for atom in found.iter().flatten() {
-                let known = &mut first[*atom as usize];
-                *known = at.min(*known);
-            }
-            texts.push(found);
-        }
-        let mut is_wanted = vec![false; count];
-        for (wanted, &response) in by_call.iter_mut().zip(session.calls()) {
-            wanted.retain(|atom| first[*atom as usize] < response);
-            for atom in wanted {
-                is_wanted[*atom as usize] = true;
-            }
-        }
-        let tools = session.tools().iter().map(ToolSchema::text);
-        let fixed = session.system().into_iter().chain(tools);
-        let pinned = fixed
-            .flat_map(|text| distinct(&needles, text))
-            .filter(|atom| is_wanted[*atom as usize])
-            .collect();
-        let found = PerText::default();
-        let mut mentions = Vec::with_capacity(texts.len());
-        let mut results = vec![Vec::new(); count];
         let places = Places::new(session);
-        let mut targets = Targets::default();
-        for (at, (message, texts)) in session.messages().iter().zip(texts).enumerate() {
-            let mut all = Vec::new();
+        for (at, message) in session.messages().iter().enumerate() {
             let answers: BTreeSet<usize> = message.tool_results().map(|(block, _)| block).collect();
             let blocks = message.model_text().iter().zip(message.blocks());
-            for (number, ((text, block), mut atoms)) in blocks.zip(texts).enumerate() {
-                atoms.retain(|atom| is_wanted[*atom as usize]);
-                all.extend_from_slice(&atoms);
-                if !atoms.is_empty() && answers.contains(&number) {
+            for (number, (text, block)) in blocks.enumerate() {
+                let found = atoms.find(text);
+                for atom in found.iter() {
+                    let known = &mut first[*atom as usize];
+                    *known = at.min(*known);
+                }
+                if !found.is_empty() && answers.contains(&number) {
                     let result = ResultAt {
                         message: at,
                         block: number,
                         tokens: counts.block(&block).tokens,
-                        target: targets.add(&places, at, number),
+                        target: atoms.targets.add(&places, at, number),
                     };
-                    for atom in &atoms {
-                        results[*atom as usize].push(result);
+                    for atom in found.iter() {
+                        atoms.results[*atom as usize].push(result);
                     }
                 }
-                found.get_or(text, || atoms.into());
             }
-            mentions.push(all);
         }
-        Ok(Self {
-            needles,
-            is_wanted,
-            wanted: by_call,
-            pinned,
-            mentions,
-            results,
-            targets,
-            found,
-        })
+        for (wanted, &response) in by_call.iter_mut().zip(session.calls()) {
+            wanted.retain(|atom| first[*atom as usize] < response);
+        }
+        atoms.wanted = by_call;
+        let tools = session.tools().iter().map(ToolSchema::text);
+        for text in session.system().into_iter().chain(tools) {
+            let found = atoms.find(text);
+            atoms.pinned.extend_from_slice(&found);
+        }
+        Ok(atoms)
     }
 
     /// The newest tool result before a message that holds an atom.
@@ -146,22 +120,14 @@ impl ActionAtoms {
         known.checked_sub(1).map(|last| results[last])
     }
 
-    /// The wanted atoms that stand in `text`, each once.
+    /// The atoms in `text`, each once.
     fn find(&self, text: &Arc<str>) -> Arc<[u32]> {
         self.found.get_or(text, || {
-            let mut atoms = distinct(&self.needles, text);
-            atoms.retain(|atom| self.is_wanted[*atom as usize]);
-            atoms.into()
+            let hits = self.needles.search(text).into_iter();
+            let atoms: BTreeSet<u32> = hits.map(|hit| hit.pattern).collect();
+            atoms.into_iter().collect()
         })
     }
-}
-
-fn distinct(needles: &Needles, text: &str) -> Vec<u32> {
-    let hits = needles.search(text);
-    let mut atoms: Vec<u32> = hits.into_iter().map(|hit| hit.pattern).collect();
-    atoms.sort_unstable();
-    atoms.dedup();
-    atoms
 }
 
 /// Follows the atoms through one cell, and writes [`CellRecord::action_support`] and
@@ -192,7 +158,7 @@ pub struct ActionSupportObserver {
 impl ActionSupportObserver {
     /// An observer for one cell of the atoms' session.
     pub fn new(atoms: Arc<ActionAtoms>) -> Self {
-        let count = atoms.is_wanted.len();
+        let count = atoms.results.len();
         let mut present = vec![0; count];
         for &atom in &atoms.pinned {
             present[atom as usize] += 1;
@@ -282,12 +248,18 @@ impl Observer for ActionSupportObserver {
 
     fn called(&mut self, view: &CallView<'_>) {
         let atoms = self.atoms.clone();
-        while self.seen < view.before {
-            for &atom in atoms.mentions.get(self.seen).into_iter().flatten() {
+        let new = view
+            .session
+            .messages()
+            .iter()
+            .take(view.before)
+            .skip(self.seen);
+        for text in new.flat_map(|message| message.model_text()) {
+            for &atom in atoms.find(text).iter() {
                 self.history[atom as usize] += 1;
             }
-            self.seen += 1;
         }
+        self.seen = self.seen.max(view.before);
         let wanted = atoms.wanted.get(view.call).map_or(&[][..], Vec::as_slice);
         self.push(wanted);
         self.miss(wanted, view);
@@ -303,7 +275,7 @@ impl Observer for ActionSupportObserver {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::walk::walk;
+    use super::super::tests::walk;
     use super::*;
     use crate::context::{CacheEffect, Edit};
     use crate::session::{

@@ -1,4 +1,179 @@
-//! Observers against a second count, and a walk for their tests.
+//! Following a context is as good as looking at all of it; and a walk for the tests of observers.
 
-mod recount;
-pub(super) mod walk;
+use std::sync::{Arc, Mutex};
+
+use super::action_support::{ActionAtoms, ActionSupportObserver};
+use super::trail::{ArtifactTrailObserver, TrailPlan};
+use super::{CallView, Observer};
+use crate::context::{Applied, Context, Edit, Entry, Origin};
+use crate::model::offline::Offline;
+use crate::record::{CellRecord, Reread};
+use crate::replay::{CellName, Models, NoClock, PreparedSession, Replayed, replay_observed};
+use crate::session::Session;
+use crate::session::synthetic::{Length, Recipe, generate};
+use crate::settings::Place;
+use crate::strategy::StrategySpec;
+use crate::strategy::trigger::{Condition, Trigger};
+use crate::tokens::{CharsPer4, CountedTexts, Size};
+use crate::window::Window;
+
+/// What was compared.
+#[derive(Debug, Default)]
+struct Seen {
+    calls: usize,
+    patches: usize,
+    rereads: Vec<Reread>,
+}
+
+/// Follows a cell, and at each call looks at the whole context as well.
+#[derive(Debug)]
+struct Recount {
+    plan: Arc<TrailPlan>,
+    atoms: Arc<ActionAtoms>,
+    trail: ArtifactTrailObserver,
+    support: ActionSupportObserver,
+    seen: Arc<Mutex<Seen>>,
+}
+
+impl Observer for Recount {
+    fn appended(&mut self, entry: &Entry) {
+        self.trail.appended(entry);
+        self.support.appended(entry);
+    }
+
+    fn patched(&mut self, applied: &Applied) {
+        self.trail.patched(applied);
+        self.support.patched(applied);
+        self.seen.lock().unwrap().patches += 1;
+    }
+
+    fn called(&mut self, view: &CallView<'_>) {
+        self.trail.called(view);
+        self.support.called(view);
+        let mut trail = ArtifactTrailObserver::new(self.plan.clone());
+        let mut support = ActionSupportObserver::new(self.atoms.clone());
+        for entry in view.context.entries() {
+            trail.appended(entry);
+            support.appended(entry);
+        }
+        trail.called(view);
+        support.called(view);
+        let now = |trail: &ArtifactTrailObserver| {
+            let mut now = trail.now().clone();
+            // A verb of which nothing is left is as good as one that never was.
+            now.retain(|_, counts| *counts != crate::record::TrailCounts::default());
+            now
+        };
+        assert_eq!(now(&self.trail), now(&trail), "call {}", view.call);
+        // Everything missing now was missed now, or before.
+        let missing: Vec<Reread> = support.rereads().to_vec();
+        let known = self.support.rereads();
+        for reread in missing {
+            let same = |it: &&Reread| it.message == reread.message && it.tokens == reread.tokens;
+            assert!(
+                known.iter().any(|it| same(&it)),
+                "call {}: {reread:?}",
+                view.call
+            );
+        }
+        let mut seen = self.seen.lock().unwrap();
+        seen.calls += 1;
+        seen.rereads = known.to_vec();
+    }
+
+    fn finish(self: Box<Self>, _: &mut CellRecord) {}
+}
+
+#[track_caller]
+fn check(strategy: &str) {
+    let counts = Arc::new(CountedTexts::new(Arc::new(CharsPer4)));
+    let recipe = Recipe {
+        length: Length::Rounds(60),
+        ..Recipe::default()
+    };
+    let made = generate(&recipe, &counts).unwrap();
+    let session = Arc::new(made.session);
+    let prepared = PreparedSession::new(session.clone(), counts.clone(), Vec::new()).unwrap();
+    let plan = Arc::new(TrailPlan::new(&session));
+    let atoms = Arc::new(ActionAtoms::new(&session, &counts).unwrap());
+    let seen = Arc::new(Mutex::new(Seen::default()));
+    let recount = Recount {
+        trail: ArtifactTrailObserver::new(plan.clone()),
+        support: ActionSupportObserver::new(atoms.clone()),
+        plan,
+        atoms,
+        seen: seen.clone(),
+    };
+    let trigger = Trigger::of(Condition::WindowFraction(0.8));
+    let spec = StrategySpec::named(strategy, &trigger, &Place::BuiltIn).unwrap();
+    let window = Window::new(crate::units::Tokens(prepared.largest_prompt().0 * 6 / 10));
+    let offline = Arc::new(Offline::new(counts));
+    let models = Models {
+        summariser: offline,
+        reader: None,
+        judge: None,
+        times: crate::replay::Times::default(),
+    };
+    let name = CellName {
+        strategy: strategy.to_owned(),
+        repeat: 0,
+    };
+    let replayed = Replayed::Strategy(Box::new(spec.build().unwrap()), window);
+    let observers: Vec<Box<dyn Observer>> = vec![Box::new(recount)];
+    replay_observed(&prepared, name, replayed, &models, &NoClock, observers);
+    let seen = seen.lock().unwrap();
+    assert!(seen.calls > 20 && seen.patches > 0, "{strategy}: {seen:?}");
+    assert!(!seen.rereads.is_empty(), "{strategy} lost nothing");
+}
+
+#[test]
+fn what_is_told_of_files_and_what_is_missing_is_the_same_as_by_looking_at_everything() {
+    for strategy in [
+        "observation-masking",
+        "tail@4000",
+        "random@4000",
+        "learn-claude-code-s06",
+    ] {
+        check(strategy);
+    }
+}
+
+/// Shows `observer` every message and call of `session`. `edits` names what is changed before a call,
+/// all at once where it names anything; `after` sees observer and context behind every message.
+pub(super) fn walk<O: Observer>(
+    session: &Session,
+    counts: &CountedTexts,
+    observer: &mut O,
+    edits: impl Fn(usize) -> Vec<Edit>,
+    after: impl Fn(&O, &Context),
+) {
+    let mut context = Context::default();
+    for (at, message) in session.messages().iter().enumerate() {
+        if let Ok(call) = session.calls().binary_search(&at) {
+            let edits = edits(call);
+            if !edits.is_empty() {
+                observer.patched(&Applied {
+                    call,
+                    stage: "test".into(),
+                    reason: String::new(),
+                    change: context.apply(edits, counts).unwrap(),
+                    is_still_over: false,
+                });
+            }
+            observer.called(&CallView {
+                call,
+                before: at,
+                session,
+                context: &context,
+                fixed: Size::default(),
+                scale: crate::bill::Scale::COUNTED,
+                response: message,
+                edge: None,
+            });
+        }
+        let entry = Entry::new(Origin::Verbatim(at), message.clone(), counts);
+        observer.appended(&entry);
+        context.append(entry);
+        after(observer, &context);
+    }
+}

@@ -1,6 +1,6 @@
 //! Findings of small sessions, written as letters.
 
-use super::super::tests::walk::walk;
+use super::super::tests::walk;
 use super::*;
 use crate::context::Edit;
 use crate::context::validity::{Level, short};
