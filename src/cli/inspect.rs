@@ -9,7 +9,7 @@ use crate::bill::Bill;
 use crate::model::offline::Offline;
 use crate::model::price::Prices;
 use crate::record::End;
-use crate::replay::observe::look::{Look, Onlooker, Seen};
+use crate::replay::observe::snapshot::{Snapshot, SnapshotObserver, SnapshotSlot};
 use crate::replay::{CellName, Models, NoClock, PreparedSession, Replayed, replay_observed};
 use crate::runner::native;
 use crate::session::synthetic::{self, HEAD_TOKENS, Length, Recipe};
@@ -90,7 +90,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let looks = views
         .iter()
         .map(|view| bench.look(view))
-        .collect::<anyhow::Result<Vec<Look>>>()?;
+        .collect::<anyhow::Result<Vec<Snapshot>>>()?;
     let pages: Vec<Page<'_>> = views
         .iter()
         .zip(&looks)
@@ -256,12 +256,12 @@ impl Bench {
         Ok(views.collect())
     }
 
-    fn look(&self, view: &View) -> anyhow::Result<Look> {
+    fn look(&self, view: &View) -> anyhow::Result<Snapshot> {
         let replayed = match view.strategy {
             Some(at) => Replayed::Strategy(Box::new(self.specs[at].build()?), self.window),
             None => Replayed::Full,
         };
-        let seen = Seen::default();
+        let seen = SnapshotSlot::default();
         let replay = replay_observed(
             &self.prepared,
             CellName {
@@ -276,14 +276,14 @@ impl Bench {
                 times: crate::replay::Times::default(),
             },
             &NoClock,
-            vec![Box::new(Onlooker::new(view.call, seen.clone()))],
+            vec![Box::new(SnapshotObserver::new(view.call, seen.clone()))],
         );
         let end = &replay.record.end;
         let early = || early(&view.name, view.call, end, self.window);
         Ok(seen.take().ok_or_else(early)?)
     }
 
-    fn page<'a>(&'a self, name: &'a str, look: &'a Look, chars: usize) -> Page<'a> {
+    fn page<'a>(&'a self, name: &'a str, look: &'a Snapshot, chars: usize) -> Page<'a> {
         Page::new(&self.session, name, self.window, look, &self.counts, chars)
     }
 }

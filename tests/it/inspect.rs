@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use proctor::context::Entry;
 use proctor::model::offline::Offline;
-use proctor::replay::observe::look::{Look, Onlooker, Presence, Seen};
+use proctor::replay::observe::snapshot::{Presence, Snapshot, SnapshotObserver, SnapshotSlot};
 use proctor::replay::{Models, NoClock, Replay, Replayed, replay_observed};
 use proctor::units::Tokens;
 use proctor::window::Window;
@@ -14,9 +14,9 @@ use serde_json::Value;
 use crate::support::{cell, prepared, reading_session, strategy};
 
 /// Replays under an onlooker at `call`.
-fn look(name: &str, window: u64, call: usize) -> (Option<Look>, Replay) {
+fn look(name: &str, window: u64, call: usize) -> (Option<Snapshot>, Replay) {
     let prepared = prepared(reading_session(12, 2_000));
-    let seen = Seen::default();
+    let seen = SnapshotSlot::default();
     let replayed = match name {
         "full" => Replayed::Full,
         name => {
@@ -30,7 +30,7 @@ fn look(name: &str, window: u64, call: usize) -> (Option<Look>, Replay) {
         judge: None,
         times: proctor::replay::Times::default(),
     };
-    let onlooker = Box::new(Onlooker::new(call, seen.clone()));
+    let onlooker = Box::new(SnapshotObserver::new(call, seen.clone()));
     let replay = replay_observed(
         &prepared,
         cell(name),

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::page::{Page, in_words};
 use super::usage::Category;
-use crate::replay::observe::look::MessageFate;
+use crate::replay::observe::snapshot::MessageFate;
 use crate::report::escape;
 use crate::units::Tokens;
 

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::usage::{self, Category};
 use crate::context::{Entry, Origin};
-use crate::replay::observe::look::{Look, MessageFate, Presence};
+use crate::replay::observe::snapshot::{MessageFate, Presence, Snapshot};
 use crate::report::escape;
 use crate::session::{ContentBlock, Role, Session};
 use crate::tokens::CountedTexts;
@@ -19,7 +19,7 @@ pub(super) struct Page<'a> {
     session: &'a Session,
     strategy: &'a str,
     window: Window,
-    look: &'a Look,
+    look: &'a Snapshot,
     counts: &'a CountedTexts,
     usage: BTreeMap<Category, Tokens>,
     chars: usize,
@@ -33,7 +33,7 @@ impl<'a> Page<'a> {
         session: &'a Session,
         strategy: &'a str,
         window: Window,
-        look: &'a Look,
+        look: &'a Snapshot,
         counts: &'a CountedTexts,
         chars: usize,
     ) -> Self {
@@ -58,7 +58,7 @@ impl<'a> Page<'a> {
         self.session
     }
 
-    pub(super) fn look(&self) -> &Look {
+    pub(super) fn look(&self) -> &Snapshot {
         self.look
     }
 

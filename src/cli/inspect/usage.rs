@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::context::{Entry, Origin};
-use crate::replay::observe::look::Look;
+use crate::replay::observe::snapshot::Snapshot;
 use crate::session::{ContentBlock, Role, Session, ToolClass, ToolSchema};
 use crate::tokens::{CountedTexts, Size};
 use crate::units::Tokens;
@@ -56,7 +56,7 @@ pub(super) fn classes(session: &Session) -> Classes<'_> {
 /// Tokens of the prompt by category, as billed; together they are the prompt, to a rounding of each.
 pub(super) fn usage(
     session: &Session,
-    look: &Look,
+    look: &Snapshot,
     counts: &CountedTexts,
     classes: &Classes<'_>,
 ) -> BTreeMap<Category, Tokens> {

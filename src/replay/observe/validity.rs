@@ -1,7 +1,6 @@
 //! What the strategy broke: rules that a prompt breaks and the full history at that call does not.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use super::{CallView, Observer};
 use crate::context::validity::{Checker, Finding, Rule, Subject, is_summary, summary};
@@ -23,9 +22,10 @@ pub struct Validity {
     history: Checker,
     /// Messages of the session that are in `history`.
     fed: usize,
-    /// What the user said last, as an index into the session.
+    /// The newest message of the user, as an index into the session.
     user_message: Option<usize>,
-    words: Words,
+    /// Whether the context holds it word for word; nothing where it may have changed.
+    is_whole: Option<bool>,
     summaries: Summaries,
     /// Findings about patches since the last call.
     patches: BTreeSet<Finding>,
@@ -43,12 +43,12 @@ impl Observer for Validity {
     }
 
     fn entered(&mut self, entry: &Entry) {
-        self.words.enters(entry);
+        self.forget(entry);
         self.summaries.enters(entry);
     }
 
     fn left(&mut self, entry: &Entry) {
-        self.words.leaves(entry);
+        self.forget(entry);
         self.summaries.leaves(entry);
     }
 
@@ -75,7 +75,7 @@ impl Observer for Validity {
         findings.append(&mut self.patches);
         findings.extend(self.summaries.findings(view.session));
         if let Some(at) = self.user_message
-            && !self.words.stand(at, view.session)
+            && !*self.is_whole.get_or_insert_with(|| holds(view, at))
         {
             findings.insert(Finding {
                 rule: Rule::UserMessageAltered,
@@ -104,6 +104,13 @@ impl Validity {
         }
     }
 
+    /// Has the newest message of the user looked up again where this entry is made of it.
+    fn forget(&mut self, entry: &Entry) {
+        if entry.origin.message() == self.user_message {
+            self.is_whole = None;
+        }
+    }
+
     /// Brings the full history up to the message `before`.
     fn feed(&mut self, session: &Session, before: usize) {
         let new = session.messages().iter().enumerate();
@@ -115,6 +122,7 @@ impl Validity {
             });
             if is_said_by_user(message) {
                 self.user_message = Some(at);
+                self.is_whole = None;
             }
         }
         self.fed = self.fed.max(before);
@@ -160,46 +168,15 @@ fn is_said_by_user(message: &Message) -> bool {
             .any(|block| !matches!(block, ContentBlock::ToolResult(_)))
 }
 
-/// Which messages of the session the context holds word for word, tool results apart.
-#[derive(Debug, Default)]
-struct Words {
-    whole: BTreeMap<usize, usize>,
-    /// What was put back may be a part: it is compared when it matters.
-    restored: BTreeMap<usize, Vec<Arc<Message>>>,
-}
-
-impl Words {
-    fn enters(&mut self, entry: &Entry) {
-        if let Origin::Restored(at) = entry.origin {
-            let list = self.restored.entry(at).or_default();
-            list.push(entry.message.clone());
-        } else if let Some(at) = whole(entry) {
-            *self.whole.entry(at).or_default() += 1;
-        }
-    }
-
-    fn leaves(&mut self, entry: &Entry) {
-        if let Origin::Restored(at) = entry.origin {
-            if let Some(list) = self.restored.get_mut(&at)
-                && let Some(index) = list.iter().position(|it| Arc::ptr_eq(it, &entry.message))
-            {
-                list.swap_remove(index);
-            }
-        } else if let Some(at) = whole(entry)
-            && let Some(count) = self.whole.get_mut(&at)
-        {
-            *count = count.saturating_sub(1);
-        }
-    }
-
-    fn stand(&self, at: usize, session: &Session) -> bool {
-        let content = || session.messages().get(at).map(|message| message.content());
-        self.whole.get(&at).is_some_and(|count| *count > 0)
-            || self
-                .restored
-                .get(&at)
-                .is_some_and(|list| list.iter().any(|it| Some(it.content()) == content()))
-    }
+/// Whether the prompt holds a message of the session word for word, tool results apart. What was put
+/// back may be a part.
+fn holds(view: &CallView<'_>, at: usize) -> bool {
+    let content = view.session.message(at).content();
+    let mut entries = view.context.entries().iter().rev();
+    entries.any(|entry| match entry.origin {
+        Origin::Restored(message) => message == at && entry.message.content() == content,
+        _ => whole(entry) == Some(at),
+    })
 }
 
 /// The message of which the entry says everything but tool results as it was.

@@ -1,5 +1,7 @@
 //! Findings of small sessions, written as letters.
 
+use std::sync::Arc;
+
 use super::super::tests::walk;
 use super::*;
 use crate::context::Edit;

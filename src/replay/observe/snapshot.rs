@@ -1,4 +1,4 @@
-//! A look at one call: what was sent, and what became of every message before it.
+//! A snapshot of one call: the prompt, and the fate of every message before it.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -11,9 +11,9 @@ use crate::record::CellRecord;
 use crate::tokens::Size;
 use crate::units::Tokens;
 
-/// What was seen at a call.
+/// One call.
 #[derive(Debug, Clone)]
-pub struct Look {
+pub struct Snapshot {
     /// The call, from 0.
     pub call: usize,
     /// The full history at this call is every message before this one.
@@ -84,23 +84,23 @@ pub struct Decision {
     pub reason: String,
 }
 
-/// Where an [`Onlooker`] leaves what it saw; empty where the session ended before that call.
+/// Where a [`SnapshotObserver`] leaves its snapshot; empty where the session ended before that call.
 #[derive(Debug, Clone, Default)]
-pub struct Seen(Arc<Mutex<Option<Look>>>);
+pub struct SnapshotSlot(Arc<Mutex<Option<Snapshot>>>);
 
-impl Seen {
+impl SnapshotSlot {
     /// What was seen.
-    pub fn take(&self) -> Option<Look> {
+    pub fn take(&self) -> Option<Snapshot> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }
 
-/// Follows a context up to one call, and looks no further.
+/// Follows a context up to one call.
 #[derive(Debug)]
-pub struct Onlooker {
+pub struct SnapshotObserver {
     call: usize,
     now: usize,
-    seen: Seen,
+    seen: SnapshotSlot,
     is_over: bool,
     entries: Vec<Entry>,
     fates: Vec<MessageFate>,
@@ -108,9 +108,9 @@ pub struct Onlooker {
     patches: Vec<Shortened>,
 }
 
-impl Onlooker {
-    /// Looks at this call; what it saw is found in `seen` after the replay.
-    pub fn new(call: usize, seen: Seen) -> Self {
+impl SnapshotObserver {
+    /// Takes a snapshot of this call; after the replay it is in `seen`.
+    pub fn new(call: usize, seen: SnapshotSlot) -> Self {
         Self {
             call,
             now: 0,
@@ -168,7 +168,7 @@ fn messages_of(entry: &Entry) -> Vec<Range<usize>> {
     }
 }
 
-impl Observer for Onlooker {
+impl Observer for SnapshotObserver {
     fn appended(&mut self, entry: &Entry) {
         if self.is_over {
             return;
@@ -237,7 +237,7 @@ impl Observer for Onlooker {
             return;
         }
         self.is_over = true;
-        let look = Look {
+        let look = Snapshot {
             call: view.call,
             before: view.before,
             fixed: view.fixed,
