@@ -3,27 +3,20 @@
 //! Beside `messages` stand `system` (a text or a list of texts), `tools` and `model` as in a
 //! request, and in a log perhaps `response` or `usage`. Blocks of tools that the provider runs
 //! itself, and documents, are kept as they are. What the provider compacts itself is an event.
+//!
+//! The client goes on sending the whole history. A `compaction` block in a message of the model's
+//! stands for everything before it (beta `compact-2026-01-12`); `context_management` of a
+//! response says how many of the oldest tool results the model did not see (beta
+//! `context-management-2025-06-27`).
 
-use std::io::BufRead;
-use std::path::Path;
-
-use serde_json::Value;
-use serde_json::value::RawValue;
-
-use super::assemble::{Assembler, AssistantRecord, UserRecord, count};
-use super::conversations::{
-    self, Conversation, Object, Shape, keep_unread, speaker_of, system_text,
-};
+use super::conversations::{self, Conversation, Shape};
+use super::pieces::{self, Edits};
+use super::prelude::*;
 use super::sketch::{Api, api_of};
-use super::{ImportError, Importer};
 use crate::session::wire::stream as wire;
-use crate::session::{ContentBlock, Session, Tag};
-use crate::units::{ApiCallId, Timestamp, Usage};
-use blocks::Speaker;
-use server::Asked;
+use blocks::{Speaker, blocks};
 
 pub(super) mod blocks;
-mod server;
 
 /// Reads conversations in the shape of the messages API.
 #[derive(Debug, Clone, Copy)]
@@ -54,7 +47,7 @@ fn read(conversation: Conversation<'_>, assembler: &mut Assembler) {
     } = conversation;
     around.header(assembler);
     if let Some(system) = around.take("system") {
-        let blocks = blocks_of(system, Speaker::User, assembler);
+        let blocks = blocks(Some(system), Speaker::User, &mut assembler.source);
         assembler.header.system = system_text(&blocks, assembler);
     }
     let asked = Asked::of(&mut around);
@@ -93,9 +86,7 @@ fn message(
         Some("assistant") => assistant(object, None, asked, usage.take(), assembler),
         Some(role @ ("user" | "system")) => {
             let content = object.take("content");
-            let blocks = content.map_or_else(Vec::new, |content| {
-                blocks_of(content, Speaker::User, assembler)
-            });
+            let blocks = blocks(content, Speaker::User, &mut assembler.source);
             let tags = if role == "system" {
                 assembler.warn("a system message within the conversation is kept as the user's");
                 vec![Tag::Meta]
@@ -104,14 +95,7 @@ fn message(
             };
             let timestamp = object.take_time("timestamp", assembler);
             object.count_left("message key", assembler);
-            assembler.user(
-                None,
-                UserRecord {
-                    blocks,
-                    timestamp,
-                    tags,
-                },
-            );
+            assembler.hear(None, blocks, timestamp, tags);
         }
         Some(role) => keep_unread(role, raw, assembler),
         None => keep_unread("without role", raw, assembler),
@@ -127,22 +111,18 @@ fn assistant(
     assembler: &mut Assembler,
 ) {
     let content = object.take("content");
-    let mut blocks = content.map_or_else(Vec::new, |content| {
-        blocks_of(content, Speaker::Assistant, assembler)
-    });
+    let mut blocks = blocks(content, Speaker::Assistant, &mut assembler.source);
     let own = object.take("usage").or(usage);
-    let is_compacted = server::summed_up(&mut blocks, own, assembler);
-    let usage = own.and_then(|raw| usage_of(raw, assembler));
-    server::applied(&mut object, asked, usage.as_ref(), assembler);
+    let is_compacted = summed_up(&mut blocks, own, assembler);
+    let usage = own.map(value).filter(Value::is_object);
+    let usage = usage.map(|usage| blocks::usage(&usage, &mut assembler.source));
+    applied(&mut object, asked, usage.as_ref(), assembler);
     let timestamp = object.take_time("timestamp", assembler).or(time);
-    let record = AssistantRecord {
-        call: object.take_text("id").map(ApiCallId),
-        model: object.take_text("model"),
-        blocks,
+    let record = AssistantRecord::of(blocks, timestamp).by(
+        object.take_text("id"),
+        object.take_text("model"),
         usage,
-        timestamp,
-        tags: Vec::new(),
-    };
+    );
     for known in ["role", "type"] {
         object.take(known);
     }
@@ -153,15 +133,136 @@ fn assistant(
     }
 }
 
-fn usage_of(raw: &RawValue, assembler: &mut Assembler) -> Option<Usage> {
-    let value: Value = serde_json::from_str(raw.get()).ok()?;
-    let warnings = &mut assembler.source.warnings;
-    value
-        .is_object()
-        .then(|| blocks::usage(&value, &mut |what| count(warnings, what)))
+/// What stands in the place of a result that was cleared. The API does not say what it shows the
+/// model: this is the text of its vendor's own product.
+const CLEARED: &str = "[Old tool result content cleared]";
+
+/// What a request asks the API to do to its context.
+#[derive(Debug, Default)]
+struct Asked {
+    /// Tools whose results are never cleared.
+    excluded: BTreeSet<Arc<str>>,
 }
 
-fn blocks_of(content: &RawValue, speaker: Speaker, assembler: &mut Assembler) -> Vec<ContentBlock> {
-    let unknown = &mut assembler.source.unknown;
-    blocks::blocks(Some(content), speaker, &mut |what| count(unknown, what))
+impl Asked {
+    /// Reads the key `context_management` of a request.
+    fn of(around: &mut Object<'_>) -> Self {
+        let edits = around.inner("context_management").items("edits");
+        let excluded = edits.into_iter().filter_map(Object::read);
+        let excluded = excluded.flat_map(|mut edit| edit.items("exclude_tools"));
+        Self {
+            excluded: excluded.filter_map(content::text).collect(),
+        }
+    }
+}
+
+/// Takes the compaction blocks out of a message that the model is about to add, and keeps the
+/// last one as an event. Returns whether one was there.
+fn summed_up(
+    blocks: &mut Vec<ContentBlock>,
+    usage: Option<&RawValue>,
+    assembler: &mut Assembler,
+) -> bool {
+    let mut found = None;
+    blocks.retain(|block| match block {
+        ContentBlock::Opaque(opaque) if &*opaque.kind == "compaction" => {
+            found = Some(opaque.json.value());
+            false
+        }
+        _ => true,
+    });
+    let Some(block) = found else {
+        return false;
+    };
+    let Some(after) = left(&block) else {
+        assembler.skip("compaction that failed");
+        return true;
+    };
+    let before = usage.and_then(|raw| summed_tokens(&value(raw)));
+    assembler.compacts(Some("compaction".into()), before, after);
+    true
+}
+
+/// What a compaction block stands for; nothing where the compaction failed.
+fn left(block: &Value) -> Option<CompactedTo> {
+    let texts: Vec<&str> = match &block["content"] {
+        Value::String(text) => vec![text],
+        Value::Array(parts) => parts.iter().filter_map(|it| it["text"].as_str()).collect(),
+        _ => Vec::new(),
+    };
+    let text = texts.join("\n");
+    if text.is_empty() {
+        let is_encrypted = block["encrypted_content"].is_string();
+        return is_encrypted.then_some(CompactedTo::Encrypted);
+    }
+    Some(CompactedTo::Replaced(vec![Recorded::summary(text)]))
+}
+
+/// The prompt of the call that wrote the summary: the counters of a response leave it out, and
+/// its `iterations` tell it.
+fn summed_tokens(usage: &Value) -> Option<Tokens> {
+    let iterations = usage["iterations"].as_array()?.iter();
+    let mut own = iterations.filter(|it| it["type"] == "compaction");
+    let one = blocks::usage(own.next_back()?, &mut Source::default());
+    Some(Tokens(one.prompt().0))
+}
+
+/// What a response says of edits that were applied to its own request.
+fn applied(
+    response: &mut Object<'_>,
+    asked: &Asked,
+    usage: Option<&Usage>,
+    assembler: &mut Assembler,
+) {
+    let mut applied = response.inner("context_management");
+    for edit in applied.items("applied_edits") {
+        let edit = value(edit);
+        let kind = edit["type"].as_str().unwrap_or("untyped");
+        match edit["cleared_tool_uses"].as_u64() {
+            Some(0) => {}
+            Some(results) if kind.starts_with("clear_tool_uses") => {
+                let freed = edit["cleared_input_tokens"].as_u64().unwrap_or_default();
+                let before = usage.map(|usage| Tokens(usage.prompt().0.saturating_add(freed)));
+                clear(kind, results, before, asked, assembler);
+            }
+            _ => assembler.skip(&format!("edit {kind}")),
+        }
+    }
+}
+
+/// The oldest results of this number were cleared before the call that comes next.
+fn clear(
+    kind: &str,
+    results: u64,
+    before: Option<Tokens>,
+    asked: &Asked,
+    assembler: &mut Assembler,
+) {
+    let at = assembler.flush();
+    let results = usize::try_from(results).unwrap_or(usize::MAX);
+    let mut edits = Edits::new();
+    let oldest = assembler
+        .answered()
+        .filter(|(name, _)| !asked.excluded.contains(*name));
+    let mut cleared = 0;
+    for (_, (message, block)) in oldest.take(results) {
+        edits
+            .entry(message)
+            .or_default()
+            .insert(block, CLEARED.into());
+        cleared += 1;
+    }
+    let context = pieces::context(assembler.compactions(), at);
+    let after = match context {
+        Some(context) if cleared == results => {
+            let edited = pieces::joined(pieces::edited(context.clone(), &edits));
+            // The history is sent whole each time, and cleared again each time.
+            if edited == pieces::joined(context) {
+                return;
+            }
+            CompactedTo::Replaced(edited)
+        }
+        _ => CompactedTo::Missing,
+    };
+    assembler.compacts(Some(kind.into()), before, after);
 }

@@ -80,11 +80,7 @@ impl Chat {
                 self.assembler.user(Some(name), record);
             }
             Role::Assistant => {
-                let record = AssistantRecord {
-                    blocks,
-                    timestamp,
-                    ..AssistantRecord::default()
-                };
+                let record = AssistantRecord::of(blocks, timestamp);
                 self.assembler.assistant(Some(name), record);
             }
         }

@@ -24,25 +24,15 @@
 //!   if the earlier was answered. Only the branch that the file ends in is kept. Any other fork is
 //!   parallel tool calls, or prompts that were typed in a row, and stays.
 
-use std::collections::{BTreeMap, btree_map};
-use std::io::BufRead;
-use std::path::Path;
-use std::sync::Arc;
+use std::collections::btree_map;
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
-use serde_json::Value;
-use serde_json::value::RawValue;
 
 use super::anthropic::blocks::{self, Speaker};
-use super::assemble::{AssistantRecord, UserRecord, add_counts, count};
-use super::content;
-use super::conversations::{Object, unknown_record};
-use super::lenient;
-use super::lines::{Line, Lines, Strictness, head_lines};
-use super::{ImportError, Importer, partial};
-use crate::session::{ContentBlock, Session, Source, Tag};
-use crate::units::{ApiCallId, ContentHash, Timestamp, Tokens};
+use super::partial;
+use super::prelude::*;
+use crate::units::ContentHash;
 use attachments::{Attached, attached};
 use chain::{Chain, Cleared, Entry, Said};
 use records::{
@@ -119,11 +109,8 @@ impl Importer for ClaudeCode {
             recording.read(&line)?;
         }
         roots::confirm(&mut recording.entries);
-        branches::leave_abandoned(
-            &mut recording.entries,
-            &recording.parents,
-            &mut recording.source.warnings,
-        );
+        let warnings = &mut recording.source.warnings;
+        branches::leave_abandoned(&mut recording.entries, &recording.parents, warnings);
         recording.sessions(&lines)
     }
 }
@@ -169,7 +156,7 @@ struct Recording {
     /// The number of side chains; chain 0 is the main conversation.
     side_chains: usize,
     /// Calls by message id: by which request, if it is told, and under which name.
-    calls: BTreeMap<Arc<str>, (Option<Arc<str>>, ApiCallId)>,
+    calls: BTreeMap<Arc<str>, (Option<Arc<str>>, Arc<str>)>,
     /// What was said, with its call or its time; and the record that said it.
     said: BTreeMap<ContentHash, Option<Arc<str>>>,
     source: Source,
@@ -180,30 +167,20 @@ impl Recording {
         let Some(record) = lenient::line::<Record<'_>>(line, &mut self.source)? else {
             return Ok(());
         };
-        let kind = record
-            .r#type
-            .clone()
-            .unwrap_or_else(|| Arc::from("without type"));
-        let parent = record
-            .parent_uuid
-            .clone()
-            .or_else(|| record.logical_parent_uuid.clone());
+        let kind = record.r#type.clone();
+        let kind = kind.unwrap_or_else(|| "without type".into());
+        let parent = record.parent_uuid.as_ref();
+        let parent = parent.or(record.logical_parent_uuid.as_ref()).cloned();
         if let Some(uuid) = &record.uuid {
             if self.parents.contains_key(uuid) {
-                count(
-                    &mut self.source.warnings,
-                    "a record stands in the file twice",
-                );
+                self.source.warn("a record stands in the file twice");
                 return Ok(());
             }
             self.parents.insert(uuid.clone(), parent.clone());
         }
         let repeated = self.repeats(&record, &kind);
         if let Some(earlier) = &repeated {
-            count(
-                &mut self.source.warnings,
-                "a record stands in the file twice",
-            );
+            self.source.warn("a record stands in the file twice");
             // What follows the copy follows what was copied.
             if let (Some(uuid), Some(earlier)) = (&record.uuid, earlier) {
                 self.parents.insert(uuid.clone(), Some(earlier.clone()));
@@ -218,74 +195,69 @@ impl Recording {
         }
         let timestamp = record.timestamp.and_then(records::timestamp);
         if timestamp.is_none() && record.timestamp.is_some() {
-            count(&mut self.source.warnings, "a timestamp cannot be read");
+            self.source.warn("a timestamp cannot be read");
         }
         let has_message = record.message.is_some_and(|raw| raw.get().starts_with('{'));
         let said = match &*kind {
             "user" | "assistant" if !has_message => {
-                let what = "record without a message";
-                unknown_record(what, line.parse()?, &mut self.source)
-                    .map(|kept| Said::User(UserRecord { timestamp, ..kept }))
+                self.unknown("record without a message", line, timestamp)?
             }
             "user" => self.user(&record, timestamp, chain > 0),
-            "assistant" => self.assistant(&record, timestamp),
+            "assistant" => self.assistant(&record, timestamp, repeated.is_some()),
             "attachment" => self.attachment(line, &record)?,
             "content-replacement" => self.replacements(&record),
             "system" => match record.subtype.as_deref() {
                 Some("compact_boundary") => Some(Said::Boundary(self.boundary(line, &record))),
                 Some("microcompact_boundary") => Some(Said::Cleared(self.cleared(&record))),
                 subtype => {
-                    let name = format!("system/{}", subtype.unwrap_or("without subtype"));
-                    count(&mut self.source.skipped, &name);
+                    let subtype = subtype.unwrap_or("without subtype");
+                    self.source.skip(&format!("system/{subtype}"));
                     None
                 }
             },
-            other => {
-                if BOOKKEEPING.contains(&other) {
-                    count(&mut self.source.skipped, other);
-                    None
-                } else {
-                    unknown_record(&format!("record {other}"), line.parse()?, &mut self.source)
-                        .map(|kept| Said::User(UserRecord { timestamp, ..kept }))
-                }
+            known if BOOKKEEPING.contains(&known) => {
+                self.source.skip(known);
+                None
             }
+            other => self.unknown(&format!("record {other}"), line, timestamp)?,
         };
-        let said = said.map(|said| match said {
-            // The copy may still tell more of what the call cost.
-            Said::Assistant(part) if repeated.is_some() => Said::Assistant(AssistantRecord {
-                blocks: Vec::new(),
-                ..part
-            }),
-            said => said,
-        });
-        let entry = said.map(|said| Entry {
+        let Some(said) = said else {
+            return Ok(());
+        };
+        let entry = Entry {
             uuid: record.uuid,
             parent,
             chain,
             session: record.session_id,
             timestamp,
             said,
-        });
-        let entries = self.rooted(entry);
-        self.entries.extend(entries);
+        };
+        // A new root stands before the first entry below it.
+        if chain == 0
+            && let Some(root) = self.root.take()
+            && roots::begins(&entry, &root, &self.parents)
+        {
+            self.entries.push(Entry {
+                uuid: None,
+                parent: None,
+                chain,
+                session: entry.session.clone(),
+                timestamp,
+                said: Said::NewRoot(None),
+            });
+        }
+        self.entries.push(entry);
         Ok(())
     }
 
-    /// An entry, behind the new root that it begins, if any.
-    fn rooted(&mut self, entry: Option<Entry>) -> impl Iterator<Item = Entry> + use<> {
-        let is_main = entry.as_ref().is_some_and(|entry| entry.chain == 0);
-        let root = if is_main { self.root.take() } else { None };
-        let root = root.zip(entry.as_ref()).and_then(|(root, entry)| {
-            roots::begins(entry, &root, &self.parents).then(|| Entry {
-                uuid: None,
-                parent: None,
-                chain: 0,
-                session: entry.session.clone(),
-                timestamp: entry.timestamp,
-                said: Said::NewRoot(None),
-            })
-        });
-        root.into_iter().chain(entry)
+    fn unknown(
+        &mut self,
+        what: &str,
+        line: &Line<'_>,
+        timestamp: Option<Timestamp>,
+    ) -> Result<Option<Said>, ImportError> {
+        let kept = unknown_record(what, line.parse()?, &mut self.source);
+        Ok(kept.map(|kept| Said::User(UserRecord { timestamp, ..kept })))
     }
 
     /// Whether a record was copied from an earlier one of the file, and from which.
@@ -310,17 +282,17 @@ impl Recording {
     }
 
     /// The name of a call. Some of its records may not say its request.
-    fn call(&mut self, id: Arc<str>, request: Option<&Arc<str>>) -> ApiCallId {
+    fn call(&mut self, id: Arc<str>, request: Option<&Arc<str>>) -> Arc<str> {
         if let Some((known, call)) = self.calls.get_mut(&id)
             && (known.is_none() || request.is_none() || known.as_ref() == request)
         {
             *known = known.take().or_else(|| request.cloned());
             return call.clone();
         }
-        let call = ApiCallId(match request {
+        let call: Arc<str> = match request {
             Some(request) => format!("{id}/{request}").into(),
             None => id.clone(),
-        });
+        };
         self.calls.insert(id, (request.cloned(), call.clone()));
         call
     }
@@ -328,17 +300,12 @@ impl Recording {
     /// Old results that are cleared before the next call.
     fn cleared(&mut self, record: &Record<'_>) -> Cleared {
         let metadata = record.microcompact_metadata;
-        let metadata = metadata.filter(|raw| raw.get().starts_with('{'));
-        let metadata: MicrocompactMetadata = metadata
-            .and_then(|raw| lenient::object_in(raw.get(), &mut self.source))
-            .unwrap_or_default();
+        let metadata = metadata.and_then(|raw| lenient::object_in(raw.get(), &mut self.source));
+        let metadata: MicrocompactMetadata = metadata.unwrap_or_default();
         let results = metadata.compacted_tool_ids.into_iter();
         Cleared {
             trigger: "microcompact",
-            pre_tokens: metadata
-                .pre_tokens
-                .and_then(|tokens| tokens.as_u64())
-                .map(Tokens),
+            pre_tokens: metadata.pre_tokens.and_then(|it| it.as_u64()).map(Tokens),
             results: results.map(|id| (id, CLEARED.into())).collect(),
             attachments: metadata.cleared_attachments,
         }
@@ -347,12 +314,12 @@ impl Recording {
     /// What the model reads in the place of results from the next call on.
     fn replacements(&mut self, record: &Record<'_>) -> Option<Said> {
         let list = record.replacements?;
-        let list: Vec<&RawValue> = serde_json::from_str(list.get()).unwrap_or_default();
+        let list = items(list).unwrap_or_default();
         let mut results = Vec::with_capacity(list.len());
         for raw in list {
             match serde_json::from_str::<Replacement>(raw.get()) {
                 Ok(it) => results.push((it.tool_use_id, it.replacement)),
-                Err(_) => count(&mut self.source.unknown, "replacement of a result"),
+                Err(_) => self.source.not_understood("replacement of a result"),
             }
         }
         Some(Said::Cleared(Cleared {
@@ -370,10 +337,8 @@ impl Recording {
     fn chain_of(&mut self, record: &Record<'_>) -> usize {
         if record.is_sidechain != Some(true) {
             // What is replaced in a side chain names its agent alone.
-            let agent = record
-                .agent_id
-                .as_ref()
-                .filter(|_| record.replacements.is_some());
+            let agent = record.agent_id.as_ref();
+            let agent = agent.filter(|_| record.replacements.is_some());
             let known = agent.and_then(|agent| self.chains_by_agent.get(agent));
             return known.copied().unwrap_or(0);
         }
@@ -401,16 +366,8 @@ impl Recording {
         record: &Record<'a>,
         speaker: Speaker,
     ) -> Option<(ApiMessage<'a>, Vec<ContentBlock>)> {
-        let raw = record.message.filter(|raw| raw.get().starts_with('{'));
-        let message = raw.and_then(|raw| lenient::object_in(raw.get(), &mut self.source));
-        let Some(message) = message else {
-            count(&mut self.source.unknown, "record without a message");
-            return None;
-        };
-        let message: ApiMessage<'_> = message;
-        let blocks = blocks::blocks(message.content, speaker, &mut |what| {
-            count(&mut self.source.unknown, what);
-        });
+        let message: ApiMessage<'_> = lenient::object_in(record.message?.get(), &mut self.source)?;
+        let blocks = blocks::blocks(message.content, speaker, &mut self.source);
         Some((message, blocks))
     }
 
@@ -422,7 +379,7 @@ impl Recording {
     ) -> Option<Said> {
         let (_, blocks) = self.message(record, Speaker::User)?;
         if blocks.is_empty() {
-            count(&mut self.source.skipped, "user without content");
+            self.source.skip("user without content");
             return None;
         }
         if record.is_compact_summary == Some(true) {
@@ -436,35 +393,32 @@ impl Recording {
         }))
     }
 
-    fn assistant(&mut self, record: &Record<'_>, timestamp: Option<Timestamp>) -> Option<Said> {
-        let (message, blocks) = self.message(record, Speaker::Assistant)?;
+    /// A record that was copied may still tell more of what the call cost, and says nothing.
+    fn assistant(
+        &mut self,
+        record: &Record<'_>,
+        timestamp: Option<Timestamp>,
+        is_copy: bool,
+    ) -> Option<Said> {
+        let (message, mut blocks) = self.message(record, Speaker::Assistant)?;
+        if is_copy {
+            blocks.clear();
+        }
         let synthetic = message.model.as_deref() == Some("<synthetic>")
             || record.is_api_error_message == Some(true);
         if synthetic {
-            return Some(Said::Assistant(AssistantRecord {
-                blocks,
-                timestamp,
-                tags: vec![Tag::Synthetic],
-                ..AssistantRecord::default()
-            }));
+            let said = AssistantRecord::of(blocks, timestamp);
+            return Some(Said::Assistant(said.tagged([Tag::Synthetic])));
         }
         let request = record.request_id.as_ref();
         let call = match message.id {
             Some(id) => Some(self.call(id, request)),
-            None => request.cloned().map(ApiCallId),
+            None => request.cloned(),
         };
-        let usage = message
-            .usage
-            .filter(Value::is_object)
-            .map(|usage| blocks::usage(&usage, &mut |what| count(&mut self.source.warnings, what)));
-        Some(Said::Assistant(AssistantRecord {
-            call,
-            model: message.model,
-            blocks,
-            usage,
-            timestamp,
-            tags: Vec::new(),
-        }))
+        let usage = message.usage.filter(Value::is_object);
+        let usage = usage.map(|usage| blocks::usage(&usage, &mut self.source));
+        let said = AssistantRecord::of(blocks, timestamp);
+        Some(Said::Assistant(said.by(call, message.model, usage)))
     }
 
     fn attachment(
@@ -478,20 +432,20 @@ impl Recording {
         };
         let kind = value.get("type").and_then(Value::as_str);
         let kind = kind.unwrap_or("without type");
-        match attached(kind, &value) {
-            Attached::Seen(blocks, tag) => return Ok(Some(Said::Attachment(blocks, tag))),
+        let name = format!("attachment/{kind}");
+        Ok(match attached(kind, &value) {
+            Attached::Seen(blocks, tag) => Some(Said::Attachment(blocks, tag)),
             Attached::Hidden => {
-                count(&mut self.source.skipped, &format!("attachment/{kind}"));
+                self.source.skip(&name);
+                None
             }
             // What is attached is mostly read.
             Attached::Unknown => {
-                count(&mut self.source.unknown, &format!("attachment/{kind}"));
+                self.source.not_understood(&name);
                 let block = record.attachment.map(|raw| content::kept(kind, raw));
-                let blocks: Vec<ContentBlock> = block.into_iter().collect();
-                return Ok((!blocks.is_empty()).then(|| Said::Attachment(blocks, Tag::Meta)));
+                block.map(|block| Said::Attachment(vec![block], Tag::Meta))
             }
-        }
-        Ok(None)
+        })
     }
 
     fn boundary(&mut self, line: &Line<'_>, record: &Record<'_>) -> CompactMetadata {
@@ -499,29 +453,22 @@ impl Recording {
             return CompactMetadata::default();
         };
         line.parse_part(raw.get()).unwrap_or_else(|_| {
-            let what = "what a compaction says about itself cannot be read";
-            count(&mut self.source.warnings, what);
+            self.source
+                .warn("what a compaction says about itself cannot be read");
             CompactMetadata::default()
         })
     }
 
     /// Puts the conversations together, in the order of the file.
     fn sessions(mut self, lines: &Lines<'_>) -> Result<Vec<Session>, ImportError> {
-        let mut chains: Vec<Chain> = Vec::new();
-        chains.push(Chain::default());
+        let mut chains = vec![Chain::default()];
         chains.resize_with(self.side_chains + 1, Chain::side);
         for entry in std::mem::take(&mut self.entries) {
             if let Some(chain) = chains.get_mut(entry.chain) {
                 chain.add(entry, &self.parents);
             }
         }
-        add_counts(
-            &mut self.source,
-            Source {
-                warnings: lines.warnings.clone(),
-                ..Source::default()
-            },
-        );
+        add_counts(&mut self.source, mended(&lines.warnings, false));
         let mut first = Some(self.source);
         let id = lines.session_id();
         let mut side = 0;
@@ -550,10 +497,7 @@ impl Recording {
             }
             sessions.extend(session);
         }
-        if sessions.is_empty() {
-            return Err(ImportError::NoConversation { path: lines.path() });
-        }
-        Ok(sessions)
+        some(sessions, &lines.path())
     }
 }
 
@@ -564,24 +508,20 @@ fn speaker_of(blocks: &[ContentBlock], is_meta: bool, side: bool) -> Option<Tag>
     }
     let mut injected = None;
     for block in blocks {
-        match block {
+        let text = match block {
             ContentBlock::ToolResult(_) => return None,
-            ContentBlock::Text(text) => {
-                let text = text.trim_start();
-                if text.starts_with(INTERRUPTED) {
-                    injected = Some(Tag::Synthetic);
-                } else if INJECTED.iter().any(|start| text.starts_with(start)) {
-                    injected = injected.or(Some(Tag::Meta));
-                } else {
-                    // In a side chain, the main agent writes the prompts.
-                    return (!side).then_some(Tag::TypedUser);
-                }
-            }
-            ContentBlock::Thinking(_)
-            | ContentBlock::ToolUse(_)
-            | ContentBlock::Image(_)
-            | ContentBlock::Opaque(_) => {}
+            ContentBlock::Text(text) => text.trim_start(),
+            _ => continue,
+        };
+        if text.starts_with(INTERRUPTED) {
+            injected = Some(Tag::Synthetic);
+        } else if INJECTED.iter().any(|start| text.starts_with(start)) {
+            injected = injected.or(Some(Tag::Meta));
+        } else {
+            injected = None;
+            break;
         }
     }
+    // In a side chain, the main agent writes the prompts.
     injected.or((!side).then_some(Tag::TypedUser))
 }

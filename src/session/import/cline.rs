@@ -12,27 +12,13 @@
 //!   when a compaction happened, in what they showed the user: a file of its own in the task's
 //!   folder.
 
-use std::fs::File;
-use std::io::{BufRead, BufReader};
-use std::path::Path;
-use std::sync::Arc;
-
-use serde_json::Value;
-use serde_json::value::RawValue;
-
-use super::assemble::{Assembler, AssistantRecord, UserRecord, add_counts, uncached};
-use super::conversations::{Object, keep_unread};
-use super::documents::Documents;
-use super::lines::strip_bom;
-use super::sketch;
-use super::{Folder, ImportError, Importer, SessionFiles};
-use crate::session::{ContentBlock, Role, Session, Source, Tag};
-use crate::units::{ApiCallId, Tokens, Usage, to_valid_id};
+use super::anthropic::blocks::{self, Speaker};
+use super::prelude::*;
+use crate::units::to_valid_id;
 use hidden::Hidden;
 use shown::Shown;
 use tags::Calls;
 
-mod content;
 mod hidden;
 mod shown;
 mod tags;
@@ -145,14 +131,6 @@ fn conversation(folder: &Folder) -> Option<&str> {
     found.next().is_none().then_some(name)
 }
 
-fn open(path: &Path) -> Result<BufReader<File>, ImportError> {
-    let file = File::open(path).map_err(|source| ImportError::Io {
-        path: path.to_owned(),
-        source,
-    })?;
-    Ok(BufReader::new(file))
-}
-
 /// Reads a task; one in a folder has the folder's name.
 fn task(
     documents: &Documents<'_>,
@@ -161,13 +139,8 @@ fn task(
 ) -> Result<Vec<Session>, ImportError> {
     let path = documents.path();
     let (values, _) = documents.values()?;
-    let mut assembler = Assembler::new([]);
-    FORMAT.clone_into(&mut assembler.source.format);
-    let source = Source {
-        warnings: documents.warnings.clone(),
-        ..Source::default()
-    };
-    add_counts(&mut assembler.source, source);
+    let mut assembler = Assembler::of(FORMAT);
+    add_counts(&mut assembler.source, mended(&documents.warnings, false));
     for value in &values {
         let raw: &RawValue = value.parse()?;
         let messages = match Object::read(raw) {
@@ -185,17 +158,13 @@ fn task(
         Some(name) => format!("{}-{hash}", to_valid_id(&name.to_string_lossy(), 60)),
         None => documents.id.clone(),
     };
-    let session = assembler.finish(id, path)?;
-    let session = session.ok_or_else(|| ImportError::NoConversation {
-        path: path.to_owned(),
-    })?;
-    Ok(vec![session])
+    assembler.session(id, path)
 }
 
 /// Reads the messages of one task.
 fn read(messages: &[&RawValue], shown: &Shown, assembler: &mut Assembler) {
     let mut hidden = Hidden::of(messages, shown);
-    let usages = shown.usages(messages, assembler);
+    let usages = shown.usages(&hidden.marks, assembler);
     let mut calls = Calls::default();
     for (at, raw) in messages.iter().enumerate() {
         hidden.take_effect(at, assembler);
@@ -231,52 +200,32 @@ fn message(
         }
         _ => return keep_unread("of unknown role", raw, assembler),
     };
-    let mut blocks = content::blocks(object.take("content"), role, assembler);
+    let mut blocks = blocks_of(object.take("content"), role, assembler);
     if role == Role::User {
         let mut tags = speaker(&blocks);
         calls.answer(&mut blocks);
-        if blocks.iter().any(is_result) {
+        if blocks.iter().any(ContentBlock::is_result) {
             tags.retain(|tag| *tag != Tag::Meta);
         }
-        let record = UserRecord {
-            blocks,
-            timestamp,
-            tags,
-        };
-        return assembler.user(Some(name), record);
+        return assembler.hear(Some(name), blocks, timestamp, tags);
     }
     calls.call(&mut blocks);
-    let mut model = object.take_object("modelInfo").unwrap_or_default();
+    let mut model = object.inner("modelInfo");
     let model = model.take_text("id").or_else(|| model.take_text("modelId"));
     let own = object.take("metrics").filter(|_| shown.is_none());
     let usage = shown.or_else(|| usage(own?, assembler));
-    let record = AssistantRecord {
-        call: object.take_text("id").map(ApiCallId),
-        model,
-        blocks,
-        usage,
-        timestamp,
-        tags: Vec::new(),
-    };
+    let record = AssistantRecord::of(blocks, timestamp).by(object.take_text("id"), model, usage);
     assembler.assistant(Some(name), record);
-}
-
-fn is_result(block: &ContentBlock) -> bool {
-    matches!(block, ContentBlock::ToolResult(_))
 }
 
 /// Who wrote a message of the user's: a person, or the product with what came of a call.
 fn speaker(blocks: &[ContentBlock]) -> Vec<Tag> {
-    let text = |block: &ContentBlock| match block {
-        ContentBlock::Text(text) => Some(text.clone()),
-        _ => None,
-    };
-    let mut texts = blocks.iter().filter_map(text).peekable();
+    let mut texts = blocks.iter().filter_map(ContentBlock::as_text).peekable();
     let is_told = texts.peek().is_some_and(|first| first.starts_with('['));
     let is_typed = texts.any(|text| TYPED.iter().any(|tag| text.contains(tag)));
     if is_typed {
         vec![Tag::TypedUser]
-    } else if blocks.iter().any(is_result) {
+    } else if blocks.iter().any(ContentBlock::is_result) {
         Vec::new()
     } else if is_told {
         vec![Tag::Meta]
@@ -287,27 +236,69 @@ fn speaker(blocks: &[ContentBlock]) -> Vec<Tag> {
 
 /// The input includes what was read from the cache and written to it.
 fn usage(raw: &RawValue, assembler: &mut Assembler) -> Option<Usage> {
-    let value: Value = serde_json::from_str(raw.get()).ok()?;
+    let value = value(raw);
     if value.get("tokens").is_some() {
         assembler.skip("usage that does not tell what was read from the cache");
         return None;
     }
-    let mut counter = |key: &str| {
-        let found = value.get(key).filter(|it| !it.is_null());
-        let count = found.and_then(Value::as_u64);
-        if count.is_none() && found.is_some() {
-            assembler.warn("a usage counter is no count and was taken as zero");
+    let keys = [
+        "/inputTokens",
+        "/outputTokens",
+        "/cacheReadTokens",
+        "/cacheWriteTokens",
+    ];
+    let [input, output, read, written] = counters(&value, keys, &mut assembler.source);
+    let Tokens(uncached) = uncached(input, read.saturating_add(written), assembler);
+    unless_zero(billed(uncached, written, read, output))
+}
+
+/// The blocks of a message's `content`: a text, or a list.
+fn blocks_of(
+    content: Option<&RawValue>,
+    role: Role,
+    assembler: &mut Assembler,
+) -> Vec<ContentBlock> {
+    let speaker = match role {
+        Role::User => Speaker::User,
+        Role::Assistant => Speaker::Assistant,
+    };
+    let source = &mut assembler.source;
+    let Some(items) = content.and_then(items) else {
+        return blocks::blocks(content, speaker, source);
+    };
+    let items = items.into_iter();
+    let mut blocks: Vec<ContentBlock> = items
+        .map(|raw| own(raw).unwrap_or_else(|| blocks::block(raw, speaker, source)))
+        .collect();
+    blocks.retain(|block| !matches!(block, ContentBlock::Text(text) if text.is_empty()));
+    blocks
+}
+
+/// A block of a kind of their own; none if it is Anthropic's.
+fn own(raw: &RawValue) -> Option<ContentBlock> {
+    let mut block = Object::read(raw)?;
+    match &*block.take_text("type")? {
+        // A file that was attached: its path, and what stands in it.
+        "file" => {
+            let (path, text) = (block.take_text("path")?, block.take_text("content")?);
+            Some(ContentBlock::Text(format!("{path}\n{text}").into()))
         }
-        count.unwrap_or_default()
-    };
-    let (input, output) = (counter("inputTokens"), counter("outputTokens"));
-    let (read, written) = (counter("cacheReadTokens"), counter("cacheWriteTokens"));
-    let usage = Usage {
-        input_uncached: uncached(input, read.saturating_add(written), assembler),
-        cache_write_5m: Tokens(written),
-        cache_write_1h: Tokens::ZERO,
-        cache_read: Tokens(read),
-        output: Tokens(output),
-    };
-    (usage != Usage::default()).then_some(usage)
+        "reasoning" => Some(ContentBlock::thinking(block.take_text("text")?, None)),
+        "tool_result" => {
+            let id = block.take_text("tool_use_id")?;
+            let content = block.take("content")?;
+            let rows = items(content)?;
+            let is_block = |raw: &&RawValue| {
+                Object::read(raw).is_some_and(|mut it| it.take_text("type").is_some())
+            };
+            // Newer versions answer in rows of their own, which the model is sent as JSON.
+            if rows.is_empty() || rows.iter().any(is_block) {
+                return None;
+            }
+            let content = vec![ContentBlock::Text(content.get().into())];
+            let is_error = block.take_flag("is_error");
+            Some(ContentBlock::tool_result(id, content, is_error))
+        }
+        _ => None,
+    }
 }

@@ -23,29 +23,11 @@
 //! - A compaction whose summary is encrypted is an event without content. Older versions wrote the
 //!   summary alone; the context was then what the user had said of late, and the summary.
 
-use std::collections::BTreeMap;
-use std::io::BufRead;
-use std::path::Path;
-use std::sync::Arc;
-
 use serde::Deserialize;
-use serde_json::value::RawValue;
 
-use super::assemble::{Assembler, AssistantRecord, UserRecord, add_counts};
-use super::conversations::{Object, unknown_record};
-use super::documents::Documents;
-use super::lenient;
-use super::lines::{Line, Lines, Strictness, head_lines, strip_bom};
 use super::openai_responses::items::{Item, item};
-use super::sketch;
-use super::{ImportError, Importer};
-use crate::session::{
-    CompactedTo, ContentBlock, Message, Recorded, RecordedCompaction, Role, Session, Source, Tag,
-};
-use crate::units::{ApiCallId, Timestamp, Tokens, Usage};
-use bill::{Bill, usage, whole_window};
+use super::prelude::*;
 
-mod bill;
 mod left;
 
 /// Reads Codex's rollouts.
@@ -95,10 +77,7 @@ impl Importer for Codex {
     }
 
     fn import(&self, path: &Path, input: &mut dyn BufRead) -> Result<Vec<Session>, ImportError> {
-        let head = input.fill_buf().map_err(|source| ImportError::Io {
-            path: path.to_owned(),
-            source,
-        })?;
+        let head = input.fill_buf().map_err(cannot_read(path))?;
         if is_whole_file(head) {
             return whole_file(path, input);
         }
@@ -107,8 +86,7 @@ impl Importer for Codex {
         while let Some(line) = lines.next()? {
             rollout.read(&line)?;
         }
-        let warnings = std::mem::take(&mut lines.warnings);
-        rollout.finish(path, lines.session_id(), warnings)
+        rollout.finish(path, lines.session_id(), &lines.warnings)
     }
 }
 
@@ -157,7 +135,7 @@ fn whole_file(path: &Path, input: &mut dyn BufRead) -> Result<Vec<Session>, Impo
             rollout.item(item, None);
         }
     }
-    rollout.finish(path, documents.id.clone(), documents.warnings.clone())
+    rollout.finish(path, documents.id.clone(), &documents.warnings)
 }
 
 /// Types of records that have a payload.
@@ -182,8 +160,9 @@ fn is_bare_head(line: &[u8]) -> bool {
 /// What a record adds, in the order of the file: a turn that was rolled back is no part of it.
 enum Step {
     Item(Item, Option<Timestamp>),
-    /// The bill of the call before it.
-    Bill(Bill),
+    /// The bill of the call before it, if its counters are told; and the provider's id of the
+    /// response, in newer versions.
+    Bill(Option<Usage>, Option<Arc<str>>),
     /// A turn begins, with this model.
     Turn(Option<Arc<str>>),
     /// A compaction: what it left, or the summary that stands behind what was typed of late.
@@ -218,13 +197,7 @@ impl Rollout {
         let Some(record) = lenient::line::<Record<'_>>(line, source)? else {
             return Ok(());
         };
-        let time = record.timestamp.as_deref().and_then(|text| {
-            let time = text.parse::<jiff::Timestamp>().ok();
-            if time.is_none() {
-                self.assembler.warn("a timestamp cannot be read");
-            }
-            Some(Timestamp(time?.as_millisecond()))
-        });
+        let time = self.assembler.time(record.timestamp.as_deref());
         match (record.r#type.as_deref(), record.payload) {
             (Some("response_item"), Some(payload)) => self.item(payload, time),
             (Some("event_msg"), Some(payload)) => self.event(payload),
@@ -246,14 +219,7 @@ impl Rollout {
                 self.assembler.skip("turn_context");
             }
             (Some(kind), Some(_)) if WRAPPED.contains(&kind) => self.assembler.skip(kind),
-            (Some(kind), Some(_)) => {
-                let source = &mut self.assembler.source;
-                let what = format!("record {kind}");
-                if let Some(kept) = unknown_record(&what, line.parse()?, source) {
-                    let item = Item::Product(kept.blocks);
-                    self.steps.push(Step::Item(item, time));
-                }
-            }
+            (Some(kind), Some(_)) => self.unknown(&format!("record {kind}"), line, time)?,
             // The first versions: items without a wrapper, and notes beside them.
             (Some(_), None) => self.item(line.parse()?, time),
             (None, None) if record.note.is_some() => self.assembler.skip("state"),
@@ -261,15 +227,20 @@ impl Rollout {
                 self.assembler.skip("session_meta");
                 self.assembler.header.system = record.instructions;
             }
-            (None, Some(_) | None) => {
-                let source = &mut self.assembler.source;
-                let what = "record without type";
-                if let Some(kept) = unknown_record(what, line.parse()?, source) {
-                    self.steps
-                        .push(Step::Item(Item::Product(kept.blocks), time));
-                }
-            }
+            (None, Some(_) | None) => self.unknown("record without type", line, time)?,
         }
+        Ok(())
+    }
+
+    fn unknown(
+        &mut self,
+        what: &str,
+        line: &Line<'_>,
+        time: Option<Timestamp>,
+    ) -> Result<(), ImportError> {
+        let kept = unknown_record(what, line.parse()?, &mut self.assembler.source);
+        let item = kept.map(|kept| Step::Item(Item::Product(kept.blocks), time));
+        self.steps.extend(item);
         Ok(())
     }
 
@@ -277,8 +248,7 @@ impl Rollout {
     fn meta(&mut self, payload: &RawValue) {
         self.assembler.skip("session_meta");
         let mut meta = Object::read(payload).unwrap_or_default();
-        let base = meta.take_object("base_instructions");
-        let text = base.and_then(|mut base| base.take_text("text"));
+        let text = meta.inner("base_instructions").take_text("text");
         let text = text.or_else(|| meta.take_text("instructions"));
         let text = text.filter(|text| !text.is_empty());
         let system = &mut self.assembler.header.system;
@@ -295,12 +265,8 @@ impl Rollout {
                     self.counted(info);
                 }
             }
-            "task_started" => self.saw_window(event.take("model_context_window")),
-            "thread_rolled_back" => {
-                let turns = event.take("num_turns");
-                let turns = turns.and_then(|raw| serde_json::from_str(raw.get()).ok());
-                self.roll_back(turns.unwrap_or(1));
-            }
+            "task_started" => self.saw_window(event.take_as("model_context_window")),
+            "thread_rolled_back" => self.roll_back(event.take_as("num_turns").unwrap_or(1)),
             _ => {}
         }
         self.assembler.skip(&format!("event_msg/{kind}"));
@@ -328,8 +294,7 @@ impl Rollout {
         self.last_usage = None;
     }
 
-    fn saw_window(&mut self, raw: Option<&RawValue>) {
-        let size = raw.and_then(|raw| serde_json::from_str(raw.get()).ok());
+    fn saw_window(&mut self, size: Option<u64>) {
         self.window = size.map(whole_window).or(self.window);
     }
 
@@ -340,10 +305,10 @@ impl Rollout {
         }
         self.last_bill = Some(info.get().into());
         let mut info = Object::read(info).unwrap_or_default();
-        self.saw_window(info.take("model_context_window"));
+        self.saw_window(info.take_as("model_context_window"));
         match info.take("last_token_usage") {
             Some(raw) => self.bill(raw, None),
-            None => self.steps.push(Step::Bill(Bill::default())),
+            None => self.steps.push(Step::Bill(None, None)),
         }
     }
 
@@ -352,17 +317,17 @@ impl Rollout {
         let usage = usage(raw, &mut self.assembler);
         let is_same = usage.is_some() && usage == self.last_usage;
         self.last_usage = usage;
-        if is_same && let Some(Step::Bill(bill)) = self.steps.last_mut() {
-            bill.response = response.or(bill.response.take());
-            self.assembler.skip("bill that was written twice");
-            return;
+        if is_same && let Some(Step::Bill(_, known)) = self.steps.last_mut() {
+            *known = response.or(known.take());
+            return self.assembler.skip("bill that was written twice");
         }
-        self.steps.push(Step::Bill(Bill { usage, response }));
+        self.steps.push(Step::Bill(usage, response));
     }
 
     /// Removes the response that wrote a summary, and its bill.
     fn forget_summary(&mut self, response: &str) {
-        let is_its_bill = |step: &Step| matches!(step, Step::Bill(bill) if bill.response.as_deref() == Some(response));
+        let is_its_bill =
+            |step: &Step| matches!(step, Step::Bill(_, Some(known)) if **known == *response);
         let Some(bill) = self.steps.iter().rposition(is_its_bill) else {
             return;
         };
@@ -377,37 +342,34 @@ impl Rollout {
         mut self,
         path: &Path,
         id: String,
-        warnings: BTreeMap<String, u64>,
+        warnings: &BTreeMap<String, u64>,
     ) -> Result<Vec<Session>, ImportError> {
         for step in std::mem::take(&mut self.steps) {
             match step {
                 Step::Item(item, time) => self.add(item, time),
-                Step::Bill(bill) => self.billed(bill.usage),
+                Step::Bill(usage, _) => self.billed(usage),
                 Step::Turn(model) => {
-                    self.settle(Order::AsWritten);
+                    self.settle();
                     self.model = model.or(self.model.take());
                 }
                 Step::Compacted(left) => self.compact(left),
             }
         }
-        self.settle(Order::AsWritten);
-        let source = Source {
-            warnings,
-            ..Source::default()
-        };
-        add_counts(&mut self.assembler.source, source);
+        self.settle();
+        add_counts(&mut self.assembler.source, mended(warnings, false));
         FORMAT.clone_into(&mut self.assembler.source.format);
         self.assembler.header.context_window = self.window;
-        let session = self.assembler.finish(id, path)?;
-        let session = session.ok_or_else(|| ImportError::NoConversation {
-            path: path.to_owned(),
-        })?;
-        Ok(vec![session])
+        self.assembler.session(id, path)
     }
 
     /// The call before it is done.
     fn billed(&mut self, usage: Option<Usage>) {
-        self.settle(Order::ByResponse);
+        // In newer versions the bill stands before the results: a call after a result may be the
+        // same response's.
+        if self.queue.last().is_some_and(|(item, _)| is_answer(item)) {
+            self.queue = by_response(std::mem::take(&mut self.queue));
+        }
+        self.settle();
         let Some(usage) = usage else {
             return;
         };
@@ -428,15 +390,8 @@ impl Rollout {
 
     /// Adds to the call under way.
     fn says(&mut self, time: Option<Timestamp>, blocks: Vec<ContentBlock>, usage: Option<Usage>) {
-        let call = ApiCallId(format!("call-{}", self.calls).into());
-        let record = AssistantRecord {
-            call: Some(call),
-            model: self.model.clone(),
-            blocks,
-            usage,
-            timestamp: time,
-            tags: Vec::new(),
-        };
+        let call = format!("call-{}", self.calls).into();
+        let record = AssistantRecord::of(blocks, time).by(Some(call), self.model.clone(), usage);
         self.assembler.assistant(None, record);
     }
 
@@ -449,19 +404,13 @@ impl Rollout {
         if matches!(&item, Item::Model(_)) || is_answer(&item) {
             return self.queue.push((item, time));
         }
-        self.settle(Order::AsWritten);
+        self.settle();
         self.place(item, time);
     }
 
-    /// Places what was said since the last bill.
-    fn settle(&mut self, order: Order) {
-        let mut queue = std::mem::take(&mut self.queue);
-        // In newer versions the bill stands before the results.
-        let ends_answered = queue.last().is_some_and(|(item, _)| is_answer(item));
-        if order == Order::ByResponse && ends_answered {
-            queue = by_response(queue);
-        }
-        for (item, time) in queue {
+    /// Places what was said since the last bill: a call after a result is the next response's.
+    fn settle(&mut self) {
+        for (item, time) in std::mem::take(&mut self.queue) {
             self.place(item, time);
         }
     }
@@ -483,24 +432,13 @@ impl Rollout {
                 if tags == [Tag::TypedUser] {
                     self.typed.push(blocks.clone());
                 }
-                self.heard(time, blocks, tags);
+                self.assembler.hear(None, blocks, time, tags);
             }
             Item::Product(blocks) => {
                 self.is_open = false;
-                self.heard(time, blocks, vec![Tag::Meta]);
+                self.assembler.hear(None, blocks, time, [Tag::Meta]);
             }
         }
-    }
-
-    fn heard(&mut self, timestamp: Option<Timestamp>, blocks: Vec<ContentBlock>, tags: Vec<Tag>) {
-        self.assembler.user(
-            None,
-            UserRecord {
-                blocks,
-                timestamp,
-                tags,
-            },
-        );
     }
 
     /// A compaction: the items that the context became, or an older version's summary alone.
@@ -524,39 +462,23 @@ impl Rollout {
     }
 
     fn compact(&mut self, left: Result<CompactedTo, Arc<str>>) {
-        self.settle(Order::AsWritten);
+        self.settle();
         self.is_open = false;
         // Where the file names no response of its own, the next bill is the compaction's.
         self.is_billed = true;
         let after = left.unwrap_or_else(|summary| {
-            let message = Message::text(Role::User, summary).with_tags([Tag::CompactSummary]);
             let mut pieces = left::of_late(&self.typed);
-            pieces.push(Recorded::Written(Arc::new(message)));
+            pieces.push(Recorded::summary(summary));
             CompactedTo::Replaced(pieces)
         });
-        let at = self.assembler.flush();
-        self.assembler.compaction(RecordedCompaction {
-            at,
-            trigger: None,
-            pre_tokens: self.last_prompt.take(),
-            after,
-        });
+        let before = self.last_prompt.take();
+        self.assembler.compacts(None, before, after);
     }
-}
-
-/// How what was said since the last bill is placed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Order {
-    /// A call after a result is the next response's.
-    AsWritten,
-    /// A bill follows: a call after a result may be the same response's.
-    ByResponse,
 }
 
 /// Whether a tool answers.
 fn is_answer(item: &Item) -> bool {
-    let is_result = |block: &ContentBlock| matches!(block, ContentBlock::ToolResult(_));
-    matches!(item, Item::Other(blocks) if blocks.iter().any(is_result))
+    matches!(item, Item::Other(blocks) if blocks.iter().any(ContentBlock::is_result))
 }
 
 /// Puts the calls of each response before their results. Words and thoughts after a result begin
@@ -565,9 +487,10 @@ fn by_response(queue: Vec<(Item, Option<Timestamp>)>) -> Vec<(Item, Option<Times
     let mut placed = Vec::with_capacity(queue.len());
     let mut answers = Vec::new();
     for (item, time) in queue {
-        let is_use = |block: &ContentBlock| matches!(block, ContentBlock::ToolUse(_));
         match &item {
-            Item::Model(blocks) if !blocks.iter().all(is_use) => placed.append(&mut answers),
+            Item::Model(blocks) if !blocks.iter().all(ContentBlock::is_use) => {
+                placed.append(&mut answers);
+            }
             _ if is_answer(&item) => {
                 answers.push((item, time));
                 continue;
@@ -578,4 +501,35 @@ fn by_response(queue: Vec<(Item, Option<Timestamp>)>) -> Vec<(Item, Option<Times
     }
     placed.append(&mut answers);
     placed
+}
+
+/// The whole window, of which Codex writes 95 %, rounded down.
+///
+/// Its first versions wrote the whole window. A figure that is 95 % of no multiple of 1,000 or
+/// 1,024 is taken for one of theirs.
+fn whole_window(written: u64) -> Tokens {
+    let whole = u128::from(written).saturating_mul(100).div_ceil(95);
+    let is_round = whole.is_multiple_of(1_000) || whole.is_multiple_of(1_024);
+    let whole = u64::try_from(whole).ok().filter(|_| is_round);
+    Tokens(whole.unwrap_or(written))
+}
+
+/// The input includes what was read from and written to the cache, the output what was thought.
+fn usage(raw: &RawValue, assembler: &mut Assembler) -> Option<Usage> {
+    let keys = [
+        "input_tokens",
+        "cached_input_tokens",
+        "cache_write_input_tokens",
+        "output_tokens",
+    ];
+    let Some([input, cached, written, output]) = own_counters(raw, keys, assembler) else {
+        assembler.warn("a bill cannot be read");
+        return None;
+    };
+    let read = cached.min(input);
+    if read < cached {
+        assembler.warn("a usage counts more cached tokens than the prompt has");
+    }
+    let written = written.min(input - read);
+    Some(billed(input - read - written, written, read, output))
 }

@@ -25,7 +25,7 @@ use crate::session::{ContentBlock, JsonText, Opaque, Session, Source, Tag, ToolS
 use crate::units::{Timestamp, Tokens};
 
 /// What a value is counted as that holds no conversation.
-const NO_CONVERSATION: &str = "value that is no conversation";
+pub(super) const NO_CONVERSATION: &str = "value that is no conversation";
 
 /// The keys of a JSON object with their values as written; of duplicate keys, the last one.
 #[derive(Debug, Clone, Default)]

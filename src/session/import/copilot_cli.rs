@@ -13,24 +13,9 @@
 //! - Each message says what the model wrote in tokens; what it read is told only where the events
 //!   `assistant.usage` were kept.
 
-use std::collections::BTreeMap;
-use std::io::BufRead;
-use std::path::Path;
-use std::sync::Arc;
-
-use serde_json::value::RawValue;
-
-use super::assemble::{add_counts, count};
-use super::conversations::{self, Object, Shape};
-use super::lines::{Lines, Strictness, head_lines};
+use super::conversations::{self, Shape};
 use super::openai_chat::{self, Dialect};
-use super::sketch;
-use super::{ImportError, Importer};
-use crate::session::{Session, Source, Tag};
-use crate::units::{Timestamp, Usage};
-use conversation::Reading;
-
-mod conversation;
+use super::prelude::*;
 
 /// Reads event logs of Copilot CLI.
 #[derive(Debug, Clone, Copy)]
@@ -108,38 +93,26 @@ impl Importer for CopilotCli {
         let mut lines = Lines::new(path, input, Strictness::Recording);
         let mut log = Log::default();
         while let Some(line) = lines.next()? {
-            let event: Box<RawValue> = line.parse()?;
-            log.collect(event);
+            log.collect(line.parse::<&RawValue>()?.to_owned());
         }
-        let Log {
-            events,
-            usages,
-            mut source,
-        } = log;
-        let mut main = Reading::new([], &usages);
-        FORMAT.clone_into(&mut source.format);
-        add_counts(
-            &mut source,
-            Source {
-                warnings: std::mem::take(&mut lines.warnings),
-                ..Source::default()
-            },
-        );
-        main.assembler.source = source;
-        let mut sides: Vec<Reading<'_>> = Vec::new();
+        let mut main = Reading::default();
+        main.assembler.source = log.source;
+        FORMAT.clone_into(&mut main.assembler.source.format);
+        add_counts(&mut main.assembler.source, mended(&lines.warnings, false));
+        let mut sides: Vec<Reading> = Vec::new();
         let mut agents: BTreeMap<Arc<str>, usize> = BTreeMap::new();
-        for event in events {
+        for event in log.events {
             let Some(agent) = event.agent() else {
-                main.event(&event);
+                main.event(&event, &log.usages);
                 continue;
             };
             let at = *agents.entry(agent).or_insert_with(|| {
-                let mut side = Reading::new([Tag::Sidechain], &usages);
+                let mut side = Reading::side();
                 FORMAT.clone_into(&mut side.assembler.source.format);
                 sides.push(side);
                 sides.len() - 1
             });
-            sides[at].event(&event);
+            sides[at].event(&event, &log.usages);
         }
         let id = lines.session_id();
         let mut sessions = Vec::new();
@@ -147,10 +120,7 @@ impl Importer for CopilotCli {
         for (at, side) in sides.into_iter().enumerate() {
             sessions.extend(side.finish(format!("{id}-side-{}", at + 1), path)?);
         }
-        if sessions.is_empty() {
-            return Err(ImportError::NoConversation { path: lines.path() });
-        }
-        Ok(sessions)
+        some(sessions, path)
     }
 }
 
@@ -158,15 +128,15 @@ impl Importer for CopilotCli {
 struct Event {
     kind: Arc<str>,
     id: Option<Arc<str>>,
-    time: Result<Option<Timestamp>, ()>,
+    time: Option<Arc<str>>,
     agent: Option<Arc<str>>,
     raw: Box<RawValue>,
 }
 
 impl Event {
     fn data(&self) -> Object<'_> {
-        let data = Object::read(&self.raw).and_then(|mut event| event.take_object("data"));
-        data.unwrap_or_default()
+        let event = Object::read(&self.raw);
+        event.unwrap_or_default().inner("data")
     }
 
     /// The sub-agent whose event it is.
@@ -187,54 +157,34 @@ struct Log {
 
 impl Log {
     fn collect(&mut self, raw: Box<RawValue>) {
-        let read = Object::read(&raw).map(|mut event| {
-            let time = match event.take_text("timestamp") {
-                Some(text) => match text.parse::<jiff::Timestamp>() {
-                    Ok(time) => Ok(Some(Timestamp(time.as_millisecond()))),
-                    Err(_) => Err(()),
-                },
-                None => Ok(None),
-            };
-            let (id, agent) = (event.take_text("id"), event.take_text("agentId"));
-            let kind = event.take_text("type");
-            (
-                kind.unwrap_or_else(|| "without type".into()),
-                id,
-                time,
-                agent,
-            )
-        });
-        let Some((kind, id, time, agent)) = read else {
-            count(&mut self.source.unknown, "event that is no object");
-            return;
+        let Some(mut event) = Object::read(&raw) else {
+            return count(&mut self.source.unknown, "event that is no object");
         };
+        let kind = event.take_text("type");
+        let [id, time, agent] = ["id", "timestamp", "agentId"].map(|key| event.take_text(key));
         let event = Event {
-            kind,
+            kind: kind.unwrap_or_else(|| "without type".into()),
             id,
             time,
             agent,
             raw,
         };
-        match &*event.kind {
-            "session.snapshot_rewind" => self.rewind(&event),
-            "assistant.usage" => {
-                let data = Object::read(&event.raw).and_then(|mut event| event.take("data"));
-                if let Some((call, data)) = event.data().take_text("apiCallId").zip(data) {
-                    self.usages.insert(call, conversation::usage(data));
-                }
-                self.events.push(event);
-            }
-            _ => self.events.push(event),
+        let mut data = event.data();
+        if &*event.kind == "session.snapshot_rewind" {
+            let to = data.take_text("upToEventId");
+            return self.rewind(to.as_ref());
         }
+        if &*event.kind == "assistant.usage"
+            && let Some(call) = data.take_text("apiCallId")
+        {
+            self.usages.insert(call, usage(data));
+        }
+        self.events.push(event);
     }
 
-    fn rewind(&mut self, event: &Event) {
-        let to = event.data().take_text("upToEventId");
-        let to = to.and_then(|to| {
-            let is_it = |event: &Event| event.id.as_ref() == Some(&to);
-            self.events.iter().position(is_it)
-        });
-        match to {
+    fn rewind(&mut self, to: Option<&Arc<str>>) {
+        let is_it = |event: &Event| event.id.as_ref() == to;
+        match to.and_then(|_| self.events.iter().position(is_it)) {
             Some(at) => {
                 self.events.truncate(at);
                 count(&mut self.source.skipped, "rewind");
@@ -245,4 +195,274 @@ impl Log {
             ),
         }
     }
+}
+
+/// One conversation, growing event by event.
+#[derive(Default)]
+struct Reading {
+    assembler: Assembler,
+    model: Option<Arc<str>>,
+    /// The tool calls that were seen.
+    uses: BTreeSet<Arc<str>>,
+    /// The model's last message, and whether it waits for tools.
+    last: Option<Arc<str>>,
+    is_waiting: bool,
+    messages: usize,
+    /// A compaction is under way: how many messages of the model's there were when it began.
+    began: Option<usize>,
+    /// A compaction that takes effect with the next call.
+    due: Option<Done>,
+}
+
+/// A compaction that was done.
+struct Done {
+    trigger: Option<Arc<str>>,
+    pre_tokens: Option<Tokens>,
+    summary: Option<Arc<str>>,
+    /// The first message that stayed.
+    kept: Option<Arc<str>>,
+}
+
+impl Reading {
+    /// A sub-agent's conversation.
+    fn side() -> Self {
+        Self {
+            assembler: Assembler::new([Tag::Sidechain]),
+            ..Self::default()
+        }
+    }
+
+    /// Reads the next event; `usages` are what the provider reports, by its name for the call.
+    fn event(&mut self, event: &Event, usages: &BTreeMap<Arc<str>, Usage>) {
+        let time = self.assembler.time(event.time.as_deref());
+        let mut data = event.data();
+        match &*event.kind {
+            "system.message" => self.system(data),
+            "user.message" => self.user(data, time),
+            "system.notification" => {
+                let text = data.take_text("content");
+                self.told(text, time, Tag::Meta);
+            }
+            "assistant.message" => self.model(data, time, usages),
+            "tool.execution_start" => self.started(data, time, None),
+            // Nobody but the product could have written it into the conversation.
+            "tool.user_requested" => self.started(data, time, Some(Tag::Synthetic)),
+            "tool.execution_complete" => self.ended(data, time),
+            "session.compaction_start" => self.began = Some(self.messages),
+            "session.compaction_complete" => self.compacted(data),
+            "session.truncation" => {
+                let before = data.take_as("preTruncationTokensInMessages").map(Tokens);
+                let trigger = Some("truncation".into());
+                self.assembler
+                    .compacts(trigger, before, CompactedTo::Missing);
+            }
+            other => {
+                if &*event.kind == "session.model_change" {
+                    self.model = data.take_text("newModel").or(self.model.take());
+                }
+                let first = other.split('.').next().unwrap_or_default();
+                if BOOKKEEPING.contains(&first) {
+                    self.assembler.skip(other);
+                } else {
+                    let what = format!("event {other}");
+                    self.assembler.hear_unknown(&what, &event.raw, time);
+                }
+            }
+        }
+    }
+
+    /// The prompt is recorded whenever a session is taken up again.
+    fn system(&mut self, mut data: Object<'_>) {
+        let text = data.take_text("content");
+        match (&self.assembler.header.system, text) {
+            (None, Some(text)) => self.assembler.header.system = Some(text),
+            (Some(first), Some(text)) if *first == text => {
+                self.assembler.skip("system prompt told again");
+            }
+            (Some(_), Some(_)) => self
+                .assembler
+                .warn("the system prompt changed; the first is kept"),
+            (_, None) => self.assembler.warn("a system prompt is no text"),
+        }
+    }
+
+    fn user(&mut self, mut data: Object<'_>, time: Option<Timestamp>) {
+        let content = data.take_text("content");
+        let sent = data.take_text("transformedContent").or(content);
+        for _ in data.items("attachments") {
+            self.assembler.skip("attachment, told in the text");
+        }
+        let is_continued = data.take_flag("isAutopilotContinuation");
+        // What the product says in the user's place names its source.
+        let source = data.take_text("source");
+        let is_typed = !is_continued && source.is_none_or(|source| &*source == "user");
+        let tag = if is_typed { Tag::TypedUser } else { Tag::Meta };
+        self.told(sent, time, tag);
+    }
+
+    fn told(&mut self, text: Option<Arc<str>>, timestamp: Option<Timestamp>, tag: Tag) {
+        let text = text.filter(|text| !text.is_empty());
+        let blocks = text.map(ContentBlock::Text).into_iter().collect();
+        self.assembler.hear(None, blocks, timestamp, [tag]);
+    }
+
+    fn model(
+        &mut self,
+        mut data: Object<'_>,
+        timestamp: Option<Timestamp>,
+        usages: &BTreeMap<Arc<str>, Usage>,
+    ) {
+        let mut blocks = Vec::new();
+        let signature = data.take_text("reasoningOpaque");
+        let thought = data.take_text("reasoningText");
+        if thought.is_some() || signature.is_some() {
+            let thought = thought.unwrap_or_default();
+            blocks.push(ContentBlock::thinking(thought, signature));
+        }
+        let said = data.take_text("content").filter(|text| !text.is_empty());
+        blocks.extend(said.map(ContentBlock::Text));
+        let requests = data.items("toolRequests");
+        let is_waiting = !requests.is_empty();
+        blocks.extend(requests.into_iter().map(|raw| self.request(raw)));
+        let reported = data.take_text("apiCallId");
+        let usage = reported.and_then(|call| usages.get(&call)).copied();
+        if usage.is_none() && data.take("outputTokens").is_some() {
+            self.assembler
+                .skip("output tokens without those of the prompt");
+        }
+        // Published logs have their ids replaced, and one that is not its own says nothing.
+        let call = data.take_text("messageId");
+        let call = call.filter(|id| !id.contains("REDACTED"));
+        self.said(AssistantRecord::of(blocks, timestamp).by(call, data.take_text("model"), usage));
+        self.is_waiting = is_waiting;
+    }
+
+    fn request(&mut self, raw: &RawValue) -> ContentBlock {
+        let request = Object::read(raw).and_then(|mut request| {
+            let id = request.take_text("toolCallId")?;
+            Some((id, request.take_text("name")?, request.take("arguments")))
+        });
+        if let Some((id, name, arguments)) = request {
+            return self.tool_use(id, name, arguments);
+        }
+        counted("malformed tool request", raw, &mut self.assembler)
+    }
+
+    fn tool_use(
+        &mut self,
+        id: Arc<str>,
+        name: Arc<str>,
+        arguments: Option<&RawValue>,
+    ) -> ContentBlock {
+        self.uses.insert(id.clone());
+        // Some versions write them as JSON in a text.
+        let input = match arguments.and_then(content::text) {
+            Some(text) => JsonText::parse(&text).unwrap_or_else(|_| JsonText::string(&text)),
+            None => input(arguments),
+        };
+        ContentBlock::tool_use(id, name, input)
+    }
+
+    /// Adds what the model says, after a compaction that is due.
+    fn said(&mut self, mut record: AssistantRecord) {
+        if record.blocks.is_empty() {
+            self.assembler.skip("assistant record without content");
+            return;
+        }
+        self.take_effect();
+        self.messages += 1;
+        let name = name_of(self.messages);
+        record.model = record.model.or_else(|| self.model.clone());
+        self.assembler.assistant(Some(&name), record);
+        self.last = Some(name);
+    }
+
+    /// A tool is carried out that no message asked for.
+    fn started(&mut self, mut data: Object<'_>, timestamp: Option<Timestamp>, tag: Option<Tag>) {
+        let id = data.take_text("toolCallId");
+        let Some((id, name)) = id.zip(data.take_text("toolName")) else {
+            return self.assembler.unknown("tool without a name");
+        };
+        if self.uses.contains(&id) {
+            self.assembler.skip("tool.execution_start");
+            return;
+        }
+        let use_ = self.tool_use(id, name, data.take("arguments"));
+        let model = data.take_text("model");
+        self.assembler
+            .warn("a tool was carried out that no message asked for");
+        self.said(
+            AssistantRecord::of(vec![use_], timestamp)
+                .by(None, model, None)
+                .tagged(tag),
+        );
+        self.is_waiting = true;
+    }
+
+    fn ended(&mut self, mut data: Object<'_>, timestamp: Option<Timestamp>) {
+        let Some(id) = data.take_text("toolCallId") else {
+            return self.assembler.unknown("result without a tool");
+        };
+        let is_error = data.take_denial("success");
+        let told = data.inner("result").take_text("content");
+        let told = told.or_else(|| data.inner("error").take_text("message"));
+        let content = told.map(ContentBlock::Text).into_iter().collect();
+        let block = ContentBlock::tool_result(id, content, is_error);
+        self.assembler.hear(None, vec![block], timestamp, []);
+    }
+
+    fn compacted(&mut self, mut data: Object<'_>) {
+        let began = self.began.take();
+        let is_newer = |began: &usize| *began < self.messages;
+        let since = began.filter(is_newer).map(|began| name_of(began + 1));
+        if data.take_denial("success") {
+            return self.assembler.skip("compaction that failed");
+        }
+        let done = Done {
+            trigger: data.take_text("trigger"),
+            pre_tokens: data.take_as("preCompactionTokens").map(Tokens),
+            summary: data.take_text("summaryContent"),
+            // Results that are awaited need their calls.
+            kept: since.or_else(|| self.last.clone().filter(|_| self.is_waiting)),
+        };
+        self.due = Some(done);
+        if !self.is_waiting {
+            self.take_effect();
+        }
+    }
+
+    fn take_effect(&mut self) {
+        let Some(done) = self.due.take() else {
+            return;
+        };
+        let at = self.assembler.flush();
+        let kept = done.kept.and_then(|name| self.assembler.message_of(&name));
+        let kept = kept.filter(|first| *first < at);
+        let after = done.summary.map_or(CompactedTo::Missing, |summary| {
+            let mut pieces = vec![Recorded::summary(summary)];
+            pieces.extend(kept.map(|first| Recorded::Kept(first..at)));
+            CompactedTo::Replaced(pieces)
+        });
+        self.assembler
+            .compacts(done.trigger, done.pre_tokens, after);
+    }
+
+    fn finish(mut self, id: String, path: &Path) -> Result<Option<Session>, ImportError> {
+        self.take_effect();
+        self.assembler.finish(id, path)
+    }
+}
+
+/// Counters of `assistant.usage`, of which the input includes what the cache gave and took.
+fn usage(mut data: Object<'_>) -> Usage {
+    let mut counter = |key: &str| data.take_as::<u64>(key).unwrap_or_default();
+    let (read, written) = (counter("cacheReadTokens"), counter("cacheWriteTokens"));
+    let cached = read.saturating_add(written);
+    let uncached = counter("inputTokens").saturating_sub(cached);
+    billed(uncached, written, read, counter("outputTokens"))
+}
+
+/// The name of the model's message of this number, from 1.
+fn name_of(message: usize) -> Arc<str> {
+    format!("message {message}").into()
 }

@@ -12,35 +12,13 @@
 //! - A chat that was compacted goes on with a snapshot of its state, which the product wrote; where
 //!   all messages are set anew and hold one, they are what the compaction left.
 
-use std::collections::BTreeMap;
-use std::io::BufRead;
-use std::path::Path;
-use std::sync::Arc;
-
 use serde::Deserialize;
-use serde_json::Value;
-use serde_json::value::RawValue;
 
-use super::assemble::{Assembler, AssistantRecord, UserRecord, add_counts, count};
-use super::content;
-use super::conversations::{Object, unknown_record};
-use super::documents::Documents;
 use super::left::{Records, Shown};
-use super::lenient;
-use super::lines::strip_bom;
-use super::sketch;
-use super::tool_names::class_of;
-use super::{ImportError, Importer};
-use crate::session::{
-    CompactedTo, ContentBlock, JsonText, Message, Recorded, RecordedCompaction, Role, Session,
-    Source, Tag, Thinking, ToolResult, ToolUse,
-};
-use crate::units::{ApiCallId, Timestamp, Tokens, Usage};
-use snapshot::{ACKS, SNAPSHOT, Snapshot, is_snapshot};
+use super::pieces::Edits;
+use super::prelude::*;
 
 mod checkpoint;
-mod masked;
-mod snapshot;
 
 /// Reads chats of Gemini CLI.
 #[derive(Debug, Clone, Copy)]
@@ -75,14 +53,8 @@ impl Importer for GeminiCli {
         let (values, cut) = documents.values()?;
         let mut chat = Chat::default();
         FORMAT.clone_into(&mut chat.assembler.source.format);
-        let source = Source {
-            warnings: documents.warnings.clone(),
-            ..Source::default()
-        };
-        add_counts(&mut chat.assembler.source, source);
-        if cut {
-            chat.assembler.warn("the last line was cut and is left out");
-        }
+        let file = mended(&documents.warnings, cut);
+        add_counts(&mut chat.assembler.source, file);
         for value in &values {
             if checkpoint::begins(value.text) {
                 checkpoint::read(value, &mut chat.assembler)?;
@@ -96,7 +68,16 @@ impl Importer for GeminiCli {
             match step {
                 Step::Said(record) => chat.read(record),
                 Step::Compacted(records) => chat.compacted(records),
-                Step::Masked(results) => chat.masked(results),
+                Step::Masked(results) => {
+                    chat.assembler.flush();
+                    let mut edits = Edits::new();
+                    for (id, text) in results {
+                        if let Some((message, block)) = chat.assembler.answer(&id) {
+                            edits.entry(message).or_default().insert(block, text);
+                        }
+                    }
+                    chat.assembler.edits("tool output masked", None, &edits);
+                }
                 Step::Unknown(what, raw) => {
                     let source = &mut chat.assembler.source;
                     if let Some(kept) = unknown_record(&what, raw, source) {
@@ -105,13 +86,7 @@ impl Importer for GeminiCli {
                 }
             }
         }
-        let session = chat
-            .assembler
-            .finish(documents.id.clone(), documents.path())?;
-        let session = session.ok_or_else(|| ImportError::NoConversation {
-            path: documents.path().to_owned(),
-        })?;
-        Ok(vec![session])
+        chat.assembler.session(documents.id.clone(), path)
     }
 }
 
@@ -120,23 +95,18 @@ const KNOWN: &[&str] = &["user", "gemini", "model", "info", "warning", "error"];
 
 /// A header, a record, or a change of the header.
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(bound = "'de: 'a", rename_all = "camelCase")]
 struct Record<'a> {
     id: Option<Arc<str>>,
     r#type: Option<Arc<str>>,
     timestamp: Option<Arc<str>>,
-    #[serde(borrow)]
     content: Option<&'a RawValue>,
-    #[serde(borrow)]
     thoughts: Option<Vec<&'a RawValue>>,
-    #[serde(borrow)]
     tokens: Option<&'a RawValue>,
     model: Option<Arc<str>>,
-    #[serde(borrow)]
     tool_calls: Option<Vec<&'a RawValue>>,
-    #[serde(borrow)]
     messages: Option<Vec<&'a RawValue>>,
-    #[serde(rename = "$set", borrow)]
+    #[serde(rename = "$set")]
     set: Option<&'a RawValue>,
     #[serde(rename = "$rewindTo")]
     rewind_to: Option<Arc<str>>,
@@ -185,7 +155,7 @@ impl<'a> Chat<'a> {
             }
             // The list takes the place of all that was said; with results masked, it is all that
             // was said.
-            let is_masked = list.iter().any(|raw| raw.get().contains(masked::MASK));
+            let is_masked = list.iter().any(|raw| raw.get().contains(MASK));
             if !is_masked || list.len() < self.places.len() {
                 self.steps.clear();
                 self.places.clear();
@@ -229,11 +199,40 @@ impl<'a> Chat<'a> {
         self.steps.push(Step::Said(record));
     }
 
+    /// What a record that is written again masks, if it does no more: the results that it cuts
+    /// and the one before it has whole.
+    fn masked_in(&mut self, place: usize, new: &Record<'_>) -> Option<Vec<(Arc<str>, Arc<str>)>> {
+        let Step::Said(old) = &self.steps[place] else {
+            return None;
+        };
+        let [old, new] = [&old.tool_calls, &new.tool_calls].map(|it| it.as_deref());
+        let (old, new) = (old?, new?);
+        if old.len() != new.len() || !new.iter().any(|raw| raw.get().contains(MASK)) {
+            return None;
+        }
+        let mut masked = Vec::new();
+        for (old, new) in old.iter().zip(new) {
+            if old.get().contains(MASK) || !new.get().contains(MASK) {
+                continue;
+            }
+            let call: Call<'_> = serde_json::from_str(new.get()).ok()?;
+            let content = call.content(&mut Assembler::new([])).unwrap_or_default();
+            let text: Arc<str> = joined_texts(&content).into();
+            let id = call.id.clone()?;
+            // Each checkpoint masks the same results again.
+            if self.masks.get(&id) != Some(&text) {
+                self.masks.insert(id.clone(), text.clone());
+                masked.push((id, text));
+            }
+        }
+        Some(masked)
+    }
+
     /// A record in a list of them.
     fn record(&mut self, raw: &'a RawValue) -> Option<Record<'a>> {
         let record = lenient::object(raw.get(), &mut self.assembler);
         if record.is_none() {
-            self.unknown("malformed record");
+            self.assembler.unknown("malformed record");
         }
         record
     }
@@ -252,18 +251,8 @@ impl<'a> Chat<'a> {
         }
     }
 
-    fn unknown(&mut self, what: &str) {
-        count(&mut self.assembler.source.unknown, what);
-    }
-
     fn read(&mut self, record: Record<'_>) {
-        let time = record.timestamp.as_deref().and_then(|text| {
-            let time = text.parse::<jiff::Timestamp>().ok();
-            if time.is_none() {
-                self.assembler.warn("a timestamp cannot be read");
-            }
-            Some(Timestamp(time?.as_millisecond()))
-        });
+        let time = self.assembler.time(record.timestamp.as_deref());
         match record.r#type.as_deref() {
             Some("user") => self.user(&record, time),
             Some("gemini" | "model") => self.model(record, time),
@@ -277,15 +266,9 @@ impl<'a> Chat<'a> {
         let blocks = parts(record.content, &mut self.assembler);
         let has_snapshot = blocks.iter().any(is_snapshot);
         if has_snapshot && !self.assembler.is_empty() {
-            let summary = Message::new(Role::User, blocks).with_tags([Tag::CompactSummary]);
-            let at = self.assembler.flush();
-            let after = CompactedTo::Replaced(vec![Recorded::Written(Arc::new(summary))]);
-            let compaction = self.assembler.compaction(RecordedCompaction {
-                at,
-                trigger: None,
-                pre_tokens: None,
-                after,
-            });
+            let summary = Recorded::written(Role::User, blocks, &[Tag::CompactSummary]);
+            let after = CompactedTo::Replaced(vec![summary]);
+            let compaction = self.assembler.compacts(None, None, after);
             self.snapshot = Snapshot::Of(compaction);
             return;
         }
@@ -294,16 +277,19 @@ impl<'a> Chat<'a> {
         } else {
             Snapshot::No
         };
-        let is_nudge =
-            |block: &ContentBlock| matches!(block, ContentBlock::Text(text) if &**text == NUDGE);
-        let tags = if has_snapshot {
-            vec![Tag::CompactSummary]
-        } else if blocks.iter().any(is_nudge) {
-            vec![Tag::Meta]
+        let is_nudge = |text: &Arc<str>| &**text == NUDGE;
+        let tag = if has_snapshot {
+            Tag::CompactSummary
+        } else if blocks
+            .iter()
+            .filter_map(ContentBlock::as_text)
+            .any(is_nudge)
+        {
+            Tag::Meta
         } else {
-            vec![Tag::TypedUser]
+            Tag::TypedUser
         };
-        self.hear(record.id.as_ref(), blocks, timestamp, tags);
+        self.hear(record.id.as_ref(), blocks, timestamp, vec![tag]);
     }
 
     fn hear(
@@ -314,12 +300,7 @@ impl<'a> Chat<'a> {
         tags: Vec<Tag>,
     ) {
         self.records.note(name, &blocks);
-        let record = UserRecord {
-            blocks,
-            timestamp,
-            tags,
-        };
-        self.assembler.user(name, record);
+        self.assembler.hear(name, blocks, timestamp, tags);
     }
 
     /// All messages were set anew: they are the context after a compaction.
@@ -328,46 +309,32 @@ impl<'a> Chat<'a> {
         let mut shown = Vec::new();
         for record in records {
             let name = record.id.clone();
-            match record.r#type.as_deref() {
-                Some("user") => {
-                    let blocks = parts(record.content, &mut self.assembler);
-                    let is_summary = blocks.iter().any(is_snapshot);
-                    shown.push(Shown {
-                        name,
-                        role: Role::User,
-                        blocks,
-                        tags: is_summary
-                            .then_some(Tag::CompactSummary)
-                            .into_iter()
-                            .collect(),
-                    });
-                }
+            let is_user = record.r#type.as_deref() == Some("user");
+            let (said, heard) = match record.r#type.as_deref() {
+                Some("user") => (Vec::new(), parts(record.content, &mut self.assembler)),
                 Some("gemini" | "model") => {
-                    let (blocks, results) =
-                        self.said(record.thoughts, record.content, record.tool_calls);
-                    let answers = name.as_ref().map(results_of);
-                    let said = [
-                        (Role::Assistant, name, blocks),
-                        (Role::User, answers, results),
-                    ];
-                    shown.extend(said.into_iter().map(|(role, name, blocks)| Shown {
-                        name,
-                        role,
-                        blocks,
-                        tags: Vec::new(),
-                    }));
+                    self.said(record.thoughts, record.content, record.tool_calls)
                 }
-                Some(_) | None => {}
+                Some(_) | None => continue,
+            };
+            let is_summary = is_user && heard.iter().any(is_snapshot);
+            let answers = name.as_ref().map(results_of).filter(|_| !is_user);
+            let heard_as = answers.or_else(|| name.clone());
+            for (role, name, blocks) in
+                [(Role::Assistant, name, said), (Role::User, heard_as, heard)]
+            {
+                let tags = is_summary.then_some(Tag::CompactSummary);
+                shown.push(Shown {
+                    name,
+                    role,
+                    blocks,
+                    tags: tags.into_iter().collect(),
+                });
             }
         }
         shown.retain(|one| !one.blocks.is_empty());
         let after = CompactedTo::Replaced(self.records.pieces(&shown, at, &self.assembler));
-        self.assembler.compaction(RecordedCompaction {
-            at,
-            trigger: None,
-            pre_tokens: None,
-            after,
-        });
+        self.assembler.compacts(None, None, after);
     }
 
     /// What a record of the model's says, and what came of its calls.
@@ -385,27 +352,18 @@ impl<'a> Chat<'a> {
         let mut results = Vec::new();
         for raw in calls.into_iter().flatten() {
             let Some(call) = lenient::object::<Call<'_>>(raw.get(), &mut self.assembler) else {
-                said.push(opaque("malformed tool call", raw, &mut self.assembler));
+                said.push(counted("malformed tool call", raw, &mut self.assembler));
                 continue;
             };
             self.results += 1;
             let id = call.id.clone();
             let id = id.unwrap_or_else(|| format!("unnamed-call-{}", self.results).into());
             let name = call.name.clone().unwrap_or_else(|| "unnamed".into());
-            said.push(ContentBlock::ToolUse(ToolUse {
-                id: id.clone(),
-                class: class_of(&name),
-                name,
-                input: call
-                    .args
-                    .map_or_else(|| JsonText::string(""), JsonText::from),
-            }));
+            let input = input_or_empty(call.args);
+            said.push(ContentBlock::tool_use(id.clone(), name, input));
             if let Some(content) = call.content(&mut self.assembler) {
-                results.push(ContentBlock::ToolResult(ToolResult {
-                    tool_use_id: id,
-                    content,
-                    is_error: matches!(call.status.as_deref(), Some("error" | "cancelled")),
-                }));
+                let is_error = matches!(call.status.as_deref(), Some("error" | "cancelled"));
+                results.push(ContentBlock::tool_result(id, content, is_error));
             }
         }
         (said, results)
@@ -414,9 +372,8 @@ impl<'a> Chat<'a> {
     /// What the model said, and what came of its calls.
     fn model(&mut self, record: Record<'_>, timestamp: Option<Timestamp>) {
         let (said, results) = self.said(record.thoughts, record.content, record.tool_calls);
-        let usage = record
-            .tokens
-            .and_then(|raw| usage(raw, &mut self.assembler));
+        let usage = record.tokens;
+        let usage = usage.and_then(|raw| self::usage(raw, &mut self.assembler));
         let answers = record.id.as_ref().map(results_of);
         let snapshot = std::mem::take(&mut self.snapshot);
         let is_ack = matches!(&said[..], [ContentBlock::Text(text)] if ACKS.contains(&text.trim()));
@@ -424,25 +381,18 @@ impl<'a> Chat<'a> {
         // The product answers for the model, so that it speaks in its turn.
         match snapshot {
             Snapshot::Of(compaction) if is_ack && usage.is_none() => {
-                let said = Message::new(Role::Assistant, said).with_tags([Tag::Synthetic]);
-                let written = Recorded::Written(Arc::new(said));
+                let written = Recorded::written(Role::Assistant, said, &[Tag::Synthetic]);
                 return self.assembler.compacted_to(compaction, written);
             }
             Snapshot::First if is_ack && usage.is_none() => tags.push(Tag::Synthetic),
             Snapshot::Of(_) | Snapshot::First | Snapshot::No => {}
         }
         self.records.note(record.id.as_ref(), &said);
-        self.assembler.assistant(
-            record.id.as_ref(),
-            AssistantRecord {
-                call: record.id.clone().map(ApiCallId),
-                model: record.model,
-                blocks: said,
-                usage,
-                timestamp,
-                tags,
-            },
-        );
+        let (name, model) = (record.id, record.model);
+        let part = AssistantRecord::of(said, timestamp)
+            .by(name.clone(), model, usage)
+            .tagged(tags);
+        self.assembler.assistant(name.as_ref(), part);
         if !results.is_empty() {
             self.hear(answers.as_ref(), results, None, Vec::new());
         }
@@ -455,12 +405,11 @@ fn results_of(id: &Arc<str>) -> Arc<str> {
 }
 
 #[derive(Deserialize)]
+#[serde(bound = "'de: 'a")]
 struct Call<'a> {
     id: Option<Arc<str>>,
     name: Option<Arc<str>>,
-    #[serde(borrow)]
     args: Option<&'a RawValue>,
-    #[serde(borrow)]
     result: Option<&'a RawValue>,
     status: Option<Arc<str>>,
 }
@@ -470,7 +419,7 @@ impl Call<'_> {
     /// with it, such as an image.
     fn content(&self, assembler: &mut Assembler) -> Option<Vec<ContentBlock>> {
         let raw = self.result.filter(|raw| raw.get() != "null")?;
-        let Ok(items) = serde_json::from_str::<Vec<&RawValue>>(raw.get()) else {
+        let Some(items) = items(raw) else {
             return Some(vec![response(raw)]);
         };
         let mut told = Vec::new();
@@ -489,19 +438,13 @@ impl Call<'_> {
 
 /// The text of a response, or the response as JSON.
 pub(super) fn response(raw: &RawValue) -> ContentBlock {
-    let value: Value = serde_json::from_str(raw.get()).unwrap_or_default();
-    let said = ["/output", "/error"]
-        .iter()
-        .find_map(|at| value.pointer(at)?.as_str());
+    let value = value(raw);
+    let mut keys = ["/output", "/error"].iter();
+    let said = keys.find_map(|at| value.pointer(at)?.as_str());
     ContentBlock::Text(match said.or(value.as_str()) {
         Some(text) => text.into(),
         None => raw.get().into(),
     })
-}
-
-fn opaque(kind: &str, raw: &RawValue, assembler: &mut Assembler) -> ContentBlock {
-    count(&mut assembler.source.unknown, kind);
-    content::kept(kind, raw)
 }
 
 fn thought(raw: &RawValue, assembler: &mut Assembler) -> Option<ContentBlock> {
@@ -511,16 +454,9 @@ fn thought(raw: &RawValue, assembler: &mut Assembler) -> Option<ContentBlock> {
         description: Option<Arc<str>>,
     }
     let thought: Thought = lenient::object(raw.get(), assembler)?;
-    let parts: Vec<&str> = [&thought.subject, &thought.description]
-        .into_iter()
-        .filter_map(|part| part.as_deref())
-        .collect();
-    (!parts.is_empty()).then(|| {
-        ContentBlock::Thinking(Thinking {
-            text: parts.join("\n").into(),
-            signature: None,
-        })
-    })
+    let parts = [thought.subject, thought.description];
+    let parts: Vec<Arc<str>> = parts.into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| ContentBlock::thinking(parts.join("\n"), None))
 }
 
 /// A text, a part, or a list of parts.
@@ -533,57 +469,68 @@ fn parts(content: Option<&RawValue>, assembler: &mut Assembler) -> Vec<ContentBl
 
 fn part(raw: &RawValue, assembler: &mut Assembler) -> ContentBlock {
     #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
+    #[serde(bound = "'de: 'a", rename_all = "camelCase")]
     struct Part<'a> {
         text: Option<Arc<str>>,
-        #[serde(borrow)]
         inline_data: Option<&'a RawValue>,
-        #[serde(borrow)]
         file_data: Option<&'a RawValue>,
     }
     if let Some(text) = content::text(raw) {
         return ContentBlock::Text(text);
     }
-    match lenient::object::<Part<'_>>(raw.get(), assembler) {
-        Some(Part {
-            text: Some(text), ..
-        }) => ContentBlock::Text(text),
-        Some(Part {
-            inline_data: Some(data),
-            ..
-        }) => content::image(data),
-        Some(Part {
-            file_data: Some(_), ..
-        }) => content::kept("document", raw),
-        _ => opaque("part", raw, assembler),
+    let read = lenient::object::<Part<'_>>(raw.get(), assembler);
+    match read.map(|part| (part.text, part.inline_data, part.file_data)) {
+        Some((Some(text), ..)) => ContentBlock::Text(text),
+        Some((None, Some(data), _)) => content::image(data),
+        Some((None, None, Some(_))) => content::kept("document", raw),
+        _ => counted("part", raw, assembler),
     }
-}
-
-#[derive(Deserialize, Default)]
-#[serde(default)]
-struct Counters {
-    input: u64,
-    output: u64,
-    cached: u64,
-    thoughts: u64,
-    tool: u64,
 }
 
 /// The input includes what was read from the cache; what tools added to the prompt and what was
 /// thought are counted apart.
 fn usage(raw: &RawValue, assembler: &mut Assembler) -> Option<Usage> {
-    let Some(counters) = lenient::object::<Counters>(raw.get(), assembler) else {
+    let keys = ["input", "output", "cached", "thoughts", "tool"];
+    let Some([input, output, cached, thoughts, tool]) = own_counters(raw, keys, assembler) else {
         assembler.warn("a usage cannot be read");
         return None;
     };
-    let read = counters.cached.min(counters.input);
-    if read < counters.cached {
+    let read = cached.min(input);
+    if read < cached {
         assembler.warn("a usage counts more cached tokens than the prompt has");
     }
-    Some(Usage {
-        input_uncached: Tokens((counters.input - read).saturating_add(counters.tool)),
-        cache_read: Tokens(read),
-        output: Tokens(counters.output.saturating_add(counters.thoughts)),
-        ..Usage::default()
+    let uncached = (input - read).saturating_add(tool);
+    Some(billed(uncached, 0, read, output.saturating_add(thoughts)))
+}
+
+/// What stands in the place of a result that was masked.
+const MASK: &str = "<tool_output_masked";
+
+/// What the message holds that a compaction leaves.
+const SNAPSHOT: &str = "<state_snapshot>";
+const SNAPSHOT_END: &str = "</state_snapshot>";
+
+/// What the product answers to it in the model's place.
+const ACKS: &[&str] = &[
+    "Got it. Thanks for the additional context!",
+    "Got it. Thanks for the context!",
+];
+
+/// Whether the last message was a snapshot.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Snapshot {
+    #[default]
+    No,
+    /// It was the first of all messages.
+    First,
+    /// It is what this compaction left.
+    Of(usize),
+}
+
+/// Whether a text is what a compaction leaves.
+fn is_snapshot(block: &ContentBlock) -> bool {
+    block.as_text().is_some_and(|text| {
+        let begins = text.trim_start().starts_with('<') || text.contains(SNAPSHOT_END);
+        begins && text.contains(SNAPSHOT)
     })
 }

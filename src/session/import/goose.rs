@@ -10,23 +10,11 @@
 //!   sees what is recorded as it was at the end; messages that the user does not see are taken to
 //!   have been written where they stand, and what was hidden by then as hidden with them.
 
-use std::io::BufRead;
-use std::path::Path;
-use std::sync::Arc;
+use super::images;
+use super::prelude::*;
+use super::tool_names::class_of;
+use crate::session::{ToolClass, ToolUse};
 
-use serde_json::value::RawValue;
-
-use super::assemble::{Assembler, AssistantRecord, UserRecord, add_counts};
-use super::conversations::{Object, keep_unread, speaker_of, unknown_record};
-use super::documents::Documents;
-use super::lines::{head_lines, strip_bom};
-use super::{ImportError, Importer};
-use crate::session::{
-    CompactedTo, ContentBlock, Message, Recorded, RecordedCompaction, Role, Session, Source, Tag,
-};
-use crate::units::{ApiCallId, Timestamp, Usage};
-
-mod content;
 #[cfg(feature = "sqlite")]
 pub(super) mod database;
 
@@ -62,18 +50,9 @@ impl Importer for Goose {
         let documents = Documents::read(path, input)?;
         let (values, cut) = documents.values()?;
         let mut reading = Reading::default();
-        let source = Source {
-            format: FORMAT.to_owned(),
-            warnings: documents.warnings.clone(),
-            ..Source::default()
-        };
-        reading.assembler.source.format.clone_from(&source.format);
-        add_counts(&mut reading.assembler.source, source);
-        if cut {
-            reading
-                .assembler
-                .warn("the last line was cut and is left out");
-        }
+        FORMAT.clone_into(&mut reading.assembler.source.format);
+        let file = mended(&documents.warnings, cut);
+        add_counts(&mut reading.assembler.source, file);
         for (at, value) in values.iter().enumerate() {
             let raw: &RawValue = value.parse()?;
             let Some(mut object) = Object::read(raw) else {
@@ -91,14 +70,12 @@ impl Importer for Goose {
                 reading.header(object);
                 reading.assembler.skip("header");
             } else {
-                reading.unknown(raw);
+                let what = "record without a message";
+                reading.assembler.hear_unknown(what, raw, None);
             }
         }
         let session = reading.finish(documents.id.clone(), path)?;
-        let session = session.ok_or_else(|| ImportError::NoConversation {
-            path: path.to_owned(),
-        })?;
-        Ok(vec![session])
+        some(session.into_iter().collect(), path)
     }
 }
 
@@ -107,13 +84,6 @@ fn is_message(raw: &RawValue) -> bool {
         let has_role = object.take("role").is_some();
         has_role && object.take("created").is_some() && object.take("content").is_some()
     })
-}
-
-/// Who sees a message, at the end of the session.
-#[derive(Debug, Clone, Copy)]
-struct Visibility {
-    to_user: bool,
-    to_agent: bool,
 }
 
 /// What the context may hold: a message of the session, or one that a compaction wrote.
@@ -133,13 +103,6 @@ struct Reading {
 }
 
 impl Reading {
-    fn unknown(&mut self, raw: &RawValue) {
-        let source = &mut self.assembler.source;
-        if let Some(kept) = unknown_record("record without a message", raw, source) {
-            self.assembler.user(None, kept);
-        }
-    }
-
     /// What stands beside the messages.
     fn header(&mut self, mut header: Object<'_>) {
         if let Some(mut config) = header.take_object("model_config") {
@@ -158,58 +121,37 @@ impl Reading {
             Some("assistant") => Role::Assistant,
             _ => return keep_unread("of unknown role", raw, &mut self.assembler),
         };
-        let blocks = content::blocks(object.take("content"), role, &mut self.assembler);
+        let blocks = blocks(object.take("content"), role, &mut self.assembler);
         let timestamp = object.take_time("created", &mut self.assembler);
         let id = object.take_text("id");
-        let seen = visibility(object.take_object("metadata"));
+        // Without metadata everybody sees a message.
+        let mut metadata = object.inner("metadata");
+        let [to_user, to_agent] =
+            ["userVisible", "agentVisible"].map(|key| !metadata.take_denial(key));
         if blocks.is_empty() {
-            self.assembler.skip("message for the user alone");
-        } else if seen.to_user {
-            self.compacted();
-            self.said(role, blocks, timestamp, id, usage, seen);
-        } else {
-            let tag = match role {
-                _ if !self.written.is_empty() => Tag::Meta,
-                Role::User | Role::Assistant => Tag::CompactSummary,
+            return self.assembler.skip("message for the user alone");
+        }
+        if !to_user {
+            let is_first = self.written.is_empty();
+            let tag = if is_first {
+                Tag::CompactSummary
+            } else {
+                Tag::Meta
             };
             let message = Arc::new(Message::new(role, blocks).with_tags([tag]));
             self.written.push(message.clone());
-            self.pieces.push((Piece::Written(message), seen.to_agent));
+            return self.pieces.push((Piece::Written(message), to_agent));
         }
-    }
-
-    fn said(
-        &mut self,
-        role: Role,
-        blocks: Vec<ContentBlock>,
-        timestamp: Option<Timestamp>,
-        id: Option<Arc<str>>,
-        usage: Option<Usage>,
-        seen: Visibility,
-    ) {
+        self.compacted();
         let name: Arc<str> = format!("message {}", self.pieces.len()).into();
-        match role {
-            Role::User => {
-                let record = UserRecord {
-                    tags: speaker_of(&blocks),
-                    blocks,
-                    timestamp,
-                };
-                self.assembler.user(Some(&name), record);
-            }
-            Role::Assistant => {
-                let record = AssistantRecord {
-                    call: id.map(ApiCallId),
-                    model: None,
-                    blocks,
-                    usage,
-                    timestamp,
-                    tags: Vec::new(),
-                };
-                self.assembler.assistant(Some(&name), record);
-            }
+        if role == Role::User {
+            let tags = speaker_of(&blocks);
+            self.assembler.hear(Some(&name), blocks, timestamp, tags);
+        } else {
+            let record = AssistantRecord::of(blocks, timestamp).by(id, None, usage);
+            self.assembler.assistant(Some(&name), record);
         }
-        self.pieces.push((Piece::Said(name), seen.to_agent));
+        self.pieces.push((Piece::Said(name), to_agent));
     }
 
     /// Ends a compaction whose messages were collected.
@@ -218,7 +160,7 @@ impl Reading {
         if written == 0 {
             return;
         }
-        let at = self.assembler.flush();
+        self.assembler.flush();
         let mut after: Vec<Recorded> = Vec::new();
         let before = self.pieces.len() - written;
         for (place, (piece, is_visible)) in self.pieces.iter().enumerate() {
@@ -228,25 +170,15 @@ impl Reading {
                     after.push(Recorded::Written(message.clone()));
                 }
                 Piece::Said(name) if *is_visible => {
-                    let message = self.assembler.message_of(name);
-                    match (message, after.last_mut()) {
-                        (None, _) => {}
-                        (Some(message), Some(Recorded::Kept(range))) if message < range.end => {}
-                        (Some(message), Some(Recorded::Kept(range))) if message == range.end => {
-                            range.end += 1;
-                        }
-                        (Some(message), _) => after.push(Recorded::Kept(message..message + 1)),
+                    if let Some(message) = self.assembler.message_of(name) {
+                        Recorded::keep_once(message, &mut after);
                     }
                 }
                 Piece::Written(_) | Piece::Said(_) => {}
             }
         }
-        self.assembler.compaction(RecordedCompaction {
-            at,
-            trigger: None,
-            pre_tokens: None,
-            after: CompactedTo::Replaced(after),
-        });
+        let after = CompactedTo::Replaced(after);
+        self.assembler.compacts(None, None, after);
     }
 
     fn finish(mut self, id: String, path: &Path) -> Result<Option<Session>, ImportError> {
@@ -255,12 +187,159 @@ impl Reading {
     }
 }
 
-/// Without metadata everybody sees a message.
-fn visibility(metadata: Option<Object<'_>>) -> Visibility {
-    let mut metadata = metadata.unwrap_or_default();
-    let mut sees = |key| metadata.take(key).is_none_or(|it| it.get() != "false");
-    Visibility {
-        to_user: sees("userVisible"),
-        to_agent: sees("agentVisible"),
+/// Parts that are shown to the user, or ask for something of the user's.
+const FOR_THE_USER: &[&str] = &[
+    "toolConfirmationRequest",
+    "systemNotification",
+    "contextLengthExceeded",
+    "summarizationRequested",
+    "conversationCompacted",
+    "actionRequired",
+];
+
+/// What the agent sees of a message's `content`.
+fn blocks(content: Option<&RawValue>, role: Role, assembler: &mut Assembler) -> Vec<ContentBlock> {
+    let Some(raw) = content else {
+        return Vec::new();
+    };
+    let Some(items) = items(raw) else {
+        return vec![unknown("content", raw, assembler)];
+    };
+    let read = items.into_iter().map(|raw| part(raw, role, assembler));
+    read.flatten().collect()
+}
+
+fn part(raw: &RawValue, role: Role, assembler: &mut Assembler) -> Option<ContentBlock> {
+    let Some(mut part) = Object::read(raw) else {
+        return Some(unknown("malformed", raw, assembler));
+    };
+    let kind = part.take_text("type").unwrap_or_else(|| "untyped".into());
+    let read = match (&*kind, role) {
+        ("text", _) => {
+            let text = part.take_text("text")?;
+            if text.is_empty() || is_for_the_user(&mut part) {
+                assembler.skip("text that the model was not shown");
+                return None;
+            }
+            Some(ContentBlock::Text(text))
+        }
+        ("image", _) => image(&mut part),
+        ("thinking", Role::Assistant) => thinking(&mut part, "thinking"),
+        ("reasoning", Role::Assistant) => thinking(&mut part, "text"),
+        ("redactedThinking", _) => Some(content::kept("redacted_thinking", raw)),
+        ("toolRequest" | "frontendToolRequest", Role::Assistant) => request(part, assembler),
+        ("toolResponse", Role::User) => response(part, assembler),
+        (known, _) if FOR_THE_USER.contains(&known) => {
+            assembler.skip(&format!("part {known}"));
+            return None;
+        }
+        _ => None,
+    };
+    Some(read.unwrap_or_else(|| unknown(&kind, raw, assembler)))
+}
+
+/// Whether the audience of a part is the user alone.
+fn is_for_the_user(part: &mut Object<'_>) -> bool {
+    let audience = part.inner("annotations").items("audience");
+    !audience.is_empty() && audience.iter().all(|one| one.get() == "\"user\"")
+}
+
+fn image(part: &mut Object<'_>) -> Option<ContentBlock> {
+    let data = part.take_text("data")?;
+    Some(images::embedded(&part.take_text("mimeType")?, &data))
+}
+
+fn thinking(part: &mut Object<'_>, key: &str) -> Option<ContentBlock> {
+    let text = part.take_text(key)?;
+    Some(ContentBlock::thinking(text, part.take_text("signature")))
+}
+
+fn request(mut part: Object<'_>, assembler: &mut Assembler) -> Option<ContentBlock> {
+    let id = part.take_text("id")?;
+    let raw = part.take("toolCall")?;
+    let value = Object::read(raw).and_then(|mut call| call.take_object("value"));
+    let (name, input) = if let Some(mut value) = value {
+        let input = input(value.take("arguments"));
+        (value.take_text("name")?, input)
+    } else {
+        assembler.warn("a tool request could not be read by the product");
+        ("unreadable".into(), JsonText::from(raw))
+    };
+    Some(ContentBlock::ToolUse(ToolUse {
+        id,
+        class: class(&name),
+        name,
+        input,
+    }))
+}
+
+/// Extensions that come with the product; the tools of all others are those of MCP servers.
+const BUNDLED: &[&str] = &[
+    "developer",
+    "computercontroller",
+    "memory",
+    "platform",
+    "subagent",
+    "todo",
+];
+
+/// What a tool does, told from its name behind that of its extension, as in `developer__shell`.
+fn class(name: &str) -> ToolClass {
+    match name.split_once("__") {
+        Some((extension, tool)) if BUNDLED.contains(&extension) => class_of(tool),
+        Some(_) => ToolClass::Mcp,
+        None => class_of(name),
     }
+}
+
+fn response(mut part: Object<'_>, assembler: &mut Assembler) -> Option<ContentBlock> {
+    let id = part.take_text("id")?;
+    let mut result = part.take_object("toolResult")?;
+    let mut is_error = result.take_text("status").as_deref() == Some("error");
+    let mut content = Vec::new();
+    if let Some(value) = result.take("value") {
+        // Newer versions say beside the parts whether the tool failed.
+        let parts = match Object::read(value) {
+            Some(mut value) => {
+                is_error |= value.take_flag("isError");
+                value.take_list("content")
+            }
+            None => items(value),
+        };
+        for raw in parts? {
+            content.extend(told(raw, assembler));
+        }
+    } else {
+        let error = result.take_text("error").map(ContentBlock::Text);
+        content.extend(error);
+    }
+    Some(ContentBlock::tool_result(id, content, is_error))
+}
+
+/// A part of what a tool answered.
+fn told(raw: &RawValue, assembler: &mut Assembler) -> Option<ContentBlock> {
+    let Some(mut part) = Object::read(raw) else {
+        return Some(unknown("malformed", raw, assembler));
+    };
+    if is_for_the_user(&mut part) {
+        assembler.skip("text that the model was not shown");
+        return None;
+    }
+    let kind: Option<Arc<str>> = part.take_text("type");
+    let read = match kind.as_deref() {
+        Some("text") => part.take_text("text").map(ContentBlock::Text),
+        Some("image") => image(&mut part),
+        Some("resource") => {
+            let text = part.inner("resource").take_text("text");
+            text.map(ContentBlock::Text)
+        }
+        _ => None,
+    };
+    let kind = kind.as_deref().unwrap_or("untyped");
+    Some(read.unwrap_or_else(|| unknown(&format!("of a response {kind}"), raw, assembler)))
+}
+
+fn unknown(kind: &str, raw: &RawValue, assembler: &mut Assembler) -> ContentBlock {
+    assembler.unknown(&format!("part {kind}"));
+    content::kept(kind, raw)
 }

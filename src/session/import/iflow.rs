@@ -8,23 +8,11 @@
 //! - All pieces of an answer have the same parent, so that the order of the file is the
 //!   conversation.
 
-use std::collections::BTreeSet;
-use std::io::BufRead;
-use std::path::Path;
-use std::sync::Arc;
-
 use serde::Deserialize;
-use serde_json::value::RawValue;
 
 use super::anthropic::blocks::{self, Speaker};
-use super::assemble::{Assembler, AssistantRecord, UserRecord, add_counts, count};
-use super::content;
-use super::conversations::{Object, speaker_of, unknown_record};
 use super::gemini_cli::response;
-use super::lines::{Lines, Strictness, head_lines};
-use super::{ImportError, Importer};
-use crate::session::{ContentBlock, Session, Source, Tag, ToolResult};
-use crate::units::{ApiCallId, Timestamp, Usage};
+use super::prelude::*;
 
 /// Reads sessions of iFlow CLI.
 #[derive(Debug, Clone, Copy)]
@@ -60,21 +48,14 @@ impl Importer for IFlow {
         FORMAT.clone_into(&mut reading.assembler.source.format);
         while let Some(line) = lines.next()? {
             let raw = line.parse()?;
-            if let Some(record) = Object::read(raw) {
-                reading.record(record, raw);
-            } else {
-                let unknown = &mut reading.assembler.source.unknown;
-                count(unknown, "record that is no object");
+            match Object::read(raw) {
+                Some(record) => reading.record(record, raw),
+                None => reading.assembler.unknown("record that is no object"),
             }
         }
-        let source = Source {
-            warnings: std::mem::take(&mut lines.warnings),
-            ..Source::default()
-        };
-        add_counts(&mut reading.assembler.source, source);
-        let session = reading.assembler.finish(lines.session_id(), path)?;
-        let session = session.ok_or_else(|| ImportError::NoConversation { path: lines.path() })?;
-        Ok(vec![session])
+        let source = &mut reading.assembler.source;
+        add_counts(source, mended(&lines.warnings, false));
+        reading.assembler.session(lines.session_id(), path)
     }
 }
 
@@ -93,7 +74,7 @@ impl Reading {
         let message = record.take_object("message");
         match (kind.as_deref(), message) {
             (Some("user"), Some(message)) => {
-                let is_meta = record.take("isMeta").is_some_and(|raw| raw.get() == "true");
+                let is_meta = record.take_flag("isMeta");
                 self.user(message, time, is_meta);
             }
             (Some("assistant"), Some(message)) => self.model(message, time),
@@ -102,10 +83,7 @@ impl Reading {
                     (Some("user" | "assistant"), _) => "record without a message".to_owned(),
                     (kind, _) => format!("record {}", kind.unwrap_or("without type")),
                 };
-                if let Some(kept) = unknown_record(&what, raw, &mut self.assembler.source) {
-                    let timestamp = time;
-                    self.assembler.user(None, UserRecord { timestamp, ..kept });
-                }
+                self.assembler.hear_unknown(&what, raw, time);
             }
         }
     }
@@ -113,7 +91,8 @@ impl Reading {
     fn model(&mut self, mut message: Object<'_>, time: Option<Timestamp>) {
         self.calls += u64::from(!self.is_open);
         self.is_open = true;
-        let mut blocks = self.blocks(message.take("content"), Speaker::Assistant);
+        let (content, source) = (message.take("content"), &mut self.assembler.source);
+        let mut blocks = blocks::blocks(content, Speaker::Assistant, source);
         let before = blocks.len();
         blocks.retain(|block| match block {
             ContentBlock::ToolUse(tool_use) => self.uses.insert(tool_use.id.clone()),
@@ -122,21 +101,14 @@ impl Reading {
         for _ in blocks.len()..before {
             self.assembler.skip("tool use written again");
         }
-        let usage = message.take("usage");
-        let usage = usage.and_then(|raw| {
-            let value: serde_json::Value = serde_json::from_str(raw.get()).ok()?;
-            let warnings = &mut self.assembler.source.warnings;
-            Some(blocks::usage(&value, &mut |what| count(warnings, what)))
-        });
-        let record = AssistantRecord {
-            call: Some(ApiCallId(format!("call-{}", self.calls).into())),
-            model: message.take_text("model"),
-            blocks,
-            // Most models are not billed, and written with zeros.
-            usage: usage.filter(|usage| *usage != Usage::default()),
-            timestamp: time,
-            tags: Vec::new(),
-        };
+        let usage = message.take("usage").map(value);
+        let usage = usage.map(|usage| blocks::usage(&usage, &mut self.assembler.source));
+        // Most models are not billed, and written with zeros.
+        let record = AssistantRecord::of(blocks, time).by(
+            Some(format!("call-{}", self.calls).into()),
+            message.take_text("model"),
+            usage.and_then(unless_zero),
+        );
         self.assembler.assistant(None, record);
     }
 
@@ -145,60 +117,34 @@ impl Reading {
         let raw = message.take("content");
         let items = raw.and_then(|raw| serde_json::from_str::<Vec<&RawValue>>(raw.get()).ok());
         let blocks = match items {
-            Some(items) => items.into_iter().flat_map(|raw| self.item(raw)).collect(),
-            None => self.blocks(raw, Speaker::User),
+            Some(items) => items.into_iter().map(|raw| self.item(raw)).collect(),
+            None => blocks::blocks(raw, Speaker::User, &mut self.assembler.source),
         };
         let tags = if is_meta {
             vec![Tag::Meta]
         } else {
             speaker_of(&blocks)
         };
-        let record = UserRecord {
-            blocks,
-            timestamp,
-            tags,
-        };
-        self.assembler.user(None, record);
+        self.assembler.hear(None, blocks, timestamp, tags);
     }
 
     /// A block of the user's; a result holds an object.
-    fn item(&mut self, raw: &RawValue) -> Vec<ContentBlock> {
+    fn item(&mut self, raw: &RawValue) -> ContentBlock {
         let mut block = Object::read(raw).unwrap_or_default();
         let inner = block.take_object("content");
-        let id = block.take_text("tool_use_id");
-        let is_error = block
-            .take("is_error")
-            .is_some_and(|raw| raw.get() == "true");
-        let (Some(mut inner), Some(tool_use_id)) = (inner, id) else {
-            return self.one(raw);
+        let (Some(mut inner), Some(id)) = (inner, block.take_text("tool_use_id")) else {
+            return blocks::block(raw, Speaker::User, &mut self.assembler.source);
         };
-        let part = inner
-            .take_object("responseParts")
-            .unwrap_or_else(|| inner.clone());
-        let function = part.clone().take_object("functionResponse");
-        let told = function.and_then(|mut function| function.take("response"));
+        let part = inner.take_object("responseParts");
+        let mut function = part.unwrap_or(inner).inner("functionResponse");
+        let told = function.take("response");
         let content = match told {
-            Some(told) => vec![response(told)],
-            None => vec![content::unknown("tool_result", raw, &mut self.assembler)],
+            Some(told) => response(told),
+            None => content::unknown("tool_result", raw, &mut self.assembler),
         };
-        let error = told
-            .and_then(Object::read)
-            .is_some_and(|told| told.has("error"));
-        vec![ContentBlock::ToolResult(ToolResult {
-            tool_use_id,
-            content,
-            is_error: is_error || error,
-        })]
-    }
-
-    fn one(&mut self, raw: &RawValue) -> Vec<ContentBlock> {
-        let list = format!("[{}]", raw.get());
-        let list: Option<Box<RawValue>> = RawValue::from_string(list).ok();
-        self.blocks(list.as_deref(), Speaker::User)
-    }
-
-    fn blocks(&mut self, raw: Option<&RawValue>, speaker: Speaker) -> Vec<ContentBlock> {
-        let unknown = &mut self.assembler.source.unknown;
-        blocks::blocks(raw, speaker, &mut |what| count(unknown, what))
+        let has_error = |told: Object<'_>| told.has("error");
+        let is_error =
+            block.take_flag("is_error") || told.and_then(Object::read).is_some_and(has_error);
+        ContentBlock::tool_result(id, vec![content], is_error)
     }
 }

@@ -8,29 +8,9 @@
 //! - `usage_metadata` has one shape for all providers; its input includes the cached tokens.
 //! - A message that the library marks as a summary takes the place of all that was before it.
 
-use std::collections::BTreeSet;
-use std::io::BufRead;
-use std::path::Path;
-use std::sync::Arc;
-
-use serde_json::Value;
-use serde_json::value::RawValue;
-
 use super::anthropic::blocks;
-use super::assemble::{Assembler, AssistantRecord, UserRecord, add_counts, count, uncached};
-use super::content;
-use super::conversations::{Object, keep_unread, name, system_text};
-use super::documents::Documents;
-use super::lines::Line;
 use super::openai_chat::parts;
-use super::sketch;
-use super::tool_names::class_of;
-use super::{ImportError, Importer};
-use crate::session::{
-    CompactedTo, ContentBlock, JsonText, Message, Recorded, RecordedCompaction, Role, Session,
-    Source, Tag, Thinking, ToolResult, ToolUse,
-};
-use crate::units::{ApiCallId, Tokens, Usage};
+use super::prelude::*;
 
 /// Reads messages of LangChain.
 #[derive(Debug, Clone, Copy)]
@@ -74,17 +54,12 @@ impl Importer for LangChain {
     fn import(&self, path: &Path, input: &mut dyn BufRead) -> Result<Vec<Session>, ImportError> {
         let documents = Documents::read(path, input)?;
         let (values, cut) = documents.values()?;
-        let mut first = Source {
-            warnings: documents.warnings.clone(),
-            ..Source::default()
-        };
-        if cut {
-            count(&mut first.warnings, "the last line was cut and is left out");
-        }
         let mut sessions = Vec::new();
         for messages in conversations(&values)? {
-            let mut reading = Reading::default();
-            FORMAT.clone_into(&mut reading.assembler.source.format);
+            let mut reading = Reading {
+                assembler: Assembler::of(FORMAT),
+                ..Reading::default()
+            };
             for raw in messages {
                 reading.message(raw);
             }
@@ -93,14 +68,8 @@ impl Importer for LangChain {
             let id = documents.id.clone();
             sessions.extend(reading.assembler.finish(id, path)?);
         }
-        let Some(session) = sessions.first_mut() else {
-            return Err(ImportError::NoConversation {
-                path: path.to_owned(),
-            });
-        };
-        add_counts(&mut session.parts.source, first);
-        name(&mut sessions, &documents.id);
-        Ok(sessions)
+        let file = mended(&documents.warnings, cut);
+        all(sessions, file, &documents.id, path)
     }
 }
 
@@ -131,10 +100,8 @@ fn conversations<'a>(values: &[Line<'a>]) -> Result<Vec<Vec<&'a RawValue>>, Impo
         let raw: &RawValue = value.parse()?;
         if raw.get().starts_with('[') {
             let items: Vec<&RawValue> = value.parse()?;
-            if items
-                .first()
-                .is_some_and(|item| item.get().starts_with('['))
-            {
+            let is_list = |item: &&RawValue| item.get().starts_with('[');
+            if items.first().is_some_and(is_list) {
                 for item in items {
                     found.push(value.parse_part(item.get())?);
                 }
@@ -175,11 +142,8 @@ fn conversations<'a>(values: &[Line<'a>]) -> Result<Vec<Vec<&'a RawValue>>, Impo
 
 /// What the model answered to the list of that number, in the trace of a call.
 fn generated<'a>(run: &Object<'a>, at: usize) -> Option<&'a RawValue> {
-    let lists = run
-        .clone()
-        .take_object("outputs")?
-        .take_list("generations")?;
-    let list: Vec<&RawValue> = serde_json::from_str(lists.get(at)?.get()).ok()?;
+    let lists = run.clone().inner("outputs").items("generations");
+    let list = items(lists.get(at)?)?;
     Object::read(list.first()?)?.take("message")
 }
 
@@ -196,113 +160,75 @@ impl Reading {
             return keep_unread("malformed", raw, &mut self.assembler);
         };
         let (kind, mut fields) = if object.has("kwargs") {
-            let path: Vec<Arc<str>> = object
-                .take_list("id")
-                .into_iter()
-                .flatten()
-                .filter_map(content::text)
-                .collect();
-            let class = path.last().map_or("", |class| &**class);
-            let class = class.strip_suffix("Chunk").unwrap_or(class);
-            let kind = class
-                .strip_suffix("Message")
-                .unwrap_or(class)
-                .to_ascii_lowercase();
-            (kind, object.take_object("kwargs").unwrap_or_default())
+            let path = object.items("id").into_iter();
+            let class = path.filter_map(content::text).last().unwrap_or_default();
+            let class = class.strip_suffix("Chunk").unwrap_or(&class);
+            let kind = class.strip_suffix("Message").unwrap_or(class);
+            (kind.to_ascii_lowercase(), object.inner("kwargs"))
         } else {
             let kind = object.take_text("type").unwrap_or_default();
-            let kind = kind
-                .strip_suffix("MessageChunk")
-                .unwrap_or(&kind)
-                .to_ascii_lowercase();
+            let kind = kind.strip_suffix("MessageChunk").unwrap_or(&kind);
+            let kind = kind.to_ascii_lowercase();
             (kind, object.take_object("data").unwrap_or(object))
         };
-        match kind.as_str() {
+        let is_first = self.assembler.is_empty();
+        let role = if kind == "chat" {
+            fields.take_text("role")
+        } else {
+            None
+        };
+        // A message of any role says which.
+        let kind = match (kind.as_str(), role.as_deref()) {
+            ("chat", Some("user" | "human")) => "human",
+            ("chat", Some("assistant" | "ai" | "model")) => "ai",
+            ("chat", Some("tool" | "function")) => "tool",
+            ("chat", Some("system" | "developer")) if is_first => "system",
+            (kind, _) => kind,
+        };
+        match kind {
             "human" => self.human(fields),
             "ai" => self.ai(fields),
             "tool" | "function" => self.tool(fields),
-            "system" if self.assembler.is_empty() => {
-                let content = fields.take("content");
-                self.system
-                    .extend(content::blocks(content, &mut self.assembler, part));
-            }
             "system" => {
+                let blocks = content::blocks(fields.take("content"), &mut self.assembler, part);
+                if is_first {
+                    return self.system.extend(blocks);
+                }
                 let what = "a system message within the conversation is kept as the user's";
                 self.assembler.warn(what);
-                let blocks = content::blocks(fields.take("content"), &mut self.assembler, part);
-                self.hear(blocks, vec![Tag::Meta]);
+                self.assembler.hear(None, blocks, None, [Tag::Meta]);
             }
-            // A message of any role.
-            "chat" => match fields.take_text("role").as_deref() {
-                Some("user" | "human") => self.human(fields),
-                Some("assistant" | "ai" | "model") => self.ai(fields),
-                Some("tool" | "function") => self.tool(fields),
-                Some("system" | "developer") if self.assembler.is_empty() => {
-                    let content = fields.take("content");
-                    let blocks = content::blocks(content, &mut self.assembler, part);
-                    self.system.extend(blocks);
-                }
-                _ => keep_unread("chat", raw, &mut self.assembler),
-            },
             "remove" => self.assembler.skip("removal of a message"),
             kind => keep_unread(kind, raw, &mut self.assembler),
         }
     }
 
-    fn hear(&mut self, blocks: Vec<ContentBlock>, tags: Vec<Tag>) {
-        let record = UserRecord {
-            blocks,
-            timestamp: None,
-            tags,
-        };
-        self.assembler.user(None, record);
-    }
-
     fn human(&mut self, mut fields: Object<'_>) {
-        let mut additional = fields.take_object("additional_kwargs").unwrap_or_default();
+        let mut additional = fields.inner("additional_kwargs");
         let is_summary = additional.take_text("lc_source").as_deref() == Some("summarization");
         let blocks = content::blocks(fields.take("content"), &mut self.assembler, part);
-        if !is_summary {
-            return self.hear(blocks, vec![Tag::TypedUser]);
+        let tag = if is_summary {
+            Tag::CompactSummary
+        } else {
+            Tag::TypedUser
+        };
+        if !is_summary || self.assembler.is_empty() {
+            return self.assembler.hear(None, blocks, None, [tag]);
         }
-        if self.assembler.is_empty() {
-            return self.hear(blocks, vec![Tag::CompactSummary]);
-        }
-        let summary = Message::new(Role::User, blocks).with_tags([Tag::CompactSummary]);
-        let at = self.assembler.flush();
-        self.assembler.compaction(RecordedCompaction {
-            at,
-            trigger: None,
-            pre_tokens: None,
-            after: CompactedTo::Replaced(vec![Recorded::Written(Arc::new(summary))]),
-        });
+        let summary = Recorded::written(Role::User, blocks, &[tag]);
+        let after = CompactedTo::Replaced(vec![summary]);
+        self.assembler.compacts(None, None, after);
     }
 
     fn ai(&mut self, mut fields: Object<'_>) {
-        let calls = fields.take_list("tool_calls").unwrap_or_default();
-        let mut ids = BTreeSet::new();
         let mut uses = Vec::new();
-        for raw in calls {
-            let tool_use = Object::read(raw).and_then(|mut call| {
-                let name = call.take_text("name")?;
-                Some(ToolUse {
-                    id: call.take_text("id")?,
-                    class: class_of(&name),
-                    name,
-                    input: call
-                        .take("args")
-                        .map_or_else(|| JsonText::of(&Value::Null), JsonText::from),
-                })
-            });
-            uses.push(match tool_use {
-                Some(tool_use) => {
-                    ids.insert(tool_use.id.clone());
-                    ContentBlock::ToolUse(tool_use)
-                }
-                None => content::unknown("tool_call", raw, &mut self.assembler),
-            });
+        for raw in fields.items("tool_calls") {
+            let tool_use = flat_call(raw, "name", "args");
+            let unknown = || content::unknown("tool_call", raw, &mut self.assembler);
+            uses.push(tool_use.unwrap_or_else(unknown));
         }
-        let mut additional = fields.take_object("additional_kwargs").unwrap_or_default();
+        let ids: BTreeSet<Arc<str>> = uses.iter().filter_map(id_of).cloned().collect();
+        let mut additional = fields.inner("additional_kwargs");
         // Before the library had its own, it kept the provider's calls.
         if uses.is_empty() {
             let unnamed = &mut self.unnamed;
@@ -315,37 +241,34 @@ impl Reading {
         additional.count_left("additional key", &mut self.assembler);
         let said = content::blocks(fields.take("content"), &mut self.assembler, part);
         for block in said {
-            match &block {
-                ContentBlock::ToolUse(tool_use) if ids.contains(&tool_use.id) => {
-                    self.assembler.skip("call repeated in the content");
-                }
-                _ => blocks.push(block),
+            if id_of(&block).is_some_and(|id| ids.contains(id)) {
+                self.assembler.skip("call repeated in the content");
+            } else {
+                blocks.push(block);
             }
         }
         blocks.extend(uses);
-        for raw in fields.take_list("invalid_tool_calls").into_iter().flatten() {
+        for raw in fields.items("invalid_tool_calls") {
             blocks.push(match invalid(raw) {
                 // It is sent back as the model wrote it, and answered.
                 Some(tool_use) => {
                     self.assembler
                         .warn("tool arguments are no JSON; they are kept as a string");
-                    ContentBlock::ToolUse(tool_use)
+                    tool_use
                 }
                 None => content::unknown("invalid_tool_call", raw, &mut self.assembler),
             });
         }
-        let mut metadata = fields.take_object("response_metadata").unwrap_or_default();
+        let mut metadata = fields.inner("response_metadata");
         let usage = self.usage(&mut fields, &mut metadata);
         let own = fields.take_text("id");
         let call = metadata.take_text("id").or(own).filter(|id| !id.is_empty());
         let model = metadata.take_text("model_name");
-        let record = AssistantRecord {
-            call: call.map(ApiCallId),
-            model: model.or_else(|| metadata.take_text("model")),
-            blocks,
+        let record = AssistantRecord::of(blocks, None).by(
+            call,
+            model.or_else(|| metadata.take_text("model")),
             usage,
-            ..AssistantRecord::default()
-        };
+        );
         self.assembler.assistant(None, record);
     }
 
@@ -354,11 +277,10 @@ impl Reading {
         if let Some(raw) = fields.take("usage_metadata") {
             return Some(usage(raw, &mut self.assembler));
         }
-        let warnings = &mut self.assembler.source.warnings;
         if let Some(raw) = metadata.take("usage") {
-            let value: Value = serde_json::from_str(raw.get()).ok()?;
+            let value = value(raw);
             if value.get("input_tokens").is_some() {
-                return Some(blocks::usage(&value, &mut |what| count(warnings, what)));
+                return Some(blocks::usage(&value, &mut self.assembler.source));
             }
             return parts::usage(raw, &mut self.assembler);
         }
@@ -368,21 +290,21 @@ impl Reading {
 
     fn tool(&mut self, mut fields: Object<'_>) {
         let raw = fields.take("content");
-        let content = match raw.and_then(content::text) {
-            Some(text) => vec![ContentBlock::Text(text)],
-            None => content::blocks(raw, &mut self.assembler, part),
-        };
+        let content = result_content(raw, &mut self.assembler, part);
         let is_error = fields.take_text("status").as_deref() == Some("error");
         let name = fields.take_text("name");
         let id = fields.take_text("tool_call_id");
         let id = id.unwrap_or_else(|| self.unnamed.answered(name.as_deref()));
         let content = content.into_iter().map(told).collect();
-        let block = ContentBlock::ToolResult(ToolResult {
-            tool_use_id: id,
-            content,
-            is_error,
-        });
-        self.hear(vec![block], Vec::new());
+        let block = ContentBlock::tool_result(id, content, is_error);
+        self.assembler.hear(None, vec![block], None, []);
+    }
+}
+
+fn id_of(block: &ContentBlock) -> Option<&Arc<str>> {
+    match block {
+        ContentBlock::ToolUse(tool_use) => Some(&tool_use.id),
+        _ => None,
     }
 }
 
@@ -430,72 +352,51 @@ fn part(raw: &RawValue, assembler: &mut Assembler) -> ContentBlock {
 }
 
 /// A call whose arguments cannot be read.
-fn invalid(raw: &RawValue) -> Option<ToolUse> {
+fn invalid(raw: &RawValue) -> Option<ContentBlock> {
     let mut call = Object::read(raw)?;
-    let name = call.take_text("name")?;
-    Some(ToolUse {
-        id: call.take_text("id")?,
-        class: class_of(&name),
-        name,
-        input: JsonText::string(&call.take_text("args").unwrap_or_default()),
-    })
+    let (id, name) = call.take_text("id").zip(call.take_text("name"))?;
+    let input = JsonText::string(&call.take_text("args").unwrap_or_default());
+    Some(ContentBlock::tool_use(id, name, input))
 }
 
 fn thought(part: &mut Object<'_>) -> Option<ContentBlock> {
     let told = ["thinking", "reasoning", "text"]
         .iter()
         .find_map(|key| part.take_text(key));
-    let summary = part.take_list("summary").into_iter().flatten();
+    let summary = part.items("summary").into_iter();
     let summary: Vec<Arc<str>> = summary
         .filter_map(|raw| Object::read(raw)?.take_text("text"))
         .collect();
     let summary = (!summary.is_empty()).then(|| summary.join("\n\n").into());
-    let signature = part.take_text("signature").or_else(|| {
-        let mut extras = part.take_object("extras")?;
-        extras.take_text("signature")
-    });
-    Some(ContentBlock::Thinking(Thinking {
-        text: told.or(summary)?,
-        signature,
-    }))
+    let signature = part.take_text("signature");
+    let signature = signature.or_else(|| part.inner("extras").take_text("signature"));
+    Some(ContentBlock::thinking(told.or(summary)?, signature))
 }
 
 fn call(part: &mut Object<'_>) -> Option<ContentBlock> {
     let name = part.take_text("name")?;
     let id = part.take_text("call_id").or_else(|| part.take_text("id"))?;
-    let input = ["input", "args", "arguments"]
-        .iter()
-        .find_map(|key| part.take(key));
-    Some(ContentBlock::ToolUse(ToolUse {
-        id,
-        class: class_of(&name),
-        name,
-        input: input.map_or_else(|| JsonText::of(&Value::Null), JsonText::from),
-    }))
+    let mut keys = ["input", "args", "arguments"].iter();
+    let arguments = keys.find_map(|key| part.take(key));
+    Some(ContentBlock::tool_use(id, name, input(arguments)))
 }
 
 /// The library's counters. What was written to the cache is told as a whole, by lifetime, or both.
 fn usage(raw: &RawValue, assembler: &mut Assembler) -> Usage {
-    let value: Value = serde_json::from_str(raw.get()).unwrap_or_default();
-    let mut counter = |at: &str| match value.pointer(at) {
-        None | Some(Value::Null) => 0,
-        Some(found) => found.as_u64().unwrap_or_else(|| {
-            assembler.warn("a usage counter is no count and was taken as zero");
-            0
-        }),
-    };
-    let input = counter("/input_tokens");
-    let read = counter("/input_token_details/cache_read");
-    let hours = counter("/input_token_details/ephemeral_1h_input_tokens");
-    let minutes = counter("/input_token_details/ephemeral_5m_input_tokens");
-    let written = counter("/input_token_details/cache_creation");
+    let keys = [
+        "/input_tokens",
+        "/input_token_details/cache_read",
+        "/input_token_details/ephemeral_1h_input_tokens",
+        "/input_token_details/ephemeral_5m_input_tokens",
+        "/input_token_details/cache_creation",
+        "/output_tokens",
+    ];
+    let [input, read, hours, minutes, written, output] =
+        counters(&value(raw), keys, &mut assembler.source);
     let written = written.max(hours.saturating_add(minutes));
-    let output = counter("/output_tokens");
+    let Tokens(uncached) = uncached(input, read.saturating_add(written), assembler);
     Usage {
-        input_uncached: uncached(input, read.saturating_add(written), assembler),
-        cache_write_5m: Tokens(written.saturating_sub(hours)),
         cache_write_1h: Tokens(hours),
-        cache_read: Tokens(read),
-        output: Tokens(output),
+        ..billed(uncached, written.saturating_sub(hours), read, output)
     }
 }

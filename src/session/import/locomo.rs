@@ -3,19 +3,10 @@
 //! The first speaker is the user, the second the model; names stand before what each says, for the
 //! questions ask by them. A picture is the caption that comes with it.
 
-use std::io::BufRead;
-use std::path::Path;
-use std::sync::Arc;
-
-use serde_json::Value;
-use serde_json::value::RawValue;
-
 use super::chats::{Chat, Question, truth};
-use super::conversations::{Object, keep_unread};
-use super::documents::Documents;
-use super::lines::strip_bom;
-use super::{ImportError, Importer, Recording, assemble};
-use crate::session::{Role, Session, Source};
+use super::conversations::NO_CONVERSATION;
+use super::prelude::*;
+use super::{Recording, assemble};
 
 /// Reads the conversations of `LoCoMo`.
 #[derive(Debug, Clone, Copy)]
@@ -53,72 +44,63 @@ impl Importer for Locomo {
         path: &Path,
         input: &mut dyn BufRead,
     ) -> Result<Vec<Recording>, ImportError> {
-        let documents = Documents::read(path, input)?;
-        let (values, _) = documents.values()?;
-        let mut chats = Vec::new();
-        let (mut unread, mut problem) = (0, None);
-        for value in &values {
-            let raw: &RawValue = value.parse()?;
-            let samples = serde_json::from_str(raw.get()).unwrap_or_else(|_| vec![raw]);
-            for raw in samples {
-                let sample = Object::read(raw);
-                let Some(chat) = sample.and_then(conversation) else {
-                    problem.get_or_insert_with(|| {
-                        value.error("a sample is an object with `conversation`")
-                    });
-                    unread += 1;
-                    continue;
-                };
-                chats.push(chat);
-            }
-        }
-        if let (true, Some(problem)) = (chats.is_empty(), problem) {
-            return Err(problem);
-        }
-        recordings(chats, unread, &documents, path)
+        let what = "a sample is an object with `conversation`";
+        recordings(path, input, what, conversation)
     }
 }
 
-/// The sessions of a file, each with its ground truth; so many values of it could not be read.
+/// The conversations of a file as `chat` reads each, with their ground truth; `what` says how one
+/// is known.
 pub(super) fn recordings(
-    chats: Vec<Chat>,
-    unread: u64,
-    documents: &Documents<'_>,
     path: &Path,
+    input: &mut dyn BufRead,
+    what: &str,
+    chat: fn(Object<'_>) -> Option<Chat>,
 ) -> Result<Vec<Recording>, ImportError> {
+    let documents = Documents::read(path, input)?;
+    let mut file = mended(&documents.warnings, false);
     let mut recordings: Vec<Recording> = Vec::new();
-    for mut chat in chats {
-        let placed = chat.places();
-        let refused = chat.left_out;
-        if let Some(session) = chat.assembler.finish(documents.id.clone(), path)? {
-            let (truth, left_out) = truth(&session, &placed);
-            recordings.push(Recording {
-                session,
-                truth: Some(truth),
-                left_out: left_out + refused,
-            });
+    let mut problem = None;
+    for value in &documents.values()?.0 {
+        let raw: &RawValue = value.parse()?;
+        for raw in items(raw).unwrap_or_else(|| vec![raw]) {
+            let Some(mut chat) = Object::read(raw).and_then(chat) else {
+                problem.get_or_insert_with(|| value.error(what));
+                file.not_understood(NO_CONVERSATION);
+                continue;
+            };
+            let placed = chat.places();
+            let refused = chat.left_out;
+            if let Some(session) = chat.assembler.finish(documents.id.clone(), path)? {
+                let (truth, left_out) = truth(&session, &placed);
+                recordings.push(Recording {
+                    session,
+                    truth: Some(truth),
+                    left_out: left_out + refused,
+                });
+            }
         }
     }
     let Some(first) = recordings.first_mut() else {
-        return Err(ImportError::NoConversation {
-            path: path.to_owned(),
-        });
+        let path = path.to_owned();
+        return Err(problem.unwrap_or(ImportError::NoConversation { path }));
     };
-    let mut source = Source {
-        warnings: documents.warnings.clone(),
-        ..Source::default()
-    };
-    if unread > 0 {
-        let what = "value that is no conversation";
-        source.unknown.insert(what.to_owned(), unread);
-    }
-    assemble::add_counts(&mut first.session.parts.source, source);
+    assemble::add_counts(&mut first.session.parts.source, file);
     if recordings.len() > 1 {
         for (at, recording) in recordings.iter_mut().enumerate() {
             recording.rename(format!("{}-{}", documents.id, at + 1));
         }
     }
     Ok(recordings)
+}
+
+/// A text, or a number in its place.
+pub(super) fn plain(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
+    }
 }
 
 fn conversation(mut sample: Object<'_>) -> Option<Chat> {
@@ -136,7 +118,7 @@ fn conversation(mut sample: Object<'_>) -> Option<Chat> {
         }
         number += 1;
     }
-    for raw in sample.take_list("qa").into_iter().flatten() {
+    for raw in sample.items("qa") {
         question(raw, &mut chat);
     }
     sample.count_left("key", &mut chat.assembler);
@@ -161,18 +143,13 @@ fn turn(raw: &RawValue, first: Option<&Arc<str>>, chat: &mut Chat) {
 }
 
 fn question(raw: &RawValue, chat: &mut Chat) {
-    let value: Value = serde_json::from_str(raw.get()).unwrap_or_default();
-    let text = |key: &str| match value.get(key) {
-        Some(Value::String(text)) => Some(text.clone()),
-        Some(Value::Number(number)) => Some(number.to_string()),
-        _ => None,
-    };
+    let value = value(raw);
+    let text = |key: &str| value.get(key).and_then(plain);
     let evidence = value.get("evidence").and_then(Value::as_array);
     let evidence = evidence.into_iter().flatten().filter_map(Value::as_str);
     // One place may be written as a list of several.
-    let evidence = evidence
-        .flat_map(|it| it.split([' ', ';', ',']))
-        .filter(|it| !it.is_empty());
+    let evidence = evidence.flat_map(|it| it.split([' ', ';', ',']));
+    let evidence = evidence.filter(|it| !it.is_empty());
     let evidence: Vec<Arc<str>> = evidence.map(Arc::from).collect();
     // A question that asks of one what the other said: nothing answers it, whatever else stands there.
     let is_adversarial = value.get("category").and_then(Value::as_u64) == Some(ADVERSARIAL)

@@ -1,19 +1,9 @@
 //! `LongMemEval`: chats with an assistant over many days, and one question about them.
 
-use std::io::BufRead;
-use std::path::Path;
-use std::sync::Arc;
-
-use serde_json::Value;
-use serde_json::value::RawValue;
-
+use super::Recording;
 use super::chats::{Chat, Question};
-use super::conversations::{Object, keep_unread};
-use super::documents::Documents;
-use super::lines::strip_bom;
-use super::locomo::recordings;
-use super::{ImportError, Importer, Recording};
-use crate::session::{Role, Session};
+use super::locomo::{plain, recordings};
+use super::prelude::*;
 
 /// Reads the instances of `LongMemEval`.
 #[derive(Debug, Clone, Copy)]
@@ -48,46 +38,22 @@ impl Importer for LongMemEval {
         path: &Path,
         input: &mut dyn BufRead,
     ) -> Result<Vec<Recording>, ImportError> {
-        let documents = Documents::read(path, input)?;
-        let (values, _) = documents.values()?;
-        let mut chats = Vec::new();
-        let (mut unread, mut problem) = (0, None);
-        for value in &values {
-            let raw: &RawValue = value.parse()?;
-            let instances = serde_json::from_str(raw.get()).unwrap_or_else(|_| vec![raw]);
-            for raw in instances {
-                let Some(chat) = Object::read(raw).and_then(instance) else {
-                    problem.get_or_insert_with(|| {
-                        value.error("an instance is an object with `haystack_sessions`")
-                    });
-                    unread += 1;
-                    continue;
-                };
-                chats.push(chat);
-            }
-        }
-        if let (true, Some(problem)) = (chats.is_empty(), problem) {
-            return Err(problem);
-        }
-        recordings(chats, unread, &documents, path)
+        let what = "an instance is an object with `haystack_sessions`";
+        recordings(path, input, what, instance)
     }
 }
 
 fn instance(mut instance: Object<'_>) -> Option<Chat> {
     let sittings = instance.take_list("haystack_sessions")?;
-    let dates = instance.take_list("haystack_dates").unwrap_or_default();
+    let dates = instance.items("haystack_dates");
     let mut chat = Chat::new(FORMAT);
     let mut evidence: Vec<Arc<str>> = Vec::new();
     let mut turns = 0;
     for (at, sitting) in sittings.into_iter().enumerate() {
-        let date = dates
-            .get(at)
-            .and_then(|raw| serde_json::from_str(raw.get()).ok());
-        if let Some(date) = date {
-            let date: String = date;
+        if let Some(date) = dates.get(at).and_then(|raw| content::text(raw)) {
             chat.sitting(&date, DATE);
         }
-        let Ok(said) = serde_json::from_str::<Vec<&RawValue>>(sitting.get()) else {
+        let Some(said) = items(sitting) else {
             keep_unread("malformed", sitting, &mut chat.assembler);
             continue;
         };
@@ -99,11 +65,7 @@ fn instance(mut instance: Object<'_>) -> Option<Chat> {
             }
         }
     }
-    let text = |raw: &RawValue| match serde_json::from_str(raw.get()) {
-        Ok(Value::String(text)) => Some(text),
-        Ok(Value::Number(number)) => Some(number.to_string()),
-        _ => None,
-    };
+    let text = |raw: &RawValue| plain(&value(raw));
     let id = instance.take_text("question_id").unwrap_or_default();
     let [question, answer] = ["question", "answer"].map(|key| instance.take(key).and_then(text));
     // To these it is the answer, in words of its own, that nothing is.
@@ -144,5 +106,5 @@ fn turn(raw: &RawValue, name: &Arc<str>, chat: &mut Chat) -> bool {
         return false;
     }
     chat.turn(name, role, text);
-    turn.take("has_answer").is_some_and(|it| it.get() == "true")
+    turn.take_flag("has_answer")
 }

@@ -7,16 +7,9 @@
 //! in the model's text, one fenced block in each, and what came of them in messages of the user's
 //! role: they become tool uses and their results.
 
-use std::io::BufRead;
-use std::path::Path;
-
-use serde_json::Value;
-
-use super::conversations::{self, Object, Shape};
+use super::conversations::{self, Shape};
 use super::openai_chat::{self, Dialect};
-use super::sketch;
-use super::{ImportError, Importer};
-use crate::session::Session;
+use super::prelude::*;
 
 /// Reads trajectories of mini-swe-agent.
 #[derive(Debug, Clone, Copy)]

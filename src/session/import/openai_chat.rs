@@ -12,22 +12,11 @@
 //!   the cache.
 //! - The older `function_call` names no id: calls and results are paired by order.
 
-use std::io::BufRead;
-use std::path::Path;
-use std::sync::Arc;
-
-use serde_json::value::RawValue;
-
-use super::assemble::{Assembler, AssistantRecord, UserRecord};
-use super::conversations::{
-    self, Conversation, Object, Shape, keep_unread, speaker_of, system_text,
-};
+use super::conversations::{self, Conversation, Shape};
 use super::openai_responses::{self, items};
+use super::prelude::*;
 use super::sketch::{Api, api_of};
-use super::{ImportError, Importer};
 use crate::session::wire::stream as wire;
-use crate::session::{ContentBlock, Session, Tag, ToolResult};
-use crate::units::{ApiCallId, Timestamp};
 use actions::Actions;
 use parts::{Unnamed, content, reasoning, refusal, tool_uses, usage};
 
@@ -86,7 +75,7 @@ pub(super) fn read(conversation: Conversation<'_>, dialect: Dialect, assembler: 
 /// What the model said at the top of a log, beside the messages.
 #[derive(Default)]
 struct Call<'a> {
-    id: Option<ApiCallId>,
+    id: Option<Arc<str>>,
     model: Option<Arc<str>>,
     usage: Option<&'a RawValue>,
     time: Option<Timestamp>,
@@ -141,7 +130,7 @@ impl Reading<'_> {
     fn response(&mut self, response: &mut Object<'_>, time: Option<Timestamp>) {
         let created = response.take_time("created", self.assembler);
         let call = Call {
-            id: response.take_text("id").map(ApiCallId),
+            id: response.take_text("id"),
             model: response.take_text("model"),
             usage: response.take("usage"),
             time: time.or(created),
@@ -216,31 +205,23 @@ impl Reading<'_> {
                 return self.system.extend(blocks);
             }
             items::Item::Model(blocks) => {
-                let record = AssistantRecord {
-                    blocks,
-                    timestamp: extra.time,
-                    ..AssistantRecord::default()
-                };
+                let record = AssistantRecord::of(blocks, extra.time);
                 return self.assembler.assistant(None, record);
             }
             items::Item::Product(blocks) | items::Item::Other(blocks) => blocks,
         };
-        let record = UserRecord {
-            blocks,
-            timestamp: extra.time,
-            tags,
-        };
-        self.assembler.user(None, record);
+        self.assembler.hear(None, blocks, extra.time, tags);
     }
 
     fn user(&mut self, mut object: Object<'_>, tags: &[Tag]) {
         let blocks = content(object.take("content"), self.assembler);
-        let is_demo = object
-            .take("is_demo")
-            .is_some_and(|raw| raw.get() == "true");
+        let is_demo = object.take_flag("is_demo");
         let answered = (!is_demo && tags.is_empty()).then(|| self.actions.answered());
         if let Some(id) = answered.flatten() {
-            return self.came_of(id, object, blocks);
+            // It is what came of an action.
+            let result = ContentBlock::tool_result(id, blocks, false);
+            let extra = self.extra(&mut object);
+            return self.hear(object, extra.time, vec![result], Vec::new());
         }
         let tags = match (self.dialect, tags) {
             (Dialect::SweAgent | Dialect::MiniSweAgent, []) if is_demo || self.is_told => {
@@ -256,36 +237,20 @@ impl Reading<'_> {
             self.assembler
                 .skip("answer that the product could not read");
         }
-        let timestamp = object.take_time("timestamp", self.assembler).or(extra.time);
-        object.count_left("message key", self.assembler);
-        self.assembler.user(
-            None,
-            UserRecord {
-                blocks,
-                timestamp,
-                tags,
-            },
-        );
+        self.hear(object, extra.time, blocks, tags);
     }
 
-    /// What came of an action.
-    fn came_of(&mut self, id: Arc<str>, mut object: Object<'_>, content: Vec<ContentBlock>) {
-        let extra = self.extra(&mut object);
-        let timestamp = object.take_time("timestamp", self.assembler).or(extra.time);
+    /// Adds a message of the user's or a tool's, of which nothing else is left to be read.
+    fn hear(
+        &mut self,
+        mut object: Object<'_>,
+        time: Option<Timestamp>,
+        blocks: Vec<ContentBlock>,
+        tags: Vec<Tag>,
+    ) {
+        let timestamp = object.take_time("timestamp", self.assembler).or(time);
         object.count_left("message key", self.assembler);
-        let result = ToolResult {
-            tool_use_id: id,
-            content,
-            is_error: false,
-        };
-        self.assembler.user(
-            None,
-            UserRecord {
-                blocks: vec![ContentBlock::ToolResult(result)],
-                timestamp,
-                tags: Vec::new(),
-            },
-        );
+        self.assembler.hear(None, blocks, timestamp, tags);
     }
 
     /// Tells the action in the model's text as a tool use.
@@ -296,11 +261,9 @@ impl Reading<'_> {
         blocks: &mut Vec<ContentBlock>,
     ) {
         self.actions.answered();
-        let is_text = |block: &ContentBlock| matches!(block, ContentBlock::Text(_));
-        let Some(at) = blocks.iter().rposition(is_text) else {
-            return;
-        };
-        let ContentBlock::Text(text) = &blocks[at] else {
+        let texts = blocks.iter().enumerate().rev();
+        let mut texts = texts.filter_map(|(at, block)| Some((at, block.as_text()?)));
+        let Some((at, text)) = texts.next() else {
             return;
         };
         let action = match self.dialect {
@@ -333,30 +296,14 @@ impl Reading<'_> {
             Some(raw) if raw.get() == "\"\"" => vec![ContentBlock::Text("".into())],
             content => parts::content(content, self.assembler),
         };
-        let result = ContentBlock::ToolResult(ToolResult {
-            tool_use_id: id,
-            content,
-            is_error: false,
-        });
+        let result = ContentBlock::tool_result(id, content, false);
         let extra = self.extra(&mut object);
-        let timestamp = object.take_time("timestamp", self.assembler).or(extra.time);
-        object.count_left("message key", self.assembler);
-        self.assembler.user(
-            None,
-            UserRecord {
-                blocks: vec![result],
-                timestamp,
-                tags: Vec::new(),
-            },
-        );
+        self.hear(object, extra.time, vec![result], Vec::new());
     }
 
     /// Whether the message is part of a demonstration, which SWE-agent puts in front of the task.
     fn is_demo(&self, object: &mut Object<'_>) -> bool {
-        self.dialect == Dialect::SweAgent
-            && object
-                .take("is_demo")
-                .is_some_and(|raw| raw.get() == "true")
+        self.dialect == Dialect::SweAgent && object.take_flag("is_demo")
     }
 
     /// SWE-agent lists the calls that a message answers, though it makes one at a time.
@@ -367,7 +314,7 @@ impl Reading<'_> {
             self.assembler
                 .warn("a tool message answers several calls; it was taken for the first one's");
         }
-        serde_json::from_str(first.get()).ok()
+        super::content::text(first)
     }
 
     /// What mini-swe-agent keeps beside a message: when it came, and what the API answered.
@@ -375,16 +322,15 @@ impl Reading<'_> {
         if self.dialect != Dialect::MiniSweAgent {
             return Call::default();
         }
-        let mut extra = object.take_object("extra").unwrap_or_default();
+        let mut extra = object.inner("extra");
         let time = extra.take_time("timestamp", self.assembler);
-        let mut response = extra.take_object("response").unwrap_or_default();
-        let actions = extra.take_list("actions").unwrap_or_default();
-        let action = match &actions[..] {
+        let mut response = extra.inner("response");
+        let action = match &extra.items("actions")[..] {
             [one] => Object::read(one).and_then(|mut action| action.take_text("command")),
             _ => None,
         };
         Call {
-            id: response.take_text("id").map(ApiCallId),
+            id: response.take_text("id"),
             model: response.take_text("model"),
             usage: response.take("usage"),
             time,
@@ -413,19 +359,14 @@ impl Reading<'_> {
         let own = object.take("usage").or(call.usage);
         let usage = own.and_then(|raw| usage(raw, self.assembler));
         let own_time = object.take_time("timestamp", self.assembler);
-        let record = AssistantRecord {
-            call: call.id,
-            model: call.model.or_else(|| object.take_text("model")),
-            blocks,
-            usage,
-            timestamp: own_time.or(call.time),
-            // Nobody called the model for it.
-            tags: if is_demo {
-                vec![Tag::Synthetic]
-            } else {
-                Vec::new()
-            },
-        };
+        // Nobody called the model for it.
+        let record = AssistantRecord::of(blocks, own_time.or(call.time))
+            .by(
+                call.id,
+                call.model.or_else(|| object.take_text("model")),
+                usage,
+            )
+            .tagged(is_demo.then_some(Tag::Synthetic));
         object.take("role");
         object.count_left("message key", self.assembler);
         self.assembler.assistant(None, record);

@@ -8,21 +8,11 @@
 //! - `input_tokens` includes what was read from the cache, and is split.
 //! - A response that follows another (`previous_response_id`) continues its conversation.
 
-use std::io::BufRead;
-use std::path::Path;
-use std::sync::Arc;
-
-use serde_json::Value;
-use serde_json::value::RawValue;
-
-use super::assemble::{Assembler, AssistantRecord, UserRecord, uncached};
-use super::conversations::{self, Conversation, Object, Shape, speaker_of, system_text};
-use super::sketch;
-use super::{ImportError, Importer};
-use super::{bodies, content};
+use super::bodies;
+use super::common::{self};
+use super::conversations::{self, Conversation, Shape};
+use super::prelude::*;
 use crate::session::wire::stream::Api;
-use crate::session::{CompactedTo, ContentBlock, RecordedCompaction, Session, Tag};
-use crate::units::{ApiCallId, Timestamp, Tokens, Usage};
 use items::{Item, is_encrypted, item};
 
 pub(super) mod items;
@@ -121,7 +111,7 @@ pub(super) struct Reading<'r> {
 /// What is known of the call that an item came from.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Call {
-    pub(super) id: Option<ApiCallId>,
+    pub(super) id: Option<Arc<str>>,
     pub(super) model: Option<Arc<str>>,
     pub(super) usage: Option<Usage>,
     pub(super) time: Option<Timestamp>,
@@ -177,7 +167,7 @@ impl<'r> Reading<'r> {
             self.system.push(ContentBlock::Text(text));
             return;
         }
-        for raw in serde_json::from_str::<Vec<&RawValue>>(raw.get()).unwrap_or_default() {
+        for raw in common::items(raw).unwrap_or_default() {
             self.item(raw, None);
         }
     }
@@ -186,22 +176,21 @@ impl<'r> Reading<'r> {
     pub(super) fn response(&mut self, response: &mut Object<'_>, time: Option<Timestamp>) {
         let created = response.take_time("created_at", self.assembler);
         self.calls += 1;
-        let own = ApiCallId(format!("call-{}", self.calls).into());
+        let own = format!("call-{}", self.calls).into();
         let usage = response.take("usage");
         let call = Call {
-            id: response.take_text("id").map(ApiCallId).or(Some(own)),
+            id: response.take_text("id").or(Some(own)),
             model: response.take_text("model"),
             usage: usage.and_then(|raw| self::usage(raw, self.assembler)),
             time: time.or(created),
         };
-        for known in ["object", "status"] {
-            response.take(known);
-        }
+        let known = ["object", "status"];
         // The response repeats what it was asked with.
-        for repeated in ["tools", "instructions", "previous_response_id"] {
-            response.take(repeated);
+        let repeated = ["tools", "instructions", "previous_response_id"];
+        for key in known.iter().chain(&repeated) {
+            response.take(key);
         }
-        for raw in response.take_list("output").unwrap_or_default() {
+        for raw in response.items("output") {
             self.item(raw, Some(&call));
         }
         self.is_open = false;
@@ -237,65 +226,38 @@ impl<'r> Reading<'r> {
             self.calls += u64::from(!self.is_open);
             self.is_open = true;
             Call {
-                id: Some(ApiCallId(format!("call-{}", self.calls).into())),
+                id: Some(format!("call-{}", self.calls).into()),
                 ..Call::default()
             }
         });
-        let record = AssistantRecord {
-            call: call.id,
-            model: call.model,
-            blocks,
-            usage: call.usage,
-            timestamp: call.time,
-            tags: Vec::new(),
-        };
+        let record = AssistantRecord::of(blocks, call.time).by(call.id, call.model, call.usage);
         self.assembler.assistant(None, record);
     }
 
     fn heard(&mut self, blocks: Vec<ContentBlock>, tags: Vec<Tag>) {
         self.is_open = false;
-        let record = UserRecord {
-            blocks,
-            timestamp: None,
-            tags,
-        };
-        self.assembler.user(None, record);
+        self.assembler.hear(None, blocks, None, tags);
     }
 
     /// What was before is compacted, in a form that only the provider can read.
     fn compacted(&mut self) {
         self.is_open = false;
         self.assembler.skip("compaction item");
-        let at = self.assembler.flush();
-        self.assembler.compaction(RecordedCompaction {
-            at,
-            trigger: None,
-            pre_tokens: None,
-            after: CompactedTo::Encrypted,
-        });
+        self.assembler.compacts(None, None, CompactedTo::Encrypted);
     }
 }
 
 /// The counters of a call. The input includes what was read from and written to the cache, the
 /// output what was thought.
 fn usage(raw: &RawValue, assembler: &mut Assembler) -> Option<Usage> {
-    let value: Value = serde_json::from_str(raw.get()).ok()?;
-    let mut counter = |at: &str| match value.pointer(at) {
-        None | Some(Value::Null) => 0,
-        Some(found) => found.as_u64().unwrap_or_else(|| {
-            assembler.warn("a usage counter is no count and was taken as zero");
-            0
-        }),
-    };
-    let input = counter("/input_tokens");
-    let cached = counter("/input_tokens_details/cached_tokens");
-    let written = counter("/input_tokens_details/cache_write_tokens");
-    let output = counter("/output_tokens");
-    Some(Usage {
-        input_uncached: uncached(input, cached.saturating_add(written), assembler),
-        cache_write_5m: Tokens(written),
-        cache_read: Tokens(cached),
-        output: Tokens(output),
-        ..Usage::default()
-    })
+    let keys = [
+        "/input_tokens",
+        "/input_tokens_details/cached_tokens",
+        "/input_tokens_details/cache_write_tokens",
+        "/output_tokens",
+    ];
+    let source = &mut assembler.source;
+    let [input, read, written, output] = counters(&value(raw), keys, source);
+    let Tokens(uncached) = uncached(input, read.saturating_add(written), assembler);
+    Some(billed(uncached, written, read, output))
 }

@@ -11,20 +11,7 @@
 //! - Old results are cleared without a message: each says when (`time.compacted`), and is still
 //!   whole in the file. All that were cleared between two messages are one compaction.
 
-use std::collections::BTreeSet;
-use std::io::BufRead;
-use std::path::Path;
-use std::sync::Arc;
-
-use serde_json::value::RawValue;
-
-use super::assemble::{Assembler, AssistantRecord, UserRecord, add_counts, count};
-use super::conversations::{Object, keep_unread};
-use super::documents::Documents;
-use super::sketch;
-use super::{Folder, ImportError, Importer, SessionFiles};
-use crate::session::{ContentBlock, Session, Source, Tag};
-use crate::units::{ApiCallId, Timestamp, Usage};
+use super::prelude::*;
 use parts::{Part, Step};
 use view::View;
 
@@ -56,13 +43,9 @@ impl Importer for Opencode {
     fn import(&self, path: &Path, input: &mut dyn BufRead) -> Result<Vec<Session>, ImportError> {
         let documents = Documents::read(path, input)?;
         let (values, cut) = documents.values()?;
-        let mut source = Source {
-            warnings: documents.warnings.clone(),
-            ..Source::default()
-        };
+        let mut source = mended(&documents.warnings, false);
         if cut {
-            let what = "the last session was cut and is left out".to_owned();
-            source.warnings.insert(what, 1);
+            source.warn("the last session was cut and is left out");
         }
         let mut sessions = Vec::new();
         for (at, value) in values.iter().enumerate() {
@@ -80,20 +63,16 @@ impl Importer for Opencode {
                         _ => "a session is an object with `info` and `messages`",
                     }));
                 }
-                count(&mut source.unknown, "value that is no session");
+                source.not_understood("value that is no session");
                 continue;
             };
             let is_child = Object::read(info).is_some_and(|mut it| it.take("parentID").is_some());
             let mut reading = Reading::new(is_child);
             add_counts(&mut reading.assembler.source, std::mem::take(&mut source));
             for raw in messages {
-                let message = Object::read(raw).and_then(|mut message| {
-                    let info = message.take("info")?;
-                    let parts = message.take_list("parts").unwrap_or_default();
-                    Some((info, parts))
-                });
-                match message {
-                    Some((info, parts)) => reading.message(None, info, &parts),
+                let mut message = Object::read(raw).unwrap_or_default();
+                match message.take("info") {
+                    Some(info) => reading.message(None, info, &message.items("parts")),
                     None => keep_unread("malformed", raw, &mut reading.assembler),
                 }
             }
@@ -103,12 +82,7 @@ impl Importer for Opencode {
             };
             sessions.extend(reading.finish(id, path)?);
         }
-        if sessions.is_empty() {
-            return Err(ImportError::NoConversation {
-                path: path.to_owned(),
-            });
-        }
-        Ok(sessions)
+        some(sessions, path)
     }
 
     fn folder_of(&self, path: &Path) -> Option<Folder> {
@@ -163,13 +137,15 @@ impl Reading {
     /// Reads messages that are stored with their parts apart.
     fn stored(&mut self, messages: &[Stored], not_json: &str) {
         for message in messages {
-            let info = stored_json(&message.info);
-            let parts: Vec<Option<&RawValue>> = message.parts.iter().map(stored_json).collect();
-            let unread = parts.iter().filter(|part| part.is_none()).count();
-            for _ in 0..unread + usize::from(info.is_none()) {
-                count(&mut self.assembler.source.unknown, not_json);
-            }
-            let parts: Vec<&RawValue> = parts.into_iter().flatten().collect();
+            let mut read = |text| {
+                let read: Option<&RawValue> = serde_json::from_str(text).ok();
+                if read.is_none() {
+                    self.assembler.unknown(not_json);
+                }
+                read
+            };
+            let info = read(&message.info);
+            let parts: Vec<&RawValue> = message.parts.iter().filter_map(|it| read(it)).collect();
             if let Some(info) = info {
                 self.message(Some(message.id.clone()), info, &parts);
             }
@@ -182,14 +158,14 @@ impl Reading {
             return keep_unread("malformed", info, &mut self.assembler);
         };
         let id = object.take_text("id").or(id);
-        let mut times = object.take_object("time").unwrap_or_default();
+        let mut times = object.inner("time");
         let time = times.take_time("created", &mut self.assembler);
         if let Some(time) = time {
             self.view.cleared_before(time, &mut self.assembler);
         }
         match object.take_text("role").as_deref() {
             Some("user") => self.user(id, time, parts),
-            Some("assistant") if object.take("summary").is_some_and(|it| it.get() == "true") => {
+            Some("assistant") if object.take_flag("summary") => {
                 // Before 1.0 a call said only when it was done, not why.
                 let is_ended = object.take("finish").is_some() || times.take("completed").is_some();
                 let is_done = object.take("error").is_none() && is_ended;
@@ -226,7 +202,7 @@ impl Reading {
                 Part::Tool(tool) => {
                     self.assembler
                         .warn("a tool was called in a message of the user's");
-                    blocks.push(tool.as_unknown(raw));
+                    blocks.push(content::kept(&format!("tool {}", tool.name), raw));
                 }
                 Part::StepFinish(_) | Part::Nothing => {}
             }
@@ -236,12 +212,7 @@ impl Reading {
         }
         let name = self.own(id);
         let tag = if is_typed { Tag::TypedUser } else { Tag::Meta };
-        let record = UserRecord {
-            blocks,
-            timestamp: time,
-            tags: vec![tag],
-        };
-        self.assembler.user(name.as_ref(), record);
+        self.assembler.hear(name.as_ref(), blocks, time, [tag]);
     }
 
     /// The calls of one message, each with what came of it.
@@ -302,14 +273,7 @@ impl Reading {
             self.view.last_size = Some(usage.total());
         }
         let name = call.clone();
-        let record = AssistantRecord {
-            call: call.map(ApiCallId),
-            model,
-            blocks: step.said,
-            usage,
-            timestamp: step.time.or(time),
-            tags: Vec::new(),
-        };
+        let record = AssistantRecord::of(step.said, step.time.or(time)).by(call, model, usage);
         self.assembler.assistant(name.as_ref(), record);
         if step.results.is_empty() {
             return;
@@ -319,12 +283,8 @@ impl Reading {
         for (block, cleared) in step.cleared {
             self.view.will_clear(cleared, name.clone(), block);
         }
-        let record = UserRecord {
-            blocks: step.results,
-            timestamp: step.ended,
-            tags: Vec::new(),
-        };
-        self.assembler.user(Some(&name), record);
+        self.assembler
+            .hear(Some(&name), step.results, step.ended, []);
     }
 
     /// A name for a tool use that no other has.
@@ -345,18 +305,12 @@ impl Reading {
 
     /// What a compaction wrote.
     fn summary(&mut self, parent: Option<&str>, is_done: bool, parts: &[&RawValue]) {
-        let mut blocks = Vec::new();
-        for raw in parts {
-            match parts::read(raw, &mut self.assembler) {
-                Part::Block(block @ ContentBlock::Text(_)) => blocks.push(block),
-                Part::Block(_)
-                | Part::Injected(_)
-                | Part::Tool(_)
-                | Part::StepFinish(_)
-                | Part::Compaction(_)
-                | Part::Nothing => {}
-            }
-        }
+        let parts = parts.iter();
+        let texts = parts.filter_map(|raw| match parts::read(raw, &mut self.assembler) {
+            Part::Block(block @ ContentBlock::Text(_)) => Some(block),
+            _ => None,
+        });
+        let blocks: Vec<ContentBlock> = texts.collect();
         if is_done && !blocks.is_empty() {
             self.assembler.skip("call that wrote a summary");
             self.view.compacted(parent, blocks, &mut self.assembler);
@@ -369,8 +323,4 @@ impl Reading {
         self.view.cleared_at_last(&mut self.assembler);
         self.assembler.finish(id, path)
     }
-}
-
-fn stored_json(text: &Arc<str>) -> Option<&RawValue> {
-    serde_json::from_str(text).ok()
 }

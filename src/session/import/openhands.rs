@@ -14,27 +14,16 @@
 //! - Usage is told by response: beside the response, or in the statistics of the state; else it is
 //!   the growth of what the session cost. The prompt's tokens include the cached ones.
 //! - Later releases of version 1 name each event's parent: what the user went back from is left out.
+//!   Events are then a tree, and the model sees the way from the root to the leaf.
 //! - Times are without a zone; they are taken for UTC.
 
-use std::collections::BTreeMap;
-use std::io::BufRead;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::collections::VecDeque;
+use std::path::PathBuf;
 
-use serde_json::value::RawValue;
-
-use super::assemble::{Assembler, add_counts, count, uncached};
-use super::content;
-use super::conversations::{Object, name, unknown_record};
-use super::documents::Documents;
-use super::lines::Line;
-use super::sketch;
-use super::{Folder, ImportError, Importer, SessionFiles};
-use crate::session::{ContentBlock, RecordedCompaction, Session, Source};
-use crate::units::{ApiCallId, Timestamp, Tokens, Usage};
+use super::common::{self};
+use super::prelude::*;
 use view::{Summary, View};
 
-mod tree;
 mod v0;
 mod v1;
 mod view;
@@ -81,40 +70,28 @@ impl Importer for OpenHands {
     fn import(&self, path: &Path, input: &mut dyn BufRead) -> Result<Vec<Session>, ImportError> {
         let documents = Documents::read(path, input)?;
         let (values, cut) = documents.values()?;
-        let mut first = Source {
-            warnings: documents.warnings.clone(),
-            ..Source::default()
-        };
-        let rows = rows(&values, &mut first.unknown)?;
-        if cut {
-            count(&mut first.warnings, "the last line was cut and is left out");
-        }
+        let mut file = mended(&documents.warnings, cut);
+        let rows = rows(&values, &mut file)?;
         let mut sessions = Vec::new();
-        for row in rows {
+        for (events, mut around) in rows {
             let mut reading = Reading::default();
-            if let Some(mut metrics) = row.metrics {
-                reading.learn_usages(metrics.take_list("token_usages"));
-            }
-            reading.events(&row.events);
-            for (key, raw) in row.around {
+            let metrics = around.remove("metrics").and_then(Object::read);
+            reading.learn_usages(metrics.unwrap_or_default());
+            reading.events(&events);
+            for (key, raw) in around {
                 if raw.get() != "null" {
                     reading.assembler.skip(&format!("key `{key}`"));
                 }
             }
             if reading.assembler.is_empty() {
-                count(&mut first.skipped, "row without events");
+                file.skip("row without events");
                 continue;
             }
-            sessions.extend(reading.finish(documents.id.clone(), path)?);
+            reading.ends();
+            let session = reading.assembler.finish(documents.id.clone(), path)?;
+            sessions.extend(session);
         }
-        let Some(session) = sessions.first_mut() else {
-            return Err(ImportError::NoConversation {
-                path: path.to_owned(),
-            });
-        };
-        add_counts(&mut session.parts.source, first);
-        name(&mut sessions, &documents.id);
-        Ok(sessions)
+        all(sessions, file, &documents.id, path)
     }
 
     fn detect_folder(&self, folder: &Folder) -> bool {
@@ -165,22 +142,16 @@ impl Importer for OpenHands {
                 }
                 values => values?.0,
             };
-            let warnings = one.warnings.clone();
-            let source = Source {
-                warnings,
-                ..Source::default()
-            };
-            add_counts(&mut reading.assembler.source, source);
+            let source = &mut reading.assembler.source;
+            add_counts(source, mended(&one.warnings, false));
             for value in &values {
                 events.push(value.parse()?);
             }
         }
         reading.events(&events);
-        let session = reading.finish(files.session_id(folder), folder.path())?;
-        let session = session.ok_or_else(|| ImportError::NoConversation {
-            path: folder.path().to_owned(),
-        })?;
-        Ok(vec![session])
+        reading.ends();
+        let id = files.session_id(folder);
+        reading.assembler.session(id, folder.path())
     }
 }
 
@@ -205,36 +176,27 @@ fn event_paths(folder: &Folder) -> Vec<PathBuf> {
     paths.collect()
 }
 
-/// One session of a file.
-#[derive(Default)]
-struct Row<'a> {
-    events: Vec<&'a RawValue>,
-    metrics: Option<Object<'a>>,
-    /// What else the row says.
-    around: Vec<(String, &'a RawValue)>,
-}
+/// One session of a file: its events, and what stands around them.
+type Row<'a> = (Vec<&'a RawValue>, BTreeMap<String, &'a RawValue>);
 
 /// The sessions of a file: rows with a `history`, lists of events, or one event per line. A value
 /// that is none of these is counted, unless it is all there is.
-fn rows<'a>(
-    values: &[Line<'a>],
-    unknown: &mut BTreeMap<String, u64>,
-) -> Result<Vec<Row<'a>>, ImportError> {
+fn rows<'a>(values: &[Line<'a>], file: &mut Source) -> Result<Vec<Row<'a>>, ImportError> {
     let mut rows = Vec::new();
-    let mut loose = Row::default();
+    let mut loose = Vec::new();
     let mut problem = None;
     for value in values {
         match row(value) {
             Ok(Some(row)) => rows.push(row),
-            Ok(None) => loose.events.push(value.parse()?),
+            Ok(None) => loose.push(value.parse()?),
             Err(error) => {
-                count(unknown, "value that is no row");
+                file.not_understood("value that is no row");
                 problem = problem.or(Some(error));
             }
         }
     }
-    if !loose.events.is_empty() {
-        rows.push(loose);
+    if !loose.is_empty() {
+        rows.push((loose, BTreeMap::new()));
     }
     match problem {
         Some(problem) if rows.is_empty() => Err(problem),
@@ -245,11 +207,7 @@ fn rows<'a>(
 /// A row, or none if the value is an event.
 fn row<'a>(value: &Line<'a>) -> Result<Option<Row<'a>>, ImportError> {
     if value.text.starts_with('[') {
-        let events = value.parse()?;
-        return Ok(Some(Row {
-            events,
-            ..Row::default()
-        }));
+        return Ok(Some((value.parse()?, BTreeMap::new())));
     }
     let mut object: BTreeMap<String, &RawValue> = value.parse()?;
     let Some(history) = object.remove("history") else {
@@ -270,11 +228,7 @@ fn row<'a>(value: &Line<'a>) -> Result<Option<Row<'a>>, ImportError> {
             Err(_) => events.push(item),
         }
     }
-    Ok(Some(Row {
-        events,
-        metrics: object.remove("metrics").and_then(Object::read),
-        around: object.into_iter().collect(),
-    }))
+    Ok(Some((events, object)))
 }
 
 /// One session, growing event by event.
@@ -291,14 +245,43 @@ struct Reading {
     /// The event at which the session stands, where its state says so.
     leaf: Option<Arc<str>>,
     has_local_times: bool,
-    older: v0::Pairs,
-    newer: v1::Pairs,
+    pairs: Pairs,
+}
+
+/// Calls until they are answered, and responses until all of their calls are made.
+#[derive(Debug, Default)]
+struct Pairs {
+    /// The tool use that an action made, by the action's name.
+    uses: BTreeMap<Arc<str>, Arc<str>>,
+    /// Calls that no result names, in order.
+    open: VecDeque<Arc<str>>,
+    taken: BTreeSet<Arc<str>>,
+    /// Responses whose words were said.
+    said: BTreeSet<Arc<str>>,
+    /// Calls of responses for which no action was seen yet.
+    unmade: BTreeSet<Arc<str>>,
+    /// Commands that the user ran.
+    commands: BTreeSet<Arc<str>>,
+}
+
+impl Pairs {
+    /// The id of an action's call: the provider's, unless another call had it.
+    fn id(&mut self, wanted: Option<Arc<str>>, action: &Arc<str>) -> Arc<str> {
+        let id = match wanted.filter(|id| !id.is_empty()) {
+            Some(id) if !self.taken.contains(&id) => id,
+            Some(id) => format!("{id}-{action}").into(),
+            None => format!("call-{action}").into(),
+        };
+        self.taken.insert(id.clone());
+        self.uses.insert(action.clone(), id.clone());
+        id
+    }
 }
 
 impl Reading {
     /// Reads events; those that the user went back from are counted.
     fn events(&mut self, events: &[&RawValue]) {
-        let branch = tree::branch(events, self.leaf.as_deref());
+        let branch = branch(events, self.leaf.as_deref());
         for (at, raw) in events.iter().enumerate() {
             let is_left = branch.as_ref().is_some_and(|branch| !branch.contains(&at));
             if is_left && !v1::is_bookkeeping(raw) {
@@ -327,43 +310,58 @@ impl Reading {
         }
     }
 
-    fn finish(mut self, id: String, path: &Path) -> Result<Option<Session>, ImportError> {
+    fn ends(&mut self) {
         if self.has_local_times {
             self.assembler
                 .warn("times are without a zone and were taken for UTC");
         }
-        self.older.tell_left(&mut self.assembler);
+        for _ in &self.pairs.unmade {
+            self.assembler
+                .warn("a call of a response was never made and is left out");
+        }
         FORMAT.clone_into(&mut self.assembler.source.format);
-        self.assembler.finish(id, path)
+    }
+
+    fn hear(
+        &mut self,
+        name: &Arc<str>,
+        blocks: Vec<ContentBlock>,
+        timestamp: Option<Timestamp>,
+        tag: Option<Tag>,
+    ) {
+        let part = UserRecord {
+            blocks,
+            timestamp,
+            tags: tag.into_iter().collect(),
+        };
+        self.view.user(name, part, &mut self.assembler);
+    }
+
+    fn say(&mut self, name: &Arc<str>, part: AssistantRecord) {
+        self.view.model(name, part, &mut self.assembler);
     }
 
     /// The time of an event, which names no zone.
     fn time(&mut self, event: &mut Object<'_>) -> Option<Timestamp> {
         let raw = event.take("timestamp")?;
-        let text = content::text(raw);
-        let local = text.as_deref().and_then(|text| {
-            let time = text.parse::<jiff::civil::DateTime>().ok()?;
-            time.to_zoned(jiff::tz::TimeZone::UTC).ok()
-        });
-        let time = text.as_deref().and_then(|text| text.parse().ok());
-        self.has_local_times |= time.is_none() && local.is_some();
-        let time: Option<jiff::Timestamp> = time.or(local.map(|local| local.timestamp()));
+        let time = content::text(raw).and_then(|text| time_or_local(&text));
         if time.is_none() {
             self.assembler.warn("a timestamp cannot be read");
         }
-        Some(Timestamp(time?.as_millisecond()))
+        let (time, is_local) = time?;
+        self.has_local_times |= is_local;
+        Some(time)
     }
 
     /// Learns what responses cost.
-    fn learn_usages(&mut self, list: Option<Vec<&RawValue>>) {
-        for raw in list.into_iter().flatten() {
-            let Some(mut one) = Object::read(raw) else {
+    fn learn_usages(&mut self, mut metrics: Object<'_>) {
+        for raw in metrics.items("token_usages") {
+            let one = value(raw);
+            if !one.is_object() {
                 self.assembler.warn("a usage cannot be read");
-                continue;
-            };
-            if let Some(response) = one.take_text("response_id").filter(|id| !id.is_empty()) {
-                let usage = counters(one, &mut self.assembler);
-                self.usages.insert(response, usage);
+            } else if let Some(response) = one["response_id"].as_str().filter(|id| !id.is_empty()) {
+                let usage = counters(&one, &mut self.assembler);
+                self.usages.insert(response.into(), usage);
             }
         }
     }
@@ -373,74 +371,53 @@ impl Reading {
         let mut state = Object::read(raw).unwrap_or_default();
         let agent = state.take_object("agent");
         if let Some(mut llm) = agent.and_then(|mut agent| agent.take_object("llm")) {
-            let model = llm.take_text("model");
-            self.assembler.header.model = model.map(|model| model.to_string());
-            let window = llm.take("max_input_tokens");
-            let window = window.and_then(|raw| serde_json::from_str(raw.get()).ok());
-            self.assembler.header.context_window = window.map(Tokens);
+            let header = &mut self.assembler.header;
+            header.model = llm.take_text("model").map(|model| model.to_string());
+            header.context_window = llm.take_as("max_input_tokens").map(Tokens);
         }
         self.leaf = state.take_text("leaf_event_id");
-        let told = state.take_object("stats");
-        let metrics = told.and_then(|mut told| {
-            let older = told.take_object("service_to_metrics");
-            told.take_object("usage_to_metrics").or(older)
-        });
+        let mut stats = state.inner("stats");
+        let older = stats.take_object("service_to_metrics");
+        let metrics = stats.take_object("usage_to_metrics").or(older);
         for (_, raw) in metrics.unwrap_or_default().into_entries() {
-            let mut metrics = Object::read(raw).unwrap_or_default();
-            self.learn_usages(metrics.take_list("token_usages"));
+            self.learn_usages(Object::read(raw).unwrap_or_default());
         }
         self.assembler.skip("state");
     }
 
     /// Remembers what a call cost, once.
     fn billed(&mut self, usage: Option<Usage>) -> Option<Usage> {
-        let usage = usage.filter(|usage| *usage != Usage::default())?;
+        let usage = usage.and_then(unless_zero)?;
         self.last_prompt = Some(usage.prompt());
         Some(usage)
     }
 
     fn condensed(&mut self, forgotten: &[Arc<str>], summary: Option<Summary>) {
         let after = self.view.condense(forgotten, summary, &mut self.assembler);
-        let at = self.assembler.flush();
-        self.assembler.compaction(RecordedCompaction {
-            at,
-            trigger: None,
-            pre_tokens: self.last_prompt.take(),
-            after,
-        });
+        let before = self.last_prompt.take();
+        self.assembler.compacts(None, before, after);
     }
 
     /// The summary of a condensation, and where it stands.
     fn summary(condensation: &mut Object<'_>) -> Option<Summary> {
-        let offset = condensation.take("summary_offset");
-        let offset = offset.and_then(|raw| serde_json::from_str(raw.get()).ok());
-        let text = condensation.take_text("summary")?;
         // Without a place it stands where the oldest version put it: first.
-        let offset = offset.unwrap_or_default();
+        let offset = condensation.take_as("summary_offset").unwrap_or_default();
+        let text = condensation.take_text("summary")?;
         Some(Summary { text, offset })
     }
 }
 
 /// The counters of one response. The prompt's include the cached ones.
-fn counters(mut one: Object<'_>, assembler: &mut Assembler) -> Usage {
-    let mut counter = |key: &str| {
-        let raw = one.take(key);
-        let value = raw.map(|raw| serde_json::from_str::<u64>(raw.get()));
-        if matches!(value, Some(Err(_))) {
-            assembler.warn("a usage counter is no count and was taken as zero");
-        }
-        value.and_then(Result::ok).unwrap_or_default()
-    };
-    let prompt = counter("prompt_tokens");
-    let (read, written) = (counter("cache_read_tokens"), counter("cache_write_tokens"));
-    let output = counter("completion_tokens");
-    Usage {
-        input_uncached: uncached(prompt, read.saturating_add(written), assembler),
-        cache_write_5m: Tokens(written),
-        cache_read: Tokens(read),
-        output: Tokens(output),
-        ..Usage::default()
-    }
+fn counters(one: &Value, assembler: &mut Assembler) -> Usage {
+    let keys = [
+        "/prompt_tokens",
+        "/cache_read_tokens",
+        "/cache_write_tokens",
+        "/completion_tokens",
+    ];
+    let [prompt, read, written, output] = common::counters(one, keys, &mut assembler.source);
+    let Tokens(uncached) = uncached(prompt, read.saturating_add(written), assembler);
+    billed(uncached, written, read, output)
 }
 
 /// What an observation shows: its content between what the shell wrote before and after it.
@@ -459,7 +436,98 @@ fn framed(mut blocks: Vec<ContentBlock>, metadata: Option<Object<'_>>) -> Vec<Co
 }
 
 /// The name of the call that a response belongs to.
-fn call_of(response: Option<&Arc<str>>) -> Option<ApiCallId> {
-    let response = response.filter(|id| !id.is_empty());
-    response.map(|id| ApiCallId(id.clone()))
+fn call_of(response: Option<&Arc<str>>) -> Option<Arc<str>> {
+    response.filter(|id| !id.is_empty()).cloned()
+}
+
+/// The parent of an event that begins the conversation anew.
+const ROOT: &str = "__root__";
+
+/// Events that are no place to go on from.
+const BESIDE: &[&str] = &["ConversationStateUpdateEvent", "ConversationErrorEvent"];
+
+/// What is known of an event's place.
+struct Node {
+    id: Option<Arc<str>>,
+    parent: Option<Arc<str>>,
+    is_beside: bool,
+}
+
+/// The places of the events between the root and `leaf`, by default the last event; none where no
+/// event names its parent, and all are in one line.
+fn branch(events: &[&RawValue], leaf: Option<&str>) -> Option<BTreeSet<usize>> {
+    let nodes: Vec<Node> = events.iter().map(|raw| node(raw)).collect();
+    if nodes.iter().all(|node| node.parent.is_none()) {
+        return None;
+    }
+    let mut places: BTreeMap<&str, usize> = BTreeMap::new();
+    for (at, node) in nodes.iter().enumerate() {
+        if let Some(id) = &node.id {
+            places.entry(id).or_insert(at);
+        }
+    }
+    let named = leaf.and_then(|leaf| places.get(leaf).copied());
+    let mut at = named.or_else(|| nodes.iter().rposition(|node| !node.is_beside));
+    let mut branch = BTreeSet::new();
+    while let Some(here) = at {
+        if !branch.insert(here) {
+            break;
+        }
+        // An event of an earlier release follows the one before it; so does one whose parent is
+        // nowhere.
+        let before = here.checked_sub(1);
+        at = match nodes[here].parent.as_deref() {
+            Some(ROOT) => None,
+            Some(parent) => places.get(parent).copied().or(before),
+            None => before,
+        };
+    }
+    Some(branch)
+}
+
+fn node(raw: &RawValue) -> Node {
+    let mut event = Object::read(raw).unwrap_or_default();
+    let kind = event.take_text("kind");
+    Node {
+        id: event.take_text("id"),
+        parent: event.take_text("parent_id"),
+        is_beside: kind.is_some_and(|kind| BESIDE.contains(&&*kind)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Events are written as `id<parent`, or `id` alone.
+    #[track_caller]
+    fn check(events: &[&str], leaf: Option<&str>, expected: Option<&[usize]>) {
+        let texts: Vec<String> = events
+            .iter()
+            .map(|event| match event.split_once('<') {
+                Some((id, parent)) => format!(r#"{{"id":"{id}","parent_id":"{parent}"}}"#),
+                None => format!(r#"{{"id":"{event}","parent_id":null}}"#),
+            })
+            .collect();
+        let raws: Vec<&RawValue> = texts
+            .iter()
+            .map(|text| serde_json::from_str(text).unwrap())
+            .collect();
+        let expected = expected.map(|places| places.iter().copied().collect());
+        assert_eq!(branch(&raws, leaf), expected, "{events:?}");
+    }
+
+    #[test]
+    fn the_branch_is_the_way_from_the_root_to_the_leaf() {
+        check(&["a", "b", "c"], None, None);
+        check(&["a", "b<a", "c<b", "d<b"], None, Some(&[0, 1, 3]));
+        check(&["a", "b<a", "c<b", "d<b"], Some("c"), Some(&[0, 1, 2]));
+        // Earlier events name no parent and follow each other.
+        check(&["a", "b", "c<b", "d<a"], None, Some(&[0, 3]));
+        check(&["a", "b", "c<b"], None, Some(&[0, 1, 2]));
+        check(&["a", "b<a", "c<__root__"], None, Some(&[2]));
+        // What cannot be is no reason to lose the rest, or to go on for ever.
+        check(&["a", "b<x"], Some("nobody"), Some(&[0, 1]));
+        check(&["a<b", "b<a"], None, Some(&[0, 1]));
+    }
 }

@@ -11,26 +11,10 @@
 //! - A command that the user ran is shown to the model as a message of the user's.
 //! - Usage counts the cached tokens apart.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::io::BufRead;
-use std::path::Path;
-use std::sync::Arc;
-
 use serde::Deserialize;
-use serde_json::value::RawValue;
 
-use super::assemble::{Assembler, AssistantRecord, UserRecord, add_counts, count};
-use super::content;
-use super::conversations::unknown_record;
-use super::lenient;
-use super::lines::{Lines, Strictness, head_lines};
-use super::tool_names::class_of;
-use super::{ImportError, Importer};
-use crate::session::{
-    CompactedTo, ContentBlock, JsonText, Message, Recorded, RecordedCompaction, Role, Session,
-    Source, Tag, Thinking, ToolResult, ToolUse,
-};
-use crate::units::{ContentHash, Timestamp, Tokens, Usage};
+use super::prelude::*;
+use crate::units::ContentHash;
 
 /// Reads sessions of the pi coding agent.
 #[derive(Debug, Clone, Copy)]
@@ -87,11 +71,8 @@ impl Importer for Pi {
             }
         }
         FORMAT.clone_into(&mut reading.assembler.source.format);
-        let source = Source {
-            warnings: std::mem::take(&mut lines.warnings),
-            ..Source::default()
-        };
-        add_counts(&mut reading.assembler.source, source);
+        let source = &mut reading.assembler.source;
+        add_counts(source, mended(&lines.warnings, false));
         let branch = branch(&entries);
         for (at, entry) in entries.into_iter().enumerate() {
             match &branch {
@@ -102,9 +83,7 @@ impl Importer for Pi {
                 _ => reading.entry(at, entry),
             }
         }
-        let session = reading.assembler.finish(lines.session_id(), path)?;
-        let session = session.ok_or_else(|| ImportError::NoConversation { path: lines.path() })?;
-        Ok(vec![session])
+        reading.assembler.session(lines.session_id(), path)
     }
 }
 
@@ -181,13 +160,11 @@ struct Reading {
 
 /// One message of the conversation.
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(bound = "'de: 'a", rename_all = "camelCase")]
 struct Said<'a> {
     role: Option<Arc<str>>,
-    #[serde(borrow)]
     content: Option<&'a RawValue>,
     model: Option<Arc<str>>,
-    #[serde(borrow)]
     usage: Option<&'a RawValue>,
     tool_call_id: Option<Arc<str>>,
     is_error: Option<bool>,
@@ -198,13 +175,7 @@ struct Said<'a> {
 
 impl Reading {
     fn entry(&mut self, at: usize, entry: Entry) {
-        let time = entry.timestamp.as_deref().and_then(|text| {
-            let time = text.parse::<jiff::Timestamp>().ok();
-            if time.is_none() {
-                self.assembler.warn("a timestamp cannot be read");
-            }
-            Some(Timestamp(time?.as_millisecond()))
-        });
+        let time = self.assembler.time(entry.timestamp.as_deref());
         if let Some(id) = &entry.id {
             self.by_id.entry(id.clone()).or_insert(at);
         }
@@ -221,12 +192,12 @@ impl Reading {
             }
             ("custom_message", _, content @ Some(_)) => {
                 let blocks = blocks(content, &mut self.assembler);
-                self.user(at, &name, blocks, time, vec![Tag::Meta]);
+                self.user(at, &name, blocks, time, [Tag::Meta]);
             }
             ("compaction", ..) => self.compaction(entry),
             ("branch_summary", ..) => {
                 let blocks = entry.summary.map(ContentBlock::Text).into_iter().collect();
-                self.user(at, &name, blocks, time, vec![Tag::Meta]);
+                self.user(at, &name, blocks, time, [Tag::Meta]);
             }
             (known, ..) if BOOKKEEPING.contains(&known) => {
                 self.model = entry.model_id.or(self.model.take());
@@ -234,14 +205,14 @@ impl Reading {
             }
             (other, ..) => {
                 let what = format!("entry {other}");
-                let source = &mut self.assembler.source;
                 match &entry.whole {
                     Some(raw) => {
+                        let source = &mut self.assembler.source;
                         if let Some(kept) = unknown_record(&what, raw, source) {
                             self.user(at, &name, kept.blocks, time, kept.tags);
                         }
                     }
-                    None => count(&mut source.unknown, &what),
+                    None => self.assembler.unknown(&what),
                 }
             }
         }
@@ -249,13 +220,16 @@ impl Reading {
 
     fn message(&mut self, at: usize, name: &Arc<str>, raw: &RawValue, time: Option<Timestamp>) {
         let Some(said) = lenient::object::<Said<'_>>(raw.get(), &mut self.assembler) else {
-            let block = unknown("malformed message", raw, &mut self.assembler);
-            return self.user(at, name, vec![block], time, vec![Tag::Meta]);
+            let block = counted("malformed message", raw, &mut self.assembler);
+            return self.user(at, name, vec![block], time, [Tag::Meta]);
         };
         match said.role.as_deref() {
-            Some("user") => {
+            // Others are what an extension adds.
+            Some(role @ ("user" | "custom" | "hookMessage")) => {
+                let is_typed = role == "user";
+                let tag = if is_typed { Tag::TypedUser } else { Tag::Meta };
                 let blocks = blocks(said.content, &mut self.assembler);
-                self.user(at, name, blocks, time, vec![Tag::TypedUser]);
+                self.user(at, name, blocks, time, [tag]);
             }
             Some("assistant") => {
                 let blocks = blocks(said.content, &mut self.assembler);
@@ -263,32 +237,20 @@ impl Reading {
                     self.said.push((at, name.clone()));
                 }
                 let usage = said.usage.and_then(|raw| usage(raw, &mut self.assembler));
-                let record = AssistantRecord {
-                    call: None,
-                    model: said.model.or_else(|| self.model.clone()),
-                    blocks,
+                let record = AssistantRecord::of(blocks, time).by(
+                    None,
+                    said.model.or_else(|| self.model.clone()),
                     usage,
-                    timestamp: time,
-                    tags: Vec::new(),
-                };
+                );
                 self.assembler.assistant(Some(name), record);
             }
             Some("toolResult") => {
                 let content = blocks(said.content, &mut self.assembler);
                 let block = match said.tool_call_id {
-                    Some(tool_use_id) => ContentBlock::ToolResult(ToolResult {
-                        tool_use_id,
-                        content,
-                        is_error: said.is_error == Some(true),
-                    }),
-                    None => unknown("tool result without a call", raw, &mut self.assembler),
+                    Some(id) => ContentBlock::tool_result(id, content, said.is_error == Some(true)),
+                    None => counted("tool result without a call", raw, &mut self.assembler),
                 };
-                self.user(at, name, vec![block], time, Vec::new());
-            }
-            // What an extension adds.
-            Some("custom" | "hookMessage") => {
-                let blocks = blocks(said.content, &mut self.assembler);
-                self.user(at, name, blocks, time, vec![Tag::Meta]);
+                self.user(at, name, vec![block], time, []);
             }
             Some("bashExecution") if said.exclude_from_context == Some(true) => {
                 self.assembler.skip("command that the model was not shown");
@@ -298,11 +260,11 @@ impl Reading {
                 let output = said.output.unwrap_or_default();
                 let text = format!("$ {command}\n{output}");
                 let blocks = vec![ContentBlock::Text(text.into())];
-                self.user(at, name, blocks, time, vec![Tag::Meta]);
+                self.user(at, name, blocks, time, [Tag::Meta]);
             }
             _ => {
-                let block = unknown("message of unknown role", raw, &mut self.assembler);
-                self.user(at, name, vec![block], time, vec![Tag::Meta]);
+                let block = counted("message of unknown role", raw, &mut self.assembler);
+                self.user(at, name, vec![block], time, [Tag::Meta]);
             }
         }
     }
@@ -313,17 +275,12 @@ impl Reading {
         name: &Arc<str>,
         blocks: Vec<ContentBlock>,
         timestamp: Option<Timestamp>,
-        tags: Vec<Tag>,
+        tags: impl IntoIterator<Item = Tag>,
     ) {
         if !blocks.is_empty() {
             self.said.push((at, name.clone()));
         }
-        let record = UserRecord {
-            blocks,
-            timestamp,
-            tags,
-        };
-        self.assembler.user(Some(name), record);
+        self.assembler.hear(Some(name), blocks, timestamp, tags);
     }
 
     /// The entry from which on all messages are those of a retained tail, word for word.
@@ -357,25 +314,15 @@ impl Reading {
             self.assembler
                 .warn("a compaction kept an entry that is not in the file");
         }
-        let after = match entry.summary {
-            None => CompactedTo::Missing,
-            Some(summary) => {
-                let summary = Message::text(Role::User, summary).with_tags([Tag::CompactSummary]);
-                let mut pieces = vec![Recorded::Written(Arc::new(summary))];
-                pieces.extend(
-                    kept.filter(|first| *first < at)
-                        .map(|first| Recorded::Kept(first..at)),
-                );
-                pieces.extend(rewritten.into_iter().map(Recorded::Written));
-                CompactedTo::Replaced(pieces)
-            }
-        };
-        self.assembler.compaction(RecordedCompaction {
-            at,
-            trigger: None,
-            pre_tokens: entry.tokens_before.map(Tokens),
-            after,
+        let kept = kept.filter(|first| *first < at);
+        let after = entry.summary.map_or(CompactedTo::Missing, |summary| {
+            let mut pieces = vec![Recorded::summary(summary)];
+            pieces.extend(kept.map(|first| Recorded::Kept(first..at)));
+            pieces.extend(rewritten.into_iter().map(Recorded::Written));
+            CompactedTo::Replaced(pieces)
         });
+        let before = entry.tokens_before.map(Tokens);
+        self.assembler.compacts(None, before, after);
     }
 }
 
@@ -387,16 +334,7 @@ fn rewritten(tail: &[Box<RawValue>]) -> Vec<Arc<Message>> {
         let name: Arc<str> = format!("kept {at}").into();
         reading.message(at, &name, raw, None);
     }
-    let session = reading
-        .assembler
-        .finish("tail".to_owned(), Path::new("tail"));
-    let session = session.ok().flatten();
-    session.map_or_else(Vec::new, |session| session.messages().to_vec())
-}
-
-fn unknown(kind: &str, raw: &RawValue, assembler: &mut Assembler) -> ContentBlock {
-    count(&mut assembler.source.unknown, kind);
-    content::kept(kind, raw)
+    reading.assembler.messages()
 }
 
 /// The blocks of a message: a text, or a list.
@@ -423,49 +361,24 @@ fn block(raw: &RawValue, assembler: &mut Assembler) -> ContentBlock {
     let kind = block.r#type.as_deref().unwrap_or("untyped");
     let read = match kind {
         "text" => block.text.map(ContentBlock::Text),
-        "thinking" => block.thinking.map(|text| {
-            ContentBlock::Thinking(Thinking {
-                text,
-                signature: block.thinking_signature,
-            })
-        }),
-        "toolCall" => block.id.zip(block.name).map(|(id, name)| {
-            ContentBlock::ToolUse(ToolUse {
-                id,
-                class: class_of(&name),
-                name,
-                input: block
-                    .arguments
-                    .map_or_else(|| JsonText::string(""), JsonText::from),
-            })
-        }),
+        "thinking" => block
+            .thinking
+            .map(|text| ContentBlock::thinking(text, block.thinking_signature)),
+        "toolCall" => block
+            .id
+            .zip(block.name)
+            .map(|(id, name)| ContentBlock::tool_use(id, name, input_or_empty(block.arguments))),
         "image" => Some(content::image(raw)),
         _ => None,
     };
     read.unwrap_or_else(|| content::unknown(kind, raw, assembler))
 }
 
-#[derive(Deserialize, Default)]
-#[serde(default, rename_all = "camelCase")]
-struct Counters {
-    input: u64,
-    output: u64,
-    cache_read: u64,
-    cache_write: u64,
-}
-
 fn usage(raw: &RawValue, assembler: &mut Assembler) -> Option<Usage> {
-    let Some(counters) = lenient::object::<Counters>(raw.get(), assembler) else {
+    let keys = ["input", "output", "cacheRead", "cacheWrite"];
+    let Some([input, output, read, written]) = own_counters(raw, keys, assembler) else {
         assembler.warn("a usage cannot be read");
         return None;
     };
-    let usage = Usage {
-        input_uncached: Tokens(counters.input),
-        cache_write_5m: Tokens(counters.cache_write),
-        cache_write_1h: Tokens::ZERO,
-        cache_read: Tokens(counters.cache_read),
-        output: Tokens(counters.output),
-    };
-    // A call that was stopped is written with zeros.
-    (usage != Usage::default()).then_some(usage)
+    unless_zero(billed(input, written, read, output))
 }

@@ -4,16 +4,12 @@
 //! else by their names, and read as one log of the API that they speak to.
 
 use std::fs::File;
-use std::io::{BufRead, Read};
-use std::path::{Path, PathBuf};
+use std::io::Read;
+use std::path::PathBuf;
 
-use serde_json::Value;
-use serde_json::value::RawValue;
-
-use super::conversations::{Object, name};
-use super::sketch;
-use super::{Folder, HEAD, IMPORTERS, ImportError, Importer, SessionFiles};
-use crate::session::Session;
+use super::conversations::name;
+use super::prelude::*;
+use super::{HEAD, IMPORTERS};
 
 /// Reads folders of logged requests, and single logs when asked to.
 #[derive(Debug, Clone, Copy)]
@@ -35,10 +31,7 @@ impl Importer for RequestLog {
     fn import(&self, path: &Path, input: &mut dyn BufRead) -> Result<Vec<Session>, ImportError> {
         let mut head = Vec::new();
         let read = (&mut *input).take(HEAD).read_to_end(&mut head);
-        read.map_err(|source| ImportError::Io {
-            path: path.to_owned(),
-            source,
-        })?;
+        read.map_err(cannot_read(path))?;
         let Some(importer) = api_of(&head) else {
             return Err(ImportError::UnknownFormat {
                 path: path.to_owned(),
@@ -70,8 +63,7 @@ impl Importer for RequestLog {
         for path in &paths {
             for line in files.read(path)?.values()?.0 {
                 let raw: &RawValue = line.parse()?;
-                let time = Object::read(raw).and_then(|mut it| it.take("timestamp"));
-                let time = time.and_then(|raw| serde_json::from_str(raw.get()).ok());
+                let time = Object::read(raw).and_then(|mut it| it.take_as("timestamp"));
                 requests.push((time, format!("{}\n", line.text)));
             }
         }

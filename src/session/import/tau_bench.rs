@@ -3,16 +3,9 @@
 //!
 //! Ids of calls recur from run to run; each run is a session of its own.
 
-use std::io::BufRead;
-use std::path::Path;
-
-use serde_json::Value;
-
 use super::conversations::{self, Shape};
 use super::openai_chat::{self, Dialect};
-use super::sketch;
-use super::{ImportError, Importer};
-use crate::session::Session;
+use super::prelude::*;
 
 /// Reads results of tau-bench.
 #[derive(Debug, Clone, Copy)]

@@ -2,18 +2,14 @@
 //!
 //! Products that speak to this API keep its blocks in their own records.
 
-use std::sync::Arc;
-
 use serde::Deserialize;
-use serde_json::Value;
-use serde_json::value::RawValue;
 
-use crate::session::import::tool_names::class_of;
-use crate::session::{ContentBlock, Image, JsonText, Opaque, Thinking, ToolResult, ToolUse};
-use crate::units::{Tokens, Usage};
+use super::super::prelude::*;
+use crate::session::import::content::{image, kept};
 
 /// A block; which keys it has depends on its type.
 #[derive(Deserialize)]
+#[serde(bound = "'de: 'a")]
 struct Block<'a> {
     r#type: Option<Arc<str>>,
     text: Option<Arc<str>>,
@@ -21,13 +17,10 @@ struct Block<'a> {
     signature: Option<Arc<str>>,
     id: Option<Arc<str>>,
     name: Option<Arc<str>>,
-    #[serde(borrow)]
     input: Option<&'a RawValue>,
     tool_use_id: Option<Arc<str>>,
-    #[serde(borrow)]
     content: Option<&'a RawValue>,
     is_error: Option<bool>,
-    #[serde(borrow)]
     source: Option<&'a RawValue>,
 }
 
@@ -63,113 +56,88 @@ const KNOWN_OPAQUE: &[&str] = &[
     "fallback",
 ];
 
-/// The blocks of a message's `content`: a string, or a list. Calls `unknown` for each block that
-/// is kept without being understood.
+/// The blocks of a message's `content`: a string, or a list. Each block that is kept without being
+/// understood is counted.
 pub(in crate::session::import) fn blocks(
     content: Option<&RawValue>,
     speaker: Speaker,
-    unknown: &mut dyn FnMut(&str),
+    source: &mut Source,
 ) -> Vec<ContentBlock> {
     let Some(content) = content else {
         return Vec::new();
     };
     let text = content.get();
-    match text.bytes().next() {
-        Some(b'"') => match serde_json::from_str::<Arc<str>>(text) {
-            Ok(text) if text.is_empty() && speaker != Speaker::Tool => Vec::new(),
-            Ok(text) => vec![ContentBlock::Text(text)],
-            Err(_) => vec![opaque("content", content, unknown)],
-        },
-        Some(b'[') => match serde_json::from_str::<Vec<&RawValue>>(text) {
-            Ok(items) => items
-                .into_iter()
-                .map(|item| block(item, speaker, unknown))
-                .collect(),
-            Err(_) => vec![opaque("content", content, unknown)],
-        },
-        _ => vec![opaque("content", content, unknown)],
+    if let Ok(text) = serde_json::from_str::<Arc<str>>(text) {
+        let is_said = !text.is_empty() || speaker == Speaker::Tool;
+        let said = is_said.then_some(ContentBlock::Text(text));
+        return said.into_iter().collect();
+    }
+    match serde_json::from_str::<Vec<&RawValue>>(text) {
+        Ok(items) => items
+            .into_iter()
+            .map(|item| block(item, speaker, source))
+            .collect(),
+        Err(_) => vec![opaque("content", content, source)],
     }
 }
 
-fn block(raw: &RawValue, speaker: Speaker, unknown: &mut dyn FnMut(&str)) -> ContentBlock {
+/// One block of a message.
+pub(in crate::session::import) fn block(
+    raw: &RawValue,
+    speaker: Speaker,
+    source: &mut Source,
+) -> ContentBlock {
     let Ok(block) = serde_json::from_str::<Block<'_>>(raw.get()) else {
-        return opaque("malformed", raw, unknown);
+        return opaque("malformed", raw, source);
     };
     let kind = block.r#type.clone().unwrap_or_else(|| Arc::from("untyped"));
     let read = match (&*kind, speaker) {
         ("text", _) => block.text.map(ContentBlock::Text),
-        ("thinking", Speaker::Assistant) => Some(ContentBlock::Thinking(Thinking {
-            text: block.thinking.unwrap_or_else(|| Arc::from("")),
-            signature: block.signature,
-        })),
-        ("tool_use", Speaker::Assistant) => block.id.zip(block.name).map(|(id, name)| {
-            ContentBlock::ToolUse(ToolUse {
-                id,
-                class: class_of(&name),
-                name,
-                input: block
-                    .input
-                    .map_or_else(|| JsonText::of(&Value::Null), JsonText::from),
-            })
+        ("thinking", Speaker::Assistant) => {
+            let text = block.thinking.unwrap_or_default();
+            Some(ContentBlock::thinking(text, block.signature))
+        }
+        ("tool_use", Speaker::Assistant) => block
+            .id
+            .zip(block.name)
+            .map(|(id, name)| ContentBlock::tool_use(id, name, input(block.input))),
+        ("tool_result", Speaker::User) => block.tool_use_id.map(|id| {
+            let content = blocks(block.content, Speaker::Tool, source);
+            ContentBlock::tool_result(id, content, block.is_error.unwrap_or_default())
         }),
-        ("tool_result", Speaker::User) => block.tool_use_id.map(|tool_use_id| {
-            ContentBlock::ToolResult(ToolResult {
-                tool_use_id,
-                content: blocks(block.content, Speaker::Tool, unknown),
-                is_error: block.is_error.unwrap_or_default(),
-            })
-        }),
-        ("image", _) => block.source.map(|source| {
-            ContentBlock::Image(Image {
-                source: JsonText::from(source),
-            })
-        }),
+        ("image", _) => block.source.map(image),
         (known, _) if KNOWN_OPAQUE.contains(&known) => Some(kept(&kind, raw)),
         _ => None,
     };
-    read.unwrap_or_else(|| opaque(&kind, raw, unknown))
+    read.unwrap_or_else(|| opaque(&kind, raw, source))
 }
 
-fn kept(kind: &str, raw: &RawValue) -> ContentBlock {
-    ContentBlock::Opaque(Opaque {
-        kind: kind.into(),
-        json: JsonText::from(raw),
-    })
-}
-
-fn opaque(kind: &str, raw: &RawValue, unknown: &mut dyn FnMut(&str)) -> ContentBlock {
-    unknown(&format!("block {kind}"));
+fn opaque(kind: &str, raw: &RawValue, source: &mut Source) -> ContentBlock {
+    source.not_understood(&format!("block {kind}"));
     kept(kind, raw)
 }
 
-/// The five counters of a call. Calls `warn` for each that is no count.
+/// The five counters of a call.
 ///
 /// `input_tokens` does not include the cached ones. Cache writes are split by lifetime where the
 /// record says so; otherwise they are of the five-minute kind, the only one there was.
-pub(in crate::session::import) fn usage(value: &Value, warn: &mut dyn FnMut(&str)) -> Usage {
-    let mut counter = |pointer: &str| match value.pointer(pointer) {
-        None | Some(Value::Null) => None,
-        Some(found) => {
-            let count = found.as_u64();
-            if count.is_none() {
-                warn("a usage counter is no count and was taken as zero");
-            }
-            count
-        }
-    };
-    let written = counter("/cache_creation_input_tokens").unwrap_or_default();
-    let minutes_told = counter("/cache_creation/ephemeral_5m_input_tokens");
-    let hours_told = counter("/cache_creation/ephemeral_1h_input_tokens");
-    let hours = hours_told.unwrap_or_default();
-    let minutes = match (minutes_told, hours_told) {
+pub(in crate::session::import) fn usage(value: &Value, source: &mut Source) -> Usage {
+    let keys = [
+        "/cache_creation_input_tokens",
+        "/input_tokens",
+        "/cache_read_input_tokens",
+        "/output_tokens",
+    ];
+    let [written, uncached, read, output] = counters(value, keys, source);
+    let of_minutes = counter(value, "/cache_creation/ephemeral_5m_input_tokens", source);
+    let of_hours = counter(value, "/cache_creation/ephemeral_1h_input_tokens", source);
+    let hours = of_hours.unwrap_or_default();
+    let minutes = match (of_minutes, of_hours) {
         (Some(minutes), _) if minutes.saturating_add(hours) >= written => minutes,
         _ => written.saturating_sub(hours),
     };
     Usage {
-        input_uncached: Tokens(counter("/input_tokens").unwrap_or_default()),
-        cache_write_5m: Tokens(minutes),
         cache_write_1h: Tokens(hours),
-        cache_read: Tokens(counter("/cache_read_input_tokens").unwrap_or_default()),
-        output: Tokens(counter("/output_tokens").unwrap_or_default()),
+        ..billed(uncached, minutes, read, output)
     }
 }

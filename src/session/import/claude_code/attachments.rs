@@ -4,97 +4,71 @@
 //! read; the product wraps it in words of its own, which are not recorded, so that the imported
 //! text is a little shorter than what was sent. One table says which field is read.
 
-use serde_json::Value;
+use super::super::prelude::*;
+use crate::session::Image;
 
-use crate::session::{ContentBlock, Image, JsonText, Tag};
-
-/// What the model sees of a type of attachment.
-enum Rule {
-    /// The strings at these JSON pointers, one under the other, if the last one says anything.
-    ///
-    /// A list gives one line per item; an object is given as JSON.
-    Text(&'static [&'static str]),
-    /// A hook's output: `/content`, if the hook ran where its output is sent to the model.
-    Hook,
-    /// A file: its text at these pointers, or its picture at `/content/file/base64`.
-    File,
-    /// A prompt that was typed while the agent worked.
-    Queued,
-    /// Nothing.
-    Hidden,
-}
-
-const RULES: &[(&str, Rule)] = &[
-    ("agent_listing_delta", Rule::Text(&["/addedLines"])),
-    ("agent_mention", Rule::Text(&["/agentType"])),
+/// Where the text of a type of attachment stands: the strings at these JSON pointers, one under the
+/// other, if the last one says anything. A list gives one line per item; an object is given as JSON.
+const TEXTS: &[(&str, &[&str])] = &[
+    ("agent_listing_delta", &["/addedLines"]),
+    ("agent_mention", &["/agentType"]),
     (
         "async_hook_response",
-        Rule::Text(&["/response/hookSpecificOutput/additionalContext"]),
+        &["/response/hookSpecificOutput/additionalContext"],
     ),
-    ("auto_mode", Rule::Hidden),
-    ("auto_mode_exit", Rule::Hidden),
-    ("budget_usd", Rule::Hidden),
-    ("command_permissions", Rule::Hidden),
-    ("compact_file_reference", Rule::Text(&["/filename"])),
-    ("critical_system_reminder", Rule::Text(&["/content"])),
-    ("current_session_memory", Rule::Text(&["/path", "/content"])),
-    ("date_change", Rule::Text(&["/newDate"])),
-    ("deferred_tools_delta", Rule::Text(&["/addedLines"])),
-    ("diagnostics", Rule::Text(&["/files"])),
-    ("directory", Rule::Text(&["/path", "/content"])),
-    ("dynamic_skill", Rule::Hidden),
-    ("edited_text_file", Rule::Text(&["/filename", "/snippet"])),
-    ("edited_image_file", Rule::Text(&["/filename"])),
-    ("file", Rule::File),
-    ("already_read_file", Rule::Hidden),
-    ("hook_additional_context", Rule::Text(&["/content"])),
-    (
-        "hook_blocking_error",
-        Rule::Text(&["/blockingError/blockingError"]),
-    ),
-    ("hook_cancelled", Rule::Hidden),
-    ("hook_error_during_execution", Rule::Hidden),
-    ("hook_non_blocking_error", Rule::Hidden),
-    ("hook_permission_decision", Rule::Hidden),
-    ("hook_stopped_continuation", Rule::Hidden),
-    ("hook_success", Rule::Hook),
-    ("hook_system_message", Rule::Hidden),
-    ("invoked_skills", Rule::Text(&["/skills"])),
-    ("max_turns_reached", Rule::Hidden),
-    ("mcp_instructions_delta", Rule::Text(&["/addedBlocks"])),
-    ("mcp_resource", Rule::Text(&["/uri", "/content"])),
-    ("nested_memory", Rule::Text(&["/path", "/content/content"])),
-    ("opened_file_in_ide", Rule::Text(&["/filename"])),
-    ("output_style", Rule::Text(&["/style"])),
-    ("output_token_usage", Rule::Hidden),
-    ("pdf_reference", Rule::Text(&["/filename"])),
-    (
-        "plan_file_reference",
-        Rule::Text(&["/planFilePath", "/planContent"]),
-    ),
-    ("plan_mode", Rule::Text(&["/planFilePath"])),
-    ("plan_mode_exit", Rule::Text(&["/planFilePath"])),
-    (
-        "plan_mode_reentry",
-        Rule::Text(&["/content", "/planFilePath"]),
-    ),
-    ("queued_command", Rule::Queued),
-    ("relevant_memories", Rule::Text(&["/memories"])),
-    (
-        "selected_lines_in_ide",
-        Rule::Text(&["/filename", "/content"]),
-    ),
-    ("skill_listing", Rule::Text(&["/content"])),
-    ("skill_discovery", Rule::Text(&["/skills"])),
-    ("structured_output", Rule::Hidden),
-    ("task_reminder", Rule::Text(&["/content"])),
-    ("task_status", Rule::Text(&["/description", "/status"])),
-    ("team_context", Rule::Hidden),
-    ("teammate_mailbox", Rule::Text(&["/messages"])),
-    ("todo", Rule::Text(&["/content"])),
-    ("todo_reminder", Rule::Text(&["/content"])),
-    ("token_usage", Rule::Hidden),
-    ("ultrathink_effort", Rule::Hidden),
+    ("compact_file_reference", &["/filename"]),
+    ("critical_system_reminder", &["/content"]),
+    ("current_session_memory", &["/path", "/content"]),
+    ("date_change", &["/newDate"]),
+    ("deferred_tools_delta", &["/addedLines"]),
+    ("diagnostics", &["/files"]),
+    ("directory", &["/path", "/content"]),
+    ("edited_text_file", &["/filename", "/snippet"]),
+    ("edited_image_file", &["/filename"]),
+    ("hook_additional_context", &["/content"]),
+    ("hook_blocking_error", &["/blockingError/blockingError"]),
+    ("invoked_skills", &["/skills"]),
+    ("mcp_instructions_delta", &["/addedBlocks"]),
+    ("mcp_resource", &["/uri", "/content"]),
+    ("nested_memory", &["/path", "/content/content"]),
+    ("opened_file_in_ide", &["/filename"]),
+    ("output_style", &["/style"]),
+    ("pdf_reference", &["/filename"]),
+    ("plan_file_reference", &["/planFilePath", "/planContent"]),
+    ("plan_mode", &["/planFilePath"]),
+    ("plan_mode_exit", &["/planFilePath"]),
+    ("plan_mode_reentry", &["/content", "/planFilePath"]),
+    ("relevant_memories", &["/memories"]),
+    ("selected_lines_in_ide", &["/filename", "/content"]),
+    ("skill_listing", &["/content"]),
+    ("skill_discovery", &["/skills"]),
+    ("task_reminder", &["/content"]),
+    ("task_status", &["/description", "/status"]),
+    ("teammate_mailbox", &["/messages"]),
+    ("todo", &["/content"]),
+    ("todo_reminder", &["/content"]),
+];
+
+/// Types of which the model sees nothing.
+const HIDDEN: &[&str] = &[
+    "already_read_file",
+    "auto_mode",
+    "auto_mode_exit",
+    "budget_usd",
+    "command_permissions",
+    "dynamic_skill",
+    "hook_cancelled",
+    "hook_error_during_execution",
+    "hook_non_blocking_error",
+    "hook_permission_decision",
+    "hook_stopped_continuation",
+    "hook_system_message",
+    "max_turns_reached",
+    "output_token_usage",
+    "structured_output",
+    "team_context",
+    "token_usage",
+    "ultrathink_effort",
 ];
 
 /// What became of an attachment.
@@ -110,23 +84,23 @@ pub(super) enum Attached {
 
 /// What the model saw of an attachment of type `kind`.
 pub(super) fn attached(kind: &str, attachment: &Value) -> Attached {
-    let Some((_, rule)) = RULES.iter().find(|(name, _)| *name == kind) else {
-        return Attached::Unknown;
-    };
-    match rule {
-        Rule::Hidden => Attached::Hidden,
-        Rule::Text(pointers) => seen(text(attachment, pointers)),
-        Rule::Hook => match attachment.get("hookEvent").and_then(Value::as_str) {
+    let known = TEXTS.iter().find(|(name, _)| *name == kind);
+    match (kind, known) {
+        (_, Some((_, pointers))) => seen(text(attachment, pointers)),
+        // A hook's output is sent to the model where these hooks ran.
+        ("hook_success", _) => match attachment["hookEvent"].as_str() {
             Some("SessionStart" | "UserPromptSubmit" | "SubagentStart") => {
                 seen(text(attachment, &["/content"]))
             }
             _ => Attached::Hidden,
         },
-        Rule::File => match picture(attachment) {
+        ("file", _) => match picture(attachment) {
             Some(block) => Attached::Seen(vec![block], Tag::Meta),
             None => seen(text(attachment, &["/filename", "/content/file/content"])),
         },
-        Rule::Queued => queued(attachment),
+        ("queued_command", _) => queued(attachment),
+        _ if HIDDEN.contains(&kind) => Attached::Hidden,
+        _ => Attached::Unknown,
     }
 }
 
@@ -139,10 +113,8 @@ fn seen(text: Option<String>) -> Attached {
 
 /// The strings at the pointers, or none where the last of them is empty.
 fn text(attachment: &Value, pointers: &[&str]) -> Option<String> {
-    let parts: Vec<String> = pointers
-        .iter()
-        .map(|pointer| attachment.pointer(pointer).map(plain).unwrap_or_default())
-        .collect();
+    let at = |pointer: &&str| attachment.pointer(pointer).map(plain).unwrap_or_default();
+    let parts: Vec<String> = pointers.iter().map(at).collect();
     let says = parts.last().is_some_and(|body| !body.is_empty());
     says.then(|| parts.join("\n").trim_start_matches('\n').to_owned())
 }
@@ -161,9 +133,12 @@ fn picture(attachment: &Value) -> Option<ContentBlock> {
     let data = file.get("base64")?;
     let media = file.get("type").or_else(|| file.get("mediaType"))?;
     let source = serde_json::json!({"type": "base64", "media_type": media, "data": data});
-    Some(ContentBlock::Image(Image {
-        source: JsonText::of(&source),
-    }))
+    Some(image(&source))
+}
+
+fn image(source: &Value) -> ContentBlock {
+    let source = JsonText::of(source);
+    ContentBlock::Image(Image { source })
 }
 
 /// A prompt that waited in the queue: typed by a person, unless another origin is recorded.
@@ -171,32 +146,28 @@ fn queued(attachment: &Value) -> Attached {
     let at = |pointer: &str| attachment.pointer(pointer).and_then(Value::as_str);
     let typed = at("/commandMode").is_none_or(|mode| mode == "prompt")
         && at("/origin/kind").is_none_or(|origin| origin == "human")
-        && attachment.get("isMeta").and_then(Value::as_bool) != Some(true);
+        && attachment["isMeta"] != true;
     let tag = if typed { Tag::TypedUser } else { Tag::Meta };
     let blocks: Vec<ContentBlock> = match attachment.get("prompt") {
         Some(Value::String(text)) if !text.is_empty() => {
             vec![ContentBlock::Text(text.as_str().into())]
         }
-        Some(Value::Array(items)) => items
-            .iter()
-            .filter_map(|item| match item.get("type").and_then(Value::as_str) {
-                Some("image") => item.get("source").map(|source| {
-                    ContentBlock::Image(Image {
-                        source: JsonText::of(source),
-                    })
-                }),
-                _ => match item.get("text").and_then(Value::as_str) {
-                    Some(text) => Some(ContentBlock::Text(text.into())),
-                    None => Some(ContentBlock::Text(plain(item).into())),
-                },
-            })
-            .collect(),
+        Some(Value::Array(items)) => items.iter().filter_map(prompted).collect(),
         _ => Vec::new(),
     };
     if blocks.is_empty() {
         return Attached::Hidden;
     }
     Attached::Seen(blocks, tag)
+}
+
+/// A part of a prompt.
+fn prompted(item: &Value) -> Option<ContentBlock> {
+    match (item["type"].as_str(), item["text"].as_str()) {
+        (Some("image"), _) => item.get("source").map(image),
+        (_, Some(text)) => Some(ContentBlock::Text(text.into())),
+        (_, None) => Some(ContentBlock::Text(plain(item).into())),
+    }
 }
 
 #[cfg(test)]

@@ -1,11 +1,7 @@
 //! Where the user went back and asked anew, the recording forks.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
-
+use super::super::prelude::*;
 use super::chain::{Entry, Said};
-use crate::session::Tag;
-use crate::session::import::assemble::count;
 
 /// What prompts have in common of which one was asked in the place of the others.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
@@ -47,28 +43,14 @@ pub(super) fn leave_abandoned(
         return;
     }
     let is_said = |entry: &&Entry| matches!(entry.said, Said::User(_) | Said::Assistant(_));
-    let last = entries
-        .iter()
-        .rev()
-        .find(|entry| entry.chain == 0 && is_said(entry));
-    let mut path: BTreeSet<&Arc<str>> = BTreeSet::new();
-    let mut at = last.and_then(|entry| entry.uuid.as_ref());
-    while let Some(uuid) = at {
-        if !path.insert(uuid) {
-            break;
-        }
-        at = parents.get(uuid).and_then(Option::as_ref);
-    }
+    let mut said = entries.iter().rev().filter(is_said);
+    let last = said.find(|entry| entry.chain == 0);
+    let mut path = BTreeSet::new();
+    climb(last.and_then(|it| it.uuid.as_ref()), parents, &mut path);
     // Records after which something was said.
-    let mut followed: BTreeSet<&Arc<str>> = BTreeSet::new();
+    let mut followed = BTreeSet::new();
     for entry in entries.iter().filter(is_said) {
-        let mut at = entry.parent.as_ref();
-        while let Some(uuid) = at {
-            if !followed.insert(uuid) {
-                break;
-            }
-            at = parents.get(uuid).and_then(Option::as_ref);
-        }
+        climb(entry.parent.as_ref(), parents, &mut followed);
     }
     // Whether a record descends from an abandoned prompt (the prompt itself included).
     let mut abandoned: BTreeMap<&Arc<str>, bool> = BTreeMap::new();
@@ -79,15 +61,15 @@ pub(super) fn leave_abandoned(
             Above::Root(..) if on_path.is_none() => continue,
             Above::Root(..) => on_path,
         };
-        for uuid in siblings {
-            if Some(uuid) != kept && followed.contains(uuid) {
-                abandoned.insert(uuid, true);
-            }
-        }
+        let mut gone = siblings.iter().filter(|uuid| Some(*uuid) != kept);
+        abandoned.extend(
+            gone.by_ref()
+                .filter(|it| followed.contains(**it))
+                .map(|it| (*it, true)),
+        );
     }
     for start in parents.keys() {
         let mut walked: Vec<&Arc<str>> = Vec::new();
-        let mut seen: BTreeSet<&Arc<str>> = BTreeSet::new();
         let mut at = Some(start);
         let mut found = false;
         while let Some(uuid) = at {
@@ -95,29 +77,40 @@ pub(super) fn leave_abandoned(
                 found = *known;
                 break;
             }
-            if !seen.insert(uuid) {
-                break;
-            }
+            // A circle ends where it began.
+            abandoned.insert(uuid, false);
             walked.push(uuid);
             at = parents.get(uuid).and_then(Option::as_ref);
         }
-        for uuid in walked {
-            abandoned.insert(uuid, found);
-        }
+        abandoned.extend(walked.into_iter().map(|uuid| (uuid, found)));
     }
-    let gone: BTreeSet<Arc<str>> = abandoned
-        .into_iter()
-        .filter(|(_, is)| *is)
-        .map(|(uuid, _)| uuid.clone())
-        .collect();
-    entries.retain(|entry| {
-        let stays = entry.uuid.as_ref().is_none_or(|uuid| !gone.contains(uuid));
-        if !stays {
-            count(
-                warnings,
-                "abandoned branch: a record the user went back from is left out",
-            );
+    let is_gone =
+        |entry: &Entry| entry.uuid.as_ref().and_then(|it| abandoned.get(it)) == Some(&true);
+    let mut gone = entries
+        .iter()
+        .map(is_gone)
+        .collect::<Vec<bool>>()
+        .into_iter();
+    entries.retain(|_| {
+        let is_gone = gone.next() == Some(true);
+        if is_gone {
+            let what = "abandoned branch: a record the user went back from is left out";
+            count(warnings, what);
         }
-        stays
+        !is_gone
     });
+}
+
+/// Adds a record and all above it, up to one that is there.
+fn climb<'a>(
+    from: Option<&'a Arc<str>>,
+    parents: &'a BTreeMap<Arc<str>, Option<Arc<str>>>,
+    to: &mut BTreeSet<&'a Arc<str>>,
+) {
+    let mut at = from;
+    while let Some(uuid) = at
+        && to.insert(uuid)
+    {
+        at = parents.get(uuid).and_then(Option::as_ref);
+    }
 }

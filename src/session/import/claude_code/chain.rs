@@ -1,14 +1,8 @@
 //! One conversation of a recording, and the compactions in it.
 
-use std::collections::BTreeMap;
-use std::ops::Range;
-use std::sync::Arc;
-
+use super::super::prelude::*;
 use super::records::{CompactMetadata, Preserved};
-use crate::session::import::assemble::{Assembler, AssistantRecord, UserRecord};
-use crate::session::import::pieces::{self, Edits};
-use crate::session::{CompactedTo, ContentBlock, Message, Recorded, RecordedCompaction, Role, Tag};
-use crate::units::{Timestamp, Tokens};
+use crate::session::import::pieces::Edits;
 
 /// What a record adds to its conversation.
 pub(super) enum Said {
@@ -55,7 +49,7 @@ pub(super) struct Chain {
 struct Open {
     index: usize,
     phase: Phase,
-    kept: Vec<Range<usize>>,
+    kept: Vec<Recorded>,
     kept_first: bool,
 }
 
@@ -92,11 +86,8 @@ impl Chain {
             }
             Said::User(part) => {
                 // A command's echo may stand between boundary and summary.
-                if self
-                    .open
-                    .as_ref()
-                    .is_some_and(|open| open.phase != Phase::Boundary)
-                {
+                let is_read = |open: &Open| open.phase != Phase::Boundary;
+                if self.open.as_ref().is_some_and(is_read) {
                     self.close();
                 }
                 self.assembler.user(uuid, part);
@@ -106,25 +97,17 @@ impl Chain {
                     let written = written(blocks, tag, entry.timestamp);
                     self.assembler.compacted_to(open.index, written);
                 }
-                _ => self.assembler.user(
-                    uuid,
-                    UserRecord {
-                        blocks,
-                        timestamp: entry.timestamp,
-                        tags: vec![tag],
-                    },
-                ),
+                _ => {
+                    let (assembler, time) = (&mut self.assembler, entry.timestamp);
+                    assembler.hear(uuid, blocks, time, [tag]);
+                }
             },
             Said::Cleared(cleared) => self.cleared.push(cleared),
             Said::NewRoot(pre_tokens) => {
                 self.end();
-                let at = self.assembler.flush();
-                self.assembler.compaction(RecordedCompaction {
-                    at,
-                    trigger: Some("clear".into()),
-                    pre_tokens,
-                    after: CompactedTo::Replaced(Vec::new()),
-                });
+                let after = CompactedTo::Replaced(Vec::new());
+                self.assembler
+                    .compacts(Some("clear".into()), pre_tokens, after);
             }
             Said::Boundary(metadata) => {
                 self.end();
@@ -140,16 +123,11 @@ impl Chain {
         metadata: CompactMetadata,
         known: &BTreeMap<Arc<str>, Option<Arc<str>>>,
     ) {
-        let at = self.assembler.flush();
-        let index = self.assembler.compaction(RecordedCompaction {
-            at,
-            trigger: metadata.trigger,
-            pre_tokens: metadata
-                .pre_tokens
-                .and_then(|tokens| tokens.as_u64())
-                .map(Tokens),
-            after: CompactedTo::Missing,
-        });
+        let pre_tokens = metadata.pre_tokens.and_then(|it| it.as_u64()).map(Tokens);
+        let missing = CompactedTo::Missing;
+        let index = self
+            .assembler
+            .compacts(metadata.trigger, pre_tokens, missing);
         let preserved = metadata.preserved_messages.or(metadata.preserved_segment);
         let preserved = preserved.unwrap_or_default();
         // What is kept hangs below its anchor: the boundary itself, or (mostly) the summary.
@@ -168,15 +146,12 @@ impl Chain {
         &mut self,
         preserved: &Preserved,
         known: &BTreeMap<Arc<str>, Option<Arc<str>>>,
-    ) -> Vec<Range<usize>> {
-        let find = |uuid: &Option<Arc<str>>| {
-            uuid.as_ref()
-                .and_then(|uuid| self.assembler.message_of(uuid))
-        };
+    ) -> Vec<Recorded> {
+        let find = |uuid: &Option<Arc<str>>| self.assembler.message_of(uuid.as_deref()?);
         let Some(uuids) = &preserved.uuids else {
             return match (find(&preserved.head_uuid), find(&preserved.tail_uuid)) {
                 (Some(head), Some(tail)) if head <= tail => {
-                    std::iter::once(head..tail + 1).collect()
+                    vec![Recorded::Kept(head..tail + 1)]
                 }
                 _ => {
                     if preserved.head_uuid.is_some() {
@@ -186,7 +161,7 @@ impl Chain {
                 }
             };
         };
-        let mut ranges: Vec<Range<usize>> = Vec::new();
+        let mut kept: Vec<Recorded> = Vec::new();
         for uuid in uuids {
             let Some(message) = self.assembler.message_of(uuid) else {
                 if !known.contains_key(uuid) {
@@ -194,13 +169,11 @@ impl Chain {
                 }
                 continue;
             };
-            match ranges.last_mut() {
-                Some(range) if range.contains(&message) => {}
-                Some(range) if range.end == message => range.end += 1,
-                _ => ranges.push(message..message + 1),
+            if !matches!(kept.last(), Some(Recorded::Kept(range)) if range.contains(&message)) {
+                Recorded::keep(message, &mut kept);
             }
         }
-        ranges
+        kept
     }
 
     fn warn_not_kept(&mut self) {
@@ -231,21 +204,12 @@ impl Chain {
             open.kept.clear();
         }
         if open.phase == Phase::Start {
-            let part = UserRecord {
-                blocks,
-                timestamp,
-                tags: vec![Tag::CompactSummary],
-            };
-            self.assembler.user(uuid, part);
-            return;
+            let tags = [Tag::CompactSummary];
+            return self.assembler.hear(uuid, blocks, timestamp, tags);
         }
-        let kept: Vec<Recorded> = open.kept.drain(..).map(Recorded::Kept).collect();
-        let summary = std::iter::once(written(blocks, Tag::CompactSummary, timestamp));
-        let pieces: Vec<Recorded> = if open.kept_first {
-            kept.into_iter().chain(summary).collect()
-        } else {
-            summary.chain(kept).collect()
-        };
+        let mut pieces = std::mem::take(&mut open.kept);
+        let at = if open.kept_first { pieces.len() } else { 0 };
+        pieces.insert(at, written(blocks, Tag::CompactSummary, timestamp));
         for piece in pieces {
             self.assembler.compacted_to(open.index, piece);
         }
@@ -254,7 +218,7 @@ impl Chain {
     /// Clears what is due: old results, and results that were too large to be read whole.
     fn clear(&mut self) {
         for cleared in std::mem::take(&mut self.cleared) {
-            let at = self.assembler.flush();
+            self.assembler.flush();
             let mut edits = Edits::new();
             for (id, text) in cleared.results {
                 match self.assembler.answer(&id) {
@@ -273,18 +237,10 @@ impl Chain {
             if edits.is_empty() {
                 self.assembler
                     .warn("a compaction says nothing of what it cleared");
-                continue;
+            } else {
+                let before = cleared.pre_tokens;
+                self.assembler.edits(cleared.trigger, before, &edits);
             }
-            let context = pieces::context(self.assembler.compactions(), at);
-            let after = context.map_or(CompactedTo::Missing, |context| {
-                CompactedTo::Replaced(pieces::edited(context, &edits))
-            });
-            self.assembler.compaction(RecordedCompaction {
-                at,
-                trigger: Some(cleared.trigger.into()),
-                pre_tokens: cleared.pre_tokens,
-                after,
-            });
         }
     }
 

@@ -1,12 +1,8 @@
 //! The lines of a Claude Code recording, read as leniently as they are useful.
 
-use std::sync::Arc;
-
 use serde::Deserialize;
-use serde_json::Value;
-use serde_json::value::RawValue;
 
-use crate::units::Timestamp;
+use super::super::prelude::*;
 
 /// Records that are no part of the conversation. Any `system` record that is no compaction is one
 /// of them, too.
@@ -49,7 +45,7 @@ pub(super) const BOOKKEEPING: &[&str] = &[
 
 /// One line. Keys that are not here are no part of the conversation.
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(bound = "'de: 'a", rename_all = "camelCase")]
 pub(super) struct Record<'a> {
     pub(super) r#type: Option<Arc<str>>,
     pub(super) subtype: Option<Arc<str>>,
@@ -62,19 +58,12 @@ pub(super) struct Record<'a> {
     pub(super) is_meta: Option<bool>,
     pub(super) is_compact_summary: Option<bool>,
     pub(super) is_api_error_message: Option<bool>,
-    #[serde(borrow)]
     pub(super) timestamp: Option<&'a RawValue>,
-    #[serde(borrow)]
     pub(super) message: Option<&'a RawValue>,
-    #[serde(borrow)]
     pub(super) attachment: Option<&'a RawValue>,
-    #[serde(borrow)]
     pub(super) data: Option<&'a RawValue>,
-    #[serde(borrow)]
     pub(super) compact_metadata: Option<&'a RawValue>,
-    #[serde(borrow)]
     pub(super) microcompact_metadata: Option<&'a RawValue>,
-    #[serde(borrow)]
     pub(super) replacements: Option<&'a RawValue>,
     pub(super) session_id: Option<Arc<str>>,
 }

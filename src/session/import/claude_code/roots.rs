@@ -5,14 +5,9 @@
 //! another session, hooks of a resumed or compacted session, and roots after which the provider did
 //! not bill less than before.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
-
+use super::super::prelude::*;
 use super::chain::{Entry, Said};
 use super::records::Record;
-use crate::session::import::conversations::Object;
-use crate::session::{ContentBlock, Tag};
-use crate::units::Tokens;
 
 /// How the prompt begins that the product writes when a plan is accepted.
 const PLAN: &str = "Implement the following plan:";

@@ -5,19 +5,13 @@
 //! A marker stands before the half of the messages that stays, so that it was written after about
 //! as many messages as it hides. Where the user was shown a compaction, its time says it exactly.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
-use std::sync::Arc;
 
 use serde::Deserialize;
-use serde_json::value::RawValue;
 
-use super::super::assemble::Assembler;
-use super::super::conversations::Object;
-use super::content;
+use super::super::prelude::*;
+use super::blocks_of;
 use super::shown::{Compacted, Shown};
-use crate::session::{CompactedTo, Message, Recorded, RecordedCompaction, Role, Tag};
-use crate::units::Timestamp;
 
 /// How many messages a summary keeps that stands before the messages it keeps.
 const KEPT: usize = 3;
@@ -25,10 +19,10 @@ const KEPT: usize = 3;
 /// What tells that a message hides others, or is hidden.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
-struct Marks {
-    role: Option<Arc<str>>,
-    ts: Option<f64>,
-    is_summary: Option<bool>,
+pub(super) struct Marks {
+    pub(super) role: Option<Arc<str>>,
+    pub(super) ts: Option<f64>,
+    pub(super) is_summary: Option<bool>,
     condense_id: Option<Arc<str>>,
     condense_parent: Option<Arc<str>>,
     is_truncation_marker: Option<bool>,
@@ -37,8 +31,9 @@ struct Marks {
 }
 
 /// The summaries and markers of a task, and what each hides.
+#[derive(Default)]
 pub(super) struct Hidden {
-    marks: Vec<Marks>,
+    pub(super) marks: Vec<Marks>,
     /// Summaries and markers, by the number of messages before they take effect.
     due: BTreeMap<usize, Vec<usize>>,
     /// The names of those that took effect.
@@ -67,8 +62,10 @@ impl Hidden {
         let mut due: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         let mut told = BTreeMap::new();
         for at in (0..marks.len()).filter(|at| marks[*at].is_written()) {
-            let compacted = marks[at].name().and_then(|name| shown.compacted_by(name));
-            told.extend(compacted.map(|compacted| (at, compacted)));
+            let compacted = marks[at]
+                .name()
+                .and_then(|name| shown.compactions.get(name));
+            told.extend(compacted.map(|compacted| (at, *compacted)));
             let exact = compacted.and_then(|compacted| said_before(&marks, at, compacted.time));
             let after = exact.unwrap_or_else(|| at + 1 + later(&marks, at));
             due.entry(after.min(marks.len())).or_default().push(at);
@@ -81,13 +78,11 @@ impl Hidden {
             left_out.insert(after, it.first..=it.last);
         }
         Self {
-            left_out,
-            gone: None,
             marks,
             due,
-            done: BTreeSet::new(),
-            written: BTreeMap::new(),
             shown: told,
+            left_out,
+            ..Self::default()
         }
     }
 
@@ -102,7 +97,7 @@ impl Hidden {
             Some("assistant") => Role::Assistant,
             _ => Role::User,
         };
-        let blocks = content::blocks(object.take("content"), role, assembler);
+        let blocks = blocks_of(object.take("content"), role, assembler);
         let tag = match self.marks[at].is_summary {
             Some(true) => Tag::CompactSummary,
             _ => Tag::CompactBoundary,
@@ -124,12 +119,9 @@ impl Hidden {
             if !is_summary && shown.is_none() {
                 assembler.warn("when a truncation happened is told by how much it hid");
             }
-            assembler.compaction(RecordedCompaction {
-                at: message,
-                trigger: Some(trigger.into()),
-                pre_tokens: shown.and_then(|shown| shown.pre_tokens),
-                after: CompactedTo::Replaced(pieces),
-            });
+            let before = shown.and_then(|shown| shown.pre_tokens);
+            let left = CompactedTo::Replaced(pieces);
+            assembler.compacts(Some(trigger.into()), before, left);
         }
         let Some(gone) = self.left_out.remove(&after) else {
             return;
@@ -137,21 +129,15 @@ impl Hidden {
         self.gone = Some(gone);
         let at = assembler.flush();
         let pieces = self.context(after, at, assembler);
-        assembler.compaction(RecordedCompaction {
-            at,
-            trigger: Some("truncation".into()),
-            pre_tokens: None,
-            after: CompactedTo::Replaced(pieces),
-        });
+        let left = CompactedTo::Replaced(pieces);
+        assembler.compacts(Some("truncation".into()), None, left);
     }
 
     /// What of the first `after` messages is not hidden; there are `end` messages of the session.
     fn context(&self, after: usize, end: usize, assembler: &Assembler) -> Vec<Recorded> {
         let mut pieces: Vec<Recorded> = Vec::new();
-        let is_done = |parent: &Option<Arc<str>>| {
-            let parent = parent.as_ref();
-            parent.is_some_and(|parent| self.done.contains(parent))
-        };
+        let is_done =
+            |parent: &Option<Arc<str>>| parent.as_ref().is_some_and(|it| self.done.contains(it));
         for (at, marks) in self.marks.iter().enumerate().take(after) {
             let left_out = self.gone.as_ref().is_some_and(|gone| gone.contains(&at));
             if left_out || is_done(&marks.condense_parent) || is_done(&marks.truncation_parent) {
@@ -163,14 +149,10 @@ impl Hidden {
                 pieces.extend(message.cloned().map(Recorded::Written));
                 continue;
             }
-            let Some(message) = assembler.message_of(&name(at)).filter(|it| *it < end) else {
-                continue;
-            };
-            match pieces.last_mut() {
-                // Messages in a row may be one of the session's.
-                Some(Recorded::Kept(range)) if message < range.end => {}
-                Some(Recorded::Kept(range)) if message == range.end => range.end += 1,
-                _ => pieces.push(Recorded::Kept(message..message + 1)),
+            // Messages in a row may be one of the session's.
+            let message = assembler.message_of(&name(at)).filter(|it| *it < end);
+            if let Some(message) = message {
+                Recorded::keep_once(message, &mut pieces);
             }
         }
         pieces
@@ -204,10 +186,8 @@ fn later(marks: &[Marks], at: usize) -> usize {
     let own = &marks[at];
     if own.is_summary == Some(true) {
         let first = marks.get(at + 1).and_then(|next| next.ts);
-        let is_before = own
-            .ts
-            .zip(first)
-            .is_some_and(|(own, first)| (first - own - 1.0).abs() < 0.5);
+        let times = own.ts.zip(first);
+        let is_before = times.is_some_and(|(own, first)| (first - own - 1.0).abs() < 0.5);
         return if is_before { KEPT } else { 0 };
     }
     let name = own.name();

@@ -1,26 +1,20 @@
 //! What Cline and Roo showed the user: what each call was billed, and when the history was
 //! condensed or cut.
 
-use std::collections::BTreeMap;
-use std::fmt;
-use std::path::Path;
-use std::sync::Arc;
+use std::fs::File;
+use std::io::BufReader;
 
-use serde::de::{SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer as _};
-use serde_json::value::RawValue;
+use serde::Deserialize;
 
-use super::super::ImportError;
-use super::super::assemble::Assembler;
-use super::super::conversations::Object;
-use super::super::documents::Documents;
-use crate::units::{Timestamp, Tokens, Usage};
+use super::super::prelude::*;
+use super::hidden::Marks;
 
 /// What was shown of one task.
 #[derive(Debug, Default)]
 pub(super) struct Shown {
     calls: Vec<(Timestamp, Counters)>,
-    compactions: BTreeMap<Arc<str>, Compacted>,
+    /// What was shown of each summary or marker, by its name.
+    pub(super) compactions: BTreeMap<Arc<str>, Compacted>,
     /// Which messages were left out from then on: after how many, or when; and the first and last
     /// of them.
     pub(super) left_out: Vec<LeftOut>,
@@ -64,15 +58,10 @@ impl Counters {
 }
 
 impl Shown {
-    /// Reads the file at `path`, a list of records: one after the other, or at once where that
-    /// fails, to mend what can be mended.
+    /// Reads the file at `path`, a list of records.
     pub(super) fn read(path: &Path) -> Result<Self, ImportError> {
-        let mut records = serde_json::Deserializer::from_reader(super::open(path)?);
-        let read = records.deserialize_seq(Self::default());
-        if let Ok(shown) = read.and_then(|shown| records.end().map(|()| shown)) {
-            return Ok(shown);
-        }
-        let documents = Documents::read(path, &mut super::open(path)?)?;
+        let file = File::open(path).map_err(cannot_read(path))?;
+        let documents = Documents::read(path, &mut BufReader::new(file))?;
         let (values, _) = documents.values()?;
         let mut shown = Self::default();
         for value in &values {
@@ -124,18 +113,12 @@ impl Shown {
         let Some(mut told) = told.and_then(Object::read) else {
             return;
         };
-        let before = told.take("prevContextTokens");
-        let before = before.and_then(|raw| serde_json::from_str(raw.get()).ok());
+        let before: Option<u64> = told.take_as("prevContextTokens");
         if let Some(name) = told.take_text(key) {
             let pre_tokens = before.map(Tokens);
             let compacted = Compacted { time, pre_tokens };
             self.compactions.insert(name, compacted);
         }
-    }
-
-    /// What was shown of the summary or marker of that name.
-    pub(super) fn compacted_by(&self, name: &str) -> Option<Compacted> {
-        self.compactions.get(name).copied()
     }
 
     /// What the messages of the model's were billed, by their place in the list.
@@ -144,34 +127,26 @@ impl Shown {
     /// say no time they are told apart by their order, if there is one for each call.
     pub(super) fn usages(
         &self,
-        messages: &[&RawValue],
+        marks: &[Marks],
         assembler: &mut Assembler,
     ) -> BTreeMap<usize, Usage> {
         for _ in 0..self.unread {
             assembler.warn("a record of what the user was shown cannot be read");
         }
-        let mut said: Vec<(usize, Option<f64>)> = Vec::new();
-        for (at, raw) in messages.iter().enumerate() {
-            let said_by = serde_json::from_str::<Said>(raw.get()).unwrap_or_default();
-            if said_by.role.as_deref() == Some("assistant") && said_by.is_summary != Some(true) {
-                said.push((at, said_by.ts));
-            }
-        }
+        let is_said = |(_, it): &(usize, &Marks)| {
+            it.role.as_deref() == Some("assistant") && it.is_summary != Some(true)
+        };
+        let said = marks.iter().enumerate().filter(is_said);
+        let said: Vec<(usize, Option<f64>)> = said.map(|(at, it)| (at, it.ts)).collect();
         // Some providers' input includes the cached tokens, and then always does.
         let includes_cached = self
             .calls
             .iter()
             .all(|(_, counters)| counters.tokens_in >= counters.cached());
-        let usage = |counters: &Counters| Usage {
-            input_uncached: Tokens(if includes_cached {
-                counters.tokens_in - counters.cached()
-            } else {
-                counters.tokens_in
-            }),
-            cache_write_5m: Tokens(counters.cache_writes),
-            cache_write_1h: Tokens::ZERO,
-            cache_read: Tokens(counters.cache_reads),
-            output: Tokens(counters.tokens_out),
+        let usage = |it: &Counters| {
+            let cached = if includes_cached { it.cached() } else { 0 };
+            let uncached = it.tokens_in - cached;
+            billed(uncached, it.cache_writes, it.cache_reads, it.tokens_out)
         };
         let calls = || self.calls.iter().map(|(_, counters)| usage(counters));
         if said.len() == self.calls.len() {
@@ -197,35 +172,16 @@ impl Shown {
     }
 }
 
-impl<'de> Visitor<'de> for Shown {
-    type Value = Self;
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("a list of records")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(mut self, mut records: A) -> Result<Self, A::Error> {
-        while let Some(raw) = records.next_element::<Box<RawValue>>()? {
-            self.record(&raw);
-        }
-        Ok(self)
-    }
-}
-
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(bound = "'de: 'a", rename_all = "camelCase")]
 struct Record<'a> {
     #[serde(default)]
     ts: f64,
     say: Option<Arc<str>>,
     text: Option<Arc<str>>,
-    #[serde(borrow)]
     context_condense: Option<&'a RawValue>,
-    #[serde(borrow)]
     context_truncation: Option<&'a RawValue>,
-    #[serde(borrow)]
     conversation_history_deleted_range: Option<&'a RawValue>,
-    #[serde(borrow)]
     conversation_history_index: Option<&'a RawValue>,
 }
 
@@ -239,12 +195,4 @@ impl Record<'_> {
     fn index(&self) -> Option<usize> {
         serde_json::from_str(self.conversation_history_index?.get()).ok()
     }
-}
-
-#[derive(Deserialize, Default)]
-#[serde(rename_all = "camelCase")]
-struct Said {
-    role: Option<Arc<str>>,
-    ts: Option<f64>,
-    is_summary: Option<bool>,
 }

@@ -4,12 +4,9 @@
 //! made. Its result begins `[tool for '…'] Result:`. The text is cut where the call stands, so that
 //! it is told once.
 
-use std::sync::Arc;
+use serde_json::Map;
 
-use serde_json::{Map, Value};
-
-use super::super::tool_names::class_of;
-use crate::session::{ContentBlock, JsonText, ToolResult, ToolUse};
+use super::super::prelude::*;
 
 /// The tools of both products.
 const TOOLS: &[&str] = &[
@@ -63,35 +60,25 @@ impl Calls {
     /// Tells the call in the model's text as a tool use.
     pub(super) fn call(&mut self, blocks: &mut Vec<ContentBlock>) {
         self.open = None;
-        let is_use = |block: &ContentBlock| matches!(block, ContentBlock::ToolUse(_));
-        if blocks.iter().any(is_use) {
+        if blocks.iter().any(ContentBlock::is_use) {
             return;
         }
-        let found = blocks
-            .iter()
-            .enumerate()
-            .find_map(|(at, block)| match block {
-                ContentBlock::Text(text) => Some((at, tagged(text)?)),
-                _ => None,
-            });
+        let mut texts = blocks.iter().enumerate();
+        let found = texts.find_map(|(at, block)| Some((at, tagged(block.as_text()?)?)));
         let Some((at, found)) = found else {
             return;
         };
         self.made += 1;
         let id: Arc<str> = format!("call-{}", self.made).into();
         self.open = Some((id.clone(), found.tool));
-        let tool_use = ToolUse {
-            id,
-            class: class_of(found.tool),
-            name: found.tool.into(),
-            input: JsonText::of(&Value::Object(found.input)),
-        };
+        let input = JsonText::of(&Value::Object(found.input));
+        let tool_use = ContentBlock::tool_use(id, found.tool.into(), input);
         if found.rest.is_empty() {
             blocks.remove(at);
         } else {
             blocks[at] = ContentBlock::Text(found.rest.into());
         }
-        blocks.push(ContentBlock::ToolUse(tool_use));
+        blocks.push(tool_use);
     }
 
     /// Tells what came of the last call as its result.
@@ -99,68 +86,49 @@ impl Calls {
         let Some((id, tool)) = self.open.take() else {
             return;
         };
-        let text = |block: &ContentBlock| match block {
-            ContentBlock::Text(text) => Some(text.clone()),
-            _ => None,
-        };
         let is_told = |block: &ContentBlock| {
-            text(block).is_some_and(|text| {
-                let rest = text.strip_prefix('[').and_then(|it| it.strip_prefix(tool));
-                rest.is_some_and(|rest| rest.contains("Result:"))
-            })
+            let text = block.as_text().and_then(|text| text.strip_prefix('['));
+            let rest = text.and_then(|it| it.strip_prefix(tool));
+            rest.is_some_and(|rest| rest.contains("Result:"))
         };
         let Some(from) = blocks.iter().position(is_told) else {
             return;
         };
         let is_end = |block: &ContentBlock| {
-            text(block).is_some_and(|text| text.trim_start().starts_with(ENVIRONMENT))
+            let text = block.as_text();
+            text.is_some_and(|text| text.trim_start().starts_with(ENVIRONMENT))
         };
         let length = blocks[from..].iter().position(is_end);
         let end = length.map_or(blocks.len(), |length| from + length);
         let content: Vec<ContentBlock> = blocks.drain(from..end).collect();
-        let is_error = content
-            .iter()
-            .filter_map(text)
-            .any(|text| text.contains(FAILED));
-        let result = ToolResult {
-            tool_use_id: id,
-            content,
-            is_error,
-        };
-        blocks.insert(from, ContentBlock::ToolResult(result));
+        let mut texts = content.iter().filter_map(ContentBlock::as_text);
+        let is_error = texts.any(|text| text.contains(FAILED));
+        blocks.insert(from, ContentBlock::tool_result(id, content, is_error));
     }
 }
 
-/// A call in a text.
-struct Tagged {
-    tool: &'static str,
-    input: Map<String, Value>,
-    /// The text without it.
-    rest: String,
-}
-
-/// The first call in a text.
+/// The first call in a text: its tool, its input, and the text without it.
 fn tagged(text: &str) -> Option<Tagged> {
     let opened = TOOLS.iter().filter_map(|tool| {
         let (open, close) = (format!("<{tool}>"), format!("</{tool}>"));
-        let from = text.find(&open)?;
-        let inside = from + open.len();
-        let length = text[inside..].find(&close)?;
-        Some((
-            from,
-            *tool,
-            inside..inside + length,
-            inside + length + close.len(),
-        ))
+        let (before, rest) = text.split_once(&open)?;
+        let (inside, after) = rest.split_once(&close)?;
+        Some((before, *tool, inside, after))
     });
-    let (from, tool, inside, end) = opened.min_by_key(|(from, ..)| *from)?;
-    let parts = [text[..from].trim_end(), text[end..].trim_start()];
-    let parts = parts.into_iter().filter(|part| !part.is_empty());
+    let (before, tool, inside, after) = opened.min_by_key(|(before, ..)| before.len())?;
+    let parts = [before.trim_end(), after.trim_start()].into_iter();
+    let parts = parts.filter(|part| !part.is_empty());
     Some(Tagged {
         tool,
-        input: parameters(&text[inside]),
+        input: parameters(inside),
         rest: parts.collect::<Vec<&str>>().join("\n"),
     })
+}
+
+struct Tagged {
+    tool: &'static str,
+    input: Map<String, Value>,
+    rest: String,
 }
 
 /// The parameters of a call; a text without any is a parameter of its own.

@@ -1,12 +1,7 @@
 //! What a compaction of Codex left of the context, and who wrote what is in it.
 
-use std::sync::Arc;
-
-use serde_json::value::RawValue;
-
-use crate::session::import::assemble::Assembler;
+use super::super::prelude::*;
 use crate::session::import::openai_responses::items::{self, Item, item};
-use crate::session::{CompactedTo, ContentBlock, Message, Recorded, Role, Tag};
 
 /// How user messages begin that nobody typed.
 const INJECTED: &[&str] = &[
@@ -38,11 +33,7 @@ pub(super) fn of_late(typed: &[Vec<ContentBlock>]) -> Vec<Recorded> {
         if left == 0 {
             break;
         }
-        let texts = blocks.iter().filter_map(|block| match block {
-            ContentBlock::Text(text) => Some(&**text),
-            _ => None,
-        });
-        let text = texts.collect::<Vec<_>>().join("\n");
+        let text = joined_texts(blocks);
         let kept = if text.len() <= left {
             text.clone()
         } else {
@@ -52,8 +43,8 @@ pub(super) fn of_late(typed: &[Vec<ContentBlock>]) -> Vec<Recorded> {
         };
         left = left.saturating_sub(text.len());
         if !kept.is_empty() {
-            let message = Message::text(Role::User, kept).with_tags([Tag::TypedUser]);
-            pieces.push(Recorded::Written(Arc::new(message)));
+            let blocks = vec![ContentBlock::Text(kept.into())];
+            pieces.push(Recorded::written(Role::User, blocks, &[Tag::TypedUser]));
         }
     }
     pieces.reverse();
@@ -74,11 +65,9 @@ pub(super) fn replacement(
             Item::Product(blocks) => (Role::User, blocks, vec![Tag::Meta]),
             Item::Other(blocks) => {
                 // The summary stands in the history too, behind the words that introduce it.
-                let is_summary = |block: &ContentBlock| match (block, summary) {
-                    (ContentBlock::Text(text), Some(summary)) => text.ends_with(summary),
-                    _ => false,
-                };
-                let tags = if blocks.iter().any(is_summary) {
+                let mut texts = blocks.iter().filter_map(ContentBlock::as_text);
+                let is_summary = summary.is_some_and(|it| texts.any(|text| text.ends_with(it)));
+                let tags = if is_summary {
                     vec![Tag::CompactSummary]
                 } else {
                     tags_of(&blocks)
@@ -90,23 +79,19 @@ pub(super) fn replacement(
         if blocks.iter().any(is_encrypted) {
             return CompactedTo::Encrypted;
         }
-        let message = Message::new(role, blocks).with_tags(tags);
-        pieces.push(Recorded::Written(Arc::new(message)));
+        pieces.push(Recorded::written(role, blocks, &tags));
     }
     CompactedTo::Replaced(pieces)
 }
 
 /// Who wrote a message of the user's role: a tool, the product, or somebody who typed it.
 pub(super) fn tags_of(blocks: &[ContentBlock]) -> Vec<Tag> {
-    let mut texts = blocks.iter().filter_map(|block| match block {
-        ContentBlock::Text(text) => Some(text.trim_start()),
-        _ => None,
-    });
-    let is_injected = |text: &str| INJECTED.iter().any(|start| text.starts_with(start));
-    if blocks
-        .iter()
-        .any(|block| matches!(block, ContentBlock::ToolResult(_)))
-    {
+    let is_injected = |text: &Arc<str>| {
+        let text = text.trim_start();
+        INJECTED.iter().any(|start| text.starts_with(start))
+    };
+    let mut texts = blocks.iter().filter_map(ContentBlock::as_text);
+    if blocks.iter().any(ContentBlock::is_result) {
         Vec::new()
     } else if texts.any(is_injected) {
         vec![Tag::Meta]

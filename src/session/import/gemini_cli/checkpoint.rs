@@ -3,17 +3,9 @@
 //! A file is the list itself, or an object with it as `history`. Calls and answers may have no ids:
 //! they are paired by order.
 
-use serde_json::Value;
-use serde_json::value::RawValue;
-
-use super::{FORMAT, part, response};
-use crate::session::import::ImportError;
-use crate::session::import::assemble::{Assembler, AssistantRecord, UserRecord};
-use crate::session::import::conversations::{Object, keep_unread};
-use crate::session::import::lines::Line;
+use super::super::prelude::*;
+use super::{part, response};
 use crate::session::import::openai_chat::parts::Unnamed;
-use crate::session::import::tool_names::class_of;
-use crate::session::{ContentBlock, JsonText, Tag, Thinking, ToolResult, ToolUse};
 
 /// How the product's own first message begins, which sets up the context.
 const SETUP: &str = "This is the Gemini CLI.";
@@ -42,7 +34,6 @@ pub(super) fn begins(text: &str) -> bool {
 
 /// Reads the contents of a checkpoint.
 pub(super) fn read(value: &Line<'_>, assembler: &mut Assembler) -> Result<(), ImportError> {
-    FORMAT.clone_into(&mut assembler.source.format);
     let contents: Vec<&RawValue> = match Object::read(value.parse()?) {
         Some(mut object) => {
             let list = object.take_list("history");
@@ -53,32 +44,22 @@ pub(super) fn read(value: &Line<'_>, assembler: &mut Assembler) -> Result<(), Im
     };
     let mut unnamed = Unnamed::default();
     for raw in contents {
-        let read = Object::read(raw).and_then(|mut content| {
-            let role = content.take_text("role")?;
-            Some((role, content.take_list("parts").unwrap_or_default()))
-        });
-        let Some((role, parts)) = read else {
+        let mut content = Object::read(raw).unwrap_or_default();
+        let Some(role) = content.take_text("role") else {
             keep_unread("malformed", raw, assembler);
             continue;
         };
-        let blocks = parts.into_iter();
-        let blocks = blocks.map(|raw| block(raw, &mut unnamed, assembler));
+        let parts = content.items("parts").into_iter();
+        let blocks = parts.map(|raw| block(raw, &mut unnamed, assembler));
         let blocks: Vec<ContentBlock> = blocks.collect();
         match &*role {
             "model" => {
-                let record = AssistantRecord {
-                    blocks,
-                    ..AssistantRecord::default()
-                };
+                let record = AssistantRecord::of(blocks, None);
                 assembler.assistant(None, record);
             }
             "user" | "function" => {
-                let record = UserRecord {
-                    tags: speaker(&blocks),
-                    blocks,
-                    timestamp: None,
-                };
-                assembler.user(None, record);
+                let tags = speaker(&blocks);
+                assembler.hear(None, blocks, None, tags);
             }
             role => keep_unread(role, raw, assembler),
         }
@@ -92,42 +73,31 @@ fn block(raw: &RawValue, unnamed: &mut Unnamed, assembler: &mut Assembler) -> Co
         && let Some(name) = call.take_text("name")
     {
         let id = call.take_text("id");
-        return ContentBlock::ToolUse(ToolUse {
-            id: id.unwrap_or_else(|| unnamed.called(&name)),
-            class: class_of(&name),
-            name,
-            input: call
-                .take("args")
-                .map_or_else(|| JsonText::string(""), JsonText::from),
-        });
+        let id = id.unwrap_or_else(|| unnamed.called(&name));
+        return ContentBlock::tool_use(id, name, input_or_empty(call.take("args")));
     }
     if let Some(mut answer) = object.take_object("functionResponse") {
         let name = answer.take_text("name");
         let id = answer.take_text("id");
         let content = answer.take("response").map(response);
-        return ContentBlock::ToolResult(ToolResult {
-            tool_use_id: id.unwrap_or_else(|| unnamed.answered(name.as_deref())),
-            content: content.into_iter().collect(),
-            is_error: false,
-        });
+        let id = id.unwrap_or_else(|| unnamed.answered(name.as_deref()));
+        return ContentBlock::tool_result(id, content.into_iter().collect(), false);
     }
-    let is_thought = object.take("thought").is_some_and(|it| it.get() == "true");
-    if is_thought && let Some(text) = object.take_text("text") {
-        let signature = object.take_text("thoughtSignature");
-        return ContentBlock::Thinking(Thinking { text, signature });
+    if object.take_flag("thought")
+        && let Some(text) = object.take_text("text")
+    {
+        return ContentBlock::thinking(text, object.take_text("thoughtSignature"));
     }
     part(raw, assembler)
 }
 
 fn speaker(blocks: &[ContentBlock]) -> Vec<Tag> {
-    let is_result = |block: &ContentBlock| matches!(block, ContentBlock::ToolResult(_));
-    let is_setup =
-        |block: &ContentBlock| matches!(block, ContentBlock::Text(it) if it.starts_with(SETUP));
-    if blocks.iter().any(is_result) {
+    let mut texts = blocks.iter().filter_map(ContentBlock::as_text);
+    if blocks.iter().any(ContentBlock::is_result) {
         Vec::new()
     } else if blocks.iter().any(super::is_snapshot) {
         vec![Tag::CompactSummary]
-    } else if blocks.iter().any(is_setup) {
+    } else if texts.any(|text| text.starts_with(SETUP)) {
         vec![Tag::Meta]
     } else {
         vec![Tag::TypedUser]

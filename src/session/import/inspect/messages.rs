@@ -1,16 +1,7 @@
 //! One message of a sample, or of what a call was sent.
 
-use std::sync::Arc;
-
-use serde_json::Value;
-use serde_json::value::RawValue;
-
-use crate::session::import::assemble::Assembler;
-use crate::session::import::content;
-use crate::session::import::conversations::Object;
+use super::super::prelude::*;
 use crate::session::import::left::Shown;
-use crate::session::import::tool_names::class_of;
-use crate::session::{ContentBlock, JsonText, Role, Tag, Thinking, ToolResult, ToolUse};
 
 /// What a message says, and who says it.
 #[derive(Debug, Clone)]
@@ -57,11 +48,10 @@ pub(super) fn said(raw: &RawValue, assembler: &mut Assembler) -> Said {
     let (speaker, blocks) = match role.as_deref() {
         Some("system") => (Speaker::System, shown(message.take("content"), assembler)),
         Some("user") => {
-            let mut metadata = message.take_object("metadata").unwrap_or_default();
-            let is_summary = metadata.take("summary");
+            let is_summary = message.inner("metadata").take_flag("summary");
             let source = message.take_text("source");
             tags.push(match source.as_deref() {
-                _ if is_summary.is_some_and(|raw| raw.get() == "true") => Tag::CompactSummary,
+                _ if is_summary => Tag::CompactSummary,
                 Some("input") => Tag::TypedUser,
                 None if assembler.is_empty() => Tag::TypedUser,
                 Some(_) | None => Tag::Meta,
@@ -98,30 +88,14 @@ fn shown(raw: Option<&RawValue>, assembler: &mut Assembler) -> Vec<ContentBlock>
 fn answered(message: &mut Object<'_>, assembler: &mut Assembler) -> Vec<ContentBlock> {
     let mut blocks = Vec::new();
     // Older logs keep what was thought beside the content.
-    if let Some(text) = message
-        .take_text("reasoning")
-        .filter(|text| !text.is_empty())
-    {
-        let signature = None;
-        blocks.push(ContentBlock::Thinking(Thinking { text, signature }));
+    let thought = message.take_text("reasoning");
+    if let Some(text) = thought.filter(|text| !text.is_empty()) {
+        blocks.push(ContentBlock::thinking(text, None));
     }
     blocks.extend(content::blocks(message.take("content"), assembler, part));
-    for raw in message.take_list("tool_calls").into_iter().flatten() {
-        let tool_use = Object::read(raw).and_then(|mut call| {
-            let name = call.take_text("function")?;
-            Some(ToolUse {
-                id: call.take_text("id")?,
-                class: class_of(&name),
-                name,
-                input: call
-                    .take("arguments")
-                    .map_or_else(|| JsonText::of(&Value::Null), JsonText::from),
-            })
-        });
-        blocks.push(match tool_use {
-            Some(tool_use) => ContentBlock::ToolUse(tool_use),
-            None => content::unknown("tool_call", raw, assembler),
-        });
+    for raw in message.items("tool_calls") {
+        let call = flat_call(raw, "function", "arguments");
+        blocks.push(call.unwrap_or_else(|| content::unknown("tool_call", raw, assembler)));
     }
     blocks
 }
@@ -144,11 +118,8 @@ fn result(message: &mut Object<'_>, assembler: &mut Assembler) -> ContentBlock {
         (None, None) => shown(raw, assembler),
     };
     let id = message.take_text("tool_call_id");
-    ContentBlock::ToolResult(ToolResult {
-        tool_use_id: id.unwrap_or_else(|| "unnamed".into()),
-        content,
-        is_error,
-    })
+    let id = id.unwrap_or_else(|| "unnamed".into());
+    ContentBlock::tool_result(id, content, is_error)
 }
 
 fn part(raw: &RawValue, assembler: &mut Assembler) -> ContentBlock {
@@ -157,20 +128,15 @@ fn part(raw: &RawValue, assembler: &mut Assembler) -> ContentBlock {
     let read = match &*kind {
         "text" => part.take_text("text").map(ContentBlock::Text),
         "reasoning" => {
-            let is_redacted = part.take("redacted").is_some_and(|raw| raw.get() == "true");
+            let is_redacted = part.take_flag("redacted");
             let summary = part.take_text("summary");
-            let told = part.take_text("reasoning");
             let signature = part.take_text("signature");
             // What is redacted is there for the provider only; its summary may be shown.
-            let text = if is_redacted {
-                summary
-            } else {
-                told.or(summary)
-            };
-            match text {
-                Some(text) => Some(ContentBlock::Thinking(Thinking { text, signature })),
-                None => Some(content::kept("reasoning", raw)),
-            }
+            let told = part.take_text("reasoning").filter(|_| !is_redacted);
+            Some(match told.or(summary) {
+                Some(text) => ContentBlock::thinking(text, signature),
+                None => content::kept("reasoning", raw),
+            })
         }
         "image" => part.take("image").map(content::image),
         "tool_use" | "document" | "audio" | "video" | "data" => Some(content::kept(&kind, raw)),

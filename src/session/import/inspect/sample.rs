@@ -11,14 +11,15 @@ use super::attachments::resolved;
 use super::messages::{Said, Speaker, said};
 use super::{MAX_SAMPLE, Texts};
 use crate::session::import::ImportError;
-use crate::session::import::assemble::{Assembler, AssistantRecord, UserRecord, count};
+use crate::session::import::assemble::{Assembler, AssistantRecord, count};
+use crate::session::import::common::{billed, counters, value};
 use crate::session::import::conversations::{Object, system_text};
 use crate::session::import::left::{Records, Shown};
 use crate::session::import::lines::Line;
 use crate::session::{
     CompactedTo, ContentBlock, JsonText, RecordedCompaction, Session, Tag, ToolSchema,
 };
-use crate::units::{ApiCallId, Timestamp, Tokens, Usage};
+use crate::units::{Timestamp, Tokens, Usage};
 
 /// A sample while it is read.
 pub(super) struct Sample<'a> {
@@ -57,13 +58,11 @@ impl<'a> Sample<'a> {
         let attachments = object.take_object("attachments");
         let attachments = attachments.or_else(|| transcript.take_object("content"));
         let attachments = attachments.unwrap_or_default().into_entries();
-        let data = object.take_object("events_data");
+        let pool = object.inner("events_data").items("messages");
         let mut sample = Self {
             assembler,
             attachments: attachments.map(|(name, raw)| (name.into(), raw)).collect(),
-            pool: data
-                .and_then(|mut data| data.take_list("messages"))
-                .unwrap_or_default(),
+            pool,
             calls: BTreeMap::new(),
             nameless: VecDeque::new(),
             records: Records::default(),
@@ -72,18 +71,16 @@ impl<'a> Sample<'a> {
             is_too_large: false,
         };
         let events = object.take_list("events");
-        let events = events.or_else(|| transcript.take_list("events"));
-        let events: Vec<Object<'_>> = events
-            .into_iter()
-            .flatten()
-            .filter_map(Object::read)
-            .collect();
+        let events = events
+            .unwrap_or_else(|| transcript.items("events"))
+            .into_iter();
+        let events: Vec<Object<'_>> = events.filter_map(Object::read).collect();
         for event in &events {
             sample.learn(event.clone());
         }
-        sample.is_compacted = events
-            .iter()
-            .any(|event| event.text("event").as_deref() == Some("compaction"));
+        let is_compaction =
+            |event: &Object<'_>| event.text("event").as_deref() == Some("compaction");
+        sample.is_compacted = events.iter().any(is_compaction);
         let messages = object.take("messages").map_or("[]", RawValue::get);
         sample.history(messages);
         for (event, due) in due(events) {
@@ -112,7 +109,7 @@ impl<'a> Sample<'a> {
         }
         let completed = event.take_time("completed", &mut self.assembler);
         let time = completed.or_else(|| event.take_time("timestamp", &mut self.assembler));
-        let mut output = event.take_object("output").unwrap_or_default();
+        let mut output = event.inner("output");
         let usage = output.take("usage");
         let usage = usage.map(|raw| usage_of(raw, &mut self.assembler));
         let call = Call {
@@ -130,7 +127,7 @@ impl<'a> Sample<'a> {
             }
         }
         if self.assembler.header.tools.is_empty() {
-            for raw in event.take_list("tools").unwrap_or_default() {
+            for raw in event.items("tools") {
                 let Some(text) = resolved(raw.get(), &self.attachments, &mut self.assembler) else {
                     self.is_too_large = true;
                     return;
@@ -177,12 +174,8 @@ impl<'a> Sample<'a> {
         }
         self.records.note(one.id.as_ref(), &one.blocks);
         if one.speaker != Speaker::Model {
-            let record = UserRecord {
-                blocks: one.blocks,
-                timestamp: None,
-                tags: one.tags,
-            };
-            return self.assembler.user(one.id.as_ref(), record);
+            let name = one.id.as_ref();
+            return self.assembler.hear(name, one.blocks, None, one.tags);
         }
         let mut known = None;
         if let Some(call) = one.id.as_ref().and_then(|id| self.calls.get_mut(id)) {
@@ -195,14 +188,9 @@ impl<'a> Sample<'a> {
             known = call.map(|(_, call)| (call.usage, call.time));
         }
         let (usage, timestamp) = known.unwrap_or_default();
-        let record = AssistantRecord {
-            call: one.id.clone().map(ApiCallId),
-            model: one.model,
-            blocks: one.blocks,
-            usage,
-            timestamp,
-            tags: one.tags,
-        };
+        let record = AssistantRecord::of(one.blocks, timestamp)
+            .by(one.id.clone(), one.model, usage)
+            .tagged(one.tags);
         self.assembler.assistant(one.id.as_ref(), record);
     }
 
@@ -291,12 +279,9 @@ fn due(events: Vec<Object<'_>>) -> Vec<(Object<'_>, Object<'_>)> {
 
 /// The message that the model answered, and its id if it has one.
 fn answer<'a>(output: &mut Object<'a>) -> Option<(Option<Arc<str>>, &'a RawValue)> {
-    let choices = output.take_list("choices")?;
-    let raw = choices
-        .first()
-        .copied()
-        .and_then(Object::read)?
-        .take("message")?;
+    let choices = output.items("choices");
+    let choice = choices.first().copied().and_then(Object::read);
+    let raw = choice?.take("message")?;
     let id = Object::read(raw)?.take_text("id");
     Some((id, raw))
 }
@@ -312,19 +297,16 @@ fn print_of(message: &str) -> String {
 
 /// The counters of a call.
 fn usage_of(raw: &RawValue, assembler: &mut Assembler) -> Usage {
-    let value: Value = serde_json::from_str(raw.get()).unwrap_or_default();
-    let mut counter = |key: &str| match value.get(key) {
-        None | Some(Value::Null) => 0,
-        Some(found) => found.as_u64().unwrap_or_else(|| {
-            assembler.warn("a usage counter is no count and was taken as zero");
-            0
-        }),
-    };
-    let (input, output) = (counter("input_tokens"), counter("output_tokens"));
-    let read = counter("input_tokens_cache_read");
-    let written = counter("input_tokens_cache_write");
-    let total = counter("total_tokens");
-    let thought = counter("reasoning_tokens");
+    let keys = [
+        "/input_tokens",
+        "/output_tokens",
+        "/input_tokens_cache_read",
+        "/input_tokens_cache_write",
+        "/total_tokens",
+        "/reasoning_tokens",
+    ];
+    let [input, output, read, written, total, thought] =
+        counters(&value(raw), keys, &mut assembler.source);
     let cached = read.saturating_add(written);
     // Providers count what was cached within the input or beside it, and what was thought within
     // the output or beside it; the total tells which.
@@ -335,11 +317,6 @@ fn usage_of(raw: &RawValue, assembler: &mut Assembler) -> Usage {
     let is_inclusive =
         cached <= input && (is(&[input, output]) || is_beside && is(&[input, output, thought]));
     let output = output.saturating_add(if is_beside { thought } else { 0 });
-    Usage {
-        input_uncached: Tokens(if is_inclusive { input - cached } else { input }),
-        cache_write_5m: Tokens(written),
-        cache_read: Tokens(read),
-        output: Tokens(output),
-        ..Usage::default()
-    }
+    let uncached = if is_inclusive { input - cached } else { input };
+    billed(uncached, written, read, output)
 }

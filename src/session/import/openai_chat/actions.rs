@@ -3,10 +3,7 @@
 //! The text is cut where the action stands, so that it is told once: as a tool use. What came of it
 //! is the next message of the user's role.
 
-use std::sync::Arc;
-
-use crate::session::import::tool_names::class_of;
-use crate::session::{ContentBlock, JsonText, ToolUse};
+use super::super::prelude::*;
 
 /// SWE-agent's own commands; every other action is the shell's.
 const COMMANDS: &[&str] = &[
@@ -48,14 +45,9 @@ impl Actions {
         let word = action.split_whitespace().next().unwrap_or_default();
         let own = COMMANDS.iter().find(|command| **command == word);
         let name: Arc<str> = own.map_or("bash", |own| *own).into();
-        let input = serde_json::json!({ "command": action });
-        let tool_use = ToolUse {
-            id,
-            class: class_of(&name),
-            name,
-            input: JsonText::of(&input),
-        };
-        (without(text, action), ContentBlock::ToolUse(tool_use))
+        let input = JsonText::of(&serde_json::json!({ "command": action }));
+        let tool_use = ContentBlock::tool_use(id, name, input);
+        (without(text, action), tool_use)
     }
 
     /// The action that the next message of the user's role answers.

@@ -1,20 +1,12 @@
 //! The parts of a chat message: content, reasoning, tool calls; and what a call cost.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 
 use serde::Deserialize;
-use serde_json::Value;
-use serde_json::value::RawValue;
 
+use super::super::prelude::*;
+use crate::session::Opaque;
 use crate::session::import::anthropic::blocks::{self, Speaker};
-use crate::session::import::assemble::{Assembler, count, uncached};
-use crate::session::import::content;
-use crate::session::import::conversations::Object;
-use crate::session::import::lenient;
-use crate::session::import::tool_names::class_of;
-use crate::session::{ContentBlock, JsonText, Opaque, Thinking, ToolUse};
-use crate::units::{Tokens, Usage};
 
 /// Types of parts that the provider documents and Proctor keeps as they are.
 const KNOWN_OPAQUE: &[&str] = &["refusal", "input_audio", "file"];
@@ -63,16 +55,11 @@ pub(in crate::session::import) fn reasoning(
     let own = own.or(object.take_text("reasoning_text"));
     let text = text.filter(|text| !text.is_empty()).or(own);
     let sealed = object.take_text("reasoning_opaque");
-    let details = object.take_list("reasoning_details").unwrap_or_default();
-    if let Some(raw) = object
-        .take("thinking_blocks")
-        .filter(|raw| raw.get() != "[]")
-    {
+    let details = object.items("reasoning_details");
+    let blocks = object.take("thinking_blocks");
+    if let Some(raw) = blocks.filter(|raw| raw.get() != "[]") {
         // The text repeats the blocks.
-        let unknown = &mut assembler.source.unknown;
-        return blocks::blocks(Some(raw), Speaker::Assistant, &mut |what| {
-            count(unknown, what);
-        });
+        return blocks::blocks(Some(raw), Speaker::Assistant, &mut assembler.source);
     }
     let mut text = text.filter(|text| !text.is_empty());
     let mut signature = sealed;
@@ -81,9 +68,8 @@ pub(in crate::session::import) fn reasoning(
     for raw in details {
         let mut detail = Object::read(raw).unwrap_or_default();
         signature = signature.or_else(|| detail.take_text("signature"));
-        let said = ["text", "summary"]
-            .iter()
-            .find_map(|key| detail.take_text(key));
+        let mut keys = ["text", "summary"].iter();
+        let said = keys.find_map(|key| detail.take_text(key));
         match said {
             Some(said) => told.push(said),
             None => hidden.push(content::kept("reasoning_details", raw)),
@@ -96,7 +82,7 @@ pub(in crate::session::import) fn reasoning(
     if text.is_none() && told.is_empty() && signature.is_some() {
         text = Some("".into());
     }
-    let thought = text.map(|text| ContentBlock::Thinking(Thinking { text, signature }));
+    let thought = text.map(|text| ContentBlock::thinking(text, signature));
     thought.into_iter().chain(hidden).collect()
 }
 
@@ -148,21 +134,18 @@ pub(in crate::session::import) fn tool_uses(
     assembler: &mut Assembler,
 ) -> Vec<ContentBlock> {
     let mut uses = Vec::new();
-    for raw in object.take_list("tool_calls").into_iter().flatten() {
+    for raw in object.items("tool_calls") {
         let tool_use = Object::read(raw).and_then(|mut call| {
             let id = call.take_text("id").filter(|id| !id.is_empty());
             let function = call.take_object("function");
             let function = function.or_else(|| call.take_object("custom"))?;
             tool_use(id, function, unnamed, assembler)
         });
-        uses.push(match tool_use {
-            Some(tool_use) => ContentBlock::ToolUse(tool_use),
-            None => content::unknown("tool_call", raw, assembler),
-        });
+        let unknown = || content::unknown("tool_call", raw, assembler);
+        uses.push(tool_use.unwrap_or_else(unknown));
     }
     if let Some(function) = object.take_object("function_call") {
-        let tool_use = tool_use(None, function, unnamed, assembler);
-        uses.extend(tool_use.map(ContentBlock::ToolUse));
+        uses.extend(tool_use(None, function, unnamed, assembler));
     }
     uses
 }
@@ -172,20 +155,15 @@ fn tool_use(
     mut function: Object<'_>,
     unnamed: &mut Unnamed,
     assembler: &mut Assembler,
-) -> Option<ToolUse> {
+) -> Option<ContentBlock> {
     let name = function.take_text("name")?;
     // A custom tool takes text, which need not be JSON.
-    let input = function.take_text("input");
-    let input = match input {
+    let input = match function.take_text("input") {
         Some(text) => JsonText::string(&text),
         None => arguments(&mut function, assembler),
     };
-    Some(ToolUse {
-        id: id.unwrap_or_else(|| unnamed.called(&name)),
-        class: class_of(&name),
-        name,
-        input,
-    })
+    let id = id.unwrap_or_else(|| unnamed.called(&name));
+    Some(ContentBlock::tool_use(id, name, input))
 }
 
 /// The arguments of a call: JSON in a string, or as it stands.
@@ -213,38 +191,25 @@ pub(in crate::session::import) fn usage(
     raw: &RawValue,
     assembler: &mut Assembler,
 ) -> Option<Usage> {
-    let value: Value = serde_json::from_str(raw.get()).ok()?;
-    if !value.is_object() {
-        return None;
-    }
+    let value = Some(value(raw)).filter(Value::is_object)?;
     let mut counter = |pointers: &[&str]| {
-        let mut found = pointers.iter().filter_map(|at| value.pointer(at));
-        let found = found.find(|value| !value.is_null())?;
-        let count = found.as_u64();
-        if count.is_none() {
-            assembler.warn("a usage counter is no count and was taken as zero");
-        }
-        count
+        let is_there = |at: &&&str| value.pointer(at).is_some_and(|it| !it.is_null());
+        let at = pointers.iter().find(is_there).copied();
+        let found = at.and_then(|at| counter(&value, at, &mut assembler.source));
+        found.unwrap_or_default()
     };
-    let prompt = counter(&["/prompt_tokens"]).unwrap_or_default();
+    let prompt = counter(&["/prompt_tokens"]);
     let read = counter(&[
         "/prompt_tokens_details/cached_tokens",
         "/cache_read_input_tokens",
         "/prompt_cache_hit_tokens",
     ]);
-    let read = read.unwrap_or_default();
     let written = counter(&[
         "/cache_creation_input_tokens",
         "/prompt_tokens_details/cache_write_tokens",
         "/prompt_tokens_details/cache_creation_tokens",
     ]);
-    let written = written.unwrap_or_default();
-    let output = counter(&["/completion_tokens"]).unwrap_or_default();
-    Some(Usage {
-        input_uncached: uncached(prompt, read.saturating_add(written), assembler),
-        cache_write_5m: Tokens(written),
-        cache_write_1h: Tokens::ZERO,
-        cache_read: Tokens(read),
-        output: Tokens(output),
-    })
+    let output = counter(&["/completion_tokens"]);
+    let Tokens(uncached) = uncached(prompt, read.saturating_add(written), assembler);
+    Some(billed(uncached, written, read, output))
 }

@@ -1,15 +1,9 @@
 //! One item of the responses API, as the model saw or wrote it; Codex keeps them in its rollouts.
 
-use std::sync::Arc;
-
 use serde::Deserialize;
-use serde_json::value::RawValue;
 
-use crate::session::import::assemble::{Assembler, count};
+use super::super::prelude::*;
 use crate::session::import::content::{self, kept};
-use crate::session::import::lenient;
-use crate::session::import::tool_names::class_of;
-use crate::session::{ContentBlock, JsonText, Thinking, ToolResult, ToolUse};
 
 /// What an item adds to the conversation, and who said it.
 #[derive(Debug, PartialEq)]
@@ -48,6 +42,7 @@ pub(in crate::session::import) fn is_encrypted(kind: &str) -> bool {
 }
 
 #[derive(Deserialize)]
+#[serde(bound = "'de: 'a")]
 struct Raw<'a> {
     r#type: Option<Arc<str>>,
     role: Option<Arc<str>>,
@@ -55,21 +50,13 @@ struct Raw<'a> {
     id: Option<Arc<str>>,
     name: Option<Arc<str>>,
     encrypted_content: Option<Arc<str>>,
-    #[serde(borrow)]
     content: Option<&'a RawValue>,
-    #[serde(borrow)]
     summary: Option<&'a RawValue>,
-    #[serde(borrow)]
     arguments: Option<&'a RawValue>,
-    #[serde(borrow)]
     input: Option<&'a RawValue>,
-    #[serde(borrow)]
     action: Option<&'a RawValue>,
-    #[serde(borrow)]
     operation: Option<&'a RawValue>,
-    #[serde(borrow)]
     output: Option<&'a RawValue>,
-    #[serde(borrow)]
     tools: Option<&'a RawValue>,
 }
 
@@ -100,10 +87,10 @@ pub(in crate::session::import) fn item(raw: &RawValue, assembler: &mut Assembler
         "reasoning" => reasoning(&item, assembler),
         "function_call" | "custom_tool_call" | "local_shell_call" | "tool_search_call"
         | "computer_call" | "shell_call" | "apply_patch_call" => {
-            match call(&kind, &item, assembler) {
-                Some(tool_use) => Item::Model(vec![ContentBlock::ToolUse(tool_use)]),
-                None => Item::Model(vec![unknown(&kind, raw, assembler)]),
-            }
+            let block = call(&kind, &item, assembler);
+            Item::Model(vec![
+                block.unwrap_or_else(|| unknown(&kind, raw, assembler)),
+            ])
         }
         "function_call_output"
         | "custom_tool_call_output"
@@ -112,7 +99,7 @@ pub(in crate::session::import) fn item(raw: &RawValue, assembler: &mut Assembler
         | "computer_call_output"
         | "shell_call_output"
         | "apply_patch_call_output" => {
-            let Some(tool_use_id) = item.call_id.clone().or_else(|| item.id.clone()) else {
+            let Some(id) = item.call_id.clone().or_else(|| item.id.clone()) else {
                 return Item::Other(vec![unknown(&kind, raw, assembler)]);
             };
             let (content, is_error) = match (item.output, item.tools) {
@@ -120,11 +107,7 @@ pub(in crate::session::import) fn item(raw: &RawValue, assembler: &mut Assembler
                 (None, Some(tools)) => (vec![ContentBlock::Text(tools.get().into())], false),
                 (output, _) => told(output, assembler),
             };
-            Item::Other(vec![ContentBlock::ToolResult(ToolResult {
-                tool_use_id,
-                content,
-                is_error,
-            })])
+            Item::Other(vec![ContentBlock::tool_result(id, content, is_error)])
         }
         "ghost_snapshot" | "item_reference" | "compaction_trigger" | "other" => {
             assembler.skip(&kind);
@@ -138,30 +121,25 @@ pub(in crate::session::import) fn item(raw: &RawValue, assembler: &mut Assembler
 }
 
 fn unknown(kind: &str, raw: &RawValue, assembler: &mut Assembler) -> ContentBlock {
-    count(&mut assembler.source.unknown, &format!("item {kind}"));
+    assembler.unknown(&format!("item {kind}"));
     kept(kind, raw)
 }
 
 /// What the model thought: its text or a summary of it where one is shown, and its encrypted form.
 fn reasoning(item: &Raw<'_>, assembler: &mut Assembler) -> Item {
-    let mut texts: Vec<Arc<str>> = Vec::new();
-    for list in [item.summary, item.content].into_iter().flatten() {
-        for block in parts(Some(list), assembler) {
-            if let ContentBlock::Text(text) = block {
-                texts.push(text);
-            }
-        }
-    }
-    let text: Arc<str> = texts.join("\n\n").into();
+    let lists = [item.summary, item.content].into_iter().flatten();
+    let blocks = lists.flat_map(|list| parts(Some(list), assembler));
+    let texts = blocks.filter_map(|block| block.as_text().cloned());
+    let text = texts.collect::<Vec<Arc<str>>>().join("\n\n");
     if !text.is_empty() || item.encrypted_content.is_some() {
         let signature = item.encrypted_content.clone();
-        return Item::Model(vec![ContentBlock::Thinking(Thinking { text, signature })]);
+        return Item::Model(vec![ContentBlock::thinking(text, signature)]);
     }
     assembler.skip("reasoning that is not shown");
     Item::Nothing
 }
 
-fn call(kind: &str, item: &Raw<'_>, assembler: &mut Assembler) -> Option<ToolUse> {
+fn call(kind: &str, item: &Raw<'_>, assembler: &mut Assembler) -> Option<ContentBlock> {
     let id = item.call_id.clone().or_else(|| item.id.clone())?;
     let name: Arc<str> = match (&item.name, kind) {
         (Some(name), _) => name.clone(),
@@ -184,12 +162,7 @@ fn call(kind: &str, item: &Raw<'_>, assembler: &mut Assembler) -> Option<ToolUse
             JsonText::string("")
         }
     };
-    Some(ToolUse {
-        id,
-        class: class_of(&name),
-        name,
-        input,
-    })
+    Some(ContentBlock::tool_use(id, name, input))
 }
 
 /// A result: a text, a list of parts, or an object with `content` and `success`.

@@ -32,9 +32,8 @@ pub(in crate::session::import) fn read(
 ) -> Result<Option<Session>, ImportError> {
     let mut reading = Reading::new(one.is_child);
     if database.has_log {
-        reading
-            .assembler
-            .warn("what the product has not yet moved from its log into the database is left out");
+        let what = "what the product has not yet moved from its log into the database is left out";
+        reading.assembler.warn(what);
     }
     let query = "SELECT m.id, m.data, p.data FROM message m \
                  LEFT JOIN part p ON p.message_id = m.id WHERE m.session_id = ?1 \

@@ -1,16 +1,7 @@
 //! The parts of a message: what the model was sent, what it said, and bookkeeping between them.
 
-use std::sync::Arc;
-
-use serde_json::Value;
-use serde_json::value::RawValue;
-
-use super::super::assemble::{Assembler, count};
-use super::super::conversations::Object;
 use super::super::images;
-use super::super::tool_names::class_of;
-use crate::session::{ContentBlock, JsonText, Opaque, Thinking, ToolResult, ToolUse};
-use crate::units::{Timestamp, Tokens, Usage};
+use super::super::prelude::*;
 
 /// What a part is to the conversation.
 pub(super) enum Part {
@@ -41,19 +32,12 @@ pub(super) struct Asked {
 pub(super) struct Tool {
     /// The provider's name for the call.
     pub(super) id: Option<Arc<str>>,
-    name: Arc<str>,
+    pub(super) name: Arc<str>,
     input: JsonText,
     result: Option<(Vec<ContentBlock>, bool)>,
     started: Option<Timestamp>,
     ended: Option<Timestamp>,
     cleared: Option<Timestamp>,
-}
-
-impl Tool {
-    /// The part as a block of no known kind.
-    pub(super) fn as_unknown(&self, raw: &RawValue) -> ContentBlock {
-        opaque(&format!("tool {}", self.name), raw)
-    }
 }
 
 /// What one call said and what came of it.
@@ -76,22 +60,15 @@ impl Step {
     pub(super) fn add(&mut self, tool: Tool, id: Arc<str>) {
         self.time = self.time.or(tool.started);
         self.ended = self.ended.max(tool.ended);
-        self.said.push(ContentBlock::ToolUse(ToolUse {
-            id: id.clone(),
-            class: class_of(&tool.name),
-            name: tool.name,
-            input: tool.input,
-        }));
+        let tool_use = ContentBlock::tool_use(id.clone(), tool.name, tool.input);
+        self.said.push(tool_use);
         let Some((content, is_error)) = tool.result else {
             return;
         };
         let at = self.results.len();
         self.cleared.extend(tool.cleared.map(|time| (at, time)));
-        self.results.push(ContentBlock::ToolResult(ToolResult {
-            tool_use_id: id,
-            content,
-            is_error,
-        }));
+        let result = ContentBlock::tool_result(id, content, is_error);
+        self.results.push(result);
     }
 }
 
@@ -103,13 +80,10 @@ pub(super) fn read(raw: &RawValue, assembler: &mut Assembler) -> Part {
     let kind = part.take_text("type");
     match kind.as_deref().unwrap_or("untyped") {
         "text" => text(part, raw, assembler),
-        "reasoning" => match part.take_text("text") {
-            Some(text) => Part::Block(ContentBlock::Thinking(Thinking {
-                text,
-                signature: part.take("metadata").and_then(signature),
-            })),
-            None => Part::Block(unknown("reasoning", raw, assembler)),
-        },
+        "reasoning" => Part::Block(match part.take_text("text") {
+            Some(text) => ContentBlock::thinking(text, part.take("metadata").and_then(signature)),
+            None => unknown("reasoning", raw, assembler),
+        }),
         "tool" => match tool(part, assembler) {
             Some(tool) => Part::Tool(tool),
             None => Part::Block(unknown("tool", raw, assembler)),
@@ -135,17 +109,16 @@ pub(super) fn read(raw: &RawValue, assembler: &mut Assembler) -> Part {
 }
 
 fn text(mut part: Object<'_>, raw: &RawValue, assembler: &mut Assembler) -> Part {
-    let is = |part: &mut Object<'_>, key| part.take(key).is_some_and(|it| it.get() == "true");
     let Some(text) = part.take_text("text") else {
         return Part::Block(unknown("text", raw, assembler));
     };
-    if is(&mut part, "ignored") {
+    if part.take_flag("ignored") {
         assembler.skip("text that the model was not shown");
         Part::Nothing
     } else if text.is_empty() {
         assembler.skip("empty text");
         Part::Nothing
-    } else if is(&mut part, "synthetic") {
+    } else if part.take_flag("synthetic") {
         Part::Injected(ContentBlock::Text(text))
     } else {
         Part::Block(ContentBlock::Text(text))
@@ -163,7 +136,7 @@ fn file(mut part: Object<'_>, raw: &RawValue, assembler: &mut Assembler) -> Part
         (Some(mime), Some(url)) if mime.starts_with("image/") => {
             Part::Block(images::addressed(&url))
         }
-        (Some(_), Some(_)) => Part::Block(opaque("document", raw)),
+        (Some(_), Some(_)) => Part::Block(content::kept("document", raw)),
         (None, _) | (_, None) => Part::Block(unknown("file", raw, assembler)),
     }
 }
@@ -175,15 +148,14 @@ fn tool(mut part: Object<'_>, assembler: &mut Assembler) -> Option<Tool> {
     let mut times = state.take_object("time").unwrap_or_default();
     let result = match status.as_deref() {
         Some("completed") => {
-            let mut content = Vec::new();
-            content.extend(state.take_text("output").map(ContentBlock::Text));
-            for raw in state.take_list("attachments").into_iter().flatten() {
-                let attached = Object::read(raw).map(|part| file(part, raw, assembler));
-                if let Some(Part::Block(block)) = attached {
-                    content.push(block);
-                }
-            }
-            Some((content, false))
+            let output = state.take_text("output").map(ContentBlock::Text);
+            let attached = state.items("attachments").into_iter();
+            let attached =
+                attached.filter_map(|raw| match file(Object::read(raw)?, raw, assembler) {
+                    Part::Block(block) => Some(block),
+                    _ => None,
+                });
+            Some((output.into_iter().chain(attached).collect(), false))
         }
         Some("error") => {
             let error = state.take_text("error").map(ContentBlock::Text);
@@ -193,16 +165,14 @@ fn tool(mut part: Object<'_>, assembler: &mut Assembler) -> Option<Tool> {
         Some("pending" | "running") => None,
         other => {
             let what = format!("state of a tool {}", other.unwrap_or_default());
-            count(&mut assembler.source.unknown, &what);
+            assembler.unknown(&what);
             None
         }
     };
     Some(Tool {
         id: part.take_text("callID"),
         name,
-        input: state
-            .take("input")
-            .map_or_else(|| JsonText::of(&Value::Null), JsonText::from),
+        input: input(state.take("input")),
         result,
         started: times.take_time("start", assembler),
         ended: times.take_time("end", assembler),
@@ -212,7 +182,7 @@ fn tool(mut part: Object<'_>, assembler: &mut Assembler) -> Option<Tool> {
 
 /// The provider's proof that reasoning is its own; it stands under the provider's name.
 fn signature(metadata: &RawValue) -> Option<Arc<str>> {
-    let providers: Value = serde_json::from_str(metadata.get()).ok()?;
+    let providers = value(metadata);
     let mut providers = providers.as_object()?.values();
     providers.find_map(|it| Some(it.get("signature")?.as_str()?.into()))
 }
@@ -220,40 +190,24 @@ fn signature(metadata: &RawValue) -> Option<Arc<str>> {
 /// Cached tokens are counted apart. Reasoning is part of the output, except where the total tells
 /// that it is not.
 pub(super) fn usage(raw: &RawValue, assembler: &mut Assembler) -> Option<Usage> {
-    let value: Value = serde_json::from_str(raw.get()).ok()?;
-    let mut counter = |pointer: &str| match value.pointer(pointer) {
-        None | Some(Value::Null) => None,
-        Some(found) => {
-            let count = found.as_u64();
-            if count.is_none() {
-                assembler.warn("a usage counter is no count and was taken as zero");
-            }
-            count
-        }
-    };
-    let mut usage = Usage {
-        input_uncached: Tokens(counter("/input").unwrap_or_default()),
-        cache_write_5m: Tokens(counter("/cache/write").unwrap_or_default()),
-        cache_write_1h: Tokens::ZERO,
-        cache_read: Tokens(counter("/cache/read").unwrap_or_default()),
-        output: Tokens(counter("/output").unwrap_or_default()),
-    };
-    let apart = Tokens(counter("/reasoning").unwrap_or_default());
-    if counter("/total").map(Tokens) == Some(usage.total() + apart) {
+    let (value, source) = (value(raw), &mut assembler.source);
+    let keys = [
+        "/input",
+        "/cache/write",
+        "/cache/read",
+        "/output",
+        "/reasoning",
+    ];
+    let [input, written, read, output, apart] = counters(&value, keys, source);
+    let mut usage = billed(input, written, read, output);
+    let apart = Tokens(apart);
+    if counter(&value, "/total", source).map(Tokens) == Some(usage.total() + apart) {
         usage.output += apart;
     }
-    // A call that was stopped is written with zeros.
-    (usage != Usage::default()).then_some(usage)
-}
-
-fn opaque(kind: &str, raw: &RawValue) -> ContentBlock {
-    ContentBlock::Opaque(Opaque {
-        kind: kind.into(),
-        json: JsonText::from(raw),
-    })
+    unless_zero(usage)
 }
 
 fn unknown(kind: &str, raw: &RawValue, assembler: &mut Assembler) -> ContentBlock {
-    count(&mut assembler.source.unknown, &format!("part {kind}"));
-    opaque(kind, raw)
+    assembler.unknown(&format!("part {kind}"));
+    content::kept(kind, raw)
 }

@@ -7,22 +7,11 @@
 //!   `info/SESSION.json`, `message/SESSION/MESSAGE.json` and `part/SESSION/MESSAGE/PART.json`.
 //!
 //! What a file is called says its place; names begin with the time, so that their order is the
-//! order in time. The very first messages hold their parts themselves: [`first`] writes them as
-//! those that came after.
+//! order in time. The very first messages hold their parts themselves: [`now`] writes them as those
+//! that came after.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
-use std::sync::Arc;
-
-use serde_json::Value;
-
-use super::super::assemble::{add_counts, count};
-use super::super::conversations::Object;
-use super::super::{Folder, ImportError, SessionFiles};
+use super::super::prelude::*;
 use super::{Reading, Stored};
-use crate::session::{Session, Source};
-
-mod first;
 
 /// How the names of sessions begin.
 const SESSION: &str = "ses_";
@@ -181,11 +170,7 @@ pub(super) fn read(folder: &Folder, files: &mut SessionFiles) -> Result<Vec<Sess
             }
         }
     }
-    if sessions.is_empty() {
-        return Err(ImportError::NoConversation {
-            path: folder.path().to_owned(),
-        });
-    }
+    let mut sessions = some(sessions, folder.path())?;
     // The names of sessions begin with the latest.
     sessions.sort_by_key(|it| it.messages().first().and_then(|first| first.timestamp));
     Ok(sessions)
@@ -224,7 +209,7 @@ fn session(
             info,
             parts,
         };
-        messages.push(first::now(stored));
+        messages.push(now(stored));
     }
     let mut reading = Reading::new(is_child);
     add_counts(&mut reading.assembler.source, source);
@@ -247,15 +232,10 @@ fn one_value(
 ) -> Result<Option<Arc<str>>, ImportError> {
     let read = files.read(path).and_then(|documents| {
         let value = documents.values()?.0.into_iter().next();
-        let text = value.map(|it| Arc::<str>::from(in_one_line(it.text)));
-        let warnings = documents.warnings.clone();
-        add_counts(
-            source,
-            Source {
-                warnings,
-                ..Source::default()
-            },
-        );
+        let value: Option<&RawValue> = value.map(|it| it.parse()).transpose()?;
+        // The files are indented, and what the model wrote to a tool was not.
+        let text = value.map(|raw| JsonText::from(raw).as_str().into());
+        add_counts(source, mended(&documents.warnings, false));
         Ok(text)
     });
     match read {
@@ -266,35 +246,110 @@ fn one_value(
             | ImportError::Json { .. }
             | ImportError::Nesting { .. },
         ) => {
-            count(
-                &mut source.warnings,
-                "a file is empty or cut and is left out",
-            );
+            source.warn("a file is empty or cut and is left out");
             Ok(None)
         }
         Err(error) => Err(error),
     }
 }
 
-/// JSON without the line breaks and spaces between its values: the files are indented, and what the
-/// model wrote to a tool was not.
-fn in_one_line(json: &str) -> String {
-    let (mut is_text, mut is_escaped) = (false, false);
-    let is_kept = |c: &char| {
-        let is_kept = is_text || !c.is_ascii_whitespace();
-        if is_text {
-            is_text = is_escaped || *c != '"';
-            is_escaped = !is_escaped && *c == '\\';
-        } else {
-            is_text = *c == '"';
-        }
-        is_kept
+/// The message, with its parts apart from it.
+fn now(stored: Stored) -> Stored {
+    let Some(mut info) = raw(&stored.info).and_then(Object::read) else {
+        return stored;
     };
-    json.chars().filter(is_kept).collect()
+    if !stored.parts.is_empty() {
+        return stored;
+    }
+    let Some(parts) = info.take_list("parts") else {
+        return stored;
+    };
+    let parts: Vec<Arc<str>> = parts.iter().map(|raw| raw.get().into()).collect();
+    let Some(mut about) = info.take_object("metadata") else {
+        return Stored { parts, ..stored };
+    };
+    let mut tools = about.inner("tool");
+    let parts = parts.iter();
+    let parts = parts.map(|it| part(it, &mut tools).unwrap_or_else(|| it.clone()));
+    let parts = with_ends(parts.collect());
+    let mut model = about.inner("assistant");
+    let info = object([
+        ("id", info.take("id")),
+        ("role", info.take("role")),
+        ("time", about.take("time")),
+        ("error", about.take("error")),
+        ("modelID", model.take("modelID")),
+        ("tokens", model.take("tokens")),
+        ("summary", model.take("summary")),
+    ]);
+    let id = stored.id.clone();
+    Stored { id, info, parts }
 }
 
-/// Takes the parts out of a message that holds them itself.
-fn take_parts(info: &mut Object<'_>) -> Option<Vec<Arc<str>>> {
-    let parts = info.take_list("parts")?;
-    Some(parts.into_iter().map(|raw| raw.get().into()).collect())
+/// The parts, with an end behind each call but the last: only where calls began was written down.
+fn with_ends(parts: Vec<Arc<str>>) -> Vec<Arc<str>> {
+    let mut all: Vec<Arc<str>> = Vec::with_capacity(parts.len());
+    for part in parts {
+        let kind = raw(&part).and_then(Object::read);
+        let kind = kind.and_then(|it| it.text("type"));
+        if kind.as_deref() == Some("step-start") && !all.is_empty() {
+            all.push(r#"{"type":"step-finish"}"#.into());
+        }
+        all.push(part);
+    }
+    all
+}
+
+/// A part, where it has other names for what it says.
+fn part(text: &str, tools: &mut Object<'_>) -> Option<Arc<str>> {
+    let mut part = Object::read(raw(text)?)?;
+    let kind = part.take("type")?;
+    Some(match kind.get() {
+        "\"reasoning\"" => object([
+            ("type", Some(kind)),
+            ("text", part.take("text")),
+            ("metadata", part.take("providerMetadata")),
+        ]),
+        "\"file\"" => object([
+            ("type", Some(kind)),
+            ("mime", part.take("mediaType")),
+            ("filename", part.take("filename")),
+            ("url", part.take("url")),
+        ]),
+        "\"tool-invocation\"" => {
+            let mut call = part.take_object("toolInvocation")?;
+            let id = call.text("toolCallId").unwrap_or_default();
+            let mut about = tools.inner(&id);
+            let result = call.take("result");
+            let (status, said) = match (result, about.take_flag("error")) {
+                (None, _) => ("\"running\"", "output"),
+                (Some(_), false) => ("\"completed\"", "output"),
+                (Some(_), true) => ("\"error\"", "error"),
+            };
+            let state = object([
+                ("status", raw(status)),
+                ("input", call.take("args")),
+                (said, result),
+                ("time", about.take("time")),
+            ]);
+            object([
+                ("type", raw("\"tool\"")),
+                ("callID", call.take("toolCallId")),
+                ("tool", call.take("toolName")),
+                ("state", raw(&state)),
+            ])
+        }
+        _ => return None,
+    })
+}
+
+fn raw(json: &str) -> Option<&RawValue> {
+    serde_json::from_str(json).ok()
+}
+
+/// An object of values as they were recorded.
+fn object<const N: usize>(entries: [(&str, Option<&RawValue>); N]) -> Arc<str> {
+    let entries = entries.into_iter();
+    let written = entries.filter_map(|(key, value)| Some(format!("\"{key}\":{}", value?.get())));
+    format!("{{{}}}", written.collect::<Vec<_>>().join(",")).into()
 }

@@ -1,13 +1,8 @@
 //! What opencode's model still saw: the history without what was summarised and cleared.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
-
-use super::super::assemble::Assembler;
 use super::super::pieces::{self, Edits};
+use super::super::prelude::*;
 use super::parts::Asked;
-use crate::session::{CompactedTo, ContentBlock, Message, Recorded, RecordedCompaction, Role, Tag};
-use crate::units::{Timestamp, Tokens};
 
 /// What the model reads instead of a result that was cleared.
 const CLEARED: &str = "[Old tool result content cleared]";
@@ -44,14 +39,14 @@ impl View {
     ) {
         let at = assembler.flush();
         let asked = self.asked.take().filter(|(by, _)| by.as_deref() == parent);
-        let written = |message: Message, tag| Recorded::Written(Arc::new(message.with_tags([tag])));
-        let summary = written(Message::new(Role::Assistant, summary), Tag::CompactSummary);
         let mut pieces = Vec::new();
         // Earlier versions wrote a summary without being asked.
         if asked.is_some() {
-            pieces.push(written(Message::text(Role::User, QUESTION), Tag::Meta));
+            let question = vec![ContentBlock::Text(QUESTION.into())];
+            pieces.push(Recorded::written(Role::User, question, &[Tag::Meta]));
         }
-        pieces.push(summary);
+        let tags = [Tag::CompactSummary];
+        pieces.push(Recorded::written(Role::Assistant, summary, &tags));
         let asked = asked.map(|(_, asked)| asked).unwrap_or_default();
         if let Some(tail) = asked.tail {
             match assembler.message_of(&tail).filter(|first| *first < at) {
@@ -92,10 +87,8 @@ impl View {
         let mut edits = Edits::new();
         for (record, block) in marks.into_values().flatten() {
             if let Some(message) = assembler.message_of(&record) {
-                edits
-                    .entry(message)
-                    .or_default()
-                    .insert(block, CLEARED.into());
+                let blocks = edits.entry(message).or_default();
+                blocks.insert(block, CLEARED.into());
             }
         }
         let mut context = std::mem::take(&mut self.pieces);
@@ -113,11 +106,7 @@ impl View {
     ) {
         self.pieces.clone_from(&pieces);
         self.since = at;
-        assembler.compaction(RecordedCompaction {
-            at,
-            trigger,
-            pre_tokens: self.last_size,
-            after: CompactedTo::Replaced(pieces),
-        });
+        let left = CompactedTo::Replaced(pieces);
+        assembler.compacts(trigger, self.last_size, left);
     }
 }

@@ -1,55 +1,8 @@
 //! Events of version 0: actions and observations.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::sync::Arc;
-
-use serde_json::value::RawValue;
-
+use super::super::prelude::*;
 use super::{Reading, call_of, counters, framed};
-use crate::session::import::assemble::{Assembler, AssistantRecord, UserRecord};
-use crate::session::import::content;
-use crate::session::import::conversations::Object;
 use crate::session::import::openai_chat::parts;
-use crate::session::import::tool_names::class_of;
-use crate::session::{ContentBlock, JsonText, Tag, ToolResult, ToolSchema, ToolUse};
-use crate::units::{Timestamp, Tokens, Usage};
-
-/// Calls until they are answered, and responses until all of their calls are made.
-#[derive(Debug, Default)]
-pub(super) struct Pairs {
-    /// The tool use that an action made, by the action's name.
-    uses: BTreeMap<Arc<str>, Arc<str>>,
-    /// Calls that no result names, in order.
-    open: VecDeque<Arc<str>>,
-    taken: BTreeSet<Arc<str>>,
-    /// Responses whose words were said.
-    said: BTreeSet<Arc<str>>,
-    /// Calls of responses for which no action was seen yet.
-    unmade: BTreeSet<Arc<str>>,
-    /// Commands that the user ran.
-    commands: BTreeSet<Arc<str>>,
-}
-
-impl Pairs {
-    /// Counts the calls that no action was made of.
-    pub(super) fn tell_left(&self, assembler: &mut Assembler) {
-        for _ in &self.unmade {
-            assembler.warn("a call of a response was never made and is left out");
-        }
-    }
-
-    /// The id of a call: the provider's, unless another call had it.
-    fn id(&mut self, wanted: Option<Arc<str>>, action: &str) -> Arc<str> {
-        let wanted = wanted.filter(|id| !id.is_empty());
-        let id = match wanted {
-            Some(id) if !self.taken.contains(&id) => id,
-            Some(id) => format!("{id}-{action}").into(),
-            None => format!("call-{action}").into(),
-        };
-        self.taken.insert(id.clone());
-        id
-    }
-}
 
 /// What an action says beside the arguments of its call.
 const NO_ARGUMENTS: &[&str] = &[
@@ -92,24 +45,9 @@ impl Reading {
             (None, Some(observation)) => self.observation(observation, &name, event, time),
             (None, None) => {
                 let block = content::unknown("event", raw, &mut self.assembler);
-                self.older_user(&name, vec![block], time, vec![Tag::Meta]);
+                self.hear(&name, vec![block], time, Some(Tag::Meta));
             }
         }
-    }
-
-    fn older_user(
-        &mut self,
-        name: &Arc<str>,
-        blocks: Vec<ContentBlock>,
-        timestamp: Option<Timestamp>,
-        tags: Vec<Tag>,
-    ) {
-        let record = UserRecord {
-            blocks,
-            timestamp,
-            tags,
-        };
-        self.view.user(name, record, &mut self.assembler);
     }
 
     fn action(
@@ -124,8 +62,7 @@ impl Reading {
         let is_flat = nested.is_none();
         let mut args = nested.unwrap_or_else(|| event.clone());
         // The oldest records name no source; the agent waits for an answer, the user does not.
-        let waits = args.take("wait_for_response");
-        let waits = waits.is_some_and(|raw| raw.get() == "true");
+        let waits = args.take_flag("wait_for_response");
         let is_user = match source.as_deref() {
             Some(source) => source == "user",
             None => kind == "message" && !waits,
@@ -142,23 +79,29 @@ impl Reading {
                 self.condensed(&forgotten, summary);
             }
             "message" if is_user => {
-                let mut blocks = content::blocks(args.take("content"), &mut self.assembler, part);
+                let content = args.take("content");
+                let mut blocks = content::blocks(content, &mut self.assembler, text_part);
                 for key in ["image_urls", "images_urls"] {
-                    let images = args.take_list(key).unwrap_or_default();
-                    blocks.extend(images.into_iter().map(content::image));
+                    blocks.extend(args.items(key).into_iter().map(content::image));
                 }
-                self.older_user(name, blocks, time, vec![Tag::TypedUser]);
+                self.hear(name, blocks, time, Some(Tag::TypedUser));
             }
+            // The agent speaks to the user.
             "message" => {
-                let blocks = content::blocks(args.take("content"), &mut self.assembler, part);
-                self.says(name, blocks, &mut event, time);
+                let content = args.take("content");
+                let blocks = content::blocks(content, &mut self.assembler, text_part);
+                let usage = self.cost(&mut event, None, None, true);
+                self.say(
+                    name,
+                    AssistantRecord::of(blocks, time).by(None, None, usage),
+                );
             }
             _ if is_user => {
                 let command = args.take_text("command").or_else(|| args.take_text("code"));
                 let text = format!("$ {}", command.as_deref().unwrap_or(kind));
-                self.older.commands.insert(name.clone());
+                self.pairs.commands.insert(name.clone());
                 let blocks = vec![ContentBlock::Text(text.into())];
-                self.older_user(name, blocks, time, vec![Tag::Meta]);
+                self.hear(name, blocks, time, Some(Tag::Meta));
             }
             _ => self.calls(kind, name, event, (args, is_flat), time),
         }
@@ -167,13 +110,10 @@ impl Reading {
     fn system(&mut self, name: &Arc<str>, args: &mut Object<'_>) {
         self.view.silent(name);
         self.assembler.header.system = args.take_text("content");
-        for raw in args.take_list("tools").unwrap_or_default() {
-            let function = Object::read(raw).and_then(|mut tool| tool.take_object("function"));
-            let tool = function.and_then(|mut function| function.take_text("name"));
-            self.assembler.header.tools.push(ToolSchema {
-                name: tool.unwrap_or_else(|| "unnamed".into()),
-                definition: JsonText::from(raw),
-            });
+        for raw in args.items("tools") {
+            let mut tool = Object::read(raw).unwrap_or_default();
+            let name = tool.inner("function").take_text("name");
+            self.assembler.tool(name, raw);
         }
         self.assembler.skip("event system");
     }
@@ -187,28 +127,26 @@ impl Reading {
         (mut args, is_flat): (Object<'_>, bool),
         time: Option<Timestamp>,
     ) {
-        let mut metadata = event.take_object("tool_call_metadata").unwrap_or_default();
+        let mut metadata = event.inner("tool_call_metadata");
         let wanted = metadata.take_text("tool_call_id");
         let function = metadata.take_text("function_name");
         let thought = args.take("thought");
         let found = Response::of(metadata.take_object("model_response"));
         let mut blocks = Vec::new();
         let mut input = None;
-        let is_new = found
-            .id
-            .as_ref()
-            .is_none_or(|id| !self.older.said.contains(id));
+        let said = &self.pairs.said;
+        let is_new = found.id.as_ref().is_none_or(|id| !said.contains(id));
         match found.message {
             Some(mut message) => {
-                let calls = message.take_list("tool_calls").unwrap_or_default();
-                for mut call in calls.into_iter().filter_map(Object::read) {
+                let calls = message.items("tool_calls").into_iter();
+                for mut call in calls.filter_map(Object::read) {
                     let id = call.take_text("id");
                     if id == wanted {
                         let function = call.take_object("function");
                         input = function
                             .map(|mut call| parts::arguments(&mut call, &mut self.assembler));
-                    } else if let (true, Some(id)) = (is_new, id) {
-                        self.older.unmade.insert(id);
+                    } else if is_new {
+                        self.pairs.unmade.extend(id);
                     }
                 }
                 if is_new {
@@ -216,55 +154,25 @@ impl Reading {
                     blocks.extend(parts::content(message.take("content"), &mut self.assembler));
                 }
             }
-            None => blocks.extend(content::blocks(thought, &mut self.assembler, part)),
+            None => blocks.extend(content::blocks(thought, &mut self.assembler, text_part)),
         }
         if let Some(wanted) = &wanted {
-            self.older.unmade.remove(wanted);
+            self.pairs.unmade.remove(wanted);
         }
-        let id = self.older.id(wanted, name);
+        let id = self.pairs.id(wanted, name);
         let input = input.unwrap_or_else(|| {
             self.assembler
                 .warn("a call is told by its action, not by the model's response");
             arguments(args, is_flat)
         });
         let function = function.unwrap_or_else(|| kind.into());
-        blocks.push(ContentBlock::ToolUse(ToolUse {
-            id: id.clone(),
-            class: class_of(&function),
-            name: function,
-            input,
-        }));
-        self.older.uses.insert(name.clone(), id.clone());
-        self.older.open.push_back(id);
-        self.older.said.extend(found.id.clone());
+        blocks.push(ContentBlock::tool_use(id.clone(), function, input));
+        self.pairs.open.push_back(id);
+        self.pairs.said.extend(found.id.clone());
         let usage = self.cost(&mut event, found.usage, found.id.as_ref(), is_new);
-        let record = AssistantRecord {
-            call: call_of(found.id.as_ref()),
-            model: found.model,
-            blocks,
-            usage,
-            timestamp: time,
-            tags: Vec::new(),
-        };
-        self.view.model(name, record, &mut self.assembler);
-    }
-
-    /// The agent speaks to the user.
-    fn says(
-        &mut self,
-        name: &Arc<str>,
-        blocks: Vec<ContentBlock>,
-        event: &mut Object<'_>,
-        time: Option<Timestamp>,
-    ) {
-        let usage = self.cost(event, None, None, true);
-        let record = AssistantRecord {
-            blocks,
-            usage,
-            timestamp: time,
-            ..AssistantRecord::default()
-        };
-        self.view.model(name, record, &mut self.assembler);
+        let record =
+            AssistantRecord::of(blocks, time).by(call_of(found.id.as_ref()), found.model, usage);
+        self.say(name, record);
     }
 
     /// What a response cost: told beside it, told for the session, or what the session's cost
@@ -278,15 +186,13 @@ impl Reading {
     ) -> Option<Usage> {
         let told = told.and_then(|raw| parts::usage(raw, &mut self.assembler));
         let known = response.and_then(|id| self.usages.get(id)).copied();
-        let mut metrics = event.take_object("llm_metrics").unwrap_or_default();
-        let spent = metrics.take_object("accumulated_token_usage");
-        let spent = spent.map(|spent| counters(spent, &mut self.assembler));
+        let mut metrics = event.inner("llm_metrics");
+        let spent = metrics.take("accumulated_token_usage").map(value);
+        let spent = spent.filter(serde_json::Value::is_object);
+        let spent = spent.map(|spent| counters(&spent, &mut self.assembler));
         let grown = spent.map(|spent| grown(std::mem::replace(&mut self.spent, spent), spent));
-        if is_new {
-            self.billed(told.or(known).or(grown))
-        } else {
-            None
-        }
+        let cost = told.or(known).or(grown);
+        self.billed(cost.filter(|_| is_new))
     }
 
     fn observation(
@@ -297,49 +203,33 @@ impl Reading {
         time: Option<Timestamp>,
     ) {
         let cause = event.take("cause").map(|raw| Arc::<str>::from(raw.get()));
-        let mut extras = event.take_object("extras").unwrap_or_default();
+        let mut extras = event.inner("extras");
         if kind == "recall" {
             let blocks = recalled(&mut extras);
             if blocks.is_empty() {
                 return self.view.silent(name);
             }
-            return self.older_user(name, blocks, time, vec![Tag::Meta]);
+            return self.hear(name, blocks, time, Some(Tag::Meta));
         }
-        let is_error = matches!(kind, "error" | "user_rejected")
-            || event
-                .take("success")
-                .is_some_and(|raw| raw.get() == "false");
-        let raw = event.take("content");
-        let mut blocks = match raw.and_then(content::text) {
-            // An empty result is a result.
-            Some(text) => vec![ContentBlock::Text(text)],
-            None => content::blocks(raw, &mut self.assembler, part),
-        };
-        let images = extras.take_list("image_urls").unwrap_or_default();
-        blocks.extend(images.into_iter().map(content::image));
+        let is_error = matches!(kind, "error" | "user_rejected") || event.take_denial("success");
+        let mut blocks = result_content(event.take("content"), &mut self.assembler, text_part);
+        blocks.extend(extras.items("image_urls").into_iter().map(content::image));
         for key in ["screenshot", "set_of_marks"] {
             if extras.take_text(key).is_some_and(|text| !text.is_empty()) {
                 self.assembler.skip("picture of a browser");
             }
         }
         let blocks = framed(blocks, extras.take_object("metadata"));
-        if cause
-            .as_ref()
-            .is_some_and(|it| self.older.commands.contains(it))
-        {
-            return self.older_user(name, blocks, time, vec![Tag::Meta]);
+        let commands = &self.pairs.commands;
+        if cause.as_ref().is_some_and(|it| commands.contains(it)) {
+            return self.hear(name, blocks, time, Some(Tag::Meta));
         }
-        let mut metadata = event.take_object("tool_call_metadata").unwrap_or_default();
-        let named = metadata.take_text("tool_call_id");
-        let Some(tool_use_id) = self.answered(kind, cause.as_ref(), named) else {
-            return self.older_user(name, blocks, time, vec![Tag::Meta]);
+        let named = event.inner("tool_call_metadata").take_text("tool_call_id");
+        let Some(id) = self.answered(kind, cause.as_ref(), named) else {
+            return self.hear(name, blocks, time, Some(Tag::Meta));
         };
-        let result = ContentBlock::ToolResult(ToolResult {
-            tool_use_id,
-            content: blocks,
-            is_error,
-        });
-        self.older_user(name, vec![result], time, Vec::new());
+        let result = ContentBlock::tool_result(id, blocks, is_error);
+        self.hear(name, vec![result], time, None);
     }
 
     /// The call that an observation answers; none if it is no answer.
@@ -349,10 +239,10 @@ impl Reading {
         cause: Option<&Arc<str>>,
         named: Option<Arc<str>>,
     ) -> Option<Arc<str>> {
-        let caused = cause.and_then(|cause| self.older.uses.get(cause)).cloned();
+        let caused = cause.and_then(|cause| self.pairs.uses.get(cause)).cloned();
         let found = caused.or(named);
         if let Some(id) = &found {
-            self.older.open.retain(|open| open != id);
+            self.pairs.open.retain(|open| open != id);
             return found;
         }
         if cause.is_some() || kind == "error" {
@@ -360,7 +250,7 @@ impl Reading {
                 .warn("an observation answers no call; it is kept as the user's");
             return None;
         }
-        let next = self.older.open.pop_front();
+        let next = self.pairs.open.pop_front();
         if next.is_some() {
             self.assembler
                 .warn("a tool result does not say what it answers; it was paired by order");
@@ -373,10 +263,7 @@ impl Reading {
         if let Some(ids) = args.take_list("forgotten_event_ids") {
             return ids.into_iter().map(|id| Arc::from(id.get())).collect();
         }
-        let mut bound = |key: &str| -> Option<u64> {
-            let raw = args.take(key)?;
-            serde_json::from_str(raw.get()).ok()
-        };
+        let mut bound = |key: &str| args.take_as::<u64>(key);
         let bounds = bound("forgotten_events_start_id").zip(bound("forgotten_events_end_id"));
         let Some((first, last)) = bounds else {
             return Vec::new();
@@ -403,7 +290,7 @@ impl<'a> Response<'a> {
         let Some(mut response) = object else {
             return Self::default();
         };
-        let choices = response.take_list("choices").unwrap_or_default();
+        let choices = response.items("choices");
         let choice = choices.first().copied().and_then(Object::read);
         Self {
             id: response.take_text("id").filter(|id| !id.is_empty()),
@@ -411,13 +298,6 @@ impl<'a> Response<'a> {
             usage: response.take("usage"),
             message: choice.and_then(|mut choice| choice.take_object("message")),
         }
-    }
-}
-
-fn part(raw: &RawValue, assembler: &mut Assembler) -> ContentBlock {
-    match content::text(raw) {
-        Some(text) => ContentBlock::Text(text),
-        None => content::unknown("part", raw, assembler),
     }
 }
 
@@ -441,17 +321,11 @@ fn recalled(extras: &mut Object<'_>) -> Vec<ContentBlock> {
         "additional_agent_instructions",
         "conversation_instructions",
     ];
-    let mut blocks: Vec<ContentBlock> = texts
-        .iter()
-        .filter_map(|key| extras.take_text(key))
-        .filter(|text| !text.is_empty())
-        .map(ContentBlock::Text)
-        .collect();
-    for raw in extras.take_list("microagent_knowledge").unwrap_or_default() {
-        let known = Object::read(raw).and_then(|mut known| known.take_text("content"));
-        blocks.extend(known.map(ContentBlock::Text));
-    }
-    blocks
+    let texts = texts.iter().filter_map(|key| extras.take_text(key));
+    let mut texts: Vec<Arc<str>> = texts.filter(|text| !text.is_empty()).collect();
+    let known = extras.items("microagent_knowledge").into_iter();
+    texts.extend(known.filter_map(|raw| Object::read(raw)?.take_text("content")));
+    texts.into_iter().map(ContentBlock::Text).collect()
 }
 
 /// What the session's cost grew by; nothing if it did not grow.

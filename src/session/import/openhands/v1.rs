@@ -1,25 +1,8 @@
 //! Events of version 1: each says what it is in its `kind`.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
-
-use serde_json::value::RawValue;
-
+use super::super::prelude::*;
 use super::{Reading, call_of, framed};
-use crate::session::import::assemble::{Assembler, AssistantRecord, UserRecord, count};
-use crate::session::import::content;
-use crate::session::import::conversations::Object;
 use crate::session::import::openai_chat::parts;
-use crate::session::import::tool_names::class_of;
-use crate::session::{ContentBlock, JsonText, Tag, Thinking, ToolResult, ToolSchema, ToolUse};
-use crate::units::Timestamp;
-
-/// Calls by the action that made them.
-#[derive(Debug, Default)]
-pub(super) struct Pairs {
-    uses: BTreeMap<Arc<str>, Arc<str>>,
-    taken: BTreeSet<Arc<str>>,
-}
 
 /// Events that no model sees.
 const BOOKKEEPING: &[&str] = &[
@@ -61,8 +44,8 @@ impl Reading {
                 self.newer_observation(kind, &name, event, time);
             }
             "Condensation" => {
-                let ids = event.take_list("forgotten_event_ids").unwrap_or_default();
-                let forgotten: Vec<Arc<str>> = ids.into_iter().filter_map(content::text).collect();
+                let ids = event.items("forgotten_event_ids").into_iter();
+                let forgotten: Vec<Arc<str>> = ids.filter_map(content::text).collect();
                 let summary = Self::summary(&mut event);
                 self.condensed(&forgotten, summary);
             }
@@ -71,54 +54,33 @@ impl Reading {
             }
             _ => {
                 let what = format!("event {kind}");
-                count(&mut self.assembler.source.unknown, &what);
+                self.assembler.unknown(&what);
                 let blocks = vec![content::kept(kind, raw)];
-                self.newer_user(&name, blocks, time, vec![Tag::Meta]);
+                self.hear(&name, blocks, time, Some(Tag::Meta));
             }
         }
-    }
-
-    fn newer_user(
-        &mut self,
-        name: &Arc<str>,
-        blocks: Vec<ContentBlock>,
-        timestamp: Option<Timestamp>,
-        tags: Vec<Tag>,
-    ) {
-        let record = UserRecord {
-            blocks,
-            timestamp,
-            tags,
-        };
-        self.view.user(name, record, &mut self.assembler);
     }
 
     fn prompt(&mut self, name: &Arc<str>, event: &mut Object<'_>) {
         self.view.silent(name);
         self.assembler.skip("event SystemPromptEvent");
-        let mut texts: Vec<Arc<str>> = Vec::new();
-        for key in ["system_prompt", "dynamic_context"] {
-            let prompt = event.take_object(key);
-            texts.extend(prompt.and_then(|mut prompt| prompt.take_text("text")));
-        }
+        let keys = ["system_prompt", "dynamic_context"].into_iter();
+        let texts = keys.filter_map(|key| event.inner(key).take_text("text"));
+        let texts: Vec<Arc<str>> = texts.collect();
         let text = texts.join("\n");
         self.assembler.header.system = Some(text).filter(|text| !text.is_empty()).map(Arc::from);
-        for raw in event.take_list("tools").unwrap_or_default() {
+        for raw in event.items("tools") {
             let mut tool = Object::read(raw).unwrap_or_default();
-            let function = tool.take_object("function");
-            let named = function.and_then(|mut function| function.take_text("name"));
+            let named = tool.inner("function").take_text("name");
             let mut keys = ["name", "title", "kind"].into_iter();
             let named = named.or_else(|| keys.find_map(|key| tool.take_text(key)));
-            self.assembler.header.tools.push(ToolSchema {
-                name: named.unwrap_or_else(|| "unnamed".into()),
-                definition: JsonText::from(raw),
-            });
+            self.assembler.tool(named, raw);
         }
     }
 
     fn message(&mut self, name: &Arc<str>, mut event: Object<'_>, time: Option<Timestamp>) {
         let source = event.take_text("source");
-        let mut message = event.take_object("llm_message").unwrap_or_default();
+        let mut message = event.inner("llm_message");
         let role = message.take_text("role");
         if role.as_deref() == Some("assistant") {
             let mut blocks = thoughts(&mut message, &mut self.assembler);
@@ -127,11 +89,9 @@ impl Reading {
         }
         let mut blocks = said(message.take("content"), &mut self.assembler);
         blocks.extend(said(event.take("extended_content"), &mut self.assembler));
-        let tags = match source.as_deref() {
-            Some("user") => vec![Tag::TypedUser],
-            _ => vec![Tag::Meta],
-        };
-        self.newer_user(name, blocks, time, tags);
+        let is_typed = source.as_deref() == Some("user");
+        let tag = if is_typed { Tag::TypedUser } else { Tag::Meta };
+        self.hear(name, blocks, time, Some(tag));
     }
 
     /// What the model says, with what it was billed.
@@ -143,25 +103,16 @@ impl Reading {
         time: Option<Timestamp>,
     ) {
         let response = event.take_text("llm_response_id");
-        let usage = response
-            .as_ref()
-            .and_then(|id| self.usages.get(id))
-            .copied();
-        let usage = self.billed(usage);
-        let record = AssistantRecord {
-            call: call_of(response.as_ref()),
-            blocks,
-            usage,
-            timestamp: time,
-            ..AssistantRecord::default()
-        };
-        self.view.model(name, record, &mut self.assembler);
+        let usage = response.as_ref().and_then(|id| self.usages.get(id));
+        let usage = self.billed(usage.copied());
+        let record = AssistantRecord::of(blocks, time).by(call_of(response.as_ref()), None, usage);
+        self.say(name, record);
     }
 
     fn newer_action(&mut self, name: &Arc<str>, mut event: Object<'_>, time: Option<Timestamp>) {
         let mut blocks = thoughts(&mut event, &mut self.assembler);
         blocks.extend(said(event.take("thought"), &mut self.assembler));
-        let mut call = event.take_object("tool_call").unwrap_or_default();
+        let mut call = event.inner("tool_call");
         let own = call.take_text("id");
         let tool = event.take_text("tool_name");
         // Version 1 began with the calls of the chat API.
@@ -173,24 +124,11 @@ impl Reading {
         } else {
             self.assembler
                 .warn("a call is told by its action, not by the model's response");
-            let action = event.take("action");
-            action.map_or_else(|| JsonText::string(""), JsonText::from)
+            input_or_empty(event.take("action"))
         };
         let id = event.take_text("tool_call_id").or(own);
-        let id = id.filter(|id| !id.is_empty());
-        let id = id.unwrap_or_else(|| format!("call-{name}").into());
-        let id = if self.newer.taken.insert(id.clone()) {
-            id
-        } else {
-            format!("{id}-{name}").into()
-        };
-        self.newer.uses.insert(name.clone(), id.clone());
-        blocks.push(ContentBlock::ToolUse(ToolUse {
-            id,
-            class: class_of(&tool),
-            name: tool,
-            input,
-        }));
+        let id = self.pairs.id(id, name);
+        blocks.push(ContentBlock::tool_use(id, tool, input));
         self.speaks(name, &mut event, blocks, time);
     }
 
@@ -210,23 +148,16 @@ impl Reading {
                 (vec![ContentBlock::Text(told.into())], true)
             }
         };
-        is_error |= event
-            .take("is_error")
-            .is_some_and(|raw| raw.get() == "true");
+        is_error |= event.take_flag("is_error");
         blocks.extend(shown(event.take("extended_content"), &mut self.assembler));
         let action = event.take_text("action_id");
-        let id = action
-            .and_then(|action| self.newer.uses.get(&action))
-            .cloned();
-        let Some(tool_use_id) = id.or_else(|| event.take_text("tool_call_id")) else {
-            return self.newer_user(name, blocks, time, vec![Tag::Meta]);
+        let id = action.and_then(|action| self.pairs.uses.get(&action));
+        let id = id.cloned().or_else(|| event.take_text("tool_call_id"));
+        let Some(id) = id else {
+            return self.hear(name, blocks, time, Some(Tag::Meta));
         };
-        let result = ContentBlock::ToolResult(ToolResult {
-            tool_use_id,
-            content: blocks,
-            is_error,
-        });
-        self.newer_user(name, vec![result], time, Vec::new());
+        let result = ContentBlock::tool_result(id, blocks, is_error);
+        self.hear(name, vec![result], time, None);
     }
 
     /// What an observation shows, and whether it is a failure.
@@ -236,9 +167,7 @@ impl Reading {
             return (shown(raw, &mut self.assembler), false);
         };
         let error = observation.take("error");
-        let is_error = observation
-            .take("is_error")
-            .is_some_and(|raw| raw.get() == "true");
+        let is_error = observation.take_flag("is_error");
         // Versions named what is shown after the tool.
         let mut keys = ["content", "output", "text", "result", "message"].into_iter();
         let said = keys.find_map(|key| observation.take(key));
@@ -295,28 +224,18 @@ fn thoughts(object: &mut Object<'_>, assembler: &mut Assembler) -> Vec<ContentBl
         return blocks;
     }
     let mut item = Object::read(raw).unwrap_or_default();
-    let lists = [item.take_list("summary"), item.take_list("content")];
-    let texts: Vec<Arc<str>> = lists
-        .into_iter()
-        .flatten()
-        .flatten()
-        .filter_map(content::text)
-        .collect();
+    let texts = [item.items("summary"), item.items("content")].concat();
+    let texts: Vec<Arc<str>> = texts.into_iter().filter_map(content::text).collect();
     if texts.is_empty() {
         return vec![content::kept("reasoning", raw)];
     }
-    vec![ContentBlock::Thinking(Thinking {
-        text: texts.join("\n\n").into(),
-        signature: item.take_text("encrypted_content"),
-    })]
+    let proof = item.take_text("encrypted_content");
+    vec![ContentBlock::thinking(texts.join("\n\n"), proof)]
 }
 
 /// What somebody says: providers are sent no empty text.
 fn said(raw: Option<&RawValue>, assembler: &mut Assembler) -> Vec<ContentBlock> {
-    let is_empty = |block: &ContentBlock| match block {
-        ContentBlock::Text(text) => text.is_empty(),
-        _ => false,
-    };
+    let is_empty = |block: &ContentBlock| block.as_text().is_some_and(|text| text.is_empty());
     let mut blocks = shown(raw, assembler);
     blocks.retain(|block| !is_empty(block));
     blocks
@@ -327,7 +246,7 @@ fn shown(raw: Option<&RawValue>, assembler: &mut Assembler) -> Vec<ContentBlock>
     let Some(raw) = raw else {
         return Vec::new();
     };
-    let Ok(items) = serde_json::from_str::<Vec<&RawValue>>(raw.get()) else {
+    let Some(items) = items(raw) else {
         return content::blocks(Some(raw), assembler, |raw, assembler| {
             content::unknown("part", raw, assembler)
         });

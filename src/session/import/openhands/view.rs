@@ -3,11 +3,7 @@
 //! A condensation names the events that are forgotten, and where among the others its summary
 //! stands. Messages are made of events, so a message may be forgotten in part.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
-
-use crate::session::import::assemble::{Assembler, AssistantRecord, UserRecord};
-use crate::session::{CompactedTo, ContentBlock, Message, Recorded, Role, Tag};
+use super::super::prelude::*;
 
 /// The events that the model was shown, in order.
 #[derive(Debug, Default)]
@@ -34,12 +30,8 @@ pub(super) struct Summary {
     pub(super) offset: usize,
 }
 
-/// A piece of a message: a run of its events.
-struct Piece {
-    message: usize,
-    events: Vec<usize>,
-}
-
+/// An event of a message that is left: the message, how many are left before it, and its place.
+type Left = (usize, usize, usize);
 impl View {
     /// The model says something.
     pub(super) fn model(
@@ -105,68 +97,37 @@ impl View {
                 *sizes.entry(at).or_default() += 1;
             }
         }
+        let left = (0..self.events.len()).filter(|at| !self.forgotten.contains(at));
+        let message = |at: usize| assembler.message_of(&self.events[at].name);
+        let placed = left.enumerate();
+        let placed = placed.filter_map(|(rank, at)| Some((message(at)?, rank, at)));
+        // Calls of one response may stand with results between them: messages are in order.
+        let mut placed: Vec<Left> = placed.collect();
+        placed.sort_unstable();
+        let summary = self.summary.as_ref();
+        let is_behind = |(_, rank, _): &Left| summary.is_some_and(|it| *rank >= it.offset);
+        let split = placed.iter().position(is_behind).unwrap_or(placed.len());
+        let (before, behind) = placed.split_at(split);
         let mut pieces = Vec::new();
-        for step in self.left(assembler) {
-            match step {
-                Some(piece) => self.add(&piece, sizes.get(&piece.message), &mut pieces),
-                None => pieces.extend(self.summary.as_ref().map(|summary| {
-                    let message = Message::text(Role::User, summary.text.clone());
-                    Recorded::Written(Arc::new(message.with_tags([Tag::CompactSummary])))
-                })),
-            }
-        }
+        self.add(before, &sizes, &mut pieces);
+        pieces.extend(summary.map(|summary| Recorded::summary(summary.text.clone())));
+        self.add(behind, &sizes, &mut pieces);
         CompactedTo::Replaced(pieces)
     }
 
-    /// The events that are left, by message, with the place of the summary as none.
-    fn left(&self, assembler: &Assembler) -> Vec<Option<Piece>> {
-        let left: Vec<usize> = (0..self.events.len())
-            .filter(|at| !self.forgotten.contains(at))
-            .collect();
-        let offset = self.summary.as_ref().map(|summary| summary.offset);
-        let message = |at: usize| assembler.message_of(&self.events[at].name);
-        // Calls of one response may stand with results between them: messages are in order.
-        let mut placed: Vec<(usize, usize, usize)> = left
-            .iter()
-            .enumerate()
-            .filter_map(|(rank, at)| Some((message(*at)?, rank, *at)))
-            .collect();
-        placed.sort_unstable();
-        let mut steps: Vec<Option<Piece>> = Vec::new();
-        let mut is_due = offset.is_some();
-        for (message, rank, at) in placed {
-            if is_due && offset.is_some_and(|offset| rank >= offset) {
-                is_due = false;
-                steps.push(None);
-            }
-            match steps.last_mut() {
-                Some(Some(piece)) if piece.message == message => piece.events.push(at),
-                _ => steps.push(Some(Piece {
-                    message,
-                    events: vec![at],
-                })),
-            }
-        }
-        if is_due {
-            steps.push(None);
-        }
-        steps
-    }
-
     /// A message that is left whole stays; of others, what is left is written.
-    fn add(&self, piece: &Piece, size: Option<&usize>, pieces: &mut Vec<Recorded>) {
-        let parts = piece.events.iter().map(|at| &self.events[*at]);
-        let parts: Vec<&Event> = parts.filter(|event| !event.blocks.is_empty()).collect();
-        if Some(&parts.len()) == size {
-            match pieces.last_mut() {
-                Some(Recorded::Kept(range)) if range.end == piece.message => range.end += 1,
-                _ => pieces.push(Recorded::Kept(piece.message..piece.message + 1)),
+    fn add(&self, left: &[Left], sizes: &BTreeMap<usize, usize>, pieces: &mut Vec<Recorded>) {
+        for events in left.chunk_by(|(one, ..), (two, ..)| one == two) {
+            let parts = events.iter().map(|(_, _, at)| &self.events[*at]);
+            let parts: Vec<&Event> = parts.filter(|event| !event.blocks.is_empty()).collect();
+            let message = events[0].0;
+            if sizes.get(&message) == Some(&parts.len()) {
+                Recorded::keep(message, pieces);
+            } else if let Some(first) = parts.first() {
+                let blocks = parts.iter().flat_map(|event| event.blocks.clone());
+                let tags: Vec<Tag> = parts.iter().flat_map(|event| event.tags.clone()).collect();
+                pieces.push(Recorded::written(first.role, blocks.collect(), &tags));
             }
-        } else if let Some(first) = parts.first() {
-            let blocks = parts.iter().flat_map(|event| event.blocks.clone());
-            let tags = parts.iter().flat_map(|event| event.tags.clone());
-            let message = Message::new(first.role, blocks.collect()).with_tags(tags);
-            pieces.push(Recorded::Written(Arc::new(message)));
         }
     }
 }

@@ -1,0 +1,433 @@
+//! What the records of most products need: blocks, counters, times, compactions, and the sessions
+//! of a file.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::ImportError;
+use super::assemble::{Assembler, AssistantRecord, UserRecord, add_counts, count};
+use super::content;
+use super::conversations::{Object, name, unknown_record};
+use super::pieces::{self, Edits};
+use super::tool_names::class_of;
+use crate::session::{
+    CompactedTo, ContentBlock, JsonText, Message, Recorded, RecordedCompaction, Role, Session,
+    Source, Tag, Thinking, ToolResult, ToolSchema, ToolUse,
+};
+use crate::units::{ApiCallId, Timestamp, Tokens, Usage};
+
+impl ContentBlock {
+    /// A call of the tool `name`.
+    pub(super) fn tool_use(id: Arc<str>, name: Arc<str>, input: JsonText) -> Self {
+        Self::ToolUse(ToolUse {
+            id,
+            class: class_of(&name),
+            name,
+            input,
+        })
+    }
+
+    /// The answer to the tool use of that id.
+    pub(super) fn tool_result(tool_use_id: Arc<str>, content: Vec<Self>, is_error: bool) -> Self {
+        Self::ToolResult(ToolResult {
+            tool_use_id,
+            content,
+            is_error,
+        })
+    }
+
+    pub(super) fn thinking(text: impl Into<Arc<str>>, signature: Option<Arc<str>>) -> Self {
+        let text = text.into();
+        Self::Thinking(Thinking { text, signature })
+    }
+
+    pub(super) fn as_text(&self) -> Option<&Arc<str>> {
+        match self {
+            Self::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    pub(super) fn is_use(&self) -> bool {
+        matches!(self, Self::ToolUse(_))
+    }
+
+    pub(super) fn is_result(&self) -> bool {
+        matches!(self, Self::ToolResult(_))
+    }
+}
+
+/// The texts among the blocks, one a line.
+pub(super) fn joined_texts(blocks: &[ContentBlock]) -> String {
+    let texts = blocks.iter().filter_map(ContentBlock::as_text);
+    texts.map(|text| &**text).collect::<Vec<&str>>().join("\n")
+}
+
+/// The arguments of a call as written; `null` where there are none.
+pub(super) fn input(raw: Option<&RawValue>) -> JsonText {
+    raw.map_or_else(|| JsonText::of(&Value::Null), JsonText::from)
+}
+
+/// The arguments of a call as written; an empty string where there are none.
+pub(super) fn input_or_empty(raw: Option<&RawValue>) -> JsonText {
+    raw.map_or_else(|| JsonText::string(""), JsonText::from)
+}
+
+/// The value that was written; `null` where it cannot be read.
+pub(super) fn value(raw: &RawValue) -> Value {
+    serde_json::from_str(raw.get()).unwrap_or_default()
+}
+
+/// The items of a list; none if the value is something else.
+pub(super) fn items(raw: &RawValue) -> Option<Vec<&RawValue>> {
+    serde_json::from_str(raw.get()).ok()
+}
+
+impl<'a> Object<'a> {
+    /// Takes the object under a key out; an empty one where there is none.
+    pub(super) fn inner(&mut self, key: &str) -> Self {
+        self.take_object(key).unwrap_or_default()
+    }
+
+    /// Takes the items of a list out; none where there is no list.
+    pub(super) fn items(&mut self, key: &str) -> Vec<&'a RawValue> {
+        self.take_list(key).unwrap_or_default()
+    }
+
+    /// Takes a value out, and reads it.
+    pub(super) fn take_as<T: Deserialize<'a>>(&mut self, key: &str) -> Option<T> {
+        serde_json::from_str(self.take(key)?.get()).ok()
+    }
+
+    /// Takes a value out, and says whether it is `true`.
+    pub(super) fn take_flag(&mut self, key: &str) -> bool {
+        self.take(key).is_some_and(|raw| raw.get() == "true")
+    }
+
+    /// The same of the value `false`.
+    pub(super) fn take_denial(&mut self, key: &str) -> bool {
+        self.take(key).is_some_and(|raw| raw.get() == "false")
+    }
+}
+
+/// The counters of a call at these JSON pointers. A missing one is zero; so is one that is no
+/// count, with a warning.
+pub(super) fn counters<const N: usize>(
+    value: &Value,
+    at: [&str; N],
+    source: &mut Source,
+) -> [u64; N] {
+    at.map(|at| counter(value, at, source).unwrap_or_default())
+}
+
+/// One counter, if there is one.
+pub(super) fn counter(value: &Value, at: &str, source: &mut Source) -> Option<u64> {
+    let found = value.pointer(at).filter(|found| !found.is_null())?;
+    let read = found.as_u64();
+    if read.is_none() {
+        source.warn("a usage counter is no count and was taken as zero");
+    }
+    read
+}
+
+/// The counters under these keys of an object, which may be missing. One that is no count is left
+/// out as any key of an odd type.
+pub(super) fn own_counters<const N: usize>(
+    raw: &RawValue,
+    keys: [&str; N],
+    assembler: &mut Assembler,
+) -> Option<[u64; N]> {
+    let object: BTreeMap<String, Value> = serde_json::from_str(raw.get()).ok()?;
+    Some(keys.map(|key| {
+        let found = object.get(key);
+        let read = found.and_then(Value::as_u64);
+        if read.is_none() && found.is_some() {
+            assembler.warn(&format!(
+                "the key `{key}` is of an odd type and is left out"
+            ));
+        }
+        read.unwrap_or_default()
+    }))
+}
+
+/// A bill that counts the cached tokens apart.
+pub(super) fn billed(uncached: u64, written: u64, read: u64, output: u64) -> Usage {
+    Usage {
+        input_uncached: Tokens(uncached),
+        cache_write_5m: Tokens(written),
+        cache_write_1h: Tokens::ZERO,
+        cache_read: Tokens(read),
+        output: Tokens(output),
+    }
+}
+
+/// A call that was stopped is written with zeros: it has no bill.
+pub(super) fn unless_zero(usage: Usage) -> Option<Usage> {
+    (usage != Usage::default()).then_some(usage)
+}
+
+impl Recorded {
+    pub(super) fn written(role: Role, blocks: Vec<ContentBlock>, tags: &[Tag]) -> Self {
+        let message = Message::new(role, blocks).with_tags(tags.iter().copied());
+        Self::Written(Arc::new(message))
+    }
+
+    /// A summary in the user's place.
+    pub(super) fn summary(text: impl Into<Arc<str>>) -> Self {
+        let blocks = vec![ContentBlock::Text(text.into())];
+        Self::written(Role::User, blocks, &[Tag::CompactSummary])
+    }
+
+    /// Adds a message that stayed.
+    pub(super) fn keep(message: usize, pieces: &mut Vec<Self>) {
+        match pieces.last_mut() {
+            Some(Self::Kept(range)) if range.end == message => range.end += 1,
+            _ => pieces.push(Self::Kept(message..message + 1)),
+        }
+    }
+
+    /// Adds a message that stayed, of which the last piece may hold a part already.
+    pub(super) fn keep_once(message: usize, pieces: &mut Vec<Self>) {
+        if !matches!(pieces.last(), Some(Self::Kept(range)) if message < range.end) {
+            Self::keep(message, pieces);
+        }
+    }
+}
+
+impl AssistantRecord {
+    /// What the model said at a time.
+    pub(super) fn of(blocks: Vec<ContentBlock>, timestamp: Option<Timestamp>) -> Self {
+        Self {
+            blocks,
+            timestamp,
+            ..Self::default()
+        }
+    }
+
+    /// The same, with what is known of the call.
+    pub(super) fn by(
+        self,
+        call: Option<Arc<str>>,
+        model: Option<Arc<str>>,
+        usage: Option<Usage>,
+    ) -> Self {
+        Self {
+            call: call.map(ApiCallId),
+            model,
+            usage,
+            ..self
+        }
+    }
+
+    pub(super) fn tagged(self, tags: impl IntoIterator<Item = Tag>) -> Self {
+        let tags = tags.into_iter().collect();
+        Self { tags, ..self }
+    }
+}
+
+impl Assembler {
+    /// A conversation of that format.
+    pub(super) fn of(format: &str) -> Self {
+        let mut assembler = Self::new([]);
+        format.clone_into(&mut assembler.source.format);
+        assembler
+    }
+
+    /// Adds a record of the user's or a tool's, of that name.
+    pub(super) fn hear(
+        &mut self,
+        record: Option<&Arc<str>>,
+        blocks: Vec<ContentBlock>,
+        timestamp: Option<Timestamp>,
+        tags: impl IntoIterator<Item = Tag>,
+    ) {
+        let part = UserRecord {
+            blocks,
+            timestamp,
+            tags: tags.into_iter().collect(),
+        };
+        self.user(record, part);
+    }
+
+    /// Adds a record that is not known, if it says something.
+    pub(super) fn hear_unknown(&mut self, what: &str, raw: &RawValue, time: Option<Timestamp>) {
+        if let Some(kept) = unknown_record(what, raw, &mut self.source) {
+            self.hear(None, kept.blocks, time, kept.tags);
+        }
+    }
+
+    /// Counts something that is not understood.
+    pub(super) fn unknown(&mut self, what: &str) {
+        count(&mut self.source.unknown, what);
+    }
+
+    /// A time in the notation of RFC 3339.
+    pub(super) fn time(&mut self, text: Option<&str>) -> Option<Timestamp> {
+        let time = text?.parse::<jiff::Timestamp>().ok();
+        if time.is_none() {
+            self.warn("a timestamp cannot be read");
+        }
+        Some(Timestamp(time?.as_millisecond()))
+    }
+
+    /// Adds a compaction that happened now, and returns its index.
+    pub(super) fn compacts(
+        &mut self,
+        trigger: Option<Arc<str>>,
+        pre_tokens: Option<Tokens>,
+        after: CompactedTo,
+    ) -> usize {
+        let at = self.flush();
+        self.compaction(RecordedCompaction {
+            at,
+            trigger,
+            pre_tokens,
+            after,
+        })
+    }
+
+    /// Adds a compaction that replaced single blocks.
+    pub(super) fn edits(&mut self, trigger: &str, pre_tokens: Option<Tokens>, edits: &Edits) {
+        let at = self.flush();
+        let context = pieces::context(self.compactions(), at);
+        let after = context.map_or(CompactedTo::Missing, |context| {
+            CompactedTo::Replaced(pieces::edited(context, edits))
+        });
+        self.compacts(Some(trigger.into()), pre_tokens, after);
+    }
+
+    /// Adds the tool that a definition describes.
+    pub(super) fn tool(&mut self, name: Option<Arc<str>>, definition: &RawValue) {
+        self.header.tools.push(ToolSchema {
+            name: name.unwrap_or_else(|| "unnamed".into()),
+            definition: JsonText::from(definition),
+        });
+    }
+
+    /// The messages of a conversation that is a part of another.
+    pub(super) fn messages(self) -> Vec<Arc<Message>> {
+        let session = self.finish("part".to_owned(), Path::new("part"));
+        let session = session.ok().flatten();
+        session.map(|it| it.messages().to_vec()).unwrap_or_default()
+    }
+
+    /// The one session of a file.
+    pub(super) fn session(self, id: String, path: &Path) -> Result<Vec<Session>, ImportError> {
+        some(self.finish(id, path)?.into_iter().collect(), path)
+    }
+}
+
+/// The sessions, if there are any.
+pub(super) fn some(sessions: Vec<Session>, path: &Path) -> Result<Vec<Session>, ImportError> {
+    if sessions.is_empty() {
+        let path = path.to_owned();
+        return Err(ImportError::NoConversation { path });
+    }
+    Ok(sessions)
+}
+
+/// The sessions of a file, named by its id; the first one tells what the file says as a whole.
+pub(super) fn all(
+    sessions: Vec<Session>,
+    file: Source,
+    id: &str,
+    path: &Path,
+) -> Result<Vec<Session>, ImportError> {
+    let mut sessions = some(sessions, path)?;
+    if let Some(first) = sessions.first_mut() {
+        add_counts(&mut first.parts.source, file);
+    }
+    name(&mut sessions, id);
+    Ok(sessions)
+}
+
+/// What had to be mended in a file, of which the last value may be cut.
+pub(super) fn mended(warnings: &BTreeMap<String, u64>, is_cut: bool) -> Source {
+    let mut source = Source {
+        warnings: warnings.clone(),
+        ..Source::default()
+    };
+    if is_cut {
+        source.warn("the last line was cut and is left out");
+    }
+    source
+}
+
+impl Source {
+    /// Counts something that had to be mended or cannot be trusted.
+    pub(super) fn warn(&mut self, what: &str) {
+        count(&mut self.warnings, what);
+    }
+
+    /// Counts something that is no part of the conversation.
+    pub(super) fn skip(&mut self, what: &str) {
+        count(&mut self.skipped, what);
+    }
+
+    /// Counts something that is not understood.
+    pub(super) fn not_understood(&mut self, what: &str) {
+        count(&mut self.unknown, what);
+    }
+}
+
+/// The error that the file at `path` cannot be read.
+pub(super) fn cannot_read(path: &Path) -> impl Fn(io::Error) -> ImportError {
+    move |source| ImportError::Io {
+        path: path.to_owned(),
+        source,
+    }
+}
+
+/// A block that is kept without being understood, and counted by its kind alone.
+pub(super) fn counted(kind: &str, raw: &RawValue, assembler: &mut Assembler) -> ContentBlock {
+    assembler.unknown(kind);
+    content::kept(kind, raw)
+}
+
+/// A part that is a text; any other is not understood.
+pub(super) fn text_part(raw: &RawValue, assembler: &mut Assembler) -> ContentBlock {
+    match content::text(raw) {
+        Some(text) => ContentBlock::Text(text),
+        None => content::unknown("part", raw, assembler),
+    }
+}
+
+/// The content of a tool's result: of nothing else is an empty text a text.
+pub(super) fn result_content(
+    raw: Option<&RawValue>,
+    assembler: &mut Assembler,
+    part: fn(&RawValue, &mut Assembler) -> ContentBlock,
+) -> Vec<ContentBlock> {
+    match raw.and_then(content::text) {
+        Some(text) => vec![ContentBlock::Text(text)],
+        None => content::blocks(raw, assembler, part),
+    }
+}
+
+/// A call that is one object, with its id and name and with its arguments under these keys.
+pub(super) fn flat_call(raw: &RawValue, name: &str, arguments: &str) -> Option<ContentBlock> {
+    let mut call = Object::read(raw)?;
+    let (id, name) = call.take_text("id").zip(call.take_text(name))?;
+    Some(ContentBlock::tool_use(
+        id,
+        name,
+        input(call.take(arguments)),
+    ))
+}
+
+/// A time, and whether it names no zone: then it is taken for UTC.
+pub(super) fn time_or_local(text: &str) -> Option<(Timestamp, bool)> {
+    let time = |time: jiff::Timestamp| Timestamp(time.as_millisecond());
+    if let Ok(found) = text.parse() {
+        return Some((time(found), false));
+    }
+    let local = text.parse::<jiff::civil::DateTime>().ok()?;
+    let zoned = local.to_zoned(jiff::tz::TimeZone::UTC).ok()?;
+    Some((time(zoned.timestamp()), true))
+}
