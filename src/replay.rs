@@ -42,7 +42,7 @@ mod unanswered;
 pub mod verify;
 
 use failure::{chain, stopped};
-use faults::Weather;
+use faults::FaultInjector;
 use meter::Meter;
 use observe::{CallView, Observer};
 use present::tools_of;
@@ -140,8 +140,8 @@ pub fn replay_observed(
         Replayed::Strategy(..) => prepared.faults.clone(),
         Replayed::Full | Replayed::Empty => Arc::default(),
     };
-    let weather = Weather::new(faults, prepared.session.id(), name.repeat);
-    let mut cell = Cell::new(prepared, models, clock, observers, weather);
+    let injector = FaultInjector::new(faults, prepared.session.id(), name.repeat);
+    let mut cell = Cell::new(prepared, models, clock, observers, injector);
     cell.record.arm = match replayed {
         Replayed::Full => Arm::Reference,
         Replayed::Empty => Arm::Floor,
@@ -196,11 +196,11 @@ impl<'a> Cell<'a> {
         models: &'a Models,
         clock: &'a dyn CpuClock,
         observers: Vec<Box<dyn Observer>>,
-        weather: Weather,
+        injector: FaultInjector,
     ) -> Self {
         Self {
             prepared,
-            meter: Meter::new(models, &prepared.counts, clock, weather),
+            meter: Meter::new(models, &prepared.counts, clock, injector),
             models,
             clock,
             observers,
@@ -483,7 +483,7 @@ impl<'a> Cell<'a> {
         record.fixed_tokens = prepared.bill.scale(0).prompt(prepared.fixed);
         record.model_calls = self.meter.log;
         record.lost_calls = self.meter.lost;
-        record.faults = self.meter.weather.struck;
+        record.faults = self.meter.injector.injected;
         record.saved_texts = self.vault.len() as u64;
         for observer in self.observers {
             observer.finish(&mut record);

@@ -4,7 +4,7 @@ use std::error::Error;
 use std::iter::successors;
 use std::sync::Arc;
 
-use super::faults::Weather;
+use super::faults::FaultInjector;
 use super::{Cell, CellName, Models, NoClock, PreparedSession, Replay};
 use crate::record::End;
 use crate::strategy::{StageError, StrategyError};
@@ -57,8 +57,8 @@ impl Replay {
     }
 
     fn not_begun(prepared: &PreparedSession, name: CellName, models: &Models, end: End) -> Self {
-        let weather = Weather::new(Arc::default(), prepared.session.id(), name.repeat);
-        let cell = Cell::new(prepared, models, &NoClock, Vec::new(), weather);
+        let injector = FaultInjector::new(Arc::default(), prepared.session.id(), name.repeat);
+        let cell = Cell::new(prepared, models, &NoClock, Vec::new(), injector);
         cell.finish(name, end, None)
     }
 }

@@ -11,7 +11,7 @@ use crate::units::{Tokens, Usage};
 
 /// What goes wrong in one cell, and what has.
 #[derive(Debug)]
-pub(super) struct Weather {
+pub(super) struct FaultInjector {
     pub(super) faults: Arc<Faults>,
     session: Arc<str>,
     pub(super) repeat: u32,
@@ -19,10 +19,10 @@ pub(super) struct Weather {
     /// Requests of the strategy at this call.
     pub(super) requests: u32,
     /// The faults so far, in order.
-    pub(super) struck: Vec<FaultEvent>,
+    pub(super) injected: Vec<FaultEvent>,
 }
 
-impl Weather {
+impl FaultInjector {
     /// The faults of one repeat of one session, the same for every strategy.
     pub(super) fn new(faults: Arc<Faults>, session: &str, repeat: u32) -> Self {
         Self {
@@ -31,7 +31,7 @@ impl Weather {
             repeat,
             call: 0,
             requests: 0,
-            struck: Vec::new(),
+            injected: Vec::new(),
         }
     }
 
@@ -54,7 +54,7 @@ impl Weather {
             attempt,
         };
         let fault = self.faults.struck(acts, at)?;
-        self.struck.push(FaultEvent {
+        self.injected.push(FaultEvent {
             call: self.call,
             fault: fault.name().to_owned(),
         });

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::faults::{self, Weather};
+use super::faults::{self, FaultInjector};
 use super::observe::Asked;
 use super::{CpuClock, Models, Unanswered};
 use crate::bill::Scale;
@@ -29,7 +29,7 @@ pub(super) struct Meter<'a> {
     models: &'a Models,
     pub(super) counts: &'a Arc<CountedTexts>,
     clock: &'a dyn CpuClock,
-    pub(super) weather: Weather,
+    pub(super) injector: FaultInjector,
     /// How the agent's prompts are sized.
     scale: Scale,
     /// Size of the messages the strategy has before it.
@@ -51,13 +51,13 @@ impl<'a> Meter<'a> {
         models: &'a Models,
         counts: &'a Arc<CountedTexts>,
         clock: &'a dyn CpuClock,
-        weather: Weather,
+        injector: FaultInjector,
     ) -> Self {
         Self {
             models,
             counts,
             clock,
-            weather,
+            injector,
             scale: Scale::COUNTED,
             history: Size::default(),
             log: Vec::new(),
@@ -71,26 +71,26 @@ impl<'a> Meter<'a> {
     /// What follows belongs to this call of the agent.
     pub(super) fn start_call(&mut self, call: usize, scale: Scale) {
         self.scale = scale;
-        self.weather.call = call;
-        self.weather.requests = 0;
+        self.injector.call = call;
+        self.injector.requests = 0;
     }
 
     /// Whether the provider refuses this call's prompt though it fits. To be asked once per call.
     pub(super) fn refuses_prompt(&mut self) -> bool {
-        self.weather.strike(Acts::Prompt, 0).is_some()
+        self.injector.strike(Acts::Prompt, 0).is_some()
     }
 
     /// Sends the agent's own prompt until it is answered, and bills the attempts that are not.
     ///
     /// The answered one is not logged: it is the call itself. Returns whether there was one.
     pub(super) fn send_agent(&mut self, prompt: Tokens, response: Tokens) -> bool {
-        for attempt in 0..=self.weather.faults.agent_retries {
-            let Some(fault) = self.weather.strike(Acts::Agent, attempt) else {
+        for attempt in 0..=self.injector.faults.agent_retries {
+            let Some(fault) = self.injector.strike(Acts::Agent, attempt) else {
                 return true;
             };
             let (usage, failure) = faults::failed_attempt(fault, prompt, response);
             self.log.push(ModelCall {
-                call: self.weather.call,
+                call: self.injector.call,
                 purpose: Purpose::Agent,
                 usage,
                 failure: Some(failure),
@@ -126,10 +126,10 @@ impl<'a> Meter<'a> {
         match purpose {
             // The same answer gets the same verdict in every repeat, unless a fresh one is asked for.
             Purpose::Judge => AGAIN * turn,
-            Purpose::Probe => self.weather.repeat + AGAIN * turn,
+            Purpose::Probe => self.injector.repeat + AGAIN * turn,
             Purpose::Qualification => QUALIFYING_REPEAT,
             Purpose::Agent | Purpose::Compaction | Purpose::Background | Purpose::Recovery => {
-                self.weather.repeat
+                self.injector.repeat
             }
         }
     }
@@ -140,7 +140,7 @@ impl<'a> Meter<'a> {
         let repeat = self.repeat_of(request.purpose, 0);
         let fault = match request.purpose {
             Purpose::Compaction | Purpose::Background | Purpose::Recovery => {
-                self.weather.strike_request()
+                self.injector.strike_request()
             }
             Purpose::Agent | Purpose::Probe | Purpose::Qualification | Purpose::Judge => None,
         };
@@ -174,7 +174,7 @@ impl<'a> Meter<'a> {
     /// Logs a request of the strategy, for the record and for the observers.
     fn note(&mut self, request: Request, usage: Usage, answer: &Answer, key: Option<ContentHash>) {
         self.log.push(ModelCall {
-            call: self.weather.call,
+            call: self.injector.call,
             purpose: request.purpose,
             usage,
             failure: answer.as_ref().err().map(ToString::to_string),
@@ -184,7 +184,7 @@ impl<'a> Meter<'a> {
             number: self.log.len() - 1,
             usage,
             request,
-            call: self.weather.call,
+            call: self.injector.call,
             answer: answer.as_ref().ok().cloned(),
         });
     }

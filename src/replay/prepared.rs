@@ -110,8 +110,9 @@ impl PreparedSession {
     #[must_use]
     pub fn with_cache(mut self, schemes: Vec<CacheScheme>, pacing_seconds: u64) -> Self {
         let bill = self.bill.clone();
-        let plan = CachePlan::new(&self.session, &self.entries, &self.counts, schemes, bill);
-        self.watched.cache = Some(Arc::new(plan.paced(pacing_seconds)));
+        let mut plan = CachePlan::new(&self.session, &self.entries, &self.counts, schemes, bill);
+        plan.pacing = i64::try_from(pacing_seconds.saturating_mul(1_000)).unwrap_or(i64::MAX);
+        self.watched.cache = Some(Arc::new(plan));
         self
     }
 
@@ -119,8 +120,9 @@ impl PreparedSession {
     /// shown for. Acts on what [`Self::with_cache`] made.
     #[must_use]
     pub fn with_client(mut self, client: Client, shown: Placement) -> Self {
-        let plan = self.watched.cache.and_then(Arc::into_inner);
-        self.watched.cache = plan.map(|plan| Arc::new(plan.placed(client, shown)));
+        if let Some(plan) = self.watched.cache.as_mut().and_then(Arc::get_mut) {
+            (plan.client, plan.shown) = (client, shown);
+        }
         self
     }
 
@@ -128,8 +130,9 @@ impl PreparedSession {
     /// [`Self::with_cache`] made.
     #[must_use]
     pub fn with_prices(mut self, prices: Arc<Prices>, agent: Option<String>) -> Self {
-        let plan = self.watched.cache.and_then(Arc::into_inner);
-        self.watched.cache = plan.map(|plan| Arc::new(plan.priced(prices, agent)));
+        if let Some(plan) = self.watched.cache.as_mut().and_then(Arc::get_mut) {
+            plan.prices = Some((prices, agent));
+        }
         self
     }
 

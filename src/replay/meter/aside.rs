@@ -50,14 +50,10 @@ impl Aside {
     }
 
     fn paid(&mut self, purpose: Purpose, usage: Usage) {
-        match purpose {
-            Purpose::Judge => self.judge += usage,
-            Purpose::Agent
-            | Purpose::Compaction
-            | Purpose::Background
-            | Purpose::Recovery
-            | Purpose::Probe
-            | Purpose::Qualification => self.reader += usage,
+        if purpose == Purpose::Judge {
+            self.judge += usage;
+        } else {
+            self.reader += usage;
         }
     }
 }

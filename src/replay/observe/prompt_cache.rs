@@ -37,13 +37,13 @@ pub struct CachePlan {
     messages: Vec<(Arc<Message>, Pieces)>,
     counts: Arc<CountedTexts>,
     calls: usize,
-    pacing: Moment,
+    pub(in crate::replay) pacing: Moment,
     bill: Arc<Bill>,
-    client: Client,
+    pub(in crate::replay) client: Client,
     /// The placement whose record comes first.
-    shown: Placement,
+    pub(in crate::replay) shown: Placement,
     /// The prices in force, and the agent's model.
-    prices: Option<(Arc<Prices>, Option<String>)>,
+    pub(in crate::replay) prices: Option<(Arc<Prices>, Option<String>)>,
 }
 
 impl CachePlan {
@@ -76,31 +76,9 @@ impl CachePlan {
         }
     }
 
-    /// The same, with the prices of models that a strategy names beside the agent's.
-    #[must_use]
-    pub fn priced(mut self, prices: Arc<Prices>, agent: Option<String>) -> Self {
-        self.prices = Some((prices, agent));
-        self
-    }
-
     fn relative(&self, named: &str) -> Option<RelativePrice> {
         let (prices, agent) = self.prices.as_ref()?;
         prices.relative(agent.as_deref(), named)
-    }
-
-    /// The same, with this client, and the placement to show first.
-    #[must_use]
-    pub fn placed(mut self, client: Client, shown: Placement) -> Self {
-        self.client = client;
-        self.shown = shown;
-        self
-    }
-
-    /// The same, with so many seconds from call to call where the session has no times.
-    #[must_use]
-    pub fn paced(mut self, seconds: u64) -> Self {
-        self.pacing = i64::try_from(seconds.saturating_mul(1_000)).unwrap_or(Moment::MAX);
-        self
     }
 
     fn pieces(&self, entry: &Entry) -> Cow<'_, Pieces> {
