@@ -8,7 +8,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::session::{ContentBlock, Message, Tag, ToolUse};
+use crate::session::{ContentBlock, Message, Role, Tag, ToolUse};
 use crate::tokens::{CountedTexts, Size};
 use crate::units::Tokens;
 
@@ -37,6 +37,17 @@ impl Entry {
             message,
             size,
         }
+    }
+
+    /// A message that a stage writes in the user's name.
+    pub(crate) fn written(
+        origin: Origin,
+        text: impl Into<Arc<str>>,
+        tag: Tag,
+        counts: &CountedTexts,
+    ) -> Self {
+        let message = Message::text(Role::User, text).with_tags([tag]);
+        Self::new(origin, Arc::new(message), counts)
     }
 
     /// The entry with the text of one block replaced; a message of the session that was verbatim
@@ -99,7 +110,7 @@ fn hidden(tokens: Tokens) -> Size {
     }
 }
 
-fn measure_block(message: &Message, block: usize, counts: &CountedTexts) -> Size {
+pub(crate) fn measure_block(message: &Message, block: usize, counts: &CountedTexts) -> Size {
     message
         .blocks()
         .nth(block)
@@ -141,11 +152,8 @@ impl Origin {
         let mut ranges: Vec<Range<usize>> = Vec::new();
         for entry in entries {
             match &entry.origin {
-                Self::Verbatim(at) | Self::Edited { message: at, .. } | Self::Restored(at) => {
-                    ranges.push(*at..at + 1);
-                }
                 Self::Derived(of) => ranges.extend(of.iter().cloned()),
-                Self::Authored => {}
+                other => ranges.extend(other.message().map(|at| at..at + 1)),
             }
         }
         ranges.sort_unstable_by_key(|range| (range.start, range.end));
@@ -229,6 +237,15 @@ impl Context {
     /// count, and neither does taking back one that did not.
     pub fn replacements(&self) -> u64 {
         self.replacements
+    }
+
+    /// Entries before this one were there when the model spoke last.
+    pub(crate) fn answered(&self) -> usize {
+        let is_response = |entry: &Entry| entry.message.role() == Role::Assistant;
+        self.entries
+            .iter()
+            .rposition(is_response)
+            .map_or(0, |at| at + 1)
     }
 
     /// Adds an entry at the end.
@@ -317,12 +334,8 @@ impl Context {
                         .splice(start..end, with.iter().cloned())
                         .collect();
                     self.size = self.size - old.iter().map(|entry| entry.size).sum();
-                    for entry in &with {
-                        self.attachments.add(entry);
-                    }
-                    for entry in &old {
-                        self.attachments.remove(entry);
-                    }
+                    with.iter().for_each(|entry| self.attachments.add(entry));
+                    old.iter().for_each(|entry| self.attachments.remove(entry));
                     if !is_in_place(&old, &with) {
                         replaced_from.get_or_insert(start);
                     }
@@ -387,52 +400,31 @@ impl Context {
     }
 
     fn check(&self, edits: &[Edit]) -> Result<(), PatchError> {
-        let mut next = 0;
-        let mut next_block = BlockAt { entry: 0, block: 0 };
+        let mut next = BlockAt { entry: 0, block: 0 };
         for edit in edits {
             match edit {
                 Edit::Replace { entries, .. } => {
-                    if entries.start
-                        < next.max(next_block.entry + usize::from(next_block.block > 0))
-                        || entries.end < entries.start
-                    {
-                        return Err(PatchError::Overlap {
-                            entry: entries.start,
-                        });
+                    let (entry, block) = (entries.start, 0);
+                    if (BlockAt { entry, block }) < next || entries.end < entry {
+                        return Err(PatchError::Overlap { entry });
                     }
-                    if entries.end > self.entries.len() {
-                        return Err(PatchError::NoSuchEntry {
-                            entry: entries.end - 1,
-                        });
+                    let entry = entries.end;
+                    if entry > self.entries.len() {
+                        return Err(PatchError::NoSuchEntry { entry: entry - 1 });
                     }
-                    next = entries.end;
+                    next = BlockAt { entry, block };
                 }
-                Edit::EditBlock { entry, block, .. } => {
-                    let at = BlockAt {
-                        entry: *entry,
-                        block: *block,
-                    };
-                    if *entry < next || at < next_block {
-                        return Err(PatchError::Overlap { entry: *entry });
+                &Edit::EditBlock { entry, block, .. } => {
+                    if (BlockAt { entry, block }) < next {
+                        return Err(PatchError::Overlap { entry });
                     }
-                    let blocks = self
-                        .entries
-                        .get(*entry)
-                        .ok_or(PatchError::NoSuchEntry { entry: *entry })?
-                        .message
-                        .content()
-                        .len();
-                    if *block >= blocks {
-                        return Err(PatchError::NoSuchBlock {
-                            entry: *entry,
-                            block: *block,
-                        });
+                    let found = self.entries.get(entry);
+                    let found = found.ok_or(PatchError::NoSuchEntry { entry })?;
+                    if block >= found.message.content().len() {
+                        return Err(PatchError::NoSuchBlock { entry, block });
                     }
-                    next = *entry;
-                    next_block = BlockAt {
-                        entry: *entry,
-                        block: block + 1,
-                    };
+                    let block = block + 1;
+                    next = BlockAt { entry, block };
                 }
             }
         }
@@ -587,11 +579,6 @@ impl Applied {
     /// The entries that came in the place of those that were removed.
     pub(crate) fn written(&self) -> impl Iterator<Item = &Entry> {
         self.change.edits.iter().flat_map(|edit| &edit.with)
-    }
-
-    /// Tokens that are no longer in the messages; zero where a patch added some.
-    pub fn tokens_freed(&self) -> Tokens {
-        self.change.before.tokens - self.change.after.tokens
     }
 }
 

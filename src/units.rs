@@ -2,7 +2,7 @@
 //!
 //! This is the leaf of the crate. Nothing here knows what a session is.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Sub};
 use std::sync::Arc;
@@ -269,12 +269,17 @@ impl ContentHash {
         &self.0
     }
 
+    /// A number from 0 to 1, 1 excluded: the first 52 bits.
+    pub(crate) fn fraction(&self) -> f64 {
+        let bits = u64::from_str_radix(&self.hex(13), 16).unwrap_or(0);
+        bits as f64 / (1_u64 << 52) as f64
+    }
+
     /// The first `digits` lower-case hexadecimal digits, at most 64.
     pub fn hex(&self, digits: usize) -> String {
         let mut text = String::with_capacity(64);
         for byte in self.0 {
-            text.push(char::from_digit(u32::from(byte >> 4), 16).unwrap_or('0'));
-            text.push(char::from_digit(u32::from(byte & 15), 16).unwrap_or('0'));
+            let _ = write!(text, "{byte:02x}");
         }
         text.truncate(digits);
         text
@@ -301,19 +306,11 @@ pub fn is_valid_id(id: &str) -> bool {
 
 /// The nearest valid id to `text`: lower-cased, everything else replaced by `-`, cut to `length`.
 pub fn to_valid_id(text: &str, length: usize) -> String {
-    let mut id: String = text
-        .chars()
-        .map(|c| c.to_ascii_lowercase())
-        .map(|c| {
-            if c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '@') {
-                c
-            } else {
-                '-'
-            }
-        })
-        .skip_while(|c| !c.is_ascii_alphanumeric())
-        .take(length)
-        .collect();
+    let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '@');
+    let lower = text.chars().map(|c| c.to_ascii_lowercase());
+    let plain = lower.map(|c| if is_part(c) { c } else { '-' });
+    let id = plain.skip_while(|c| !c.is_ascii_alphanumeric());
+    let mut id: String = id.take(length).collect();
     if id.is_empty() {
         id.push('x');
     }
