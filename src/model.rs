@@ -8,7 +8,7 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::session::{Message, ToolSchema};
+use crate::session::{Message, Role, ToolSchema};
 use crate::tokens::CountedTexts;
 use crate::units::{ContentHash, Tokens, Usage};
 
@@ -138,6 +138,24 @@ pub struct Request {
 }
 
 impl Request {
+    /// A request for a summary, in one message.
+    pub(crate) fn summary(
+        purpose: Purpose,
+        sections: Vec<String>,
+        text: String,
+        max_output: Tokens,
+    ) -> Self {
+        Self {
+            purpose,
+            task: Task::Summarise { sections },
+            system: None,
+            tools: None,
+            messages: vec![Arc::new(Message::text(Role::User, text))],
+            max_output,
+            model: None,
+        }
+    }
+
     /// The tools that are offered.
     pub fn tools(&self) -> &[ToolSchema] {
         self.tools.as_deref().unwrap_or_default()
@@ -234,17 +252,18 @@ pub enum AnswerFormat {
     Call,
 }
 
-/// A model's answer.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A model's answer, as cassettes keep it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Response {
-    /// What it wrote.
-    pub text: Arc<str>,
-    /// Why it stopped.
-    pub stop: Stop,
-    /// What it cost.
-    pub usage: Usage,
     /// The model that answered, as the provider names it.
     pub model: Arc<str>,
+    /// Why it stopped.
+    pub stop: Stop,
+    /// What it wrote.
+    pub text: Arc<str>,
+    /// What it cost.
+    pub usage: Usage,
 }
 
 /// Why a model stopped writing.

@@ -9,7 +9,6 @@
 //! was answered. Closing sorts the file: the same answers are the same bytes.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -18,11 +17,9 @@ use serde::{Deserialize, Serialize};
 
 use super::api::Dialect;
 use super::spending::Spending;
-use super::{
-    Answered, CallFailure, Model, ModelKind, Paid, Purpose, Request, Response, Stop, bill,
-};
+use super::{Answered, CallFailure, Model, ModelKind, Paid, Purpose, Request, Response, bill};
 use crate::tokens::{CharsPer4, CountedTexts};
-use crate::units::{ContentHash, Tokens, Usage};
+use crate::units::{ContentHash, Tokens};
 
 mod deferred;
 mod file;
@@ -91,35 +88,11 @@ pub struct Entry {
     /// The shape of the request.
     pub request: Shape,
     /// What was answered.
-    pub answer: KeptAnswer,
-}
-
-/// What was answered.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct KeptAnswer {
-    /// The model that answered, as the provider names it.
-    pub model: String,
-    /// Why it stopped.
-    pub stop: Stop,
-    /// What it wrote.
-    pub text: String,
-    /// What it cost.
-    pub usage: Usage,
-}
-
-impl Entry {
-    fn response(&self) -> Response {
-        Response {
-            text: self.answer.text.as_str().into(),
-            stop: self.answer.stop,
-            usage: self.answer.usage,
-            model: self.answer.model.as_str().into(),
-        }
-    }
+    pub answer: Response,
 }
 
 /// A cassette, open for a run.
+#[derive(Debug)]
 pub struct Cassette {
     path: PathBuf,
     mode: ReplayMode,
@@ -128,7 +101,7 @@ pub struct Cassette {
     deferral: Deferral,
 }
 
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct State {
     entries: BTreeMap<String, Entry>,
     /// Keys that were answered in this run.
@@ -144,15 +117,6 @@ struct State {
     misses: usize,
     /// Answers that other runs find, too.
     shared: Option<Shared>,
-}
-
-impl fmt::Debug for Cassette {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Cassette")
-            .field("path", &self.path)
-            .field("mode", &self.mode)
-            .finish_non_exhaustive()
-    }
 }
 
 /// Keeps only verdicts that can be read, and answers that are none of a refusal.
@@ -244,12 +208,16 @@ impl Cassette {
             // What was answered in this very run is not asked again, whatever the mode.
             let counts = self.mode != ReplayMode::Record || state.fresh.contains(key);
             if let Some(entry) = state.entries.get(key).filter(|_| counts) {
-                return Some(entry.response());
+                return Some(entry.answer.clone());
             }
-            if let Some(entry) = state.found_in_shared(key).filter(|_| counts) {
-                let response = entry.response();
+            let shared = state.shared.as_ref();
+            if let Some(entry) =
+                shared.and_then(|shared| shared.entries.get(key).filter(|_| counts))
+            {
+                let entry = entry.clone();
+                let answer = entry.answer.clone();
                 self.keep(&mut state, entry);
-                return Some(response);
+                return Some(answer);
             }
             if state.under_way.insert(key.to_owned()) {
                 return None;
@@ -294,17 +262,13 @@ impl Cassette {
         if state.miss.is_some() {
             return;
         }
-        let same = |entry: &&Entry| entry.model == model && entry.purpose == purpose;
-        let nearest = state
-            .entries
-            .values()
-            .filter(same)
-            .max_by_key(|entry| (entry.request.likeness(shape), entry.repeat == repeat));
+        let entries = state.entries.values();
+        let alike = entries.filter(|entry| entry.model == model && entry.purpose == purpose);
+        let nearest =
+            alike.max_by_key(|entry| (entry.request.likeness(shape), entry.repeat == repeat));
         let path = self.path.display();
-        let asked = format!(
-            "`{path}` holds no answer of {model} to {}",
-            shape.in_words()
-        );
+        let words = shape.in_words();
+        let asked = format!("`{path}` holds no answer of {model} to {words}");
         state.miss = Some(match nearest {
             None => format!("{asked}; it holds none of {model} for this purpose"),
             Some(entry) => format!(
@@ -372,21 +336,15 @@ impl Taped {
         ])
     }
 
-    /// Whether a request of this purpose waits for a batch.
-    fn puts_off(&self, purpose: Purpose) -> bool {
-        self.kind == ModelKind::Live && deferred::can_wait(purpose)
-    }
-
     /// The answer, without the name under which it is kept.
     fn ask(&self, request: &Request, repeat: u32, key: &str, counts: &CountedTexts) -> Answered {
         if let Some(recorded) = self.cassette.find(key, request.purpose) {
             let usage = bill::answered(request, &recorded, counts);
-            let mut answered = Answered::once(Ok(recorded));
-            answered.paid = Some(Paid {
-                usage,
-                is_kept: true,
-            });
-            return answered;
+            let is_kept = true;
+            return Answered {
+                paid: Some(Paid { usage, is_kept }),
+                ..Answered::once(Ok(recorded))
+            };
         }
         let is_strict = self.cassette.mode() == ReplayMode::Strict;
         let Some(model) = self.model.as_ref().filter(|_| !is_strict) else {
@@ -397,16 +355,14 @@ impl Taped {
             return Answered::once(Err(CallFailure::NotRecorded));
         };
         // Every further answer would be paid for and lost.
-        if let Some(why) = self
-            .cassette
-            .failure()
-            .filter(|_| self.kind == ModelKind::Live)
-        {
+        let failure = self.cassette.failure();
+        if let Some(why) = failure.filter(|_| self.kind == ModelKind::Live) {
             self.cassette.settle(key, None);
             let path = self.cassette.path().display();
             return Answered::once(Err(CallFailure::NotKept(format!("`{path}`: {why}"))));
         }
-        let is_put_off = self.puts_off(request.purpose)
+        let is_put_off = self.kind == ModelKind::Live
+            && deferred::can_wait(request.purpose)
             && self.cassette.deferral.takes(key, || Deferred {
                 dialect: self.dialect.clone(),
                 request: request.clone(),
@@ -483,9 +439,11 @@ impl Model for Taped {
 
     fn is_kept(&self, request: &Request, repeat: u32) -> bool {
         let key = Self::key(&self.dialect, request, repeat).to_string();
-        let is_auto = self.cassette.mode() == ReplayMode::Auto;
-        let is_strict = self.cassette.mode() == ReplayMode::Strict;
-        is_strict || (is_auto && self.cassette.state().entries.contains_key(&key))
+        match self.cassette.mode() {
+            ReplayMode::Strict => true,
+            ReplayMode::Auto => self.cassette.state().entries.contains_key(&key),
+            ReplayMode::Record | ReplayMode::Off => false,
+        }
     }
 }
 

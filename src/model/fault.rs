@@ -178,13 +178,11 @@ impl Faults {
 
     /// The fault that strikes an attempt, if any.
     pub fn struck(&self, acts: Acts, attempt: Attempt<'_>) -> Option<Fault> {
-        let mut faults = self
-            .strikes
-            .iter()
-            .filter(|(fault, _)| fault.acts() == acts);
-        faults
-            .find(|(fault, strike)| self.strikes(**fault, strike, attempt))
-            .map(|(fault, _)| *fault)
+        let mut faults = self.strikes.iter();
+        let strikes = |(fault, strike): &(&Fault, &Strike)| {
+            fault.acts() == acts && self.strikes(**fault, strike, attempt)
+        };
+        faults.find(strikes).map(|(fault, _)| *fault)
     }
 
     fn strikes(&self, fault: Fault, strike: &Strike, at: Attempt<'_>) -> bool {
@@ -199,16 +197,10 @@ impl Faults {
                     &(at.call as u64).to_le_bytes(),
                     &at.attempt.to_le_bytes(),
                 ];
-                drawn(&ContentHash::of_parts(parts)) < *probability
+                ContentHash::of_parts(parts).fraction() < *probability
             }
         }
     }
-}
-
-/// A number from 0 to 1, 1 excluded: the first 52 bits of a hash.
-fn drawn(hash: &ContentHash) -> f64 {
-    let bits = u64::from_str_radix(&hash.hex(13), 16).unwrap_or(0);
-    bits as f64 / (1_u64 << 52) as f64
 }
 
 impl fmt::Display for Strike {

@@ -1,13 +1,10 @@
 //! Language models behind an API: the only code that waits, and the only asynchronous code.
 //!
-//! One runtime lives on a thread of its own; whoever calls blocks on a channel until its answer is
-//! there. Requests to one provider share a [`Pacer`], which spaces them out, sends again what
-//! failed for a passing reason, and keeps waiting apart from the time that answers take.
+//! Whoever calls drives its own request on the shared runtime, and blocks until its answer is there.
+//! Requests to one provider share a [`Pacer`], which spaces them out, sends again what failed for a
+//! passing reason, and keeps waiting apart from the time that answers take.
 
-use std::fmt;
-use std::future::Future;
-use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
@@ -25,69 +22,19 @@ pub mod pace;
 
 use pace::{PaceSetting, Pacer};
 
-type Work = Pin<Box<dyn Future<Output = ()> + Send>>;
-
 /// The runtime that all live models share.
 #[derive(Debug)]
-pub struct Engine {
-    work: Option<tokio::sync::mpsc::UnboundedSender<Work>>,
-    thread: Option<std::thread::JoinHandle<()>>,
-}
+pub struct Engine(tokio::runtime::Runtime);
 
 impl Engine {
-    /// Starts the runtime on a thread of its own.
+    /// Starts the runtime, with one thread for what goes on between the calls.
     pub fn start() -> Result<Arc<Self>, HttpError> {
-        let runtime = tokio::runtime::Builder::new_current_thread()
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .thread_name("proctor-http")
             .enable_all()
-            .build()
-            .map_err(HttpError::Start)?;
-        let (work, mut waiting) = tokio::sync::mpsc::unbounded_channel::<Work>();
-        let thread = std::thread::Builder::new()
-            .name("proctor-http".to_owned())
-            .spawn(move || {
-                runtime.block_on(async move {
-                    let mut under_way = tokio::task::JoinSet::new();
-                    loop {
-                        tokio::select! {
-                            next = waiting.recv() => match next {
-                                Some(work) => { under_way.spawn(work); }
-                                None => break,
-                            },
-                            Some(_) = under_way.join_next() => {}
-                        }
-                    }
-                    // Every call that was sent is awaited: it is paid for.
-                    while under_way.join_next().await.is_some() {}
-                });
-            })
-            .map_err(HttpError::Start)?;
-        Ok(Arc::new(Self {
-            work: Some(work),
-            thread: Some(thread),
-        }))
-    }
-
-    /// Runs a future to its end; the caller waits. Nothing where the runtime is gone.
-    fn wait_for<T: Send + 'static>(
-        &self,
-        future: impl Future<Output = T> + Send + 'static,
-    ) -> Option<T> {
-        let (done, answer) = mpsc::sync_channel(1);
-        let work: Work = Box::pin(async move {
-            // Whoever asked waits for it: sending cannot fail.
-            drop(done.send(future.await));
-        });
-        self.work.as_ref()?.send(work).ok()?;
-        answer.recv().ok()
-    }
-}
-
-impl Drop for Engine {
-    fn drop(&mut self) {
-        self.work = None;
-        if let Some(thread) = self.thread.take() {
-            drop(thread.join());
-        }
+            .build();
+        Ok(Arc::new(Self(runtime.map_err(HttpError::Start)?)))
     }
 }
 
@@ -151,13 +98,14 @@ pub struct CallTime {
 }
 
 /// A language model behind an API.
+#[derive(Debug)]
 pub struct Live {
     dialect: Dialect,
     engine: Arc<Engine>,
-    wire: Arc<Wire>,
+    wire: Wire,
     times: Mutex<Vec<CallTime>>,
     /// The server's words when it refused a JSON schema: verdicts are asked for in words from then on.
-    schema_refused: Mutex<Option<String>>,
+    schema_refused: OnceLock<String>,
 }
 
 /// What every call to one model needs.
@@ -167,21 +115,22 @@ struct Wire {
     client: Client,
     url: Url,
     headers: HeaderMap,
-    key: Option<Secret>,
-    first_byte: Duration,
-    between: Duration,
-    whole: Duration,
+    connection: Connection,
     pacer: Arc<Pacer>,
 }
 
-impl fmt::Debug for Live {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Live")
-            .field("dialect", &self.dialect)
-            .field("url", &self.wire.url.as_str())
-            .finish_non_exhaustive()
+impl Wire {
+    /// The beginning of what a server said, without the key. The key is taken out first: cut in two it
+    /// would not be found.
+    fn said(&self, text: &str) -> String {
+        let key = self.connection.key.as_ref();
+        let clean = key.map_or_else(|| text.to_owned(), |key| key.scrub(text));
+        clean.chars().take(SAID_CHARS).collect()
     }
 }
+
+/// Of a message of the server, so many characters are repeated in errors.
+const SAID_CHARS: usize = 300;
 
 impl Live {
     /// A model that is reached through `connection`, at the pace of `pacer`. Opens no socket: that
@@ -214,18 +163,15 @@ impl Live {
             client: client(connection.authority.as_deref())?,
             url,
             headers: headers(dialect.provider, connection.key.as_ref())?,
-            key: connection.key,
-            first_byte: connection.first_byte,
-            between: connection.between,
-            whole: connection.whole,
+            connection,
             pacer,
         };
         Ok(Self {
             dialect,
             engine,
-            wire: Arc::new(wire),
+            wire,
             times: Mutex::new(Vec::new()),
-            schema_refused: Mutex::new(None),
+            schema_refused: OnceLock::new(),
         })
     }
 
@@ -236,8 +182,7 @@ impl Live {
 
     /// The server's words when it refused a JSON schema; nothing where it did not.
     pub fn schema_refused(&self) -> Option<String> {
-        let refused = self.schema_refused.lock();
-        refused.unwrap_or_else(PoisonError::into_inner).clone()
+        self.schema_refused.get().cloned()
     }
 
     /// How long the calls took that ended since this was last asked.
@@ -280,16 +225,13 @@ impl Live {
             structured: false,
             ..self.dialect.clone()
         };
-        if self.schema_refused().is_some() {
+        if self.schema_refused.get().is_some() {
             return self.send(&in_words, request);
         }
         let answered = self.send(&self.dialect, request);
         match &answered.answer {
             Err(CallFailure::Rejected(why)) if names_schema(why) => {
-                let refused = self.schema_refused.lock();
-                let mut refused = refused.unwrap_or_else(PoisonError::into_inner);
-                refused.get_or_insert_with(|| why.clone());
-                drop(refused);
+                self.schema_refused.get_or_init(|| why.clone());
                 let mut again = self.send(&in_words, request);
                 again.failed.splice(0..0, answered.failed);
                 again
@@ -299,27 +241,11 @@ impl Live {
     }
 
     fn send(&self, dialect: &Dialect, request: &Request) -> Answered {
-        let body = dialect.body(request);
-        let wire = self.wire.clone();
-        let sent = attempt::send(wire, body, request.max_output);
-        let Some(sent) = self.engine.wait_for(sent) else {
-            return Answered::once(Err(CallFailure::Network));
-        };
-        let time = sent.time;
+        let sent = attempt::send(&self.wire, dialect, request);
+        let (answered, time) = self.engine.0.block_on(sent);
         let mut times = self.times.lock().unwrap_or_else(PoisonError::into_inner);
-        times.push(CallTime {
-            purpose: request.purpose,
-            model: Arc::from(self.dialect.model.as_str()),
-            attempts: time.attempts,
-            waited: time.waited,
-            first_token: time.first_token,
-            took: time.took,
-            is_answered: sent.answer.is_ok(),
-        });
-        Answered {
-            failed: sent.failed,
-            ..Answered::once(sent.answer)
-        }
+        times.push(time);
+        answered
     }
 }
 

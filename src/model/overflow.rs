@@ -19,14 +19,6 @@ pub struct Refusal {
     pub limit: Option<Tokens>,
 }
 
-impl Refusal {
-    /// How many tokens must go, where the numbers say so.
-    pub fn excess(&self) -> Option<Tokens> {
-        let wanted = self.prompt? + self.output.unwrap_or_default();
-        Some(wanted - self.limit?)
-    }
-}
-
 /// How servers put it, special before general. Blanks, letter case and backticks do not matter;
 /// `{total}` is prompt and output together, `{_}` any number.
 const PHRASES: &[&str] = &[
@@ -446,19 +438,5 @@ mod tests {
             assert_eq!(refusal(status, body), None, "{status} {body}");
         }
         check(413, "prompt is too long: 9 tokens > 8 maximum", 9, 0, 8);
-    }
-
-    #[test]
-    fn what_must_go_is_what_does_not_fit() {
-        let of = |prompt, output, limit| Refusal {
-            prompt,
-            output,
-            limit,
-        };
-        let some = |number| Some(Tokens(number));
-        assert_eq!(of(some(188), some(21), some(200)).excess(), some(9));
-        assert_eq!(of(some(207), None, some(200)).excess(), some(7));
-        assert_eq!(of(some(207), None, None).excess(), None);
-        assert_eq!(of(None, None, some(200)).excess(), None);
     }
 }

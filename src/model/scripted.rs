@@ -87,13 +87,6 @@ impl Scripted {
         Self::default()
     }
 
-    /// A model that answers with `reply`.
-    pub fn replying(
-        reply: impl Fn(&Request) -> Result<Response, CallFailure> + Send + Sync + 'static,
-    ) -> Self {
-        Self::new().reply(When::always(), reply)
-    }
-
     /// Adds a rule that gives out these texts, one after the other.
     #[must_use]
     pub fn texts<T: Into<Arc<str>>>(self, when: When, texts: impl IntoIterator<Item = T>) -> Self {

@@ -20,13 +20,6 @@ pub struct Budget {
     pub least_coverage: f64,
 }
 
-impl Budget {
-    /// Whether anything is limited.
-    pub fn is_limited(&self) -> bool {
-        self.money.is_some() || self.tokens.is_some() || self.minutes.is_some()
-    }
-}
-
 /// What has been paid so far.
 #[derive(Debug, Default)]
 pub struct Spending {
@@ -63,11 +56,10 @@ impl Spending {
 
     /// Takes note of one answer, or of an attempt that brought none and is billed.
     pub fn paid(&self, model: &str, usage: &Usage) {
-        let cost = self.prices.get(model).and_then(|price| price.cost(usage));
         let mut spent = self.spent.lock().unwrap_or_else(PoisonError::into_inner);
         spent.calls += 1;
         spent.tokens += usage.total();
-        match cost {
+        match self.cost(model, usage) {
             Some(cost) => spent.money += cost,
             None => spent.unpriced += 1,
         }
@@ -75,17 +67,19 @@ impl Spending {
 
     /// Takes note of one answer of a batch, which costs so many thousandths of its price.
     pub fn paid_in_batch(&self, model: &str, usage: &Usage, share: Option<u32>) {
-        let cost = self.prices.get(model).and_then(|price| price.cost(usage));
-        let cost = cost.zip(share);
         let mut spent = self.spent.lock().unwrap_or_else(PoisonError::into_inner);
         spent.calls += 1;
         spent.batched_tokens += usage.total();
-        match cost {
+        match self.cost(model, usage).zip(share) {
             Some((cost, share)) => {
                 spent.batched += Usd(cost.0.saturating_mul(u64::from(share)) / 1_000);
             }
             None => spent.unpriced += 1,
         }
+    }
+
+    fn cost(&self, model: &str, usage: &Usage) -> Option<Usd> {
+        self.prices.get(model)?.cost(usage)
     }
 
     /// What was paid so far.

@@ -49,11 +49,8 @@ pub(super) fn body(dialect: &Dialect, request: &Request) -> String {
         }
     }
     let messages = sendable(&request.messages, Provider::Anthropic);
-    let mut users = messages.iter().enumerate().rev();
-    let mut users = users
-        .by_ref()
-        .filter(|(_, message)| message.role() == Role::User)
-        .map(|(at, _)| at);
+    let is_user = |at: &usize| messages[*at].role() == Role::User;
+    let mut users = (0..messages.len()).rev().filter(is_user);
     let (last, before) = (users.next(), users.next());
     out.push_str(",\"messages\":[");
     for (at, message) in messages.iter().enumerate() {

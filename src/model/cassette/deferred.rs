@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::{Cassette, Entry, Keeps, KeptAnswer, Shape};
+use super::{Cassette, Entry, Keeps, Shape};
 use crate::model::api::Dialect;
 use crate::model::{CallFailure, ModelKind, Purpose, Request, Response, bill};
 use crate::tokens::CountedTexts;
@@ -75,9 +75,8 @@ impl Cassette {
     /// Deferred requests without an answer yet, by key.
     pub fn deferred(&self) -> BTreeMap<String, Deferred> {
         let state = self.deferral.state();
-        state
-            .as_ref()
-            .map_or_else(BTreeMap::new, |state| state.waiting.clone())
+        let waiting = state.as_ref().map(|state| state.waiting.clone());
+        waiting.unwrap_or_default()
     }
 
     /// Takes what a batch brought to a request. Returns the answer as it is kept; what is not kept is
@@ -129,12 +128,7 @@ impl Entry {
             purpose: request.purpose,
             repeat,
             request: Shape::of(request),
-            answer: KeptAnswer {
-                model: response.model.to_string(),
-                stop: response.stop,
-                text: response.text.to_string(),
-                usage: response.usage,
-            },
+            answer: response.clone(),
         }
     }
 }

@@ -79,6 +79,13 @@ fn head() -> String {
     format!("{{\"format\":\"{FORMAT}\",\"version\":{VERSION}}}\n")
 }
 
+fn at(path: &Path) -> impl Fn(io::Error) -> CassetteError + Copy {
+    move |source| CassetteError::Io {
+        path: path.to_owned(),
+        source,
+    }
+}
+
 /// A cassette, read.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Contents {
@@ -91,30 +98,21 @@ pub struct Contents {
 /// Reads a cassette; one that is not there is empty.
 pub fn read(path: &Path) -> Result<Contents, CassetteError> {
     let bytes = match std::fs::read(path) {
-        Ok(bytes) => bytes,
         Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
-        Err(source) => {
-            return Err(CassetteError::Io {
-                path: path.to_owned(),
-                source,
-            });
-        }
+        read => read.map_err(at(path))?,
     };
     // A line may have broken off in the middle of a character.
     let text = String::from_utf8_lossy(&bytes);
     let mut entries: BTreeMap<String, Entry> = BTreeMap::new();
     let mut torn = 0;
-    for (at, line) in text.lines().enumerate() {
-        if at == 0 {
+    for (line_at, line) in text.lines().enumerate() {
+        if line_at == 0 {
             let head: Option<Head> = serde_json::from_str(line).ok();
-            match head {
-                Some(head) if head.format == FORMAT && head.version <= VERSION => continue,
-                _ => {
-                    return Err(CassetteError::NoCassette {
-                        path: path.to_owned(),
-                    });
-                }
+            if head.is_some_and(|head| head.format == FORMAT && head.version <= VERSION) {
+                continue;
             }
+            let path = path.to_owned();
+            return Err(CassetteError::NoCassette { path });
         }
         match serde_json::from_str::<Entry>(line) {
             Ok(entry) => {
@@ -125,7 +123,7 @@ pub fn read(path: &Path) -> Result<Contents, CassetteError> {
             Err(source) => {
                 return Err(CassetteError::BadLine {
                     path: path.to_owned(),
-                    line: at + 1,
+                    line: line_at + 1,
                     source,
                 });
             }
@@ -140,10 +138,7 @@ pub fn read(path: &Path) -> Result<Contents, CassetteError> {
 /// Puts a cassette into its canonical form. What another process has kept there meanwhile stays.
 pub(super) fn sort(path: &Path) -> Result<(), CassetteError> {
     // Held until the new file is in its place.
-    let _lock = locked(path).map_err(|source| CassetteError::Io {
-        path: path.to_owned(),
-        source,
-    })?;
+    let _lock = locked(path).map_err(at(path))?;
     write_sorted(path, &read(path)?.entries)
 }
 
@@ -152,10 +147,7 @@ pub fn write_sorted<'a>(
     path: &Path,
     entries: impl IntoIterator<Item = &'a Entry>,
 ) -> Result<(), CassetteError> {
-    let at = |source| CassetteError::Io {
-        path: path.to_owned(),
-        source,
-    };
+    let at = at(path);
     let text = canonical(entries).map_err(|error| at(error.into()))?;
     let beside = path.with_extension("jsonl.new");
     let mut options = OpenOptions::new();
@@ -189,10 +181,10 @@ fn sorted_keys(value: serde_json::Value) -> serde_json::Value {
     use serde_json::Value;
     match value {
         Value::Object(fields) => {
-            let sorted: BTreeMap<String, Value> = fields
+            let fields = fields
                 .into_iter()
-                .map(|(key, value)| (key, sorted_keys(value)))
-                .collect();
+                .map(|(key, value)| (key, sorted_keys(value)));
+            let sorted: BTreeMap<String, Value> = fields.collect();
             Value::Object(sorted.into_iter().collect())
         }
         Value::Array(items) => Value::Array(items.into_iter().map(sorted_keys).collect()),

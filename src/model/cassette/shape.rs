@@ -1,9 +1,11 @@
 //! What is kept of a request: enough to say what is different about another one.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use crate::model::Request;
-use crate::session::Role;
+use crate::session::{Message, Role};
 use crate::units::ContentHash;
 
 /// Of the last text, which holds the question, so many characters are kept.
@@ -33,27 +35,22 @@ impl Shape {
     pub(super) fn of(request: &Request) -> Self {
         let short = |text: &str| ContentHash::of(text).hex(DIGITS);
         let tools: String = request.tools().iter().map(|tool| &**tool.text()).collect();
-        let words: Vec<String> = request
-            .messages
-            .iter()
-            .map(|message| {
-                let speaker = match message.role() {
-                    Role::User => 'u',
-                    Role::Assistant => 'a',
-                };
-                let parts = message.model_text().iter().map(|text| text.as_bytes());
-                format!("{speaker}{}", ContentHash::of_parts(parts).hex(DIGITS))
-            })
-            .collect();
+        let word = |message: &Arc<Message>| {
+            let speaker = match message.role() {
+                Role::User => 'u',
+                Role::Assistant => 'a',
+            };
+            let parts = message.model_text().iter().map(|text| text.as_bytes());
+            format!("{speaker}{}", ContentHash::of_parts(parts).hex(DIGITS))
+        };
+        let words: Vec<String> = request.messages.iter().map(word).collect();
         let last = request.messages.last();
         let asked = last.and_then(|message| message.model_text().last());
         Self {
             system: request.system.as_deref().map(short).unwrap_or_default(),
-            tools: if tools.is_empty() {
-                String::new()
-            } else {
-                short(&tools)
-            },
+            tools: Some(&*tools)
+                .filter(|it| !it.is_empty())
+                .map_or_else(String::new, short),
             messages: words.join(" "),
             asked: asked.map_or_else(String::new, |text| text.chars().take(ASKED_CHARS).collect()),
             max_output: request.max_output.0,
@@ -61,10 +58,8 @@ impl Shape {
     }
 
     fn words(&self) -> Vec<&str> {
-        self.messages
-            .split(' ')
-            .filter(|word| !word.is_empty())
-            .collect()
+        let words = self.messages.split(' ');
+        words.filter(|word| !word.is_empty()).collect()
     }
 
     /// Messages from the start that are the same.

@@ -6,14 +6,14 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use super::{Cassette, CassetteError, Entry, ReplayMode, State, file, read};
+use super::{Cassette, CassetteError, Entry, ReplayMode, file, read};
 use crate::model::Purpose;
 
 /// A cassette that several runs share.
 #[derive(Debug)]
 pub(super) struct Shared {
     path: PathBuf,
-    entries: BTreeMap<String, Entry>,
+    pub(super) entries: BTreeMap<String, Entry>,
     has_appended: bool,
 }
 
@@ -33,13 +33,6 @@ impl Shared {
             file::sort(&self.path)?;
         }
         Ok(())
-    }
-}
-
-impl State {
-    pub(super) fn found_in_shared(&self, key: &str) -> Option<Entry> {
-        let shared = self.shared.as_ref()?;
-        shared.entries.get(key).cloned()
     }
 }
 

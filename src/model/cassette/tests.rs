@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::model::scripted::{Scripted, When, response};
-use crate::model::{AnswerFormat, Task};
+use crate::model::{AnswerFormat, Stop, Task};
 use crate::session::{Message, Role};
 use crate::units::Tokens;
 

@@ -8,97 +8,68 @@ use reqwest::header::{CONTENT_TYPE, DATE, HeaderMap, RETRY_AFTER};
 use serde_json::Value;
 use tokio::time::{Instant, timeout};
 
-use super::Wire;
 use super::pace::{After, Retry};
-use crate::model::api::Incoming;
-use crate::model::{CallFailure, Response, overflow};
+use super::{CallTime, Wire};
+use crate::model::api::{Dialect, Incoming};
+use crate::model::{Answered, CallFailure, Request, Response, overflow};
 use crate::units::{ContentHash, Tokens};
 
-/// How long a request took, over all its attempts.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Time {
-    pub(super) attempts: u32,
-    pub(super) waited: Duration,
-    pub(super) first_token: Option<Duration>,
-    pub(super) took: Duration,
-}
-
-/// What became of a request.
-pub(super) struct Sent {
-    pub(super) answer: Result<Response, CallFailure>,
-    /// What came of the attempts before the last one.
-    pub(super) failed: Vec<CallFailure>,
-    pub(super) time: Time,
-}
-
-/// What one attempt came to.
-struct Failed {
-    failure: CallFailure,
-    retry: Retry,
-}
-
-impl Failed {
-    fn soon(failure: CallFailure) -> Self {
-        let retry = Retry::Soon;
-        Self { failure, retry }
-    }
-
-    fn never(failure: CallFailure) -> Self {
-        let retry = Retry::Never;
-        Self { failure, retry }
-    }
-}
-
-/// Of a message of the server, so many characters are repeated in errors.
-const SAID_CHARS: usize = 300;
+/// Why one attempt failed, and whether another is worth it.
+struct Failed(CallFailure, Retry);
 
 /// Of a body that says why a request was refused, so much is read.
 const REFUSAL_BYTES: usize = 64 * 1024;
 
 /// Sends a request until it is answered, refused for good, or tried often enough.
-pub(super) async fn send(wire: Arc<Wire>, body: String, max_output: Tokens) -> Sent {
-    let mut time = Time::default();
-    let mut before: Vec<CallFailure> = Vec::new();
+pub(super) async fn send(
+    wire: &Wire,
+    dialect: &Dialect,
+    request: &Request,
+) -> (Answered, CallTime) {
+    let mut time = CallTime {
+        purpose: request.purpose,
+        model: Arc::from(dialect.model.as_str()),
+        attempts: 0,
+        waited: Duration::ZERO,
+        first_token: None,
+        took: Duration::ZERO,
+        is_answered: false,
+    };
+    let body = dialect.body(request);
+    let mut failed: Vec<CallFailure> = Vec::new();
     // Four bytes a token is near enough for a bucket that is corrected by what was billed.
-    let expected = Tokens(body.len() as u64 / 4) + max_output;
+    let expected = Tokens(body.len() as u64 / 4) + request.max_output;
     let place = ContentHash::of(&body);
     let body = Bytes::from(body);
-    loop {
+    let answer = loop {
         let arrived = Instant::now();
         let pass = wire.pacer.enter(expected).await;
         time.waited += arrived.elapsed();
         let begun = Instant::now();
-        let came = timeout(wire.whole, once(&wire, body.clone(), begun)).await;
-        let came = came.unwrap_or_else(|_| Err(Failed::soon(CallFailure::Timeout)));
+        let came = timeout(wire.connection.whole, once(wire, body.clone(), begun)).await;
         time.took = begun.elapsed();
         time.attempts += 1;
-        let failed = match came {
-            Ok((response, first_token)) => {
+        let Failed(failure, retry) = match came {
+            Ok(Ok((response, first_token))) => {
                 time.first_token = first_token;
+                time.is_answered = true;
                 pass.answered(response.usage.total());
-                return Sent {
-                    answer: Ok(response),
-                    failed: before,
-                    time,
-                };
+                break Ok(response);
             }
-            Err(failed) => failed,
+            Ok(Err(failed)) => failed,
+            Err(_) => Failed(CallFailure::Timeout, Retry::Soon),
         };
-        match pass.failed(failed.retry, time.attempts, place) {
-            After::GiveUp => {
-                return Sent {
-                    answer: Err(failed.failure),
-                    failed: before,
-                    time,
-                };
-            }
+        match pass.failed(retry, time.attempts, place) {
+            After::GiveUp => break Err(failure),
             After::Wait(pause) => {
-                before.push(failed.failure);
+                failed.push(failure);
                 tokio::time::sleep(pause).await;
                 time.waited += pause;
             }
         }
-    }
+    };
+    let once = Answered::once(answer);
+    (Answered { failed, ..once }, time)
 }
 
 /// One attempt; whoever waits for it sets the limit of the whole.
@@ -109,10 +80,12 @@ async fn once(
 ) -> Result<(Response, Option<Duration>), Failed> {
     let request = wire.client.post(wire.url.clone());
     let sent = request.headers(wire.headers.clone()).body(body).send();
-    let mut answer = match timeout(wire.first_byte, sent).await {
-        Err(_) => return Err(Failed::soon(CallFailure::Timeout)),
-        Ok(Err(error)) if error.is_timeout() => return Err(Failed::soon(CallFailure::Timeout)),
-        Ok(Err(_)) => return Err(Failed::soon(CallFailure::Network)),
+    let mut answer = match timeout(wire.connection.first_byte, sent).await {
+        Err(_) => return Err(Failed(CallFailure::Timeout, Retry::Soon)),
+        Ok(Err(error)) if error.is_timeout() => {
+            return Err(Failed(CallFailure::Timeout, Retry::Soon));
+        }
+        Ok(Err(_)) => return Err(Failed(CallFailure::Network, Retry::Soon)),
         Ok(Ok(answer)) => answer,
     };
     let status = answer.status().as_u16();
@@ -128,22 +101,18 @@ async fn once(
             }
         };
         // A refusal whose body does not come, or never ends, is refused all the same.
-        drop(timeout(wire.between, reading).await);
+        drop(timeout(wire.connection.between, reading).await);
         return Err(refused(wire, status, wait, &String::from_utf8_lossy(&said)));
     }
     let kind = answer.headers().get(CONTENT_TYPE);
-    let is_stream = kind
-        .and_then(|kind| kind.to_str().ok())
-        .is_some_and(|kind| kind.starts_with("text/event-stream"));
+    let kind = kind.and_then(|kind| kind.to_str().ok());
+    let is_stream = kind.is_some_and(|kind| kind.starts_with("text/event-stream"));
     let mut incoming = Incoming::new(wire.provider, is_stream);
     let mut first_token = None;
-    loop {
-        if incoming.is_broken() {
-            break;
-        }
-        match timeout(wire.between, answer.chunk()).await {
-            Err(_) => return Err(Failed::soon(CallFailure::Timeout)),
-            Ok(Err(_)) => return Err(Failed::soon(CallFailure::Cut)),
+    while !incoming.is_broken() {
+        match timeout(wire.connection.between, answer.chunk()).await {
+            Err(_) => return Err(Failed(CallFailure::Timeout, Retry::Soon)),
+            Ok(Err(_)) => return Err(Failed(CallFailure::Cut, Retry::Soon)),
             Ok(Ok(None)) => break,
             Ok(Ok(Some(bytes))) => {
                 if incoming.push(&bytes) && first_token.is_none() {
@@ -154,36 +123,29 @@ async fn once(
     }
     match incoming.finish() {
         Ok(response) => Ok((response, first_token)),
-        Err(failure @ CallFailure::Overflow) => Err(Failed::never(failure)),
-        Err(failure @ CallFailure::RateLimited) => Err(Failed {
-            failure,
-            retry: Retry::Limited(None),
-        }),
-        Err(failure) => Err(Failed::soon(failure)),
+        Err(failure @ CallFailure::Overflow) => Err(Failed(failure, Retry::Never)),
+        Err(failure @ CallFailure::RateLimited) => Err(Failed(failure, Retry::Limited(None))),
+        Err(failure) => Err(Failed(failure, Retry::Soon)),
     }
 }
 
 /// What a status that is no success means.
 fn refused(wire: &Wire, status: u16, wait: Option<Duration>, said: &str) -> Failed {
     if overflow::refusal(status, said).is_some() {
-        return Failed::never(CallFailure::Overflow);
+        return Failed(CallFailure::Overflow, Retry::Never);
     }
     let reason = reason(wire, status, said);
     match status {
         // What is spent does not come back by waiting.
-        429 if said.contains("insufficient_quota") => Failed::never(CallFailure::Denied(reason)),
-        300..=399 | 401..=404 => Failed::never(CallFailure::Denied(reason)),
-        429 => Failed {
-            failure: CallFailure::RateLimited,
-            retry: Retry::Limited(wait),
-        },
-        503 | 529 => Failed {
-            failure: CallFailure::Server,
-            retry: Retry::Limited(wait),
-        },
-        408 => Failed::soon(CallFailure::Timeout),
-        409 | 425 | 500..=599 => Failed::soon(CallFailure::Server),
-        _ => Failed::never(CallFailure::Rejected(reason)),
+        429 if said.contains("insufficient_quota") => {
+            Failed(CallFailure::Denied(reason), Retry::Never)
+        }
+        300..=399 | 401..=404 => Failed(CallFailure::Denied(reason), Retry::Never),
+        429 => Failed(CallFailure::RateLimited, Retry::Limited(wait)),
+        503 | 529 => Failed(CallFailure::Server, Retry::Limited(wait)),
+        408 => Failed(CallFailure::Timeout, Retry::Soon),
+        409 | 425 | 500..=599 => Failed(CallFailure::Server, Retry::Soon),
+        _ => Failed(CallFailure::Rejected(reason), Retry::Never),
     }
 }
 
@@ -214,13 +176,8 @@ fn reason(wire: &Wire, status: u16, said: &str) -> String {
     let mut reason = format!("HTTP {status}");
     for part in [kind, message.unwrap_or_default()] {
         if !part.is_empty() {
-            // The key is taken out first: cut in two it would not be found.
-            let clean = match &wire.key {
-                Some(key) => key.scrub(part),
-                None => part.to_owned(),
-            };
             reason.push_str(": ");
-            reason.extend(clean.chars().take(SAID_CHARS));
+            reason.push_str(&wire.said(part));
         }
     }
     reason

@@ -3,7 +3,6 @@
 //! OpenAI's API takes a file of requests and gives back a file of answers; Anthropic's takes the
 //! requests themselves. In both an answer is known by the name its request was given.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use hyper::body::Bytes;
@@ -62,25 +61,30 @@ impl Live {
     pub fn submit(&self, requests: &[BatchRequest]) -> Result<String, BatchError> {
         match self.wire.provider {
             Provider::Anthropic => {
-                let requests: Vec<Value> = requests.iter().map(anthropic_line).collect();
-                let body = json!({ "requests": requests }).to_string();
-                let made = self.told(Method::POST, "/v1/messages/batches", Some(body.into()))?;
-                name_of(&made)
+                let line =
+                    |it: &BatchRequest| json!({ "custom_id": it.name, "params": plain(&it.body) });
+                let lines: Vec<Value> = requests.iter().map(line).collect();
+                let body = json!({ "requests": lines });
+                name_of(&self.made("/v1/messages/batches", &body)?)
             }
             Provider::OpenAi => {
-                let lines: String = requests
-                    .iter()
-                    .map(|request| openai_line(request).to_string() + "\n")
-                    .collect();
+                let line = |request: &BatchRequest| {
+                    let line = json!({
+                        "custom_id": request.name,
+                        "method": "POST",
+                        "url": "/v1/chat/completions",
+                        "body": plain(&request.body),
+                    });
+                    line.to_string() + "\n"
+                };
+                let lines: String = requests.iter().map(line).collect();
                 let file = name_of(&self.upload(lines)?)?;
                 let body = json!({
                     "input_file_id": file,
                     "endpoint": "/v1/chat/completions",
                     "completion_window": "24h",
                 });
-                let body = body.to_string();
-                let made = self.told(Method::POST, "/batches", Some(body.into()))?;
-                name_of(&made)
+                name_of(&self.made("/batches", &body)?)
             }
         }
     }
@@ -91,23 +95,23 @@ impl Live {
         match self.wire.provider {
             Provider::Anthropic => {
                 let path = format!("/v1/messages/batches/{name}");
-                let state = self.told(Method::GET, &path, None)?;
+                let state = read(&self.fetched(&path)?)?;
                 if state["processing_status"] != "ended" {
                     return Ok(Batch::UnderWay);
                 }
                 // The address that is told for the answers is not followed: the key would go there.
-                let lines = self.fetched(Method::GET, &format!("{path}/results"), None)?;
+                let lines = self.fetched(&format!("{path}/results"))?;
                 Ok(Batch::Ended(answers(&lines, anthropic_answer)))
             }
             Provider::OpenAi => {
-                let state = self.told(Method::GET, &format!("/batches/{name}"), None)?;
+                let state = read(&self.fetched(&format!("/batches/{name}"))?)?;
                 match state["status"].as_str().unwrap_or_default() {
                     "completed" | "expired" | "cancelled" => {}
                     "failed" => {
                         let errors = state["errors"]["data"].as_array().into_iter().flatten();
                         let said = errors.filter_map(|error| error["message"].as_str());
                         let said: Vec<&str> = said.take(3).collect();
-                        return Err(BatchError::Refused(self.clean(&said.join("; "))));
+                        return Err(BatchError::Refused(self.wire.said(&said.join("; "))));
                     }
                     _ => return Ok(Batch::UnderWay),
                 }
@@ -115,7 +119,7 @@ impl Live {
                 for file in ["output_file_id", "error_file_id"] {
                     if let Some(file) = state[file].as_str() {
                         let path = format!("/files/{}/content", checked(file)?);
-                        let lines = self.fetched(Method::GET, &path, None)?;
+                        let lines = self.fetched(&path)?;
                         ended.extend(answers(&lines, openai_answer));
                     }
                 }
@@ -142,18 +146,13 @@ impl Live {
         read(&bytes)
     }
 
-    fn told(&self, method: Method, path: &str, body: Option<Bytes>) -> Result<Value, BatchError> {
-        read(&self.fetched(method, path, body)?)
+    fn made(&self, path: &str, body: &Value) -> Result<Value, BatchError> {
+        let body = (body.to_string().into(), "application/json".to_owned());
+        read(&self.sent(Method::POST, path, Some(body))?)
     }
 
-    fn fetched(
-        &self,
-        method: Method,
-        path: &str,
-        body: Option<Bytes>,
-    ) -> Result<Vec<u8>, BatchError> {
-        let kind = || "application/json".to_owned();
-        self.sent(method, path, body.map(|body| (body, kind())))
+    fn fetched(&self, path: &str) -> Result<Vec<u8>, BatchError> {
+        self.sent(Method::GET, path, None)
     }
 
     /// Makes one call, again where it fails for a reason that passes.
@@ -166,17 +165,17 @@ impl Live {
         let base = self.wire.url.as_str();
         let base = base.strip_suffix(self.dialect.path()).unwrap_or(base);
         let url = format!("{base}{path}");
-        let wire = self.wire.clone();
-        let called = async move {
+        let wire = &self.wire;
+        // A batch that was made and not told of would be made twice: what may have been taken is not
+        // sent again.
+        let is_safe = method == Method::GET;
+        let called = async {
             let mut failed = String::new();
             for attempt in 0..ATTEMPTS {
                 if attempt > 0 {
                     tokio::time::sleep(wire.pacer.pause(attempt, ContentHash::of(&url))).await;
                 }
-                // A batch that was made and not told of would be made twice: what may have been taken
-                // is not sent again.
-                let is_safe = method == Method::GET;
-                match once(&wire, method.clone(), &url, body.clone()).await {
+                match once(wire, method.clone(), &url, body.clone()).await {
                     Ok((200..=299, bytes)) => return Ok(bytes),
                     Ok((404 | 410, _)) => return Err(BatchError::Gone),
                     Ok((status @ (429 | 503 | 529), _)) => failed = format!("HTTP {status}"),
@@ -196,26 +195,16 @@ impl Live {
             }
             Err(BatchError::Unreached(failed))
         };
-        let gone = || Err(BatchError::Unreached("the runtime is gone".to_owned()));
-        match self.engine.wait_for(called).unwrap_or_else(gone) {
-            Err(BatchError::Refused(said)) => Err(BatchError::Refused(self.clean(&said))),
+        match self.engine.0.block_on(called) {
+            Err(BatchError::Refused(said)) => Err(BatchError::Refused(wire.said(&said))),
             other => other,
         }
-    }
-
-    /// What a server said, without the key, and not too much of it.
-    fn clean(&self, said: &str) -> String {
-        let clean = match &self.wire.key {
-            Some(key) => key.scrub(said),
-            None => said.to_owned(),
-        };
-        clean.chars().take(300).collect()
     }
 }
 
 /// One call: its status, and all that was answered.
 async fn once(
-    wire: &Arc<Wire>,
+    wire: &Wire,
     method: Method,
     url: &str,
     body: Option<(Bytes, String)>,
@@ -230,7 +219,7 @@ async fn once(
         }
         None => drop(headers.remove(CONTENT_TYPE)),
     }
-    let sent = timeout(wire.whole, request.headers(headers).send());
+    let sent = timeout(wire.connection.whole, request.headers(headers).send());
     let mut answer = match sent.await {
         Ok(Ok(answer)) => answer,
         Ok(Err(_)) => return Err("no connection"),
@@ -239,7 +228,12 @@ async fn once(
     let status = answer.status().as_u16();
     let mut bytes = Vec::new();
     loop {
-        match timeout(wire.between.max(Duration::from_secs(1)), answer.chunk()).await {
+        match timeout(
+            wire.connection.between.max(Duration::from_secs(1)),
+            answer.chunk(),
+        )
+        .await
+        {
             Ok(Ok(Some(piece))) => bytes.extend_from_slice(&piece),
             Ok(Ok(None)) => return Ok((status, bytes)),
             Ok(Err(_)) => return Err("the answer broke off"),
@@ -271,22 +265,19 @@ fn checked(name: &str) -> Result<String, BatchError> {
 /// requests of a batch come in no order: most marks would be paid for and never read.
 fn plain(body: &str) -> Value {
     let mut request: Value = serde_json::from_str(body).unwrap_or_default();
-    if let Some(request) = request.as_object_mut() {
-        request.remove("stream");
-        request.remove("stream_options");
-    }
+    let Some(fields) = request.as_object_mut() else {
+        return request;
+    };
+    fields.remove("stream");
+    fields.remove("stream_options");
     for list in ["system", "tools"] {
-        unmark(&mut request[list]);
-    }
-    for message in request["messages"].as_array_mut().into_iter().flatten() {
-        unmark(&mut message["content"]);
-    }
-    for absent in ["system", "tools"] {
-        if request[absent].is_null()
-            && let Some(request) = request.as_object_mut()
-        {
-            request.remove(absent);
+        if let Some(blocks) = fields.get_mut(list) {
+            unmark(blocks);
         }
+    }
+    let messages = fields.get_mut("messages").and_then(Value::as_array_mut);
+    for message in messages.into_iter().flatten() {
+        unmark(&mut message["content"]);
     }
     request
 }
@@ -297,19 +288,6 @@ fn unmark(blocks: &mut Value) {
             block.remove("cache_control");
         }
     }
-}
-
-fn anthropic_line(request: &BatchRequest) -> Value {
-    json!({ "custom_id": request.name, "params": plain(&request.body) })
-}
-
-fn openai_line(request: &BatchRequest) -> Value {
-    json!({
-        "custom_id": request.name,
-        "method": "POST",
-        "url": "/v1/chat/completions",
-        "body": plain(&request.body),
-    })
 }
 
 /// The answers of a file, line by line, by the names of their requests. A line that is none is left

@@ -131,11 +131,8 @@ impl Pacer {
 
     /// The pause before the next attempt of a request after so many.
     pub(super) fn pause(&self, attempts: u32, place: ContentHash) -> Duration {
-        pause(
-            &self.setting,
-            attempts,
-            drawn(self.setting.seed, place, attempts),
-        )
+        let spread = drawn(self.setting.seed, place, attempts);
+        pause(&self.setting, attempts, spread)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -148,8 +145,9 @@ impl Pacer {
             let changed = self.changed.notified();
             let wait = match self.try_enter(expected) {
                 Ok(round) => {
+                    let pacer = self.clone();
                     return Pass {
-                        pacer: self.clone(),
+                        pacer,
                         round,
                         expected,
                     };
@@ -282,9 +280,7 @@ fn drawn(seed: u64, place: ContentHash, attempts: u32) -> f64 {
         place.as_bytes(),
         &attempts.to_le_bytes(),
     ];
-    let hash = ContentHash::of_parts(parts);
-    let bits = u64::from_str_radix(&hash.hex(13), 16).unwrap_or(0);
-    bits as f64 / (1_u64 << 52) as f64
+    ContentHash::of_parts(parts).fraction()
 }
 
 #[cfg(test)]

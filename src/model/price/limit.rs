@@ -32,23 +32,12 @@ pub enum Limited {
     ImageEdge,
 }
 
-impl Limited {
-    const ALL: [Self; 4] = [
-        Self::RequestBytes,
-        Self::Images,
-        Self::ImageBytes,
-        Self::ImageEdge,
-    ];
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::RequestBytes => "request_bytes",
-            Self::Images => "images",
-            Self::ImageBytes => "image_bytes",
-            Self::ImageEdge => "image_edge",
-        }
-    }
-}
+const LIMITED: [(&str, Limited); 4] = [
+    ("request_bytes", Limited::RequestBytes),
+    ("images", Limited::Images),
+    ("image_bytes", Limited::ImageBytes),
+    ("image_edge", Limited::ImageEdge),
+];
 
 /// A limit of a provider's, over which a request is refused.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -72,8 +61,8 @@ pub struct Limit {
 impl Limit {
     pub(super) fn read(mut reader: Reader<'_>) -> Result<Self, SettingError> {
         let name = reader.text("of")?;
-        let Some(of) = Limited::ALL.into_iter().find(|it| Some(it.name()) == name) else {
-            let names = Limited::ALL.map(Limited::name);
+        let Some((_, of)) = LIMITED.into_iter().find(|(it, _)| Some(*it) == name) else {
+            let names = LIMITED.map(|(name, _)| name);
             let problem = format!("`limits.of` must be one of `{}`", names.join("`, `"));
             let error = SettingError::new(reader.place(), problem);
             return Err(with_suggestion(error, name.unwrap_or_default(), names));
@@ -106,10 +95,7 @@ impl Limit {
             Limited::ImageBytes => request.largest_image,
             Limited::ImageEdge => request.longest_edge,
         };
-        size > self.most
-            && self
-                .images_over
-                .is_none_or(|images| request.images > images)
+        size > self.most && self.images_over.is_none_or(|most| request.images > most)
     }
 }
 

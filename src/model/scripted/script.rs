@@ -3,8 +3,6 @@
 //! A script is a list of rules; the first that fits a request answers it. What such a model says is
 //! nobody's but its author's, and every report that shows it says so.
 
-use std::sync::Arc;
-
 use super::{Scripted, When, response};
 use crate::model::{AGAIN, Purpose, Request};
 use crate::settings::{Reader, SettingError, Table};
@@ -50,16 +48,14 @@ pub fn parse(file: &str, text: &str) -> Result<Scripted, SettingError> {
         rules.push(rule(Reader::new(table, "answer"))?);
     }
     reader.finish()?;
-    let rules = Arc::new(rules);
-    Ok(
-        Scripted::new().answer_in(When::always(), move |request, repeat| {
-            let turn = u64::from(repeat / AGAIN) + 1;
-            let mut rules = rules.iter();
-            let fits =
-                rules.find(|rule| rule.turn.is_none_or(|it| it == turn) && rule.fits(request))?;
-            Some(Ok(response(fits.text.as_str())))
-        }),
-    )
+    let answer = move |request: &Request, repeat| {
+        let turn = u64::from(repeat / AGAIN) + 1;
+        let is_its_turn = |rule: &&Rule| rule.turn.is_none_or(|it| it == turn);
+        let mut rules = rules.iter().filter(is_its_turn);
+        let rule = rules.find(|rule| rule.fits(request))?;
+        Some(Ok(response(rule.text.as_str())))
+    };
+    Ok(Scripted::new().answer_in(When::always(), answer))
 }
 
 fn rule(mut reader: Reader<'_>) -> Result<Rule, SettingError> {
@@ -87,10 +83,8 @@ fn rule(mut reader: Reader<'_>) -> Result<Rule, SettingError> {
 
 impl Rule {
     fn fits(&self, request: &Request) -> bool {
-        if self
-            .purpose
-            .is_some_and(|purpose| purpose != request.purpose.as_asked())
-        {
+        let purpose = request.purpose.as_asked();
+        if self.purpose.is_some_and(|wanted| wanted != purpose) {
             return false;
         }
         let mut texts: Vec<&str> = request.system.iter().map(|text| &**text).collect();
@@ -133,6 +127,8 @@ fn words(text: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
     use crate::model::{CallFailure, Model, Task};
     use crate::session::{Message, Role};
