@@ -68,17 +68,11 @@ impl fmt::Debug for Needles {
 impl Needles {
     /// An automaton for `patterns`; hits name them by their index.
     pub fn new(patterns: Vec<Pattern>) -> Result<Self, NeedlesError> {
-        let mut given = Vec::with_capacity(patterns.len());
-        let mut bytes = 0;
-        for (index, pattern) in (0_u32..).zip(&patterns) {
-            if !pattern.text.is_empty() {
-                given.push(index);
-                bytes += pattern.text.len();
-            }
-        }
-        let texts = given
-            .iter()
-            .map(|&index| patterns[index as usize].text.as_bytes());
+        let indexed = (0_u32..).zip(&patterns);
+        let full = indexed.filter(|(_, pattern)| !pattern.text.is_empty());
+        let (given, texts): (Vec<u32>, Vec<&str>) =
+            full.map(|(index, pattern)| (index, &*pattern.text)).unzip();
+        let bytes: usize = texts.iter().map(|text| text.len()).sum();
         let automaton = AhoCorasick::builder()
             .match_kind(MatchKind::Standard)
             .start_kind(StartKind::Unanchored)
@@ -119,14 +113,12 @@ impl Needles {
             .find_overlapping_iter(text)
             .filter_map(|found| {
                 let pattern = self.given[found.pattern().as_usize()];
+                let (start, end) = (found.start(), found.end());
                 let whole = match self.patterns[pattern as usize].boundary {
-                    Boundary::Word => is_word(bytes, found.start(), found.end()),
-                    Boundary::Path => is_path(bytes, found.start(), found.end()),
+                    Boundary::Word => is_word(bytes, start, end),
+                    Boundary::Path => is_path(bytes, start, end),
                 };
-                whole.then_some(Hit {
-                    pattern,
-                    start: found.start(),
-                })
+                whole.then_some(Hit { pattern, start })
             })
             .collect()
     }
@@ -188,21 +180,14 @@ impl<T: ?Sized> fmt::Debug for PerText<T> {
 impl<T: ?Sized> PerText<T> {
     /// What is known about `text`; `find` looks if nothing is.
     pub fn get_or(&self, text: &Arc<str>, find: impl FnOnce() -> Arc<T>) -> Arc<T> {
-        if let Some(known) = self
-            .0
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .get(text)
-        {
+        let all = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = all.get(text) {
             return known.clone();
         }
+        drop(all);
         let found = find();
-        self.0
-            .write()
-            .unwrap_or_else(PoisonError::into_inner)
-            .entry(text.clone())
-            .or_insert(found)
-            .clone()
+        let mut all = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        all.entry(text.clone()).or_insert(found).clone()
     }
 }
 

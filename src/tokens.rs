@@ -26,7 +26,7 @@ mod reference;
 
 pub use bpe::{Cl100k, O200k};
 pub use content::Cl100kContent;
-pub use estimates::{BytesPer4, CharsPer3, CharsPer4, Padded};
+pub use estimates::{BytesPer4, CharsPer3, CharsPer4, Estimate, Padded};
 pub use images::{IMAGE_TOKENS, ImageRule, Picture, Pixels};
 pub use reference::Reference;
 
@@ -228,23 +228,21 @@ impl CountedTexts {
 
     /// Sizes by the counter called `name`, or `None` if there is none: a table that this one keeps.
     pub fn beside(&self, name: &str) -> Option<Arc<Self>> {
-        if let Some(known) = self
-            .beside
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .get(name)
-        {
+        let tables = self.beside.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = tables.get(name) {
             return Some(known.clone());
         }
+        drop(tables);
         let counter = counter(name)?;
         let mut tables = self.beside.write().unwrap_or_else(PoisonError::into_inner);
-        let table = tables.entry(counter.name());
-        let made = || {
-            let mut made = Self::new(counter);
-            made.images = self.images;
-            Arc::new(made)
-        };
-        Some(table.or_insert_with(made).clone())
+        let table = tables.entry(counter.name()).or_insert_with(|| {
+            let images = self.images;
+            Arc::new(Self {
+                images,
+                ..Self::new(counter)
+            })
+        });
+        Some(table.clone())
     }
 
     /// The counter's name.
@@ -259,19 +257,14 @@ impl CountedTexts {
 
     /// The size of `text`, counted now if it was never seen.
     pub fn size(&self, text: &Arc<str>) -> Size {
-        if let Some(size) = self
-            .sizes
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .get(text)
-        {
+        let sizes = self.sizes.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(size) = sizes.get(text) {
             return *size;
         }
+        drop(sizes);
         let size = self.measure(text);
-        self.sizes
-            .write()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(text.clone(), size);
+        let mut sizes = self.sizes.write().unwrap_or_else(PoisonError::into_inner);
+        sizes.insert(text.clone(), size);
         size
     }
 
@@ -322,26 +315,18 @@ impl CountedTexts {
 
     /// Counts all of `texts` in parallel.
     pub fn preload<'a>(&self, texts: impl IntoIterator<Item = &'a Arc<str>>) {
-        let mut new: HashSet<Arc<str>, RandomState> = HashSet::default();
-        {
-            let known = self.sizes.read().unwrap_or_else(PoisonError::into_inner);
-            for text in texts {
-                if !known.contains_key(text) {
-                    new.insert(text.clone());
-                }
-            }
-        }
-        let counted: Vec<(Arc<str>, Size)> = new
-            .into_par_iter()
-            .map(|text| {
-                let size = self.measure(&text);
-                (text, size)
-            })
-            .collect();
-        self.sizes
-            .write()
-            .unwrap_or_else(PoisonError::into_inner)
-            .extend(counted);
+        let known = self.sizes.read().unwrap_or_else(PoisonError::into_inner);
+        let texts = texts.into_iter();
+        let new = texts.filter(|text| !known.contains_key(*text)).cloned();
+        let new: HashSet<Arc<str>, RandomState> = new.collect();
+        drop(known);
+        let counted = new.into_par_iter().map(|text| {
+            let size = self.measure(&text);
+            (text, size)
+        });
+        let counted: Vec<(Arc<str>, Size)> = counted.collect();
+        let mut sizes = self.sizes.write().unwrap_or_else(PoisonError::into_inner);
+        sizes.extend(counted);
     }
 
     fn measure(&self, text: &str) -> Size {

@@ -5,17 +5,18 @@ use std::sync::Arc;
 use super::{Block, BlockKind, TokenCounter};
 use crate::units::Tokens;
 
-/// Characters (Unicode scalar values) divided by four, rounded up per text.
+/// A number of characters (Unicode scalar values) or bytes to a token, rounded up per text.
 #[derive(Debug, Clone, Copy)]
-pub struct CharsPer4;
+pub enum Estimate {
+    /// Characters divided by four.
+    CharsPer4,
+    /// Characters divided by three.
+    CharsPer3,
+    /// Bytes of UTF-8 divided by four.
+    BytesPer4,
+}
 
-/// Characters (Unicode scalar values) divided by three, rounded up per text.
-#[derive(Debug, Clone, Copy)]
-pub struct CharsPer3;
-
-/// Bytes of UTF-8 divided by four, rounded up per text.
-#[derive(Debug, Clone, Copy)]
-pub struct BytesPer4;
+pub use Estimate::{BytesPer4, CharsPer3, CharsPer4};
 
 /// Four thirds of characters/4 and of 2,000 tokens per image or document, rounded up per text.
 ///
@@ -31,33 +32,21 @@ impl Padded {
     pub const ATTACHMENT: Tokens = Tokens(2_667);
 }
 
-impl TokenCounter for CharsPer4 {
+impl TokenCounter for Estimate {
     fn name(&self) -> &'static str {
-        "chars/4"
+        match self {
+            CharsPer4 => "chars/4",
+            CharsPer3 => "chars/3",
+            BytesPer4 => "bytes/4",
+        }
     }
 
     fn count(&self, text: &str) -> Tokens {
-        Tokens(chars(text).div_ceil(4))
-    }
-}
-
-impl TokenCounter for CharsPer3 {
-    fn name(&self) -> &'static str {
-        "chars/3"
-    }
-
-    fn count(&self, text: &str) -> Tokens {
-        Tokens(chars(text).div_ceil(3))
-    }
-}
-
-impl TokenCounter for BytesPer4 {
-    fn name(&self) -> &'static str {
-        "bytes/4"
-    }
-
-    fn count(&self, text: &str) -> Tokens {
-        Tokens((text.len() as u64).div_ceil(4))
+        Tokens(match self {
+            CharsPer4 => chars(text).div_ceil(4),
+            CharsPer3 => chars(text).div_ceil(3),
+            BytesPer4 => (text.len() as u64).div_ceil(4),
+        })
     }
 }
 

@@ -143,6 +143,10 @@ impl ImageRule {
         }
     }
 
+    const fn tiles(base: u32, tile: u32) -> Self {
+        Self::Tiles { base, tile }
+    }
+
     /// The rule of a model, by its name as recorded.
     pub fn of(model: Option<&str>) -> Self {
         let model = model.unwrap_or_default();
@@ -187,22 +191,10 @@ const RULES: &[(&str, ImageRule)] = &[
     ("claude-opus-4.8", ImageRule::HIGH_RESOLUTION),
     ("claude-opus-5", ImageRule::HIGH_RESOLUTION),
     ("claude-fable-5", ImageRule::HIGH_RESOLUTION),
-    (
-        "gpt-4o-mini",
-        ImageRule::Tiles {
-            base: 2_833,
-            tile: 5_667,
-        },
-    ),
+    ("gpt-4o-mini", ImageRule::tiles(2_833, 5_667)),
     ("gpt-4.1-mini", ImageRule::patches(1_620)),
     ("gpt-4.1-nano", ImageRule::patches(2_460)),
-    (
-        "gpt-4",
-        ImageRule::Tiles {
-            base: 85,
-            tile: 170,
-        },
-    ),
+    ("gpt-4", ImageRule::tiles(85, 170)),
     ("gpt-5-mini", ImageRule::patches(1_620)),
     ("gpt-5-nano", ImageRule::patches(2_460)),
     ("gpt-5.4-mini", ImageRule::patches(1_620)),
@@ -216,35 +208,11 @@ const RULES: &[(&str, ImageRule)] = &[
             per_patch: 1_000,
         },
     ),
-    (
-        "gpt-5",
-        ImageRule::Tiles {
-            base: 70,
-            tile: 140,
-        },
-    ),
+    ("gpt-5", ImageRule::tiles(70, 140)),
     ("o4-mini", ImageRule::patches(1_720)),
-    (
-        "o1",
-        ImageRule::Tiles {
-            base: 75,
-            tile: 150,
-        },
-    ),
-    (
-        "o3",
-        ImageRule::Tiles {
-            base: 75,
-            tile: 150,
-        },
-    ),
-    (
-        "computer-use",
-        ImageRule::Tiles {
-            base: 65,
-            tile: 129,
-        },
-    ),
+    ("o1", ImageRule::tiles(75, 150)),
+    ("o3", ImageRule::tiles(75, 150)),
+    ("computer-use", ImageRule::tiles(65, 129)),
     ("gemini-2", ImageRule::Tiles768),
     ("gemini-3", ImageRule::Flat(Tokens(1_120))),
 ];
