@@ -13,9 +13,11 @@ use crate::tokens::{CountedTexts, Size};
 use crate::units::Tokens;
 
 mod attachments;
+mod patch;
 pub mod validity;
 
 pub use attachments::Attachments;
+pub use patch::{Applied, AppliedEdit, CacheEffect, Change, Edit, Patch, PatchError};
 
 /// One message of a context, with its origin and size.
 #[derive(Debug, Clone, PartialEq)]
@@ -457,156 +459,4 @@ fn index_results(results: &mut Vec<BlockAt>, at: usize, entry: &Entry) {
             results.push(BlockAt { entry: at, block });
         }
     }
-}
-
-/// One change to a context.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Edit {
-    /// These entries make way for others; an empty range inserts.
-    Replace {
-        /// What goes.
-        entries: Range<usize>,
-        /// What comes.
-        with: Vec<Entry>,
-    },
-    /// One block of an entry gets another text.
-    EditBlock {
-        /// Index of the entry.
-        entry: usize,
-        /// Index of the block in it.
-        block: usize,
-        /// What it says from now on.
-        text: Arc<str>,
-        /// Whether the provider's cache survives it.
-        cache: CacheEffect,
-    },
-}
-
-impl Edit {
-    /// The block gets another text.
-    pub(crate) fn block(at: BlockAt, text: Arc<str>, cache: CacheEffect) -> Self {
-        Self::EditBlock {
-            entry: at.entry,
-            block: at.block,
-            text,
-            cache,
-        }
-    }
-}
-
-/// What an edit does to the provider's prompt cache behind it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum CacheEffect {
-    /// The provider removes the text on its side, and keeps the prefix valid.
-    Keeps,
-    /// The prefix changes: everything behind the edit is written again.
-    Breaks,
-}
-
-/// What a stage wants changed.
-///
-/// All indices refer to the context that `plan` was shown; edits are ascending and disjoint.
-#[derive(Debug, Clone, Default)]
-pub struct Patch {
-    /// The changes; none means that the stage found nothing to do.
-    pub edits: Vec<Edit>,
-    /// Why, in words, for the log: `3 results older than the last 10`.
-    pub reason: String,
-    /// Texts the stage puts aside: the path the prompt names, and the content.
-    pub saved: Vec<(String, Arc<str>)>,
-}
-
-impl Patch {
-    /// Some changes that put no text aside.
-    pub(crate) fn new(reason: String, edits: Vec<Edit>) -> Self {
-        Self {
-            edits,
-            reason,
-            saved: Vec::new(),
-        }
-    }
-
-    /// One range of entries makes way for others.
-    pub(crate) fn replacing(reason: String, entries: Range<usize>, with: Vec<Entry>) -> Self {
-        Self::new(reason, vec![Edit::Replace { entries, with }])
-    }
-}
-
-/// What applying some edits did.
-#[derive(Debug, Clone)]
-pub struct Change {
-    /// What was replaced by what, in order.
-    pub edits: Vec<AppliedEdit>,
-    /// The entries that were there before, those of each edit in order.
-    pub removed: Vec<Entry>,
-    /// Size of the messages before.
-    pub before: Size,
-    /// Size of the messages after.
-    pub after: Size,
-}
-
-/// One edit as it was applied.
-///
-/// An edited block appears as its entry replaced by one entry, so that an observer need know only
-/// one shape; several edited blocks of one entry appear once.
-#[derive(Debug, Clone, PartialEq)]
-pub struct AppliedEdit {
-    /// Indices in the context before the whole patch.
-    pub entries: Range<usize>,
-    /// What stands there now.
-    pub with: Vec<Entry>,
-    /// Whether the provider's cache survives it.
-    pub cache: CacheEffect,
-}
-
-/// A patch that was applied: enough to follow a context without looking at it.
-#[derive(Debug, Clone)]
-pub struct Applied {
-    /// The call before which it was applied, or after which, if it was done beside the agent.
-    pub call: usize,
-    /// The stage's name in its strategy.
-    pub stage: Arc<str>,
-    /// Why, in words.
-    pub reason: String,
-    /// What changed.
-    pub change: Change,
-    /// Whether the context, once the strategy was done with it at this call, was still at or over
-    /// the size that the stage waits for; false where it waits for none.
-    pub is_still_over: bool,
-}
-
-impl Applied {
-    /// The entries that came in the place of those that were removed.
-    pub(crate) fn written(&self) -> impl Iterator<Item = &Entry> {
-        self.change.edits.iter().flat_map(|edit| &edit.with)
-    }
-}
-
-/// Why a patch cannot be applied.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum PatchError {
-    /// Edits are not in ascending order, or two touch the same place.
-    #[error("the edit at entry {entry} is out of order or overlaps the one before it")]
-    Overlap {
-        /// Index of the entry.
-        entry: usize,
-    },
-    /// The context has no such entry.
-    #[error("there is no entry {entry}")]
-    NoSuchEntry {
-        /// Index of the entry.
-        entry: usize,
-    },
-    /// A write-time patch turned the one entry into none or several.
-    #[error("what is appended must stay one entry")]
-    NotOneEntry,
-    /// The entry has no such block.
-    #[error("entry {entry} has no block {block}")]
-    NoSuchBlock {
-        /// Index of the entry.
-        entry: usize,
-        /// Index of the block.
-        block: usize,
-    },
 }

@@ -16,9 +16,9 @@ use crate::units::Tokens;
 
 pub mod control;
 pub mod cut;
-mod due;
+mod pending_edits;
 pub(crate) mod files;
-mod fit;
+mod truncate;
 pub mod guard;
 pub mod knob;
 pub mod law;
@@ -31,17 +31,17 @@ mod own_prompt;
 mod template;
 pub mod tools;
 pub mod trigger;
-mod written;
+mod model_text;
 
 pub use pipeline::Pipeline;
 pub use preset::StrategySpec;
 pub use situation::Situation;
 
 use cut::Cut;
-use due::Due;
 use guard::{Guards, OnInflation};
 use knob::{Knob, KnobReader};
 use law::Law;
+use pending_edits::PendingEdits;
 use tools::Tools;
 use trigger::Trigger;
 

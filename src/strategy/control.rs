@@ -5,6 +5,7 @@
 //! context, they cut to the size that it had afterwards. What such a control keeps is what the
 //! same budget buys without any thought.
 
+use super::stage::extract::Method;
 use crate::settings::{Place, SettingError, Table, Value};
 use crate::units::is_valid_id;
 
@@ -39,16 +40,9 @@ pub static CONTROLS: &[(&str, &str)] = &[
 ];
 
 /// What can follow a strategy: a digest, or any method of `extract`.
-pub(super) const FOLLOWING: &[&str] = &[
-    DIGEST,
-    "tail",
-    "random",
-    "lead",
-    "textrank",
-    "tfidf",
-    "bm25_last_user",
-    "atoms",
-];
+pub(super) fn following_words() -> Vec<&'static str> {
+    [&[DIGEST], Method::WORDS].concat()
+}
 
 /// The one that is no method of `extract`.
 pub(super) const DIGEST: &str = "digest";
@@ -56,8 +50,8 @@ pub(super) const DIGEST: &str = "digest";
 /// What the name of a control says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Control<'a> {
-    /// Cut to so many tokens; then, what stands behind the number: overrides, or nothing.
-    Budget(&'static str, u32, &'a str),
+    /// Cut to so many tokens.
+    Budget(&'static str, u32),
     /// Cut to the sizes of the strategy that is called so.
     Follow(&'static str, &'a str),
 }
@@ -66,7 +60,7 @@ impl<'a> Control<'a> {
     /// Reads a name; nothing if it is not that of a control.
     pub(super) fn of(name: &'a str) -> Option<Self> {
         let (method, rest) = name.split_once('@')?;
-        let method = FOLLOWING.iter().find(|word| **word == method)?;
+        let method = following_words().into_iter().find(|word| *word == method)?;
         let digits = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
         let (number, behind) = rest.split_at(digits);
         // `tail@20k` is `tail@20000`.
@@ -74,13 +68,10 @@ impl<'a> Control<'a> {
             Some(behind) => (behind, 1_000),
             None => (behind, 1),
         };
-        match number
-            .parse::<u32>()
-            .ok()
-            .and_then(|number| number.checked_mul(unit))
-        {
-            Some(budget) if *method != DIGEST && (behind.is_empty() || behind.starts_with('[')) => {
-                Some(Self::Budget(method, budget, behind))
+        let number = number.parse::<u32>().ok();
+        match number.and_then(|number| number.checked_mul(unit)) {
+            Some(budget) if method != DIGEST && (behind.is_empty() || behind.starts_with('[')) => {
+                Some(Self::Budget(method, budget))
             }
             _ => Some(Self::Follow(method, rest)),
         }

@@ -1,5 +1,7 @@
 //! Which file a tool use reads or changes, told from its arguments.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 
 use crate::session::ground_truth::ArtifactVerb;
@@ -54,13 +56,12 @@ pub(crate) fn view_of(tool: &ToolUse) -> Option<View> {
     let key = path_key(&input)?;
     let path = plain(input.get(key)?.as_str()?);
     // What else is said, in the order of its names; what is null is not said.
-    let rest = input.as_object()?.iter();
-    let mut rest: Vec<(&String, &Value)> = rest
-        .filter(|(name, value)| *name != key && *name != "command" && !value.is_null())
-        .collect();
-    rest.sort_by_key(|(name, _)| *name);
-    let range: Vec<String> = rest
+    let rest: BTreeMap<&String, &Value> = input.as_object()?.iter().collect();
+    let is_rest = |name: &str, value: &Value| name != key && name != "command" && !value.is_null();
+    let rest = rest
         .into_iter()
+        .filter(|(name, value)| is_rest(name, value));
+    let range: Vec<String> = rest
         .map(|(name, value)| format!("{name}={value}"))
         .collect();
     Some(View {
@@ -138,16 +139,13 @@ fn removed_by(input: &Value) -> Vec<String> {
     let Some(command) = keys.iter().find_map(|key| input.get(key)?.as_str()) else {
         return Vec::new();
     };
-    let mut parts = command.split_whitespace();
-    if !parts.any(|part| part == "rm") {
-        return Vec::new();
-    }
+    let parts = command.split_whitespace().skip_while(|part| *part != "rm");
+    let parts = parts
+        .skip(1)
+        .take_while(|part| !matches!(*part, "&&" | "||" | "|"));
     let mut removed = Vec::new();
     for part in parts {
         let path = part.trim_end_matches(';');
-        if matches!(part, "&&" | "||" | "|") {
-            break;
-        }
         if !path.is_empty() && !path.starts_with('-') {
             removed.push(plain(path));
         }

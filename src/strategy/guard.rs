@@ -122,22 +122,18 @@ impl Guards {
         if let Some(tries) = reader.whole("summary_overflow_tries", 0, 100_000)? {
             self.summary_overflow_tries = u32::try_from(tries).unwrap_or(u32::MAX);
         }
-        for (key, guard) in [
-            ("on_empty", &mut self.on_empty),
-            ("on_tool_call", &mut self.on_tool_call),
+        for (key, words, guard) in [
+            ("on_empty", &["keep", "retry"][..], &mut self.on_empty),
+            ("on_tool_call", &["keep", "retry"], &mut self.on_tool_call),
+            ("on_chat", &["keep", "retry", "apply"], &mut self.on_chat),
         ] {
-            match reader.choice(key, &["keep", "retry"])? {
-                Some("retry") => *guard = OnNoSummary::Retry,
-                Some(_) => *guard = OnNoSummary::Keep,
-                None => {}
-            }
+            *guard = match reader.choice(key, words)? {
+                Some("retry") => OnNoSummary::Retry,
+                Some("apply") => OnNoSummary::Apply,
+                Some(_) => OnNoSummary::Keep,
+                None => continue,
+            };
         }
-        self.on_chat = match reader.choice("on_chat", &["keep", "retry", "apply"])? {
-            Some("retry") => OnNoSummary::Retry,
-            Some("apply") => OnNoSummary::Apply,
-            Some(_) => OnNoSummary::Keep,
-            None => self.on_chat,
-        };
         reader.finish()?;
         Ok(self)
     }

@@ -171,6 +171,37 @@ impl<'a> KnobReader<'a> {
         Ok(texts.into_iter().map(str::to_owned).collect())
     }
 
+    /// A list of texts; empty for the usual ones.
+    pub(super) fn texts_or(
+        &mut self,
+        name: &str,
+        usual: &[&str],
+    ) -> Result<Vec<String>, SettingError> {
+        let texts = self.texts(name)?;
+        let usual = usual.iter().map(|&text| text.to_owned());
+        Ok(if texts.is_empty() {
+            usual.collect()
+        } else {
+            texts
+        })
+    }
+
+    /// A list of some of these words.
+    pub(super) fn words(
+        &mut self,
+        name: &str,
+        words: &[&str],
+    ) -> Result<Vec<String>, SettingError> {
+        let texts = self.texts(name)?;
+        match texts.iter().find(|text| !words.contains(&text.as_str())) {
+            None => Ok(texts),
+            Some(unknown) => {
+                let words = words.join("`, `");
+                Err(self.wrong(name, &format!("names `{unknown}`: it must be of `{words}`")))
+            }
+        }
+    }
+
     /// The setting itself, for errors that say more than a range can.
     pub fn setting(&mut self, name: &str) -> Option<&'a Setting> {
         self.reader.setting(name)

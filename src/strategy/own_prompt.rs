@@ -34,25 +34,13 @@ pub(super) enum Variable {
     WindowTokens,
 }
 
-impl Variable {
-    const ALL: [Self; 5] = [
-        Self::Conversation,
-        Self::PreviousSummary,
-        Self::Focus,
-        Self::MaxOutputTokens,
-        Self::WindowTokens,
-    ];
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Conversation => "conversation",
-            Self::PreviousSummary => "previous_summary",
-            Self::Focus => "focus",
-            Self::MaxOutputTokens => "max_output_tokens",
-            Self::WindowTokens => "window_tokens",
-        }
-    }
-}
+const VARIABLES: [(&str, Variable); 5] = [
+    ("conversation", Variable::Conversation),
+    ("previous_summary", Variable::PreviousSummary),
+    ("focus", Variable::Focus),
+    ("max_output_tokens", Variable::MaxOutputTokens),
+    ("window_tokens", Variable::WindowTokens),
+];
 
 /// A piece of a prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,7 +65,7 @@ impl OwnPrompt {
     /// Variables that the stage cannot fill are refused with the reason.
     pub(super) fn read(
         knobs: &mut KnobReader<'_>,
-        unfit: &[(Variable, &str)],
+        unfits: &[(Variable, &str)],
     ) -> Result<Option<Self>, SettingError> {
         let name = knobs.text(PROMPT.name)?;
         let text = knobs.text(PROMPT_TEXT.name)?;
@@ -95,18 +83,19 @@ impl OwnPrompt {
         let pieces = pieces(&text).map_err(|(unknown, line)| {
             let mut error = knobs.wrong(PROMPT.name, "names an unknown variable");
             error.problem = format!("{shown}, line {line}: unknown variable `{unknown}`");
-            with_suggestion(error, unknown, Variable::ALL.map(Variable::name))
+            with_suggestion(error, unknown, VARIABLES.map(|(name, _)| name))
         })?;
-        let used: BTreeSet<Variable> = pieces
-            .iter()
-            .filter_map(|piece| match piece {
-                Piece::Variable(variable) => Some(*variable),
-                Piece::Text(_) => None,
-            })
-            .collect();
-        if let Some((variable, why)) = unfit.iter().find(|(variable, _)| used.contains(variable)) {
+        let used = pieces.iter().filter_map(|piece| match piece {
+            Piece::Variable(variable) => Some(*variable),
+            Piece::Text(_) => None,
+        });
+        let used: BTreeSet<Variable> = used.collect();
+        let unfit = |(variable, _): &&(Variable, &str)| used.contains(variable);
+        if let Some((variable, why)) = unfits.iter().find(unfit) {
+            let mut named = VARIABLES.iter().filter(|(_, one)| one == variable);
+            let name = named.next().map_or("", |(name, _)| name);
             let mut error = knobs.wrong(PROMPT.name, "names a variable that has no value here");
-            error.problem = format!("{shown} names `{{{{{}}}}}`, {why}", variable.name());
+            error.problem = format!("{shown} names `{{{{{name}}}}}`, {why}");
             return Err(error);
         }
         Ok(Some(Self {
@@ -201,7 +190,7 @@ fn pieces(text: &str) -> Result<Vec<Piece>, (&str, usize)> {
         if !is_name {
             continue;
         }
-        let Some(variable) = Variable::ALL.into_iter().find(|it| it.name() == name) else {
+        let Some((_, variable)) = VARIABLES.into_iter().find(|(it, _)| *it == name) else {
             return Err((name, 1 + text[..start].matches('\n').count()));
         };
         pieces.push(Piece::Text(text[from..start].to_owned()));
@@ -235,7 +224,10 @@ mod tests {
                 .iter()
                 .map(|piece| match piece {
                     Piece::Text(text) => text.clone(),
-                    Piece::Variable(variable) => format!("<{}>", variable.name()),
+                    Piece::Variable(variable) => {
+                        let named = VARIABLES.iter().find(|(_, one)| one == variable);
+                        format!("<{}>", named.unwrap().0)
+                    }
                 })
                 .collect(),
         };

@@ -14,83 +14,39 @@ use crate::units::{Tokens, is_valid_id};
 
 mod build;
 
+/// The name and the text of a preset's file.
+macro_rules! preset {
+    ($name:literal) => {
+        (
+            $name,
+            include_str!(concat!("../../presets/", $name, ".toml")),
+        )
+    };
+}
+
 /// The presets that are compiled in: one file and one line each.
 pub static PRESETS: &[(&str, &str)] = &[
-    ("none", include_str!("../../presets/none.toml")),
-    ("recorded", include_str!("../../presets/recorded.toml")),
-    (
-        "observation-masking",
-        include_str!("../../presets/observation-masking.toml"),
-    ),
-    (
-        "anthropic-clear-tool-uses",
-        include_str!("../../presets/anthropic-clear-tool-uses.toml"),
-    ),
-    (
-        "learn-claude-code-s06",
-        include_str!("../../presets/learn-claude-code-s06.toml"),
-    ),
-    (
-        "learn-claude-code-s08",
-        include_str!("../../presets/learn-claude-code-s08.toml"),
-    ),
-    (
-        "learn-claude-code-s08-unguarded",
-        include_str!("../../presets/learn-claude-code-s08-unguarded.toml"),
-    ),
-    (
-        "aloop-deletion",
-        include_str!("../../presets/aloop-deletion.toml"),
-    ),
-    (
-        "aloop-sliding-window",
-        include_str!("../../presets/aloop-sliding-window.toml"),
-    ),
-    (
-        "aloop-selective",
-        include_str!("../../presets/aloop-selective.toml"),
-    ),
-    (
-        "aloop-rfc005",
-        include_str!("../../presets/aloop-rfc005.toml"),
-    ),
-    ("codex", include_str!("../../presets/codex.toml")),
-    (
-        "claude-code",
-        include_str!("../../presets/claude-code.toml"),
-    ),
-    (
-        "claude-code-snip-drop",
-        include_str!("../../presets/claude-code-snip-drop.toml"),
-    ),
-    (
-        "claude-code-cached-micro",
-        include_str!("../../presets/claude-code-cached-micro.toml"),
-    ),
-    (
-        "claude-code-session-memory",
-        include_str!("../../presets/claude-code-session-memory.toml"),
-    ),
-    (
-        "claude-code-collapse",
-        include_str!("../../presets/claude-code-collapse.toml"),
-    ),
-    (
-        "claude-code-reactive-only",
-        include_str!("../../presets/claude-code-reactive-only.toml"),
-    ),
-    (
-        "manual-phases",
-        include_str!("../../presets/manual-phases.toml"),
-    ),
-    (
-        "snip-then-compact",
-        include_str!("../../presets/snip-then-compact.toml"),
-    ),
-    (
-        "compact-directly",
-        include_str!("../../presets/compact-directly.toml"),
-    ),
+    preset!("none"),
+    preset!("recorded"),
+    preset!("observation-masking"),
+    preset!("anthropic-clear-tool-uses"),
+    preset!("learn-claude-code-s06"),
+    preset!("learn-claude-code-s08"),
+    preset!("learn-claude-code-s08-unguarded"),
+    preset!("aloop-deletion"),
+    preset!("aloop-sliding-window"),
+    preset!("aloop-selective"),
+    preset!("aloop-rfc005"),
+    preset!("codex"),
+    preset!("claude-code"),
+    preset!("claude-code-snip-drop"),
+    preset!("claude-code-cached-micro"),
+    preset!("claude-code-session-memory"),
+    preset!("claude-code-collapse"),
+    preset!("claude-code-reactive-only"),
+    preset!("manual-phases"),
+    preset!("snip-then-compact"),
+    preset!("compact-directly"),
 ];
 
 /// The stage that is asked after a refusal.
@@ -123,11 +79,10 @@ impl StrategySpec {
                 format!("`{name}` is no strategy: every run measures it beside the others"),
             ));
         }
-        let Some((_, text)) = PRESETS.iter().find(|(preset, _)| *preset == name) else {
-            let known = PRESETS
-                .iter()
-                .map(|(preset, _)| *preset)
-                .chain(["tail@20000"]);
+        let mut presets = PRESETS.iter();
+        let Some((_, text)) = presets.find(|(preset, _)| *preset == name) else {
+            let known = PRESETS.iter().map(|(preset, _)| *preset);
+            let known = known.chain(["tail@20000"]);
             let error = SettingError::new(place, format!("unknown strategy `{name}`"));
             return Err(with_suggestion(error, name, known));
         };
@@ -196,7 +151,7 @@ impl StrategySpec {
         place: &Place,
     ) -> Result<Self, SettingError> {
         match control {
-            Control::Budget(method, budget, _) => {
+            Control::Budget(method, budget) => {
                 Self::of(name, control::of_budget(name, method, budget)?, trigger)
             }
             Control::Follow(method, follows) => {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::bill::Scale;
 use crate::context::Context;
+use crate::model::Purpose;
 use crate::session::{RecordedCompaction, ToolSchema};
 use crate::tokens::{CountedTexts, Size};
 use crate::units::{Timestamp, Tokens, Usage};
@@ -93,6 +94,14 @@ impl Situation {
             recorded: None,
             notes: None,
             counts,
+        }
+    }
+
+    /// Whose bill a summary goes on.
+    pub(super) fn purpose(&self) -> Purpose {
+        match self.overflow {
+            Some(_) => Purpose::Recovery,
+            None => Purpose::Compaction,
         }
     }
 

@@ -1,6 +1,10 @@
 //! The stages: one file each, registered in one line.
 
+use std::collections::BTreeSet;
+
 use super::StageKind;
+use crate::context::Entry;
+use crate::session::wire;
 
 pub mod clear_inputs;
 pub mod clear_results;
@@ -45,4 +49,19 @@ pub static STAGES: &[StageKind] = &[
 /// The kind of that name.
 pub fn kind(name: &str) -> Option<&'static StageKind> {
     STAGES.iter().find(|kind| kind.name == name)
+}
+
+/// The messages of some entries, as JSON.
+fn json_of(entries: &[Entry]) -> String {
+    let messages = entries
+        .iter()
+        .map(|entry| wire::anthropic_json(&entry.message));
+    format!("[{}]", messages.collect::<Vec<_>>().join(", "))
+}
+
+/// The ids of the tool uses that are answered by one of these.
+fn answered<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> BTreeSet<&'a str> {
+    let results = entries.into_iter();
+    let results = results.flat_map(|entry| entry.message.tool_results());
+    results.map(|(_, result)| &*result.tool_use_id).collect()
 }

@@ -7,10 +7,10 @@ use std::sync::Arc;
 pub(super) struct Template {
     /// The word in `template = "…"`.
     pub(super) name: &'static str,
-    body: &'static str,
+    /// A line with the sections of the summary, and what is asked.
+    text: &'static str,
     /// What is asked of each part of a conversation, if the template makes a difference.
     spans: Option<[&'static str; 3]>,
-    sections: &'static [&'static str],
     markup: Markup,
 }
 
@@ -49,120 +49,28 @@ pub(super) const WORDS: &[&str] = &[
 ];
 
 static TEMPLATES: &[Template] = &[
+    Template::new("continuity", include_str!("template/continuity.md")),
+    Template::new("five-points", include_str!("template/five-points.md")),
     Template {
-        name: "continuity",
-        body: include_str!("template/continuity.md"),
-        spans: None,
-        sections: &[
-            "Done so far",
-            "State of the work",
-            "Decisions and constraints",
-            "Next steps",
-        ],
-        markup: Markup::None,
-    },
-    Template {
-        name: "five-points",
-        body: include_str!("template/five-points.md"),
-        spans: None,
-        sections: &[
-            "Goal",
-            "Findings",
-            "Files changed",
-            "Remaining work",
-            "Constraints",
-        ],
-        markup: Markup::None,
-    },
-    Template {
-        name: "nine-sections",
-        body: include_str!("template/nine-sections.md"),
         spans: Some([
             include_str!("template/nine-sections.full.md"),
             include_str!("template/nine-sections.from.md"),
             include_str!("template/nine-sections.up-to.md"),
         ]),
-        sections: &[
-            "Primary request and intent",
-            "Key technical concepts",
-            "Files and code sections",
-            "Errors and fixes",
-            "Problem solving",
-            "All user messages",
-            "Pending tasks",
-            "Current work",
-            "Optional next step",
-        ],
         markup: Markup::AnalysisAndSummary,
+        ..Template::new("nine-sections", include_str!("template/nine-sections.md"))
     },
+    Template::new("checkpoint", include_str!("template/checkpoint.md")),
+    Template::new("task-tracking", include_str!("template/task-tracking.md")),
     Template {
-        name: "checkpoint",
-        body: include_str!("template/checkpoint.md"),
-        spans: None,
-        sections: &[
-            "Progress and decisions",
-            "Constraints and preferences",
-            "What remains",
-            "Critical data",
-        ],
-        markup: Markup::None,
-    },
-    Template {
-        name: "task-tracking",
-        body: include_str!("template/task-tracking.md"),
-        spans: None,
-        sections: &[
-            "User context",
-            "Task tracking",
-            "Completed",
-            "Pending",
-            "Current state",
-            "Code state",
-            "Tests",
-            "Changes",
-            "Dependencies",
-            "Version control",
-        ],
-        markup: Markup::None,
-    },
-    Template {
-        name: "state-snapshot",
-        body: include_str!("template/state-snapshot.md"),
-        spans: None,
-        sections: &[
-            "overall_goal",
-            "active_constraints",
-            "key_knowledge",
-            "artifact_trail",
-            "file_system_state",
-            "recent_actions",
-            "task_state",
-        ],
         markup: Markup::StateSnapshot,
+        ..Template::new("state-snapshot", include_str!("template/state-snapshot.md"))
     },
-    Template {
-        name: "objective",
-        body: include_str!("template/objective.md"),
-        spans: None,
-        sections: &[
-            "Objective",
-            "Important details",
-            "Work state",
-            "Next move",
-            "Relevant files",
-        ],
-        markup: Markup::None,
-    },
+    Template::new("objective", include_str!("template/objective.md")),
     PLAIN,
 ];
 
-const PLAIN: Template = Template {
-    name: "plain",
-    body: include_str!("template/plain.md"),
-    spans: None,
-    sections: &[],
-    markup: Markup::None,
-};
+const PLAIN: Template = Template::new("plain", include_str!("template/plain.md"));
 
 const TEXT_ONLY: &str = include_str!("template/text-only.md");
 const TEXT_ONLY_CLOSING: &str = include_str!("template/text-only.closing.md");
@@ -192,9 +100,25 @@ pub(super) fn asking_for(prompt: &str) -> &'static Template {
 }
 
 impl Template {
+    pub(super) const fn new(name: &'static str, text: &'static str) -> Self {
+        Self {
+            name,
+            text,
+            spans: None,
+            markup: Markup::None,
+        }
+    }
+
+    /// The line with the sections, and what is asked.
+    fn parts(&self) -> (&'static str, &'static str) {
+        let (head, body) = self.text.split_once('\n').unwrap_or((self.text, ""));
+        (head.trim_start_matches("sections:").trim(), body)
+    }
+
     /// The headings of the summary of this part, in order.
     pub(super) fn sections(&self, span: Span) -> Vec<String> {
-        let mut sections: Vec<String> = self.sections.iter().map(|&one| one.to_owned()).collect();
+        let listed = self.parts().0.split(" | ").filter(|one| !one.is_empty());
+        let mut sections: Vec<String> = listed.map(str::to_owned).collect();
         if let (Span::UpTo, Some(_), Some(last)) = (span, self.spans, sections.last_mut()) {
             "Context for continuing work".clone_into(last);
         }
@@ -212,7 +136,7 @@ impl Template {
     /// What is asked of this part of a conversation.
     pub(super) fn body(&self, span: Span) -> String {
         let Some([full, from, up_to]) = self.spans else {
-            return self.body.trim_end().to_owned();
+            return self.parts().1.trim_end().to_owned();
         };
         let parts = match span {
             Span::Full => full,
@@ -220,7 +144,7 @@ impl Template {
             Span::UpTo => up_to,
         };
         let (scope, last) = parts.split_once("---\n").unwrap_or((parts, ""));
-        let body = self.body.replace("{scope}", scope.trim_end());
+        let body = self.parts().1.replace("{scope}", scope.trim_end());
         body.replace("{last}", last.trim_end())
             .trim_end()
             .to_owned()
@@ -241,23 +165,23 @@ impl Template {
     pub(super) fn summary_in(&self, answer: &Arc<str>) -> Arc<str> {
         match self.markup {
             Markup::None => answer.clone(),
-            Markup::AnalysisAndSummary => {
-                let text = without(answer, "analysis");
-                match between(&text, "summary") {
-                    Some("") => "".into(),
-                    Some(inner) => format!("Summary:\n{inner}").into(),
-                    None => text.trim().into(),
-                }
-            }
-            Markup::StateSnapshot => {
-                let text = without(answer, "scratchpad");
-                match between(&text, "state_snapshot") {
-                    Some("") => "".into(),
-                    Some(inner) => format!("<state_snapshot>\n{inner}\n</state_snapshot>").into(),
-                    None => text.trim().into(),
-                }
-            }
+            Markup::AnalysisAndSummary => read(answer, "analysis", "summary", |inner| {
+                format!("Summary:\n{inner}")
+            }),
+            Markup::StateSnapshot => read(answer, "scratchpad", "state_snapshot", |inner| {
+                format!("<state_snapshot>\n{inner}\n</state_snapshot>")
+            }),
         }
+    }
+}
+
+/// The element `wanted` of an answer, written anew, without the element `dropped`.
+fn read(answer: &str, dropped: &str, wanted: &str, write: fn(&str) -> String) -> Arc<str> {
+    let text = without(answer, dropped);
+    match between(&text, wanted) {
+        Some("") => "".into(),
+        Some(inner) => write(inner).into(),
+        None => text.trim().into(),
     }
 }
 

@@ -50,6 +50,16 @@ pub enum Measure {
     Encoding(&'static str),
 }
 
+/// The measures that are no counter of texts, by the words that settings use.
+const MEASURES: [(&str, Measure); 6] = [
+    ("scenario", Measure::Scenario),
+    ("chars/4", Measure::CharsPer4),
+    ("chars/3", Measure::CharsPer3),
+    ("bytes/4", Measure::BytesPer4),
+    ("padded", Measure::Padded),
+    ("usage", Measure::Usage),
+];
+
 /// What a trigger measures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub enum Scope {
@@ -88,21 +98,18 @@ impl Trigger {
         if let Value::Table(table) = &setting.value {
             let mut reader = Reader::new(table, path);
             trigger.counter = match reader.choice("counter", &measures())? {
-                Some("chars/4") => Measure::CharsPer4,
-                Some("chars/3") => Measure::CharsPer3,
-                Some("bytes/4") => Measure::BytesPer4,
-                Some("padded") => Measure::Padded,
-                Some("usage") => Measure::Usage,
-                None | Some("scenario") => Measure::Scenario,
-                Some(name) => Measure::Encoding(name),
+                None => Measure::Scenario,
+                Some(name) => {
+                    let known = MEASURES.iter().find(|(known, _)| *known == name);
+                    known.map_or(Measure::Encoding(name), |(_, measure)| *measure)
+                }
             };
             trigger.scope = match reader.choice("scope", &["prompt", "messages"])? {
                 Some("messages") => Scope::Messages,
                 _ => Scope::Prompt,
             };
-            trigger.min_rounds_between = reader
-                .whole("min_rounds_between", 0, u64::MAX)?
-                .unwrap_or(0);
+            let between = reader.whole("min_rounds_between", 0, u64::MAX)?;
+            trigger.min_rounds_between = between.unwrap_or(0);
         }
         Ok(trigger)
     }
@@ -252,14 +259,10 @@ impl Measure {
 
     /// The word that settings use.
     fn name(self) -> &'static str {
+        let mut known = MEASURES.iter().filter(|(_, measure)| *measure == self);
         match self {
-            Self::Scenario => "scenario",
-            Self::CharsPer4 => "chars/4",
-            Self::CharsPer3 => "chars/3",
-            Self::BytesPer4 => "bytes/4",
-            Self::Padded => "padded",
-            Self::Usage => "usage",
             Self::Encoding(name) => name,
+            _ => known.next().map_or("", |(name, _)| name),
         }
     }
 }

@@ -4,7 +4,7 @@ use super::*;
 use crate::model::scripted::{Scripted, When, response};
 use crate::model::{AnswerFormat, Stop, Task};
 use crate::session::{Message, Role};
-use crate::units::Tokens;
+use crate::units::{Tokens, Usage};
 
 fn request(text: &str) -> Request {
     Request {

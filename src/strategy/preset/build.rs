@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{OVERFLOW, StrategySpec};
 use crate::settings::{Reader, Setting, SettingError, Table, Value, with_suggestion};
-use crate::strategy::control::{DIGEST, FOLLOWING};
+use crate::strategy::control::{DIGEST, following_words};
 use crate::strategy::guard::Guards;
 use crate::strategy::knob::KnobReader;
 use crate::strategy::pipeline::{Retries, RetriesPer, Slot};
@@ -23,7 +23,9 @@ impl StrategySpec {
         reader.texts("breaks")?;
         let guards = Guards::default().read(reader.table("guards")?)?;
         if reader.text("follows")?.is_some() {
-            let word = reader.choice("method", FOLLOWING)?.unwrap_or("tail");
+            let word = reader
+                .choice("method", &following_words())?
+                .unwrap_or("tail");
             let method = Method::named(word, reader.whole("seed", 0, u64::MAX)?.unwrap_or(1));
             reader.finish()?;
             let sizes = self.sizes.clone();

@@ -3,11 +3,13 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::context::{BlockAt, CacheEffect, Context, Entry, Patch};
+use crate::context::{BlockAt, CacheEffect, Context, Entry, Patch, measure_block};
 use crate::session::{ContentBlock, Tag};
 use crate::step::Step;
 use crate::strategy::knob::KnobKind::{Choice, Flag, Text, Texts, Whole};
-use crate::strategy::{Built, Due, Knob, KnobReader, Planned, Situation, Stage, StageKind, Tools};
+use crate::strategy::{
+    Built, Knob, KnobReader, PendingEdits, Planned, Situation, Stage, StageKind, Tools,
+};
 use crate::units::Tokens;
 
 /// `kind = "clear_results"`.
@@ -107,7 +109,7 @@ struct Progress {
     searched: usize,
     /// The newest entries that a user typed, at most as many as turns are protected.
     typed: VecDeque<usize>,
-    due: Due,
+    pending: PendingEdits,
     /// [`Context::replacements`] at that time.
     replacements: u64,
 }
@@ -127,7 +129,8 @@ impl Stage for ClearResults {
         {
             self.progress.seen += 1;
             if self.tools.are_all() || self.tools.include(context.tool_use_of(*at)) {
-                let size = size_of(context, *at, cx);
+                let message = &context.entries()[at.entry].message;
+                let size = measure_block(message, at.block, &cx.counts).tokens;
                 self.progress.counted.push((*at, size));
                 self.progress.left += size;
             }
@@ -143,7 +146,7 @@ impl Stage for ClearResults {
             }
         }
         let progress = &mut self.progress;
-        let edits = progress.due.edits(context, self.cache, self.min_gain);
+        let edits = progress.pending.edits(context, self.cache, self.min_gain);
         let than = match self.keep {
             Keep::Last(count) => count.to_string(),
             Keep::Within(tokens) => format!("{tokens} tokens"),
@@ -159,7 +162,7 @@ impl Stage for ClearResults {
             counted,
             seen,
             cleared,
-            due,
+            pending,
             replacements,
             ..
         } = &self.progress;
@@ -171,7 +174,7 @@ impl Stage for ClearResults {
         let kept = counted.get(next).map(|(at, _)| at);
         let new = || context.results().get(*seen);
         let first = kept.or_else(new).map(|at| at.entry);
-        first.into_iter().chain(due.first(context)).min()
+        first.into_iter().chain(pending.first(context)).min()
     }
 }
 
@@ -238,14 +241,8 @@ impl ClearResults {
             .replace("{lines}", &old.lines().count().to_string())
             .into();
         let gain = size - cx.counts.size(&text).tokens;
-        self.progress.due.push(at, text, gain);
+        self.progress.pending.push(at, text, gain);
     }
-}
-
-fn size_of(context: &Context, at: BlockAt, cx: &Situation) -> Tokens {
-    let message = &context.entries()[at.entry].message;
-    let block = message.blocks().nth(at.block);
-    block.map_or(Tokens::ZERO, |block| cx.counts.block(&block).tokens)
 }
 
 /// Whether the block already holds this stage's placeholder.

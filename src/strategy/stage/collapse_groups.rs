@@ -4,16 +4,16 @@
 //! detail stays than in one summary. How rounds are grouped, and how far a collapse goes, is ours.
 
 use std::ops::Range;
-use std::sync::Arc;
 
 use crate::context::{Context, Edit, Entry, Origin, Patch};
-use crate::model::{Purpose, Request, Task};
-use crate::session::{Message, Role, Tag, ToolClass, wire};
+use crate::model::Request;
+use crate::session::{Role, Tag, ToolClass};
 use crate::step::{Answer, Step};
 use crate::strategy::knob::KnobKind::{Fraction, Text, Whole};
 use crate::strategy::own_prompt::{self, Given, OwnPrompt, Variable};
+use crate::strategy::stage::json_of;
 use crate::strategy::{
-    Built, Cut, Knob, KnobReader, Planned, Situation, Stage, StageError, StageKind, cut, written,
+    Built, Cut, Knob, KnobReader, Planned, Situation, Stage, StageError, StageKind, cut, model_text,
 };
 use crate::tokens::Size;
 use crate::units::Tokens;
@@ -96,14 +96,9 @@ impl Stage for CollapseGroups {
             return Step::Done(Ok(Patch::default()));
         }
         let entries = context.entries();
-        let requests = groups
-            .iter()
-            .map(|group| self.request(&entries[group.clone()], cx))
-            .collect();
-        let origins: Vec<Origin> = groups
-            .iter()
-            .map(|group| Origin::derived_from(&entries[group.clone()]))
-            .collect();
+        let of_groups = || groups.iter().map(|group| &entries[group.clone()]);
+        let requests = of_groups().map(|group| self.request(group, cx)).collect();
+        let origins: Vec<Origin> = of_groups().map(Origin::derived_from).collect();
         Step::ask_all(requests, move |answers| {
             Step::Done(self.collapsed(groups, origins, answers, cx))
         })
@@ -183,11 +178,7 @@ impl CollapseGroups {
     }
 
     fn request(&self, entries: &[Entry], cx: &Situation) -> Request {
-        let lines: Vec<String> = entries
-            .iter()
-            .map(|entry| wire::anthropic_json(&entry.message))
-            .collect();
-        let json = format!("[{}]", lines.join(", "));
+        let json = json_of(entries);
         let text = match &self.own {
             None => format!("{}\n\n{json}", INSTRUCTIONS.trim_end()),
             Some(own) => own.request(&Given {
@@ -198,24 +189,9 @@ impl CollapseGroups {
                 window: cx.window.effective(),
             }),
         };
-        Request {
-            purpose: if cx.overflow.is_some() {
-                Purpose::Recovery
-            } else {
-                Purpose::Compaction
-            },
-            task: Task::Summarise {
-                sections: self
-                    .own
-                    .as_ref()
-                    .map_or_else(Vec::new, |own| own.sections().to_vec()),
-            },
-            system: None,
-            tools: None,
-            messages: vec![Arc::new(Message::text(Role::User, text))],
-            max_output: self.max_output,
-            model: None,
-        }
+        let sections = self.own.as_ref().map(|own| own.sections().to_vec());
+        let sections = sections.unwrap_or_default();
+        Request::summary(cx.purpose(), sections, text, self.max_output)
     }
 
     /// Each group that has its account makes way for it; where none has, the first failure.
@@ -229,13 +205,12 @@ impl CollapseGroups {
         let mut edits = Vec::new();
         let mut failure = None;
         for ((entries, origin), answer) in groups.into_iter().zip(origins).zip(answers) {
-            match written::text_of(answer) {
+            match model_text::text_of(answer) {
                 Err(error) => failure = failure.or(Some(error)),
                 Ok(account) => {
                     let prefix = self.prefix.replace("{n}", &entries.len().to_string());
-                    let message = Message::text(Role::User, format!("{prefix}{account}"));
-                    let message = Arc::new(message.with_tags([Tag::Meta]));
-                    let with = vec![Entry::new(origin, message, &cx.counts)];
+                    let text = format!("{prefix}{account}");
+                    let with = vec![Entry::written(origin, text, Tag::Meta, &cx.counts)];
                     edits.push(Edit::Replace { entries, with });
                 }
             }
@@ -255,8 +230,9 @@ impl CollapseGroups {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::CallFailure;
     use crate::model::scripted::response;
+    use crate::model::{CallFailure, Purpose};
+    use crate::session::Message;
     use crate::strategy::stage::trial::{Trial, answers, asks, build, said, typed};
 
     /// A round of a hundred tokens: three for the call, 97 for its result.

@@ -9,7 +9,8 @@ use crate::step::Step;
 use crate::strategy::files::{self, View};
 use crate::strategy::knob::KnobKind::{Flag, Text, Texts};
 use crate::strategy::{
-    Built, Due, Knob, KnobReader, Law, Planned, Situation, Stage, StageError, StageKind, Tools,
+    Built, Knob, KnobReader, Law, PendingEdits, Planned, Situation, Stage, StageError, StageKind,
+    Tools,
 };
 use crate::units::Tokens;
 
@@ -47,7 +48,7 @@ fn build(knobs: &mut KnobReader<'_>) -> Built {
         },
         seen: Seen::default(),
         expected: BTreeMap::new(),
-        due: Due::default(),
+        pending: PendingEdits::default(),
     }))
 }
 
@@ -61,7 +62,7 @@ struct DedupeReads {
     /// Reads of the last response that ask for what is in the context already: by id, what they
     /// show if nothing has changed.
     expected: BTreeMap<Arc<str>, Arc<str>>,
-    due: Due,
+    pending: PendingEdits,
 }
 
 /// What is known of the results so far: each is looked at once, until entries are replaced.
@@ -83,7 +84,9 @@ struct Shown {
 impl Stage for DedupeReads {
     fn plan<'a>(&'a mut self, context: &Context, cx: &'a Situation) -> Planned<'a> {
         self.look(context, cx);
-        let edits = self.due.edits(context, CacheEffect::Breaks, Tokens::ZERO);
+        let edits = self
+            .pending
+            .edits(context, CacheEffect::Breaks, Tokens::ZERO);
         Step::Done(Ok(Patch::new(
             format!("{} older views of files", edits.len()),
             edits,
@@ -158,7 +161,7 @@ impl DedupeReads {
     /// Takes note of the results that are new.
     fn look(&mut self, context: &Context, cx: &Situation) {
         if self.seen.replacements != context.replacements() {
-            self.due.clear();
+            self.pending.clear();
             self.seen = Seen {
                 replacements: context.replacements(),
                 ..Seen::default()
@@ -217,7 +220,7 @@ impl DedupeReads {
                     let old = cx.counts.size(text);
                     if old.chars > new.chars {
                         let gain = old.tokens - new.tokens;
-                        self.due.push(at, self.superseded.clone(), gain);
+                        self.pending.push(at, self.superseded.clone(), gain);
                     }
                 }
             }

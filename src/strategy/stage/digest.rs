@@ -14,7 +14,7 @@ use crate::settings::{SettingError, Table};
 use crate::step::Step;
 use crate::strategy::knob::KnobKind::{Choice, Whole};
 use crate::strategy::{
-    Built, Cut, Knob, KnobReader, Planned, Situation, Stage, StageError, StageKind, files, fit,
+    Built, Cut, Knob, KnobReader, Planned, Situation, Stage, StageError, StageKind, files, truncate,
 };
 use crate::units::Tokens;
 
@@ -173,8 +173,7 @@ impl Stage for Digest {
             }
         };
         let text = self.text(&origin, target, cx);
-        let message = Message::text(Role::User, text).with_tags([Tag::CompactSummary]);
-        let entry = Entry::new(origin, Arc::new(message), &cx.counts);
+        let entry = Entry::written(origin, text, Tag::CompactSummary, &cx.counts);
         let before: Tokens = replaced.iter().map(|entry| entry.size.tokens).sum();
         if entry.size.tokens >= before {
             return Step::Done(Ok(Patch::default()));
@@ -264,7 +263,7 @@ impl Digest {
             match kinds.split_last() {
                 // What the user said and what was changed goes last, from the end.
                 Some((_, fewer)) if fewer.len() > 1 => kinds = fewer,
-                _ => return fit::head(&text, target, &**counter).to_owned(),
+                _ => return truncate::head(&text, target, &**counter).to_owned(),
             }
         }
     }

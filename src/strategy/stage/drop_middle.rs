@@ -1,9 +1,7 @@
 //! The first and the last messages stay, and one placeholder between them.
 
-use std::sync::Arc;
-
 use crate::context::{Context, Entry, Origin, Patch};
-use crate::session::{Message, Role, Tag};
+use crate::session::Tag;
 use crate::step::Step;
 use crate::strategy::knob::KnobKind::{Choice, Text, Whole};
 use crate::strategy::{Built, Cut, Knob, KnobReader, Planned, Situation, Stage, StageKind};
@@ -70,9 +68,8 @@ impl Stage for DropMiddle {
             .placeholder
             .replace("{n}", &dropped.len().to_string())
             .replace("{total}", &total.to_string());
-        let message = Message::text(Role::User, text).with_tags([Tag::Meta]);
         let reason = format!("{} messages from the middle dropped", dropped.len());
-        let with = vec![Entry::new(origin, Arc::new(message), &cx.counts)];
+        let with = vec![Entry::written(origin, text, Tag::Meta, &cx.counts)];
         Step::Done(Ok(Patch::replacing(reason, middle, with)))
     }
 }

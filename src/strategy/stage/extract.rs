@@ -2,13 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::Arc;
 
+use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::{Rng, SeedableRng};
 
 use crate::context::{Context, Edit, Entry, Origin, Patch};
-use crate::session::{Message, Role, Tag};
+use crate::session::Tag;
 use crate::step::Step;
 use crate::strategy::knob::KnobKind::{Choice, Fraction, Whole};
 use crate::strategy::{Built, Knob, KnobReader, Planned, Situation, Stage, StageKind, cut};
@@ -135,27 +134,25 @@ impl Stage for Extract {
         }
         let entries = context.entries();
         let (head, rounds) = cut::rounds(entries);
-        let message = Message::text(Role::User, PLACEHOLDER).with_tags([Tag::Meta]);
-        let mut placeholder = Entry::new(Origin::Authored, Arc::new(message), &cx.counts);
+        let counts = &cx.counts;
+        let mut placeholder = Entry::written(Origin::Authored, PLACEHOLDER, Tag::Meta, counts);
         let room = budget - placeholder.size.tokens;
         let sizes: Vec<Tokens> = rounds
             .iter()
             .map(|round| entries[round.clone()].iter().map(|entry| entry.size).sum())
             .map(|size: Size| size.tokens)
             .collect();
-        let kept = match self.method {
-            Method::Tail => newest(&sizes, room),
-            Method::Lead => until_full(&sizes, room),
-            Method::Random { seed } => fitting(
-                &sizes,
-                room,
-                lot(sizes.len(), [seed, cx.lot, cx.call as u64]),
-            ),
-            Method::Ranked(ranking) => {
-                let order = ranking.order(entries, &rounds);
-                fitting(&sizes, room, order)
+        let others = sizes.len().saturating_sub(1);
+        let (order, until) = match self.method {
+            Method::Tail => ((0..others).rev().collect(), Until::OneIsTooLarge),
+            Method::Lead => ((0..others).collect(), Until::OneIsTooLarge),
+            Method::Random { seed } => {
+                let order = lot(others, [seed, cx.lot, cx.call as u64]);
+                (order, Until::NoneIsLeft)
             }
+            Method::Ranked(ranking) => (ranking.order(entries, &rounds), Until::NoneIsLeft),
         };
+        let kept = kept(&sizes, room, order, until);
         let gaps = gaps(&head, &rounds, &kept);
         let cut = || gaps.iter().flat_map(|gap| &entries[gap.clone()]);
         // Nothing to cut, or nothing but the placeholder of the last time.
@@ -184,40 +181,15 @@ impl Stage for Extract {
     }
 }
 
-/// The newest rounds that fit, without a gap; the newest one always.
-fn newest(sizes: &[Tokens], room: Tokens) -> Vec<bool> {
-    let mut kept = vec![false; sizes.len()];
-    let mut total = Tokens::ZERO;
-    for (at, size) in sizes.iter().enumerate().rev() {
-        total += *size;
-        if total > room && at + 1 < sizes.len() {
-            break;
-        }
-        kept[at] = true;
-    }
-    kept
+/// How long rounds are tried.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Until {
+    OneIsTooLarge,
+    NoneIsLeft,
 }
 
-/// The newest round, and the oldest that fit beside it, without a gap.
-fn until_full(sizes: &[Tokens], room: Tokens) -> Vec<bool> {
-    let mut kept = vec![false; sizes.len()];
-    let Some((newest, others)) = sizes.split_last() else {
-        return kept;
-    };
-    kept[others.len()] = true;
-    let mut total = *newest;
-    for (at, size) in others.iter().enumerate() {
-        total += *size;
-        if total > room {
-            break;
-        }
-        kept[at] = true;
-    }
-    kept
-}
-
-/// The newest round, and of the others, in this order, each that still fits.
-fn fitting(sizes: &[Tokens], room: Tokens, order: Vec<usize>) -> Vec<bool> {
+/// The newest round, and of the others, in this order, those that fit beside it.
+fn kept(sizes: &[Tokens], room: Tokens, order: Vec<usize>, until: Until) -> Vec<bool> {
     let mut kept = vec![false; sizes.len()];
     let Some((newest, others)) = sizes.split_last() else {
         return kept;
@@ -228,22 +200,24 @@ fn fitting(sizes: &[Tokens], room: Tokens, order: Vec<usize>) -> Vec<bool> {
         if total + others[at] <= room {
             total += others[at];
             kept[at] = true;
+        } else if until == Until::OneIsTooLarge {
+            break;
         }
     }
     kept
 }
 
 /// All rounds but the newest, in random order.
-fn lot(rounds: usize, from: [u64; 3]) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..rounds.saturating_sub(1)).collect();
+fn lot(others: usize, from: [u64; 3]) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..others).collect();
     let mut key = [0; 32];
     for (part, number) in key.chunks_exact_mut(8).zip(from) {
         part.copy_from_slice(&number.to_le_bytes());
     }
-    let mut random = ChaCha8Rng::from_seed(key);
+    let mut draws = ChaCha8Rng::from_seed(key);
     // Fisher–Yates; the bias of the remainder is far below anything an order could matter.
     for last in (1..order.len()).rev() {
-        let at = random.next_u64() % (last as u64 + 1);
+        let at = draws.random::<u64>() % (last as u64 + 1);
         order.swap(last, usize::try_from(at).unwrap_or(last));
     }
     order

@@ -8,6 +8,7 @@ use crate::context::{Context, Edit, Entry, Origin, Patch};
 use crate::session::{ContentBlock, Message, Role, Tag, ToolResult};
 use crate::step::Step;
 use crate::strategy::knob::KnobKind::{Choice, Flag, Text};
+use crate::strategy::stage::answered;
 use crate::strategy::{Built, Knob, KnobReader, Law, Planned, Situation, Stage, StageKind};
 
 /// `kind = "normalize"`.
@@ -236,13 +237,6 @@ fn turns(entries: &[Entry], start: usize) -> Vec<Range<usize>> {
 fn uses(entries: &[Entry]) -> impl Iterator<Item = &str> {
     let uses = entries.iter().flat_map(|entry| entry.message.tool_uses());
     uses.map(|(_, tool)| &*tool.id)
-}
-
-fn answered(entries: &[Entry]) -> BTreeSet<&str> {
-    let results = entries
-        .iter()
-        .flat_map(|entry| entry.message.tool_results());
-    results.map(|(_, result)| &*result.tool_use_id).collect()
 }
 
 /// The entry with other blocks; nothing if none is left.

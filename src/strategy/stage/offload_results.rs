@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use crate::context::{BlockAt, CacheEffect, Context, Edit, Patch};
-use crate::session::Role;
 use crate::step::Step;
 use crate::strategy::knob::KnobKind::{Choice, Text, Whole};
-use crate::strategy::{Built, Knob, KnobReader, Law, Planned, Situation, Stage, StageKind};
+use crate::strategy::{
+    Built, Knob, KnobReader, Law, Planned, Situation, Stage, StageKind, truncate,
+};
 use crate::units::ContentHash;
 
 /// `kind = "offload_results"`.
@@ -77,7 +78,7 @@ impl Stage for OffloadResults {
         let mut total: usize = candidates.iter().map(|one| one.chars).sum();
         // The largest first; of equals the oldest.
         candidates.sort_by_key(|one| std::cmp::Reverse(one.chars));
-        let mut edits = Vec::new();
+        let mut edits: Vec<(BlockAt, Arc<str>)> = Vec::new();
         let mut saved = Vec::new();
         for Candidate { at, text, chars } in candidates {
             let counted = if self.each { chars } else { total };
@@ -96,13 +97,9 @@ impl Stage for OffloadResults {
             }
             total = total - chars + left_chars;
             saved.push((path, text));
-            edits.push((at, left));
+            edits.push((at, Arc::from(left)));
         }
         edits.sort_by_key(|(at, _)| *at);
-        let edits: Vec<(BlockAt, Arc<str>)> = edits
-            .into_iter()
-            .map(|(at, text)| (at, text.into()))
-            .collect();
         if self.each && !edits.is_empty() {
             self.planned.clone_from(&edits);
         }
@@ -111,10 +108,9 @@ impl Stage for OffloadResults {
             edits.len(),
             self.max_total_chars
         );
-        let edits = edits
-            .into_iter()
-            .map(|(at, text)| Edit::block(at, text, CacheEffect::Breaks))
-            .collect();
+        let edits = edits.into_iter();
+        let edit = |(at, text)| Edit::block(at, text, CacheEffect::Breaks);
+        let edits = edits.map(edit).collect();
         Step::Done(Ok(Patch {
             edits,
             reason,
@@ -128,10 +124,7 @@ impl OffloadResults {
     fn due(&mut self, context: &Context) -> Vec<BlockAt> {
         let results = context.results();
         if !self.each {
-            let entries = context.entries();
-            let answers = entries.iter().rev();
-            let answers = answers.take_while(|entry| entry.message.role() == Role::User);
-            let start = entries.len() - answers.count();
+            let start = context.answered();
             return results[results.partition_point(|at| at.entry < start)..].to_vec();
         }
         if self.replacements != context.replacements() {
@@ -154,11 +147,11 @@ impl OffloadResults {
 
     fn preview(&self, path: &str, text: &str, chars: usize) -> String {
         let mut left = format!("{OPENING}\nThe whole output ({chars} characters) is in {path}\n\n");
-        let head = end_of(text, self.preview_chars);
+        let head = truncate::after_chars(text, self.preview_chars);
         left.push_str(&text[..head]);
         if head < text.len() {
             left.push_str("\n[…]\n");
-            let tail = end_of(text, chars.saturating_sub(self.preview_tail_chars));
+            let tail = truncate::after_chars(text, chars.saturating_sub(self.preview_tail_chars));
             left.push_str(&text[tail.max(head)..]);
         }
         if !left.ends_with('\n') {
@@ -181,13 +174,6 @@ fn candidate(context: &Context, at: BlockAt) -> Option<Candidate> {
         text: text.clone(),
         chars: text.chars().count(),
     })
-}
-
-/// Where the first `chars` characters of a text end, in bytes.
-fn end_of(text: &str, chars: usize) -> usize {
-    text.char_indices()
-        .nth(chars)
-        .map_or(text.len(), |(at, _)| at)
 }
 
 #[cfg(test)]

@@ -46,11 +46,8 @@ impl Stage for Replay {
         let Some(recorded) = &cx.recorded else {
             return Step::Done(Ok(Patch::default()));
         };
-        if self
-            .done
-            .as_ref()
-            .is_some_and(|done| Arc::ptr_eq(done, recorded))
-        {
+        let done = self.done.as_ref();
+        if done.is_some_and(|done| Arc::ptr_eq(done, recorded)) {
             return Step::Done(Ok(Patch::default()));
         }
         let pieces = match &recorded.after {
@@ -71,7 +68,7 @@ impl Stage for Replay {
                 self.seen.entry(at).or_insert_with(|| entry.clone());
             }
         }
-        let is_later = |entry: &Entry| message_of(entry).is_some_and(|at| at >= recorded.at);
+        let is_later = |entry: &Entry| entry.origin.message().is_some_and(|at| at >= recorded.at);
         let end = entries.iter().position(is_later).unwrap_or(entries.len());
         let (with, written) = self.pieces(pieces, &entries[..end], cx);
         self.done = Some(recorded.clone());
@@ -122,7 +119,7 @@ impl Replay {
             .collect();
         let gone = before
             .iter()
-            .filter(|entry| message_of(entry).is_none_or(|at| !stays.contains(&at)));
+            .filter(|entry| entry.origin.message().is_none_or(|at| !stays.contains(&at)));
         let mut origin = Some(Origin::derived_from(gone));
         let (mut with, mut written): (Vec<Entry>, Vec<_>) = (Vec::new(), Vec::new());
         for piece in pieces {
@@ -136,14 +133,12 @@ impl Replay {
                     block,
                     text,
                 } => match with.last_mut() {
-                    Some(last) if message_of(last) == Some(*message) => {
+                    Some(last) if last.origin.message() == Some(*message) => {
                         *last = last.with_block_text(*block, text, &cx.counts);
                     }
                     _ => {
-                        let entry = self.seen.get(message);
-                        with.extend(
-                            entry.map(|entry| entry.with_block_text(*block, text, &cx.counts)),
-                        );
+                        let entry = self.seen.get(message).into_iter();
+                        with.extend(entry.map(|it| it.with_block_text(*block, text, &cx.counts)));
                     }
                 },
                 Recorded::Written(message) => {
@@ -159,24 +154,10 @@ impl Replay {
     }
 }
 
-/// The message of the session that the entry shows.
-fn message_of(entry: &Entry) -> Option<usize> {
-    match &entry.origin {
-        Origin::Verbatim(at) | Origin::Edited { message: at, .. } | Origin::Restored(at) => {
-            Some(*at)
-        }
-        Origin::Derived(_) | Origin::Authored => None,
-    }
-}
-
 fn reason(recorded: &RecordedCompaction, messages: usize, left: usize) -> String {
-    let trigger = recorded.trigger.as_deref();
-    let trigger: String = trigger
-        .unwrap_or("recorded")
-        .chars()
-        .filter(|c| !c.is_control())
-        .take(40)
-        .collect();
+    let trigger = recorded.trigger.as_deref().unwrap_or("recorded");
+    let shown = trigger.chars().filter(|c| !c.is_control());
+    let trigger: String = shown.take(40).collect();
     format!("{trigger}: {left} messages in place of {messages}")
 }
 

@@ -11,12 +11,11 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::context::{Context, Entry, Origin, Patch};
-use crate::session::{Message, Role, Tag, ToolClass, ToolUse};
-use crate::settings::SettingError;
+use crate::session::{Tag, ToolClass, ToolUse};
 use crate::step::Step;
 use crate::strategy::knob::KnobKind::{Text, Texts, Whole};
 use crate::strategy::{
-    Built, Knob, KnobReader, Law, Planned, Situation, Stage, StageError, StageKind, files, fit,
+    Built, Knob, KnobReader, Law, Planned, Situation, Stage, StageError, StageKind, files, truncate,
 };
 use crate::tokens::Size;
 use crate::units::Tokens;
@@ -52,51 +51,30 @@ const PLAN_TOOLS: [&str; 3] = ["exitplanmode", "exit_plan_mode", "exit_plan"];
 const SKILL_TOOLS: [&str; 3] = ["skill", "load_skill", "activate_skill"];
 
 fn build(knobs: &mut KnobReader<'_>) -> Built {
-    let sources = knobs.texts("sources")?;
-    if let Some(unknown) = sources.iter().find(|it| !SOURCES.contains(&it.as_str())) {
-        let problem = format!(
-            "names `{unknown}`: it must be of `{}`",
-            SOURCES.join("`, `")
-        );
-        return Err(knobs.wrong("sources", &problem));
-    }
-    let mut tools = |knob, usual: [&str; 3]| {
-        let named = knobs.texts(knob)?;
-        Ok::<_, SettingError>(if named.is_empty() {
-            usual.map(str::to_owned).to_vec()
-        } else {
-            named
-        })
-    };
-    let plan_tools = tools("plan_tools", PLAN_TOOLS)?;
-    let skill_tools = tools("skill_tools", SKILL_TOOLS)?;
+    let sources = knobs.words("sources", &SOURCES)?;
+    let plan_tools = knobs.texts_or("plan_tools", &PLAN_TOOLS)?;
+    let skill_tools = knobs.texts_or("skill_tools", &SKILL_TOOLS)?;
     let has = |source: &str| sources.is_empty() || sources.iter().any(|it| it == source);
-    let max_per_file = knobs.tokens("max_tokens_per_file")?;
+    let max_files = knobs.count("max_files")?;
+    let per_file = knobs.tokens("max_tokens_per_file")?;
+    let per_skill = knobs.tokens("max_tokens_per_skill")?;
+    let of_files = knobs.tokens("total_tokens")?;
+    let of_skills = knobs.tokens("skills_total_tokens")?;
+    let budget = |source, is_of: fn(&What) -> bool, max_items, max_each, total| Budget {
+        is_of,
+        max_items: if has(source) { max_items } else { 0 },
+        max_each,
+        total,
+    };
+    let is_file = |what: &What| matches!(what, What::File(_));
+    let is_skill = |what: &What| matches!(what, What::Skill(_));
     Ok(Box::new(Restore {
-        files: Budget {
-            max_items: if has("files") {
-                knobs.count("max_files")?
-            } else {
-                0
-            },
-            max_each: max_per_file,
-            total: knobs.tokens("total_tokens")?,
-        },
-        plan: Budget {
-            max_items: usize::from(has("plans")),
-            max_each: max_per_file,
-            total: max_per_file,
-        },
-        todo: Budget {
-            max_items: usize::from(has("todo")),
-            max_each: max_per_file,
-            total: max_per_file,
-        },
-        skills: Budget {
-            max_items: if has("skills") { usize::MAX } else { 0 },
-            max_each: knobs.tokens("max_tokens_per_skill")?,
-            total: knobs.tokens("skills_total_tokens")?,
-        },
+        budgets: [
+            budget("files", is_file, max_files, per_file, of_files),
+            budget("plans", |what| *what == What::Plan, 1, per_file, per_file),
+            budget("todo", |what| *what == What::Todo, 1, per_file, per_file),
+            budget("skills", is_skill, usize::MAX, per_skill, of_skills),
+        ],
         plan_tools,
         skill_tools,
         hook_results: knobs.text("hook_results")?,
@@ -110,10 +88,7 @@ fn build(knobs: &mut KnobReader<'_>) -> Built {
 
 #[derive(Debug)]
 struct Restore {
-    files: Budget,
-    plan: Budget,
-    todo: Budget,
-    skills: Budget,
+    budgets: [Budget; 4],
     plan_tools: Vec<String>,
     skill_tools: Vec<String>,
     hook_results: String,
@@ -132,6 +107,7 @@ struct Restore {
 /// How much is put back of one kind of thing.
 #[derive(Debug)]
 struct Budget {
+    is_of: fn(&What) -> bool,
     max_items: usize,
     max_each: Tokens,
     total: Tokens,
@@ -173,18 +149,14 @@ impl Stage for Restore {
         }
         self.replacements = context.replacements();
         let there = There::new(context);
-        let is_file = |what: &What| matches!(what, What::File(_));
-        let is_plan = |what: &What| matches!(what, What::Plan);
-        let is_todo = |what: &What| matches!(what, What::Todo);
-        let is_skill = |what: &What| matches!(what, What::Skill(_));
         let mut room = cx.overflow.map_or(Tokens(u64::MAX), |_| {
             let free = cx.window.tokens - cx.window.overflow_reserve - cx.prompt(context);
             cx.scale.room(free)
         });
-        let mut with = self.restored(&self.files, is_file, &there, &mut room, cx);
-        with.extend(self.restored(&self.plan, is_plan, &there, &mut room, cx));
-        with.extend(self.restored(&self.todo, is_todo, &there, &mut room, cx));
-        with.extend(self.restored(&self.skills, is_skill, &there, &mut room, cx));
+        let mut with = Vec::new();
+        for budget in &self.budgets {
+            with.extend(self.restored(budget, &there, &mut room, cx));
+        }
         let mut reason = format!("{} things put back", with.len());
         if let Some(report) = self.report(context, &with, cx)
             && report.size.tokens <= room
@@ -294,8 +266,12 @@ impl Restore {
         if messages == 0 || context.entries().iter().any(is_said) {
             return None;
         }
-        let message = Message::text(Role::User, text).with_tags([Tag::Meta]);
-        Some(Entry::new(Origin::Authored, Arc::new(message), &cx.counts))
+        Some(Entry::written(
+            Origin::Authored,
+            text,
+            Tag::Meta,
+            &cx.counts,
+        ))
     }
 
     /// The things of one kind that are gone, the one that was used last first, as far as there is
@@ -303,15 +279,13 @@ impl Restore {
     fn restored(
         &self,
         budget: &Budget,
-        is_wanted: impl Fn(&What) -> bool,
         there: &There<'_>,
         room: &mut Tokens,
         cx: &Situation,
     ) -> Vec<Entry> {
-        let mut gone: Vec<(&What, &Known)> = self
-            .known
-            .iter()
-            .filter(|(what, known)| is_wanted(what) && !there.holds(known))
+        let known = self.known.iter();
+        let mut gone: Vec<(&What, &Known)> = known
+            .filter(|(what, known)| (budget.is_of)(what) && !there.holds(known))
             .collect();
         gone.sort_by_key(|(_, known)| std::cmp::Reverse(known.used));
         let mut total = Tokens::ZERO;
@@ -322,9 +296,8 @@ impl Restore {
                 continue;
             }
             let text = known.shown(what, budget.max_each, cx);
-            let message = Message::text(Role::User, text).with_tags([Tag::Meta]);
             let origin = Origin::Restored(known.place.message);
-            let entry = Entry::new(origin, Arc::new(message), &cx.counts);
+            let entry = Entry::written(origin, text, Tag::Meta, &cx.counts);
             let size = entry.size.tokens;
             if total + size <= budget.total && size <= *room {
                 total += size;
@@ -337,9 +310,8 @@ impl Restore {
 }
 
 fn is_named(tool: &ToolUse, names: &[String]) -> bool {
-    names
-        .iter()
-        .any(|name| tool.name.eq_ignore_ascii_case(name))
+    let mut names = names.iter();
+    names.any(|name| tool.name.eq_ignore_ascii_case(name))
 }
 
 /// Whether a task-list tool sets the list; one without arguments asks for it.
@@ -372,7 +344,7 @@ impl Known {
             text.push_str(&self.text);
         } else {
             let room = room - counter.count(CUT);
-            text.push_str(fit::head(&self.text, room, counter));
+            text.push_str(truncate::head(&self.text, room, counter));
             text.push_str(CUT);
         }
         text
@@ -403,11 +375,10 @@ impl<'c> There<'c> {
                     there.messages.insert(at, entry);
                 }
                 Origin::Restored(at) => {
-                    let texts = entry.message.model_text().first();
-                    let line = texts
-                        .and_then(|text| text.lines().next())
-                        .unwrap_or_default();
-                    there.restored.insert((at, line), entry.size.tokens);
+                    let text = entry.message.model_text().first();
+                    let line = text.and_then(|text| text.lines().next());
+                    let key = (at, line.unwrap_or_default());
+                    there.restored.insert(key, entry.size.tokens);
                 }
                 Origin::Derived(_) | Origin::Authored => {}
             }

@@ -8,15 +8,17 @@
 use std::sync::Arc;
 
 use crate::context::{Context, Entry, Origin, Patch};
-use crate::model::{Purpose, Request, Task};
-use crate::session::{ContentBlock, Message, Role, Tag, wire};
+use crate::model::{Purpose, Request};
+use crate::session::{ContentBlock, Message, Tag};
 use crate::step::Step;
 use crate::strategy::knob::KnobKind::{Flag, Text, Whole};
 use crate::strategy::own_prompt::{self, Given, OwnPrompt, Variable};
+use crate::strategy::stage::json_of;
 use crate::strategy::stage::summarize::place::boundary;
+use crate::strategy::template::{Span, Template};
 use crate::strategy::{
     Built, Cut, Knob, KnobReader, Planned, Situation, Stage, StageError, StageKind, Trigger,
-    written,
+    model_text,
 };
 use crate::tokens::Size;
 use crate::units::Tokens;
@@ -46,16 +48,7 @@ const KNOBS: &[Knob] = &[
     Knob::new("prefix", Text("Notes on the conversation so far:\n\n")),
 ];
 
-const INSTRUCTIONS: &str = include_str!("../template/notes.md");
-
-const SECTIONS: [&str; 6] = [
-    "Task",
-    "State of the work",
-    "Files",
-    "Errors and corrections",
-    "Learned",
-    "Log",
-];
+static NOTES: Template = Template::new("notes", include_str!("../template/notes.md"));
 
 fn build(knobs: &mut KnobReader<'_>) -> Built {
     Ok(Box::new(SessionMemory {
@@ -125,10 +118,9 @@ impl Stage for SessionMemory {
             return Step::Done(Ok(Patch::default()));
         }
         let text = format!("{}{}", self.prefix, notes.text);
-        let message = Message::text(Role::User, text).with_tags([Tag::CompactSummary]);
-        let message = Arc::new(message);
         let origin = Origin::derived_from(replaced);
-        let entry = Entry::new(origin, message.clone(), &cx.counts);
+        let entry = Entry::written(origin, text, Tag::CompactSummary, &cx.counts);
+        let message = entry.message.clone();
         let size_of_kept: Size = kept.iter().map(|entry| entry.size).sum();
         let mut with: Vec<Entry> = self
             .boundary
@@ -172,7 +164,7 @@ impl Stage for SessionMemory {
         };
         let request = self.request(entries, cx);
         Step::ask(request, move |answer| {
-            Step::Done(written::text_of(answer).map(|text| {
+            Step::Done(model_text::text_of(answer).map(|text| {
                 let covers = Covers::UpTo(newest);
                 self.notes = Some(Notes { text, covers });
                 self.appended = Tokens::ZERO;
@@ -235,7 +227,7 @@ impl SessionMemory {
 
     /// The notes so far, and what they do not cover.
     fn request(&self, entries: &[Entry], cx: &Situation) -> Request {
-        let mut text = INSTRUCTIONS.trim_end().to_owned();
+        let mut text = NOTES.body(Span::Full);
         let (mut start, mut previous) = (0, "");
         if let Some(Notes {
             text: notes,
@@ -251,16 +243,9 @@ impl SessionMemory {
                 Covers::Unknown => entries.iter().rposition(is_boundary).map_or(0, |at| at + 1),
             };
         }
-        let new = entries[start..].iter();
-        let lines: Vec<String> = new
-            .map(|entry| wire::anthropic_json(&entry.message))
-            .collect();
-        let json = format!("[{}]", lines.join(", "));
+        let json = json_of(&entries[start..]);
         let (text, sections) = match &self.own {
-            None => {
-                let sections = SECTIONS.map(str::to_owned).to_vec();
-                (format!("{text}\n\n{json}"), sections)
-            }
+            None => (format!("{text}\n\n{json}"), NOTES.sections(Span::Full)),
             Some(own) => {
                 let text = own.request(&Given {
                     conversation: &json,
@@ -272,15 +257,7 @@ impl SessionMemory {
                 (text, own.sections().to_vec())
             }
         };
-        Request {
-            purpose: Purpose::Background,
-            task: Task::Summarise { sections },
-            system: None,
-            tools: None,
-            messages: vec![Arc::new(Message::text(Role::User, text))],
-            max_output: self.max_output,
-            model: None,
-        }
+        Request::summary(Purpose::Background, sections, text, self.max_output)
     }
 }
 

@@ -6,10 +6,12 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::context::{BlockAt, CacheEffect, Context, Patch};
-use crate::session::{ContentBlock, Role, Tag, ToolResult, ToolUse};
+use crate::session::{ContentBlock, Tag, ToolResult, ToolUse};
 use crate::step::Step;
 use crate::strategy::knob::KnobKind::{Text, Texts};
-use crate::strategy::{Built, Due, Knob, KnobReader, Planned, Situation, Stage, StageKind, files};
+use crate::strategy::{
+    Built, Knob, KnobReader, PendingEdits, Planned, Situation, Stage, StageKind, files,
+};
 use crate::units::Tokens;
 
 /// `kind = "snip"`.
@@ -33,11 +35,7 @@ const KNOBS: &[Knob] = &[
 const MARKS: [&str; 3] = ["tool", "tag", "read_then_edited"];
 
 fn build(knobs: &mut KnobReader<'_>) -> Built {
-    let mut marks = knobs.texts("marks")?;
-    if let Some(unknown) = marks.iter().find(|mark| !MARKS.contains(&mark.as_str())) {
-        let problem = format!("names `{unknown}`: it must be of `{}`", MARKS.join("`, `"));
-        return Err(knobs.wrong("marks", &problem));
-    }
+    let mut marks = knobs.words("marks", &MARKS)?;
     if marks.is_empty() {
         marks.push("tool".to_owned());
     }
@@ -49,7 +47,7 @@ fn build(knobs: &mut KnobReader<'_>) -> Built {
         tool: knobs.text("tool")?,
         placeholder: knobs.text("placeholder")?.into(),
         seen: Seen::default(),
-        due: Due::default(),
+        pending: PendingEdits::default(),
     }))
 }
 
@@ -61,7 +59,7 @@ struct Snip {
     tool: String,
     placeholder: Arc<str>,
     seen: Seen,
-    due: Due,
+    pending: PendingEdits,
 }
 
 /// What is known of the results so far: each is looked at once, until entries are replaced.
@@ -82,7 +80,7 @@ struct Seen {
 impl Stage for Snip {
     fn plan<'a>(&'a mut self, context: &Context, cx: &'a Situation) -> Planned<'a> {
         if self.seen.replacements != context.replacements() {
-            self.due.clear();
+            self.pending.clear();
             self.seen = Seen {
                 replacements: context.replacements(),
                 ..Seen::default()
@@ -93,13 +91,15 @@ impl Stage for Snip {
         }
         self.seen.results = context.results().len();
         // What the model has not read yet, it cannot have done without.
-        let entry = answered(context);
+        let entry = context.answered();
         let waiting = &mut self.seen.waiting;
         let later = waiting.split_off(&BlockAt { entry, block: 0 });
         for at in std::mem::replace(waiting, later) {
             self.mark(context, at, cx);
         }
-        let edits = self.due.edits(context, CacheEffect::Breaks, Tokens::ZERO);
+        let edits = self
+            .pending
+            .edits(context, CacheEffect::Breaks, Tokens::ZERO);
         Step::Done(Ok(Patch::new(
             format!("{} results that were marked", edits.len()),
             edits,
@@ -153,18 +153,9 @@ impl Snip {
         let new = cx.counts.size(&self.placeholder);
         if old.chars > new.chars && self.seen.marked.insert(at) {
             let gain = old.tokens - new.tokens;
-            self.due.push(at, self.placeholder.clone(), gain);
+            self.pending.push(at, self.placeholder.clone(), gain);
         }
     }
-}
-
-/// Entries before this one were there when the model spoke last.
-fn answered(context: &Context) -> usize {
-    let entries = context.entries().iter();
-    let waiting = entries
-        .rev()
-        .take_while(|entry| entry.message.role() == Role::User);
-    context.entries().len() - waiting.count()
 }
 
 /// Every text in a value, names of fields left out.

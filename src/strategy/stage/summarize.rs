@@ -1,22 +1,22 @@
 //! A model writes a summary, and the summary takes the place of what it summarises.
 //!
 //! What is summarised and what stays is chosen in `select`, what the model is asked in
-//! `prompt`, what happens when it fails in `ladder`, and what stands in the context afterwards
+//! `prompt`, what happens when it fails in `retry`, and what stands in the context afterwards
 //! in `place`. Until there is a summary nothing changes: an answer that is none is a failure.
 
-use crate::context::{Context, Edit, Patch};
+use crate::context::{Context, Patch};
 use crate::step::Step;
 
 mod knobs;
-mod ladder;
+mod retry;
 pub(super) mod place;
 mod prompt;
 mod select;
 
 use crate::strategy::{Law, Planned, Situation, Stage, StageKind};
-use ladder::{Attempt, Ladder};
 use place::Placement;
 use prompt::Prompt;
+use retry::{Attempt, Retry};
 use select::Select;
 
 /// `kind = "summarize"`.
@@ -33,7 +33,7 @@ pub const KIND: StageKind = StageKind {
 struct Summarize {
     select: Select,
     prompt: Prompt,
-    ladder: Ladder,
+    retry: Retry,
     place: Placement,
 }
 
@@ -45,17 +45,8 @@ impl Stage for Summarize {
         };
         let shown = stage.prompt.shown(context.entries(), &selected);
         let span = selected.span;
-        let entries = selected.replaced.clone();
-        let mut prepared = stage.place.prepare(context, selected, cx);
-        Attempt::new(stage, cx, shown, span)
-            .ask()
-            .map(move |summary| {
-                let with = stage.place.with_summary(&mut prepared, &summary?, cx);
-                Ok(Patch {
-                    edits: vec![Edit::Replace { entries, with }],
-                    reason: prepared.reason,
-                    saved: prepared.saved,
-                })
-            })
+        let patch = stage.place.prepare(context, selected, cx);
+        let summary = Attempt::new(stage, cx, shown, span).ask();
+        summary.map(move |summary| Ok(patch(&*summary?)))
     }
 }

@@ -7,7 +7,7 @@ use crate::session::{ContentBlock, Role, ToolResult, ToolUse};
 use crate::step::Step;
 use crate::strategy::knob::KnobKind::{Choice, Factor, Flag, Fraction, Texts, Whole};
 use crate::strategy::{
-    Built, Knob, KnobReader, Law, Planned, Situation, Stage, StageError, StageKind, Tools, fit,
+    Built, Knob, KnobReader, Law, Planned, Situation, Stage, StageError, StageKind, Tools, truncate,
 };
 use crate::tokens::TokenCounter;
 use crate::units::Tokens;
@@ -188,11 +188,14 @@ impl TruncateOutput {
             Unit::Tokens => {
                 let within = |tokens: usize| Tokens(tokens as u64);
                 (
-                    fit::head(text, within(head), counter).len(),
-                    text.len() - fit::tail(text, within(tail), counter).len(),
+                    truncate::head(text, within(head), counter).len(),
+                    text.len() - truncate::tail(text, within(tail), counter).len(),
                 )
             }
-            Unit::Chars => (after_chars(text, head), after_chars(text, total - tail)),
+            Unit::Chars => (
+                truncate::after_chars(text, head),
+                truncate::after_chars(text, total - tail),
+            ),
             Unit::Bytes => (
                 text.floor_char_boundary(head),
                 text.ceil_char_boundary(total - tail),
@@ -239,13 +242,6 @@ impl Unit {
 )]
 fn times(count: usize, factor: f64) -> usize {
     (count as f64 * factor).floor() as usize
-}
-
-/// Where the first `chars` characters end, in bytes.
-fn after_chars(text: &str, chars: usize) -> usize {
-    text.char_indices()
-        .nth(chars)
-        .map_or(text.len(), |(at, _)| at)
 }
 
 /// Where the first `lines` lines end, in bytes, their line feed included.

@@ -1,6 +1,7 @@
 //! What comes back, in which order, and within which budgets.
 
 use super::*;
+use crate::session::Message;
 use crate::strategy::situation::Overflow;
 use crate::strategy::stage::trial::{Trial, answers, asks, build, fails, said, typed};
 use crate::window::Window;

@@ -7,7 +7,7 @@ use super::select::{Covers, Select, Tail, UserMessages};
 use crate::session::Role;
 use crate::strategy::knob::KnobKind::{Choice, Flag, Fraction, Range, Text, Texts, Whole};
 use crate::strategy::own_prompt::{self, OwnPrompt, Variable};
-use crate::strategy::stage::summarize::ladder::Ladder;
+use crate::strategy::stage::summarize::retry::Retry;
 use crate::strategy::{Built, Cut, Knob, KnobReader, Tools, template};
 
 pub(super) const KNOBS: &[Knob] = &[
@@ -148,7 +148,7 @@ pub(super) fn build(knobs: &mut KnobReader<'_>) -> Built {
     if is_appended && let Some(limit) = prompt.input.limit() {
         return Err(knobs.wrong(limit, "has no meaning where `mode` is `append`"));
     }
-    let ladder = Ladder {
+    let retry = Retry {
         stream_retries: knobs.whole("stream_retries")?,
         guards: knobs.guards,
         verify: knobs.flag("verify_pass")?,
@@ -170,7 +170,7 @@ pub(super) fn build(knobs: &mut KnobReader<'_>) -> Built {
     Ok(Box::new(Summarize {
         select,
         prompt,
-        ladder,
+        retry,
         place,
     }))
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::select::Selected;
-use crate::context::{Context, Entry, Origin};
+use crate::context::{Context, Edit, Entry, Origin, Patch};
 use crate::session::{Message, Role, Tag, wire};
 use crate::strategy::{Situation, Trigger};
 use crate::units::ContentHash;
@@ -20,28 +20,17 @@ pub(super) struct Placement {
     pub(super) folder: Option<String>,
 }
 
-/// What is known before the summary is there.
-#[derive(Debug)]
-pub(super) struct Prepared {
-    before: Vec<Entry>,
-    origin: Origin,
-    after: Vec<Entry>,
-    /// Why, in words.
-    pub(super) reason: String,
-    /// Texts that are put aside.
-    pub(super) saved: Vec<(String, Arc<str>)>,
-}
-
 impl Placement {
     /// Everything but the summary: boundary, the user's messages; acknowledgement, protected
-    /// results.
-    pub(super) fn prepare(
-        &self,
+    /// results. The patch follows once the summary is there.
+    pub(super) fn prepare<'a>(
+        &'a self,
         context: &Context,
         selected: Selected,
-        cx: &Situation,
-    ) -> Prepared {
-        let replaced = &context.entries()[selected.replaced];
+        cx: &'a Situation,
+    ) -> impl FnOnce(&str) -> Patch + Send + use<'a> {
+        let entries = selected.replaced;
+        let replaced = &context.entries()[entries.clone()];
         let mut reason = format!("a summary in place of {} messages", replaced.len());
         for (kept, what) in [
             (&selected.user_messages, "of the user"),
@@ -51,44 +40,29 @@ impl Placement {
                 reason = format!("{reason}, {} {what} kept", kept.len());
             }
         }
-        let mut before = Vec::new();
-        if let Some(trigger) = &self.boundary {
-            before.push(boundary(trigger, context, replaced, cx));
-        }
-        before.extend(selected.user_messages);
+        let marker = self.boundary.iter();
+        let marker = marker.map(|trigger| boundary(trigger, context, replaced, cx));
+        let mut with: Vec<Entry> = marker.chain(selected.user_messages).collect();
         let mut after = Vec::new();
         if !self.acknowledgement.is_empty() {
             let message = Message::text(Role::Assistant, self.acknowledgement.as_str());
             after.push(Entry::new(Origin::Authored, Arc::new(message), &cx.counts));
         }
         after.extend(selected.protected);
-        Prepared {
-            before,
-            origin: Origin::derived_from(replaced),
-            after,
-            reason,
-            saved: self
-                .folder
-                .iter()
-                .map(|to| transcript(to, context))
-                .collect(),
+        let origin = Origin::derived_from(replaced);
+        let folder = self.folder.iter();
+        let saved = folder.map(|to| transcript(to, context)).collect();
+        move |summary| {
+            let text = format!("{}{summary}", self.prefix);
+            let message = Message::text(self.role, text).with_tags([Tag::CompactSummary]);
+            with.push(Entry::new(origin, Arc::new(message), &cx.counts));
+            with.append(&mut after);
+            Patch {
+                edits: vec![Edit::Replace { entries, with }],
+                reason,
+                saved,
+            }
         }
-    }
-
-    /// What stands in the place of what was summarised.
-    pub(super) fn with_summary(
-        &self,
-        prepared: &mut Prepared,
-        summary: &str,
-        cx: &Situation,
-    ) -> Vec<Entry> {
-        let text = format!("{}{summary}", self.prefix);
-        let message = Message::text(self.role, text).with_tags([Tag::CompactSummary]);
-        let mut with = std::mem::take(&mut prepared.before);
-        let origin = prepared.origin.clone();
-        with.push(Entry::new(origin, Arc::new(message), &cx.counts));
-        with.append(&mut prepared.after);
-        with
     }
 }
 
@@ -118,17 +92,11 @@ pub(in crate::strategy::stage) fn boundary(
     } else {
         "auto"
     };
-    let last = context
-        .entries()
-        .iter()
-        .rev()
-        .find_map(|entry| match &entry.origin {
-            Origin::Verbatim(at) | Origin::Edited { message: at, .. } | Origin::Restored(at) => {
-                Some(*at)
-            }
-            Origin::Derived(ranges) => ranges.last().map(|range| range.end - 1),
-            Origin::Authored => None,
-        });
+    let mut newest_first = context.entries().iter().rev();
+    let last = newest_first.find_map(|entry| match &entry.origin {
+        Origin::Derived(ranges) => ranges.last().map(|range| range.end - 1),
+        other => other.message(),
+    });
     let link = last.map_or_else(String::new, |last| format!("; after message {last}"));
     let (tokens, messages) = (cx.prompt(context), replaced.len());
     let text = format!(

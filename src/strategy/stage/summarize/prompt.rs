@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::select::Selected;
 use crate::context::Entry;
-use crate::model::{Purpose, Request, Task};
+use crate::model::Request;
 use crate::session::{ContentBlock, Message, Role, Tag, wire};
 use crate::strategy::own_prompt::{Given, OwnPrompt, add};
 use crate::strategy::template::{Span, Template, UPDATE, VERIFY};
@@ -112,66 +112,42 @@ impl Prompt {
         cx: &Situation,
     ) -> Request {
         let shown = without_some_results(&shown[less.from.min(shown.len())..], less);
-        let (earlier, shown): (Vec<_>, Vec<_>) = match self.previous {
-            Previous::AsMessage | Previous::Append => (Vec::new(), shown),
-            Previous::Ignore | Previous::Update => shown
-                .into_iter()
-                .partition(|message| message.has_tag(Tag::CompactSummary)),
+        let is_apart = matches!(self.previous, Previous::Ignore | Previous::Update);
+        let (mut earlier, shown): (Vec<_>, Vec<_>) = shown
+            .into_iter()
+            .partition(|message| is_apart && message.has_tag(Tag::CompactSummary));
+        if self.previous == Previous::Ignore {
+            earlier.clear();
+        }
+        let json = match self.mode {
+            Mode::Fresh => self.json(&shown),
+            Mode::Append(_) => String::new(),
         };
-        let earlier = match self.previous {
-            Previous::Update => earlier,
-            Previous::AsMessage | Previous::Ignore | Previous::Append => Vec::new(),
-        };
-        let mut request = Request {
-            purpose: if cx.overflow.is_some() {
-                Purpose::Recovery
-            } else {
-                Purpose::Compaction
-            },
-            task: Task::Summarise {
-                sections: match &self.own {
-                    Some(own) => own.sections().to_vec(),
-                    None => self.template.sections(span),
-                },
-            },
-            system: None,
-            tools: None,
-            messages: Vec::new(),
-            max_output: self.max_output,
-            model: self.model.clone(),
-        };
-        match self.mode {
-            Mode::Fresh => {
-                let json = self.json(&shown);
-                let text = if let Some(own) = &self.own {
-                    self.own_words(own, &earlier, &json, cx)
-                } else {
-                    let words = self.words(&earlier, span, cx);
-                    let mut text = format!("{words}\n\n{json}");
-                    add(&mut text, self.template.closing());
-                    text
-                };
-                request.messages.push(user(text));
+        let (text, sections) = if let Some(own) = &self.own {
+            (
+                self.own_words(own, &earlier, &json, cx),
+                own.sections().to_vec(),
+            )
+        } else {
+            let mut text = self.words(&earlier, span, cx);
+            if self.mode == Mode::Fresh {
+                text = format!("{text}\n\n{json}");
             }
-            Mode::Append(offered) => {
-                request.system.clone_from(&cx.system);
-                request.tools = (offered == Offered::Tools).then(|| cx.tools.clone());
-                if shown
-                    .first()
-                    .is_some_and(|first| first.role() == Role::Assistant)
-                {
-                    request.messages.push(user(CUT_OFF.to_owned()));
-                }
-                request.messages.extend(shown);
-                let text = if let Some(own) = &self.own {
-                    self.own_words(own, &earlier, "", cx)
-                } else {
-                    let mut text = self.words(&earlier, span, cx);
-                    add(&mut text, self.template.closing());
-                    text
-                };
-                request.messages.push(user(text));
+            add(&mut text, self.template.closing());
+            (text, self.template.sections(span))
+        };
+        let mut request = Request::summary(cx.purpose(), sections, text, self.max_output);
+        request.model.clone_from(&self.model);
+        if let Mode::Append(offered) = self.mode {
+            request.system.clone_from(&cx.system);
+            request.tools = (offered == Offered::Tools).then(|| cx.tools.clone());
+            let mut messages = shown;
+            let first = messages.first();
+            if first.is_some_and(|first| first.role() == Role::Assistant) {
+                messages.insert(0, user(CUT_OFF.to_owned()));
             }
+            messages.append(&mut request.messages);
+            request.messages = messages;
         }
         request
     }

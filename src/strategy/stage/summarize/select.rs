@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crate::context::{Context, Entry, Origin};
 use crate::session::{ContentBlock, Message, Role, Tag, ToolUse};
+use crate::strategy::stage::answered;
 use crate::strategy::stage::truncate_output::without_middle;
 use crate::strategy::template::Span;
 use crate::strategy::{Cut, Situation, Tools, cut};
@@ -209,14 +210,6 @@ impl Select {
     }
 }
 
-/// The ids of the tool uses that are answered by one of these.
-fn answered<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> BTreeSet<&'a str> {
-    let results = entries
-        .into_iter()
-        .flat_map(|entry| entry.message.tool_results());
-    results.map(|(_, result)| &*result.tool_use_id).collect()
-}
-
 impl Tail {
     /// Where what stays behind begins.
     fn start(&self, cut: Cut, context: &Context, cx: &Situation) -> usize {
@@ -264,15 +257,12 @@ impl Tail {
 /// Where the longest tail of at most so many tokens begins.
 fn newest_within(entries: &[Entry], budget: Tokens) -> usize {
     let mut left = budget;
-    let mut start = entries.len();
-    while let Some(entry) = start.checked_sub(1).map(|at| &entries[at]) {
-        if entry.size.tokens > left {
-            break;
-        }
+    let fits = |entry: &&Entry| {
+        let fits = entry.size.tokens <= left;
         left = left - entry.size.tokens;
-        start -= 1;
-    }
-    start
+        fits
+    };
+    entries.len() - entries.iter().rev().take_while(fits).count()
 }
 
 /// What the user said, without tool results that came in the same message.

@@ -15,6 +15,12 @@ pub(crate) fn tail<'t>(text: &'t str, tokens: Tokens, counter: &dyn TokenCounter
     longest(text.len(), tokens, counter, tail)
 }
 
+/// Where the first `chars` characters end, in bytes.
+pub(crate) fn after_chars(text: &str, chars: usize) -> usize {
+    let mut ends = text.char_indices().map(|(at, _)| at);
+    ends.nth(chars).unwrap_or(text.len())
+}
+
 /// The longest `part` of a text of `length` bytes (a head or a tail) within so many tokens.
 ///
 /// Longer parts have more tokens, but for a few at the seams: the search is a bisection. It begins

@@ -11,7 +11,7 @@ use crate::units::Tokens;
 
 /// Blocks with the texts they are to have.
 #[derive(Debug, Default)]
-pub(crate) struct Due {
+pub(crate) struct PendingEdits {
     blocks: Vec<Block>,
     /// What they free together.
     gain: Tokens,
@@ -34,7 +34,7 @@ impl Block {
     }
 }
 
-impl Due {
+impl PendingEdits {
     /// Wants the block to say `text`, which frees `gain`.
     pub(crate) fn push(&mut self, at: BlockAt, text: Arc<str>, gain: Tokens) {
         self.blocks.push(Block { at, text, gain });

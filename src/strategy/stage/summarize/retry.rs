@@ -10,11 +10,11 @@ use crate::model::{CallFailure, Request};
 use crate::step::{Answer, Step};
 use crate::strategy::guard::{Guards, OnNoSummary, OnSummaryOverflow};
 use crate::strategy::template::Span;
-use crate::strategy::{Situation, StageError, cut, written};
+use crate::strategy::{Situation, StageError, cut, model_text};
 
 /// What is tried before an attempt has failed.
 #[derive(Debug)]
-pub(super) struct Ladder {
+pub(super) struct Retry {
     pub(super) stream_retries: u64,
     pub(super) guards: Guards,
     pub(super) verify: bool,
@@ -60,7 +60,7 @@ impl<'a> Attempt<'a> {
             .stage
             .prompt
             .request(&self.shown, self.span, self.less, self.cx);
-        let checked = self.stage.ladder.verify.then(|| request.clone());
+        let checked = self.stage.retry.verify.then(|| request.clone());
         Step::ask(request, move |answer| {
             let error = match self.summary_of(&answer) {
                 Ok(summary) => return self.verified(checked, answer, summary),
@@ -76,7 +76,7 @@ impl<'a> Attempt<'a> {
 
     /// The summary, if the answer is one. A history is never replaced by anything else.
     fn summary_of(&self, answer: &Answer) -> Result<Arc<str>, StageError> {
-        let text = written::text_of(answer.clone())?;
+        let text = model_text::text_of(answer.clone())?;
         let summary = self.stage.prompt.template.summary_in(&text);
         if summary.trim().is_empty() {
             return Err(StageError::EmptySummary);
@@ -85,7 +85,7 @@ impl<'a> Attempt<'a> {
             .shown
             .iter()
             .flat_map(|entry| entry.message.model_text());
-        if self.stage.ladder.guards.on_chat != OnNoSummary::Apply
+        if self.stage.retry.guards.on_chat != OnNoSummary::Apply
             && !reads_as_summary(std::slice::from_ref(&summary), read)
         {
             return Err(StageError::NotASummary);
@@ -110,7 +110,7 @@ impl<'a> Attempt<'a> {
 
     /// Whether another request is left to try, and makes it the next one.
     fn may_ask_again(&mut self, error: &StageError) -> bool {
-        let guards = &self.stage.ladder.guards;
+        let guards = &self.stage.retry.guards;
         let insist = match error {
             StageError::Call(CallFailure::Overflow) => return self.can_reduce(),
             StageError::Call(
@@ -121,7 +121,7 @@ impl<'a> Attempt<'a> {
                 | CallFailure::Cut,
             ) => {
                 self.repeated += 1;
-                return self.repeated <= self.stage.ladder.stream_retries;
+                return self.repeated <= self.stage.retry.stream_retries;
             }
             StageError::EmptySummary => guards.on_empty,
             StageError::ToolCall => guards.on_tool_call,
@@ -133,7 +133,7 @@ impl<'a> Attempt<'a> {
 
     /// Leaves out more, if there is more to leave out.
     fn can_reduce(&mut self) -> bool {
-        let guards = &self.stage.ladder.guards;
+        let guards = &self.stage.retry.guards;
         if self.reduced >= guards.summary_overflow_tries {
             return false;
         }
