@@ -143,6 +143,14 @@ impl Verdict {
     pub(crate) fn unscored(reason: Unscored) -> Self {
         Self::Unscored { reason }
     }
+
+    /// The score, and in what way the answer is right or wrong; `None` without a score.
+    pub(crate) fn scored(self) -> Option<(f64, Outcome)> {
+        match self {
+            Self::Scored { score, outcome } => Some((score, outcome)),
+            Self::Unscored { .. } => None,
+        }
+    }
 }
 
 /// In what way an answer is right or wrong.

@@ -10,7 +10,7 @@ use schemars::generate::SchemaSettings;
 use serde::{Deserialize, Serialize};
 
 use super::source::Conditions;
-use super::{Chance, Comparison, ProbeSample, Sample, SessionSample, Settings, Source, canonical};
+use super::{Chance, Comparison, Sample, SessionSample, Settings, Source, canonical};
 use crate::stats::gate::Target;
 
 /// The value of `format`.
@@ -159,10 +159,10 @@ fn noise(source: &Source, again: Option<&Source>) -> BTreeMap<String, BTreeMap<S
     let mut noise = BTreeMap::new();
     for sample in &source.strategies {
         let halves = match again {
-            Some(again) => again
-                .strategy(&sample.strategy)
-                .cloned()
-                .map(|other| (sample.clone(), other)),
+            Some(again) => {
+                let other = again.strategy(&sample.strategy).cloned();
+                other.map(|other| (sample.clone(), other))
+            }
             None => halves(sample),
         };
         let Some((first, second)) = halves else {
@@ -205,13 +205,7 @@ fn halves(sample: &Sample) -> Option<(Sample, Sample)> {
                 }
             }
             for probe in session.probes.values_mut() {
-                let ProbeSample {
-                    survival,
-                    extract,
-                    accuracy,
-                    ..
-                } = probe;
-                for scores in [survival, extract, accuracy] {
+                for scores in [&mut probe.survival, &mut probe.extract, &mut probe.accuracy] {
                     *scores = pick(scores, odd);
                 }
             }

@@ -9,8 +9,10 @@ use super::{
 };
 use crate::metric::Direction;
 use crate::record::Importance;
+use crate::stats::Estimate;
 use crate::stats::gate::{Bounds, Target};
-use crate::stats::paired::{PairedDifference, PairedSession, UnscoredPair};
+use crate::stats::paired::{PairedDifference, PairedSession};
+
 use crate::stats::ratio::Ratio;
 use crate::stats::signflip;
 use crate::stats::suite::{self, Repeats, SuiteDifference};
@@ -72,10 +74,7 @@ pub(super) fn paired_probes(
         (Some(baseline), Some(candidate)) => session.pairs.push((baseline, candidate)),
         // Scored by neither: there was nothing to compare.
         (None, None) => {}
-        (baseline, candidate) => session.unscored.push(UnscoredPair {
-            baseline,
-            candidate,
-        }),
+        unscored => session.unscored.push(unscored),
     };
     for (id, probe) in old.probes.iter().filter(|(_, probe)| which(probe)) {
         let other = new.and_then(|new| new.probes.get(id));
@@ -156,7 +155,8 @@ fn metric_difference(
     let of = |fill| of_repeats(metric, pairs, settings.seed, fill);
     let suite = by_repeats.then(|| of(None)).flatten();
     let worst = suite.filter(|_| paired.unscored > 0).and_then(|_| {
-        let filled = |worst| of_suite(&of(Some(worst))?);
+        // Probes are better the higher they score: nothing is to be turned.
+        let filled = |worst| of(Some(worst)).and_then(|it| of_suite(&it.estimate, &it));
         Some((filled((1.0, 0.0))?, filled((0.0, 1.0))?))
     });
     let mut difference = MetricDifference {
@@ -221,16 +221,14 @@ fn bounds(
         Target::Suite => {
             let suite = suite?;
             estimate.standard_error = suite.estimate.standard_error;
-            let mut bounds = Bounds::estimated(&estimate, suite.freedom, Target::Suite)?;
-            bounds.permuted = Some(suite.p);
-            Some(bounds)
+            of_suite(&estimate, suite)
         }
     }
 }
 
-/// The bounds of what repeats tell of probes, which are better the higher they score.
-fn of_suite(suite: &SuiteDifference) -> Option<Bounds> {
-    let mut bounds = Bounds::estimated(&suite.estimate, suite.freedom, Target::Suite)?;
+/// The bounds of an estimate whose error comes from repeats.
+fn of_suite(estimate: &Estimate, suite: &SuiteDifference) -> Option<Bounds> {
+    let mut bounds = Bounds::estimated(estimate, suite.freedom, Target::Suite)?;
     bounds.permuted = Some(suite.p);
     Some(bounds)
 }
@@ -250,21 +248,16 @@ fn of_repeats(
             Kind::Probes | Kind::Share | Kind::Count => values,
         }
     };
-    let repeats: Vec<Repeats> = pairs
-        .iter()
-        .filter_map(|(_, old, new)| {
-            let new = (*new)?;
-            Some((
-                repeats(metric, old, new, fill.map(|fill| fill.0)),
-                repeats(metric, new, old, fill.map(|fill| fill.1)),
-            ))
+    let of_pair = |(_, old, new): &Pair<'_>| {
+        let new = (*new)?;
+        let baseline = repeats(metric, old, new, fill.map(|fill| fill.0));
+        let candidate = repeats(metric, new, old, fill.map(|fill| fill.1));
+        (!baseline.is_empty() && !candidate.is_empty()).then(|| Repeats {
+            baseline: on_scale(baseline),
+            candidate: on_scale(candidate),
         })
-        .filter(|(old, new)| !old.is_empty() && !new.is_empty())
-        .map(|(old, new)| Repeats {
-            baseline: on_scale(old),
-            candidate: on_scale(new),
-        })
-        .collect();
+    };
+    let repeats: Vec<Repeats> = pairs.iter().filter_map(of_pair).collect();
     suite::compare(&repeats, seed)
 }
 
@@ -277,11 +270,8 @@ fn repeats(
     fill: Option<f64>,
 ) -> Vec<f64> {
     if metric.kind != Kind::Probes {
-        return session
-            .metrics
-            .get(metric.name)
-            .cloned()
-            .unwrap_or_default();
+        let values = session.metrics.get(metric.name).cloned();
+        return values.unwrap_or_default();
     }
     let of_probe = |of: &SessionSample, id: &str| -> Vec<f64> {
         let probe = of.probes.get(id);
@@ -354,18 +344,17 @@ fn changed(pairs: &[Pair<'_>]) -> Vec<ChangedProbe> {
 }
 
 fn broken_rules(pairs: &[Pair<'_>]) -> Vec<BrokenRule> {
-    let of = |(session, old, new): &Pair<'_>| -> Vec<BrokenRule> {
+    let mut broken = Vec::new();
+    for (session, old, new) in pairs {
         let rules = new
             .iter()
             .flat_map(|new| new.rejected.difference(&old.rejected));
-        rules
-            .map(|rule| BrokenRule {
-                session: (*session).to_owned(),
-                rule: rule.clone(),
-            })
-            .collect()
-    };
-    pairs.iter().flat_map(of).collect()
+        broken.extend(rules.map(|rule| BrokenRule {
+            session: (*session).to_owned(),
+            rule: rule.clone(),
+        }));
+    }
+    broken
 }
 
 /// Sessions that die in a larger share of repeats than under the baseline.

@@ -178,23 +178,18 @@ impl SessionSample {
                 let lost = probe.survival.lost_at.as_ref();
                 item.lost_at = lost.map(|lost| format!("call {} by {}", lost.call, lost.stage));
             }
-            let answered = match probe.verdict() {
-                Some(verdict) => match (verdict, reader) {
-                    // As the report counts it: a part of an answer is no right line.
-                    (Verdict::Scored { outcome, .. }, ModelKind::Deterministic) => {
-                        Some(f64::from(u8::from(outcome == Outcome::Right)))
-                    }
-                    (Verdict::Scored { score, .. }, _) => Some(score),
-                    (Verdict::Unscored { .. }, _) => None,
-                },
-                // The session died before the question; where nobody is asked, nobody scores.
-                None if died_at.is_some()
-                    && probe.call >= cell.reached_calls
-                    && summary.answers.is_some() =>
-                {
-                    Some(0.0)
+            let is_right = |outcome| f64::from(u8::from(outcome == Outcome::Right));
+            // Where the session died before the question nothing is right; where nobody is asked,
+            // nobody scores.
+            let is_lost =
+                died_at.is_some() && probe.call >= cell.reached_calls && summary.answers.is_some();
+            let answered = match probe.verdict().map(Verdict::scored) {
+                // As the report counts it: a part of an answer is no right line.
+                Some(scored) if reader == ModelKind::Deterministic => {
+                    scored.map(|(_, outcome)| is_right(outcome))
                 }
-                None => None,
+                Some(scored) => scored.map(|(score, _)| score),
+                None => is_lost.then_some(0.0),
             };
             if let Some(score) = answered {
                 match reader {
@@ -203,11 +198,8 @@ impl SessionSample {
                 }
             }
             let answers = probe.answers().filter(|_| !probe.more.is_empty());
-            item.answers
-                .extend(answers.filter_map(|answer| match answer.verdict() {
-                    Verdict::Scored { score, .. } => Some(score),
-                    Verdict::Unscored { .. } => None,
-                }));
+            let scores = answers.filter_map(|answer| Some(answer.verdict().scored()?.0));
+            item.answers.extend(scores);
         }
     }
 }

@@ -381,10 +381,7 @@ fn score(verdict: Option<Verdict>) -> Option<f64> {
 }
 
 fn outcome(answer: &AnswerRecord) -> Option<Outcome> {
-    match answer.verdict() {
-        Verdict::Scored { outcome, .. } => Some(outcome),
-        Verdict::Unscored { .. } => None,
-    }
+    Some(answer.verdict().scored()?.1)
 }
 
 /// The verdicts on a cell's items, by probe and percent; of no cell, none.

@@ -70,13 +70,10 @@ impl Repeated {
 /// The scores of an item's answers; nothing where one of them has none.
 fn answered(item: &ProbeRecord, answers: usize, judgements: usize) -> Option<Vec<Vec<f64>>> {
     let scores = |verdicts: Vec<Verdict>| {
-        let scored: Option<Vec<f64>> = verdicts
+        let scores = verdicts
             .into_iter()
-            .map(|verdict| match verdict {
-                Verdict::Scored { score, .. } => Some(score),
-                Verdict::Unscored { .. } => None,
-            })
-            .collect();
+            .map(|verdict| Some(verdict.scored()?.0));
+        let scored: Option<Vec<f64>> = scores.collect();
         match scored?.as_slice() {
             // Rules say the same each time.
             [one] => Some(vec![*one; judgements]),

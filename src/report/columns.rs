@@ -7,7 +7,6 @@ use super::{ItemOutcome, figure};
 use crate::metric::answers::Answers;
 use crate::metric::cost::SchemeCost;
 use crate::metric::{CellSummary, METRICS, Of};
-use crate::probe::Verdict;
 use crate::record::{Arm, LostAt};
 use crate::units::Tokens;
 
@@ -200,16 +199,11 @@ pub(crate) fn items() -> Vec<Item> {
             Some(it.probe.answer.as_ref()?.text.as_deref()?.to_owned())
         }),
         Item::text("outcome", |it| {
-            let outcome = match it.probe.verdict()? {
-                Verdict::Unscored { .. } => "unscored",
-                Verdict::Scored { outcome, .. } => figure::outcome(outcome),
-            };
+            let scored = it.probe.verdict()?.scored();
+            let outcome = scored.map_or("unscored", |(_, outcome)| figure::outcome(outcome));
             Some(outcome.to_owned())
         }),
-        Item::number("score", |it| match it.probe.verdict()? {
-            Verdict::Unscored { .. } => None,
-            Verdict::Scored { score, .. } => Some(score),
-        }),
+        Item::number("score", |it| Some(it.probe.verdict()?.scored()?.0)),
     ]
 }
 

@@ -19,17 +19,8 @@ pub const FEWEST_SESSIONS: usize = 6;
 pub struct PairedSession {
     /// Pairs that were scored on both sides, in the order of the probes.
     pub pairs: Vec<(f64, f64)>,
-    /// Pairs of which at least one side was not scored: in no estimate, but in the bounds.
-    pub unscored: Vec<UnscoredPair>,
-}
-
-/// A pair of which at least one side has no score.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct UnscoredPair {
-    /// The baseline's score.
-    pub baseline: Option<f64>,
-    /// The candidate's score.
-    pub candidate: Option<f64>,
+    /// Pairs, likewise, of which at least one side was not scored: in no estimate, but in the bounds.
+    pub unscored: Vec<(Option<f64>, Option<f64>)>,
 }
 
 /// What a candidate gains (above 0) or loses (below 0), session by session.
@@ -172,9 +163,9 @@ fn bounds(sessions: &[PairedSession]) -> (f64, f64) {
         }
         let known: f64 = session.pairs.iter().map(|(old, new)| new - old).sum();
         let (mut low, mut high) = (known, known);
-        for pair in &session.unscored {
-            low += pair.candidate.unwrap_or(0.0) - pair.baseline.unwrap_or(1.0);
-            high += pair.candidate.unwrap_or(1.0) - pair.baseline.unwrap_or(0.0);
+        for (old, new) in &session.unscored {
+            low += new.unwrap_or(0.0) - old.unwrap_or(1.0);
+            high += new.unwrap_or(1.0) - old.unwrap_or(0.0);
         }
         sums.0 += low / count as f64;
         sums.1 += high / count as f64;
@@ -250,10 +241,7 @@ mod tests {
     fn pairs_without_a_score_are_dropped_counted_and_bounded() {
         let scored = PairedSession {
             pairs: vec![(1.0, 1.0), (1.0, 0.0), (0.0, 1.0)],
-            unscored: vec![UnscoredPair {
-                baseline: Some(1.0),
-                candidate: None,
-            }],
+            unscored: vec![(Some(1.0), None)],
         };
         let difference = PairedDifference::of(&[scored.clone(), scored], 1).unwrap();
         close(difference.by_session.point_estimate, 0.0);

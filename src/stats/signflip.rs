@@ -36,17 +36,13 @@ pub fn test(differences: &[f64], seed: u64) -> Option<SignFlip> {
     }
     // A session without a difference is the same under both signs.
     let moved: Vec<f64> = differences.iter().copied().filter(|d| *d != 0.0).collect();
-    Some(if moved.len() <= MOST_EXACT {
-        SignFlip {
-            p: exact(&moved),
-            exact: true,
-        }
+    let is_exact = moved.len() <= MOST_EXACT;
+    let p = if is_exact {
+        exact(&moved)
     } else {
-        SignFlip {
-            p: drawn(&moved, DRAWN_PATTERNS, seed),
-            exact: false,
-        }
-    })
+        drawn(&moved, DRAWN_PATTERNS, seed)
+    };
+    Some(SignFlip { p, exact: is_exact })
 }
 
 /// How far from a threshold a sum may lie and still count as equal: sums of the same numbers in
