@@ -52,7 +52,7 @@ impl Generation {
     }
 }
 
-/// The generations of a cell, in order; none in older records, which do not say what was taken out.
+/// The generations of a cell, in order.
 pub fn generations(cell: &CellRecord) -> Vec<Generation> {
     let mut found: BTreeMap<usize, Generation> = BTreeMap::new();
     let messages = |side: &BTreeMap<MessageKind, Portion>| -> u64 {
