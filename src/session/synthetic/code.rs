@@ -38,9 +38,11 @@ pub(crate) struct CodeLanguage {
     test_name: &'static str,
     test: &'static str,
     pub(crate) test_case: &'static str,
-    /// A line of a test run, with the marks of success and failure.
+    /// A line of a test run, and the marks of success and failure. They are no list: the words of
+    /// other programs are not the generator's own.
     pub(crate) test_line: &'static str,
-    pub(crate) marks: [&'static str; 2],
+    pub(crate) pass: &'static str,
+    pub(crate) fail: &'static str,
     pub(crate) failure: &'static str,
     pub(crate) summary: &'static str,
     pub(crate) diagnostic: &'static str,
@@ -51,6 +53,12 @@ pub(crate) struct CodeLanguage {
 }
 
 impl CodeLanguage {
+    /// The mark of a test, or of a run of tests.
+    pub(crate) fn mark(&self, is_failed: bool) -> String {
+        let mark = if is_failed { self.fail } else { self.pass };
+        mark.to_owned()
+    }
+
     /// How the language spells the name of a function or variable.
     pub(crate) fn identifier(&self, snake: &str) -> String {
         if self.camel_case {

@@ -123,7 +123,7 @@ pub(crate) fn test_run(random: &mut Random, places: &[Place], now: i64, bytes: u
         let percent = (size * 100 / bytes.max(1)).min(100);
         let mut slots = vec![
             ("name", name.clone()),
-            ("mark", place.language.marks[usize::from(fails)].to_owned()),
+            ("mark", place.language.mark(fails)),
             ("percent", format!("{percent:>3}")),
         ];
         if place.language.test_line.contains("{milliseconds}") {
@@ -157,10 +157,7 @@ pub(crate) fn test_run(random: &mut Random, places: &[Place], now: i64, bytes: u
     }
     output.failed = !failures.is_empty();
     let slots = [
-        (
-            "mark",
-            place.language.marks[usize::from(output.failed)].to_owned(),
-        ),
+        ("mark", place.language.mark(output.failed)),
         ("passed", passed.to_string()),
         ("failed", failures.len().to_string()),
         (
