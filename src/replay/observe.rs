@@ -56,14 +56,10 @@ pub mod validity;
 /// to know the context at any time; an observer should not walk it on every call.
 pub trait Observer: Debug + Send {
     /// An entry came into the context: it was appended, or written by a patch.
-    fn entered(&mut self, entry: &Entry) {
-        let _ = entry;
-    }
+    fn entered(&mut self, _entry: &Entry) {}
 
     /// A patch took an entry out of the context.
-    fn left(&mut self, entry: &Entry) {
-        let _ = entry;
-    }
+    fn left(&mut self, _entry: &Entry) {}
 
     /// An entry was appended at the end of the context.
     fn appended(&mut self, entry: &Entry) {
@@ -72,15 +68,11 @@ pub trait Observer: Debug + Send {
 
     /// A message that is about to be appended was changed: the patch counts entries from the
     /// message itself. [`Observer::appended`] is told next, and of the message as it now is.
-    fn shortened(&mut self, applied: &Applied) {
-        let _ = applied;
-    }
+    fn shortened(&mut self, _applied: &Applied) {}
 
     /// The strategy asked a model. The patches that come of it are told next, and those that it
     /// applied before it asked are told only then, too.
-    fn asked(&mut self, asked: &Asked) {
-        let _ = asked;
-    }
+    fn asked(&mut self, _asked: &Asked) {}
 
     /// A patch was applied. Write-time edits are part of the appended entry and not seen here.
     fn patched(&mut self, applied: &Applied) {
@@ -94,14 +86,10 @@ pub trait Observer: Debug + Send {
 
     /// The provider leaves hidden thinking of these entries out from now on; `context` has them as
     /// they are sent.
-    fn thinking_left_out(&mut self, context: &Context, entries: &[usize]) {
-        let _ = (context, entries);
-    }
+    fn thinking_left_out(&mut self, _context: &Context, _entries: &[usize]) {}
 
     /// A prompt was sent and answered.
-    fn called(&mut self, view: &CallView<'_>) {
-        let _ = view;
-    }
+    fn called(&mut self, _view: &CallView<'_>) {}
 
     /// The cell is over; the record says already how it ended and how far it came.
     fn finish(self: Box<Self>, record: &mut CellRecord);

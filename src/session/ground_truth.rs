@@ -274,18 +274,6 @@ pub struct Handle {
     pub ended: Option<usize>,
 }
 
-impl Handle {
-    /// Whether it was started before the message of this index.
-    pub fn is_started(&self, before: usize) -> bool {
-        self.started < before
-    }
-
-    /// Whether it was started and not ended before the message of this index.
-    pub fn is_open(&self, before: usize) -> bool {
-        self.is_started(before) && self.ended.is_none_or(|ended| ended >= before)
-    }
-}
-
 /// A file and when it was first touched.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -216,6 +216,8 @@ pub(super) fn rejected(session: &Session, texts: &Texts) -> Vec<Proposal> {
 
 /// What was done to which files, by tool uses that did not fail.
 pub(super) fn artifacts(session: &Session, touched: Touched<'_>) -> Vec<Proposal> {
+    use ArtifactVerb::{Created, Deleted, Modified, Read};
+
     let messages = session.messages().iter();
     let failed: BTreeSet<&str> = messages
         .flat_map(|message| message.tool_results())
@@ -238,18 +240,15 @@ pub(super) fn artifacts(session: &Session, touched: Touched<'_>) -> Vec<Proposal
     }
     let asked = [
         (
-            ArtifactVerb::Read,
+            Read,
             "Which files did the agent look at without changing them?",
         ),
+        (Created, "Which files are new, made by the agent?"),
         (
-            ArtifactVerb::Created,
-            "Which files are new, made by the agent?",
-        ),
-        (
-            ArtifactVerb::Modified,
+            Modified,
             "Which files that were there did the agent modify?",
         ),
-        (ArtifactVerb::Deleted, "Which files did the agent remove?"),
+        (Deleted, "Which files did the agent remove?"),
     ];
     let mut proposals = Vec::new();
     for (verb, question) in asked {

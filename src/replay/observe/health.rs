@@ -118,15 +118,15 @@ fn is_larger(applied: &Applied) -> Option<bool> {
     let size = |entries: &mut dyn Iterator<Item = &Entry>| -> Tokens {
         entries.map(|entry| entry.size.tokens).sum()
     };
-    let written = || applied.written();
     let is_summary = |entry: &&Entry| matches!(entry.origin, Origin::Derived(_));
     let stays = |entry: &&Entry| {
         let mut removed = applied.change.removed.iter();
         removed.any(|removed| removed.message == entry.message)
     };
-    written().find(is_summary)?;
-    let source = size(&mut applied.change.removed.iter()) - size(&mut written().filter(stays));
-    Some(size(&mut written().filter(is_summary)) > source)
+    applied.written().find(is_summary)?;
+    let source =
+        size(&mut applied.change.removed.iter()) - size(&mut applied.written().filter(stays));
+    Some(size(&mut applied.written().filter(is_summary)) > source)
 }
 
 /// What is wrong with a summary, in the order of [`Ailment`].

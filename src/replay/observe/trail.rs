@@ -20,22 +20,20 @@ use crate::strategy::files::touched_by;
 type Touch = (ArtifactVerb, Arc<str>);
 
 /// Words that say what was done to a file.
-const WORDS: [(ArtifactVerb, &[&str]); 4] = [
+const WORDS: [(ArtifactVerb, &str); 4] = [
     (
         ArtifactVerb::Read,
-        &["read", "reads", "viewed", "inspected", "examined", "opened"],
+        "read reads viewed inspected examined opened",
     ),
     (
         ArtifactVerb::Created,
-        &["created", "creates", "wrote", "written", "new", "added"],
+        "created creates wrote written new added",
     ),
     (
         ArtifactVerb::Modified,
-        &[
-            "modified", "modifies", "changed", "edited", "updated", "patched", "rewrote",
-        ],
+        "modified modifies changed edited updated patched rewrote",
     ),
-    (ArtifactVerb::Deleted, &["deleted", "deletes", "removed"]),
+    (ArtifactVerb::Deleted, "deleted deletes removed"),
 ];
 
 /// What was done to the files of a session, message by message: made once, shared by all cells.
@@ -157,7 +155,7 @@ impl TrailPlan {
 fn verb_of(token: &str) -> Option<ArtifactVerb> {
     let word = token.to_ascii_lowercase();
     let mut verbs = WORDS.iter();
-    let found = verbs.find(|(_, words)| words.contains(&word.as_str()));
+    let found = verbs.find(|(_, words)| words.split(' ').any(|known| known == word));
     found.map(|(verb, _)| *verb)
 }
 
