@@ -10,20 +10,7 @@
 //!   what the compaction left.
 //! - Some providers count cached tokens in the input, some beside it: the total tells.
 
-use std::collections::BTreeMap;
-use std::io::BufRead;
-use std::path::Path;
-use std::sync::Arc;
-
-use serde_json::Value;
-use serde_json::value::RawValue;
-
-use super::assemble::{Assembler, add_counts, count};
-use super::conversations::{Object, name};
-use super::documents::Documents;
-use super::lines::Line;
-use super::{ImportError, Importer, sketch};
-use crate::session::{Session, Source};
+use super::prelude::*;
 use sample::Sample;
 
 mod archive;
@@ -71,7 +58,7 @@ impl Importer for Inspect {
             log.documents(&documents)?;
             documents.id.clone()
         };
-        log.finish(&id, path)
+        all(log.sessions, log.source, &id, path)
     }
 }
 
@@ -92,18 +79,8 @@ struct Log {
 impl Log {
     /// A log in JSON, or one file of an archive.
     fn documents(&mut self, documents: &Documents<'_>) -> Result<(), ImportError> {
-        let source = Source {
-            warnings: documents.warnings.clone(),
-            ..Source::default()
-        };
-        add_counts(&mut self.source, source);
         let (values, cut) = documents.values()?;
-        if cut {
-            count(
-                &mut self.source.warnings,
-                "the last line was cut and is left out",
-            );
-        }
+        add_counts(&mut self.source, mended(&documents.warnings, cut));
         for value in &values {
             self.value(value)?;
         }
@@ -131,27 +108,15 @@ impl Log {
 
     fn sample(&mut self, line: &Line<'_>, raw: &RawValue) -> Result<(), ImportError> {
         let Some(sample) = Object::read(raw) else {
-            count(&mut self.source.unknown, "sample that is no object");
+            self.source.not_understood("sample that is no object");
             return Ok(());
         };
-        let mut assembler = Assembler::new([]);
-        FORMAT.clone_into(&mut assembler.source.format);
+        let mut assembler = Assembler::of(FORMAT);
         assembler.header.model.clone_from(&self.model);
         if !Sample::read(sample, assembler, &mut self.sessions, line)? {
-            count(&mut self.source.skipped, "sample without messages");
+            self.source.skip("sample without messages");
         }
         Ok(())
-    }
-
-    fn finish(mut self, id: &str, path: &Path) -> Result<Vec<Session>, ImportError> {
-        let Some(session) = self.sessions.first_mut() else {
-            return Err(ImportError::NoConversation {
-                path: path.to_owned(),
-            });
-        };
-        add_counts(&mut session.parts.source, self.source);
-        name(&mut self.sessions, id);
-        Ok(self.sessions)
     }
 }
 

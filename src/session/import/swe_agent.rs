@@ -11,15 +11,11 @@
 //!   what the product's compaction left: `recorded` replays it.
 
 use std::cell::RefCell;
-use std::io::BufRead;
-use std::path::Path;
 
 use super::conversations::{self, Shape};
-use super::lines::strip_bom;
 use super::openai_chat::{self, Dialect};
-use super::sketch;
-use super::{ImportError, Importer};
-use crate::session::{Session, SessionParts};
+use super::prelude::*;
+use crate::session::SessionParts;
 use views::Steps;
 
 mod views;

@@ -3,18 +3,17 @@
 //! An archive may unpack to far more than it is: what is read of it may be as large as a file that
 //! is read whole, whatever its directory says.
 
-use std::io::{BufRead, BufReader, Cursor, Read};
-use std::path::{Path, PathBuf};
+use std::io::{BufReader, Cursor, Read};
+use std::path::PathBuf;
 
 use sha2::{Digest, Sha256};
 use zip::result::ZipError;
 use zip::{CompressionMethod, ZipArchive};
 
+use super::super::prelude::*;
 use super::Log;
-use crate::session::import::assemble::count;
-use crate::session::import::documents::Documents;
+use crate::session::import::MAX_FILE;
 use crate::session::import::lines::session_id;
-use crate::session::import::{ImportError, MAX_FILE};
 
 /// Files that say which model ran, by name.
 const HEADERS: &[&str] = &["header.json", "_journal/start.json"];
@@ -27,10 +26,7 @@ pub(super) fn read(
 ) -> Result<String, ImportError> {
     let mut bytes = Vec::new();
     let read = input.take(MAX_FILE + 1).read_to_end(&mut bytes);
-    read.map_err(|source| ImportError::Io {
-        path: path.to_owned(),
-        source,
-    })?;
+    read.map_err(cannot_read(path))?;
     if bytes.len() as u64 > MAX_FILE {
         return Err(ImportError::TooLarge {
             path: path.to_owned(),
@@ -45,7 +41,7 @@ pub(super) fn read(
     for name in archive.file_names() {
         match name {
             Ok(name) => names.push(name.into_owned()),
-            Err(_) => count(&mut log.source.unknown, "name in the archive"),
+            Err(_) => log.source.not_understood("name in the archive"),
         }
     }
     // A log that was not finished has only the beginning of its header.
@@ -53,7 +49,7 @@ pub(super) fn read(
         .iter()
         .find(|it| names.iter().any(|name| name == *it));
     if header.is_none() {
-        count(&mut log.source.warnings, "the archive has no header");
+        log.source.warn("the archive has no header");
     }
     names.retain(|name| name.starts_with("samples/") && is_json(name));
     let mut left = MAX_FILE;

@@ -5,8 +5,8 @@
 
 use std::borrow::Cow;
 
+use super::super::prelude::*;
 use super::{MAX_SAMPLE, Texts};
-use crate::session::import::assemble::Assembler;
 
 const SCHEMES: [&str; 2] = ["attachment://", "tc://"];
 

@@ -1,25 +1,14 @@
 //! One sample: its messages, what its model events say of them, and its compactions.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, VecDeque};
-use std::sync::Arc;
+use std::collections::VecDeque;
 
-use serde_json::Value;
-use serde_json::value::RawValue;
-
+use super::super::prelude::*;
 use super::attachments::resolved;
 use super::messages::{Said, Speaker, said};
 use super::{MAX_SAMPLE, Texts};
-use crate::session::import::ImportError;
-use crate::session::import::assemble::{Assembler, AssistantRecord, count};
-use crate::session::import::common::{billed, counters, value};
-use crate::session::import::conversations::{Object, system_text};
 use crate::session::import::left::{Records, Shown};
-use crate::session::import::lines::Line;
-use crate::session::{
-    CompactedTo, ContentBlock, JsonText, RecordedCompaction, Session, Tag, ToolSchema,
-};
-use crate::units::{Timestamp, Tokens, Usage};
+use crate::session::{RecordedCompaction, ToolSchema};
 
 /// A sample while it is read.
 pub(super) struct Sample<'a> {
@@ -54,7 +43,7 @@ impl<'a> Sample<'a> {
         line: &Line<'_>,
     ) -> Result<bool, ImportError> {
         // The oldest logs have events and attachments in a transcript.
-        let mut transcript = object.take_object("transcript").unwrap_or_default();
+        let mut transcript = object.inner("transcript");
         let attachments = object.take_object("attachments");
         let attachments = attachments.or_else(|| transcript.take_object("content"));
         let attachments = attachments.unwrap_or_default().into_entries();
@@ -149,8 +138,7 @@ impl<'a> Sample<'a> {
             return;
         };
         let Ok(messages) = serde_json::from_str::<Vec<&RawValue>>(&text) else {
-            count(&mut self.assembler.source.unknown, "messages of a sample");
-            return;
+            return self.assembler.unknown("messages of a sample");
         };
         for raw in messages {
             let one = said(raw, &mut self.assembler);
@@ -196,7 +184,7 @@ impl<'a> Sample<'a> {
 
     /// A compaction, and the first call after it.
     fn compacted(&mut self, mut event: Object<'a>, mut call: Object<'a>) {
-        let mut output = call.take_object("output").unwrap_or_default();
+        let mut output = call.inner("output");
         let id = answer(&mut output).and_then(|(id, _)| id);
         let at = id.and_then(|id| self.assembler.message_of(&id));
         let Some(at) = at else {
@@ -207,7 +195,7 @@ impl<'a> Sample<'a> {
             return;
         };
         let Ok(sent) = serde_json::from_str::<Vec<&RawValue>>(&sent) else {
-            return count(&mut self.assembler.source.unknown, "input of a call");
+            return self.assembler.unknown("input of a call");
         };
         let sent: Vec<Shown> = sent
             .into_iter()
@@ -215,22 +203,16 @@ impl<'a> Sample<'a> {
             .filter(|one| one.speaker != Speaker::System)
             .map(Said::shown)
             .collect();
-        let before = event.take("tokens_before");
-        let before = before.and_then(|raw| serde_json::from_str(raw.get()).ok());
         let after = CompactedTo::Replaced(self.records.pieces(&sent, at, &self.assembler));
-        if self
-            .assembler
-            .compactions()
-            .last()
-            .is_some_and(|last| last.at > at)
-        {
+        let last = self.assembler.compactions().last();
+        if last.is_some_and(|last| last.at > at) {
             let what = "a compaction is out of order and is left out";
             return self.assembler.warn(what);
         }
         self.assembler.compaction(RecordedCompaction {
             at,
             trigger: event.take_text("type"),
-            pre_tokens: before.map(Tokens),
+            pre_tokens: event.take_as("tokens_before").map(Tokens),
             after,
         });
     }

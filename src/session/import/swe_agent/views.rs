@@ -5,18 +5,10 @@
 //! next call as `messages`. Where a view is not what was seen before plus what was said since, the
 //! product changed its context there: that is a compaction.
 
-use std::collections::BTreeSet;
-use std::sync::Arc;
-
-use serde_json::Value;
-use serde_json::value::RawValue;
-
-use super::super::assemble::Assembler;
-use super::super::conversations::{Conversation, Object};
+use super::super::conversations::Conversation;
 use super::super::openai_chat::{self, Dialect};
-use crate::session::{
-    CompactedTo, ContentBlock, Message, Recorded, RecordedCompaction, Role, Session, ToolUse,
-};
+use super::super::prelude::*;
+use crate::session::{RecordedCompaction, ToolUse};
 
 /// What the steps of one run store.
 #[derive(Debug, Default)]
@@ -104,17 +96,11 @@ fn view(text: &str) -> Vec<Arc<Message>> {
         Dialect::SweAgent,
         &mut assembler,
     );
-    let made = assembler.finish("view".to_owned(), std::path::Path::new("view"));
-    let session = made.ok().flatten();
-    session.map(|it| it.messages().to_vec()).unwrap_or_default()
+    assembler.messages()
 }
 
 fn texts(message: &Message) -> String {
-    let texts = message.content().iter().filter_map(|block| match block {
-        ContentBlock::Text(text) => Some(text.as_ref()),
-        _ => None,
-    });
-    texts.collect::<Vec<&str>>().join("\n").trim().to_owned()
+    joined_texts(message.content()).trim().to_owned()
 }
 
 /// Whether a response is what the message says: all of it, or a text and an action cut out of it.
