@@ -203,12 +203,16 @@ impl Usage {
     /// adding them up would bill the call once per record.
     #[must_use]
     pub fn max(self, other: Self) -> Self {
+        self.zip(other, Ord::max)
+    }
+
+    fn zip(self, other: Self, join: fn(Tokens, Tokens) -> Tokens) -> Self {
         Self {
-            input_uncached: self.input_uncached.max(other.input_uncached),
-            cache_write_5m: self.cache_write_5m.max(other.cache_write_5m),
-            cache_write_1h: self.cache_write_1h.max(other.cache_write_1h),
-            cache_read: self.cache_read.max(other.cache_read),
-            output: self.output.max(other.output),
+            input_uncached: join(self.input_uncached, other.input_uncached),
+            cache_write_5m: join(self.cache_write_5m, other.cache_write_5m),
+            cache_write_1h: join(self.cache_write_1h, other.cache_write_1h),
+            cache_read: join(self.cache_read, other.cache_read),
+            output: join(self.output, other.output),
         }
     }
 }
@@ -216,13 +220,7 @@ impl Usage {
 impl Add for Usage {
     type Output = Self;
     fn add(self, other: Self) -> Self {
-        Self {
-            input_uncached: self.input_uncached + other.input_uncached,
-            cache_write_5m: self.cache_write_5m + other.cache_write_5m,
-            cache_write_1h: self.cache_write_1h + other.cache_write_1h,
-            cache_read: self.cache_read + other.cache_read,
-            output: self.output + other.output,
-        }
+        self.zip(other, Add::add)
     }
 }
 

@@ -20,6 +20,7 @@ mod anthropic;
 mod events;
 mod openai;
 
+use events::Assemble;
 pub use events::Incoming;
 
 /// A verdict as a JSON schema: the reason comes first, so that it is written first.

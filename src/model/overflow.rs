@@ -21,40 +21,7 @@ pub struct Refusal {
 
 /// How servers put it, special before general. Blanks, letter case and backticks do not matter;
 /// `{total}` is prompt and output together, `{_}` any number.
-const PHRASES: &[&str] = &[
-    // Anthropic.
-    "prompt is too long: {prompt} tokens > {limit} maximum",
-    "prompt is too long",
-    "input length and max_tokens exceed context limit: {prompt} + {output} > {limit}",
-    // OpenAI, and vLLM, which speaks as OpenAI once did.
-    "maximum context length is {limit} tokens. however, you requested {total} tokens \
-     ({prompt} in the messages, {output} in the completion)",
-    "maximum context length is {limit} tokens. however, you requested {total} tokens \
-     ({_} in the messages, {_} in the functions, and {output} in the completion)",
-    "maximum context length is {limit} tokens, however you requested {total} tokens \
-     ({prompt} in your prompt; {output} for the completion)",
-    "maximum context length is {limit} tokens. however, your messages resulted in {prompt} tokens",
-    "maximum context length is {limit} tokens. however, your request has {prompt} input tokens",
-    "is too large: {output}. this model's maximum context length is {limit} tokens and your \
-     request has {prompt} input tokens",
-    "prompt (length {prompt}) is longer than the maximum model length of {limit}",
-    "exceed the configured limit of {limit} tokens. your messages resulted in {prompt} tokens",
-    "exceed the configured limit of {limit} tokens",
-    "your input exceeds the context window of this model",
-    // OpenRouter.
-    "maximum context length is {limit} tokens. however, you requested about {total} tokens",
-    // Gemini.
-    "input token count ({prompt}) exceeds the maximum number of tokens allowed ({limit})",
-    "input token count exceeds the maximum number of tokens allowed ({limit})",
-    // SGLang.
-    "input ({prompt} tokens) is longer than the model's context length ({limit} tokens)",
-    // llama.cpp and its Python server.
-    "request ({prompt} tokens) exceeds the available context size ({limit} tokens)",
-    "request exceeds the available context size",
-    "requested tokens ({prompt}) exceed context window of {limit}",
-    // LiteLLM, whatever the server behind it said.
-    "contextwindowexceedederror",
-];
+const PHRASES: &str = include_str!("overflow.txt");
 
 /// What servers write in `code` or `type`.
 const CODES: &[&str] = &[
@@ -135,9 +102,9 @@ impl Said {
 /// The first phrase that stands in a message, with its numbers.
 fn in_words(message: &str) -> Option<Refusal> {
     let message = squeezed(message);
-    PHRASES
-        .iter()
-        .find_map(|phrase| read(&squeezed(phrase), &message))
+    let phrases = PHRASES.lines().filter(|line| !line.starts_with('#'));
+    let mut phrases = phrases.map(squeezed);
+    phrases.find_map(|phrase| read(&phrase, &message))
 }
 
 fn squeezed(text: &str) -> String {

@@ -83,7 +83,7 @@ impl Slot {
 impl Notes {
     fn is_ready(&self, state: &Compacted, cx: &Situation) -> bool {
         // The breaker stops automatic attempts; the model or a person may still ask for one.
-        (self.is_closed() || self.when.is_manual(cx))
+        (self.is_closed() || self.when.condition.is_manual(cx))
             && self
                 .when
                 .holds(&state.context, cx, self.last_fired, &state.applied)
@@ -230,7 +230,9 @@ fn run<'a>(
         }
         let wanted = match moment {
             Moment::BeforeCall => notes.is_ready(&state, cx),
-            Moment::Overflow => notes.when.answers_overflow() && notes.is_ready(&state, cx),
+            Moment::Overflow => {
+                notes.when.condition.answers_overflow() && notes.is_ready(&state, cx)
+            }
             Moment::AfterCall => notes.works_beside(),
         };
         if !wanted {

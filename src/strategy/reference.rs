@@ -12,49 +12,9 @@ use super::stage::STAGES;
 use super::trigger::{CONDITIONS, Condition, Takes, Trigger};
 use crate::settings::{Place, SettingError};
 
-const HEAD: &str = "# Strategies
+const HEAD: &str = include_str!("reference/head.md");
 
-Every preset with its source, every control and every condition of a stage. This page is written from
-the preset files and the tables in the code; a test holds them together.
-
-A preset is data: its file in `presets/` names the source of each constant, `proctor strategies show NAME`
-prints it as TOML to start your own from, and any constant can be changed on the spot, as in
-`--strategy 'codex[summarize.when={window_fraction=0.8}]'`.
-";
-
-const OWN_PROMPT: &str = "
-## A prompt of your own
-
-Every stage that asks a model (`summarize`, `collapse_groups`, `session_memory`) takes a prompt of your
-own in place of the built-in one:
-
-```toml
-[[strategies]]
-preset = \"compact-directly\"
-set = { summarize.prompt = \"prompts/handover.md\" }
-```
-
-The path starts at the folder of the file that names it, and at the working directory where a flag does.
-The text is part of the run's fingerprint and stands in its manifest (as `prompt_text`). What stands in
-double braces is filled:
-
-| variable | what stands there |
-|---|---|
-| `{{conversation}}` | the messages that are summarised, as JSON; not with `mode = \"append\"`, where they stand in front of the prompt |
-| `{{previous_summary}}` | the summary that is continued, empty at the first compaction; needs `previous = \"update\"` in `summarize`, and is the notes so far in `session_memory` |
-| `{{focus}}` | `instructions`, and the words of a person who asked for the compaction; only in `summarize` |
-| `{{max_output_tokens}}` | how long the answer may be |
-| `{{window_tokens}}` | the effective window of the agent's model |
-
-What a prompt does not name stands behind it: the focus, the previous summary, the conversation. Any other
-name in double braces is an error. A prompt that asks for `<summary>` or `<state_snapshot>` has the summary
-read out of that element, and the offline summariser follows its Markdown headings. Prompts are compared like
-any other setting:
-
-```
-proctor sweep --strategy compact-directly -P summarize.prompt=short.md,long.md
-```
-";
+const OWN_PROMPT: &str = include_str!("reference/own_prompt.md");
 
 /// All presets, controls, conditions and kinds of stages.
 ///

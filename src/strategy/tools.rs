@@ -13,6 +13,12 @@ pub struct Tools {
 }
 
 impl Tools {
+    /// Only these; all, where none are named.
+    pub(super) fn only(only: Vec<String>) -> Self {
+        let except = Vec::new();
+        Self { only, except }
+    }
+
     /// Whether there is no choice to make.
     pub fn are_all(&self) -> bool {
         self.only.is_empty() && self.except.is_empty()

@@ -184,21 +184,6 @@ impl Trigger {
             ..common.clone()
         }
     }
-
-    /// The stages whose work it waits for, or gives way to.
-    pub fn stages(&self) -> Vec<&str> {
-        self.condition.stages()
-    }
-
-    /// Whether it was just asked for: by the model, which called a tool, or at the end of a phase.
-    pub fn is_manual(&self, cx: &Situation) -> bool {
-        self.condition.is_manual(cx)
-    }
-
-    /// Whether it can fire when a prompt was refused.
-    pub fn answers_overflow(&self) -> bool {
-        self.condition.answers_overflow()
-    }
 }
 
 impl Measure {

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::{Dialect, VERDICT_SCHEMA, definitions, forbids_tools, sendable, without_thoughts};
+use super::{
+    Assemble, Dialect, VERDICT_SCHEMA, definitions, forbids_tools, sendable, without_thoughts,
+};
 use crate::model::{CallFailure, Request, Response, Stop, Task};
 use crate::session::wire::{Provider, anthropic_block};
 use crate::session::{Message, Role};
@@ -109,8 +111,24 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    /// Takes one event; says whether it brought something that was written.
-    pub(super) fn event(&mut self, event: &Value) -> bool {
+    fn begin(&mut self, message: &Value) {
+        self.usage = usage(&message["usage"]);
+        message["model"]
+            .as_str()
+            .unwrap_or_default()
+            .clone_into(&mut self.model);
+        self.stop = message["stop_reason"].as_str().map(str::to_owned);
+    }
+
+    fn write(&mut self, text: &Value) -> bool {
+        let text = text.as_str().unwrap_or_default();
+        self.text.push_str(text);
+        !text.is_empty()
+    }
+}
+
+impl Assemble for Answer {
+    fn event(&mut self, event: &Value) -> bool {
         match event["type"].as_str().unwrap_or_default() {
             "message_start" => {
                 self.begin(&event["message"]);
@@ -150,8 +168,7 @@ impl Answer {
         }
     }
 
-    /// Takes an answer that came whole.
-    pub(super) fn whole(&mut self, message: &Value) {
+    fn whole(&mut self, message: &Value) {
         self.begin(message);
         for block in message["content"].as_array().into_iter().flatten() {
             self.has_tool_use |= block["type"] == "tool_use";
@@ -160,22 +177,7 @@ impl Answer {
         self.is_complete = message["stop_reason"].is_string();
     }
 
-    fn begin(&mut self, message: &Value) {
-        self.usage = usage(&message["usage"]);
-        message["model"]
-            .as_str()
-            .unwrap_or_default()
-            .clone_into(&mut self.model);
-        self.stop = message["stop_reason"].as_str().map(str::to_owned);
-    }
-
-    fn write(&mut self, text: &Value) -> bool {
-        let text = text.as_str().unwrap_or_default();
-        self.text.push_str(text);
-        !text.is_empty()
-    }
-
-    pub(super) fn finish(self) -> super::Read {
+    fn finish(self: Box<Self>) -> super::Read {
         if !self.is_complete {
             return Err(CallFailure::Cut);
         }

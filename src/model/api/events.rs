@@ -13,17 +13,21 @@ const LONGEST_BYTES: usize = 64 * 1024 * 1024;
 #[derive(Debug)]
 pub struct Incoming {
     is_stream: bool,
-    answer: Answer,
+    answer: Box<dyn Assemble>,
     /// Bytes of which no event was made yet; of an answer that is no stream, all of them.
     bytes: Vec<u8>,
     received: usize,
     problem: Option<CallFailure>,
 }
 
-#[derive(Debug)]
-enum Answer {
-    Anthropic(anthropic::Answer),
-    OpenAi(openai::Answer),
+/// Puts an answer together.
+pub(super) trait Assemble: std::fmt::Debug + Send {
+    /// Takes one event; says whether it brought something that was written.
+    fn event(&mut self, event: &Value) -> bool;
+    /// Takes an answer that came whole.
+    fn whole(&mut self, answer: &Value);
+    /// The answer; a failure where it did not come to its end.
+    fn finish(self: Box<Self>) -> Read;
 }
 
 impl Incoming {
@@ -32,8 +36,8 @@ impl Incoming {
         Self {
             is_stream,
             answer: match provider {
-                Provider::Anthropic => Answer::Anthropic(anthropic::Answer::default()),
-                Provider::OpenAi => Answer::OpenAi(openai::Answer::default()),
+                Provider::Anthropic => Box::new(anthropic::Answer::default()),
+                Provider::OpenAi => Box::new(openai::Answer::default()),
             },
             bytes: Vec::new(),
             received: 0,
@@ -85,10 +89,7 @@ impl Incoming {
             self.problem.get_or_insert(failure);
             return false;
         }
-        match &mut self.answer {
-            Answer::Anthropic(answer) => answer.event(&event),
-            Answer::OpenAi(answer) => answer.event(&event),
-        }
+        self.answer.event(&event)
     }
 
     /// The whole answer; a failure where it did not come to its end.
@@ -100,20 +101,14 @@ impl Incoming {
             if let Some(failure) = reported(&whole) {
                 return Err(failure);
             }
-            match &mut self.answer {
-                Answer::Anthropic(answer) => answer.whole(&whole),
-                Answer::OpenAi(answer) => answer.whole(&whole),
-            }
+            self.answer.whole(&whole);
         } else {
             return Err(CallFailure::Unreadable);
         }
         if let Some(problem) = self.problem {
             return Err(problem);
         }
-        match self.answer {
-            Answer::Anthropic(answer) => answer.finish(),
-            Answer::OpenAi(answer) => answer.finish(),
-        }
+        self.answer.finish()
     }
 }
 

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::{
-    Dialect, LimitName, VERDICT_SCHEMA, definitions, forbids_tools, sendable, without_thoughts,
+    Assemble, Dialect, LimitName, VERDICT_SCHEMA, definitions, forbids_tools, sendable,
+    without_thoughts,
 };
 use crate::model::{CallFailure, Request, Response, Stop, Task};
 use crate::session::wire::Provider;
@@ -65,16 +66,6 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    /// Takes one chunk; says whether it brought something that was written.
-    pub(super) fn event(&mut self, chunk: &Value) -> bool {
-        self.take(chunk, "delta")
-    }
-
-    /// Takes a completion that came whole.
-    pub(super) fn whole(&mut self, completion: &Value) {
-        self.take(completion, "message");
-    }
-
     fn take(&mut self, part: &Value, key: &str) -> bool {
         if let Some(model) = part["model"].as_str().filter(|model| !model.is_empty()) {
             model.clone_into(&mut self.model);
@@ -99,8 +90,18 @@ impl Answer {
         });
         hidden || !text.is_empty() || !refusal.is_empty()
     }
+}
 
-    pub(super) fn finish(self) -> super::Read {
+impl Assemble for Answer {
+    fn event(&mut self, chunk: &Value) -> bool {
+        self.take(chunk, "delta")
+    }
+
+    fn whole(&mut self, completion: &Value) {
+        self.take(completion, "message");
+    }
+
+    fn finish(self: Box<Self>) -> super::Read {
         let Some(reason) = self.stop else {
             return Err(CallFailure::Cut);
         };

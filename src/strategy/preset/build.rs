@@ -73,7 +73,7 @@ impl StrategySpec {
         for (at, (slot, table)) in slots.iter().zip(tables).enumerate() {
             let earlier = slots[..at].iter().map(|earlier| &*earlier.notes.name);
             let earlier: Vec<&str> = earlier.chain(overflow).collect();
-            let stages = slot.notes.when.stages();
+            let stages = slot.notes.when.condition.stages();
             let Some(named) = stages.iter().find(|named| !earlier.contains(named)) else {
                 continue;
             };
@@ -172,7 +172,7 @@ impl StrategySpec {
         slot.notes.name = OVERFLOW.into();
         slot.notes.when = Trigger::of(Condition::Overflow);
         // In front of what waits for it, or else last.
-        let waiting = |slot: &Slot| slot.notes.when.stages().contains(&OVERFLOW);
+        let waiting = |slot: &Slot| slot.notes.when.condition.stages().contains(&OVERFLOW);
         let at = slots.iter().position(waiting).unwrap_or(slots.len());
         slots.insert(at, slot);
         let most = u32::try_from(most).unwrap_or(u32::MAX);

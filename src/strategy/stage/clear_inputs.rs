@@ -29,10 +29,7 @@ const KNOBS: &[Knob] = &[
 
 fn build(knobs: &mut KnobReader<'_>) -> Built {
     Ok(Box::new(ClearInputs {
-        tools: Tools {
-            only: knobs.texts("tools")?,
-            except: Vec::new(),
-        },
+        tools: Tools::only(knobs.texts("tools")?),
         max_chars: knobs.count("max_chars")?,
         keep_chars: knobs.count("keep_chars")?,
         keep_last: knobs.count("keep_last")?,
@@ -89,14 +86,12 @@ impl Stage for ClearInputs {
             };
             self.old = old.filter(shortened).collect();
         }
-        Step::Done(Ok(Patch::new(
-            format!(
-                "arguments of {} tool uses older than the last {}",
-                edits.len(),
-                self.keep_last
-            ),
-            edits,
-        )))
+        let reason = format!(
+            "arguments of {} tool uses older than the last {}",
+            edits.len(),
+            self.keep_last
+        );
+        Step::Done(Ok(Patch::new(reason, edits)))
     }
 
     fn edge(&self, context: &Context) -> Option<usize> {

@@ -54,10 +54,7 @@ fn build(knobs: &mut KnobReader<'_>) -> Built {
             only: knobs.texts("tools")?,
             except: knobs.texts("except_tools")?,
         },
-        spared: Tools {
-            only: knobs.texts("count_but_keep_tools")?,
-            except: Vec::new(),
-        },
+        spared: Tools::only(knobs.texts("count_but_keep_tools")?),
         placeholder: knobs.text("placeholder")?,
         cache: match knobs.choice("mode")? {
             "cache_edit" => CacheEffect::Keeps,
@@ -151,10 +148,8 @@ impl Stage for ClearResults {
             Keep::Last(count) => count.to_string(),
             Keep::Within(tokens) => format!("{tokens} tokens"),
         };
-        Step::Done(Ok(Patch::new(
-            format!("{} results older than the last {than}", edits.len()),
-            edits,
-        )))
+        let reason = format!("{} results older than the last {than}", edits.len());
+        Step::Done(Ok(Patch::new(reason, edits)))
     }
 
     fn edge(&self, context: &Context) -> Option<usize> {

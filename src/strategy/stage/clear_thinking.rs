@@ -77,14 +77,12 @@ impl Stage for ClearThinking {
                 with: without_thinking(&entries[*at], cx).into_iter().collect(),
             })
             .collect();
-        Step::Done(Ok(Patch::new(
-            format!(
-                "thinking of {} messages older than the last {}",
-                edits.len(),
-                self.keep_turns
-            ),
-            edits,
-        )))
+        let reason = format!(
+            "thinking of {} messages older than the last {}",
+            edits.len(),
+            self.keep_turns
+        );
+        Step::Done(Ok(Patch::new(reason, edits)))
     }
 
     fn edge(&self, context: &Context) -> Option<usize> {

@@ -42,10 +42,7 @@ fn build(knobs: &mut KnobReader<'_>) -> Built {
         stub: (!stub.is_empty()).then(|| stub.into()),
         supersedes: knobs.flag("supersede")?,
         superseded: knobs.text("superseded")?.into(),
-        tools: Tools {
-            only: knobs.texts("tools")?,
-            except: Vec::new(),
-        },
+        tools: Tools::only(knobs.texts("tools")?),
         seen: Seen::default(),
         expected: BTreeMap::new(),
         pending: PendingEdits::default(),
@@ -87,10 +84,8 @@ impl Stage for DedupeReads {
         let edits = self
             .pending
             .edits(context, CacheEffect::Breaks, Tokens::ZERO);
-        Step::Done(Ok(Patch::new(
-            format!("{} older views of files", edits.len()),
-            edits,
-        )))
+        let reason = format!("{} older views of files", edits.len());
+        Step::Done(Ok(Patch::new(reason, edits)))
     }
 
     fn on_append(&mut self, entry: &Entry, cx: &Situation) -> Result<Patch, StageError> {
@@ -108,19 +103,13 @@ impl Stage for DedupeReads {
             let text = &entry.message.model_text()[block];
             let is_shorter = || cx.counts.size(stub).chars < cx.counts.size(text).chars;
             if !result.is_error && *text == before && is_shorter() {
-                edits.push(Edit::EditBlock {
-                    entry: 0,
-                    block,
-                    text: stub.clone(),
-                    // The provider has not seen it yet.
-                    cache: CacheEffect::Breaks,
-                });
+                // The provider has not seen it yet.
+                let at = BlockAt { entry: 0, block };
+                edits.push(Edit::block(at, stub.clone(), CacheEffect::Breaks));
             }
         }
-        Ok(Patch::new(
-            format!("{} files read again unchanged", edits.len()),
-            edits,
-        ))
+        let reason = format!("{} files read again unchanged", edits.len());
+        Ok(Patch::new(reason, edits))
     }
 
     /// Finds out which reads of the response ask for what the context holds already.

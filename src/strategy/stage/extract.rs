@@ -174,10 +174,8 @@ impl Stage for Extract {
             Method::Random { .. } => "rounds chosen by lot",
             Method::Ranked(_) => "rounds chosen by score",
         };
-        Step::Done(Ok(Patch::new(
-            format!("{what} within {budget} tokens are kept"),
-            edits,
-        )))
+        let reason = format!("{what} within {budget} tokens are kept");
+        Step::Done(Ok(Patch::new(reason, edits)))
     }
 }
 

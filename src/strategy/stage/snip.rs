@@ -100,10 +100,8 @@ impl Stage for Snip {
         let edits = self
             .pending
             .edits(context, CacheEffect::Breaks, Tokens::ZERO);
-        Step::Done(Ok(Patch::new(
-            format!("{} results that were marked", edits.len()),
-            edits,
-        )))
+        let reason = format!("{} results that were marked", edits.len());
+        Step::Done(Ok(Patch::new(reason, edits)))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::context::{CacheEffect, Context, Edit, Entry, Patch};
+use crate::context::{BlockAt, CacheEffect, Context, Edit, Entry, Patch};
 use crate::session::{ContentBlock, Role, ToolResult, ToolUse};
 use crate::step::Step;
 use crate::strategy::knob::KnobKind::{Choice, Factor, Flag, Fraction, Texts, Whole};
@@ -145,24 +145,18 @@ impl Stage for TruncateOutput {
             let text = &message.model_text()[block];
             let tokens = usize::try_from(cx.counts.size(text).tokens.0).unwrap_or(usize::MAX);
             if let Some(short) = self.shortened(text, tokens, &**cx.counts.counter()) {
-                edits.push(Edit::EditBlock {
-                    entry: 0,
-                    block,
-                    text: short,
-                    // The provider has not seen it yet; `shortened` is not told of caches.
-                    cache: CacheEffect::Breaks,
-                });
+                // The provider has not seen it yet.
+                let at = BlockAt { entry: 0, block };
+                edits.push(Edit::block(at, short, CacheEffect::Breaks));
             }
         }
-        Ok(Patch::new(
-            format!(
-                "{} outputs over {} {}",
-                edits.len(),
-                self.limit,
-                self.unit.name()
-            ),
-            edits,
-        ))
+        let reason = format!(
+            "{} outputs over {} {}",
+            edits.len(),
+            self.limit,
+            self.unit.name()
+        );
+        Ok(Patch::new(reason, edits))
     }
 }
 

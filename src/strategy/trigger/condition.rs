@@ -206,7 +206,7 @@ impl Condition {
         }
     }
 
-    pub(super) fn is_manual(&self, cx: &Situation) -> bool {
+    pub(in crate::strategy) fn is_manual(&self, cx: &Situation) -> bool {
         match self {
             Self::Tool(name) => cx.tool_requests.iter().any(|tool| &**tool == name),
             Self::Marker => cx.phase_ended || cx.was_asked,
@@ -217,7 +217,7 @@ impl Condition {
     }
 
     /// Whether it can hold when a prompt was refused. A stage that follows another does so then too.
-    pub(super) fn answers_overflow(&self) -> bool {
+    pub(in crate::strategy) fn answers_overflow(&self) -> bool {
         match self {
             Self::Overflow | Self::After(_) => true,
             Self::All(conditions) | Self::Any(conditions) => {
@@ -250,7 +250,7 @@ impl Condition {
     }
 
     /// The stages it names.
-    pub(super) fn stages(&self) -> Vec<&str> {
+    pub(in crate::strategy) fn stages(&self) -> Vec<&str> {
         match self {
             Self::After(stage) | Self::Unless(stage) => vec![stage],
             Self::All(inner) | Self::Any(inner) => inner.iter().flat_map(Self::stages).collect(),

@@ -93,10 +93,7 @@ pub(super) fn build(knobs: &mut KnobReader<'_>) -> Built {
             _ => UserMessages::None,
         },
         keep_markers: knobs.texts("keep_markers")?,
-        protected: Tools {
-            only: knobs.texts("protected_tools")?,
-            except: Vec::new(),
-        },
+        protected: Tools::only(knobs.texts("protected_tools")?),
         protects_tagged: knobs.flag("protect_tagged")?,
         keeps_unanswered: knobs.flag("keep_unanswered")?,
     };

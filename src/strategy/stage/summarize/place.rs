@@ -87,7 +87,7 @@ pub(in crate::strategy::stage) fn boundary(
 ) -> Entry {
     let cause = if cx.overflow.is_some() {
         "overflow"
-    } else if trigger.is_manual(cx) {
+    } else if trigger.condition.is_manual(cx) {
         "manual"
     } else {
         "auto"

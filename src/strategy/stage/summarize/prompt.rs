@@ -184,7 +184,7 @@ impl Prompt {
     fn focus(&self, cx: &Situation) -> String {
         let mut text = self.instructions.clone();
         if let Some(hint) = &cx.compact_hint
-            && self.when.is_manual(cx)
+            && self.when.condition.is_manual(cx)
         {
             add(&mut text, &format!("{HINT} {hint}"));
         }
