@@ -25,6 +25,40 @@ pub struct Setting {
     pub place: Place,
 }
 
+impl Setting {
+    /// A value written at this place.
+    pub fn new(value: impl Into<Value>, place: &Place) -> Self {
+        Self {
+            value: value.into(),
+            place: place.clone(),
+        }
+    }
+
+    /// The text, where it is one.
+    pub fn as_text(&self) -> Option<&str> {
+        match &self.value {
+            Value::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The items, where it is a list.
+    pub fn as_list(&self) -> Option<&[Self]> {
+        match &self.value {
+            Value::List(items) => Some(items),
+            _ => None,
+        }
+    }
+
+    /// The table, where it is one.
+    pub fn as_table(&self) -> Option<&Table> {
+        match &self.value {
+            Value::Table(table) => Some(table),
+            _ => None,
+        }
+    }
+}
+
 /// What a setting can be.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
@@ -40,6 +74,30 @@ pub enum Value {
     List(Vec<Setting>),
     /// A table.
     Table(Table),
+}
+
+impl From<&str> for Value {
+    fn from(text: &str) -> Self {
+        Self::Text(text.to_owned())
+    }
+}
+
+impl From<String> for Value {
+    fn from(text: String) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl From<Vec<Setting>> for Value {
+    fn from(items: Vec<Setting>) -> Self {
+        Self::List(items)
+    }
+}
+
+impl From<Table> for Value {
+    fn from(table: Table) -> Self {
+        Self::Table(table)
+    }
 }
 
 impl Value {
@@ -232,6 +290,11 @@ impl Table {
             Some((_, old)) => *old = setting,
             None => self.entries.push((key.to_owned(), setting)),
         }
+    }
+
+    /// Adds or replaces one value, written at this place.
+    pub fn put(&mut self, key: &str, value: impl Into<Value>, place: &Place) {
+        self.set(key, Setting::new(value, place));
     }
 
     /// Removes one setting.

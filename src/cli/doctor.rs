@@ -308,13 +308,7 @@ fn knobs(spec: &StrategySpec) -> Vec<(String, String, String)> {
 }
 
 fn stage_settings(table: &Table, settings: &mut Vec<(String, String, String)>) {
-    let text = |key| match table.get(key) {
-        Some(Setting {
-            value: Value::Text(text),
-            ..
-        }) => Some(text.as_str()),
-        _ => None,
-    };
+    let text = |key| table.get(key).and_then(Setting::as_text);
     let kind = text("kind").unwrap_or_default();
     let name = text("name").unwrap_or(kind);
     flatten(name, table, settings);

@@ -64,8 +64,7 @@ impl Graded {
         }
         if let Some(usd) = self.usd {
             let place = Place::Flag(format!("--usd {usd}").into());
-            let value = Value::Real(usd);
-            table.overlay("models.budget.usd", Setting { value, place })?;
+            table.overlay("models.budget.usd", Setting::new(Value::Real(usd), &place))?;
         }
         Ok(())
     }
@@ -121,10 +120,8 @@ impl Graded {
 
 /// Whether the scenario says who has this role.
 fn is_named(table: &Table, role: &str) -> bool {
-    match table.get("models").map(|models| &models.value) {
-        Some(Value::Table(models)) => models.get(role).is_some(),
-        Some(_) | None => false,
-    }
+    let models = table.get("models").and_then(Setting::as_table);
+    models.is_some_and(|models| models.get(role).is_some())
 }
 
 fn expected(spend: &Spend, in_batches: bool) -> Option<Usd> {

@@ -116,9 +116,7 @@ impl Inputs {
         }
         if let Some(path) = &self.prices {
             let place = Place::Flag(format!("--prices {}", path.display()).into());
-            let full = std::path::absolute(path).unwrap_or_else(|_| path.clone());
-            let value = Value::Text(full.display().to_string());
-            table.overlay("cache.prices", Setting { value, place })?;
+            table.overlay("cache.prices", Setting::new(absolute(path), &place))?;
         }
         if let Some(window) = &self.window {
             let place = Place::Flag(format!("--window {window}").into());
@@ -166,41 +164,17 @@ impl Inputs {
         }
         let items = self.session.iter().map(|path| {
             let place = Place::Flag(format!("--session {}", path.display()).into());
-            let full = std::path::absolute(path).unwrap_or_else(|_| path.clone());
             let mut entry = Table::new(place.clone());
-            let value = Value::Text(full.display().to_string());
-            entry.set(
-                "path",
-                Setting {
-                    value,
-                    place: place.clone(),
-                },
-            );
-            Setting {
-                value: Value::Table(entry),
-                place,
-            }
+            entry.put("path", absolute(path), &place);
+            Setting::new(entry, &place)
         });
-        let value = Value::List(items.collect());
-        table.set(
-            "sessions",
-            Setting {
-                value,
-                place: Place::Flag("--session".into()),
-            },
-        );
+        let place = Place::Flag("--session".into());
+        table.put("sessions", items.collect::<Vec<_>>(), &place);
         if self.scenario.is_none() {
             // The quick start's window and name belong to its own sessions.
             table.remove("window");
             table.remove("description");
-            let place = Place::Flag("--session".into());
-            table.set(
-                "name",
-                Setting {
-                    value: Value::Text("sessions".to_owned()),
-                    place,
-                },
-            );
+            table.put("name", "sessions", &place);
         }
     }
 
@@ -218,25 +192,21 @@ impl Inputs {
                 preset_of(Path::new(name), &place)?
             } else {
                 let mut entry = Table::new(place.clone());
-                let value = Value::Text(name.clone());
-                let place = place.clone();
-                entry.set("preset", Setting { value, place });
+                entry.put("preset", name.as_str(), &place);
                 entry
             };
-            let value = Value::Table(entry);
-            Ok(Setting { value, place })
+            Ok(Setting::new(entry, &place))
         };
-        let items = self.strategy.iter().map(item).collect::<Result<_, _>>()?;
-        let value = Value::List(items);
-        table.set(
-            "strategies",
-            Setting {
-                value,
-                place: Place::Flag("--strategy".into()),
-            },
-        );
+        let items: Vec<Setting> = self.strategy.iter().map(item).collect::<Result<_, _>>()?;
+        table.put("strategies", items, &Place::Flag("--strategy".into()));
         Ok(())
     }
+}
+
+/// The path from the root of the file system: what is typed starts at the working directory.
+fn absolute(path: &Path) -> String {
+    let full = std::path::absolute(path);
+    full.as_deref().unwrap_or(path).display().to_string()
 }
 
 /// Whether a strategy is a control that cuts to nothing, as `tail@0`.
@@ -256,14 +226,8 @@ fn preset_of(path: &Path, place: &Place) -> anyhow::Result<Table> {
         .with_hint("`--strategy` takes the name of a preset, or a file that ends in `.toml`")
     })?;
     let mut table = Table::parse(&shown, &text).context("cannot read the preset")?;
-    let name = path
-        .file_stem()
-        .unwrap_or_default()
-        .to_string_lossy()
-        .into_owned();
-    let value = Value::Text(name);
-    let place = place.clone();
-    table.set("name", Setting { value, place });
+    let name = path.file_stem().unwrap_or_default().to_string_lossy();
+    table.put("name", &*name, place);
     Ok(table)
 }
 
@@ -273,39 +237,23 @@ fn name_after(path: &Path, table: &mut Table) {
     let name = stem.to_ascii_lowercase().replace([' ', '+'], "-");
     if is_valid_id(&name) && name.len() <= 60 {
         let place = table.place().clone();
-        let value = Value::Text(name);
-        table.set("name", Setting { value, place });
+        table.put("name", name, &place);
     }
 }
 
 /// `--window`: a number, `native`, `fit:F`, or `matched`.
 fn set_window(table: &mut Table, window: &str, place: &Place) -> anyhow::Result<()> {
-    let text = |value: &str| Setting {
-        value: Value::Text(value.to_owned()),
-        place: place.clone(),
-    };
+    let text = |value: &str| Setting::new(value, place);
     if window == "matched" {
         // The size stays as the scenario names it.
-        table.overlay("window.mode", text("matched"))?;
-        return Ok(());
+        return Ok(table.overlay("window.mode", text("matched"))?);
     }
-    for key in ["mode", "fraction", "tokens"] {
-        if let Some(Setting {
-            value: Value::Table(window),
-            ..
-        }) = table.get("window")
-        {
-            let mut window = window.clone();
-            window.remove(key);
-            let place = window.place().clone();
-            table.set(
-                "window",
-                Setting {
-                    value: Value::Table(window),
-                    place,
-                },
-            );
+    if let Some(mut own) = table.get("window").and_then(Setting::as_table).cloned() {
+        for key in ["mode", "fraction", "tokens"] {
+            own.remove(key);
         }
+        let place = own.place().clone();
+        table.put("window", own, &place);
     }
     if let Some(fraction) = window.strip_prefix("fit:") {
         table.overlay("window.mode", text("fit"))?;
@@ -342,70 +290,45 @@ fn set(table: &mut Table, assignment: &str) -> anyhow::Result<()> {
     };
     let place = Place::Flag(format!("--set {assignment}").into());
     let setting = parse_value(value, &place);
-    let mut strategies = match table.get("strategies") {
-        Some(Setting {
-            value: Value::List(items),
-            place,
-        }) => (items.clone(), place.clone()),
-        _ => (Vec::new(), place.clone()),
-    };
+    let strategies = table.get("strategies");
+    let written = strategies.map_or_else(|| place.clone(), |setting| setting.place.clone());
+    let mut strategies = strategies
+        .and_then(Setting::as_list)
+        .unwrap_or_default()
+        .to_vec();
     let mut matched = false;
-    for item in &mut strategies.0 {
+    for item in &mut strategies {
         let Value::Table(entry) = &mut item.value else {
             continue;
         };
-        let name = ["name", "preset"]
+        let mut names = ["name", "preset"]
             .iter()
-            .find_map(|key| match entry.get(key) {
-                Some(Setting {
-                    value: Value::Text(name),
-                    ..
-                }) => Some(name.clone()),
-                _ => None,
-            });
-        if let Some(knob) =
-            name.and_then(|name| Some(path.strip_prefix(&name)?.strip_prefix('.')?.to_owned()))
-        {
-            let mut knobs = match entry.get("set") {
-                Some(Setting {
-                    value: Value::Table(knobs),
-                    ..
-                }) => knobs.clone(),
-                _ => Table::new(place.clone()),
-            };
-            knobs.overlay(&knob, setting.clone())?;
-            entry.set(
-                "set",
-                Setting {
-                    value: Value::Table(knobs),
-                    place: place.clone(),
-                },
-            );
+            .filter_map(|key| entry.get(key)?.as_text());
+        let knob = names
+            .next()
+            .and_then(|name| path.strip_prefix(name)?.strip_prefix('.'));
+        if let Some(knob) = knob {
+            let knobs = entry.get("set").and_then(Setting::as_table).cloned();
+            let mut knobs = knobs.unwrap_or_else(|| Table::new(place.clone()));
+            knobs.overlay(knob, setting.clone())?;
+            entry.put("set", knobs, &place);
             matched = true;
         }
     }
-    if matched {
-        // Variants that the flag made alike are one strategy.
-        let mut seen = BTreeSet::new();
-        strategies.0.retain(|item| {
-            let is_new = seen.insert(item.value.to_string());
-            if !is_new {
-                say(&format!(
-                    "note: `--set {assignment}` makes two strategies alike; they are run once"
-                ));
-            }
-            is_new
-        });
-        let value = Value::List(strategies.0);
-        table.set(
-            "strategies",
-            Setting {
-                value,
-                place: strategies.1,
-            },
-        );
-    } else {
-        table.overlay(path, setting)?;
+    if !matched {
+        return Ok(table.overlay(path, setting)?);
     }
+    // Variants that the flag made alike are one strategy.
+    let mut seen = BTreeSet::new();
+    strategies.retain(|item| {
+        let is_new = seen.insert(item.value.to_string());
+        if !is_new {
+            say(&format!(
+                "note: `--set {assignment}` makes two strategies alike; they are run once"
+            ));
+        }
+        is_new
+    });
+    table.put("strategies", strategies, &written);
     Ok(())
 }

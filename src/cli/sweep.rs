@@ -21,7 +21,7 @@ use crate::report::html;
 use crate::report::plot::{self, Plot};
 use crate::runner::{self, Plan, Workers};
 use crate::scenario::Scenario;
-use crate::settings::{Place, Setting, Table, Value};
+use crate::settings::{Place, Setting, Table};
 use crate::stats::gate::Target;
 use crate::stats::paired::FEWEST_SESSIONS;
 use crate::strategy::StrategySpec;
@@ -124,8 +124,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     if matches!(args.keeps.as_str(), "survival" | "action_support") {
         // Nobody looks at answers: nobody is asked.
         let place = Place::Flag("sweep".into());
-        let value = Value::Text("none".to_owned());
-        table.overlay("models.reader", Setting { value, place })?;
+        table.overlay("models.reader", Setting::new("none", &place))?;
     }
     let mut scenario = Scenario::read(&table, &folder)?;
     scenario.sessions = walk::found_in_folders(scenario.sessions)?;

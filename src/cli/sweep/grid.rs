@@ -34,10 +34,7 @@ impl Axis {
                 range(low, high, step)
                     .ok_or_else(|| wrong("a range is `min..max:step`, with a step above 0"))?
                     .into_iter()
-                    .map(|value| Setting {
-                        value,
-                        place: place.clone(),
-                    })
+                    .map(|value| Setting::new(value, &place))
                     .collect()
             }
             None => values
@@ -104,9 +101,7 @@ pub(super) fn trigger(path: &str, setting: &Setting) -> (String, Setting) {
     {
         let mut when = Table::new(setting.place.clone());
         when.set(condition, setting.clone());
-        let place = setting.place.clone();
-        let value = Value::Table(when);
-        return (format!("{stage}.when"), Setting { value, place });
+        return (format!("{stage}.when"), Setting::new(when, &setting.place));
     }
     (path.to_owned(), setting.clone())
 }
