@@ -1,8 +1,8 @@
 //! A test bench for context compaction.
 //!
-//! Proctor replays long agent sessions, recorded or synthetic, through compaction strategies, and
-//! measures what each strategy saves (tokens, calls) and what it loses (planted facts, what the
-//! agent's own later actions need, rules of the provider).
+//! Proctor replays long agent sessions, recorded or synthetic, through compaction strategies. It
+//! measures what each strategy saves (tokens, calls, cost) and what it loses (planted facts, details
+//! that the agent's later actions need, prompts that the provider accepts).
 //!
 //! ```text
 //!  sessions ──► context ──► strategy ──► replay ──► records ──► stats ──► report
@@ -12,13 +12,12 @@
 //!                               └── model ◄───┘   the only code that waits
 //! ```
 //!
-//! The modules stand in the order in which data flows; each uses only earlier ones, and a test
-//! holds them to it. Start with [`session`], [`context`] and [`strategy`]: everything else is
-//! written in their words.
+//! The modules are listed in the order in which data flows. Each uses only earlier ones; a test
+//! checks this. Start with [`session`], [`context`] and [`strategy`]: the rest builds on their terms.
 //!
 //! # Words
 //!
-//! One word for one thing, in code, files, flags and reports:
+//! Code, files, flags and reports use one word for one thing:
 //!
 //! | word | meaning | elsewhere |
 //! |---|---|---|
@@ -27,24 +26,24 @@
 //! | API call | one request to the agent's model and its response | step, turn |
 //! | context | the messages that are sent to the model now | view, prompt |
 //! | context window | the model's limit in tokens; the *effective window* is what the reserved output leaves | context limit |
-//! | compaction | replacing a context by a shorter one | condensation, compression |
+//! | compaction | replacing a context with a shorter one | condensation, compression |
 //! | stage | one way to shorten a context: clear old results, summarise | layer, processor |
 //! | trigger | when a stage fires | threshold |
 //! | guard | what happens when a stage fails or gains nothing | circuit breaker, fallback |
-//! | strategy | stages with their triggers and guards, as one policy | compactor, pipeline |
-//! | preset | a strategy that has a name, as a TOML file | profile |
-//! | `full`, `empty` | the reference: all history at every call, no window; the floor: no history | ceiling, oracle; blank |
+//! | strategy | stages with their triggers and guards: one policy | compactor, pipeline |
+//! | preset | a named strategy in a TOML file | profile |
+//! | `full`, `empty` | the reference: the whole history at every call, no window; the floor: no history | ceiling, oracle; blank |
 //! | overflow | the provider refuses a prompt as too long | `prompt_too_long`, 413 |
 //! | scenario | a file: sessions, window, strategies, models, probes, faults | experiment, suite |
 //! | cell | one session × one strategy × one repeat | job |
 //! | probe | a question about the past whose answer is known | needle, evaluation item |
 //! | evidence | the messages that hold a probe's answer | gold turns |
-//! | survival | the planted value still stands there, by string matching | retention |
-//! | accuracy | share of probes that a model answers right | recall |
+//! | survival | the planted value is still in the prompt, by string matching | retention |
+//! | accuracy | share of probes that a model answers correctly | recall |
 //! | fidelity | accuracy relative to full history, same probes and reader | quality |
 //! | reader, judge, summariser | the models that answer, grade and summarise | answerer, grader |
-//! | baseline | what others are compared with | control |
-//! | estimate | a number with its interval and the n it rests on | |
+//! | baseline | the result that others are compared with | control |
+//! | estimate | a number with its interval and its n | |
 //!
 //! # One cell
 //!
