@@ -1,0 +1,236 @@
+//! Tables of a report: columns, rows and cells whose values say what kind they are.
+
+use std::borrow::Borrow;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::layout;
+use crate::metric::{Direction, Unit};
+use crate::stats::{ConfidenceInterval, SampleSize};
+use crate::units::Tokens;
+
+/// Rows under columns.
+#[derive(Debug, Clone, Default, PartialEq, JsonSchema, Serialize)]
+pub struct Table {
+    /// The columns; the first one is the rows' name.
+    pub columns: Vec<Column>,
+    /// The rows.
+    pub rows: Vec<Row>,
+}
+
+/// One column.
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
+pub struct Column {
+    /// Its name in files.
+    pub id: &'static str,
+    /// Its heading.
+    pub label: String,
+    /// Unit and direction, where it is a metric.
+    pub measure: Option<Measure>,
+    /// Where there is no room for all, columns with a higher rank go first, among equals the last;
+    /// [`Column::FILES_ONLY`] stands in files only.
+    pub rank: u8,
+}
+
+/// Unit and direction of a column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize)]
+pub struct Measure {
+    /// In what it is measured.
+    pub unit: Unit,
+    /// Which way is better.
+    pub direction: Direction,
+}
+
+/// One row.
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
+pub struct Row {
+    /// Its name.
+    pub name: String,
+    /// What it stands for.
+    pub role: Role,
+    /// What is to be known about the whole row: `broken (2 rejected, died at 57)`.
+    pub marks: Vec<String>,
+    /// Whether it takes part in rankings: it fired, and nothing in it is broken.
+    pub ranked: bool,
+    /// One cell per column after the first.
+    pub cells: Vec<Cell>,
+}
+
+/// What a row stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// `full`.
+    Reference,
+    /// `empty`.
+    Floor,
+    /// A strategy.
+    Strategy,
+    /// Something else: a session, an item, a stage.
+    Other,
+}
+
+/// One value, with what it rests on.
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
+pub struct Cell {
+    /// The value.
+    pub value: Value,
+    /// What it rests on, where it is an estimate or a share of items.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub n: Option<SampleSize>,
+    /// Its interval, where it is an estimate over two sessions or more; of a share of all items Wilson's. It
+    /// may reach beyond what is possible, which formats for people do not print.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interval: Option<ConfidenceInterval>,
+    /// Whether it is the best of its column among the rows that are ranked.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub best: bool,
+    /// What values of its kind are possible.
+    #[serde(skip)]
+    pub(crate) range: Range,
+}
+
+/// What values are possible.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Range {
+    /// From 0 to 1.
+    #[default]
+    Share,
+    /// Up to 1.
+    Savings,
+}
+
+/// A value of a known kind.
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Value {
+    /// A share: 1 is printed as 100 %. Always finite.
+    Percent(f64),
+    /// Tokens.
+    Tokens(u64),
+    /// How many.
+    Count(u64),
+    /// So many of so many.
+    Of(u64, u64),
+    /// Words, as recorded: to be escaped.
+    Text(String),
+    /// Nobody measured it. Never printed as zero or blank.
+    NotMeasured,
+    /// There is nothing to measure: the reference never fires.
+    NotApplicable,
+}
+
+impl Column {
+    /// Rank of a column that a terminal does not show: too long, or measured by nobody, which a
+    /// note then says.
+    pub const FILES_ONLY: u8 = layout::Wish::NEVER;
+
+    /// A column of shares of which more is better.
+    pub(crate) fn share(id: &'static str, label: impl Into<String>, rank: u8) -> Self {
+        let (unit, direction) = (Unit::Share, Direction::Higher);
+        Self {
+            measure: Some(Measure { unit, direction }),
+            ..Self::new(id, label, rank)
+        }
+    }
+
+    /// A column of words or counts.
+    pub(crate) fn new(id: &'static str, label: impl Into<String>, rank: u8) -> Self {
+        Self {
+            id,
+            label: label.into(),
+            measure: None,
+            rank,
+        }
+    }
+}
+
+impl Table {
+    /// The cell of a row in the column of this name; nothing in the first column, the rows' names.
+    pub(crate) fn cell<'a>(&self, row: &'a Row, column: &str) -> Option<&'a Cell> {
+        let at = self.columns.iter().position(|it| it.id == column)?;
+        row.cells.get(at.checked_sub(1)?)
+    }
+}
+
+/// Columns from a line of `id: label @rank`, divided by `|`. The label is the id, the rank 0, unless the
+/// line says otherwise; a `%` in front marks a share of which more is better.
+pub(crate) fn columns(line: &'static str) -> Vec<Column> {
+    let column = |text: &'static str| {
+        let (name, rank) = text.rsplit_once('@').unwrap_or((text, "0"));
+        let (id, label) = name.split_once(':').unwrap_or((name, name));
+        let (id, rank) = (id.trim(), rank.trim().parse().unwrap_or(0));
+        match id.strip_prefix('%') {
+            Some(id) => Column::share(id, label.trim(), rank),
+            None => Column::new(id, label.trim(), rank),
+        }
+    };
+    line.split('|').map(column).collect()
+}
+
+impl Cell {
+    /// Nobody measured it.
+    pub(crate) const NOT_MEASURED: Self = Self::exact(Value::NotMeasured);
+    /// There is nothing to measure.
+    pub(crate) const NOT_APPLICABLE: Self = Self::exact(Value::NotApplicable);
+
+    /// A value that is exact, or no number.
+    pub(crate) const fn exact(value: Value) -> Self {
+        Self {
+            value,
+            n: None,
+            interval: None,
+            best: false,
+            range: Range::Share,
+        }
+    }
+
+    pub(crate) fn tokens(tokens: Tokens) -> Self {
+        Self::exact(Value::Tokens(tokens.0))
+    }
+
+    /// So many of so many.
+    pub(crate) fn of(part: usize, whole: usize) -> Self {
+        Self::exact(Value::Of(part as u64, whole as u64))
+    }
+
+    /// Words.
+    pub(crate) fn text(text: impl Into<String>) -> Self {
+        Self::exact(Value::Text(text.into()))
+    }
+
+    /// Words with a sign between them, or the word for none.
+    pub(crate) fn listed(words: &[impl Borrow<str>], between: &str, none: &str) -> Self {
+        Self::text(if words.is_empty() {
+            none.to_owned()
+        } else {
+            words.join(between)
+        })
+    }
+
+    /// Kappa or alpha.
+    pub(crate) fn agreement(value: Option<f64>) -> Self {
+        Self::text(value.map_or("not defined".to_owned(), |value| format!("{value:.2}")))
+    }
+
+    /// How many.
+    pub(crate) fn count(count: usize) -> Self {
+        Self::exact(Value::Count(count as u64))
+    }
+
+    /// An exact share; `NotMeasured` without one.
+    pub(crate) fn share(share: Option<f64>) -> Self {
+        Self::exact(Value::percent(share))
+    }
+}
+
+impl Value {
+    /// A share; `NotMeasured` where there is none, or it is not finite.
+    pub(crate) fn percent(share: Option<f64>) -> Self {
+        match share {
+            Some(share) if share.is_finite() => Self::Percent(share),
+            Some(_) | None => Self::NotMeasured,
+        }
+    }
+}
