@@ -293,6 +293,25 @@ impl Report {
         }
     }
 
+    /// The rows of the comparison.
+    pub(crate) fn compared(&self) -> &[Row] {
+        self.section("comparison")
+            .map_or(&[], |section| &section.table.rows)
+    }
+
+    /// A share of the comparison, with its interval.
+    pub(crate) fn share(
+        &self,
+        row: &Row,
+        column: &str,
+    ) -> Option<(f64, Option<ConfidenceInterval>)> {
+        let cell = self.section("comparison")?.table.cell(row, column)?;
+        match cell.value {
+            Value::Percent(value) => Some((value, cell.interval)),
+            _ => None,
+        }
+    }
+
     /// The section of this name.
     pub fn section(&self, id: &str) -> Option<&Section> {
         self.sections.iter().find(|section| section.id == id)
@@ -333,6 +352,9 @@ pub enum RenderError {
     #[cfg(feature = "parquet")]
     #[error("cannot write the report as Parquet")]
     Parquet(#[source] ::parquet::errors::ParquetError),
+    /// The report could not be written as HTML.
+    #[error("cannot write the report as HTML: {0}")]
+    Html(String),
     /// A plot could not be drawn.
     #[error("cannot draw the plot: {0}")]
     Plot(String),

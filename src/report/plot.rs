@@ -78,6 +78,3 @@ fn count(value: f64) -> u64 {
 
 #[cfg(test)]
 mod tests;
-
-#[cfg(test)]
-mod compared;

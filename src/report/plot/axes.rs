@@ -1,6 +1,7 @@
 //! A panel with axes: from values to pixels, and the lines and figures at the edges.
 
 use super::scene::{Anchor, INK, SIZE, Scene, text_width};
+use crate::report::figure;
 
 /// Part of a scene with an axis below and one on the left.
 #[derive(Debug, Clone, Copy)]
@@ -13,14 +14,41 @@ pub(super) struct Panel {
     pub(super) y: (f64, f64),
 }
 
-/// What stands along an axis.
-pub(super) struct Axis<'a> {
-    /// What is measured, with its unit.
-    pub(super) label: &'a str,
-    /// How a value is written.
-    pub(super) figure: &'a dyn Fn(f64) -> String,
-    /// About how many figures there is room for.
-    pub(super) ticks: usize,
+/// What is measured along an axis with its unit, about how many figures there is room for, and how a
+/// value is written.
+pub(super) type Axis<'a> = (&'a str, usize, &'a dyn Fn(f64) -> String);
+
+/// `60 %`.
+pub(super) fn percent(value: f64) -> String {
+    format!("{} %", figure::points(value).trim_end_matches(".0"))
+}
+
+/// A whole number.
+pub(super) fn whole(value: f64) -> String {
+    // Adding 0 makes 0 of −0.
+    format!("{:.0}", value.round() + 0.0)
+}
+
+/// From where to where an axis goes: all values, and intervals as far as they reach beyond these by no more
+/// than `most` times the distance between the values, with room at both ends.
+pub(super) fn reach(
+    values: impl Iterator<Item = f64>,
+    intervals: impl Iterator<Item = (f64, f64)>,
+    (least, most): (f64, f64),
+    (share, room): (f64, f64),
+) -> (f64, f64) {
+    let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
+    for value in values {
+        (low, high) = (low.min(value), high.max(value));
+    }
+    let span = (high - low).max(least);
+    let (lowest, highest) = (low - most * span, high + most * span);
+    for (from, to) in intervals {
+        low = low.min(from.max(lowest));
+        high = high.max(to.min(highest));
+    }
+    let room = ((high - low) * share).max(room);
+    (low - room, high + room)
 }
 
 impl Panel {
@@ -40,19 +68,29 @@ impl Panel {
         )
     }
 
+    /// The same, at the edge where it lies beyond.
+    pub(super) fn clamped(&self, x: f64, y: f64) -> (f64, f64) {
+        self.at(x.clamp(self.x.0, self.x.1), y.clamp(self.y.0, self.y.1))
+    }
+
     /// Draws grid, figures and labels of both axes.
-    pub(super) fn axes(&self, scene: &mut Scene, below: &Axis<'_>, beside: &Axis<'_>) {
+    pub(super) fn axes(
+        &self,
+        scene: &mut Scene,
+        (below, columns, column): Axis<'_>,
+        (beside, rows, row): Axis<'_>,
+    ) {
         let [left, upper, right, lower] = self.edges;
-        for value in ticks(self.y, beside.ticks) {
+        for value in ticks(self.y, rows) {
             let (_, y) = self.at(self.x.0, value);
             scene.line(vec![(left, y), (right, y)], INK, 1, 0.13);
-            scene.label((left - 8.0, y), &(beside.figure)(value), Anchor::End);
+            scene.label((left - 8.0, y), &row(value), Anchor::End);
         }
         let mut free = f64::NEG_INFINITY;
-        for value in ticks(self.x, below.ticks) {
+        for value in ticks(self.x, columns) {
             let (x, _) = self.at(value, self.y.0);
             scene.line(vec![(x, lower), (x, lower + 4.0)], INK, 1, 0.6);
-            let text = (below.figure)(value);
+            let text = column(value);
             let half = text_width(&text, SIZE) / 2.0;
             if x - half > free {
                 scene.label((x, lower + 14.0), &text, Anchor::Middle);
@@ -65,12 +103,12 @@ impl Panel {
             1,
             0.6,
         );
-        if !below.label.is_empty() {
+        if !below.is_empty() {
             let middle = f64::midpoint(left, right);
-            scene.label((middle, lower + 32.0), below.label, Anchor::Middle);
+            scene.label((middle, lower + 32.0), below, Anchor::Middle);
         }
-        if !beside.label.is_empty() {
-            scene.upright((14.0, f64::midpoint(upper, lower)), beside.label);
+        if !beside.is_empty() {
+            scene.upright((14.0, f64::midpoint(upper, lower)), beside);
         }
     }
 }

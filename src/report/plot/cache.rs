@@ -1,12 +1,11 @@
 //! What of each prompt is read from the provider's cache, written to it, and neither.
 
-use super::axes::{Axis, Panel};
-use super::scene::{Anchor, Key, Mark, ORANGE, PURPLE, SIZE, SKY, Scene, fitted};
+use super::axes::{Panel, whole};
+use super::scene::{Anchor, Key, ORANGE, PURPLE, SIZE, SKY, Scene, fitted};
 use super::series::{Cache, CellSeries};
 use crate::record::Arm;
 use crate::report::{Report, figure};
 
-const WIDTH: u32 = 800;
 const LEFT: f64 = 88.0;
 const RIGHT: f64 = 780.0;
 const PANEL: f64 = 96.0;
@@ -21,14 +20,10 @@ pub(crate) fn scene(report: &Report) -> Scene {
         .iter()
         .filter(|series| series.arm == Arm::Reference && series.cache.is_some())
         .max_by_key(|series| series.prompts.len());
-    let mut scene = Scene::new(
-        WIDTH,
-        "Prompt tokens by what the provider's cache makes of them",
-    );
+    let mut scene = Scene::new("Prompt tokens by what the provider's cache makes of them");
     let Some(longest) = longest else {
-        let words = "no prompt cache was simulated in this run";
-        scene.label((16.0, 50.0), words, Anchor::Start);
-        scene.ends_at(80.0);
+        let end = scene.note(50.0, "no prompt cache was simulated in this run");
+        scene.ends_at(end + 12.0);
         return scene;
     };
     let keys = [
@@ -36,39 +31,25 @@ pub(crate) fn scene(report: &Report) -> Scene {
         (ORANGE, "written to the cache"),
         (SKY, "read from the cache"),
     ];
-    let keys = keys.map(|(color, text)| Key {
-        mark: Mark::Band,
-        color,
-        opacity: 1.0,
-        text,
-    });
-    let mut y = scene.legend((16.0, 46.0), f64::from(WIDTH) - 32.0, &keys);
+    let keys = keys.map(|(color, text)| Key::band(text, color));
+    let mut y = scene.legend(&keys);
     let scheme = longest.cache.as_ref().map_or("", |cache| &cache.scheme);
     let session = fitted(&longest.session, SIZE, 420.0);
     let words = format!("session {session}, scheme {scheme}");
-    scene.label((16.0, y), &words, Anchor::Start);
-    y += 8.0;
+    y = scene.note(y, &words) - 10.0;
     let shown = in_order(report, &longest.session);
     let all = shown.len();
     let most = shown.iter().flat_map(|(series, _)| &series.prompts).max();
     let most = most.map_or(1.0, |most| most.0 as f64);
     let last = all.min(MOST_PANELS);
     for (number, (series, cache)) in shown.into_iter().take(MOST_PANELS).enumerate() {
-        let labelled = number + 1 == last;
-        y = panel(
-            &mut scene,
-            series,
-            cache,
-            (longest.prompts.len(), most),
-            y + 16.0,
-            labelled,
-        );
+        let (calls, is_last) = (longest.prompts.len(), number + 1 == last);
+        y = panel(&mut scene, series, cache, (calls, most), y + 16.0, is_last);
     }
     y += 40.0;
     if all > MOST_PANELS {
         let words = format!("the first {MOST_PANELS} of {all}");
-        scene.label((16.0, y), &words, Anchor::Start);
-        y += 20.0;
+        y = scene.note(y, &words) + 2.0;
     }
     scene.ends_at(y);
     scene
@@ -76,8 +57,7 @@ pub(crate) fn scene(report: &Report) -> Scene {
 
 /// Full history first, then the strategies in the order of the comparison.
 fn in_order<'a>(report: &'a Report, session: &str) -> Vec<(&'a CellSeries, &'a Cache)> {
-    let rows = report.section("comparison").into_iter();
-    let rows = rows.flat_map(|section| &section.table.rows);
+    let rows = report.compared().iter();
     rows.filter_map(|row| {
         let mut series = report.series.iter();
         let found =
@@ -126,11 +106,11 @@ fn panel(
     };
     let read = |call: usize| cache.read[call].0;
     let cached = |call: usize| cache.read[call].0 + cache.written[call].0;
-    let whole = |call: usize| series.prompts[call].0;
+    let all = |call: usize| series.prompts[call].0;
     let layers = [
         (layer(&|_| 0, &read), SKY),
         (layer(&read, &cached), ORANGE),
-        (layer(&cached, &whole), PURPLE),
+        (layer(&cached, &all), PURPLE),
     ];
     for (points, color) in layers {
         if points.len() > 2 {
@@ -139,20 +119,13 @@ fn panel(
                 .push(super::scene::Shape::Area { points, color });
         }
     }
-    // Adding 0 makes 0 of −0.
-    let whole = |value: f64| format!("{:.0}", value.round() + 0.0);
-    let none = |_: f64| String::new();
     let tokens = |value: f64| figure::tokens(super::count(value));
-    let below = Axis {
-        label: if is_last { "call" } else { "" },
-        figure: if is_last { &whole } else { &none },
-        ticks: calls.clamp(1, 10),
+    let ticks = calls.clamp(1, 10);
+    let below = if is_last {
+        ("call", ticks, &whole as &dyn Fn(f64) -> String)
+    } else {
+        ("", ticks, &(|_: f64| String::new()) as _)
     };
-    let beside = Axis {
-        label: "tokens",
-        figure: &tokens,
-        ticks: 3,
-    };
-    panel.axes(scene, &below, &beside);
+    panel.axes(scene, below, ("tokens", 3, &tokens));
     top + 12.0 + PANEL
 }

@@ -1,12 +1,11 @@
 //! Retention curves: what survives, by how old it is.
 
-use super::axes::{Axis, Panel};
-use super::scene::{Anchor, INK, Key, Mark, Scene, line_of};
+use super::axes::{Axis, Panel, percent};
+use super::scene::{INK, Key, Scene, line_of};
 use crate::metric::retention::{Retention, TOKENS};
 use crate::probe::ProbeKind;
-use crate::report::{Report, Role, figure};
+use crate::report::{Report, Role};
 
-const WIDTH: u32 = 800;
 const LEFT: f64 = 80.0;
 const RIGHT: f64 = 780.0;
 const HEIGHT: f64 = 280.0;
@@ -20,65 +19,43 @@ pub(crate) fn scene(report: &Report, kind: Option<ProbeKind>) -> Scene {
         None => "What survives, by how old it is".to_owned(),
         Some(kind) => format!("What survives of {}, by how old it is", kind.name()),
     };
-    let mut scene = Scene::new(WIDTH, &title);
-    let rows = report.section("comparison").into_iter();
-    let names: Vec<&str> = rows
-        .flat_map(|section| &section.table.rows)
-        .filter(|row| row.role == Role::Strategy)
-        .map(|row| row.name.as_str())
-        .collect();
+    let mut scene = Scene::new(&title);
+    let rows = report.compared().iter();
+    let names = rows.filter(|row| row.role == Role::Strategy);
     let curve = |strategy: &str| curve(report, strategy, kind);
     let curves: Vec<(usize, &str, Curve)> = names
-        .iter()
         .enumerate()
-        .map(|(at, name)| (at, *name, curve(name)))
+        .map(|(at, row)| (at, row.name.as_str(), curve(&row.name)))
         .filter(|(.., points)| !points.is_empty())
         .collect();
     let full = curve("full");
-    let mut keys = vec![Key {
-        mark: Mark::Line { dashed: false },
-        color: INK,
-        opacity: 0.35,
-        text: "full history",
-    }];
+    let mut keys = vec![Key::line("full history", INK, false).faint(0.35)];
     keys.extend(curves.iter().map(|&(at, name, _)| {
         let (color, dashed) = line_of(at);
-        Key {
-            mark: Mark::Line { dashed },
-            color,
-            opacity: 1.0,
-            text: name,
-        }
+        Key::line(name, color, dashed)
     }));
-    let y = scene.legend((16.0, 46.0), f64::from(WIDTH) - 32.0, &keys);
+    let y = scene.legend(&keys);
     if curves.is_empty() {
         let words = "nothing was planted in these sessions, or nobody noted when it was said";
-        scene.label((16.0, y + 6.0), words, Anchor::Start);
-        scene.ends_at(y + 30.0);
-        return scene;
+        return scene.with_only(y, words);
     }
     let panel = Panel {
         edges: [LEFT, y + 6.0, RIGHT, y + 6.0 + HEIGHT],
         x: (-0.25, TOKENS.len() as f64 - 0.75),
         y: (0.0, 1.05),
     };
-    let percent = |value: f64| format!("{} %", figure::points(value).trim_end_matches(".0"));
     let age = |value: f64| {
         let at = usize::try_from(super::count(value)).ok();
         let at = at.and_then(|at| TOKENS.get(at));
         at.map_or(String::new(), |(words, _)| (*words).to_owned())
     };
-    let below = Axis {
-        label: "tokens of full history since it was said",
-        figure: &age,
-        ticks: TOKENS.len(),
-    };
-    let beside = Axis {
-        label: "survival, not corrected for chance",
-        figure: &percent,
-        ticks: 5,
-    };
-    panel.axes(&mut scene, &below, &beside);
+    let below: Axis<'_> = (
+        "tokens of full history since it was said",
+        TOKENS.len(),
+        &age,
+    );
+    let beside: Axis<'_> = ("survival, not corrected for chance", 5, &percent);
+    panel.axes(&mut scene, below, beside);
     let points = |curve: &[(f64, f64)]| -> Vec<(f64, f64)> {
         curve.iter().map(|(x, y)| panel.at(*x, *y)).collect()
     };
@@ -86,11 +63,7 @@ pub(crate) fn scene(report: &Report, kind: Option<ProbeKind>) -> Scene {
     for (at, _, curve) in &curves {
         let (color, dashed) = line_of(*at);
         let points = points(curve);
-        if dashed {
-            scene.dashes(&points, color, 2, 1.0);
-        } else {
-            scene.line(points.clone(), color, 2, 1.0);
-        }
+        scene.stroke(&points, color, dashed);
         for point in points {
             scene.dot(point, 3.0, color, false);
         }

@@ -1,15 +1,15 @@
 //! Forest plots: one panel per metric, one row per comparison, each difference with its interval.
 
-use super::axes::{Panel, ticks};
+use super::axes::{Panel, reach, ticks};
 use super::scene::{
-    Anchor, BLUE, Color, GREEN, INK, Key, Mark, ORANGE, SIZE, Scene, VERMILLION, fitted, text_width,
+    Anchor, BLUE, Color, GREEN, INK, Key, ORANGE, SIZE, Scene, VERMILLION, WIDTH, fitted,
+    text_width,
 };
 use crate::compare::{Kind, MetricDifference};
 use crate::metric::Direction;
 use crate::report::versus::{self, Versed, Versus};
 use crate::stats::gate::{Target, Verdict};
 
-const WIDTH: u32 = 800;
 const LEFT: f64 = 244.0;
 const RIGHT: f64 = 500.0;
 const ROW: f64 = 22.0;
@@ -25,18 +25,12 @@ struct Found<'a> {
 
 /// What changed, metric by metric.
 pub(crate) fn scene(versus: &Versus) -> Scene {
-    let mut scene = Scene::new(WIDTH, "Differences, candidate − baseline");
+    let mut scene = Scene::new("Differences, candidate − baseline");
     let mut y = legend(&mut scene, versus);
     let titles = titles(versus);
     let shared = shared_baseline(versus);
     if let Some(baseline) = shared {
-        let words = fitted(
-            &format!("baseline: {baseline}"),
-            SIZE,
-            f64::from(WIDTH) - 32.0,
-        );
-        scene.label((16.0, y), &words, Anchor::Start);
-        y += 18.0;
+        y = scene.note(y, &format!("baseline: {baseline}"));
     }
     let mut same: Vec<&str> = Vec::new();
     for metric in metrics(versus) {
@@ -58,7 +52,7 @@ pub(crate) fn scene(versus: &Versus) -> Scene {
     }
     if !same.is_empty() {
         let words = format!("the same on every session: {}", same.join(", "));
-        y = scene.paragraph((16.0, y + 8.0), &words, f64::from(WIDTH) - 32.0);
+        y = scene.paragraph(y + 8.0, &words);
     }
     let mut whole = titles
         .iter()
@@ -68,58 +62,30 @@ pub(crate) fn scene(versus: &Versus) -> Scene {
         y += 8.0;
     }
     for name in whole {
-        let name = fitted(name, SIZE, f64::from(WIDTH) - 32.0);
-        scene.label((16.0, y), &name, Anchor::Start);
-        y += 18.0;
+        y = scene.note(y, name);
     }
     if versus.comparisons.is_empty() {
-        scene.label((16.0, y + 6.0), "nothing was compared", Anchor::Start);
-        y += 24.0;
+        y = scene.note(y + 6.0, "nothing was compared");
     }
     scene.ends_at(y + 8.0);
     scene
 }
 
 fn legend(scene: &mut Scene, versus: &Versus) -> f64 {
-    let dot = |color, text| Key {
-        mark: Mark::Dot { hollow: false },
-        color,
-        opacity: 1.0,
-        text,
-    };
-    let mut keys = Vec::new();
-    let gated = versus.comparisons.iter().any(|one| one.gated.is_some());
-    if gated {
-        for verdict in [
-            Verdict::Improved,
-            Verdict::NonInferior,
-            Verdict::Inconclusive,
-            Verdict::Regressed,
-        ] {
-            keys.push(dot(color(Some(verdict)), verdict.name()));
-        }
-        keys.push(Key {
-            mark: Mark::Line { dashed: true },
-            color: INK,
-            opacity: 0.6,
-            text: "margin",
-        });
+    let dot = |color, text| Key::dot(text, color, false);
+    let is_gated = versus.comparisons.iter().any(|one| one.gated.is_some());
+    let mut keys = if is_gated {
+        use Verdict::{Improved, Inconclusive, NonInferior, Regressed};
+        let verdicts = [Improved, NonInferior, Inconclusive, Regressed];
+        let mut keys = verdicts.map(|it| dot(color(Some(it)), it.name())).to_vec();
+        keys.push(Key::line("margin", INK, true).faint(0.6));
+        keys
     } else {
-        keys.push(dot(BLUE, "difference, each session weighing the same"));
-    }
-    keys.push(Key {
-        mark: Mark::Line { dashed: false },
-        color: INK,
-        opacity: 1.0,
-        text: "95 % interval",
-    });
-    keys.push(Key {
-        mark: Mark::Dot { hollow: true },
-        color: INK,
-        opacity: 1.0,
-        text: "exact on these sessions: no interval",
-    });
-    scene.legend((16.0, 46.0), f64::from(WIDTH) - 32.0, &keys)
+        vec![dot(BLUE, "difference, each session weighing the same")]
+    };
+    keys.push(Key::line("95 % interval", INK, false));
+    keys.push(Key::dot("exact on these sessions: no interval", INK, true));
+    scene.legend(&keys)
 }
 
 /// Told apart by the words beside each row too.
@@ -135,11 +101,11 @@ fn color(verdict: Option<Verdict>) -> Color {
 /// The metrics that some comparison has, in the order of tables.
 fn metrics(versus: &Versus) -> Vec<&'static str> {
     let mut names: Vec<&'static str> = Vec::new();
-    for metric in versus
+    let all = versus
         .comparisons
         .iter()
-        .flat_map(|one| &one.comparison.metrics)
-    {
+        .flat_map(|one| &one.comparison.metrics);
+    for metric in all {
         if !names.contains(&metric.metric) {
             names.push(metric.metric);
         }
@@ -263,9 +229,13 @@ fn panel(scene: &mut Scene, name: &str, rows: &[Found<'_>], top: f64) -> f64 {
     let top = top + 14.0;
     let lower = top + ROW * rows.len() as f64;
     let margins: Vec<Option<f64>> = rows.iter().map(|row| margin(row, name)).collect();
+    // All differences, zero and the margins.
+    let points = rows.iter().map(|row| row.at);
+    let values = points.chain(margins.iter().flatten().copied()).chain([0.0]);
+    let intervals = rows.iter().filter_map(|row| row.between);
     let panel = Panel {
         edges: [LEFT, top, RIGHT, lower],
-        x: reach(rows, &margins),
+        x: reach(values, intervals, (0.01, 5.0), (0.06, 0.004)),
         y: (0.0, 1.0),
     };
     axis(scene, &panel, first.kind);
@@ -287,23 +257,6 @@ fn margin(row: &Found<'_>, name: &str) -> Option<f64> {
             -margin
         }
     })
-}
-
-/// All differences, zero and the margins; intervals as far as they are no wider than ten times that.
-fn reach(rows: &[Found<'_>], margins: &[Option<f64>]) -> (f64, f64) {
-    let (mut low, mut high) = (0.0_f64, 0.0_f64);
-    let points = rows.iter().map(|row| row.at);
-    for value in points.chain(margins.iter().flatten().copied()) {
-        (low, high) = (low.min(value), high.max(value));
-    }
-    let span = (high - low).max(0.01);
-    let (lowest, highest) = (low - 5.0 * span, high + 5.0 * span);
-    for (from, to) in rows.iter().filter_map(|row| row.between) {
-        low = low.min(from.max(lowest));
-        high = high.max(to.min(highest));
-    }
-    let room = ((high - low) * 0.06).max(0.004);
-    (low - room, high + room)
 }
 
 fn axis(scene: &mut Scene, panel: &Panel, kind: Kind) {
@@ -343,7 +296,7 @@ fn line(
     y: f64,
     name: &str,
 ) {
-    let x = |value: f64| panel.at(value.clamp(panel.x.0, panel.x.1), 0.0).0;
+    let x = |value: f64| panel.clamped(value, 0.0).0;
     scene.label((16.0, y), &row.title.short, Anchor::Start);
     if let Some(margin) = margin {
         let x = x(margin);
@@ -370,7 +323,7 @@ fn line(
     if let Some(verdict) = verdict {
         words = format!("{words} {verdict}");
     }
-    let right = f64::from(WIDTH) - 12.0;
+    let right = WIDTH - 12.0;
     let words = fitted(&words, SIZE, right - RIGHT - 14.0);
     scene.label((RIGHT + 14.0, y), &words, Anchor::Start);
 }

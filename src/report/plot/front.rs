@@ -1,15 +1,12 @@
 //! The settings of a sweep: what each saves and keeps, and those that nothing beats.
 
-use super::axes::{Axis, Panel};
-use super::pareto::{place, reach};
-use super::scene::{
-    Anchor, BLUE, Color, GREEN, INK, Key, Mark, ORANGE, SIZE, Scene, VERMILLION, fitted,
-};
+use super::axes::{Axis, Panel, percent, reach};
+use super::pareto::place;
+use super::scene::{Anchor, BLUE, Color, GREEN, INK, Key, ORANGE, SIZE, Scene, VERMILLION, fitted};
 use crate::compare::sweep::{Sweep, SweepPoint};
 use crate::report::figure;
 use crate::stats::Estimate;
 
-const WIDTH: u32 = 800;
 const LEFT: f64 = 80.0;
 const RIGHT: f64 = 780.0;
 const HEIGHT: f64 = 380.0;
@@ -54,14 +51,9 @@ impl Drawn<'_> {
 /// One point per setting, and a list of those on the front.
 pub(crate) fn scene(sweep: &Sweep) -> Scene {
     let title = format!("What {} settings save and keep", sweep.points.len());
-    let mut scene = Scene::new(WIDTH, &title);
+    let mut scene = Scene::new(&title);
     let drawn: Vec<Drawn<'_>> = sweep.points.iter().filter_map(drawn).collect();
-    let dot = |hollow, color, text: &'static str| Key {
-        mark: Mark::Dot { hollow },
-        color,
-        opacity: 1.0,
-        text,
-    };
+    let dot = |hollow, color, text: &'static str| Key::dot(text, color, hollow);
     let sessions = figure::many(sweep.tune.len(), "session", "sessions");
     let intervals = format!("95 % interval over {sessions}");
     let keys = [
@@ -69,25 +61,13 @@ pub(crate) fn scene(sweep: &Sweep) -> Scene {
         dot(true, BLUE, "beaten by another"),
         dot(false, VERMILLION, "recommended: the knee"),
         dot(false, GREEN, "default"),
-        Key {
-            mark: Mark::Line { dashed: false },
-            color: ORANGE,
-            opacity: 0.8,
-            text: "front",
-        },
-        Key {
-            mark: Mark::Line { dashed: false },
-            color: INK,
-            opacity: 0.35,
-            text: &intervals,
-        },
+        Key::line("front", ORANGE, false).faint(0.8),
+        Key::line(&intervals, INK, false).faint(0.35),
     ];
-    let y = scene.legend((16.0, 46.0), f64::from(WIDTH) - 32.0, &keys);
+    let y = scene.legend(&keys);
     if drawn.is_empty() {
         let words = "every setting is broken or was not measured";
-        scene.label((16.0, y + 6.0), words, Anchor::Start);
-        scene.ends_at(y + 30.0);
-        return scene;
+        return scene.with_only(y, words);
     }
     let listed = listed(&drawn);
     let panel = panel(&mut scene, sweep, &drawn, &listed, y);
@@ -127,41 +107,27 @@ fn listed(drawn: &[Drawn<'_>]) -> Vec<usize> {
 }
 
 fn panel(scene: &mut Scene, sweep: &Sweep, drawn: &[Drawn<'_>], listed: &[usize], y: f64) -> Panel {
-    let ends = |estimate: Estimate| {
-        let interval = estimate.confidence_interval;
-        interval.map(|it| (it.lower_bound, it.upper_bound))
-    };
-    let along = |of: fn(&Drawn<'_>) -> Estimate| -> Vec<(f64, Option<(f64, f64)>)> {
-        let each = |(at, one): (usize, &Drawn<'_>)| {
-            let estimate = of(one);
-            let interval = ends(estimate).filter(|_| listed.contains(&at));
-            (estimate.point_estimate, interval)
-        };
-        drawn.iter().enumerate().map(each).collect()
+    let along = |of: fn(&Drawn<'_>) -> Estimate| {
+        let listed = listed
+            .iter()
+            .filter_map(|at| of(&drawn[*at]).confidence_interval);
+        let intervals = listed.map(|it| (it.lower_bound, it.upper_bound));
+        let values = drawn.iter().map(|one| of(one).point_estimate);
+        reach(values, intervals, (0.1, 1.0), (0.07, 0.02))
     };
     let panel = Panel {
         edges: [LEFT, y + 4.0, RIGHT, y + 4.0 + HEIGHT],
-        x: reach(along(|one| one.saves).iter().copied()),
-        y: reach(along(|one| one.keeps).iter().copied()),
+        x: along(|one| one.saves),
+        y: along(|one| one.keeps),
     };
-    let percent = |value: f64| format!("{} %", figure::points(value).trim_end_matches(".0"));
-    let below = Axis {
-        label: &format!("{}; right is better", sweep.cost),
-        figure: &percent,
-        ticks: 8,
-    };
-    let beside = Axis {
-        label: &format!("{}; up is better", sweep.quality),
-        figure: &percent,
-        ticks: 6,
-    };
-    panel.axes(scene, &below, &beside);
+    let below: Axis<'_> = (&format!("{}; right is better", sweep.cost), 8, &percent);
+    let beside: Axis<'_> = (&format!("{}; up is better", sweep.quality), 6, &percent);
+    panel.axes(scene, below, beside);
     panel
 }
 
 fn points(scene: &mut Scene, panel: &Panel, drawn: &[Drawn<'_>], listed: &[usize]) {
-    let clamped =
-        |x: f64, y: f64| panel.at(x.clamp(panel.x.0, panel.x.1), y.clamp(panel.y.0, panel.y.1));
+    let clamped = |x: f64, y: f64| panel.clamped(x, y);
     let mut front: Vec<(f64, f64)> = drawn
         .iter()
         .filter(|one| one.point.on_front)
@@ -259,7 +225,7 @@ fn list(scene: &mut Scene, sweep: &Sweep, drawn: &[Drawn<'_>], listed: &[usize],
         words.push("on the front: in so many rounds, one session left out of each".to_owned());
     }
     for line in words {
-        y = scene.paragraph((16.0, y + 4.0), &line, f64::from(WIDTH) - 32.0);
+        y = scene.paragraph(y + 4.0, &line);
     }
     y + 8.0
 }

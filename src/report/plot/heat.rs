@@ -4,7 +4,6 @@ use super::scene::{Anchor, Color, INK, PAPER, SIZE, Scene, VERMILLION, fitted, t
 use crate::compare::sweep::{KnobPair, PairCell, Sweep, SweepPoint, pairs};
 use crate::report::figure;
 
-const WIDTH: u32 = 800;
 /// Where the two maps begin and how wide each is.
 const LEFTS: [f64; 2] = [92.0, 484.0];
 const MAP: f64 = 296.0;
@@ -46,7 +45,7 @@ struct Map<'a> {
 
 /// All pairs of knobs; one knob alone is a map of one row.
 pub(crate) fn scene(sweep: &Sweep) -> Scene {
-    let mut scene = Scene::new(WIDTH, "What each pair of knobs saves and keeps");
+    let mut scene = Scene::new("What each pair of knobs saves and keeps");
     let pairs: Vec<KnobPair> = match (sweep.pairs.as_slice(), sweep.sensitivity.first()) {
         ([], Some(knob)) => vec![alone(sweep, &knob.knob)],
         (pairs, _) => pairs.to_vec(),
@@ -55,11 +54,9 @@ pub(crate) fn scene(sweep: &Sweep) -> Scene {
         "mean over {} and all other knobs, in percent; outlined: with the recommended setting; ×: broken; empty: not tried",
         figure::many(sweep.tune.len(), "session", "sessions")
     );
-    let mut y = scene.paragraph((16.0, 46.0), &words, f64::from(WIDTH) - 32.0);
+    let mut y = scene.paragraph(46.0, &words);
     if pairs.is_empty() {
-        scene.label((16.0, y + 6.0), "no knob was turned", Anchor::Start);
-        scene.ends_at(y + 30.0);
-        return scene;
+        return scene.with_only(y, "no knob was turned");
     }
     for pair in &pairs {
         y = both(&mut scene, sweep, pair, y + 10.0);
@@ -85,16 +82,11 @@ fn alone(sweep: &Sweep, knob: &str) -> KnobPair {
 
 fn both(scene: &mut Scene, sweep: &Sweep, pair: &KnobPair, top: f64) -> f64 {
     let (down, across) = (&pair.knobs.0, &pair.knobs.1);
-    let half = f64::from(WIDTH) - 32.0;
     let mut y = top;
     if !down.is_empty() {
-        let words = fitted(&format!("rows: {down}"), SIZE, half);
-        scene.label((16.0, y), &words, Anchor::Start);
-        y += 18.0;
+        y = scene.note(y, &format!("rows: {down}"));
     }
-    let words = fitted(&format!("columns: {across}"), SIZE, half);
-    scene.label((16.0, y), &words, Anchor::Start);
-    y += 24.0;
+    y = scene.note(y, &format!("columns: {across}")) + 6.0;
     let pick: [fn(&PairCell) -> Option<f64>; 2] = [|cell| cell.cost, |cell| cell.quality];
     let mut end = y;
     for ((left, title), value) in LEFTS

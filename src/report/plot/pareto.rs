@@ -1,12 +1,11 @@
 //! Cost against survival: which strategies are not beaten on both by another.
 
-use super::axes::{Axis, Panel};
-use super::scene::{Anchor, BLUE, INK, Key, Mark, ORANGE, SIZE, Scene, fitted, text_width};
-use crate::report::{Report, Role, Row, Value, figure};
+use super::axes::{Axis, Panel, percent, reach};
+use super::scene::{Anchor, BLUE, INK, Key, ORANGE, PAPER, SIZE, Scene, WIDTH, fitted, text_width};
+use crate::report::{Report, Role, Row};
 use crate::stats::ConfidenceInterval;
 use crate::stats::pareto::dominates;
 
-const WIDTH: u32 = 800;
 const LEFT: f64 = 80.0;
 const RIGHT: f64 = 520.0;
 const HEIGHT: f64 = 380.0;
@@ -30,51 +29,49 @@ impl Point<'_> {
 
 /// One point per strategy that is ranked.
 pub(crate) fn scene(report: &Report) -> Scene {
-    let mut scene = Scene::new(WIDTH, "Cost against survival");
+    let mut scene = Scene::new("Cost against survival");
     let points = points(report);
     let keys = [(false, "not dominated"), (true, "dominated")];
-    let keys = keys.map(|(hollow, text)| Key {
-        mark: Mark::Dot { hollow },
-        color: BLUE,
-        opacity: 1.0,
-        text,
-    });
-    let y = scene.legend((16.0, 46.0), f64::from(WIDTH) - 32.0, &keys);
+    let keys = keys.map(|(hollow, text)| Key::dot(text, BLUE, hollow));
+    let y = scene.legend(&keys);
     if points.is_empty() {
         let words = "no strategy fired, is unbroken and has both cost and survival";
-        scene.label((16.0, y + 6.0), words, Anchor::Start);
-        scene.ends_at(y + 30.0);
-        return scene;
+        return scene.with_only(y, words);
     }
-    let costs = reach(points.iter().map(|point| {
-        let ends = point.cost_between;
-        let ends = ends.map(|it| (1.0 - it.upper_bound, 1.0 - it.lower_bound));
-        (point.cost, ends)
-    }));
-    let survivals = reach(points.iter().map(|point| {
-        let ends = point.survival_between;
-        (
-            point.survival,
-            ends.map(|it| (it.lower_bound, it.upper_bound)),
+    let reach_of = |of: fn(&Point<'_>) -> (f64, Option<(f64, f64)>)| {
+        let points = || points.iter().map(of);
+        let intervals = points().filter_map(|(_, ends)| ends);
+        reach(
+            points().map(|(value, _)| value),
+            intervals,
+            (0.1, 1.0),
+            (0.07, 0.02),
         )
-    }));
+    };
     let panel = Panel {
         edges: [LEFT, y + 4.0, RIGHT, y + 4.0 + HEIGHT],
-        x: costs,
-        y: survivals,
+        x: reach_of(|point| {
+            let ends = point.cost_between;
+            (
+                point.cost,
+                ends.map(|it| (1.0 - it.upper_bound, 1.0 - it.lower_bound)),
+            )
+        }),
+        y: reach_of(|point| {
+            let ends = point.survival_between;
+            (
+                point.survival,
+                ends.map(|it| (it.lower_bound, it.upper_bound)),
+            )
+        }),
     };
-    let percent = |value: f64| format!("{} %", figure::points(value).trim_end_matches(".0"));
-    let below = Axis {
-        label: "cost, in percent of full history; left is better",
-        figure: &percent,
-        ticks: 6,
-    };
-    let beside = Axis {
-        label: "survival; up is better",
-        figure: &percent,
-        ticks: 6,
-    };
-    panel.axes(&mut scene, &below, &beside);
+    let below: Axis<'_> = (
+        "cost, in percent of full history; left is better",
+        6,
+        &percent,
+    );
+    let beside: Axis<'_> = ("survival; up is better", 6, &percent);
+    panel.axes(&mut scene, below, beside);
     draw(&mut scene, &panel, &points);
     list(&mut scene, &points, y + 12.0);
     let left_out = left_out(report, &points);
@@ -84,68 +81,38 @@ pub(crate) fn scene(report: &Report) -> Scene {
             "not drawn, for it is broken, never fired or was not measured: {}",
             left_out.join(", ")
         );
-        end = scene.paragraph((16.0, end), &words, f64::from(WIDTH) - 32.0);
+        end = scene.paragraph(end, &words);
     }
     scene.ends_at(end);
     scene
 }
 
-/// From where to where an axis goes: all points, and their intervals as far as they are no wider than
-/// everything else.
-pub(super) fn reach(points: impl Iterator<Item = (f64, Option<(f64, f64)>)> + Clone) -> (f64, f64) {
-    let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
-    for (value, _) in points.clone() {
-        (low, high) = (low.min(value), high.max(value));
-    }
-    let span = (high - low).max(0.1);
-    let (lowest, highest) = (low - span, high + span);
-    for (from, to) in points.filter_map(|(_, ends)| ends) {
-        low = low.min(from.max(lowest));
-        high = high.max(to.min(highest));
-    }
-    let room = ((high - low) * 0.07).max(0.02);
-    (low - room, high + room)
-}
-
 fn points(report: &Report) -> Vec<Point<'_>> {
-    let Some(section) = report.section("comparison") else {
-        return Vec::new();
-    };
-    let of = |row: &Row, column: &str| {
-        let cell = section.table.cell(row, column)?;
-        match cell.value {
-            Value::Percent(value) => Some((value, cell.interval)),
-            _ => None,
-        }
-    };
-    let rows = section.table.rows.iter();
-    rows.filter(|row| row.ranked)
-        .filter_map(|row| {
-            let (savings, cost_between) = of(row, "cost_savings")?;
-            let (survival, survival_between) = of(row, "survival")?;
-            Some(Point {
-                row,
-                cost: 1.0 - savings,
-                cost_between,
-                survival,
-                survival_between,
-            })
+    let rows = report.compared().iter().filter(|row| row.ranked);
+    rows.filter_map(|row| {
+        let (savings, cost_between) = report.share(row, "cost_savings")?;
+        let (survival, survival_between) = report.share(row, "survival")?;
+        Some(Point {
+            row,
+            cost: 1.0 - savings,
+            cost_between,
+            survival,
+            survival_between,
         })
-        .collect()
+    })
+    .collect()
 }
 
 fn left_out<'a>(report: &'a Report, points: &[Point<'_>]) -> Vec<&'a str> {
-    let rows = report.section("comparison").into_iter();
-    rows.flat_map(|section| &section.table.rows)
-        .filter(|row| row.role == Role::Strategy)
+    let rows = report.compared().iter();
+    rows.filter(|row| row.role == Role::Strategy)
         .filter(|row| !points.iter().any(|point| point.row.name == row.name))
         .map(|row| row.name.as_str())
         .collect()
 }
 
 fn draw(scene: &mut Scene, panel: &Panel, points: &[Point<'_>]) {
-    let clamped =
-        |x: f64, y: f64| panel.at(x.clamp(panel.x.0, panel.x.1), y.clamp(panel.y.0, panel.y.1));
+    let clamped = |x: f64, y: f64| panel.clamped(x, y);
     let front: Vec<&Point<'_>> = front(points);
     let steps = front.windows(2).flat_map(|pair| {
         let corner = clamped(pair[1].cost, pair[0].survival);
@@ -216,8 +183,7 @@ pub(super) fn place(
         if is_inside && is_free {
             if right_by.hypot(down_by) > 20.0 {
                 scene.line(vec![(x, y), (to_x, to_y)], INK, 1, 0.35);
-                let plain = [place[0], place[1], place[2], place[3]];
-                scene.rect(plain, super::scene::PAPER, 1.0);
+                scene.rect(place, PAPER, 1.0);
             }
             taken.push(place);
             scene.label((to_x, to_y), text, Anchor::Middle);
@@ -232,7 +198,7 @@ fn list(scene: &mut Scene, points: &[Point<'_>], top: f64) {
         let y = top + 19.0 * number as f64;
         let number = format!("{}", number + 1);
         scene.label((RIGHT + 36.0, y), &number, Anchor::End);
-        let name = fitted(&point.row.name, SIZE, f64::from(WIDTH) - RIGHT - 58.0);
+        let name = fitted(&point.row.name, SIZE, WIDTH - RIGHT - 58.0);
         scene.label((RIGHT + 44.0, y), &name, Anchor::Start);
     }
 }

@@ -123,15 +123,22 @@ pub(crate) struct Scene {
 
 impl Scene {
     /// An empty picture; its height is what [`Scene::ends_at`] says.
-    pub(crate) fn new(width: u32, title: &str) -> Self {
+    pub(crate) fn new(title: &str) -> Self {
         let mut scene = Self {
-            width,
+            width: whole(WIDTH),
             height: 0,
             title: title.to_owned(),
             shapes: Vec::new(),
         };
         scene.write((16.0, 20.0), title, TITLE, INK, Anchor::Start);
         scene
+    }
+
+    /// The picture with nothing but a line of text below its legend.
+    pub(crate) fn with_only(mut self, y: f64, text: &str) -> Self {
+        self.label((MARGIN, y + 6.0), text, Anchor::Start);
+        self.ends_at(y + 30.0);
+        self
     }
 
     /// The picture is so high.
@@ -164,6 +171,16 @@ impl Scene {
         self.write(at, text, SIZE, INK, anchor);
     }
 
+    /// Writes a line from the left edge, and returns where the next one is written.
+    pub(crate) fn note(&mut self, y: f64, text: &str) -> f64 {
+        self.label(
+            (MARGIN, y),
+            &fitted(text, SIZE, WIDTH - 2.0 * MARGIN),
+            Anchor::Start,
+        );
+        y + 18.0
+    }
+
     /// Writes text in ordinary size from bottom to top, around its middle.
     pub(crate) fn upright(&mut self, at: (f64, f64), text: &str) {
         self.shapes.push(Shape::Text {
@@ -176,27 +193,26 @@ impl Scene {
         });
     }
 
-    /// Writes sentences in lines of so many pixels, and returns where the next line would stand. A picture
+    /// Writes sentences between the edges, and returns where the next line would stand. A picture
     /// has one kind of letters: what stands between backticks loses them.
-    pub(crate) fn paragraph(&mut self, at: (f64, f64), text: &str, width: f64) -> f64 {
+    pub(crate) fn paragraph(&mut self, mut y: f64, text: &str) -> f64 {
         let text = text.replace('`', "");
         let mut line = String::new();
-        let mut y = at.1;
         for word in text.split(' ') {
             let longer = if line.is_empty() {
                 word.to_owned()
             } else {
                 format!("{line} {word}")
             };
-            if !line.is_empty() && text_width(&longer, SIZE) > width {
-                self.label((at.0, y), &line, Anchor::Start);
+            if !line.is_empty() && text_width(&longer, SIZE) > WIDTH - 2.0 * MARGIN {
+                self.label((MARGIN, y), &line, Anchor::Start);
                 y += LINE_HEIGHT;
                 word.clone_into(&mut line);
             } else {
                 line = longer;
             }
         }
-        self.label((at.0, y), &line, Anchor::Start);
+        self.label((MARGIN, y), &line, Anchor::Start);
         y + LINE_HEIGHT
     }
 
@@ -208,6 +224,15 @@ impl Scene {
             opacity,
             width,
         });
+    }
+
+    /// Draws the line of a strategy.
+    pub(crate) fn stroke(&mut self, points: &[(f64, f64)], color: Color, dashed: bool) {
+        if dashed {
+            self.dashes(points, color, 2, 1.0);
+        } else {
+            self.line(points.to_vec(), color, 2, 1.0);
+        }
     }
 
     /// Draws a line of dashes.
@@ -236,10 +261,10 @@ impl Scene {
         });
     }
 
-    /// Draws a legend in rows of so many pixels, and returns where what follows may begin.
-    pub(crate) fn legend(&mut self, at: (f64, f64), width: f64, items: &[Key<'_>]) -> f64 {
-        let (left, mut y) = at;
-        let mut x = left;
+    /// Draws the legend below the title, and returns where what follows may begin.
+    pub(crate) fn legend(&mut self, items: &[Key<'_>]) -> f64 {
+        let (left, width) = (MARGIN, WIDTH - 2.0 * MARGIN);
+        let (mut x, mut y) = (left, 46.0);
         for item in items {
             let text = fitted(item.text, SIZE, width - 40.0);
             let wide = 30.0 + text_width(&text, SIZE) + 16.0;
@@ -266,25 +291,52 @@ impl Scene {
     }
 }
 
+/// How wide all pictures are, and where their text begins.
+pub(crate) const WIDTH: f64 = 800.0;
+const MARGIN: f64 = 16.0;
+
 /// From one line of text to the next.
-pub(crate) const LINE_HEIGHT: f64 = 17.0;
+const LINE_HEIGHT: f64 = 17.0;
 
 /// One entry of a legend.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Key<'a> {
-    /// What it is drawn with.
-    pub(crate) mark: Mark,
-    /// Its colour.
-    pub(crate) color: Color,
-    /// From 0 to 1.
-    pub(crate) opacity: f64,
-    /// What it stands for.
-    pub(crate) text: &'a str,
+    mark: Mark,
+    color: Color,
+    opacity: f64,
+    text: &'a str,
+}
+
+impl<'a> Key<'a> {
+    fn new(text: &'a str, color: Color, mark: Mark) -> Self {
+        Self {
+            mark,
+            color,
+            opacity: 1.0,
+            text,
+        }
+    }
+
+    pub(crate) fn line(text: &'a str, color: Color, dashed: bool) -> Self {
+        Self::new(text, color, Mark::Line { dashed })
+    }
+
+    pub(crate) fn dot(text: &'a str, color: Color, hollow: bool) -> Self {
+        Self::new(text, color, Mark::Dot { hollow })
+    }
+
+    pub(crate) fn band(text: &'a str, color: Color) -> Self {
+        Self::new(text, color, Mark::Band)
+    }
+
+    pub(crate) fn faint(self, opacity: f64) -> Self {
+        Self { opacity, ..self }
+    }
 }
 
 /// With what something is drawn.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Mark {
+enum Mark {
     /// A line.
     Line {
         /// Whether it is dashed.

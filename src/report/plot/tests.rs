@@ -1,5 +1,7 @@
 //! Pictures of made-up runs: that nothing overlaps, sticks out, or is obeyed.
 
+mod compared;
+
 use super::scene::{Anchor, Shape, text_width};
 use super::*;
 use crate::record::{Arm, CellRecord, DeathCause, End, Manifest};

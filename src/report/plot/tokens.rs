@@ -1,8 +1,8 @@
 //! Prompt tokens per call: one panel per session, one line per strategy.
 
-use super::axes::{Axis, Panel};
+use super::axes::{Panel, whole};
 use super::scene::{
-    Anchor, INK, Key, Mark, ORANGE, SIZE, Scene, VERMILLION, YELLOW, fitted, line_of,
+    Anchor, Color, INK, Key, ORANGE, SIZE, Scene, VERMILLION, YELLOW, fitted, line_of,
 };
 use super::series::CellSeries;
 use crate::record::Arm;
@@ -13,7 +13,6 @@ use crate::window::{WarningFrom, Window};
 /// Sessions that one picture shows: the longest ones.
 pub(crate) const MOST_PANELS: usize = 6;
 
-const WIDTH: u32 = 800;
 const LEFT: f64 = 88.0;
 const RIGHT: f64 = 780.0;
 const PANEL: f64 = 190.0;
@@ -43,40 +42,20 @@ pub(crate) fn of_session(report: &Report, session: &str) -> Option<Scene> {
 }
 
 fn draw(report: &Report, sessions: &[&str], all: usize) -> Scene {
-    let mut scene = Scene::new(WIDTH, "Prompt tokens at each call");
+    let mut scene = Scene::new("Prompt tokens at each call");
     let names = strategies(report);
     let titles = names.iter().map(|name| title(report, sessions, name));
     let titles: Vec<String> = titles.collect();
-    let mut keys: Vec<Key<'_>> = vec![Key {
-        mark: Mark::Line { dashed: false },
-        color: INK,
-        opacity: 0.35,
-        text: "full history",
-    }];
+    let mut keys: Vec<Key<'_>> = vec![Key::line("full history", INK, false).faint(0.35)];
     keys.extend(titles.iter().enumerate().map(|(at, title)| {
         let (color, dashed) = line_of(at);
-        Key {
-            mark: Mark::Line { dashed },
-            color,
-            opacity: 1.0,
-            text: title,
-        }
+        Key::line(title, color, dashed)
     }));
-    keys.push(Key {
-        mark: Mark::Dot { hollow: true },
-        color: INK,
-        opacity: 1.0,
-        text: "compaction that freed a tenth or more",
-    });
+    keys.push(Key::dot("compaction that freed a tenth or more", INK, true));
     if sessions.iter().any(|session| has_zones(report, session)) {
-        keys.extend(ZONES.map(|(color, text)| Key {
-            mark: Mark::Band,
-            color,
-            opacity: BAND,
-            text,
-        }));
+        keys.extend(ZONES.map(|(color, text)| Key::band(text, color).faint(BAND)));
     }
-    let mut y = scene.legend((16.0, 46.0), f64::from(WIDTH) - 32.0, &keys);
+    let mut y = scene.legend(&keys);
     let mut shown = sessions.iter().flat_map(|session| of(report, session));
     if shown.any(|series| series.arm == Arm::Strategy && series.ended_at.is_some()) {
         cross(&mut scene, (26.0, y), INK);
@@ -86,22 +65,20 @@ fn draw(report: &Report, sessions: &[&str], all: usize) -> Scene {
     }
     if all > sessions.len() {
         let words = format!("the longest {} of {all} sessions", sessions.len());
-        scene.label((16.0, y), &words, Anchor::Start);
-        y += 18.0;
+        y = scene.note(y, &words);
     }
     for session in sessions {
         y = panel(&mut scene, report, session, &names, y + 10.0);
     }
     if sessions.is_empty() {
-        scene.label((16.0, y + 10.0), "no session was replayed", Anchor::Start);
-        y += 30.0;
+        y = scene.note(y + 10.0, "no session was replayed") + 2.0;
     }
     scene.ends_at(y);
     scene
 }
 
 /// Bands of the window, from below.
-const ZONES: [(super::scene::Color, &str); 3] = [
+const ZONES: [(Color, &str); 3] = [
     (YELLOW, "warning"),
     (ORANGE, "automatic compaction"),
     (VERMILLION, "blocking"),
@@ -110,17 +87,12 @@ const ZONES: [(super::scene::Color, &str); 3] = [
 const BAND: f64 = 0.22;
 
 fn strategies(report: &Report) -> Vec<&str> {
-    let mut names: Vec<&str> = Vec::new();
-    let rows = report.section("comparison").into_iter();
-    for row in rows.flat_map(|section| &section.table.rows) {
-        let has_series = report.series.iter().any(|series| {
-            series.strategy == row.name && series.arm == Arm::Strategy && !series.prompts.is_empty()
-        });
-        if has_series {
-            names.push(&row.name);
-        }
-    }
-    names
+    let names = report.compared().iter().map(|row| row.name.as_str());
+    let has_series = |name: &&str| {
+        let mut series = report.series.iter();
+        series.any(|it| it.strategy == *name && it.arm == Arm::Strategy && !it.prompts.is_empty())
+    };
+    names.filter(has_series).collect()
 }
 
 /// A strategy, and in a picture of one session where that ended: beside the lines there is no room
@@ -137,7 +109,7 @@ fn title(report: &Report, sessions: &[&str], name: &str) -> String {
 }
 
 /// The cross of a session that died.
-fn cross(scene: &mut Scene, (x, y): (f64, f64), color: super::scene::Color) {
+fn cross(scene: &mut Scene, (x, y): (f64, f64), color: Color) {
     for sign in [-1.0, 1.0] {
         let line = vec![(x - 5.0, y - 5.0 * sign), (x + 5.0, y + 5.0 * sign)];
         scene.line(line, color, 3, 1.0);
@@ -187,12 +159,12 @@ fn panel(scene: &mut Scene, report: &Report, session: &str, names: &[&str], top:
     let window = of(report, session).find_map(|series| series.window);
     let in_sight = window.filter(|window| is_in_sight(report, session, *window));
     if let Some(window) = window {
-        let text = format!("window {}", figure::tokens(window.tokens.0));
-        let text = if in_sight.is_some() {
-            text
+        let far = if in_sight.is_some() {
+            ""
         } else {
-            format!("{text}, far above")
+            ", far above"
         };
+        let text = format!("window {}{far}", figure::tokens(window.tokens.0));
         scene.label((RIGHT, top), &text, Anchor::End);
     }
     let calls = of(report, session).map(|series| series.prompts.len()).max();
@@ -219,21 +191,11 @@ fn panel(scene: &mut Scene, report: &Report, session: &str, names: &[&str], top:
         let (_, y) = panel.at(0.0, window.tokens.0 as f64);
         scene.dashes(&[(LEFT, y), (RIGHT, y)], INK, 1, 0.8);
     }
-    // Adding 0 makes 0 of −0.
-    let whole = |value: f64| format!("{:.0}", value.round() + 0.0);
     let tokens = |value: f64| figure::tokens(super::count(value));
     panel.axes(
         scene,
-        &Axis {
-            label: "call",
-            figure: &whole,
-            ticks: (calls - 1).clamp(1, 10),
-        },
-        &Axis {
-            label: "prompt tokens",
-            figure: &tokens,
-            ticks: 4,
-        },
+        ("call", (calls - 1).clamp(1, 10), &whole),
+        ("prompt tokens", 4, &tokens),
     );
     for series in of(report, session) {
         let at = names.iter().position(|name| *name == series.strategy);
@@ -260,11 +222,7 @@ fn line(scene: &mut Scene, panel: &Panel, series: &CellSeries, at: Option<usize>
     if let [point] = points[..] {
         scene.dot(point, 3.0, color, false);
     }
-    if dashed {
-        scene.dashes(&points, color, 2, 1.0);
-    } else {
-        scene.line(points.clone(), color, 2, 1.0);
-    }
+    scene.stroke(&points, color, dashed);
     for event in &series.compactions {
         let freed = (event.before - event.after).share_of(event.before);
         let Some(point) = points.get(event.call) else {

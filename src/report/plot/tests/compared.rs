@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use super::apart;
 use super::scene::Shape;
-use super::tests::apart;
 use super::{OF_SWEEP, Scene, for_file, front, heat, svg};
 use crate::compare::gate::{Rules, judge as gate};
 use crate::compare::sweep::{Sweep, Tried, judge};
