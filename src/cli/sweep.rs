@@ -323,7 +323,7 @@ impl Output {
                 let text = serde_json::to_string_pretty(sweep)?;
                 (crate::report::escape::json(&text) + "\n").into_bytes()
             }
-            Self::Html => html::sweep(sweep)?.into_bytes(),
+            Self::Html => html::sweep(sweep)?,
             Self::Text => text::render(sweep, None).into_bytes(),
             Self::Picture((_, scene)) => plot::svg(&scene(sweep))?.into_bytes(),
         })

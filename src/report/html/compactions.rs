@@ -2,52 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use super::heading;
-use super::page::Page;
-use super::paged::{Packed, Paged};
+use super::template::Packed;
 use crate::record::{CompactionChange, Excerpt, MessageKind, Portion};
 use crate::report::{CellCompaction, RenderError, Report, figure};
 
 /// Compactions that are part of the page.
-const COMPACTIONS: usize = 5_000;
+pub(super) const MOST: usize = 5_000;
 
 type Portions = BTreeMap<MessageKind, Portion>;
 
-const TABLE: Paged = Paged {
-    id: "compacted",
-    label: "Before and after of each compaction",
-    columns: &["Where", "What", "Before", "After"],
-    filters: &[("Strategy", 4), ("Session", 5), ("Stage", 6)],
-    folds_from: 2,
-};
-
-pub(super) fn table(page: &mut Page, report: &Report) -> Result<(), RenderError> {
-    heading(page, "compactions", "Before and after of each compaction");
-    let all = &report.compactions;
-    if all.is_empty() {
-        page.paragraph("Nothing was compacted in this run.");
-        page.raw("</section>\n");
-        return Ok(());
-    }
-    page.paragraph(
-        "Tokens of all messages before and after; what was taken out and what came in its place, in \
-         messages and tokens, without what only moved; and the place that freed most. Texts are kept \
-         of the first compactions of each stage and of its last one, cut, with what looks like a \
-         secret replaced; `proctor inspect` shows any call whole.",
-    );
-    if all.len() > COMPACTIONS {
-        page.paragraph(&format!(
-            "The first {COMPACTIONS} of {} compactions.",
-            all.len()
-        ));
-    }
-    let mut rows = Packed::default();
-    for compaction in all.iter().take(COMPACTIONS) {
-        rows.push(columns(compaction));
-    }
-    TABLE.write(page, &rows)?;
-    page.raw("</section>\n");
-    Ok(())
+pub(super) fn data(report: &Report) -> Result<String, RenderError> {
+    Packed::data(report.compactions.iter().take(MOST).map(columns))
 }
 
 fn columns(compaction: &CellCompaction) -> Vec<String> {

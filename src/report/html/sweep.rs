@@ -1,43 +1,27 @@
 //! A sweep as one page: both pictures, and every setting in a table that sorts.
 
-use super::page::Page;
-use super::{SCRIPT, STYLE, Sorting, heading, table};
+use serde_json::json;
+
+use super::{pictures, template, view};
 use crate::compare::sweep::{Sweep, SweepPoint};
 use crate::report::plot;
 use crate::report::{Cell, Column, RenderError, Role, Row, Section, Value, figure};
 
 /// The page, which needs nothing but a browser.
-pub fn sweep(sweep: &Sweep) -> Result<String, RenderError> {
-    let title = format!("Sweep of {} settings", sweep.points.len());
-    let mut page = Page::new(&title, STYLE, SCRIPT);
-    page.raw("<header>\n<h1>");
-    page.text(&title);
-    page.raw("</h1>\n");
-    let sessions = |ids: &[String]| figure::many(ids.len(), "session", "sessions");
-    page.paragraph(&format!(
-        "Chosen on {}, tried on {} others. Nothing is tested over the grid: among many settings some look better by chance.",
-        sessions(&sweep.tune),
-        sweep.confirm.len()
-    ));
-    for found in &sweep.recommendations {
-        page.paragraph(&format!("Recommended: {}", found.label()));
-        if let Some(confirmation) = &found.confirmation {
-            page.paragraph(&confirmation.says);
-        }
-    }
-    if sweep.recommendations.is_empty() {
-        page.paragraph("No setting that was tried saves anything: none is recommended.");
-    }
-    page.raw("</header>\n<main id=\"main\">\n");
-    heading(&mut page, "pictures", "Pictures");
-    for (_, scene) in plot::OF_SWEEP {
-        page.picture(&scene(sweep))?;
-    }
-    page.raw("</section>\n");
-    heading(&mut page, "settings", "Settings");
-    table(&mut page, &settings(sweep), Sorting::ByHeading);
-    page.raw("</section>\n</main>\n");
-    Ok(page.finish())
+pub fn sweep(sweep: &Sweep) -> Result<Vec<u8>, RenderError> {
+    let recommended = sweep.recommendations.iter().flat_map(|found| {
+        let says = found.confirmation.iter().map(|it| it.says.clone());
+        std::iter::once(format!("Recommended: {}", found.label())).chain(says)
+    });
+    let page = json!({
+        "title": format!("Sweep of {} settings", sweep.points.len()),
+        "sessions": figure::many(sweep.tune.len(), "session", "sessions"),
+        "confirmed": sweep.confirm.len(),
+        "recommended": recommended.collect::<Vec<_>>(),
+        "pictures": pictures(plot::OF_SWEEP.map(|(_, scene)| scene(sweep)))?,
+        "settings": view(&settings(sweep)),
+    });
+    template::render("sweep.html", page)
 }
 
 fn settings(sweep: &Sweep) -> Section {

@@ -1,0 +1,160 @@
+//! Templates, and how texts are escaped in them.
+
+use std::collections::BTreeMap;
+
+use minijinja::syntax::SyntaxConfig;
+use minijinja::value::{Serde, Value};
+use minijinja::{Environment, Error, context};
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+
+use crate::report::{RenderError, escape};
+
+const TEMPLATES: [(&str, &str); 4] = [
+    ("page.html", include_str!("page.html")),
+    ("macros.html", include_str!("macros.html")),
+    ("run.html", include_str!("run.html")),
+    ("sweep.html", include_str!("sweep.html")),
+];
+
+const STYLE: &str = include_str!("page.css");
+const SCRIPT: &str = include_str!("page.js");
+
+/// Fills a template. Every value is escaped, but for those that the template marks as safe.
+pub(super) fn render(template: &str, page: impl Serialize) -> Result<Vec<u8>, RenderError> {
+    let filled = || -> Result<String, Error> {
+        let mut templates = Environment::new();
+        let mut syntax = SyntaxConfig::builder();
+        syntax.trim_blocks(true).lstrip_blocks(true);
+        templates.set_syntax(syntax.keep_trailing_newline(true).build()?);
+        templates.set_formatter(|out, _, value| {
+            let text = value.to_string();
+            Ok(out.write_str(&if value.is_safe() {
+                text
+            } else {
+                escaped(&text)
+            })?)
+        });
+        templates.add_filter("name", name);
+        templates.add_filter("prose", prose);
+        for (name, text) in TEMPLATES {
+            templates.add_template(name, text)?;
+        }
+        templates.get_template(template)?.render(context! {
+            style => STYLE,
+            style_hash => hash(STYLE),
+            script => SCRIPT,
+            script_hash => hash(SCRIPT),
+            page => Serde(page),
+        })
+    };
+    let text = filled().map_err(|error| RenderError::Html(error.to_string()))?;
+    Ok(text.into_bytes())
+}
+
+/// A text, from wherever: nothing in it is markup, in an element or an attribute.
+fn escaped(text: &str) -> String {
+    escape::xml(text).replace("&apos;", "&#39;")
+}
+
+/// A strategy's name: it breaks before its knobs, and not within a number.
+fn name(name: &str) -> Value {
+    let parts = name.split_inclusive(['[', '.', '=']).map(escaped);
+    Value::from_safe_string(parts.collect::<Vec<_>>().join("<wbr>"))
+}
+
+/// Sentences: the words between two backticks are set as code.
+fn prose(text: &str) -> Value {
+    let text = escaped(text);
+    let is_paired = text.matches('`').count() % 2 == 0;
+    let mut out = String::new();
+    for (at, part) in text.split('`').enumerate() {
+        out.push_str(match (is_paired, at) {
+            (_, 0) => "",
+            (true, at) if at % 2 == 1 => "<code>",
+            (true, _) => "</code>",
+            (false, _) => "`",
+        });
+        out.push_str(part);
+    }
+    Value::from_safe_string(out)
+}
+
+/// Rows as numbers of texts: a text that many rows hold is in the page once.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct Packed {
+    texts: Vec<String>,
+    rows: Vec<Vec<usize>>,
+    #[serde(skip)]
+    known: BTreeMap<String, usize>,
+}
+
+impl Packed {
+    /// The rows as data for the script. A browser reads it as text, and no text ends it early.
+    pub(super) fn data(rows: impl Iterator<Item = Vec<String>>) -> Result<String, RenderError> {
+        let mut packed = Self::default();
+        for row in rows {
+            let row = row.into_iter().map(|text| packed.number(text)).collect();
+            packed.rows.push(row);
+        }
+        let json = serde_json::to_string(&packed).map_err(RenderError::Json)?;
+        Ok(escape::json(&json).replace('<', "\\u003c"))
+    }
+
+    fn number(&mut self, text: String) -> usize {
+        let next = self.texts.len();
+        let number = *self.known.entry(text.clone()).or_insert(next);
+        if number == next {
+            self.texts.push(text);
+        }
+        number
+    }
+}
+
+/// SHA-256 in Base64, as a Content-Security-Policy names a script.
+fn hash(text: &str) -> String {
+    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let digest = Sha256::digest(text.as_bytes());
+    let mut out = String::new();
+    for three in digest.chunks(3) {
+        let byte = |at: usize| u32::from(three.get(at).copied().unwrap_or(0));
+        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
+        for at in 0..4 {
+            let letter = LETTERS[(bits >> (18 - 6 * at) & 63) as usize];
+            out.push(if at <= three.len() {
+                char::from(letter)
+            } else {
+                '='
+            });
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_no_markup() {
+        assert_eq!(
+            escaped("<img src=x onerror=\"alert('&')\">\u{202e}"),
+            "&lt;img src=x onerror=&quot;alert(&#39;&amp;&#39;)&quot;&gt;\\u{202e}"
+        );
+        for (text, markup) in [
+            ("under `a<b`, and", "under <code>a&lt;b</code>, and"),
+            ("a ` alone", "a ` alone"),
+        ] {
+            assert_eq!(prose(text).to_string(), markup);
+        }
+        let rows = [vec!["</script><script>alert(1)</script><!--".to_owned()]];
+        assert!(!Packed::data(rows.into_iter()).unwrap().contains('<'));
+    }
+
+    #[test]
+    fn a_script_is_named_by_its_hash() {
+        // FIPS 180-2, the empty text and `abc`.
+        assert_eq!(hash(""), "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=");
+        assert_eq!(hash("abc"), "ungWv48Bz+pBQUDeXa4iI7ADYaOWF3qctBD/YfIAFa0=");
+    }
+}
