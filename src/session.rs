@@ -74,12 +74,14 @@ pub struct SessionParts {
 }
 
 /// Where a session goes on from an earlier one.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Resumed {
     /// So many messages were loaded; what they hold of calls was made before.
     pub at: usize,
     /// The notes that the earlier session left behind, for those who keep any. What they cover is
     /// not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub notes: Option<Arc<str>>,
 }
 
@@ -255,13 +257,17 @@ impl Message {
 }
 
 /// A compaction that the recorded product made.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct RecordedCompaction {
     /// It happened before the message of this index (after all earlier ones).
+    #[serde(skip)]
     pub at: usize,
     /// What caused it, in the product's word: `auto`, `manual`.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub trigger: Option<Arc<str>>,
     /// The size of the context before it, in the product's own count.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub pre_tokens: Option<Tokens>,
     /// What stood in the context afterwards.
     pub after: CompactedTo,
@@ -275,7 +281,8 @@ impl RecordedCompaction {
 }
 
 /// What a recorded compaction left in the context.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum CompactedTo {
     /// The context was replaced by these, in order.
     Replaced(Vec<Recorded>),
@@ -286,7 +293,8 @@ pub enum CompactedTo {
 }
 
 /// A piece of a context after a recorded compaction.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Recorded {
     /// These messages of the session stayed as they were.
     Kept(Range<usize>),

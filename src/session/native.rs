@@ -20,19 +20,16 @@
 //! # Ok::<(), proctor::session::import::ImportError>(())
 //! ```
 
-use std::io::{self, BufRead, Write};
+use std::io::BufRead;
 use std::path::Path;
 
 use super::import::lines::{Lines, Strictness, strip_bom};
 use super::import::{ImportError, Importer};
 use super::{Session, SessionParts};
 
-mod read;
-mod schema;
-mod write;
+mod lines;
 
-pub use schema::schema;
-pub use write::write;
+pub use lines::write;
 
 /// The value of `format` in the header.
 pub const FORMAT: &str = "proctor-session";
@@ -62,13 +59,13 @@ impl Importer for Native {
         line.starts_with('{') && value.trim_start().starts_with("\"proctor-session\"")
     }
 
-    fn import(&self, path: &Path, input: &mut dyn BufRead) -> Result<Vec<Session>, ImportError> {
-        let mut lines = Lines::new(path, input, Strictness::Strict);
+    fn import(&self, path: &Path, file: &mut dyn BufRead) -> Result<Vec<Session>, ImportError> {
+        let mut input = Lines::new(path, file, Strictness::Strict);
         let mut parts: Option<SessionParts> = None;
-        while let Some(line) = lines.next()? {
+        while let Some(line) = input.next()? {
             match &mut parts {
-                None => parts = Some(read::header(&line)?),
-                Some(parts) => read::entry(&line, parts)?,
+                None => parts = Some(lines::header(&line)?),
+                Some(parts) => lines::entry(&line, parts)?,
             }
         }
         let Some(parts) = parts else {
@@ -76,18 +73,15 @@ impl Importer for Native {
                 path: path.to_owned(),
             });
         };
-        match Session::new(parts) {
-            Ok(session) => Ok(vec![session]),
-            Err(source) => Err(ImportError::Session {
-                path: path.to_owned(),
-                source,
-            }),
-        }
+        let session = Session::new(parts).map_err(|source| ImportError::Session {
+            path: path.to_owned(),
+            source,
+        })?;
+        Ok(vec![session])
     }
 }
 
-/// Serialises `value` as one line.
-fn write_line(out: &mut dyn Write, value: &impl serde::Serialize) -> io::Result<()> {
-    serde_json::to_writer(&mut *out, value)?;
-    out.write_all(b"\n")
+/// A JSON Schema (draft 2020-12) of one line of a session file.
+pub fn schema() -> serde_json::Value {
+    serde_json::from_str(include_str!("../../docs/session.schema.json")).unwrap_or_default()
 }

@@ -14,13 +14,6 @@ fn check(line: &str) -> Option<String> {
 }
 
 #[test]
-fn the_committed_schema_is_what_the_code_says() {
-    let mut text = serde_json::to_string_pretty(&native_format::schema()).expect("JSON");
-    text.push('\n');
-    support::golden("docs/session.schema.json", &text);
-}
-
-#[test]
 fn the_schema_takes_every_kind_of_line_and_no_others() {
     let path = fixture("native/every-block.session.jsonl");
     let text = std::fs::read_to_string(path).expect("the fixture is there");
