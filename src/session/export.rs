@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 
 use super::import::tool_names::class_of;
 use super::wire::openai::openai_json;
-use super::wire::{Provider, anthropic_json, string};
+use super::wire::{Provider, anthropic_json, object, string};
 use super::{ContentBlock, Image, JsonText, Message, Role, Session, ToolResult, ToolSchema};
 
 /// A session in the shape of a provider's API.
@@ -47,9 +47,7 @@ pub fn export(session: &Session, provider: Provider) -> Exported {
         ("system", system.filter(|_| is_beside)),
     ] {
         if let Some(value) = value {
-            let _ = write!(json, "\"{key}\":");
-            string(value, &mut json);
-            json.push_str(",\n");
+            let _ = writeln!(json, "\"{key}\":{},", string(value));
         }
     }
     if !session.tools().is_empty() {
@@ -59,9 +57,11 @@ pub fn export(session: &Session, provider: Provider) -> Exported {
     }
     let mut messages = Vec::new();
     if let (Provider::OpenAi, Some(system)) = (provider, system) {
-        let mut message = r#"{"role":"system","content":"#.to_owned();
-        string(system, &mut message);
-        messages.push(message + "}");
+        let content = string(system);
+        messages.push(object(vec![
+            ("role", string("system")),
+            ("content", content),
+        ]));
     }
     let mut last = None;
     for message in session.messages() {

@@ -43,80 +43,70 @@ impl fmt::Display for Provider {
 
 /// One message as compact JSON. Tool arguments appear as recorded.
 pub fn anthropic_json(message: &Message) -> String {
-    let mut out = String::new();
-    out.push_str(match message.role() {
-        Role::User => r#"{"role":"user","content":["#,
-        Role::Assistant => r#"{"role":"assistant","content":["#,
-    });
-    blocks(message.content(), &mut out);
-    out.push_str("]}");
-    out
+    let role = match message.role() {
+        Role::User => "user",
+        Role::Assistant => "assistant",
+    };
+    let content = list(message.content().iter().map(anthropic_block));
+    object(vec![("role", string(role)), ("content", content)])
 }
 
 /// One block as compact JSON.
 pub fn anthropic_block(block: &ContentBlock) -> String {
-    let mut out = String::new();
-    blocks(std::slice::from_ref(block), &mut out);
-    out
-}
-
-fn blocks(content: &[ContentBlock], out: &mut String) {
-    for (at, block) in content.iter().enumerate() {
-        if at > 0 {
-            out.push(',');
+    let typed = |kind, mut entries: Vec<(&str, String)>| {
+        entries.insert(0, ("type", string(kind)));
+        object(entries)
+    };
+    match block {
+        ContentBlock::Text(text) => typed("text", vec![("text", string(text))]),
+        ContentBlock::Thinking(thinking) => {
+            let signature = thinking.signature.iter();
+            let signature = signature.map(|text| ("signature", string(text)));
+            let words = ("thinking", string(&thinking.text));
+            typed("thinking", [words].into_iter().chain(signature).collect())
         }
-        match block {
-            ContentBlock::Text(text) => {
-                out.push_str(r#"{"type":"text","text":"#);
-                string(text, out);
-                out.push('}');
-            }
-            ContentBlock::Thinking(thinking) => {
-                out.push_str(r#"{"type":"thinking","thinking":"#);
-                string(&thinking.text, out);
-                if let Some(signature) = &thinking.signature {
-                    out.push_str(r#","signature":"#);
-                    string(signature, out);
-                }
-                out.push('}');
-            }
-            ContentBlock::ToolUse(tool) => {
-                out.push_str(r#"{"type":"tool_use","id":"#);
-                string(&tool.id, out);
-                out.push_str(r#","name":"#);
-                string(&tool.name, out);
-                out.push_str(r#","input":"#);
-                out.push_str(tool.input.as_str());
-                out.push('}');
-            }
-            ContentBlock::ToolResult(result) => {
-                out.push_str(r#"{"type":"tool_result","tool_use_id":"#);
-                string(&result.tool_use_id, out);
-                out.push_str(r#","content":"#);
-                if let [ContentBlock::Text(text)] = &result.content[..] {
-                    string(text, out);
-                } else {
-                    out.push('[');
-                    blocks(&result.content, out);
-                    out.push(']');
-                }
-                if result.is_error {
-                    out.push_str(r#","is_error":true"#);
-                }
-                out.push('}');
-            }
-            ContentBlock::Image(image) => {
-                out.push_str(r#"{"type":"image","source":"#);
-                out.push_str(image.source.as_str());
-                out.push('}');
-            }
-            ContentBlock::Opaque(opaque) => out.push_str(opaque.json.as_str()),
+        ContentBlock::ToolUse(tool) => {
+            let (id, name) = (string(&tool.id), string(&tool.name));
+            let input = tool.input.as_str().to_owned();
+            typed(
+                "tool_use",
+                vec![("id", id), ("name", name), ("input", input)],
+            )
         }
+        ContentBlock::ToolResult(result) => {
+            let content = match &result.content[..] {
+                [ContentBlock::Text(text)] => string(text),
+                content => list(content.iter().map(anthropic_block)),
+            };
+            let id = string(&result.tool_use_id);
+            let mut entries = vec![("tool_use_id", id), ("content", content)];
+            entries.extend(result.is_error.then(|| ("is_error", "true".to_owned())));
+            typed("tool_result", entries)
+        }
+        ContentBlock::Image(image) => {
+            typed("image", vec![("source", image.source.as_str().to_owned())])
+        }
+        ContentBlock::Opaque(opaque) => opaque.json.as_str().to_owned(),
     }
 }
 
-pub(super) fn string(text: &str, out: &mut String) {
-    out.push_str(&serde_json::Value::from(text).to_string());
+/// A JSON object of these values, which are JSON.
+pub(super) fn object(entries: Vec<(&str, String)>) -> String {
+    let entries = entries.into_iter();
+    let entries: Vec<String> = entries
+        .map(|(key, value)| format!("\"{key}\":{value}"))
+        .collect();
+    format!("{{{}}}", entries.join(","))
+}
+
+/// A JSON list of these values, which are JSON.
+fn list(items: impl Iterator<Item = String>) -> String {
+    format!("[{}]", items.collect::<Vec<_>>().join(","))
+}
+
+/// A text as JSON.
+pub(super) fn string(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
 }
 
 #[cfg(test)]

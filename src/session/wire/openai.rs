@@ -4,9 +4,7 @@
 //! into `thinking_blocks`, where LiteLLM has it: the API itself takes none. Arguments are JSON in a
 //! string; those that were no JSON when they were recorded are written as they were.
 
-use std::fmt::Write as _;
-
-use super::string;
+use super::{anthropic_block, list, object, string};
 use crate::session::{ContentBlock, JsonText, Message, Role, ToolUse};
 
 /// One message as the compact JSON of one message or several.
@@ -21,76 +19,63 @@ fn user(content: &[ContentBlock]) -> Vec<String> {
     let mut messages = Vec::new();
     let mut rest = Vec::new();
     for block in content {
-        if let ContentBlock::ToolResult(result) = block {
-            let mut out = r#"{"role":"tool","tool_call_id":"#.to_owned();
-            string(&result.tool_use_id, &mut out);
-            out.push_str(r#","content":"#);
-            match &result.content[..] {
-                [ContentBlock::Text(text)] => string(text, &mut out),
-                content => parts(content, &mut out),
-            }
-            out.push('}');
-            messages.push(out);
-        } else {
+        let ContentBlock::ToolResult(result) = block else {
             rest.push(block);
-        }
+            continue;
+        };
+        let content = match &result.content[..] {
+            [ContentBlock::Text(text)] => string(text),
+            content => list(content.iter().map(part)),
+        };
+        messages.push(object(vec![
+            ("role", string("tool")),
+            ("tool_call_id", string(&result.tool_use_id)),
+            ("content", content),
+        ]));
     }
     if !rest.is_empty() {
-        let mut out = r#"{"role":"user","content":"#.to_owned();
-        text_or_parts(&rest, &mut out);
-        out.push('}');
-        messages.push(out);
+        let content = text_or_parts(&rest);
+        messages.push(object(vec![("role", string("user")), ("content", content)]));
     }
     messages
 }
 
 fn assistant(content: &[ContentBlock]) -> String {
-    let (mut thinking, mut rest, mut calls) = (String::new(), Vec::new(), String::new());
+    let (mut thinking, mut rest, mut calls) = (Vec::new(), Vec::new(), Vec::new());
     for block in content {
         match block {
-            ContentBlock::Thinking(_) => {
-                comma(&mut thinking);
-                super::blocks(std::slice::from_ref(block), &mut thinking);
-            }
-            ContentBlock::ToolUse(tool_use) => {
-                comma(&mut calls);
-                call(tool_use, &mut calls);
-            }
+            ContentBlock::Thinking(_) => thinking.push(anthropic_block(block)),
+            ContentBlock::ToolUse(tool_use) => calls.push(call(tool_use)),
             ContentBlock::Text(_)
             | ContentBlock::ToolResult(_)
             | ContentBlock::Image(_)
             | ContentBlock::Opaque(_) => rest.push(block),
         }
     }
-    let mut out = r#"{"role":"assistant","content":"#.to_owned();
-    if rest.is_empty() {
-        out.push_str("null");
+    let content = if rest.is_empty() {
+        "null".to_owned()
     } else {
-        text_or_parts(&rest, &mut out);
-    }
-    for (key, list) in [("thinking_blocks", thinking), ("tool_calls", calls)] {
-        if !list.is_empty() {
-            let _ = write!(out, ",\"{key}\":[{list}]");
+        text_or_parts(&rest)
+    };
+    let mut entries = vec![("role", string("assistant")), ("content", content)];
+    for (key, items) in [("thinking_blocks", thinking), ("tool_calls", calls)] {
+        if !items.is_empty() {
+            entries.push((key, list(items.into_iter())));
         }
     }
-    out.push('}');
-    out
+    object(entries)
 }
 
-fn comma(list: &mut String) {
-    if !list.is_empty() {
-        list.push(',');
-    }
-}
-
-fn call(tool_use: &ToolUse, out: &mut String) {
-    out.push_str(r#"{"id":"#);
-    string(&tool_use.id, out);
-    out.push_str(r#","type":"function","function":{"name":"#);
-    string(&tool_use.name, out);
-    out.push_str(r#","arguments":"#);
-    string(&arguments(&tool_use.input), out);
-    out.push_str("}}");
+fn call(tool_use: &ToolUse) -> String {
+    let function = object(vec![
+        ("name", string(&tool_use.name)),
+        ("arguments", string(&arguments(&tool_use.input))),
+    ]);
+    object(vec![
+        ("id", string(&tool_use.id)),
+        ("type", string("function")),
+        ("function", function),
+    ])
 }
 
 /// The arguments as the API has them. A JSON string that holds no JSON stands for arguments that
@@ -103,33 +88,19 @@ fn arguments(input: &JsonText) -> String {
 }
 
 /// One text as a string, anything else as a list of parts. An empty string would be no content.
-fn text_or_parts(content: &[&ContentBlock], out: &mut String) {
+fn text_or_parts(content: &[&ContentBlock]) -> String {
     match content {
-        [ContentBlock::Text(text)] if !text.is_empty() => string(text, out),
-        content => parts(content.iter().copied(), out),
+        [ContentBlock::Text(text)] if !text.is_empty() => string(text),
+        content => list(content.iter().map(|block| part(block))),
     }
 }
 
-fn parts<'a>(content: impl IntoIterator<Item = &'a ContentBlock>, out: &mut String) {
-    out.push('[');
-    for (at, block) in content.into_iter().enumerate() {
-        if at > 0 {
-            out.push(',');
-        }
-        match block {
-            ContentBlock::Image(image) => {
-                out.push_str(r#"{"type":"image_url","image_url":"#);
-                out.push_str(image.source.as_str());
-                out.push('}');
-            }
-            ContentBlock::Text(_)
-            | ContentBlock::Thinking(_)
-            | ContentBlock::ToolUse(_)
-            | ContentBlock::ToolResult(_)
-            | ContentBlock::Opaque(_) => super::blocks(std::slice::from_ref(block), out),
-        }
-    }
-    out.push(']');
+fn part(block: &ContentBlock) -> String {
+    let ContentBlock::Image(image) = block else {
+        return anthropic_block(block);
+    };
+    let source = image.source.as_str().to_owned();
+    object(vec![("type", string("image_url")), ("image_url", source)])
 }
 
 #[cfg(test)]
