@@ -94,7 +94,7 @@ impl Graded {
         let mut within = limit;
         let mut least: Option<Usd> = None;
         for _ in 0..ATTEMPTS {
-            let size = match Size::choose(&plan, &mut cells, within, in_batches)? {
+            let size = match Size::choose(&plan, &mut cells, within, in_batches) {
                 Ok(size) => size,
                 Err(cheapest) => return Err(too_little(limit, least.max(cheapest))),
             };
@@ -148,7 +148,7 @@ impl Size {
         cells: &mut [ForecastCell],
         limit: Usd,
         in_batches: bool,
-    ) -> anyhow::Result<Result<Self, Option<Usd>>> {
+    ) -> Result<Self, Option<Usd>> {
         let mut best: Option<(f64, Self)> = None;
         let mut cheapest: Option<Usd> = None;
         let order = spread(plan.manifest().sessions.len());
@@ -191,7 +191,7 @@ impl Size {
                 best = Some((difference, size));
             }
         }
-        Ok(best.map(|(_, size)| size).ok_or(cheapest))
+        best.map(|(_, size)| size).ok_or(cheapest)
     }
 
     /// The plan cut to this size, and what it is expected to cost.

@@ -254,7 +254,7 @@ fn sentinels() -> Vec<Asked> {
         request: sentinel.request(),
         is_never_said: sentinel.brief.is_never_said(),
         about: GivenVerdict {
-            probe: sentinel.name.to_owned(),
+            probe: sentinel.name.clone(),
             sentinel: Some(sentinel.is_right),
             ..unsaid()
         },

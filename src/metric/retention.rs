@@ -107,16 +107,16 @@ impl Retention {
 
 /// Which of [`COMPACTIONS`] an age belongs to.
 pub fn age_in_compactions(compactions: usize) -> usize {
-    age(&COMPACTIONS, compactions)
+    age(&COMPACTIONS, &compactions)
 }
 
 /// Which of [`TOKENS`] an age belongs to.
 pub fn age_in_tokens(tokens: Tokens) -> usize {
-    age(&TOKENS, tokens.0)
+    age(&TOKENS, &tokens.0)
 }
 
-fn age<T: PartialOrd>(ages: &[(&str, T)], at: T) -> usize {
-    let found = ages.iter().rposition(|(_, least)| at >= *least);
+fn age<T: PartialOrd>(ages: &[(&str, T)], at: &T) -> usize {
+    let found = ages.iter().rposition(|(_, least)| at >= least);
     found.unwrap_or(0)
 }
 

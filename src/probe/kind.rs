@@ -1,5 +1,7 @@
 //! The kinds of probes: the form of their answers, and what of a fact answers when.
 
+use std::fmt::Write as _;
+
 use super::{LEAST_EVENTS, Probe, ProbeKind};
 use crate::model::AnswerFormat;
 use crate::session::ground_truth::{AllowedCall, Fact, GroundTruth, Revision, RuleForm};
@@ -307,7 +309,7 @@ impl Fact {
                 let mut files = current.join("\n");
                 let optional = self.optional_before(before).join(", ");
                 if !optional.is_empty() {
-                    files += &format!("\n(These may be listed or left out: {optional})");
+                    let _ = write!(files, "\n(These may be listed or left out: {optional})");
                 }
                 files
             }

@@ -317,7 +317,7 @@ mod tests {
                 let says_right = sentinel.is_right == (at >= *missed);
                 cell.sentinels.push(SentinelRecord {
                     judge: (*name).to_owned(),
-                    name: sentinel.name.to_owned(),
+                    name: sentinel.name.clone(),
                     is_right: sentinel.is_right,
                     verdict: if says_right { RIGHT } else { WRONG },
                     usage: Usage::default(),

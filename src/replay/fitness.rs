@@ -77,7 +77,7 @@ impl Fitness {
             let key = answered.key.map(|key| key.hex(KeptCall::DIGITS));
             records.push(SentinelRecord {
                 judge: judge.name().to_owned(),
-                name: sentinel.name.to_owned(),
+                name: sentinel.name.clone(),
                 is_right: sentinel.is_right,
                 verdict: sentinel.verdict(judge::read(&answered.answer)),
                 usage,

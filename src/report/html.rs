@@ -60,7 +60,7 @@ impl Renderer for Html {
             "lines": report.summary_lines(),
             "banners": report.banners,
             "comparison": section("comparison"),
-            "pictures": pictures([savings::scene, pareto::scene, cache::scene].map(|it| it(report)))?,
+            "pictures": pictures(&[savings::scene, pareto::scene, cache::scene].map(|it| it(report)))?,
             "timelines": timelines.collect::<Result<Vec<Json>, RenderError>>()?,
             "sessions": sessions.len(),
             "retention": retention::tables(report),
@@ -88,7 +88,7 @@ fn picture(scene: &Scene) -> Result<Json, RenderError> {
     Ok(json!({ "title": scene.title, "inner": inner }))
 }
 
-fn pictures<const N: usize>(scenes: [Scene; N]) -> Result<Vec<Json>, RenderError> {
+fn pictures<const N: usize>(scenes: &[Scene; N]) -> Result<Vec<Json>, RenderError> {
     scenes.iter().map(picture).collect()
 }
 

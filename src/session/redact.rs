@@ -119,8 +119,8 @@ impl Redactor {
             tools,
             messages,
             compactions,
-            resumed,
             source,
+            resumed,
             ..session.parts.clone()
         })
     }

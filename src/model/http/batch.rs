@@ -142,25 +142,25 @@ impl Live {
         );
         drop(lines);
         let kind = format!("multipart/form-data; boundary={BOUNDARY}");
-        let bytes = self.sent(Method::POST, "/files", Some((body.into(), kind)))?;
+        let bytes = self.sent(&Method::POST, "/files", Some(&(body.into(), kind)))?;
         read(&bytes)
     }
 
     fn made(&self, path: &str, body: &Value) -> Result<Value, BatchError> {
         let body = (body.to_string().into(), "application/json".to_owned());
-        read(&self.sent(Method::POST, path, Some(body))?)
+        read(&self.sent(&Method::POST, path, Some(&body))?)
     }
 
     fn fetched(&self, path: &str) -> Result<Vec<u8>, BatchError> {
-        self.sent(Method::GET, path, None)
+        self.sent(&Method::GET, path, None)
     }
 
     /// Makes one call, again where it fails for a reason that passes.
     fn sent(
         &self,
-        method: Method,
+        method: &Method,
         path: &str,
-        body: Option<(Bytes, String)>,
+        body: Option<&(Bytes, String)>,
     ) -> Result<Vec<u8>, BatchError> {
         let base = self.wire.url.as_str();
         let base = base.strip_suffix(self.dialect.path()).unwrap_or(base);
@@ -168,14 +168,14 @@ impl Live {
         let wire = &self.wire;
         // A batch that was made and not told of would be made twice: what may have been taken is not
         // sent again.
-        let is_safe = method == Method::GET;
+        let is_safe = *method == Method::GET;
         let called = async {
             let mut failed = String::new();
             for attempt in 0..ATTEMPTS {
                 if attempt > 0 {
                     tokio::time::sleep(wire.pacer.pause(attempt, ContentHash::of(&url))).await;
                 }
-                match once(wire, method.clone(), &url, body.clone()).await {
+                match once(wire, method.clone(), &url, body.cloned()).await {
                     Ok((200..=299, bytes)) => return Ok(bytes),
                     Ok((404 | 410, _)) => return Err(BatchError::Gone),
                     Ok((status @ (429 | 503 | 529), _)) => failed = format!("HTTP {status}"),

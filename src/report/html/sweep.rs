@@ -18,7 +18,7 @@ pub fn sweep(sweep: &Sweep) -> Result<Vec<u8>, RenderError> {
         "sessions": figure::many(sweep.tune.len(), "session", "sessions"),
         "confirmed": sweep.confirm.len(),
         "recommended": recommended.collect::<Vec<_>>(),
-        "pictures": pictures(plot::OF_SWEEP.map(|(_, scene)| scene(sweep)))?,
+        "pictures": pictures(&plot::OF_SWEEP.map(|(_, scene)| scene(sweep)))?,
         "settings": view(&settings(sweep)),
     });
     template::render("sweep.html", page)

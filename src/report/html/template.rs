@@ -66,7 +66,7 @@ fn name(name: &str) -> Value {
 /// Sentences: the words between two backticks are set as code.
 fn prose(text: &str) -> Value {
     let text = escaped(text);
-    let is_paired = text.matches('`').count() % 2 == 0;
+    let is_paired = text.matches('`').count().is_multiple_of(2);
     let mut out = String::new();
     for (at, part) in text.split('`').enumerate() {
         out.push_str(match (is_paired, at) {

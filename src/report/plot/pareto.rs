@@ -10,6 +10,9 @@ const LEFT: f64 = 80.0;
 const RIGHT: f64 = 520.0;
 const HEIGHT: f64 = 380.0;
 
+/// A value and the ends of its interval.
+type Placed = (f64, Option<(f64, f64)>);
+
 /// A strategy in the picture.
 struct Point<'a> {
     row: &'a Row,
@@ -38,7 +41,7 @@ pub(crate) fn scene(report: &Report) -> Scene {
         let words = "no strategy fired, is unbroken and has both cost and survival";
         return scene.with_only(y, words);
     }
-    let reach_of = |of: fn(&Point<'_>) -> (f64, Option<(f64, f64)>)| {
+    let reach_of = |of: fn(&Point<'_>) -> Placed| {
         let points = || points.iter().map(of);
         let intervals = points().filter_map(|(_, ends)| ends);
         reach(

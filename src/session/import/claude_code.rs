@@ -143,6 +143,9 @@ fn is_record(line: &[u8]) -> bool {
     }
 }
 
+/// The request and the name of a call.
+type NamedCall = (Option<Arc<str>>, Arc<str>);
+
 /// Everything one file says, before it is put together.
 #[derive(Default)]
 struct Recording {
@@ -156,7 +159,7 @@ struct Recording {
     /// The number of side chains; chain 0 is the main conversation.
     side_chains: usize,
     /// Calls by message id: by which request, if it is told, and under which name.
-    calls: BTreeMap<Arc<str>, (Option<Arc<str>>, Arc<str>)>,
+    calls: BTreeMap<Arc<str>, NamedCall>,
     /// What was said, with its call or its time; and the record that said it.
     said: BTreeMap<ContentHash, Option<Arc<str>>>,
     source: Source,

@@ -161,7 +161,10 @@ impl Reading {
         };
         let (kind, mut fields) = if object.has("kwargs") {
             let path = object.items("id").into_iter();
-            let class = path.filter_map(content::text).last().unwrap_or_default();
+            let class = path
+                .filter_map(content::text)
+                .next_back()
+                .unwrap_or_default();
             let class = class.strip_suffix("Chunk").unwrap_or(&class);
             let kind = class.strip_suffix("Message").unwrap_or(class);
             (kind.to_ascii_lowercase(), object.inner("kwargs"))

@@ -181,7 +181,7 @@ impl<'r> Reading<'r> {
         let call = Call {
             id: response.take_text("id").or(Some(own)),
             model: response.take_text("model"),
-            usage: usage.and_then(|raw| self::usage(raw, self.assembler)),
+            usage: usage.map(|raw| self::usage(raw, self.assembler)),
             time: time.or(created),
         };
         let known = ["object", "status"];
@@ -249,7 +249,7 @@ impl<'r> Reading<'r> {
 
 /// The counters of a call. The input includes what was read from and written to the cache, the
 /// output what was thought.
-fn usage(raw: &RawValue, assembler: &mut Assembler) -> Option<Usage> {
+fn usage(raw: &RawValue, assembler: &mut Assembler) -> Usage {
     let keys = [
         "/input_tokens",
         "/input_tokens_details/cached_tokens",
@@ -259,5 +259,5 @@ fn usage(raw: &RawValue, assembler: &mut Assembler) -> Option<Usage> {
     let source = &mut assembler.source;
     let [input, read, written, output] = counters(&value(raw), keys, source);
     let Tokens(uncached) = uncached(input, read.saturating_add(written), assembler);
-    Some(billed(uncached, written, read, output))
+    billed(uncached, written, read, output)
 }

@@ -114,12 +114,11 @@ pub(crate) fn file(random: &mut Random, file: &File, bytes: usize) -> Vec<String
     let mut number = 0;
     while number < file.functions.len().min(1) || written < bytes {
         let from = lines.len();
-        match file.functions.get(number) {
-            Some(name) => function(random, file, name, file.language.public, &mut lines),
-            None => {
-                let name = private_name(random, file.language, number);
-                function(random, file, &name, "", &mut lines);
-            }
+        if let Some(name) = file.functions.get(number) {
+            function(random, file, name, file.language.public, &mut lines);
+        } else {
+            let name = private_name(random, file.language, number);
+            function(random, file, &name, "", &mut lines);
         }
         written += size(&lines[from..]);
         number += 1;

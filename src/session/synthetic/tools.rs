@@ -13,7 +13,8 @@ use crate::session::{JsonText, ToolClass, ToolSchema};
 struct Tools {
     repository: Vec<String>,
     help_desk: Vec<String>,
-    tools: Vec<Tool>,
+    #[serde(rename = "tools")]
+    all: Vec<Tool>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -29,7 +30,7 @@ static TOOLS: LazyLock<Tools> = LazyLock::new(|| {
 
 fn tool(name: &str) -> Option<&'static Tool> {
     TOOLS
-        .tools
+        .all
         .iter()
         .find(|tool| tool.definition["name"] == name)
 }

@@ -47,6 +47,6 @@ impl Stage for Summarize {
         let span = selected.span;
         let patch = stage.place.prepare(context, selected, cx);
         let summary = Attempt::new(stage, cx, shown, span).ask();
-        summary.map(move |summary| Ok(patch(&*summary?)))
+        summary.map(move |summary| Ok(patch(&summary?)))
     }
 }

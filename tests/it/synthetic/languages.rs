@@ -50,7 +50,7 @@ const ENGLISH: [&str; 8] = ["the", "and", "is", "was", "that", "which", "please"
 
 #[test]
 fn a_translation_has_the_same_messages_tools_and_facts_and_no_english_sentence() {
-    for family in FAMILIES.iter() {
+    for family in FAMILIES.as_slice() {
         for (language, seed) in Language::ALL.into_iter().skip(1).zip([1, 5]) {
             for seed in seed..seed + 4 {
                 let english = twin(family, seed, Language::English);
@@ -106,7 +106,7 @@ const BY_COUNT: [&str; 5] = [
 /// is verbatim in the other. The window is far above both sessions, so nothing fires by size.
 #[test]
 fn a_translation_survives_as_its_english_twin_does() {
-    for family in FAMILIES.iter() {
+    for family in FAMILIES.as_slice() {
         for language in Language::ALL.into_iter().skip(1) {
             let twins = [Language::English, language].map(|language| twin(family, 3, language));
             for name in BY_COUNT {

@@ -128,7 +128,7 @@ impl Writer<'_> {
         let message = self.out.next();
         let said = self.say(bank);
         // A remark asks for nothing.
-        let is_remark = std::ptr::eq(bank, &*self.family.phrases.phases.remarks);
+        let is_remark = std::ptr::eq(bank, &raw const *self.family.phrases.phases.remarks);
         let said = if is_remark {
             said
         } else {
