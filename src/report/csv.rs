@@ -3,7 +3,7 @@
 use crate::report::columns::{self, Column, Read};
 use crate::report::{Artifact, RenderError, Renderer, Report, escape};
 
-/// Writes `report.csv` with one row per cell, and `report.probes.csv` with one per probe item: see [`columns`].
+/// Writes `report.csv` with one row per cell, and `report.probes.csv` with one per probe item; `columns.rs` lists the columns.
 ///
 /// What nobody measured is `NA`, never blank and never 0. Texts are escaped as on a terminal, and
 /// neutralised: a spreadsheet would run one that begins with `=`.

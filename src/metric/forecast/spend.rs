@@ -41,7 +41,7 @@ pub struct Thinking {
     pub summariser: Tokens,
     /// Who answers probes.
     pub reader: Tokens,
-    /// Who judges, in the order of [`Asking::judges`].
+    /// Who judges, in the order of `Asking::judges`.
     pub judges: Vec<Tokens>,
 }
 
