@@ -54,7 +54,7 @@ pub struct Conditions {
     /// Prices in force, one line per session that has any.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub prices: BTreeMap<String, String>,
-    /// What else of the scenario decides results, by name; empty where nothing else does.
+    /// The other settings that decide results, by name; empty if there are none.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub settings: BTreeMap<String, String>,
     /// Repeats of each cell.

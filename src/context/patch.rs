@@ -1,4 +1,4 @@
-//! What a stage wants changed, and what applying it changed.
+//! Patches: the edits that a stage plans, and the changes made by applying them.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -11,9 +11,9 @@ use crate::tokens::Size;
 pub enum Edit {
     /// These entries make way for others; an empty range inserts.
     Replace {
-        /// What goes.
+        /// The entries to remove.
         entries: Range<usize>,
-        /// What comes.
+        /// The entries that take their place.
         with: Vec<Entry>,
     },
     /// One block of an entry gets another text.
@@ -22,7 +22,7 @@ pub enum Edit {
         entry: usize,
         /// Index of the block in it.
         block: usize,
-        /// What it says from now on.
+        /// The new text of the block.
         text: Arc<str>,
         /// Whether the provider's cache survives it.
         cache: CacheEffect,
@@ -41,7 +41,7 @@ impl Edit {
     }
 }
 
-/// What an edit does to the provider's prompt cache behind it.
+/// The effect of an edit on the provider's prompt cache behind it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CacheEffect {
     /// The provider removes the text on its side, and keeps the prefix valid.
