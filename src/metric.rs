@@ -1,19 +1,18 @@
 //! Metrics: pure functions of records, one file per family.
 //!
-//! A [`CellSummary`] holds every metric of one cell. What a metric means, how it is computed and
-//! which way is better stands in [`METRICS`], which reports and documentation print.
+//! A [`CellSummary`] holds every metric of one cell. [`METRICS`] says what each metric means, how it
+//! is computed and which way is better; reports and documentation print it.
 //!
 //! A superscript 0 marks the reference `full` on the same calls.
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 pub mod answers;
 pub mod calls;
 pub mod compaction;
 pub mod completion;
 pub mod cost;
-mod details;
 pub mod fidelity;
 pub mod forecast;
 pub mod generations;
@@ -34,13 +33,13 @@ pub mod tokens;
 pub mod trail;
 pub mod validity;
 
-pub use details::DETAILS;
 pub(crate) use pool::{Of, Pooled, estimate, sessions};
 pub use summary::CellSummary;
-pub use table::METRICS;
+pub use table::{DETAILS, METRICS};
 
 /// What is measured: for people to read, and for programs to compute.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Metric {
     /// Its name: the id of a column in every format.
     pub name: &'static str,
@@ -54,17 +53,20 @@ pub struct Metric {
     pub doc: &'static str,
     /// How it is computed.
     pub formula: &'static str,
-    /// Who measures it: the counter, string matching, a reader.
+    /// What measures it: the counter, string matching, a reader.
     pub source: &'static str,
     /// Its place in the comparison, and the rank in which it makes room for others; `None` where it
     /// has no column there.
     pub(crate) column: Option<(u8, u8)>,
-    marks: &'static [Mark],
+    #[serde(default)]
+    marks: Vec<Mark>,
+    #[serde(skip)]
     pub(crate) of: Of,
 }
 
 /// How the comparison treats a metric. Without a mark it applies to strategies alone.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum Mark {
     /// It applies to full history as well.
     Reference,
@@ -85,66 +87,7 @@ pub(crate) enum Mark {
     Strain,
 }
 
-type Text = &'static str;
-
 impl Metric {
-    const fn new(source: Text, name: Text, label: Text, unit: Unit, direction: Direction) -> Self {
-        Self {
-            name,
-            label,
-            unit,
-            direction,
-            doc: "",
-            formula: "",
-            source,
-            column: None,
-            marks: &[],
-            of: Of::Nothing,
-        }
-    }
-
-    const fn share(source: Text, name: Text, label: Text, direction: Direction) -> Self {
-        Self::new(source, name, label, Unit::Share, direction)
-    }
-
-    const fn tokens(source: Text, name: Text, label: Text, direction: Direction) -> Self {
-        Self::new(source, name, label, Unit::Tokens, direction)
-    }
-
-    const fn count(source: Text, name: Text, label: Text, direction: Direction) -> Self {
-        Self::new(source, name, label, Unit::Count, direction)
-    }
-
-    const fn seconds(source: Text, name: Text, label: Text, direction: Direction) -> Self {
-        Self::new(source, name, label, Unit::Seconds, direction)
-    }
-
-    const fn doc(self, doc: Text) -> Self {
-        Self { doc, ..self }
-    }
-
-    const fn formula(self, formula: Text) -> Self {
-        Self { formula, ..self }
-    }
-
-    /// Has a column in the comparison, which makes room for others by its rank.
-    const fn column(self, place: u8, rank: u8, marks: &'static [Mark]) -> Self {
-        let column = Some((place, rank));
-        Self {
-            column,
-            marks,
-            ..self
-        }
-    }
-
-    const fn strain(self, place: u8, rank: u8, of: fn(&CellSummary) -> Option<usize>) -> Self {
-        self.column(place, rank, &[Mark::Strain]).of(Of::Count(of))
-    }
-
-    const fn of(self, of: Of) -> Self {
-        Self { of, ..self }
-    }
-
     /// Whether the comparison treats it so.
     pub(crate) fn is(&self, mark: Mark) -> bool {
         self.marks.contains(&mark)
@@ -160,7 +103,7 @@ pub(crate) fn columns() -> Vec<&'static Metric> {
 }
 
 /// In what a metric is measured.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
     /// From 0 to 1, printed in percent; savings can be negative.
@@ -176,7 +119,7 @@ pub enum Unit {
 }
 
 /// Which way is better.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
     /// More is better.
@@ -198,19 +141,8 @@ mod tests {
 
     use super::*;
 
-    /// What CONTRIBUTING says of adding one: an entry is all that it needs.
     #[test]
-    fn an_entry_with_a_function_is_a_metric() {
-        let added = Metric::tokens("the counter", "largest", "largest", Direction::Lower)
-            .doc("the largest prompt of all")
-            .formula("max over cells")
-            .column(u8::MAX, 0, &[Mark::Reference])
-            .of(Of::Most(|cell| cell.peak_prompt));
-        assert!(added.is(Mark::Reference) && !added.is(Mark::Best));
-        assert_eq!(
-            added.over(&[], fidelity::Anchors::default()),
-            Pooled::Tokens(None)
-        );
+    fn every_column_has_a_function_of_its_unit() {
         for metric in columns() {
             let is_pooled = match metric.of {
                 Of::Mean(_) => metric.unit == Unit::Share,
@@ -225,9 +157,10 @@ mod tests {
 
     #[test]
     fn every_metric_has_a_name_of_its_own_and_says_what_it_is() {
-        let all = || METRICS.iter().chain(DETAILS);
+        let all = || METRICS.iter().chain(DETAILS.iter());
         let names: BTreeSet<_> = all().map(|metric| metric.name).collect();
         assert_eq!(names.len(), METRICS.len() + DETAILS.len());
+        assert!(METRICS.len() > 50 && DETAILS.len() > 10);
         for metric in all() {
             assert!(!metric.doc.is_empty() && !metric.formula.is_empty());
             assert!(metric.doc.starts_with(char::is_lowercase), "{}", metric.doc);

@@ -13,9 +13,10 @@ use crate::units::Tokens;
 pub(crate) type Sample = (f64, usize);
 
 /// The function of a metric, and how its values of several cells become one.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(crate) enum Of {
     /// It has tables of its own.
+    #[default]
     Nothing,
     /// A mean over sessions.
     Mean(fn(&CellSummary) -> Option<Sample>),

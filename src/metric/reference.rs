@@ -7,7 +7,7 @@ use super::{DETAILS, Direction, METRICS, Metric, Unit};
 const HEAD: &str = "# Metrics
 
 Every column of the comparison, in its order, and behind them what stands in tables of its own. This page is
-written from the table of metrics in the code (`src/metric/table.rs`); a test holds the two together.
+written from the table of metrics in the code (`src/metric/metrics.toml`); a test holds the two together.
 
 A superscript 0 marks the reference `full`: the whole history at every call, without a window, on
 the same calls. Where an interval is shown it is a 95 % t interval over sessions, each session
@@ -20,9 +20,9 @@ need a language model that reads; without one they are *not measured*, which is 
 /// All metrics: meaning, formula, unit, direction and source.
 pub fn reference() -> String {
     let mut out = HEAD.to_owned();
-    list(&mut out, METRICS);
+    list(&mut out, &METRICS);
     out.push_str("\n# In tables of their own\n");
-    list(&mut out, DETAILS);
+    list(&mut out, &DETAILS);
     out
 }
 

@@ -3,7 +3,7 @@
 use crate::metric::CellSummary;
 use crate::metric::pool::{Sample, counted};
 use crate::record::ArtifactVerb::{self, Created, Deleted, Modified, Read};
-use crate::record::{ArtifactTrail, CellRecord, SummaryAtoms, TrailCounts};
+use crate::record::{ArtifactTrail, CellRecord, TrailCounts};
 
 /// Verbs with their names, in the order of tables.
 pub(crate) const VERBS: [(ArtifactVerb, &str); 4] = [
@@ -77,9 +77,11 @@ pub fn f1(counts: &TrailCounts) -> Option<f64> {
     share(2 * counts.right, counts.told + counts.touched)
 }
 
-/// Formula: unsupported / atoms; nothing where summaries hold none. Lower is better.
-pub fn unsupported_share(atoms: &SummaryAtoms) -> Option<f64> {
-    share(atoms.unsupported, atoms.atoms)
+/// The atoms of summaries that are supported by nothing. Formula: unsupported / atoms; nothing where
+/// summaries hold none.
+pub(super) fn unsupported_atoms(cell: &CellSummary) -> Option<Sample> {
+    let found = cell.summary_atoms.as_ref()?;
+    counted(share(found.unsupported, found.atoms), found.atoms)
 }
 
 fn share(part: u64, whole: u64) -> Option<f64> {

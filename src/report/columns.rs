@@ -166,7 +166,7 @@ pub(crate) fn cells() -> Vec<Cell> {
         metric("headroom"),
         metric("action_reachable"),
     ];
-    for further in METRICS {
+    for further in &*METRICS {
         let is_known = columns.iter().any(|column| column.name == further.name);
         let is_cell = !matches!(further.of, Of::Nothing | Of::Pool(_));
         if is_cell && !is_known && !LEFT_OUT.contains(&further.name) {
