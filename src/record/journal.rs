@@ -5,18 +5,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Seek as _, SeekFrom, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use super::calibration;
+use serde::Serialize;
+
+use super::calibration::{self, JudgeCalibration};
 use super::verdicts::{self, GivenVerdict};
 use super::{CellKey, CellRecord, FORMAT_VERSION, Manifest, Timing};
 
-mod cells;
-mod later;
 mod lines;
-
-pub use later::{CALIBRATIONS, VERDICTS};
 
 /// Name of the manifest in its folder.
 pub const MANIFEST: &str = "run.json";
@@ -26,6 +24,10 @@ pub const CELLS: &str = "cells.jsonl";
 pub const TIMINGS: &str = "timings.jsonl";
 /// Name of the file of measured times of live models in its folder.
 pub const CALL_TIMES: &str = "call-times.jsonl";
+/// Name of the file of verdicts that were given after the run.
+pub const VERDICTS: &str = "verdicts.jsonl";
+/// Name of the file of calibrations that were added after the run began.
+pub const CALIBRATIONS: &str = "calibrations.jsonl";
 const LOCK: &str = "lock";
 /// The value of `format` in a manifest.
 pub const FORMAT: &str = "proctor-run";
@@ -36,8 +38,8 @@ pub struct Journal {
     folder: PathBuf,
     cells: File,
     done: BTreeSet<CellKey>,
-    /// Whose line is how many bytes long, in the order of the file.
-    places: Vec<(CellKey, u64)>,
+    /// The cells in the order of their lines.
+    order: Vec<CellKey>,
     /// Bytes of whole lines.
     length: u64,
     _lock: File,
@@ -67,9 +69,7 @@ impl Journal {
         match lock.try_lock() {
             Ok(()) => {}
             Err(fs::TryLockError::WouldBlock) => {
-                return Err(JournalError::Locked {
-                    folder: folder.to_owned(),
-                });
+                return Err(JournalError::Locked(folder.to_owned()));
             }
             Err(fs::TryLockError::Error(source)) => return Err(unwritable(&lock_path)(source)),
         }
@@ -81,16 +81,19 @@ impl Journal {
             write_private(&manifest_path, &mut |out| out.write_all(&json))?;
         }
         let path = folder.join(CELLS);
-        let read: Vec<(CellRecord, u64)> = lines::read_sized(&path)?;
-        let places = read.into_iter();
-        let places: Vec<_> = places.map(|(cell, length)| (cell.key(), length)).collect();
+        let read: Vec<CellRecord> = lines::read(&path)?;
+        for name in [CELLS, TIMINGS, CALL_TIMES, VERDICTS] {
+            lines::drop_half_a_line(&folder.join(name))?;
+        }
         lines::open(&folder.join(TIMINGS))?;
+        let cells = lines::open(&path)?;
+        let order: Vec<CellKey> = read.iter().map(CellRecord::key).collect();
         Ok(Self {
             folder: folder.to_owned(),
-            cells: lines::open(&path)?,
-            done: places.iter().map(|(key, _)| key.clone()).collect(),
-            length: places.iter().map(|(_, length)| length).sum(),
-            places,
+            length: cells.metadata().map_err(unwritable(&path))?.len(),
+            cells,
+            done: order.iter().cloned().collect(),
+            order,
             _lock: lock,
         })
     }
@@ -108,18 +111,38 @@ impl Journal {
     /// Writes one finished cell, in one `write`.
     pub fn append(&mut self, record: &CellRecord) -> Result<(), JournalError> {
         let key = record.key();
-        let mut line = serde_json::to_vec(record).map_err(no_json(&key.to_string()))?;
-        line.push(b'\n');
+        let line = lines::of(std::slice::from_ref(record), &key.to_string())?;
         if let Err(source) = self.cells.write_all(&line) {
             // A line that could not be written whole is taken back: nothing follows half a line.
-            let back = self.cells.set_len(self.length);
-            let back = back.and_then(|()| self.cells.seek(SeekFrom::Start(self.length)));
-            let source = back.err().unwrap_or(source);
+            let source = self.cells.set_len(self.length).err().unwrap_or(source);
             return Err(unwritable(&self.folder.join(CELLS))(source));
         }
         self.length += line.len() as u64;
-        self.places.push((key.clone(), line.len() as u64));
+        self.order.push(key.clone());
         self.done.insert(key);
+        Ok(())
+    }
+
+    /// Puts the cells into this order, so that the same cells are the same bytes however many workers
+    /// there were and however often they were stopped. Cells that are not in it follow, in the order
+    /// of the file. Where this fails, all cells are where they were.
+    pub fn put_in_order(&mut self, order: &[CellKey]) -> Result<(), JournalError> {
+        let ranks: BTreeMap<&CellKey, usize> = order.iter().zip(0..).collect();
+        let rank = |key: &CellKey| ranks.get(key).copied().unwrap_or(order.len());
+        if self.order.is_sorted_by_key(rank) {
+            return Ok(());
+        }
+        let path = self.folder.join(CELLS);
+        let text = fs::read_to_string(&path).map_err(unreadable(&path))?;
+        let mut lines: Vec<(&CellKey, &str)> =
+            self.order.iter().zip(text.split_inclusive('\n')).collect();
+        lines.sort_by_key(|(key, _)| rank(key));
+        write_private(&path, &mut |out| {
+            let mut lines = lines.iter();
+            lines.try_for_each(|(_, line)| out.write_all(line.as_bytes()))
+        })?;
+        self.order.sort_by_key(rank);
+        self.cells = lines::open(&path)?;
         Ok(())
     }
 
@@ -131,6 +154,34 @@ impl Journal {
     /// Writes the measured time of one call of a live model, in a file of its own.
     pub fn time_call(&mut self, line: &serde_json::Value) -> Result<(), JournalError> {
         self.add(CALL_TIMES, std::slice::from_ref(line)).map(drop)
+    }
+
+    /// Adds verdicts that were given after the run.
+    pub fn keep_verdicts(&mut self, given: &[GivenVerdict]) -> Result<(), JournalError> {
+        let synced = self.add(VERDICTS, given)?.sync_data();
+        synced.map_err(unwritable(&self.folder.join(VERDICTS)))
+    }
+
+    /// Adds lines to a file of the folder.
+    fn add<T: Serialize>(&self, name: &str, added: &[T]) -> Result<File, JournalError> {
+        let path = self.folder.join(name);
+        let mut file = lines::open(&path)?;
+        let written = file.write_all(&lines::of(added, name)?);
+        written.map_err(unwritable(&path))?;
+        Ok(file)
+    }
+
+    /// Notes the calibrations of judges that the folder does not hold yet.
+    pub fn keep_calibrations(&mut self, known: &[JudgeCalibration]) -> Result<(), JournalError> {
+        let held = read_manifest(&self.folder.join(MANIFEST))?.calibrations;
+        if known.iter().all(|one| held.contains(one)) {
+            return Ok(());
+        }
+        let path = self.folder.join(CALIBRATIONS);
+        let mut all: Vec<JudgeCalibration> = lines::read(&path)?;
+        calibration::lay_over(&mut all, known.iter().cloned());
+        let all = lines::of(&all, CALIBRATIONS)?;
+        write_private(&path, &mut |out| out.write_all(&all))
     }
 
     /// Waits until all that was written is on disk.
@@ -184,52 +235,33 @@ fn read_manifest(path: &Path) -> Result<Manifest, JournalError> {
     let text = fs::read_to_string(path).map_err(unreadable(path))?;
     let value: serde_json::Value = serde_json::from_str(&text).map_err(damaged(path, 1))?;
     if value.get("format").and_then(serde_json::Value::as_str) != Some(FORMAT) {
-        let path = path.to_owned();
-        return Err(JournalError::NoRun { path });
+        return Err(JournalError::NoRun(path.to_owned()));
     }
     let version = value.get("version").and_then(serde_json::Value::as_u64);
     if version.is_none_or(|version| version > u64::from(FORMAT_VERSION)) {
-        let path = path.to_owned();
-        return Err(JournalError::Newer { path, version });
+        return Err(JournalError::Newer(path.to_owned(), version));
     }
     serde_json::from_value(value).map_err(damaged(path, 1))
 }
 
 fn unreadable(path: &Path) -> impl Fn(io::Error) -> JournalError {
-    let path = path.to_owned();
-    move |source| JournalError::Unreadable {
-        path: path.clone(),
-        source,
-    }
+    move |source| JournalError::Unreadable(path.to_owned(), source)
 }
 
 fn unwritable(path: &Path) -> impl Fn(io::Error) -> JournalError {
-    let path = path.to_owned();
-    move |source| JournalError::Io {
-        path: path.clone(),
-        source,
-    }
+    move |source| JournalError::Io(path.to_owned(), source)
 }
 
 fn damaged(path: &Path, line: usize) -> impl Fn(serde_json::Error) -> JournalError {
-    let path = path.to_owned();
-    move |source| JournalError::BadLine {
-        path: path.clone(),
-        line,
-        source,
-    }
+    move |source| JournalError::BadLine(path.to_owned(), line, source)
 }
 
 fn no_json(cell: &str) -> impl Fn(serde_json::Error) -> JournalError {
-    let cell = cell.to_owned();
-    move |source| JournalError::Unwritable {
-        cell: cell.clone(),
-        source,
-    }
+    move |source| JournalError::Unwritable(cell.to_owned(), source)
 }
 
-/// Writes a whole file at once: beside its place first, then renamed. Whoever the process lets read
-/// its files may read it: a report, a baseline, a page of the manual.
+/// Writes a whole file at once: beside its place first, then renamed. Its permissions are the usual
+/// ones of the process: a report, a baseline, a page of the manual.
 pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), JournalError> {
     let mut options = OpenOptions::new();
     write_beside(path, &mut options, &mut |out| out.write_all(bytes))
@@ -260,7 +292,7 @@ fn write_beside(
         .and_then(|()| out.get_ref().sync_data())
         .and_then(|()| fs::rename(&part, path));
     written.map_err(|source| {
-        // What is half written helps nobody, least of all on a disk that is full.
+        // Half a file is of no use, least of all on a disk that is full.
         drop(fs::remove_file(&part));
         unwritable(path)(source)
     })
@@ -278,40 +310,17 @@ fn private(options: &mut OpenOptions) -> &mut OpenOptions {
 #[non_exhaustive]
 pub enum JournalError {
     /// A file cannot be read.
-    #[error("cannot read `{}`", path.display())]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        #[source]
-        source: io::Error,
-    },
+    #[error("cannot read `{}`", .0.display())]
+    Unreadable(PathBuf, #[source] io::Error),
     /// A file cannot be written.
-    #[error("cannot write `{}`", path.display())]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        #[source]
-        source: io::Error,
-    },
-    /// A line is not what this build writes.
-    #[error("`{}`: line {line} is damaged", path.display())]
-    BadLine {
-        /// The file.
-        path: PathBuf,
-        /// The line, from 1.
-        line: usize,
-        /// What is wrong with it.
-        #[source]
-        source: serde_json::Error,
-    },
+    #[error("cannot write `{}`", .0.display())]
+    Io(PathBuf, #[source] io::Error),
+    /// A line, counted from 1, is not what this build writes.
+    #[error("`{}`: line {} is damaged", .0.display(), .1)]
+    BadLine(PathBuf, usize, #[source] serde_json::Error),
     /// The folder is in use.
-    #[error("another process is running in `{}`", folder.display())]
-    Locked {
-        /// The folder.
-        folder: PathBuf,
-    },
+    #[error("another process is running in `{}`", .0.display())]
+    Locked(PathBuf),
     /// The folder holds another run.
     #[error("`{}` holds run {holds}, and this is run {wanted}: name another folder", folder.display())]
     AnotherRun {
@@ -323,39 +332,25 @@ pub enum JournalError {
         wanted: String,
     },
     /// The folder holds no run at all.
-    #[error("`{}` is not the manifest of a run", path.display())]
-    NoRun {
-        /// The file.
-        path: PathBuf,
-    },
-    /// The folder was written by a newer Proctor.
+    #[error("`{}` is not the manifest of a run", .0.display())]
+    NoRun(PathBuf),
+    /// The folder was written by a newer Proctor, in this version of the format.
     #[error(
         "`{}` has format version {}, and this build reads up to {FORMAT_VERSION}: use a newer proctor",
-        path.display(),
-        version.map_or_else(|| "?".to_owned(), |version| version.to_string())
+        .0.display(),
+        .1.map_or_else(|| "?".to_owned(), |version| version.to_string())
     )]
-    Newer {
-        /// The file.
-        path: PathBuf,
-        /// Its version.
-        version: Option<u64>,
-    },
-    /// A record cannot be written as JSON.
-    #[error("cannot write `{cell}` as JSON")]
-    Unwritable {
-        /// The cell or file.
-        cell: String,
-        /// Why.
-        #[source]
-        source: serde_json::Error,
-    },
+    Newer(PathBuf, Option<u64>),
+    /// A record, named by its cell or file, cannot be written as JSON.
+    #[error("cannot write `{0}` as JSON")]
+    Unwritable(String, #[source] serde_json::Error),
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::model::ModelKind;
-    use crate::record::{ActionSupport, Arm, End, ModelEntry};
+    use crate::record::ModelEntry;
     use crate::units::Tokens;
 
     fn manifest(fingerprint: &str) -> Manifest {
@@ -390,42 +385,10 @@ mod tests {
         CellRecord {
             session: session.to_owned(),
             strategy: "none".to_owned(),
-            repeat: 0,
-            arm: Arm::Strategy,
-            end: End::Completed,
             planned_calls: 1,
             reached_calls: 1,
-            window: None,
-            fixed_tokens: Tokens(0),
             prompt_tokens: vec![Tokens(1)],
-            model_calls: Vec::new(),
-            lost_calls: Vec::new(),
-            later_calls: Vec::new(),
-            compactions: Vec::new(),
-            changes: Vec::new(),
-            failures: Vec::new(),
-            violations: Vec::new(),
-            overflows: Vec::new(),
-            faults: Vec::new(),
-            refusals: Vec::new(),
-            blocked_turns: Vec::new(),
-            blocked_agents: Vec::new(),
-            unseen: crate::record::UnseenResults::default(),
-            action_support: ActionSupport::default(),
-            probes: Vec::new(),
-            counter_error: None,
-            prompt_cache: Vec::new(),
-            observed_cache: None,
-            output_tokens: Vec::new(),
-            summary_health: crate::record::SummaryHealth::default(),
-            sentinels: Vec::new(),
-            saved_texts: 0,
-            rereads: None,
-            trail: None,
-            summary_atoms: None,
-            probe_texts: Vec::new(),
-            moments: Vec::new(),
-            recovery: None,
+            ..CellRecord::default()
         }
     }
 
@@ -519,10 +482,7 @@ mod tests {
         drop(first);
         assert!(matches!(open("b"), Err(JournalError::AnotherRun { .. })));
         fs::write(folder.path().join(CELLS), "{}\n").unwrap();
-        assert!(matches!(
-            open("a"),
-            Err(JournalError::BadLine { line: 1, .. })
-        ));
+        assert!(matches!(open("a"), Err(JournalError::BadLine(_, 1, _))));
         assert_eq!(
             fs::read_to_string(folder.path().join(CELLS)).unwrap(),
             "{}\n"
@@ -533,12 +493,6 @@ mod tests {
             newer.replace("\"version\": 1", "\"version\": 99"),
         )
         .unwrap();
-        assert!(matches!(
-            open("a"),
-            Err(JournalError::Newer {
-                version: Some(99),
-                ..
-            })
-        ));
+        assert!(matches!(open("a"), Err(JournalError::Newer(_, Some(99)))));
     }
 }

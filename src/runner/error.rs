@@ -44,16 +44,9 @@ pub enum PlanError {
         /// What is wrong.
         problem: String,
     },
-    /// A file of facts says something wrong.
-    #[error("`{file}`: line {line}: {problem}")]
-    Fact {
-        /// The file.
-        file: String,
-        /// The line.
-        line: usize,
-        /// What is wrong.
-        problem: String,
-    },
+    /// A file of facts is wrong in this line.
+    #[error("`{0}`: line {1}: {2}")]
+    Fact(String, usize, String),
     /// A price file says something wrong.
     #[error(transparent)]
     Setting(#[from] SettingError),
@@ -94,35 +87,12 @@ pub enum PlanError {
         /// What named it.
         place: Place,
     },
-    /// There is no such counter.
-    #[error("there is no token counter `{name}`")]
-    NoCounter {
-        /// What was asked for.
-        name: String,
-    },
+    /// There is no counter of this name.
+    #[error("there is no token counter `{0}`")]
+    NoCounter(String),
     /// Two sessions have the same id.
-    #[error("session `{id}` is there twice: name each recording once")]
-    SessionTwice {
-        /// The id.
-        id: String,
-    },
-}
-
-impl PlanError {
-    /// A file of `what` that `place` names cannot be read.
-    pub(super) fn unread(
-        what: &'static str,
-        path: &Path,
-        place: &Place,
-        cause: std::io::Error,
-    ) -> Self {
-        Self::Unread {
-            what,
-            file: path.display().to_string(),
-            place: place.clone(),
-            cause,
-        }
-    }
+    #[error("session `{0}` is there twice: name each recording once")]
+    SessionTwice(String),
 }
 
 /// The text of a file that `place` names; `what` says what it holds.
@@ -131,5 +101,10 @@ pub(super) fn read_named(
     path: &Path,
     place: &Place,
 ) -> Result<String, PlanError> {
-    std::fs::read_to_string(path).map_err(|cause| PlanError::unread(what, path, place, cause))
+    std::fs::read_to_string(path).map_err(|cause| PlanError::Unread {
+        what,
+        file: path.display().to_string(),
+        place: place.clone(),
+        cause,
+    })
 }

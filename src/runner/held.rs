@@ -84,7 +84,7 @@ pub(super) fn load_all(scenario: &Scenario, prices: &Prices) -> Result<Loaded, P
             facts.put_in_place(&held.session, &mut probes)?;
             let id = held.session.id().to_owned();
             if !seen.insert(id.clone()) {
-                return Err(PlanError::SessionTwice { id });
+                return Err(PlanError::SessionTwice(id));
             }
             sessions.push(LoadedSession {
                 id,
@@ -114,9 +114,8 @@ type Counted = Vec<(Held, Vec<Probe>)>;
 /// Loads and counts the sessions of a source.
 fn load(source: &SessionSource, counter_name: &str) -> Result<Counted, PlanError> {
     let counts = |model: Option<&str>| -> Result<Arc<CountedTexts>, PlanError> {
-        let counter = counter(counter_name).ok_or_else(|| PlanError::NoCounter {
-            name: counter_name.to_owned(),
-        })?;
+        let counter = counter(counter_name);
+        let counter = counter.ok_or_else(|| PlanError::NoCounter(counter_name.to_owned()))?;
         Ok(Arc::new(CountedTexts::new(counter).with_images_of(model)))
     };
     match source {

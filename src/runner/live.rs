@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Access, PlanError};
+use super::{Access, PlanError, read_named};
 use crate::model::Model;
 use crate::model::api::Dialect;
 use crate::model::http::pace::{PaceSetting, Pacer};
@@ -124,9 +124,8 @@ fn connection(live: &LiveSetting, access: &Access<'_>) -> Result<Connection, Pla
     };
     connection.key = key.map(|key| Secret::new(&key));
     if let Some(path) = &live.authority {
-        let pem = std::fs::read(path);
-        let pem = pem.map_err(|cause| PlanError::unread("certificates", path, &live.place, cause));
-        connection.authority = Some(pem?);
+        let pem = read_named("certificates", path, &live.place)?;
+        connection.authority = Some(pem.into_bytes());
     }
     Ok(connection)
 }

@@ -100,9 +100,5 @@ impl Facts {
 }
 
 fn wrong(file: &str, mistake: Mistake) -> PlanError {
-    PlanError::Fact {
-        file: file.to_owned(),
-        line: mistake.line,
-        problem: mistake.problem,
-    }
+    PlanError::Fact(file.to_owned(), mistake.line, mistake.problem)
 }
