@@ -26,7 +26,7 @@ enum Target {
     /// The importer that claims the bytes reads them.
     Any,
     /// One importer reads whatever it is given.
-    One(&'static dyn Importer),
+    One(&'static Importer),
     /// Sessions that were read are written as somebody's API has them, and read again.
     Export,
     /// Sessions that were read are rid of secrets: twice is as once.
@@ -116,13 +116,13 @@ fuzz_target!(
     }
 );
 
-fn claimed(bytes: &[u8]) -> Option<&'static dyn Importer> {
+fn claimed(bytes: &[u8]) -> Option<&'static Importer> {
     let head = &bytes[..bytes.len().min(1 << 16)];
-    IMPORTERS.iter().copied().find(|importer| importer.detect(head))
+    IMPORTERS.iter().find(|importer| importer.detect(head))
 }
 
 /// The sessions in the bytes, each of which can be written and read again.
-fn read(importer: Option<&dyn Importer>, bytes: &[u8]) -> Vec<Session> {
+fn read(importer: Option<&Importer>, bytes: &[u8]) -> Vec<Session> {
     let Some(importer) = importer else {
         return Vec::new();
     };

@@ -166,7 +166,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
 /// What is the same for all files, and what was done so far.
 struct Run<'a> {
     args: &'a Args,
-    format: Option<&'static dyn Importer>,
+    format: Option<&'static Importer>,
     redactor: Option<Redactor>,
     written: BTreeSet<PathBuf>,
     beginnings: Beginnings,
@@ -177,8 +177,7 @@ impl Run<'_> {
     /// Reads one file and writes its sessions; says what it held, or nothing if it is no recording.
     fn one(&mut self, input: &Input) -> anyhow::Result<Option<Tally>> {
         let path = &input.path;
-        let format = self.format.map(|it| it as &dyn Importer);
-        let recordings = match import::load_with_truth(path, format) {
+        let recordings = match import::load_with_truth(path, self.format) {
             Ok(recordings) => recordings,
             Err(error) if error.is_no_recording() && !input.is_named && self.format.is_none() => {
                 let why = plain(&error.to_string());

@@ -40,10 +40,7 @@ fn is_walked(path: &Path) -> bool {
 fn walk(folder: &Path, inputs: &mut Vec<anyhow::Result<Input>>) {
     let entries = std::fs::read_dir(folder)
         .and_then(Iterator::collect::<std::io::Result<Vec<_>>>)
-        .map_err(|source| ImportError::Io {
-            path: folder.to_owned(),
-            source,
-        });
+        .map_err(|source| ImportError::Io(folder.to_owned(), source));
     let mut entries = match entries {
         Ok(entries) => entries,
         Err(error) => return inputs.push(Err(error.into())),

@@ -8,22 +8,21 @@
 //! the same as a JSON Schema.
 //!
 //! ```
-//! use proctor::session::{import::Importer, native};
+//! use proctor::session::import;
 //!
 //! let file = r#"{"format":"proctor-session","version":1,"id":"hello"}
 //! {"role":"user","content":[{"type":"text","text":"Say hello."}],"tags":["typed_user"]}
 //! {"role":"assistant","content":[{"type":"text","text":"Hello."}],"api_call":"call-1"}
 //! "#;
-//! let sessions = native::Native.import("hello.session.jsonl".as_ref(), &mut file.as_bytes())?;
+//! let native = import::importer("native").expect("a known format");
+//! let sessions = native.import("hello.session.jsonl".as_ref(), &mut file.as_bytes())?;
 //! assert_eq!(sessions[0].id(), "hello");
 //! assert_eq!(sessions[0].calls(), [1]);
 //! # Ok::<(), proctor::session::import::ImportError>(())
 //! ```
 
-use std::io::BufRead;
-use std::path::Path;
-
-use super::import::lines::{Lines, Strictness, strip_bom};
+use super::import::file::SourceFile;
+use super::import::head::Head;
 use super::import::{ImportError, Importer};
 use super::{Session, SessionParts};
 
@@ -40,45 +39,29 @@ pub const FORMAT: &str = "proctor-session";
 pub const VERSION: u64 = 1;
 
 /// Reads the native format.
-#[derive(Debug, Clone, Copy)]
-pub struct Native;
+pub(super) const IMPORTER: Importer = Importer::new("native", detect, import);
 
-impl Importer for Native {
-    fn format(&self) -> &'static str {
-        "native"
-    }
+fn detect(head: &Head) -> bool {
+    let first = head.first();
+    first.is_some_and(|it| it.get("format").is_some_and(|it| it == FORMAT))
+}
 
-    fn detect(&self, head: &[u8]) -> bool {
-        // The header may be longer than the head: tool definitions are large.
-        let text = String::from_utf8_lossy(strip_bom(head));
-        let line = text.trim_start().lines().next().unwrap_or_default();
-        let Some((_, after)) = line.split_once("\"format\"") else {
-            return false;
-        };
-        let value = after.trim_start().strip_prefix(':').unwrap_or_default();
-        line.starts_with('{') && value.trim_start().starts_with("\"proctor-session\"")
-    }
-
-    fn import(&self, path: &Path, file: &mut dyn BufRead) -> Result<Vec<Session>, ImportError> {
-        let mut input = Lines::new(path, file, Strictness::Strict);
-        let mut parts: Option<SessionParts> = None;
-        while let Some(line) = input.next()? {
-            match &mut parts {
-                None => parts = Some(lines::header(&line)?),
-                Some(parts) => lines::entry(&line, parts)?,
-            }
+fn import(file: SourceFile) -> Result<Vec<Session>, ImportError> {
+    let file = file.strict_text()?;
+    let mut lines = file.lines();
+    let mut parts: Option<SessionParts> = None;
+    while let Some(line) = lines.next()? {
+        match &mut parts {
+            None => parts = Some(lines::header(&line)?),
+            Some(parts) => lines::entry(&line, parts)?,
         }
-        let Some(parts) = parts else {
-            return Err(ImportError::Empty {
-                path: path.to_owned(),
-            });
-        };
-        let session = Session::new(parts).map_err(|source| ImportError::Session {
-            path: path.to_owned(),
-            source,
-        })?;
-        Ok(vec![session])
     }
+    let Some(parts) = parts else {
+        return Err(ImportError::Empty(file.path.clone()));
+    };
+    let session = Session::new(parts);
+    let session = session.map_err(|source| ImportError::Session(file.path.clone(), source))?;
+    Ok(vec![session])
 }
 
 /// A JSON Schema (draft 2020-12) of one line of a session file.

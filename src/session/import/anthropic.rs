@@ -18,26 +18,18 @@ use blocks::{Speaker, blocks};
 
 pub(super) mod blocks;
 
-/// Reads conversations in the shape of the messages API.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Anthropic;
-
 const FORMAT: &str = "anthropic";
 
 const SHAPE: Shape = Shape::of_messages(FORMAT, "messages").of_api(wire::Api::Messages);
 
-impl Importer for Anthropic {
-    fn format(&self) -> &'static str {
-        FORMAT
-    }
+pub(super) const IMPORTER: Importer = Importer::new(FORMAT, detect, import);
 
-    fn detect(&self, head: &[u8]) -> bool {
-        api_of(head) == Some(Api::Anthropic)
-    }
+fn detect(head: &Head) -> bool {
+    api_of(head) == Some(Api::Anthropic)
+}
 
-    fn import(&self, path: &Path, input: &mut dyn BufRead) -> Result<Vec<Session>, ImportError> {
-        conversations::sessions(SHAPE, path, input, read)
-    }
+fn import(file: SourceFile) -> Result<Vec<Session>, ImportError> {
+    conversations::sessions(SHAPE, file, read)
 }
 
 fn read(conversation: Conversation<'_>, assembler: &mut Assembler) {

@@ -332,10 +332,7 @@ impl Assembler {
         parts.source.missing = unrecorded::missing(&parts);
         match Session::new(parts) {
             Ok(session) => Ok(Some(session)),
-            Err(source) => Err(ImportError::Session {
-                path: path.to_owned(),
-                source,
-            }),
+            Err(source) => Err(ImportError::Session(path.to_owned(), source)),
         }
     }
 

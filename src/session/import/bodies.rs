@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::sketch;
+use super::head;
 use crate::session::wire::stream::{Api, Assembly};
 
 /// The two keys of a log's line, by whoever wrote it.
@@ -132,7 +132,7 @@ pub(super) fn seen(value: &Value) -> Option<Value> {
     let mut value = value.clone();
     for at in ["/request/body", "/request", "/request_body"] {
         if let Some(asked) = value.pointer_mut(at)
-            && let Some(inner) = asked.as_str().map(|text| sketch::values(text.as_bytes()))
+            && let Some(inner) = asked.as_str().map(head::values)
             && let Some(inner) = inner.into_iter().next().filter(Value::is_object)
         {
             *asked = inner;

@@ -26,9 +26,6 @@
 
 use std::collections::btree_map;
 
-use serde::Deserialize;
-use serde::de::IgnoredAny;
-
 use super::anthropic::blocks::{self, Speaker};
 use super::partial;
 use super::prelude::*;
@@ -44,10 +41,6 @@ mod branches;
 mod chain;
 mod records;
 mod roots;
-
-/// Reads Claude Code's recordings, versions 1.0 to 2.1.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct ClaudeCode;
 
 const FORMAT: &str = "claude-code";
 
@@ -81,65 +74,44 @@ const INJECTED: &[&str] = &[
 /// How the user record begins that the product writes when the user stops the model.
 const INTERRUPTED: &str = "[Request interrupted by user";
 
-impl Importer for ClaudeCode {
-    fn format(&self) -> &'static str {
-        FORMAT
-    }
+pub(super) const IMPORTER: Importer = Importer::new(FORMAT, detect, import);
 
-    fn detect(&self, head: &[u8]) -> bool {
-        let content = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
-        // A page about the format holds such lines too.
-        if !content.trim_ascii_start().starts_with(b"{") {
-            return false;
-        }
-        let (lines, rest) = head_lines(head);
-        let rest = String::from_utf8_lossy(rest);
-        lines.into_iter().take(50).any(is_record)
-            || is_record(rest.as_bytes())
-            || rest.trim_start().starts_with('{')
-                && ["\"sessionId\"", "\"parentUuid\"", "\"isSidechain\""]
-                    .iter()
-                    .all(|key| rest.contains(key))
-    }
-
-    fn import(&self, path: &Path, input: &mut dyn BufRead) -> Result<Vec<Session>, ImportError> {
-        let mut lines = Lines::new(path, input, Strictness::Recording);
-        let mut recording = Recording::default();
-        while let Some(line) = lines.next()? {
-            recording.read(&line)?;
-        }
-        roots::confirm(&mut recording.entries);
-        let warnings = &mut recording.source.warnings;
-        branches::leave_abandoned(&mut recording.entries, &recording.parents, warnings);
-        recording.sessions(&lines)
-    }
+fn detect(head: &Head) -> bool {
+    let has_keys = |first: &Value| {
+        let mut keys = ["sessionId", "parentUuid", "isSidechain"].iter();
+        keys.all(|key| first.get(key).is_some())
+    };
+    // A page about the format holds such lines too.
+    head.text.starts_with('{')
+        && (head.values.iter().take(50).any(is_record) || head.first().is_some_and(has_keys))
 }
 
-/// Whether a line looks like one of Claude Code's.
-fn is_record(line: &[u8]) -> bool {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Probe {
-        r#type: String,
-        uuid: Option<IgnoredAny>,
-        session_id: Option<IgnoredAny>,
-        message: Option<IgnoredAny>,
-        message_id: Option<IgnoredAny>,
-        leaf_uuid: Option<IgnoredAny>,
+fn import(file: SourceFile) -> Result<Vec<Session>, ImportError> {
+    let text = file.text();
+    let mut lines = text.lines();
+    let mut recording = Recording::default();
+    while let Some(line) = lines.next()? {
+        recording.read(&line)?;
     }
-    let Ok(probe) = serde_json::from_slice::<Probe>(line) else {
-        return false;
-    };
-    match &*probe.r#type {
-        "user" | "assistant" | "system" | "attachment" => {
-            probe.uuid.is_some() && (probe.session_id.is_some() || probe.message.is_some())
+    add_counts(&mut recording.source, lines.source);
+    roots::confirm(&mut recording.entries);
+    let warnings = &mut recording.source.warnings;
+    branches::leave_abandoned(&mut recording.entries, &recording.parents, warnings);
+    recording.sessions(&text)
+}
+
+/// Whether a record looks like one of Claude Code's.
+fn is_record(record: &Value) -> bool {
+    let has = |key: &str| record.get(key).is_some_and(|it| !it.is_null());
+    match record.get("type").and_then(Value::as_str) {
+        Some("user" | "assistant" | "system" | "attachment") => {
+            has("uuid") && (has("sessionId") || has("message"))
         }
-        other => {
-            (other == "content-replacement" || BOOKKEEPING.contains(&other))
-                && (probe.session_id.is_some()
-                    || probe.message_id.is_some()
-                    || probe.leaf_uuid.is_some())
+        Some(kind) => {
+            (kind == "content-replacement" || BOOKKEEPING.contains(&kind))
+                && (has("sessionId") || has("messageId") || has("leafUuid"))
         }
+        None => false,
     }
 }
 
@@ -463,7 +435,7 @@ impl Recording {
     }
 
     /// Puts the conversations together, in the order of the file.
-    fn sessions(mut self, lines: &Lines<'_>) -> Result<Vec<Session>, ImportError> {
+    fn sessions(mut self, file: &SourceText) -> Result<Vec<Session>, ImportError> {
         let mut chains = vec![Chain::default()];
         chains.resize_with(self.side_chains + 1, Chain::side);
         for entry in std::mem::take(&mut self.entries) {
@@ -471,9 +443,8 @@ impl Recording {
                 chain.add(entry, &self.parents);
             }
         }
-        add_counts(&mut self.source, mended(&lines.warnings, false));
         let mut first = Some(self.source);
-        let id = lines.session_id();
+        let id = &file.id;
         let mut side = 0;
         let mut sessions = Vec::new();
         for (at, mut chain) in chains.into_iter().enumerate() {
@@ -494,13 +465,13 @@ impl Recording {
                 side += 1;
                 format!("{id}-side-{side}")
             };
-            let mut session = assembler.finish(id, &lines.path())?;
+            let mut session = assembler.finish(id, &file.path)?;
             if let Some(session) = &mut session {
                 partial::warn(session);
             }
             sessions.extend(session);
         }
-        some(sessions, &lines.path())
+        some(sessions, &file.path)
     }
 }
 

@@ -23,10 +23,6 @@ mod hidden;
 mod shown;
 mod tags;
 
-/// Reads tasks of Cline and Roo.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Cline;
-
 const FORMAT: &str = "cline";
 
 /// The conversation in a task's folder, and what the user was shown.
@@ -45,75 +41,56 @@ const TYPED: &[&str] = &[
     "<user_feedback>",
 ];
 
-impl Importer for Cline {
-    fn format(&self) -> &'static str {
-        FORMAT
-    }
+pub(super) const IMPORTER: Importer = Importer::new(FORMAT, detect, import).with_folders(FOLDERS);
 
-    fn detect(&self, head: &[u8]) -> bool {
-        let head = String::from_utf8_lossy(strip_bom(head));
-        let head = head.trim_start();
-        let has = |text: &str, keys: &[&str]| keys.iter().all(|key| text.contains(key));
-        if head.starts_with('[') {
-            let marks = ["\"ts\":", "\"isSummary\":", "<environment_details>"];
-            return has(head, &["\"role\"", "\"content\""])
-                && marks.iter().any(|mark| head.contains(mark));
-        }
-        let start: String = head.chars().take(1_000).collect();
-        if start.starts_with('{') && has(&start, &["\"updated_at\"", "\"agent\"", "\"sessionId\""])
-        {
-            return true;
-        }
-        // The messages may stand first.
-        let first = sketch::values(head.as_bytes()).into_iter().next();
-        let has = |at: &str| first.as_ref().is_some_and(|it| it.pointer(at).is_some());
-        let is_own = |it: usize| {
-            has(&format!("/messages/{it}/ts"))
-                && ["metrics", "modelInfo"]
-                    .iter()
-                    .any(|key| has(&format!("/messages/{it}/{key}")))
-        };
-        is_own(0) || is_own(1)
-    }
+/// Sessions in folders.
+const FOLDERS: FolderFormat = FolderFormat {
+    detect: |folder| conversation(folder).is_some(),
+    of_file: folder_of,
+    read: import_folder,
+};
 
-    fn import(&self, path: &Path, input: &mut dyn BufRead) -> Result<Vec<Session>, ImportError> {
-        task(&Documents::read(path, input)?, None, &Shown::default())
+fn detect(head: &Head) -> bool {
+    if head.text.starts_with('[') {
+        let has = |key: &&str| head.text.contains(key);
+        let marks = ["\"ts\":", "\"isSummary\":", "<environment_details>"];
+        return ["\"role\"", "\"content\""].iter().all(has) && marks.iter().any(has);
     }
+    let has = |at: &str| head.first().is_some_and(|it| it.pointer(at).is_some());
+    let is_own = |at: usize| {
+        let has = |key| has(&format!("/messages/{at}/{key}"));
+        has("ts") && (has("metrics") || has("modelInfo"))
+    };
+    has("/updated_at") && has("/agent") && has("/sessionId") || is_own(0) || is_own(1)
+}
 
-    fn folder_of(&self, path: &Path) -> Option<Folder> {
-        let is_history = path.file_name().is_some_and(|name| name == HISTORY);
-        let beside = is_history.then(|| path.parent()).flatten()?;
-        // A path of one part stands in the current folder.
-        let beside = if beside.as_os_str().is_empty() {
-            Path::new(".")
-        } else {
-            beside
-        };
-        Folder::open(beside).ok().filter(|folder| folder.has(SHOWN))
-    }
+fn import(file: SourceFile) -> Result<Vec<Session>, ImportError> {
+    task(&file.text(), None, &Shown::default())
+}
 
-    fn detect_folder(&self, folder: &Folder) -> bool {
-        conversation(folder).is_some()
-    }
+fn folder_of(path: &Path) -> Option<Folder> {
+    let is_history = path.file_name().is_some_and(|name| name == HISTORY);
+    let beside = is_history.then(|| path.parent()).flatten()?;
+    // A path of one part stands in the current folder.
+    let beside = if beside.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        beside
+    };
+    Folder::open(beside).ok().filter(|folder| folder.has(SHOWN))
+}
 
-    fn import_folder(
-        &self,
-        folder: &Folder,
-        files: &mut SessionFiles,
-    ) -> Result<Vec<Session>, ImportError> {
-        let Some(name) = conversation(folder) else {
-            return Err(ImportError::Directory {
-                path: folder.path().to_owned(),
-            });
-        };
-        let shown = if folder.has(SHOWN) {
-            Shown::read(&folder.child(SHOWN))?
-        } else {
-            Shown::default()
-        };
-        let path = folder.child(name);
-        task(&files.read(&path)?, folder.path().file_name(), &shown)
-    }
+fn import_folder(folder: &Folder, files: &mut SessionFiles) -> Result<Vec<Session>, ImportError> {
+    let Some(name) = conversation(folder) else {
+        return Err(ImportError::Directory(folder.path().to_owned()));
+    };
+    let shown = if folder.has(SHOWN) {
+        Shown::read(&folder.child(SHOWN))?
+    } else {
+        Shown::default()
+    };
+    let path = folder.child(name);
+    task(&files.read(&path)?, folder.path().file_name(), &shown)
 }
 
 /// The file in a folder that holds a conversation, if the folder is one task.
@@ -133,14 +110,13 @@ fn conversation(folder: &Folder) -> Option<&str> {
 
 /// Reads a task; one in a folder has the folder's name.
 fn task(
-    documents: &Documents<'_>,
+    file: &SourceText,
     folder: Option<&std::ffi::OsStr>,
     shown: &Shown,
 ) -> Result<Vec<Session>, ImportError> {
-    let path = documents.path();
-    let (values, _) = documents.values()?;
+    let (values, source) = file.values()?;
     let mut assembler = Assembler::of(FORMAT);
-    add_counts(&mut assembler.source, mended(&documents.warnings, false));
+    add_counts(&mut assembler.source, source);
     for value in &values {
         let raw: &RawValue = value.parse()?;
         let messages = match Object::read(raw) {
@@ -153,12 +129,12 @@ fn task(
         };
         read(&messages, shown, &mut assembler);
     }
-    let hash = documents.id.rsplit('-').next().unwrap_or_default();
+    let hash = file.id.rsplit('-').next().unwrap_or_default();
     let id = match folder {
         Some(name) => format!("{}-{hash}", to_valid_id(&name.to_string_lossy(), 60)),
-        None => documents.id.clone(),
+        None => file.id.clone(),
     };
-    assembler.session(id, path)
+    assembler.session(id, &file.path)
 }
 
 /// Reads the messages of one task.

@@ -30,10 +30,6 @@ use super::prelude::*;
 
 mod left;
 
-/// Reads Codex's rollouts.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Codex;
-
 const FORMAT: &str = "codex";
 
 #[derive(Deserialize)]
@@ -48,94 +44,67 @@ struct Record<'a> {
     id: Option<Arc<str>>,
 }
 
-impl Importer for Codex {
-    fn format(&self) -> &'static str {
-        FORMAT
-    }
+pub(super) const IMPORTER: Importer = Importer::new(FORMAT, detect, import);
 
-    fn detect(&self, head: &[u8]) -> bool {
-        let (lines, rest) = head_lines(head);
-        if is_whole_file(head) {
-            return true;
-        }
-        let is_rollout = |line: &&[u8]| match serde_json::from_slice::<Record<'_>>(line) {
-            Ok(record) => match (record.r#type.as_deref(), record.payload) {
-                (Some(kind), Some(_)) => WRAPPED.contains(&kind),
-                // The first line of the first versions.
-                (None, None) => is_bare_head(line),
-                _ => false,
-            },
-            Err(_) => false,
-        };
-        if let Some(first) = lines.first() {
-            return is_rollout(first);
-        }
-        // The first line alone is longer than what is seen of the file.
-        let start = String::from_utf8_lossy(rest);
-        let start: String = start.chars().filter(|c| !c.is_whitespace()).collect();
-        start.starts_with('{') && start.contains("\"type\":\"session_meta\"")
-    }
+fn detect(head: &Head) -> bool {
+    is_whole_file(head) || head.first().is_some_and(is_rollout)
+}
 
-    fn import(&self, path: &Path, input: &mut dyn BufRead) -> Result<Vec<Session>, ImportError> {
-        let head = input.fill_buf().map_err(cannot_read(path))?;
-        if is_whole_file(head) {
-            return whole_file(path, input);
+/// Whether a record is the first one of a rollout.
+fn is_rollout(record: &Value) -> bool {
+    let has = |key: &str| record.get(key).is_some_and(|it| !it.is_null());
+    match record.get("type").and_then(Value::as_str) {
+        Some(kind) => WRAPPED.contains(&kind) && (has("payload") || kind == "session_meta"),
+        // The first line of the first versions.
+        None => {
+            let keys = ["id", "timestamp", "instructions"];
+            let is_bare = keys.iter().all(|key| record.get(key).is_some());
+            is_bare && record.get("messages").is_none() && !has("type") && !has("payload")
         }
-        let mut lines = Lines::new(path, input, Strictness::Recording);
-        let mut rollout = Rollout::default();
-        while let Some(line) = lines.next()? {
-            rollout.read(&line)?;
-        }
-        rollout.finish(path, lines.session_id(), &lines.warnings)
     }
 }
 
-/// Whether a file is a rollout of the versions before there were lines: one object.
-fn is_whole_file(head: &[u8]) -> bool {
-    let start: Vec<u8> = strip_bom(head)
-        .trim_ascii_start()
-        .iter()
-        .take(256)
-        .copied()
-        .collect();
-    let keys = [&b"\"session\""[..], b"\"items\""];
-    let is_first = |key: &&[u8]| {
-        let rest = start.strip_prefix(b"{").map(<[u8]>::trim_ascii_start);
-        rest.is_some_and(|rest| rest.starts_with(key))
-    };
-    if !keys.iter().any(is_first) {
-        return false;
+fn import(file: SourceFile) -> Result<Vec<Session>, ImportError> {
+    let is_whole = is_whole_file(&Head::of(&file.bytes));
+    let text = file.text();
+    if is_whole {
+        return whole_file(&text);
     }
-    let values = sketch::values(head);
-    let is_object = |value: &serde_json::Value, at: &str| {
-        value.pointer(at).is_some_and(serde_json::Value::is_object)
-    };
-    values.first().is_some_and(|it| {
-        is_object(it, "/session")
-            && is_object(it, "/items/0")
-            && ["/items/0/type", "/items/0/role"]
-                .iter()
-                .any(|at| it.pointer(at).is_some())
+    let mut lines = text.lines();
+    let mut rollout = Rollout::default();
+    while let Some(line) = lines.next()? {
+        rollout.read(&line)?;
+    }
+    rollout.finish(&text, lines.source)
+}
+
+/// Whether a file is a rollout of the versions before there were lines: one object.
+fn is_whole_file(head: &Head) -> bool {
+    head.first().is_some_and(|it| {
+        let is_object = |at: &str| it.pointer(at).is_some_and(Value::is_object);
+        let has = |at: &str| it.pointer(at).is_some();
+        is_object("/session")
+            && is_object("/items/0")
+            && (has("/items/0/type") || has("/items/0/role"))
     })
 }
 
 /// Reads a rollout that is one object: `session`, and `items`.
-fn whole_file(path: &Path, input: &mut dyn BufRead) -> Result<Vec<Session>, ImportError> {
-    let documents = Documents::read(path, input)?;
-    let (values, _) = documents.values()?;
+fn whole_file(file: &SourceText) -> Result<Vec<Session>, ImportError> {
+    let (values, source) = file.values()?;
     let mut rollout = Rollout::default();
     for value in &values {
-        let mut file = Object::read(value.parse()?).unwrap_or_default();
-        if let Some(session) = file.take("session") {
+        let mut whole = Object::read(value.parse()?).unwrap_or_default();
+        if let Some(session) = whole.take("session") {
             rollout.meta(session);
         }
-        let items = file.take_list("items");
+        let items = whole.take_list("items");
         let items = items.ok_or_else(|| value.error("missing key `items`"))?;
         for item in items {
             rollout.item(item, None);
         }
     }
-    rollout.finish(path, documents.id.clone(), &documents.warnings)
+    rollout.finish(file, source)
 }
 
 /// Types of records that have a payload.
@@ -148,14 +117,6 @@ const WRAPPED: &[&str] = &[
     "world_state",
     "inter_agent_communication_metadata",
 ];
-
-fn is_bare_head(line: &[u8]) -> bool {
-    let Ok(head) = serde_json::from_slice::<serde_json::Value>(line) else {
-        return false;
-    };
-    let has = |key: &str| head.get(key).is_some();
-    has("id") && has("timestamp") && has("instructions") && !has("messages")
-}
 
 /// What a record adds, in the order of the file: a turn that was rolled back is no part of it.
 enum Step {
@@ -338,12 +299,7 @@ impl Rollout {
     }
 
     /// Places all steps, and ends the session.
-    fn finish(
-        mut self,
-        path: &Path,
-        id: String,
-        warnings: &BTreeMap<String, u64>,
-    ) -> Result<Vec<Session>, ImportError> {
+    fn finish(mut self, file: &SourceText, source: Source) -> Result<Vec<Session>, ImportError> {
         for step in std::mem::take(&mut self.steps) {
             match step {
                 Step::Item(item, time) => self.add(item, time),
@@ -356,10 +312,10 @@ impl Rollout {
             }
         }
         self.settle();
-        add_counts(&mut self.assembler.source, mended(warnings, false));
+        add_counts(&mut self.assembler.source, source);
         FORMAT.clone_into(&mut self.assembler.source.format);
         self.assembler.header.context_window = self.window;
-        self.assembler.session(id, path)
+        self.assembler.session(file.id.clone(), &file.path)
     }
 
     /// The call before it is done.

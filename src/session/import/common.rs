@@ -327,7 +327,7 @@ impl Assembler {
 pub(super) fn some(sessions: Vec<Session>, path: &Path) -> Result<Vec<Session>, ImportError> {
     if sessions.is_empty() {
         let path = path.to_owned();
-        return Err(ImportError::NoConversation { path });
+        return Err(ImportError::NoConversation(path));
     }
     Ok(sessions)
 }
@@ -345,18 +345,6 @@ pub(super) fn all(
     }
     name(&mut sessions, id);
     Ok(sessions)
-}
-
-/// What had to be mended in a file, of which the last value may be cut.
-pub(super) fn mended(warnings: &BTreeMap<String, u64>, is_cut: bool) -> Source {
-    let mut source = Source {
-        warnings: warnings.clone(),
-        ..Source::default()
-    };
-    if is_cut {
-        source.warn("the last line was cut and is left out");
-    }
-    source
 }
 
 impl Source {
@@ -378,10 +366,7 @@ impl Source {
 
 /// The error that the file at `path` cannot be read.
 pub(super) fn cannot_read(path: &Path) -> impl Fn(io::Error) -> ImportError {
-    move |source| ImportError::Io {
-        path: path.to_owned(),
-        source,
-    }
+    move |source| ImportError::Io(path.to_owned(), source)
 }
 
 /// A block that is kept without being understood, and counted by its kind alone.

@@ -7,7 +7,6 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::io::BufRead;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -15,10 +14,10 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::ImportError;
-use super::assemble::{Assembler, UserRecord, add_counts, count};
+use super::assemble::{Assembler, UserRecord, count};
 use super::bodies;
-use super::documents::Blocks;
-use super::lines::Line;
+use super::common::all;
+use super::file::{Line, SourceFile};
 use super::requests::{Join, Logged};
 use crate::session::wire::stream::Api;
 use crate::session::{ContentBlock, JsonText, Opaque, Session, Source, Tag, ToolSchema};
@@ -131,68 +130,49 @@ impl Shape {
 /// Reads all conversations of a file; `read` reads one.
 pub(super) fn sessions(
     shape: Shape,
-    path: &Path,
-    input: &mut dyn BufRead,
+    file: SourceFile,
     read: impl Fn(Conversation<'_>, &mut Assembler),
 ) -> Result<Vec<Session>, ImportError> {
-    let mut blocks = Blocks::new(path, input);
-    let mut first = Source::default();
-    let mut logged = Log {
+    let file = file.text();
+    let (values, mut source) = file.values()?;
+    let mut log = Log {
         shape,
-        path,
+        path: &file.path,
         read: &read,
         join: Join::default(),
         skipped: 0,
     };
     let mut loose: Vec<Box<RawValue>> = Vec::new();
     let mut problem = None;
-    while let Some(documents) = blocks.next()? {
-        let (values, cut) = documents.values()?;
-        for value in values {
-            let mut warn = |what: &str| count(&mut first.warnings, what);
-            let laid_out = shape
-                .api
-                .and_then(|api| bodies::laid_out(value.text, api, &mut warn));
-            let text = laid_out.as_deref().unwrap_or(value.text);
-            let value = Line::new(path, value.number, text);
-            let mut found = Vec::new();
-            match find(shape, &value, &mut found) {
-                Ok(Some(message)) => loose.push(message.to_owned()),
-                Ok(None) => {
-                    logged.add(found)?;
-                    logged.add_loose(&mut loose)?;
-                }
-                // One odd line is no reason to refuse the others.
-                Err(error) => {
-                    logged.add(found)?;
-                    count(&mut first.unknown, NO_CONVERSATION);
-                    problem = problem.or(Some(error));
-                }
+    for value in values {
+        let mut warn = |what: &str| source.warn(what);
+        let laid_out = shape
+            .api
+            .and_then(|api| bodies::laid_out(value.text, api, &mut warn));
+        let text = laid_out.as_deref().unwrap_or(value.text);
+        let value = Line { text, ..value };
+        let mut found = Vec::new();
+        match find(shape, &value, &mut found) {
+            Ok(Some(message)) => loose.push(message.to_owned()),
+            Ok(None) => {
+                log.add(found)?;
+                log.add_loose(&mut loose)?;
+            }
+            // One odd line is no reason to refuse the others.
+            Err(error) => {
+                log.add(found)?;
+                source.not_understood(NO_CONVERSATION);
+                problem = problem.or(Some(error));
             }
         }
-        if cut {
-            count(&mut first.warnings, "the last line was cut and is left out");
-        }
     }
-    logged.add_loose(&mut loose)?;
-    if logged.skipped > 0 {
+    log.add_loose(&mut loose)?;
+    if log.skipped > 0 {
         let what = "conversation without messages".to_owned();
-        first.skipped.insert(what, logged.skipped);
+        source.skipped.insert(what, log.skipped);
     }
-    let mut sessions = logged.join.finish(path)?;
-    for (what, count) in &blocks.warnings {
-        *first.warnings.entry(what.clone()).or_default() += count;
-    }
-    // What the file says as a whole is told once, with a session.
-    if let Some(session) = sessions.first_mut() {
-        add_counts(&mut session.parts.source, first);
-    }
-    name(&mut sessions, &blocks.id());
-    if sessions.is_empty() {
-        let path = path.to_owned();
-        return Err(problem.unwrap_or(ImportError::NoConversation { path }));
-    }
-    Ok(sessions)
+    let sessions = log.join.finish(&file.path)?;
+    all(sessions, source, &file.id, &file.path).map_err(|error| problem.unwrap_or(error))
 }
 
 /// The conversations of a file so far.

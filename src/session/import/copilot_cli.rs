@@ -17,19 +17,14 @@ use super::conversations::{self, Shape};
 use super::openai_chat::{self, Dialect};
 use super::prelude::*;
 
-/// Reads event logs of Copilot CLI.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct CopilotCli;
-
 const FORMAT: &str = "copilot-cli";
 
 /// The files of the first versions.
 const FIRST: Shape = Shape::of_messages(FORMAT, "chatMessages");
 
 /// Whether a file that begins so is of the first versions.
-fn is_first(head: &[u8]) -> bool {
-    let values = sketch::values(head);
-    let has = |key| values.first().is_some_and(|it| it.get(key).is_some());
+fn is_first(head: &Head) -> bool {
+    let has = |key| head.first().is_some_and(|it| it.get(key).is_some());
     has("sessionId") && has("chatMessages")
 }
 
@@ -57,71 +52,59 @@ const BOOKKEEPING: &[&str] = &[
     "model",
 ];
 
-impl Importer for CopilotCli {
-    fn format(&self) -> &'static str {
-        FORMAT
-    }
+pub(super) const IMPORTER: Importer = Importer::new(FORMAT, detect, import);
 
-    fn detect(&self, head: &[u8]) -> bool {
-        let (lines, rest) = head_lines(head);
-        let first = lines.first().copied().unwrap_or(rest);
-        let text = String::from_utf8_lossy(first);
-        let kind = text.split_once("\"type\"").and_then(|(_, after)| {
-            let value = after.trim_start().strip_prefix(':')?.trim_start();
-            value.strip_prefix('"')?.split('"').next()
-        });
-        let is_event = kind.is_some_and(|kind| {
-            let named = kind.split_once('.').map(|(first, _)| first);
-            matches!(
-                named,
-                Some("session" | "user" | "assistant" | "tool" | "hook" | "system")
-            )
-        });
-        text.starts_with('{') && text.contains("\"data\"") && is_event || is_first(head)
-    }
+fn detect(head: &Head) -> bool {
+    let is_event = |first: &Value| {
+        let kind = first.get("type").and_then(Value::as_str);
+        let named = kind.and_then(|kind| kind.split_once('.'));
+        let events = ["session", "user", "assistant", "tool", "hook", "system"];
+        first.get("data").is_some() && named.is_some_and(|(kind, _)| events.contains(&kind))
+    };
+    head.first().is_some_and(is_event) || is_first(head)
+}
 
-    fn import(&self, path: &Path, input: &mut dyn BufRead) -> Result<Vec<Session>, ImportError> {
-        // What cannot be read is said where it is read.
-        if is_first(input.fill_buf().unwrap_or_default()) {
-            return conversations::sessions(FIRST, path, input, |mut conversation, assembler| {
-                let model = conversation.around.take_text("selectedModel");
-                openai_chat::read(conversation, Dialect::Api, assembler);
-                let model = model.map(|model| model.to_string());
-                assembler.header.model = assembler.header.model.take().or(model);
-            });
-        }
-        let mut lines = Lines::new(path, input, Strictness::Recording);
-        let mut log = Log::default();
-        while let Some(line) = lines.next()? {
-            log.collect(line.parse::<&RawValue>()?.to_owned());
-        }
-        let mut main = Reading::default();
-        main.assembler.source = log.source;
-        FORMAT.clone_into(&mut main.assembler.source.format);
-        add_counts(&mut main.assembler.source, mended(&lines.warnings, false));
-        let mut sides: Vec<Reading> = Vec::new();
-        let mut agents: BTreeMap<Arc<str>, usize> = BTreeMap::new();
-        for event in log.events {
-            let Some(agent) = event.agent() else {
-                main.event(&event, &log.usages);
-                continue;
-            };
-            let at = *agents.entry(agent).or_insert_with(|| {
-                let mut side = Reading::side();
-                FORMAT.clone_into(&mut side.assembler.source.format);
-                sides.push(side);
-                sides.len() - 1
-            });
-            sides[at].event(&event, &log.usages);
-        }
-        let id = lines.session_id();
-        let mut sessions = Vec::new();
-        sessions.extend(main.finish(id.clone(), path)?);
-        for (at, side) in sides.into_iter().enumerate() {
-            sessions.extend(side.finish(format!("{id}-side-{}", at + 1), path)?);
-        }
-        some(sessions, path)
+fn import(file: SourceFile) -> Result<Vec<Session>, ImportError> {
+    if is_first(&Head::of(&file.bytes)) {
+        return conversations::sessions(FIRST, file, |mut conversation, assembler| {
+            let model = conversation.around.take_text("selectedModel");
+            openai_chat::read(conversation, Dialect::Api, assembler);
+            let model = model.map(|model| model.to_string());
+            assembler.header.model = assembler.header.model.take().or(model);
+        });
     }
+    let text = file.text();
+    let mut lines = text.lines();
+    let mut log = Log::default();
+    while let Some(line) = lines.next()? {
+        log.collect(line.parse::<&RawValue>()?.to_owned());
+    }
+    let mut main = Reading::default();
+    main.assembler.source = log.source;
+    FORMAT.clone_into(&mut main.assembler.source.format);
+    add_counts(&mut main.assembler.source, lines.source);
+    let mut sides: Vec<Reading> = Vec::new();
+    let mut agents: BTreeMap<Arc<str>, usize> = BTreeMap::new();
+    for event in log.events {
+        let Some(agent) = event.agent() else {
+            main.event(&event, &log.usages);
+            continue;
+        };
+        let at = *agents.entry(agent).or_insert_with(|| {
+            let mut side = Reading::side();
+            FORMAT.clone_into(&mut side.assembler.source.format);
+            sides.push(side);
+            sides.len() - 1
+        });
+        sides[at].event(&event, &log.usages);
+    }
+    let (id, path) = (&text.id, &text.path);
+    let mut sessions = Vec::new();
+    sessions.extend(main.finish(id.clone(), path)?);
+    for (at, side) in sides.into_iter().enumerate() {
+        sessions.extend(side.finish(format!("{id}-side-{}", at + 1), path)?);
+    }
+    some(sessions, path)
 }
 
 /// One event of the log.

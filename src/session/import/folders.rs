@@ -9,9 +9,8 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
-use super::documents::Documents;
-use super::lines::session_id;
-use super::{ImportError, MAX_FILE};
+use super::ImportError;
+use super::file::{MAX_FILE, SourceFile, SourceText, session_id};
 
 /// What stands in a folder.
 #[derive(Debug, Clone)]
@@ -25,10 +24,7 @@ impl Folder {
     pub fn open(path: &Path) -> Result<Self, ImportError> {
         let entries = std::fs::read_dir(path)
             .and_then(Iterator::collect::<std::io::Result<Vec<_>>>)
-            .map_err(|source| ImportError::Io {
-                path: path.to_owned(),
-                source,
-            })?;
+            .map_err(|source| ImportError::Io(path.to_owned(), source))?;
         let names = entries.iter().map(std::fs::DirEntry::file_name);
         let mut names: Vec<String> = names.filter_map(|name| name.into_string().ok()).collect();
         names.sort_unstable();
@@ -85,26 +81,24 @@ impl SessionFiles {
     }
 
     /// Reads one file.
-    pub(super) fn read<'p>(&mut self, path: &'p Path) -> Result<Documents<'p>, ImportError> {
-        let file = File::open(path).map_err(|source| ImportError::Io {
-            path: path.to_owned(),
-            source,
-        })?;
-        let documents = Documents::read_up_to(self.left, path, &mut BufReader::new(file))?;
-        self.left = self.left.saturating_sub(documents.length);
-        self.hasher.update(documents.id.as_bytes());
-        Ok(documents)
+    pub(super) fn read(&mut self, path: &Path) -> Result<SourceText, ImportError> {
+        let file = File::open(path).map_err(|source| ImportError::Io(path.to_owned(), source))?;
+        let file = SourceFile::read(path, &mut BufReader::new(file), self.left)?;
+        self.left = self.left.saturating_sub(file.length);
+        self.hasher.update(file.id.as_bytes());
+        Ok(file.text())
     }
 
     /// A name that the product gave, and 6 hex digits of all that was read for it: the id of the
     /// session. What is read then is another one's.
     pub(super) fn named(&mut self, name: &str) -> String {
         self.left = MAX_FILE;
-        session_id(Path::new(name), std::mem::take(&mut self.hasher))
+        session_id(name, std::mem::take(&mut self.hasher))
     }
 
     /// The folder's name and 6 hex digits of all that was read: the id of the session.
     pub(super) fn session_id(&self, folder: &Folder) -> String {
-        session_id(&folder.path, self.hasher.clone())
+        let name = folder.path.file_stem().unwrap_or_default();
+        session_id(&name.to_string_lossy(), self.hasher.clone())
     }
 }

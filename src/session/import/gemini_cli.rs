@@ -20,74 +20,58 @@ use super::prelude::*;
 
 mod checkpoint;
 
-/// Reads chats of Gemini CLI.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct GeminiCli;
-
 const FORMAT: &str = "gemini-cli";
 
 /// What the product says where the model stopped too early.
 const NUDGE: &str = "System: Please continue.";
 
-impl Importer for GeminiCli {
-    fn format(&self) -> &'static str {
-        FORMAT
-    }
+pub(super) const IMPORTER: Importer = Importer::new(FORMAT, detect, import);
 
-    fn detect(&self, head: &[u8]) -> bool {
-        let head = String::from_utf8_lossy(strip_bom(head));
-        let head = head.trim_start();
-        let start: String = head.chars().take(1_000).collect();
-        start.starts_with('{')
-            && ["\"sessionId\"", "\"projectHash\"", "\"startTime\""]
-                .iter()
-                .all(|key| start.contains(key))
-            || start.contains("\"parts\"")
-                && sketch::values(head.as_bytes())
-                    .first()
-                    .is_some_and(checkpoint::is_checkpoint)
-    }
+fn detect(head: &Head) -> bool {
+    head.first().is_some_and(|first| {
+        let mut keys = ["sessionId", "projectHash", "startTime"].iter();
+        keys.all(|key| first.get(key).is_some()) || checkpoint::is_checkpoint(first)
+    })
+}
 
-    fn import(&self, path: &Path, input: &mut dyn BufRead) -> Result<Vec<Session>, ImportError> {
-        let documents = Documents::read(path, input)?;
-        let (values, cut) = documents.values()?;
-        let mut chat = Chat::default();
-        FORMAT.clone_into(&mut chat.assembler.source.format);
-        let file = mended(&documents.warnings, cut);
-        add_counts(&mut chat.assembler.source, file);
-        for value in &values {
-            if checkpoint::begins(value.text) {
-                checkpoint::read(value, &mut chat.assembler)?;
-                continue;
-            }
-            if let Some(record) = lenient::line(value, &mut chat.assembler.source)? {
-                chat.collect(record, value.parse()?);
-            }
+fn import(file: SourceFile) -> Result<Vec<Session>, ImportError> {
+    let file = file.text();
+    let (values, source) = file.values()?;
+    let mut chat = Chat::default();
+    FORMAT.clone_into(&mut chat.assembler.source.format);
+    add_counts(&mut chat.assembler.source, source);
+    for value in &values {
+        if checkpoint::begins(value.text) {
+            checkpoint::read(value, &mut chat.assembler)?;
+            continue;
         }
-        for step in std::mem::take(&mut chat.steps) {
-            match step {
-                Step::Said(record) => chat.read(record),
-                Step::Compacted(records) => chat.compacted(records),
-                Step::Masked(results) => {
-                    chat.assembler.flush();
-                    let mut edits = Edits::new();
-                    for (id, text) in results {
-                        if let Some((message, block)) = chat.assembler.answer(&id) {
-                            edits.entry(message).or_default().insert(block, text);
-                        }
+        if let Some(record) = lenient::line(value, &mut chat.assembler.source)? {
+            chat.collect(record, value.parse()?);
+        }
+    }
+    for step in std::mem::take(&mut chat.steps) {
+        match step {
+            Step::Said(record) => chat.read(record),
+            Step::Compacted(records) => chat.compacted(records),
+            Step::Masked(results) => {
+                chat.assembler.flush();
+                let mut edits = Edits::new();
+                for (id, text) in results {
+                    if let Some((message, block)) = chat.assembler.answer(&id) {
+                        edits.entry(message).or_default().insert(block, text);
                     }
-                    chat.assembler.edits("tool output masked", None, &edits);
                 }
-                Step::Unknown(what, raw) => {
-                    let source = &mut chat.assembler.source;
-                    if let Some(kept) = unknown_record(&what, raw, source) {
-                        chat.hear(None, kept.blocks, None, kept.tags);
-                    }
+                chat.assembler.edits("tool output masked", None, &edits);
+            }
+            Step::Unknown(what, raw) => {
+                let source = &mut chat.assembler.source;
+                if let Some(kept) = unknown_record(&what, raw, source) {
+                    chat.hear(None, kept.blocks, None, kept.tags);
                 }
             }
         }
-        chat.assembler.session(documents.id.clone(), path)
     }
+    chat.assembler.session(file.id.clone(), &file.path)
 }
 
 /// The types of records that can be read.

@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 use super::conversations::time;
 use super::{
-    Folder, HEAD, ImportError, claimant, importer_of_folder, open, sqlite, unknown_format,
+    Folder, HEAD, ImportError, importer_of_file, importer_of_folder, open, sqlite, unknown_format,
 };
 use crate::units::Timestamp;
 
@@ -45,9 +45,7 @@ pub fn glance(path: &Path) -> Result<Glance, ImportError> {
     if path.is_dir() {
         let folder = Folder::open(path)?;
         let Some(importer) = importer_of_folder(&folder) else {
-            return Err(ImportError::Directory {
-                path: path.to_owned(),
-            });
+            return Err(ImportError::Directory(path.to_owned()));
         };
         return Ok(Glance {
             format: importer.format(),
@@ -57,16 +55,13 @@ pub fn glance(path: &Path) -> Result<Glance, ImportError> {
         });
     }
     let (head, _) = open(path)?;
-    let io = |source| ImportError::Io {
-        path: path.to_owned(),
-        source,
-    };
+    let io = |source| ImportError::Io(path.to_owned(), source);
     let mut file = File::open(path).map_err(io)?;
     let bytes = file.metadata().map_err(io)?.len();
     let format = if sqlite::is_database(&head) {
         "sqlite"
     } else {
-        let importer = claimant(&head).ok_or_else(|| unknown_format(path, &head))?;
+        let importer = importer_of_file(&head).ok_or_else(|| unknown_format(path, &head))?;
         importer.format()
     };
     let mut tail = Vec::new();

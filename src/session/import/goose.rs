@@ -18,65 +18,52 @@ use crate::session::{ToolClass, ToolUse};
 #[cfg(feature = "sqlite")]
 pub(super) mod database;
 
-/// Reads sessions of goose.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Goose;
-
 const FORMAT: &str = "goose";
 
-impl Importer for Goose {
-    fn format(&self) -> &'static str {
-        FORMAT
-    }
+pub(super) const IMPORTER: Importer = Importer::new(FORMAT, detect, import);
 
-    fn detect(&self, head: &[u8]) -> bool {
-        let text = String::from_utf8_lossy(strip_bom(head));
-        let start: String = text.trim_start().chars().take(4_000).collect();
-        let has = |keys: &[&str]| keys.iter().all(|key| start.contains(key));
-        if !start.starts_with('{') {
-            return false;
-        }
-        let (lines, rest) = head_lines(head);
-        let first = lines.first().copied().unwrap_or(rest);
-        let is_message = serde_json::from_slice::<&RawValue>(first).is_ok_and(is_message);
-        is_message
-            || has(&["\"working_dir\"", "\"message_count\""])
-            || has(&["\"working_dir\"", "\"extension_data\""])
-            || has(&["\"working_dir\"", "\"conversation\""])
-            || has(&["\"description\"", "\"message_count\"", "\"total_tokens\""])
-    }
+fn detect(head: &Head) -> bool {
+    let Some(first) = head.first() else {
+        return false;
+    };
+    let has = |key: &str| first.get(key).is_some();
+    has("role") && has("created") && has("content")
+        || has("working_dir")
+            && ["message_count", "extension_data", "conversation"]
+                .iter()
+                .any(|key| has(key))
+        || has("description") && has("message_count") && has("total_tokens")
+}
 
-    fn import(&self, path: &Path, input: &mut dyn BufRead) -> Result<Vec<Session>, ImportError> {
-        let documents = Documents::read(path, input)?;
-        let (values, cut) = documents.values()?;
-        let mut reading = Reading::default();
-        FORMAT.clone_into(&mut reading.assembler.source.format);
-        let file = mended(&documents.warnings, cut);
-        add_counts(&mut reading.assembler.source, file);
-        for (at, value) in values.iter().enumerate() {
-            let raw: &RawValue = value.parse()?;
-            let Some(mut object) = Object::read(raw) else {
-                keep_unread("malformed", raw, &mut reading.assembler);
-                continue;
-            };
-            if is_message(raw) {
+fn import(file: SourceFile) -> Result<Vec<Session>, ImportError> {
+    let file = file.text();
+    let (values, source) = file.values()?;
+    let mut reading = Reading::default();
+    FORMAT.clone_into(&mut reading.assembler.source.format);
+    add_counts(&mut reading.assembler.source, source);
+    for (at, value) in values.iter().enumerate() {
+        let raw: &RawValue = value.parse()?;
+        let Some(mut object) = Object::read(raw) else {
+            keep_unread("malformed", raw, &mut reading.assembler);
+            continue;
+        };
+        if is_message(raw) {
+            reading.message(raw, None);
+        } else if let Some(messages) = object.take_list("conversation") {
+            reading.header(object);
+            for raw in messages {
                 reading.message(raw, None);
-            } else if let Some(messages) = object.take_list("conversation") {
-                reading.header(object);
-                for raw in messages {
-                    reading.message(raw, None);
-                }
-            } else if at == 0 || object.has("working_dir") {
-                reading.header(object);
-                reading.assembler.skip("header");
-            } else {
-                let what = "record without a message";
-                reading.assembler.hear_unknown(what, raw, None);
             }
+        } else if at == 0 || object.has("working_dir") {
+            reading.header(object);
+            reading.assembler.skip("header");
+        } else {
+            let what = "record without a message";
+            reading.assembler.hear_unknown(what, raw, None);
         }
-        let session = reading.finish(documents.id.clone(), path)?;
-        some(session.into_iter().collect(), path)
     }
+    let session = reading.finish(file.id.clone(), &file.path)?;
+    some(session.into_iter().collect(), &file.path)
 }
 
 fn is_message(raw: &RawValue) -> bool {

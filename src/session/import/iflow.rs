@@ -8,55 +8,39 @@
 //! - All pieces of an answer have the same parent, so that the order of the file is the
 //!   conversation.
 
-use serde::Deserialize;
-
 use super::anthropic::blocks::{self, Speaker};
 use super::gemini_cli::response;
 use super::prelude::*;
 
-/// Reads sessions of iFlow CLI.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct IFlow;
-
 const FORMAT: &str = "iflow";
 
-impl Importer for IFlow {
-    fn format(&self) -> &'static str {
-        FORMAT
-    }
+pub(super) const IMPORTER: Importer = Importer::new(FORMAT, detect, import);
 
-    fn detect(&self, head: &[u8]) -> bool {
-        #[derive(Deserialize)]
-        #[serde(rename_all = "camelCase")]
-        struct First {
-            session_id: String,
-            #[serde(rename = "uuid")]
-            _uuid: String,
-            user_type: String,
-        }
-        let (lines, rest) = head_lines(head);
-        let first = lines.first().copied().unwrap_or(rest);
+fn detect(head: &Head) -> bool {
+    head.first().is_some_and(|first| {
+        let text = |key: &str| first.get(key).and_then(Value::as_str);
         // Claude Code's ids are nothing but hexadecimal digits and dashes.
-        serde_json::from_slice::<First>(first).is_ok_and(|first| {
-            first.session_id.starts_with("session-") && !first.user_type.is_empty()
-        })
-    }
+        text("sessionId").is_some_and(|id| id.starts_with("session-"))
+            && text("uuid").is_some()
+            && text("userType").is_some_and(|kind| !kind.is_empty())
+    })
+}
 
-    fn import(&self, path: &Path, input: &mut dyn BufRead) -> Result<Vec<Session>, ImportError> {
-        let mut lines = Lines::new(path, input, Strictness::Recording);
-        let mut reading = Reading::default();
-        FORMAT.clone_into(&mut reading.assembler.source.format);
-        while let Some(line) = lines.next()? {
-            let raw = line.parse()?;
-            match Object::read(raw) {
-                Some(record) => reading.record(record, raw),
-                None => reading.assembler.unknown("record that is no object"),
-            }
+fn import(file: SourceFile) -> Result<Vec<Session>, ImportError> {
+    let text = file.text();
+    let mut lines = text.lines();
+    let mut reading = Reading::default();
+    FORMAT.clone_into(&mut reading.assembler.source.format);
+    while let Some(line) = lines.next()? {
+        let raw = line.parse()?;
+        match Object::read(raw) {
+            Some(record) => reading.record(record, raw),
+            None => reading.assembler.unknown("record that is no object"),
         }
-        let source = &mut reading.assembler.source;
-        add_counts(source, mended(&lines.warnings, false));
-        reading.assembler.session(lines.session_id(), path)
     }
+    let source = &mut reading.assembler.source;
+    add_counts(source, lines.source);
+    reading.assembler.session(text.id.clone(), &text.path)
 }
 
 #[derive(Default)]

@@ -18,48 +18,32 @@ mod attachments;
 mod messages;
 mod sample;
 
-/// Reads logs of inspect.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Inspect;
-
 const FORMAT: &str = "inspect";
 
 /// What begins a zip archive.
 const ZIP: &[u8] = b"PK\x03\x04";
 
-impl Importer for Inspect {
-    fn format(&self) -> &'static str {
-        FORMAT
-    }
+pub(super) const IMPORTER: Importer = Importer::new(FORMAT, detect, import);
 
-    fn detect(&self, head: &[u8]) -> bool {
-        if is_archive(head) {
-            let holds = |name: &[u8]| head.windows(name.len()).any(|it| it == name);
-            let names: [&[u8]; 4] = [b"_journal/", b"header.json", b"samples/", b"summaries.json"];
-            return names.into_iter().any(holds);
-        }
-        match sketch::values(head).first() {
-            Some(Value::Object(log)) => {
-                let has = |key: &str| log.contains_key(key);
-                let is_sample = has("epoch") && has("messages") && has("target");
-                has("version") && has("status") && has("eval") || is_sample
-            }
-            _ => false,
-        }
+fn detect(head: &Head) -> bool {
+    if is_archive(head.text.as_bytes()) {
+        let names = ["_journal/", "header.json", "samples/", "summaries.json"];
+        return names.iter().any(|name| head.text.contains(name));
     }
+    let has = |key: &str| head.first().is_some_and(|log| log.get(key).is_some());
+    has("version") && has("status") && has("eval")
+        || has("epoch") && has("messages") && has("target")
+}
 
-    fn import(&self, path: &Path, input: &mut dyn BufRead) -> Result<Vec<Session>, ImportError> {
-        let is_archive = input.fill_buf().is_ok_and(|bytes| bytes.starts_with(ZIP));
-        let mut log = Log::default();
-        let id = if is_archive {
-            archive::read(path, input, &mut log)?
-        } else {
-            let documents = Documents::read(path, input)?;
-            log.documents(&documents)?;
-            documents.id.clone()
-        };
-        all(log.sessions, log.source, &id, path)
+fn import(file: SourceFile) -> Result<Vec<Session>, ImportError> {
+    let (id, path) = (file.id.clone(), file.path.clone());
+    let mut log = Log::default();
+    if is_archive(&file.bytes) {
+        archive::read(&file, &mut log)?;
+    } else {
+        log.documents(&file.text())?;
     }
+    all(log.sessions, log.source, &id, &path)
 }
 
 /// Whether a file that begins so is an archive.
@@ -78,9 +62,9 @@ struct Log {
 
 impl Log {
     /// A log in JSON, or one file of an archive.
-    fn documents(&mut self, documents: &Documents<'_>) -> Result<(), ImportError> {
-        let (values, cut) = documents.values()?;
-        add_counts(&mut self.source, mended(&documents.warnings, cut));
+    fn documents(&mut self, documents: &SourceText) -> Result<(), ImportError> {
+        let (values, source) = documents.values()?;
+        add_counts(&mut self.source, source);
         for value in &values {
             self.value(value)?;
         }

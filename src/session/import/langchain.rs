@@ -12,10 +12,6 @@ use super::anthropic::blocks;
 use super::openai_chat::parts;
 use super::prelude::*;
 
-/// Reads messages of LangChain.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct LangChain;
-
 const FORMAT: &str = "langchain";
 
 /// Where a state keeps its messages, innermost last.
@@ -31,46 +27,40 @@ const MESSAGES: &[&[&str]] = &[
     &["inputs", "messages"],
 ];
 
-impl Importer for LangChain {
-    fn format(&self) -> &'static str {
-        FORMAT
-    }
+pub(super) const IMPORTER: Importer = Importer::new(FORMAT, detect, import);
 
-    fn detect(&self, head: &[u8]) -> bool {
-        let values = sketch::values(head);
-        let Some(first) = values.first() else {
-            return false;
+fn detect(head: &Head) -> bool {
+    let Some(first) = head.first() else {
+        return false;
+    };
+    let states = MESSAGES.iter().flat_map(|keys| {
+        let at = keys.join("/");
+        [format!("/{at}/0"), format!("/{at}/0/0")]
+    });
+    let mut firsts = ["/0".to_owned(), "/0/0".to_owned()]
+        .into_iter()
+        .chain(states);
+    is_message(first) || firsts.any(|at| first.pointer(&at).is_some_and(is_message))
+}
+
+fn import(file: SourceFile) -> Result<Vec<Session>, ImportError> {
+    let file = file.text();
+    let (values, source) = file.values()?;
+    let mut sessions = Vec::new();
+    for messages in conversations(&values)? {
+        let mut reading = Reading {
+            assembler: Assembler::of(FORMAT),
+            ..Reading::default()
         };
-        let states = MESSAGES.iter().flat_map(|keys| {
-            let at = keys.join("/");
-            [format!("/{at}/0"), format!("/{at}/0/0")]
-        });
-        let mut firsts = ["/0".to_owned(), "/0/0".to_owned()]
-            .into_iter()
-            .chain(states);
-        is_message(first) || firsts.any(|at| first.pointer(&at).is_some_and(is_message))
-    }
-
-    fn import(&self, path: &Path, input: &mut dyn BufRead) -> Result<Vec<Session>, ImportError> {
-        let documents = Documents::read(path, input)?;
-        let (values, cut) = documents.values()?;
-        let mut sessions = Vec::new();
-        for messages in conversations(&values)? {
-            let mut reading = Reading {
-                assembler: Assembler::of(FORMAT),
-                ..Reading::default()
-            };
-            for raw in messages {
-                reading.message(raw);
-            }
-            let system = std::mem::take(&mut reading.system);
-            reading.assembler.header.system = system_text(&system, &mut reading.assembler);
-            let id = documents.id.clone();
-            sessions.extend(reading.assembler.finish(id, path)?);
+        for raw in messages {
+            reading.message(raw);
         }
-        let file = mended(&documents.warnings, cut);
-        all(sessions, file, &documents.id, path)
+        let system = std::mem::take(&mut reading.system);
+        reading.assembler.header.system = system_text(&system, &mut reading.assembler);
+        let id = file.id.clone();
+        sessions.extend(reading.assembler.finish(id, &file.path)?);
     }
+    all(sessions, source, &file.id, &file.path)
 }
 
 fn is_message(value: &Value) -> bool {

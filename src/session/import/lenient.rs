@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 
 use super::ImportError;
 use super::assemble::{Assembler, count};
-use super::lines::Line;
+use super::file::Line;
 use crate::session::Source;
 
 /// Reads an object whose keys are all optional; none if it is no object.

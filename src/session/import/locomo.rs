@@ -8,10 +8,6 @@ use super::conversations::NO_CONVERSATION;
 use super::prelude::*;
 use super::{Recording, assemble};
 
-/// Reads the conversations of `LoCoMo`.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Locomo;
-
 const FORMAT: &str = "locomo";
 
 /// The category of questions that the conversation does not answer.
@@ -20,58 +16,42 @@ const ADVERSARIAL: u64 = 5;
 /// How dates are written: `1:56 pm on 8 May, 2023`.
 const DATE: &str = "%I:%M %p on %d %B, %Y";
 
-impl Importer for Locomo {
-    fn format(&self) -> &'static str {
-        FORMAT
-    }
+pub(super) const IMPORTER: Importer = Importer::of_benchmark(FORMAT, detect, import);
 
-    fn detect(&self, head: &[u8]) -> bool {
-        let head = String::from_utf8_lossy(strip_bom(&head[..head.len().min(1 << 15)]));
-        let start: String = head.trim_start().chars().take(8_000).collect();
-        let has = |keys: &[&str]| keys.iter().all(|key| start.contains(key));
-        start.starts_with(['[', '{'])
-            && (has(&["\"qa\"", "\"question\"", "\"evidence\""])
-                || has(&["\"speaker_a\"", "\"dia_id\""]))
-    }
+fn detect(head: &Head) -> bool {
+    let has = |at: &str| head.first_item().is_some_and(|it| it.pointer(at).is_some());
+    has("/qa/0/question") && has("/qa/0/evidence") || has("/conversation/speaker_a")
+}
 
-    fn import(&self, path: &Path, input: &mut dyn BufRead) -> Result<Vec<Session>, ImportError> {
-        let recordings = self.import_with_truth(path, input)?;
-        Ok(recordings.into_iter().map(|it| it.session).collect())
-    }
-
-    fn import_with_truth(
-        &self,
-        path: &Path,
-        input: &mut dyn BufRead,
-    ) -> Result<Vec<Recording>, ImportError> {
-        let what = "a sample is an object with `conversation`";
-        recordings(path, input, what, conversation)
-    }
+fn import(file: SourceFile) -> Result<Vec<Recording>, ImportError> {
+    recordings(
+        &file.text(),
+        "a sample is an object with `conversation`",
+        conversation,
+    )
 }
 
 /// The conversations of a file as `chat` reads each, with their ground truth; `what` says how one
 /// is known.
 pub(super) fn recordings(
-    path: &Path,
-    input: &mut dyn BufRead,
+    file: &SourceText,
     what: &str,
     chat: fn(Object<'_>) -> Option<Chat>,
 ) -> Result<Vec<Recording>, ImportError> {
-    let documents = Documents::read(path, input)?;
-    let mut file = mended(&documents.warnings, false);
+    let (values, mut source) = file.values()?;
     let mut recordings: Vec<Recording> = Vec::new();
     let mut problem = None;
-    for value in &documents.values()?.0 {
+    for value in &values {
         let raw: &RawValue = value.parse()?;
         for raw in items(raw).unwrap_or_else(|| vec![raw]) {
             let Some(mut chat) = Object::read(raw).and_then(chat) else {
                 problem.get_or_insert_with(|| value.error(what));
-                file.not_understood(NO_CONVERSATION);
+                source.not_understood(NO_CONVERSATION);
                 continue;
             };
             let placed = chat.places();
             let refused = chat.left_out;
-            if let Some(session) = chat.assembler.finish(documents.id.clone(), path)? {
+            if let Some(session) = chat.assembler.finish(file.id.clone(), &file.path)? {
                 let (truth, left_out) = truth(&session, &placed);
                 recordings.push(Recording {
                     session,
@@ -82,13 +62,13 @@ pub(super) fn recordings(
         }
     }
     let Some(first) = recordings.first_mut() else {
-        let path = path.to_owned();
-        return Err(problem.unwrap_or(ImportError::NoConversation { path }));
+        let path = file.path.clone();
+        return Err(problem.unwrap_or(ImportError::NoConversation(path)));
     };
-    assemble::add_counts(&mut first.session.parts.source, file);
+    assemble::add_counts(&mut first.session.parts.source, source);
     if recordings.len() > 1 {
         for (at, recording) in recordings.iter_mut().enumerate() {
-            recording.rename(format!("{}-{}", documents.id, at + 1));
+            recording.rename(format!("{}-{}", file.id, at + 1));
         }
     }
     Ok(recordings)

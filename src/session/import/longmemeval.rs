@@ -5,42 +5,24 @@ use super::chats::{Chat, Question};
 use super::locomo::{plain, recordings};
 use super::prelude::*;
 
-/// Reads the instances of `LongMemEval`.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct LongMemEval;
-
 const FORMAT: &str = "longmemeval";
 
 /// How dates are written: `2023/05/20 (Sat) 02:21`.
 const DATE: &str = "%Y/%m/%d (%a) %H:%M";
 
-impl Importer for LongMemEval {
-    fn format(&self) -> &'static str {
-        FORMAT
-    }
+pub(super) const IMPORTER: Importer = Importer::of_benchmark(FORMAT, detect, import);
 
-    fn detect(&self, head: &[u8]) -> bool {
-        let head = String::from_utf8_lossy(strip_bom(&head[..head.len().min(1 << 15)]));
-        let start: String = head.trim_start().chars().take(8_000).collect();
-        start.starts_with(['[', '{'])
-            && ["\"question_id\"", "\"question_type\"", "\"haystack_"]
-                .iter()
-                .all(|key| start.contains(key))
-    }
+fn detect(head: &Head) -> bool {
+    let has = |at: &str| head.first_item().is_some_and(|it| it.pointer(at).is_some());
+    has("/question_id") && has("/question_type") && has("/haystack_sessions")
+}
 
-    fn import(&self, path: &Path, input: &mut dyn BufRead) -> Result<Vec<Session>, ImportError> {
-        let recordings = self.import_with_truth(path, input)?;
-        Ok(recordings.into_iter().map(|it| it.session).collect())
-    }
-
-    fn import_with_truth(
-        &self,
-        path: &Path,
-        input: &mut dyn BufRead,
-    ) -> Result<Vec<Recording>, ImportError> {
-        let what = "an instance is an object with `haystack_sessions`";
-        recordings(path, input, what, instance)
-    }
+fn import(file: SourceFile) -> Result<Vec<Recording>, ImportError> {
+    recordings(
+        &file.text(),
+        "an instance is an object with `haystack_sessions`",
+        instance,
+    )
 }
 
 fn instance(mut instance: Object<'_>) -> Option<Chat> {

@@ -11,10 +11,6 @@ use super::conversations::{self, Shape};
 use super::openai_chat::{self, Dialect};
 use super::prelude::*;
 
-/// Reads trajectories of mini-swe-agent.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct MiniSweAgent;
-
 const FORMAT: &str = "mini-swe-agent";
 
 const SHAPE: Shape = Shape::of_messages(FORMAT, "messages");
@@ -22,51 +18,46 @@ const SHAPE: Shape = Shape::of_messages(FORMAT, "messages");
 /// How the oldest version tells what came of a command.
 const OBSERVED: &str = "<returncode>";
 
-impl Importer for MiniSweAgent {
-    fn format(&self) -> &'static str {
-        FORMAT
-    }
+pub(super) const IMPORTER: Importer = Importer::new(FORMAT, detect, import);
 
-    fn detect(&self, head: &[u8]) -> bool {
-        let values = sketch::values(head);
-        let is_told = |message: &Value| {
-            let content = message.get("content").and_then(Value::as_str);
-            content.is_some_and(|text| text.trim_start().starts_with(OBSERVED))
-        };
-        match values.first() {
-            Some(Value::Array(messages)) => messages.iter().any(is_told),
-            Some(run @ Value::Object(_)) => {
-                let has = |at: &str| run.pointer(at).is_some();
-                let names_itself = run
-                    .get("trajectory_format")
-                    .and_then(Value::as_str)
-                    .is_some_and(|format| format.starts_with(FORMAT));
-                let is_info = ["/info/mini_version", "/info/model_stats", "/info/config"]
-                    .iter()
-                    .any(|at| has(at));
-                names_itself
-                    || is_info && !has("/trajectory") && !has("/history")
-                    || has("/messages/0/extra")
-                    || has("/messages/1/extra")
-            }
-            _ => false,
+fn detect(head: &Head) -> bool {
+    let is_told = |message: &Value| {
+        let content = message.get("content").and_then(Value::as_str);
+        content.is_some_and(|text| text.trim_start().starts_with(OBSERVED))
+    };
+    match head.first() {
+        Some(Value::Array(messages)) => messages.iter().any(is_told),
+        Some(run @ Value::Object(_)) => {
+            let has = |at: &str| run.pointer(at).is_some();
+            let names_itself = run
+                .get("trajectory_format")
+                .and_then(Value::as_str)
+                .is_some_and(|format| format.starts_with(FORMAT));
+            let is_info = ["/info/mini_version", "/info/model_stats", "/info/config"]
+                .iter()
+                .any(|at| has(at));
+            names_itself
+                || is_info && !has("/trajectory") && !has("/history")
+                || has("/messages/0/extra")
+                || has("/messages/1/extra")
         }
+        _ => false,
     }
+}
 
-    fn import(&self, path: &Path, input: &mut dyn BufRead) -> Result<Vec<Session>, ImportError> {
-        conversations::sessions(SHAPE, path, input, |mut conversation, assembler| {
-            let info = conversation.around.take_object("info");
-            if info.is_some() {
-                assembler.skip("info");
-            }
-            let config = info.and_then(|mut info| info.take_object("config"));
-            let model = config.and_then(|mut config| config.take_object("model"));
-            let name = model.and_then(|mut model: Object<'_>| model.take_text("model_name"));
-            conversation.around.take("trajectory_format");
-            openai_chat::read(conversation, Dialect::MiniSweAgent, assembler);
-            if let Some(name) = name {
-                assembler.header.model = Some(name.to_string());
-            }
-        })
-    }
+fn import(file: SourceFile) -> Result<Vec<Session>, ImportError> {
+    conversations::sessions(SHAPE, file, |mut conversation, assembler| {
+        let info = conversation.around.take_object("info");
+        if info.is_some() {
+            assembler.skip("info");
+        }
+        let config = info.and_then(|mut info| info.take_object("config"));
+        let model = config.and_then(|mut config| config.take_object("model"));
+        let name = model.and_then(|mut model: Object<'_>| model.take_text("model_name"));
+        conversation.around.take("trajectory_format");
+        openai_chat::read(conversation, Dialect::MiniSweAgent, assembler);
+        if let Some(name) = name {
+            assembler.header.model = Some(name.to_string());
+        }
+    })
 }

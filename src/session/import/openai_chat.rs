@@ -23,28 +23,20 @@ use parts::{Unnamed, content, reasoning, refusal, tool_uses, usage};
 mod actions;
 pub(super) mod parts;
 
-/// Reads conversations in the shape of the chat completions API.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct OpenAiChat;
-
 const FORMAT: &str = "openai-chat";
 
 const SHAPE: Shape = Shape::of_messages(FORMAT, "messages").of_api(wire::Api::ChatCompletions);
 
-impl Importer for OpenAiChat {
-    fn format(&self) -> &'static str {
-        FORMAT
-    }
+pub(super) const IMPORTER: Importer = Importer::new(FORMAT, detect, import);
 
-    fn detect(&self, head: &[u8]) -> bool {
-        api_of(head) == Some(Api::OpenAiChat)
-    }
+fn detect(head: &Head) -> bool {
+    api_of(head) == Some(Api::OpenAiChat)
+}
 
-    fn import(&self, path: &Path, input: &mut dyn BufRead) -> Result<Vec<Session>, ImportError> {
-        conversations::sessions(SHAPE, path, input, |conversation, assembler| {
-            read(conversation, Dialect::Api, assembler);
-        })
-    }
+fn import(file: SourceFile) -> Result<Vec<Session>, ImportError> {
+    conversations::sessions(SHAPE, file, |conversation, assembler| {
+        read(conversation, Dialect::Api, assembler);
+    })
 }
 
 /// Who wrote the messages.

@@ -17,10 +17,6 @@ use items::{Item, is_encrypted, item};
 
 pub(super) mod items;
 
-/// Reads conversations in the shape of the responses API.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct OpenAiResponses;
-
 const FORMAT: &str = "openai-responses";
 
 const SHAPE: Shape = Shape {
@@ -31,27 +27,18 @@ const SHAPE: Shape = Shape {
     api: Some(Api::Responses),
 };
 
-impl Importer for OpenAiResponses {
-    fn format(&self) -> &'static str {
-        FORMAT
-    }
+pub(super) const IMPORTER: Importer = Importer::new(FORMAT, detect, import);
 
-    fn detect(&self, head: &[u8]) -> bool {
-        match sketch::values(head).first() {
-            Some(Value::Array(items)) => items
-                .first()
-                .is_some_and(|first| is_item(first) || is_conversation(first)),
-            Some(value) => is_item(value) || is_conversation(value),
-            None => false,
-        }
-    }
+fn detect(head: &Head) -> bool {
+    let first = head.first_item();
+    first.is_some_and(|first| is_item(first) || is_conversation(first))
+}
 
-    fn import(&self, path: &Path, input: &mut dyn BufRead) -> Result<Vec<Session>, ImportError> {
-        conversations::sessions(SHAPE, path, input, |conversation, assembler| {
-            let mut reading = Reading::new(assembler);
-            reading.conversation(conversation);
-        })
-    }
+fn import(file: SourceFile) -> Result<Vec<Session>, ImportError> {
+    conversations::sessions(SHAPE, file, |conversation, assembler| {
+        let mut reading = Reading::new(assembler);
+        reading.conversation(conversation);
+    })
 }
 
 /// Whether a value is an item of a type that tells.

@@ -21,85 +21,62 @@ mod parts;
 mod storage;
 mod view;
 
-/// Reads sessions that opencode exported.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Opencode;
-
 const FORMAT: &str = "opencode";
 
-impl Importer for Opencode {
-    fn format(&self) -> &'static str {
-        FORMAT
-    }
+pub(super) const IMPORTER: Importer = Importer::new(FORMAT, detect, import).with_folders(FOLDERS);
 
-    fn detect(&self, head: &[u8]) -> bool {
-        let values = sketch::values(head);
-        let has = |at: &str| values.first().is_some_and(|it| it.pointer(at).is_some());
-        has("/info/directory") && has("/info/title")
-            || has("/messages/0/parts") && has("/messages/0/info/role")
-            || values.first().is_some_and(storage::is_session)
-    }
+/// Sessions in folders.
+const FOLDERS: FolderFormat = FolderFormat {
+    detect: storage::is_storage,
+    of_file: storage::messages_of,
+    read: storage::read,
+};
 
-    fn import(&self, path: &Path, input: &mut dyn BufRead) -> Result<Vec<Session>, ImportError> {
-        let documents = Documents::read(path, input)?;
-        let (values, cut) = documents.values()?;
-        let mut source = mended(&documents.warnings, false);
-        if cut {
-            source.warn("the last session was cut and is left out");
-        }
-        let mut sessions = Vec::new();
-        for (at, value) in values.iter().enumerate() {
-            let export = Object::read(value.parse()?);
-            let export =
-                export.and_then(|mut it| Some((it.take("info")?, it.take_list("messages")?)));
-            let Some((info, messages)) = export else {
-                if values.len() == 1 {
-                    let is_named = serde_json::from_str(value.text);
-                    return Err(value.error(match is_named {
-                        Ok(info) if storage::is_session(&info) => {
-                            "this names a session; what was said in it stands in the folders \
-                             `message` and `part` beside `session`"
-                        }
-                        _ => "a session is an object with `info` and `messages`",
-                    }));
-                }
-                source.not_understood("value that is no session");
-                continue;
-            };
-            let is_child = Object::read(info).is_some_and(|mut it| it.take("parentID").is_some());
-            let mut reading = Reading::new(is_child);
-            add_counts(&mut reading.assembler.source, std::mem::take(&mut source));
-            for raw in messages {
-                let mut message = Object::read(raw).unwrap_or_default();
-                match message.take("info") {
-                    Some(info) => reading.message(None, info, &message.items("parts")),
-                    None => keep_unread("malformed", raw, &mut reading.assembler),
-                }
+fn detect(head: &Head) -> bool {
+    let has = |at: &str| head.first().is_some_and(|it| it.pointer(at).is_some());
+    has("/info/directory") && has("/info/title")
+        || has("/messages/0/parts") && has("/messages/0/info/role")
+        || head.first().is_some_and(storage::is_session)
+}
+
+fn import(file: SourceFile) -> Result<Vec<Session>, ImportError> {
+    let file = file.text();
+    let (values, mut source) = file.values()?;
+    let mut sessions = Vec::new();
+    for (at, value) in values.iter().enumerate() {
+        let export = Object::read(value.parse()?);
+        let export = export.and_then(|mut it| Some((it.take("info")?, it.take_list("messages")?)));
+        let Some((info, messages)) = export else {
+            if values.len() == 1 {
+                let is_named = serde_json::from_str(value.text);
+                return Err(value.error(match is_named {
+                    Ok(info) if storage::is_session(&info) => {
+                        "this names a session; what was said in it stands in the folders \
+                         `message` and `part` beside `session`"
+                    }
+                    _ => "a session is an object with `info` and `messages`",
+                }));
             }
-            let id = match values.len() {
-                1 => documents.id.clone(),
-                _ => format!("{}-{}", documents.id, at + 1),
-            };
-            sessions.extend(reading.finish(id, path)?);
+            source.not_understood("value that is no session");
+            continue;
+        };
+        let is_child = Object::read(info).is_some_and(|mut it| it.take("parentID").is_some());
+        let mut reading = Reading::new(is_child);
+        add_counts(&mut reading.assembler.source, std::mem::take(&mut source));
+        for raw in messages {
+            let mut message = Object::read(raw).unwrap_or_default();
+            match message.take("info") {
+                Some(info) => reading.message(None, info, &message.items("parts")),
+                None => keep_unread("malformed", raw, &mut reading.assembler),
+            }
         }
-        some(sessions, path)
+        let id = match values.len() {
+            1 => file.id.clone(),
+            _ => format!("{}-{}", file.id, at + 1),
+        };
+        sessions.extend(reading.finish(id, &file.path)?);
     }
-
-    fn folder_of(&self, path: &Path) -> Option<Folder> {
-        storage::messages_of(path)
-    }
-
-    fn detect_folder(&self, folder: &Folder) -> bool {
-        storage::is_storage(folder)
-    }
-
-    fn import_folder(
-        &self,
-        folder: &Folder,
-        files: &mut SessionFiles,
-    ) -> Result<Vec<Session>, ImportError> {
-        storage::read(folder, files)
-    }
+    some(sessions, &file.path)
 }
 
 /// A message as it is stored: its name, what it says of itself, and its parts.

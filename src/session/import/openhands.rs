@@ -28,10 +28,6 @@ mod v0;
 mod v1;
 mod view;
 
-/// Reads sessions of OpenHands.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct OpenHands;
-
 const FORMAT: &str = "openhands";
 
 /// The state beside the events of version 1.
@@ -39,120 +35,110 @@ const STATE: &str = "base_state.json";
 
 const LAST_CUT: &str = "the last event was cut and is left out";
 
-impl Importer for OpenHands {
-    fn format(&self) -> &'static str {
-        FORMAT
-    }
+pub(super) const IMPORTER: Importer = Importer::new(FORMAT, detect, import).with_folders(FOLDERS);
 
-    fn detect(&self, head: &[u8]) -> bool {
-        let is_event = |value: &serde_json::Value| {
-            let text = |key: &str| value.get(key).is_some_and(serde_json::Value::is_string);
-            (text("action") || text("observation")) && value.get("role").is_none()
-                || text("kind") && text("source")
-        };
-        match sketch::values(head).first() {
-            Some(serde_json::Value::Array(events)) => events.first().is_some_and(is_event),
-            Some(row @ serde_json::Value::Object(_)) => {
-                let has = |key: &str| row.get(key).is_some();
-                let first = row.get("history").and_then(|history| match history.get(0) {
-                    Some(serde_json::Value::Array(pair)) => pair.first(),
-                    event => event,
-                });
-                // Of a row whose history begins later, the evaluation is seen.
-                first.is_some_and(is_event)
-                    || is_event(row)
-                    || has("instance_id") && has("test_result") && !has("messages")
+/// Sessions in folders.
+const FOLDERS: FolderFormat = FolderFormat {
+    detect: detect_folder,
+    of_file: |_| None,
+    read: import_folder,
+};
+
+fn detect(head: &Head) -> bool {
+    let is_event = |value: &Value| {
+        let text = |key: &str| value.get(key).is_some_and(Value::is_string);
+        (text("action") || text("observation")) && value.get("role").is_none()
+            || text("kind") && text("source")
+    };
+    match head.first() {
+        Some(Value::Array(events)) => events.first().is_some_and(is_event),
+        Some(row @ Value::Object(_)) => {
+            let has = |key: &str| row.get(key).is_some();
+            let first = row.get("history").and_then(|history| match history.get(0) {
+                Some(Value::Array(pair)) => pair.first(),
+                event => event,
+            });
+            // Of a row whose history begins later, the evaluation is seen.
+            first.is_some_and(is_event)
+                || is_event(row)
+                || has("instance_id") && has("test_result") && !has("messages")
+        }
+        _ => false,
+    }
+}
+
+fn import(file: SourceFile) -> Result<Vec<Session>, ImportError> {
+    let text = file.text();
+    let (values, mut file) = text.values()?;
+    let rows = rows(&values, &mut file)?;
+    let mut sessions = Vec::new();
+    for (events, mut around) in rows {
+        let mut reading = Reading::default();
+        let metrics = around.remove("metrics").and_then(Object::read);
+        reading.learn_usages(metrics.unwrap_or_default());
+        reading.events(&events);
+        for (key, raw) in around {
+            if raw.get() != "null" {
+                reading.assembler.skip(&format!("key `{key}`"));
             }
-            _ => false,
+        }
+        if reading.assembler.is_empty() {
+            file.skip("row without events");
+            continue;
+        }
+        reading.ends();
+        let session = reading.assembler.finish(text.id.clone(), &text.path)?;
+        sessions.extend(session);
+    }
+    all(sessions, file, &text.id, &text.path)
+}
+
+fn detect_folder(folder: &Folder) -> bool {
+    let is_event = |name: &String| event_number(name).is_some();
+    let is_plain = |name: &String| {
+        let stem = name.strip_suffix(".json").unwrap_or_default();
+        !stem.is_empty() && stem.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    let events = folder.folder("events");
+    let in_events = |wanted: &dyn Fn(&String) -> bool| {
+        let names = events.as_ref().map(Folder::names).unwrap_or_default();
+        names.iter().any(wanted)
+    };
+    // A folder of files that are named by numbers may be anybody's, unless it is `events`.
+    in_events(&is_event) || in_events(&is_plain) || folder.names().iter().any(is_event)
+}
+
+fn import_folder(folder: &Folder, files: &mut SessionFiles) -> Result<Vec<Session>, ImportError> {
+    let mut reading = Reading::default();
+    let state = folder.child(STATE);
+    if folder.has(STATE) {
+        let documents = files.read(&state)?;
+        for value in &documents.values()?.0 {
+            reading.state(value.parse()?);
         }
     }
-
-    fn import(&self, path: &Path, input: &mut dyn BufRead) -> Result<Vec<Session>, ImportError> {
-        let documents = Documents::read(path, input)?;
-        let (values, cut) = documents.values()?;
-        let mut file = mended(&documents.warnings, cut);
-        let rows = rows(&values, &mut file)?;
-        let mut sessions = Vec::new();
-        for (events, mut around) in rows {
-            let mut reading = Reading::default();
-            let metrics = around.remove("metrics").and_then(Object::read);
-            reading.learn_usages(metrics.unwrap_or_default());
-            reading.events(&events);
-            for (key, raw) in around {
-                if raw.get() != "null" {
-                    reading.assembler.skip(&format!("key `{key}`"));
-                }
-            }
-            if reading.assembler.is_empty() {
-                file.skip("row without events");
+    let events = folder.folder("events");
+    let paths = event_paths(events.as_ref().unwrap_or(folder));
+    let documents = paths.iter().map(|path| files.read(path));
+    let documents = documents.collect::<Result<Vec<_>, _>>()?;
+    let mut events: Vec<&RawValue> = Vec::new();
+    for (at, one) in documents.iter().enumerate() {
+        let (values, source) = match one.values() {
+            Err(ImportError::Empty(_) | ImportError::TornLine(..)) if at + 1 == paths.len() => {
+                reading.assembler.warn(LAST_CUT);
                 continue;
             }
-            reading.ends();
-            let session = reading.assembler.finish(documents.id.clone(), path)?;
-            sessions.extend(session);
-        }
-        all(sessions, file, &documents.id, path)
-    }
-
-    fn detect_folder(&self, folder: &Folder) -> bool {
-        let is_event = |name: &String| event_number(name).is_some();
-        let is_plain = |name: &String| {
-            let stem = name.strip_suffix(".json").unwrap_or_default();
-            !stem.is_empty() && stem.bytes().all(|byte| byte.is_ascii_digit())
+            values => values?,
         };
-        let events = folder.folder("events");
-        let in_events = |wanted: &dyn Fn(&String) -> bool| {
-            let names = events.as_ref().map(Folder::names).unwrap_or_default();
-            names.iter().any(wanted)
-        };
-        // A folder of files that are named by numbers may be anybody's, unless it is `events`.
-        in_events(&is_event) || in_events(&is_plain) || folder.names().iter().any(is_event)
+        add_counts(&mut reading.assembler.source, source);
+        for value in &values {
+            events.push(value.parse()?);
+        }
     }
-
-    fn import_folder(
-        &self,
-        folder: &Folder,
-        files: &mut SessionFiles,
-    ) -> Result<Vec<Session>, ImportError> {
-        let mut reading = Reading::default();
-        let state = folder.child(STATE);
-        if folder.has(STATE) {
-            let documents = files.read(&state)?;
-            for value in &documents.values()?.0 {
-                reading.state(value.parse()?);
-            }
-        }
-        let events = folder.folder("events");
-        let paths = event_paths(events.as_ref().unwrap_or(folder));
-        let mut documents = Vec::new();
-        for (at, path) in paths.iter().enumerate() {
-            match files.read(path) {
-                Err(ImportError::Empty { .. }) if at + 1 == paths.len() => {
-                    reading.assembler.warn(LAST_CUT);
-                }
-                read => documents.push(read?),
-            }
-        }
-        let mut events: Vec<&RawValue> = Vec::new();
-        for (at, one) in documents.iter().enumerate() {
-            let values = match one.values() {
-                Err(ImportError::TornLine { .. }) if at + 1 == paths.len() => {
-                    reading.assembler.warn(LAST_CUT);
-                    continue;
-                }
-                values => values?.0,
-            };
-            let source = &mut reading.assembler.source;
-            add_counts(source, mended(&one.warnings, false));
-            for value in &values {
-                events.push(value.parse()?);
-            }
-        }
-        reading.events(&events);
-        reading.ends();
-        let id = files.session_id(folder);
-        reading.assembler.session(id, folder.path())
-    }
+    reading.events(&events);
+    reading.ends();
+    let id = files.session_id(folder);
+    reading.assembler.session(id, folder.path())
 }
 
 /// The number in the name of an event's file: `event-00012-ID.json`, `event_000012_ID.json`.

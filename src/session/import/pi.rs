@@ -16,10 +16,6 @@ use serde::Deserialize;
 use super::prelude::*;
 use crate::units::ContentHash;
 
-/// Reads sessions of the pi coding agent.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Pi;
-
 const FORMAT: &str = "pi";
 
 /// Entries that are part of the conversation.
@@ -37,54 +33,44 @@ const BOOKKEEPING: &[&str] = &[
     "custom",
 ];
 
-impl Importer for Pi {
-    fn format(&self) -> &'static str {
-        FORMAT
-    }
+pub(super) const IMPORTER: Importer = Importer::new(FORMAT, detect, import);
 
-    fn detect(&self, head: &[u8]) -> bool {
-        #[derive(Deserialize)]
-        struct Header {
-            r#type: String,
-            #[serde(rename = "id")]
-            _id: String,
-            #[serde(rename = "cwd")]
-            _cwd: String,
-        }
-        let (lines, rest) = head_lines(head);
-        let first = lines.first().copied().unwrap_or(rest);
-        serde_json::from_slice::<Header>(first).is_ok_and(|header| header.r#type == "session")
-    }
+fn detect(head: &Head) -> bool {
+    head.first().is_some_and(|first| {
+        let text = |key: &str| first.get(key).and_then(Value::as_str);
+        text("type") == Some("session") && text("id").is_some() && text("cwd").is_some()
+    })
+}
 
-    fn import(&self, path: &Path, input: &mut dyn BufRead) -> Result<Vec<Session>, ImportError> {
-        let mut lines = Lines::new(path, input, Strictness::Recording);
-        let mut reading = Reading::default();
-        let mut entries: Vec<Entry> = Vec::new();
-        while let Some(line) = lines.next()? {
-            let read: Option<Entry> = lenient::line(&line, &mut reading.assembler.source)?;
-            if let Some(mut entry) = read {
-                let kind = entry.r#type.as_deref();
-                if !kind.is_some_and(|kind| SAID.contains(&kind) || BOOKKEEPING.contains(&kind)) {
-                    entry.whole = Some(line.parse::<&RawValue>()?.to_owned());
-                }
-                entries.push(entry);
+fn import(file: SourceFile) -> Result<Vec<Session>, ImportError> {
+    let text = file.text();
+    let mut lines = text.lines();
+    let mut reading = Reading::default();
+    let mut entries: Vec<Entry> = Vec::new();
+    while let Some(line) = lines.next()? {
+        let read: Option<Entry> = lenient::line(&line, &mut reading.assembler.source)?;
+        if let Some(mut entry) = read {
+            let kind = entry.r#type.as_deref();
+            if !kind.is_some_and(|kind| SAID.contains(&kind) || BOOKKEEPING.contains(&kind)) {
+                entry.whole = Some(line.parse::<&RawValue>()?.to_owned());
             }
+            entries.push(entry);
         }
-        FORMAT.clone_into(&mut reading.assembler.source.format);
-        let source = &mut reading.assembler.source;
-        add_counts(source, mended(&lines.warnings, false));
-        let branch = branch(&entries);
-        for (at, entry) in entries.into_iter().enumerate() {
-            match &branch {
-                // What has no name stands in no branch, and in all of them.
-                Some(kept) if !kept.contains(&at) && entry.is_named() => {
-                    reading.assembler.skip("entry of an abandoned branch");
-                }
-                _ => reading.entry(at, entry),
-            }
-        }
-        reading.assembler.session(lines.session_id(), path)
     }
+    FORMAT.clone_into(&mut reading.assembler.source.format);
+    let source = &mut reading.assembler.source;
+    add_counts(source, lines.source);
+    let branch = branch(&entries);
+    for (at, entry) in entries.into_iter().enumerate() {
+        match &branch {
+            // What has no name stands in no branch, and in all of them.
+            Some(kept) if !kept.contains(&at) && entry.is_named() => {
+                reading.assembler.skip("entry of an abandoned branch");
+            }
+            _ => reading.entry(at, entry),
+        }
+    }
+    reading.assembler.session(text.id.clone(), &text.path)
 }
 
 /// One line of a file.

@@ -87,10 +87,8 @@ impl Join {
         forget_failed(&mut self.threads);
         let sessions = self.threads.into_iter().map(|mut thread| {
             tell_orphans(&mut thread.session);
-            Session::new(thread.session.parts).map_err(|source| ImportError::Session {
-                path: path.to_owned(),
-                source,
-            })
+            Session::new(thread.session.parts)
+                .map_err(|source| ImportError::Session(path.to_owned(), source))
         });
         sessions.collect()
     }

@@ -7,6 +7,7 @@
 use serde_json::{Map, Value};
 
 use super::bodies;
+use super::head::Head;
 
 /// Whose API a conversation was held with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,10 +20,9 @@ pub(super) enum Api {
 }
 
 /// The API of the file's conversations, or none if it holds something else.
-pub(super) fn api_of(head: &[u8]) -> Option<Api> {
-    let values = values(head);
+pub(super) fn api_of(head: &Head) -> Option<Api> {
     let mut signs = Signs::default();
-    for value in values.iter().take(SEEN) {
+    for value in head.values.iter().take(SEEN) {
         signs.value(value, true)?;
     }
     if signs.messages == 0 && signs.anthropic == 0 && signs.openai == 0 {
@@ -37,12 +37,6 @@ pub(super) fn api_of(head: &[u8]) -> Option<Api> {
 
 /// How many values, conversations and messages are looked at.
 const SEEN: usize = 50;
-
-/// How deep JSON may be nested to be looked at.
-const DEEPEST: usize = 60;
-
-/// No role and no type is longer: a cut text of more bytes is surely none of them.
-const KEYWORD: usize = 40;
 
 /// Keys beside messages that tell another product's format. Where the messages are plain ones, with
 /// a role and a content, only the first few do: a program may have such keys for itself, and the
@@ -289,86 +283,13 @@ fn is_message(object: &Map<String, Value>) -> bool {
     !object.contains_key("messages") && object.contains_key("role")
 }
 
-/// The JSON values that the bytes hold; one that was cut is closed.
-pub(super) fn values(head: &[u8]) -> Vec<Value> {
-    let text = String::from_utf8_lossy(super::lines::strip_bom(head));
-    let closed = close(&text).unwrap_or_default();
-    serde_json::Deserializer::from_str(&closed)
-        .into_iter::<Value>()
-        .map_while(Result::ok)
-        .collect()
-}
-
-/// The text up to where it can be closed, and closed; none if it is nested too deep.
-fn close(text: &str) -> Option<String> {
-    let bytes = text.as_bytes();
-    let mut open: Vec<u8> = Vec::new();
-    // Where the text can be closed, and with what.
-    let mut whole = (0, Vec::new());
-    let (mut in_string, mut begins, mut escaped, mut escape_at) = (false, 0, false, 0);
-    let mut key_follows = false;
-    for (at, byte) in bytes.iter().enumerate() {
-        if in_string {
-            match byte {
-                _ if escaped => escaped = false,
-                b'\\' => (escaped, escape_at) = (true, at),
-                b'"' => {
-                    in_string = false;
-                    if !key_follows {
-                        whole = (at + 1, open.clone());
-                    }
-                }
-                _ => {}
-            }
-            continue;
-        }
-        match byte {
-            b'"' => (in_string, begins) = (true, at),
-            b'{' | b'[' => {
-                open.push(*byte);
-                key_follows = *byte == b'{';
-                whole = (at + 1, open.clone());
-            }
-            b'}' | b']' => {
-                open.pop();
-                key_follows = false;
-                whole = (at + 1, open.clone());
-            }
-            b',' => {
-                key_follows = open.last() == Some(&b'{');
-                whole = (at, open.clone());
-            }
-            b':' => key_follows = false,
-            _ => {}
-        }
-        if open.len() > DEEPEST {
-            return None;
-        }
-    }
-    let mut closed;
-    if in_string && !key_follows && bytes.len() > begins + KEYWORD {
-        // A text is closed before an escape that may have been cut.
-        let recent = escape_at + 6 > bytes.len() && escape_at > whole.0;
-        let end = if recent { escape_at } else { bytes.len() };
-        closed = text.get(..end)?.to_owned();
-        closed.push('"');
-        whole.1 = open;
-    } else {
-        closed = text.get(..whole.0)?.to_owned();
-    }
-    for bracket in whole.1.iter().rev() {
-        closed.push(if *bracket == b'{' { '}' } else { ']' });
-    }
-    Some(closed)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[track_caller]
     fn check(text: &str, expected: Option<Api>) {
-        assert_eq!(api_of(text.as_bytes()), expected, "{text}");
+        assert_eq!(api_of(&Head::of(text.as_bytes())), expected, "{text}");
     }
 
     #[test]
@@ -442,7 +363,7 @@ mod tests {
             (
                 format!(r#"{{"model":"m","system":"{long}","messages":[{{"role":"user"}}]}}"#),
                 Api::Anthropic,
-                24 + KEYWORD,
+                64,
             ),
             (
                 format!(
@@ -459,7 +380,7 @@ mod tests {
         ] {
             for cut in from..text.len() {
                 assert_eq!(
-                    api_of(&text.as_bytes()[..cut]),
+                    api_of(&Head::of(&text.as_bytes()[..cut])),
                     Some(api),
                     "{}",
                     &text[..text.floor_char_boundary(cut)]

@@ -30,9 +30,7 @@ pub(super) fn is_named_so(path: &Path) -> bool {
 /// Reads all sessions of the database at `path`.
 #[cfg(not(feature = "sqlite"))]
 pub(super) fn load(path: &Path) -> Result<Vec<Session>, ImportError> {
-    Err(ImportError::Database {
-        path: path.to_owned(),
-    })
+    Err(ImportError::Database(path.to_owned()))
 }
 
 /// Reads all sessions of the database at `path`.

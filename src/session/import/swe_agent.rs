@@ -20,76 +20,64 @@ use views::Steps;
 
 mod views;
 
-/// Reads trajectories of SWE-agent.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct SweAgent;
-
 const FORMAT: &str = "swe-agent";
 
 const SHAPE: Shape = Shape::of_messages(FORMAT, "history");
 
-impl Importer for SweAgent {
-    fn format(&self) -> &'static str {
-        FORMAT
-    }
+pub(super) const IMPORTER: Importer = Importer::new(FORMAT, detect, import);
 
-    fn detect(&self, head: &[u8]) -> bool {
-        let head = String::from_utf8_lossy(strip_bom(head));
-        let head = head.trim_start();
-        let rest = head.strip_prefix('{').unwrap_or_default().trim_start();
-        let starts = |keys: &[&str]| keys.iter().any(|key| rest.starts_with(key));
-        let has = |keys: &[&str]| keys.iter().any(|key| head.contains(key));
-        let is_run = starts(&["\"environment\"", "\"trajectory\"", "\"attempts\""])
-            && has(&["\"trajectory\""])
-            && has(&["\"observation\"", "\"action\"", "\"response\""]);
-        if is_run {
-            return true;
+fn detect(head: &Head) -> bool {
+    let rest = head.text.strip_prefix('{').unwrap_or_default().trim_start();
+    let starts = |keys: &[&str]| keys.iter().any(|key| rest.starts_with(key));
+    let has = |keys: &[&str]| keys.iter().any(|key| head.text.contains(key));
+    let is_run = starts(&["\"environment\"", "\"trajectory\"", "\"attempts\""])
+        && has(&["\"trajectory\""])
+        && has(&["\"observation\"", "\"action\"", "\"response\""]);
+    if is_run {
+        return true;
+    }
+    // The keys in any order: a step says what came of its action, and the history who speaks.
+    let Some(run) = head.first() else {
+        return false;
+    };
+    let has = |at: &str| run.pointer(at).is_some();
+    let is_step = |at: &str| {
+        let all = ["action", "observation"]
+            .iter()
+            .all(|key| has(&format!("{at}/{key}")));
+        all && ["response", "thought", "state"]
+            .iter()
+            .any(|key| has(&format!("{at}/{key}")))
+    };
+    let is_history = |at: &str| {
+        has(&format!("{at}/0/role"))
+            && ["agent", "message_type"]
+                .iter()
+                .any(|key| has(&format!("{at}/0/{key}")))
+    };
+    is_step("/trajectory/0")
+        || is_history("/history")
+        || is_step("/attempts/0/trajectory/0")
+        || is_history("/attempts/0/history")
+        // The model and the patch may fill what is seen of the file.
+        || starts(&["\"info\"", "\"replay_config\""])
+            && has("/replay_config")
+            && has("/info/model_stats")
+}
+
+fn import(file: SourceFile) -> Result<Vec<Session>, ImportError> {
+    let (path, steps) = (file.path.clone(), RefCell::new(Vec::new()));
+    let sessions = conversations::sessions(SHAPE, file, |mut conversation, assembler| {
+        let run = conversation.around.take("trajectory");
+        if run.is_some() {
+            assembler.skip("key `trajectory`");
         }
-        // The keys in any order: a step says what came of its action, and the history who speaks.
-        let values = sketch::values(head.as_bytes());
-        let Some(run) = values.first() else {
-            return false;
-        };
-        let has = |at: &str| run.pointer(at).is_some();
-        let is_step = |at: &str| {
-            let all = ["action", "observation"]
-                .iter()
-                .all(|key| has(&format!("{at}/{key}")));
-            all && ["response", "thought", "state"]
-                .iter()
-                .any(|key| has(&format!("{at}/{key}")))
-        };
-        let is_history = |at: &str| {
-            has(&format!("{at}/0/role"))
-                && ["agent", "message_type"]
-                    .iter()
-                    .any(|key| has(&format!("{at}/0/{key}")))
-        };
-        is_step("/trajectory/0")
-            || is_history("/history")
-            || is_step("/attempts/0/trajectory/0")
-            || is_history("/attempts/0/history")
-            // The model and the patch may fill what is seen of the file.
-            || starts(&["\"info\"", "\"replay_config\""])
-                && has("/replay_config")
-                && has("/info/model_stats")
-    }
-
-    fn import(&self, path: &Path, input: &mut dyn BufRead) -> Result<Vec<Session>, ImportError> {
-        let steps = RefCell::new(Vec::new());
-        let sessions =
-            conversations::sessions(SHAPE, path, input, |mut conversation, assembler| {
-                let run = conversation.around.take("trajectory");
-                if run.is_some() {
-                    assembler.skip("key `trajectory`");
-                }
-                openai_chat::read(conversation, Dialect::SweAgent, assembler);
-                if !assembler.is_empty() {
-                    steps.borrow_mut().push(run.map(Steps::read));
-                }
-            })?;
-        with_views(path, sessions, steps.into_inner())
-    }
+        openai_chat::read(conversation, Dialect::SweAgent, assembler);
+        if !assembler.is_empty() {
+            steps.borrow_mut().push(run.map(Steps::read));
+        }
+    })?;
+    with_views(&path, sessions, steps.into_inner())
 }
 
 /// The sessions with the compactions that the views of their steps show.
@@ -109,10 +97,7 @@ fn with_views(
                 compactions,
                 ..parts
             })
-            .map_err(|source| ImportError::Session {
-                path: path.to_owned(),
-                source,
-            })?;
+            .map_err(|source| ImportError::Session(path.to_owned(), source))?;
         }
     }
     Ok(sessions)

@@ -11,66 +11,53 @@
 use super::openai_chat::parts;
 use super::prelude::*;
 
-/// Reads results of tau2-bench.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Tau2;
-
 const FORMAT: &str = "tau2";
 
-impl Importer for Tau2 {
-    fn format(&self) -> &'static str {
-        FORMAT
-    }
+pub(super) const IMPORTER: Importer = Importer::new(FORMAT, detect, import);
 
-    fn detect(&self, head: &[u8]) -> bool {
-        let values = sketch::values(head);
-        let Some(first) = values.first() else {
-            return false;
+fn detect(head: &Head) -> bool {
+    let has = |at: &str| head.first().is_some_and(|it| it.pointer(at).is_some());
+    has("/simulations")
+        || has("/info/environment_info") && has("/tasks")
+        || has("/task_id") && (has("/ticks") || has("/messages") && has("/start_time"))
+}
+
+fn import(file: SourceFile) -> Result<Vec<Session>, ImportError> {
+    let text = file.text();
+    let (values, mut file) = text.values()?;
+    let mut sessions = Vec::new();
+    for value in &values {
+        let mut results = Object::read(value.parse()?)
+            .ok_or_else(|| value.error("neither a simulation nor an object with some"))?;
+        let info = results.inner("info");
+        let simulations: Vec<&RawValue> = match results.take("simulations") {
+            Some(list) => value.parse_part(list.get())?,
+            None => vec![value.parse()?],
         };
-        let has = |at: &str| first.pointer(at).is_some();
-        has("/simulations")
-            || has("/info/environment_info") && has("/tasks")
-            || has("/task_id") && (has("/ticks") || has("/messages") && has("/start_time"))
-    }
-
-    fn import(&self, path: &Path, input: &mut dyn BufRead) -> Result<Vec<Session>, ImportError> {
-        let documents = Documents::read(path, input)?;
-        let (values, cut) = documents.values()?;
-        let mut file = mended(&documents.warnings, cut);
-        let mut sessions = Vec::new();
-        for value in &values {
-            let mut results = Object::read(value.parse()?)
-                .ok_or_else(|| value.error("neither a simulation nor an object with some"))?;
-            let info = results.inner("info");
-            let simulations: Vec<&RawValue> = match results.take("simulations") {
-                Some(list) => value.parse_part(list.get())?,
-                None => vec![value.parse()?],
+        for raw in simulations {
+            let Some(run) = Object::read(raw) else {
+                file.not_understood("simulation that is no object");
+                continue;
             };
-            for raw in simulations {
-                let Some(run) = Object::read(raw) else {
-                    file.not_understood("simulation that is no object");
-                    continue;
-                };
-                let mut reading = Reading {
-                    assembler: Assembler::of(FORMAT),
-                    ..Reading::default()
-                };
-                reading.info(info.clone());
-                if !reading.simulation(run) {
-                    file.skip("voice run");
-                    continue;
-                }
-                let id = documents.id.clone();
-                sessions.extend(reading.assembler.finish(id, path)?);
+            let mut reading = Reading {
+                assembler: Assembler::of(FORMAT),
+                ..Reading::default()
+            };
+            reading.info(info.clone());
+            if !reading.simulation(run) {
+                file.skip("voice run");
+                continue;
             }
+            let id = text.id.clone();
+            sessions.extend(reading.assembler.finish(id, &text.path)?);
         }
-        if sessions.is_empty() && !file.skipped.is_empty() {
-            let what = "it holds ticks of speech, and no messages";
-            let path = path.to_owned();
-            return Err(ImportError::NoMessages { path, what });
-        }
-        all(sessions, file, &documents.id, path)
     }
+    if sessions.is_empty() && !file.skipped.is_empty() {
+        let what = "it holds ticks of speech, and no messages";
+        let path = text.path.clone();
+        return Err(ImportError::NoMessages(path, what));
+    }
+    all(sessions, file, &text.id, &text.path)
 }
 
 #[derive(Default)]

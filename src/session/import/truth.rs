@@ -51,10 +51,7 @@ pub(super) fn beside(path: &Path, recording: &mut Recording) -> Result<(), Impor
     let Some(path) = truth_path(path).filter(|path| path.is_file()) else {
         return Ok(());
     };
-    let io = |source| ImportError::Io {
-        path: path.clone(),
-        source,
-    };
+    let io = |source| ImportError::Io(path.clone(), source);
     let file = File::open(&path).map_err(io)?;
     let input = BufReader::new(file).take(MAX_TRUTH);
     let truth: GroundTruth =

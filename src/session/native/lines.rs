@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 
 use super::{FORMAT, VERSION};
 use crate::session::import::ImportError;
-use crate::session::import::lines::Line;
+use crate::session::import::file::Line;
 use crate::session::import::tool_names::class_of;
 use crate::session::{
     ContentBlock, Image, JsonText, Message, Opaque, RecordedCompaction, Resumed, Role, Session,

@@ -19,7 +19,7 @@ const NAME: &str = "some/File One.jsonl";
 
 /// A file of a format.
 pub(super) struct Sample {
-    pub(super) importer: &'static dyn Importer,
+    pub(super) importer: &'static Importer,
     path: PathBuf,
     pub(super) bytes: Vec<u8>,
     /// The values of the file; several where each stands on a line of its own.
@@ -44,7 +44,7 @@ pub(super) fn samples() -> Vec<Sample> {
             let is_log = importer.format() == "request-log";
             let mut apis = IMPORTERS.iter().filter(|api| is_log && api.detect(&bytes));
             samples.push(Sample {
-                importer: *apis.next().unwrap_or(importer),
+                importer: apis.next().unwrap_or(importer),
                 path,
                 bytes,
                 values,

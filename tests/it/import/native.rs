@@ -64,10 +64,7 @@ fn a_native_file_is_read_to_the_letter() {
     check(&[HEAD, HEAD], "line 2, column 9: unknown field `format`");
     let mut torn = format!("{HEAD}\n{{\"role\":");
     let error = read("native", torn.as_bytes()).expect_err("torn");
-    assert!(
-        matches!(error, ImportError::TornLine { line: 2, .. }),
-        "{error}"
-    );
+    assert!(matches!(error, ImportError::TornLine(_, 2)), "{error}");
     torn.truncate(HEAD.len());
     let error = read("native", torn.as_bytes()).expect_err("no message");
     assert!(matches!(error, ImportError::Session { .. }), "{error}");

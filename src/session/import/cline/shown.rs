@@ -6,6 +6,7 @@ use std::io::BufReader;
 
 use serde::Deserialize;
 
+use super::super::file::MAX_FILE;
 use super::super::prelude::*;
 use super::hidden::Marks;
 
@@ -61,8 +62,8 @@ impl Shown {
     /// Reads the file at `path`, a list of records.
     pub(super) fn read(path: &Path) -> Result<Self, ImportError> {
         let file = File::open(path).map_err(cannot_read(path))?;
-        let documents = Documents::read(path, &mut BufReader::new(file))?;
-        let (values, _) = documents.values()?;
+        let text = SourceFile::read(path, &mut BufReader::new(file), MAX_FILE)?.text();
+        let (values, _) = text.values()?;
         let mut shown = Self::default();
         for value in &values {
             for raw in value.parse::<Vec<&RawValue>>()? {

@@ -9,7 +9,8 @@ use sha2::{Digest, Sha256};
 
 use super::super::ImportError;
 use super::super::assemble::{Assembler, count};
-use super::super::sqlite::reading::{Database, Listed, number, session_id, text};
+use super::super::file::session_id;
+use super::super::sqlite::reading::{Database, Listed, number, text};
 use super::{FORMAT, Reading};
 use crate::session::{Session, Tag};
 use crate::units::{Tokens, Usage};

@@ -3,40 +3,24 @@
 //! An archive may unpack to far more than it is: what is read of it may be as large as a file that
 //! is read whole, whatever its directory says.
 
-use std::io::{BufReader, Cursor, Read};
+use std::io::{BufReader, Cursor};
 use std::path::PathBuf;
 
-use sha2::{Digest, Sha256};
 use zip::result::ZipError;
 use zip::{CompressionMethod, ZipArchive};
 
 use super::super::prelude::*;
 use super::Log;
 use crate::session::import::MAX_FILE;
-use crate::session::import::lines::session_id;
 
 /// Files that say which model ran, by name.
 const HEADERS: &[&str] = &["header.json", "_journal/start.json"];
 
-/// Reads all samples of an archive, and returns the id of its first session.
-pub(super) fn read(
-    path: &Path,
-    input: &mut dyn BufRead,
-    log: &mut Log,
-) -> Result<String, ImportError> {
-    let mut bytes = Vec::new();
-    let read = input.take(MAX_FILE + 1).read_to_end(&mut bytes);
-    read.map_err(cannot_read(path))?;
-    if bytes.len() as u64 > MAX_FILE {
-        return Err(ImportError::TooLarge {
-            path: path.to_owned(),
-            limit: MAX_FILE,
-        });
-    }
-    let mut hasher = Sha256::new();
-    hasher.update(&bytes);
-    let id = session_id(path, hasher);
-    let mut archive = ZipArchive::new(Cursor::new(bytes)).map_err(|error| damaged(path, &error))?;
+/// Reads all samples of an archive.
+pub(super) fn read(file: &SourceFile, log: &mut Log) -> Result<(), ImportError> {
+    let path = &*file.path;
+    let archive = ZipArchive::new(Cursor::new(&file.bytes[..]));
+    let mut archive = archive.map_err(|error| damaged(path, &error))?;
     let mut names: Vec<String> = Vec::new();
     for name in archive.file_names() {
         match name {
@@ -56,23 +40,23 @@ pub(super) fn read(
     for name in header.map(|it| (*it).to_owned()).into_iter().chain(names) {
         let inside = PathBuf::from(format!("{}: {name}", path.display()));
         let documents = match member(path, &mut archive, &name, &inside, left) {
-            Err(ImportError::Io { source, .. }) => return Err(damaged(path, &source)),
+            Err(ImportError::Io(_, source)) => return Err(damaged(path, &source)),
             documents => documents?,
         };
         left = left.saturating_sub(documents.length);
         log.documents(&documents)?;
     }
-    Ok(id)
+    Ok(())
 }
 
 /// Reads a file of an archive, which may have so many bytes.
-fn member<'p>(
+fn member(
     path: &Path,
-    archive: &mut ZipArchive<Cursor<Vec<u8>>>,
+    archive: &mut ZipArchive<Cursor<&[u8]>>,
     name: &str,
-    inside: &'p Path,
+    inside: &Path,
     left: u64,
-) -> Result<Documents<'p>, ImportError> {
+) -> Result<SourceText, ImportError> {
     let damaged = |error: &dyn std::fmt::Display| damaged(path, error);
     let at = archive.index_for_name(name);
     let at = at.ok_or_else(|| damaged(&ZipError::FileNotFound))?;
@@ -80,18 +64,16 @@ fn member<'p>(
     if raw.compression() == CompressionMethod::ZSTD {
         let unpacked = ruzstd::decoding::StreamingDecoder::new(raw);
         let unpacked = unpacked.map_err(|error| damaged(&error))?;
-        return Documents::read_up_to(left, inside, &mut BufReader::new(unpacked));
+        let file = SourceFile::read(inside, &mut BufReader::new(unpacked), left)?;
+        return Ok(file.text());
     }
     drop(raw);
     let file = archive.by_index(at).map_err(|error| damaged(&error))?;
-    Documents::read_up_to(left, inside, &mut BufReader::new(file))
+    SourceFile::read(inside, &mut BufReader::new(file), left).map(SourceFile::text)
 }
 
 fn damaged(path: &Path, error: &dyn std::fmt::Display) -> ImportError {
-    ImportError::Archive {
-        path: path.to_owned(),
-        problem: error.to_string(),
-    }
+    ImportError::Archive(path.to_owned(), error.to_string())
 }
 
 fn is_json(name: &str) -> bool {

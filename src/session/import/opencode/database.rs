@@ -3,7 +3,8 @@
 use sha2::{Digest, Sha256};
 
 use super::super::ImportError;
-use super::super::sqlite::reading::{Database, Listed, session_id, text};
+use super::super::file::session_id;
+use super::super::sqlite::reading::{Database, Listed, text};
 use super::{Reading, Stored};
 use crate::session::Session;
 

@@ -231,11 +231,12 @@ fn one_value(
     source: &mut Source,
 ) -> Result<Option<Arc<str>>, ImportError> {
     let read = files.read(path).and_then(|documents| {
-        let value = documents.values()?.0.into_iter().next();
+        let (values, mended) = documents.values()?;
+        let value = values.into_iter().next();
         let value: Option<&RawValue> = value.map(|it| it.parse()).transpose()?;
         // The files are indented, and what the model wrote to a tool was not.
         let text = value.map(|raw| JsonText::from(raw).as_str().into());
-        add_counts(source, mended(&documents.warnings, false));
+        add_counts(source, mended);
         Ok(text)
     });
     match read {

@@ -10,7 +10,6 @@ use sha2::{Digest, Sha256};
 
 use crate::session::Session;
 use crate::session::import::{ImportError, MAX_FILE, goose, opencode};
-use crate::units::to_valid_id;
 
 /// Reads all sessions of the database at `path`.
 pub(super) fn load(path: &Path) -> Result<Vec<Session>, ImportError> {
@@ -20,18 +19,14 @@ pub(super) fn load(path: &Path) -> Result<Vec<Session>, ImportError> {
     } else if database.has(&["sessions", "messages"]) {
         (goose::database::list, goose::database::read)
     } else {
-        return Err(ImportError::UnknownFormat {
-            path: path.to_owned(),
-        });
+        return Err(ImportError::UnknownFormat(path.to_owned()));
     };
     let mut sessions = Vec::new();
     for one in list(&database)? {
         sessions.extend(read(&database, &one)?);
     }
     if sessions.is_empty() {
-        return Err(ImportError::NoConversation {
-            path: path.to_owned(),
-        });
+        return Err(ImportError::NoConversation(path.to_owned()));
     }
     Ok(sessions)
 }
@@ -154,10 +149,7 @@ fn with_log(path: &Path, log: &Path) -> Option<Vec<u8>> {
 }
 
 fn damaged(path: &Path, error: &rusqlite::Error) -> ImportError {
-    ImportError::DamagedDatabase {
-        path: path.to_owned(),
-        problem: error.to_string(),
-    }
+    ImportError::DamagedDatabase(path.to_owned(), error.to_string())
 }
 
 /// The file as an address that says how it is opened.
@@ -189,11 +181,4 @@ pub(in crate::session::import) fn text(row: &Row<'_>, column: usize) -> Option<A
 /// The number in a column; none if it is negative or no number.
 pub(in crate::session::import) fn number(row: &Row<'_>, column: usize) -> Option<u64> {
     text(row, column)?.parse().ok()
-}
-
-/// A session's name: the product's, and 6 hex digits of what was read.
-pub(in crate::session::import) fn session_id(id: &str, hasher: Sha256) -> String {
-    let hash = hasher.finalize();
-    let [a, b, c] = [hash[0], hash[1], hash[2]];
-    format!("{}-{a:02x}{b:02x}{c:02x}", to_valid_id(id, 60))
 }

@@ -1,0 +1,491 @@
+//! A recording's file: read once, mended where that loses little, and taken apart into lines or
+//! JSON values.
+//!
+//! Recordings are untidy: a byte-order mark, CRLF, blank lines, a last line that was never
+//! finished, half of a surrogate pair where a product cut a string. [`SourceFile::text`] mends
+//! these flaws and counts them. The rest is refused with its place in the file.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use serde_json::error::Category;
+use serde_json::value::RawValue;
+use sha2::{Digest, Sha256};
+
+use super::ImportError;
+use crate::session::Source;
+use crate::units::to_valid_id;
+
+/// The largest file that is read, and the most that a folder or an archive may hold.
+pub(super) const MAX_FILE: u64 = 1 << 30;
+
+/// The longest line that is read: room for a hundred large images.
+const MAX_LINE: u64 = 256 << 20;
+
+/// How deep JSON may be nested in a recording; `serde_json` itself allows as much.
+pub(super) const MAX_NESTING: usize = 128;
+
+/// How much deeper a native file nests JSON that a recording held.
+const NATIVE_WRAPPING: usize = 16;
+
+const BOM: &[u8] = b"\xef\xbb\xbf";
+
+/// The bytes of a file, without a byte-order mark.
+#[derive(Debug)]
+pub(crate) struct SourceFile {
+    /// Where the file is; only errors and ids use it.
+    pub(crate) path: PathBuf,
+    pub(super) bytes: Vec<u8>,
+    /// The size of the file.
+    pub(super) length: u64,
+    /// The file's stem and 6 hex digits of its content: the id of its main session.
+    pub(super) id: String,
+}
+
+impl SourceFile {
+    /// Reads all of `input`, which may hold `limit` bytes.
+    pub(super) fn read(path: &Path, input: &mut dyn Read, limit: u64) -> Result<Self, ImportError> {
+        let mut bytes = Vec::new();
+        let read = input.take(limit.saturating_add(1)).read_to_end(&mut bytes);
+        read.map_err(|source| ImportError::Io(path.to_owned(), source))?;
+        let length = bytes.len() as u64;
+        if length > limit {
+            return Err(ImportError::TooLarge(path.to_owned(), limit));
+        }
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+        let id = session_id(&stem, Sha256::new().chain_update(&bytes));
+        bytes.drain(..bytes.len() - strip_bom(&bytes).len());
+        Ok(Self {
+            path: path.to_owned(),
+            bytes,
+            length,
+            id,
+        })
+    }
+
+    /// The text of a file that a product appended to while it ran: flaws are mended and counted.
+    pub(super) fn text(mut self) -> SourceText {
+        let mut source = Source::default();
+        for line in self.bytes.split_mut(|byte| *byte == b'\n') {
+            if std::str::from_utf8(line).is_err() {
+                source.warn("a line is not UTF-8; the bad bytes were replaced");
+            }
+            if mend_surrogates(line) {
+                source.warn("a text was cut within a character; the half was replaced");
+            }
+        }
+        let text = String::from_utf8(self.bytes);
+        SourceText {
+            path: self.path,
+            id: self.id,
+            length: self.length,
+            text: text.unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into()),
+            is_strict: false,
+            source,
+        }
+    }
+
+    /// The text of a file that Proctor wrote: every flaw is an error.
+    pub(crate) fn strict_text(self) -> Result<SourceText, ImportError> {
+        let skipped = usize::try_from(self.length).unwrap_or(usize::MAX) - self.bytes.len();
+        let text = String::from_utf8(self.bytes).map_err(|error| {
+            let at = error.utf8_error().valid_up_to();
+            let before = &error.as_bytes()[..at];
+            let start = before.iter().rposition(|byte| *byte == b'\n');
+            ImportError::Utf8 {
+                path: self.path.clone(),
+                line: 1 + before.iter().filter(|byte| **byte == b'\n').count() as u64,
+                column: at - start.map_or(0, |start| start + 1) + 1,
+                offset: skipped + at,
+            }
+        })?;
+        Ok(SourceText {
+            path: self.path,
+            id: self.id,
+            length: self.length,
+            text,
+            is_strict: true,
+            source: Source::default(),
+        })
+    }
+}
+
+/// The text of a file.
+#[derive(Debug)]
+pub(crate) struct SourceText {
+    pub(crate) path: PathBuf,
+    pub(super) length: u64,
+    pub(super) id: String,
+    text: String,
+    /// Whether Proctor wrote the file.
+    is_strict: bool,
+    /// The flaws that were mended.
+    source: Source,
+}
+
+/// One line that is not blank, or a JSON value, which may stand on several lines.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Line<'t> {
+    pub(super) path: &'t Path,
+    /// The number of its first line, from 1; blank lines count.
+    pub(crate) number: u64,
+    pub(crate) text: &'t str,
+}
+
+impl SourceText {
+    /// The lines of the file.
+    pub(crate) fn lines(&self) -> Lines<'_> {
+        Lines {
+            file: self,
+            rest: Some(&self.text),
+            number: 0,
+            max_line: MAX_LINE,
+            source: self.source.clone(),
+        }
+    }
+
+    /// The JSON values of the file, and what was mended. A last value that was cut is left out.
+    pub(super) fn values(&self) -> Result<(Vec<Line<'_>>, Source), ImportError> {
+        if self.text.trim_ascii().is_empty() {
+            return Err(ImportError::Empty(self.path.clone()));
+        }
+        let mut source = self.source.clone();
+        let mut values = Vec::new();
+        let (mut number, mut counted) = (1, 0);
+        for value in serde_json::Deserializer::from_str(&self.text).into_iter::<&RawValue>() {
+            let text = match value {
+                Ok(value) => value.get(),
+                Err(error) if error.is_eof() && !values.is_empty() => {
+                    source.warn("the last line was cut and is left out");
+                    break;
+                }
+                Err(error) if error.is_eof() => {
+                    return Err(ImportError::TornLine(
+                        self.path.clone(),
+                        error.line() as u64,
+                    ));
+                }
+                Err(error) => {
+                    return Err(ImportError::Json {
+                        path: self.path.clone(),
+                        line: error.line() as u64,
+                        column: error.column(),
+                        problem: without_place(&error),
+                    });
+                }
+            };
+            let start = text.as_ptr().addr() - self.text.as_ptr().addr();
+            number += self.text[counted..start].matches('\n').count() as u64;
+            counted = start;
+            values.push(self.line(number, text)?);
+        }
+        Ok((values, source))
+    }
+
+    fn line<'t>(&'t self, number: u64, text: &'t str) -> Result<Line<'t>, ImportError> {
+        let wrapping = if self.is_strict { NATIVE_WRAPPING } else { 0 };
+        if nesting(text.as_bytes()) > MAX_NESTING + wrapping {
+            return Err(ImportError::Nesting(
+                self.path.clone(),
+                number,
+                MAX_NESTING + wrapping,
+            ));
+        }
+        let path = &self.path;
+        Ok(Line { path, number, text })
+    }
+}
+
+/// The lines of a file that are not blank.
+pub(crate) struct Lines<'t> {
+    file: &'t SourceText,
+    rest: Option<&'t str>,
+    number: u64,
+    max_line: u64,
+    /// The flaws that were mended so far.
+    pub(super) source: Source,
+}
+
+impl<'t> Lines<'t> {
+    /// The next line.
+    pub(crate) fn next(&mut self) -> Result<Option<Line<'t>>, ImportError> {
+        let file = self.file;
+        while let Some(rest) = self.rest {
+            let (line, rest) = match rest.split_once('\n') {
+                Some((line, rest)) => (line, Some(rest)),
+                None => (rest, None),
+            };
+            self.rest = rest;
+            self.number += 1;
+            let line = line
+                .strip_suffix('\r')
+                .filter(|_| rest.is_some())
+                .unwrap_or(line);
+            if line.len() as u64 > self.max_line {
+                let path = file.path.clone();
+                return Err(ImportError::LongLine(path, self.number, self.max_line));
+            }
+            if line.trim_ascii().is_empty() {
+                continue;
+            }
+            let line = if file.is_strict {
+                line
+            } else {
+                self.without_zeros(line)
+            };
+            if rest.is_none() && serde_json::from_str::<serde::de::IgnoredAny>(line).is_err() {
+                if file.is_strict {
+                    return Err(ImportError::TornLine(file.path.clone(), self.number));
+                }
+                self.source.warn("the last line was cut and is left out");
+                return Ok(None);
+            }
+            return file.line(self.number, line).map(Some);
+        }
+        Ok(None)
+    }
+
+    /// A line without the zeros it begins with. A crash in the middle of a write leaves a hole in
+    /// the file, and the product goes on behind it. A line of nothing but zeros stays as it is.
+    fn without_zeros(&mut self, line: &'t str) -> &'t str {
+        let text = line.trim_start_matches('\0');
+        if text.is_empty() || text.len() == line.len() {
+            return line;
+        }
+        self.source
+            .warn("a line begins with zeros, which a crash left; they are left out");
+        text
+    }
+}
+
+impl<'t> Line<'t> {
+    /// The file's path.
+    pub(super) fn path(&self) -> &'t Path {
+        self.path
+    }
+
+    /// Parses the line.
+    pub(crate) fn parse<T: Deserialize<'t>>(&self) -> Result<T, ImportError> {
+        self.parse_part(self.text)
+    }
+
+    /// Parses a part of the line; errors name the place in the whole line.
+    pub(crate) fn parse_part<T: Deserialize<'t>>(&self, part: &'t str) -> Result<T, ImportError> {
+        serde_json::from_str(part).map_err(|error| {
+            let before = part
+                .as_ptr()
+                .addr()
+                .saturating_sub(self.text.as_ptr().addr());
+            let before = self.text.get(..before).unwrap_or_default();
+            let breaks = before.matches('\n').count() + error.line().saturating_sub(1);
+            let line = self.number + breaks as u64;
+            let column = match error.line() {
+                0 | 1 => before.len() - before.rfind('\n').map_or(0, |at| at + 1) + error.column(),
+                _ => error.column(),
+            };
+            let (path, problem) = (self.path.to_owned(), without_place(&error));
+            match error.classify() {
+                Category::Data => ImportError::Shape {
+                    path,
+                    line,
+                    column,
+                    problem,
+                },
+                Category::Io | Category::Syntax | Category::Eof => ImportError::Json {
+                    path,
+                    line,
+                    column,
+                    problem,
+                },
+            }
+        })
+    }
+
+    /// An error about the version that the line states.
+    pub(crate) fn too_new(&self, found: u64, supported: u64) -> ImportError {
+        ImportError::Version(self.path.to_owned(), found, supported)
+    }
+
+    /// An error at the start of the line.
+    pub(crate) fn error(&self, problem: impl Into<String>) -> ImportError {
+        ImportError::Shape {
+            path: self.path.to_owned(),
+            line: self.number,
+            column: 1,
+            problem: problem.into(),
+        }
+    }
+}
+
+/// The parser's message without the place, which is one in a part of the file.
+fn without_place(error: &serde_json::Error) -> String {
+    let full = error.to_string();
+    let problem = full.rsplit_once(" at line ").map(|(problem, _)| problem);
+    problem.unwrap_or(&full).to_owned()
+}
+
+/// A name and 6 hex digits of everything that was hashed.
+pub(super) fn session_id(name: &str, hasher: Sha256) -> String {
+    let hash = hasher.finalize();
+    let [a, b, c] = [hash[0], hash[1], hash[2]];
+    format!("{}-{a:02x}{b:02x}{c:02x}", to_valid_id(name, 60))
+}
+
+/// The bytes without a byte-order mark.
+pub(super) fn strip_bom(bytes: &[u8]) -> &[u8] {
+    bytes.strip_prefix(BOM).unwrap_or(bytes)
+}
+
+/// How deep arrays and objects are nested; brackets in strings do not count.
+fn nesting(json: &[u8]) -> usize {
+    let (mut depth, mut deepest, mut at) = (0usize, 0, 0);
+    let mut in_string = false;
+    while let Some(byte) = json.get(at) {
+        at += 1;
+        match byte {
+            b'"' => in_string = !in_string,
+            b'\\' if in_string => at += 1,
+            _ if in_string => {
+                let rest = json.get(at..).unwrap_or_default();
+                at += memchr::memchr2(b'"', b'\\', rest).unwrap_or(rest.len());
+            }
+            b'[' | b'{' => {
+                depth += 1;
+                deepest = deepest.max(depth);
+            }
+            b']' | b'}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    deepest
+}
+
+/// Replaces escapes of half a surrogate pair by U+FFFD, in place. Returns whether there were any.
+///
+/// JavaScript cuts strings between the halves of a pair and writes the half as an escape, which
+/// no UTF-8 text can hold.
+fn mend_surrogates(json: &mut [u8]) -> bool {
+    let unit = |json: &[u8], at: usize| -> Option<u32> {
+        let escape = json.get(at..at + 6)?.strip_prefix(b"\\u")?;
+        u32::from_str_radix(std::str::from_utf8(escape).ok()?, 16).ok()
+    };
+    let (mut at, mut mended) = (0, false);
+    while let Some(found) = memchr::memchr(b'\\', json.get(at..).unwrap_or_default()) {
+        at += found;
+        at += match (unit(json, at), unit(json, at + 6)) {
+            (Some(0xd800..=0xdbff), Some(0xdc00..=0xdfff)) => 12,
+            (Some(0xd800..=0xdfff), _) => {
+                json[at..at + 6].copy_from_slice(b"\\ufffd");
+                mended = true;
+                6
+            }
+            (Some(_), _) => 6,
+            (None, _) => 2,
+        };
+    }
+    mended
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(bytes: &[u8]) -> SourceFile {
+        SourceFile::read(Path::new("a.jsonl"), &mut &bytes[..], MAX_FILE).expect("small")
+    }
+
+    fn shown(line: &Line<'_>) -> String {
+        format!("{}:{}", line.number, line.text)
+    }
+
+    #[track_caller]
+    fn check(shown: Result<Vec<String>, ImportError>, expected: Result<&[&str], &str>) {
+        match (shown, expected) {
+            (Ok(shown), Ok(expected)) => assert_eq!(shown, expected),
+            (Err(error), Err(expected)) => assert!(error.to_string().contains(expected), "{error}"),
+            (shown, expected) => panic!("got {shown:?}, expected {expected:?}"),
+        }
+    }
+
+    #[track_caller]
+    fn lines(bytes: &[u8], is_strict: bool, expected: Result<&[&str], &str>) {
+        let read = || {
+            let file = file(bytes);
+            let text = if is_strict {
+                file.strict_text()?
+            } else {
+                file.text()
+            };
+            let mut lines = text.lines();
+            lines.max_line = 600;
+            let mut got = Vec::new();
+            while let Some(line) = lines.next()? {
+                got.push(shown(&line));
+            }
+            Ok(got)
+        };
+        check(read(), expected);
+    }
+
+    #[test]
+    fn lines_are_mended_where_they_can_be_and_placed_where_not() {
+        let (recording, strict) = (false, true);
+        lines(b"{}\n[]\n", strict, Ok(&["1:{}", "2:[]"]));
+        lines(
+            b"\xef\xbb\xbf{}\r\n\r\n \n[]",
+            strict,
+            Ok(&["1:{}", "4:[]"]),
+        );
+        lines(b"", strict, Ok(&[]));
+        lines(b"{}\n{\"a\":", recording, Ok(&["1:{}"]));
+        lines(b"{}\n{\"a\":", strict, Err("line 2: the file ends within"));
+        lines(
+            b"{}\n\"\xff\"\n",
+            recording,
+            Ok(&["1:{}", "2:\"\u{fffd}\""]),
+        );
+        let place = Err("line 2: invalid UTF-8 at byte 2 of the line, byte 4 of the file");
+        lines(b"{}\n\"\xff\"\n", strict, place);
+        let place = Err("line 1: invalid UTF-8 at byte 2 of the line, byte 4 of the file");
+        lines(b"\xef\xbb\xbf\"\xff\"\n", strict, place);
+        lines(
+            &[b'1'; 601],
+            recording,
+            Err("line 1 is longer than 600 bytes"),
+        );
+        lines(&[b'['; 200], recording, Ok(&[]));
+        lines(b"{}\n\0\0[]\n", recording, Ok(&["1:{}", "2:[]"]));
+        lines(b"{}\n\0\0[]\n", strict, Ok(&["1:{}", "2:\0\0[]"]));
+        let deep = [[b'['; 129], [b']'; 129]].concat();
+        lines(&deep, recording, Err("nested deeper than 128"));
+        let cut = br#""\ud83d\ude00 \\ud83d \uD83D""#;
+        lines(cut, recording, Ok(&[r#"1:"\ud83d\ude00 \\ud83d \ufffd""#]));
+        lines(br#""[[\"[""#, recording, Ok(&[r#"1:"[[\"[""#]));
+    }
+
+    #[test]
+    fn values_are_found_in_every_layout() {
+        let values = |bytes: &[u8], expected: Result<&[&str], &str>| {
+            let text = file(bytes).text();
+            let read = text.values().map(|(values, source)| {
+                let cut = source
+                    .warnings
+                    .keys()
+                    .filter(|it| it.contains("cut and is left out"));
+                let cut = cut.map(|_| "cut".to_owned());
+                values.iter().map(shown).chain(cut).collect()
+            });
+            check(read, expected);
+        };
+        values(b"\xef\xbb\xbf{}\r\n\n[1]", Ok(&["1:{}", "3:[1]"]));
+        values(b"[\n 1\n]\n{}{}", Ok(&["1:[\n 1\n]", "4:{}", "4:{}"]));
+        values(b"{}\n{\"a\":", Ok(&["1:{}", "cut"]));
+        values(b"{\n\"a\":", Err("line 2: the file ends within"));
+        values(b"{}\n{]\n{}", Err("line 2, column 2"));
+        values(b" \n", Err("is empty"));
+        values(b"\"\xff\\ud83d\"", Ok(&["1:\"\u{fffd}\\ufffd\""]));
+        let bomb = [[b'['; 129], [b']'; 129]].concat();
+        values(&bomb, Err("line 1: JSON nested deeper than 128"));
+    }
+}
