@@ -11,18 +11,20 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use serde::Deserialize;
+
 use super::{
     CompactedTo, ContentBlock, Image, JsonText, Message, Opaque, Recorded, RecordedCompaction,
     Session, SessionError, SessionParts, Source, Thinking, ToolResult, ToolSchema, ToolUse,
 };
 use crate::units::{ContentHash, to_valid_id};
 
-mod found;
 mod json;
-mod named;
+mod patterns;
 
 /// What kind of secret was found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Class {
     /// The inside of a private-key block.
@@ -36,6 +38,7 @@ pub enum Class {
     /// An unguessable value behind a name such as `client_secret`.
     Secret,
     /// An e-mail address.
+    #[serde(rename = "e-mail")]
     Email,
     /// The name of a home folder.
     Home,
@@ -220,7 +223,7 @@ impl Redactor {
 
     /// The text without its secrets, if it has any.
     fn changed(&mut self, text: &str) -> Option<String> {
-        let found = found::secrets(text);
+        let found = patterns::secrets(text);
         if found.is_empty() {
             return None;
         }

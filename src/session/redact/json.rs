@@ -1,30 +1,35 @@
 //! Redacts inside JSON without parsing it into values: numbers, spaces, order of keys and
 //! duplicate keys stay as they were written, and only texts change.
 
-use super::{Class, JsonText, Redactor, is_replaced, named};
+use std::sync::LazyLock;
+
+use regex::bytes::Regex;
+
+use super::patterns::PATTERNS;
+use super::{Class, JsonText, Redactor, is_replaced};
+
+/// A string, and the colon after it if it is a key.
+static STRING: LazyLock<Option<Regex>> =
+    LazyLock::new(|| Regex::new(r#"(?s-u)("(?:[^"\\]|\\.)*")\s*(:)?"#).ok());
 
 /// The JSON without its secrets, if it has any.
 pub(super) fn redact(json: &JsonText, redactor: &mut Redactor) -> Option<JsonText> {
     let text = json.as_str();
     let mut changed = String::new();
-    let (mut copied, mut at) = (0, 0);
-    // The name behind which the next value stands; names in lists are those of the list.
-    let mut name: Option<String> = None;
-    while let Some(found) = text[at..].find('"') {
-        let start = at + found;
-        let end = string_end(text, start)?;
-        at = end;
-        let literal = &text[start..end];
-        let value: String = serde_json::from_str(literal).ok()?;
-        let is_key = text[end..].trim_start().starts_with(':');
-        let new = if is_key {
+    let mut copied = 0;
+    // The key of the next value; items of a list have that of the list.
+    let mut key: Option<String> = None;
+    for captures in STRING.as_ref()?.captures_iter(text.as_bytes()) {
+        let literal = captures.get(1)?.range();
+        let value: String = serde_json::from_str(&text[literal.clone()]).ok()?;
+        let new = if captures.get(2).is_some() {
             let new = redactor.changed(&value);
-            name = Some(value);
+            key = Some(value);
             new
-        } else if is_picture(name.as_deref(), &value) {
+        } else if is_picture(key.as_deref(), &value) {
             None
-        } else if let Some(name) = &name
-            && named::is_secret(name, &value, true)
+        } else if let (Some(key), Some(patterns)) = (&key, &*PATTERNS)
+            && patterns.names.is_secret(key, &value, true)
             && !is_replaced(&value)
         {
             Some(redactor.name(&value, Class::Secret).to_string())
@@ -32,9 +37,9 @@ pub(super) fn redact(json: &JsonText, redactor: &mut Redactor) -> Option<JsonTex
             redactor.changed(&value)
         };
         if let Some(new) = new {
-            changed.push_str(&text[copied..start]);
+            changed.push_str(&text[copied..literal.start]);
             changed.push_str(&serde_json::Value::String(new).to_string());
-            copied = end;
+            copied = literal.end;
         }
     }
     if copied == 0 {
@@ -44,22 +49,8 @@ pub(super) fn redact(json: &JsonText, redactor: &mut Redactor) -> Option<JsonTex
     JsonText::parse(&changed).ok()
 }
 
-/// Where the string literal that begins at `start` ends, its quotation mark included.
-fn string_end(text: &str, start: usize) -> Option<usize> {
-    let mut is_escaped = false;
-    for (at, byte) in text.bytes().enumerate().skip(start + 1) {
-        match byte {
-            _ if is_escaped => is_escaped = false,
-            b'\\' => is_escaped = true,
-            b'"' => return Some(at + 1),
-            _ => {}
-        }
-    }
-    None
-}
-
 /// Whether a text is the data of a picture, in which words stand by chance.
-fn is_picture(name: Option<&str>, value: &str) -> bool {
-    let is_data = |c: char| c.is_ascii_alphanumeric() || "+/=".contains(c);
-    name == Some("data") && value.len() > 256 && value.chars().all(is_data)
+fn is_picture(key: Option<&str>, value: &str) -> bool {
+    let is_base64 = |byte: u8| byte.is_ascii_alphanumeric() || b"+/=".contains(&byte);
+    key == Some("data") && value.len() > 256 && value.bytes().all(is_base64)
 }

@@ -27,13 +27,20 @@ fn random(length: usize) -> String {
 
 #[test]
 fn keys_and_tokens_are_told_by_how_they_begin() {
-    for (prefix, least) in found::TOKENS {
-        let body = match *prefix {
-            "eyJ" => format!("{}.{}.{}", random(20), random(20), random(20)),
-            "AKIA" | "ASIA" => random(*least).to_ascii_uppercase(),
-            "dapi" => "0123456789abcdef".repeat(2),
-            _ => random(*least),
-        };
+    let file: toml::Table = toml::from_str(include_str!("patterns.toml")).unwrap();
+    let tokens = file["tokens"].as_table().unwrap();
+    let mut bodies: Vec<(&str, String)> = tokens
+        .iter()
+        .map(|(prefix, least)| (prefix.as_str(), random(least.as_integer().unwrap() as usize)))
+        .collect();
+    bodies.extend([
+        ("eyJ", format!("{}.{}.{}", random(20), random(20), random(20))),
+        ("AKIA", random(16).to_ascii_uppercase()),
+        ("cio", random(32)),
+        ("secret_", random(43)),
+        ("dapi", "0123456789abcdef".repeat(2)),
+    ]);
+    for (prefix, body) in bodies {
         let token = format!("{prefix}{body}");
         let length = LENGTHS.iter().rev().find(|it| **it <= token.len());
         let pad = "x".repeat(length.unwrap() - "redacted-token-1-".len().min(*length.unwrap()));
