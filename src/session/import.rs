@@ -54,6 +54,7 @@ mod partial;
 mod pi;
 mod pieces;
 mod prelude;
+mod product;
 mod request_log;
 mod requests;
 mod sketch;

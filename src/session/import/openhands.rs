@@ -20,8 +20,11 @@
 use std::collections::VecDeque;
 use std::path::PathBuf;
 
-use super::common::{self};
+use serde::Deserialize;
+
+use super::common;
 use super::prelude::*;
+use super::product::{climb, is_one_of};
 use view::{Summary, View};
 
 mod v0;
@@ -285,7 +288,7 @@ impl Reading {
             let source = &mut self.assembler.source;
             if let Some(kept) = unknown_record("event malformed", raw, source) {
                 let name = format!("event {}", self.events).into();
-                self.view.user(&name, kept, &mut self.assembler);
+                self.hear(&name, kept.blocks, None, kept.tags.first().copied());
             }
             return;
         };
@@ -308,6 +311,7 @@ impl Reading {
         FORMAT.clone_into(&mut self.assembler.source.format);
     }
 
+    /// Adds an event of the user's or a tool's.
     fn hear(
         &mut self,
         name: &Arc<str>,
@@ -315,16 +319,21 @@ impl Reading {
         timestamp: Option<Timestamp>,
         tag: Option<Tag>,
     ) {
-        let part = UserRecord {
-            blocks,
-            timestamp,
-            tags: tag.into_iter().collect(),
-        };
-        self.view.user(name, part, &mut self.assembler);
+        self.view.show(name, Role::User, &blocks, tag.as_slice());
+        self.assembler.hear(Some(name), blocks, timestamp, tag);
     }
 
+    /// Adds an event of the model's.
     fn say(&mut self, name: &Arc<str>, part: AssistantRecord) {
-        self.view.model(name, part, &mut self.assembler);
+        let role = Role::Assistant;
+        self.view.show(name, role, &part.blocks, &part.tags);
+        self.assembler.assistant(Some(name), part);
+    }
+
+    /// Adds an event that is in no message.
+    fn silent(&mut self, name: &Arc<str>, kind: &str) {
+        self.view.show(name, Role::User, &[], &[]);
+        self.assembler.skip(&format!("event {kind}"));
     }
 
     /// The time of an event, which names no zone.
@@ -430,20 +439,24 @@ fn call_of(response: Option<&Arc<str>>) -> Option<Arc<str>> {
 const ROOT: &str = "__root__";
 
 /// Events that are no place to go on from.
-const BESIDE: &[&str] = &["ConversationStateUpdateEvent", "ConversationErrorEvent"];
+const BESIDE: &str = "ConversationStateUpdateEvent ConversationErrorEvent";
 
-/// What is known of an event's place.
+/// The place of an event in the tree of events.
+#[derive(Default, Deserialize)]
 struct Node {
+    kind: Option<Arc<str>>,
     id: Option<Arc<str>>,
-    parent: Option<Arc<str>>,
-    is_beside: bool,
+    parent_id: Option<Arc<str>>,
 }
 
-/// The places of the events between the root and `leaf`, by default the last event; none where no
+/// The indices of the events between the root and `leaf`, by default the last event; none where no
 /// event names its parent, and all are in one line.
 fn branch(events: &[&RawValue], leaf: Option<&str>) -> Option<BTreeSet<usize>> {
-    let nodes: Vec<Node> = events.iter().map(|raw| node(raw)).collect();
-    if nodes.iter().all(|node| node.parent.is_none()) {
+    let nodes: Vec<Node> = events
+        .iter()
+        .map(|raw| serde_json::from_str(raw.get()).unwrap_or_default())
+        .collect();
+    if nodes.iter().all(|node| node.parent_id.is_none()) {
         return None;
     }
     let mut places: BTreeMap<&str, usize> = BTreeMap::new();
@@ -452,33 +465,20 @@ fn branch(events: &[&RawValue], leaf: Option<&str>) -> Option<BTreeSet<usize>> {
             places.entry(id).or_insert(at);
         }
     }
+    let is_beside = |node: &Node| node.kind.as_ref().is_some_and(|it| is_one_of(BESIDE, it));
     let named = leaf.and_then(|leaf| places.get(leaf).copied());
-    let mut at = named.or_else(|| nodes.iter().rposition(|node| !node.is_beside));
-    let mut branch = BTreeSet::new();
-    while let Some(here) = at {
-        if !branch.insert(here) {
-            break;
+    let last = named.or_else(|| nodes.iter().rposition(|node| !is_beside(node)));
+    // An event of an earlier release follows the one before it; so does one whose parent is missing.
+    let parent = |at: usize| match nodes[at].parent_id.as_deref() {
+        Some(ROOT) => None,
+        parent => {
+            let named = parent.and_then(|parent| places.get(parent).copied());
+            named.or_else(|| at.checked_sub(1))
         }
-        // An event of an earlier release follows the one before it; so does one whose parent is
-        // nowhere.
-        let before = here.checked_sub(1);
-        at = match nodes[here].parent.as_deref() {
-            Some(ROOT) => None,
-            Some(parent) => places.get(parent).copied().or(before),
-            None => before,
-        };
-    }
+    };
+    let mut branch = BTreeSet::new();
+    climb(last, parent, &mut branch);
     Some(branch)
-}
-
-fn node(raw: &RawValue) -> Node {
-    let mut event = Object::read(raw).unwrap_or_default();
-    let kind = event.take_text("kind");
-    Node {
-        id: event.take_text("id"),
-        parent: event.take_text("parent_id"),
-        is_beside: kind.is_some_and(|kind| BESIDE.contains(&&*kind)),
-    }
 }
 
 #[cfg(test)]

@@ -14,24 +14,17 @@
 use serde::Deserialize;
 
 use super::prelude::*;
+use super::product::{climb, is_one_of};
 use crate::units::ContentHash;
 
 const FORMAT: &str = "pi";
 
 /// Entries that are part of the conversation.
-const SAID: &[&str] = &["message", "custom_message", "compaction", "branch_summary"];
+const SAID: &str = "message custom_message compaction branch_summary";
 
 /// Entries that are no part of the conversation.
-const BOOKKEEPING: &[&str] = &[
-    "session",
-    "model_change",
-    "thinking_level_change",
-    "label",
-    "session_info",
-    "active_tools_change",
-    "leaf",
-    "custom",
-];
+const BOOKKEEPING: &str = "session model_change thinking_level_change label session_info \
+     active_tools_change leaf custom";
 
 pub(super) const IMPORTER: Importer = Importer::new(FORMAT, detect, import);
 
@@ -51,7 +44,7 @@ fn import(file: SourceFile) -> Result<Vec<Session>, ImportError> {
         let read: Option<Entry> = lenient::line(&line, &mut reading.assembler.source)?;
         if let Some(mut entry) = read {
             let kind = entry.r#type.as_deref();
-            if !kind.is_some_and(|kind| SAID.contains(&kind) || BOOKKEEPING.contains(&kind)) {
+            if !kind.is_some_and(|kind| is_one_of(SAID, kind) || is_one_of(BOOKKEEPING, kind)) {
                 entry.whole = Some(line.parse::<&RawValue>()?.to_owned());
             }
             entries.push(entry);
@@ -104,32 +97,29 @@ impl Entry {
 
 /// The entries of the branch that the file ends in; none where entries have no parents.
 fn branch(entries: &[Entry]) -> Option<BTreeSet<usize>> {
+    if entries.iter().all(|entry| entry.parent_id.is_none()) {
+        return None;
+    }
     let mut places: BTreeMap<&str, usize> = BTreeMap::new();
     for (at, entry) in entries.iter().enumerate().skip(1) {
         if let Some(id) = &entry.id {
             places.entry(id).or_insert(at);
         }
     }
-    if entries.iter().all(|entry| entry.parent_id.is_none()) {
-        return None;
-    }
+    let is_type = |entry: &Entry, kind: &str| entry.r#type.as_deref() == Some(kind);
     // The person may have gone back to the beginning: then the last entry has no parent either.
-    let last = entries
-        .iter()
-        .rposition(|entry| entry.id.is_some() && entry.r#type.as_deref() != Some("session"))?;
-    let mut kept = BTreeSet::from([0]);
-    let mut next = Some(last);
-    while let Some(at) = next {
-        // A circle ends where it began.
-        if !kept.insert(at) {
-            break;
-        }
+    let is_last = |entry: &Entry| entry.id.is_some() && !is_type(entry, "session");
+    let last = entries.iter().rposition(is_last)?;
+    let parent = |at: usize| {
+        let entry = &entries[at];
         // Where the person went, if it is the last thing that was done.
-        let went = entries[at].target_id.as_deref();
-        let went = went.filter(|_| entries[at].r#type.as_deref() == Some("leaf"));
-        let parent = went.or(entries[at].parent_id.as_deref());
-        next = parent.and_then(|parent| places.get(parent)).copied();
-    }
+        let target = entry.target_id.as_deref();
+        let target = target.filter(|_| is_type(entry, "leaf"));
+        let parent = target.or(entry.parent_id.as_deref());
+        parent.and_then(|parent| places.get(parent)).copied()
+    };
+    let mut kept = BTreeSet::from([0]);
+    climb(Some(last), parent, &mut kept);
     Some(kept)
 }
 
@@ -166,39 +156,33 @@ impl Reading {
             self.by_id.entry(id.clone()).or_insert(at);
         }
         let name: Arc<str> = format!("entry {at}").into();
-        match (
-            entry.r#type.as_deref().unwrap_or("without type"),
-            entry.message.as_deref(),
-            entry.content.as_deref(),
-        ) {
-            ("message", Some(message), _) => {
+        let kind = entry.r#type.as_deref().unwrap_or("without type");
+        match (kind, entry.message.as_deref()) {
+            ("message", Some(message)) => {
                 let hash = ContentHash::of(message.get().as_bytes());
                 self.written.push((hash, at));
                 self.message(at, &name, message, time);
             }
-            ("custom_message", _, content @ Some(_)) => {
-                let blocks = blocks(content, &mut self.assembler);
+            ("custom_message", _) if entry.content.is_some() => {
+                let blocks = blocks(entry.content.as_deref(), &mut self.assembler);
                 self.user(at, &name, blocks, time, [Tag::Meta]);
             }
-            ("compaction", ..) => self.compaction(entry),
-            ("branch_summary", ..) => {
+            ("compaction", _) => self.compaction(entry),
+            ("branch_summary", _) => {
                 let blocks = entry.summary.map(ContentBlock::Text).into_iter().collect();
                 self.user(at, &name, blocks, time, [Tag::Meta]);
             }
-            (known, ..) if BOOKKEEPING.contains(&known) => {
-                self.model = entry.model_id.or(self.model.take());
+            (known, _) if is_one_of(BOOKKEEPING, known) => {
                 self.assembler.skip(known);
+                self.model = entry.model_id.or(self.model.take());
             }
-            (other, ..) => {
+            (other, _) => {
                 let what = format!("entry {other}");
-                match &entry.whole {
-                    Some(raw) => {
-                        let source = &mut self.assembler.source;
-                        if let Some(kept) = unknown_record(&what, raw, source) {
-                            self.user(at, &name, kept.blocks, time, kept.tags);
-                        }
-                    }
-                    None => self.assembler.unknown(&what),
+                let Some(raw) = &entry.whole else {
+                    return self.assembler.unknown(&what);
+                };
+                if let Some(kept) = unknown_record(&what, raw, &mut self.assembler.source) {
+                    self.user(at, &name, kept.blocks, time, kept.tags);
                 }
             }
         }
@@ -209,50 +193,45 @@ impl Reading {
             let block = counted("malformed message", raw, &mut self.assembler);
             return self.user(at, name, vec![block], time, [Tag::Meta]);
         };
-        match said.role.as_deref() {
-            // Others are what an extension adds.
-            Some(role @ ("user" | "custom" | "hookMessage")) => {
-                let is_typed = role == "user";
-                let tag = if is_typed { Tag::TypedUser } else { Tag::Meta };
-                let blocks = blocks(said.content, &mut self.assembler);
-                self.user(at, name, blocks, time, [tag]);
-            }
+        let assembler = &mut self.assembler;
+        let (blocks, tag) = match said.role.as_deref() {
+            Some("user") => (blocks(said.content, assembler), Some(Tag::TypedUser)),
+            // An extension adds these.
+            Some("custom" | "hookMessage") => (blocks(said.content, assembler), Some(Tag::Meta)),
             Some("assistant") => {
-                let blocks = blocks(said.content, &mut self.assembler);
+                let blocks = blocks(said.content, assembler);
+                let usage = said.usage.and_then(|raw| usage(raw, assembler));
                 if !blocks.is_empty() {
                     self.said.push((at, name.clone()));
                 }
-                let usage = said.usage.and_then(|raw| usage(raw, &mut self.assembler));
-                let record = AssistantRecord::of(blocks, time).by(
-                    None,
-                    said.model.or_else(|| self.model.clone()),
-                    usage,
-                );
-                self.assembler.assistant(Some(name), record);
+                let model = said.model.or_else(|| self.model.clone());
+                let record = AssistantRecord::of(blocks, time).by(None, model, usage);
+                return self.assembler.assistant(Some(name), record);
             }
             Some("toolResult") => {
-                let content = blocks(said.content, &mut self.assembler);
+                let content = blocks(said.content, assembler);
+                let is_error = said.is_error == Some(true);
                 let block = match said.tool_call_id {
-                    Some(id) => ContentBlock::tool_result(id, content, said.is_error == Some(true)),
-                    None => counted("tool result without a call", raw, &mut self.assembler),
+                    Some(id) => ContentBlock::tool_result(id, content, is_error),
+                    None => counted("tool result without a call", raw, assembler),
                 };
-                self.user(at, name, vec![block], time, []);
+                (vec![block], None)
             }
             Some("bashExecution") if said.exclude_from_context == Some(true) => {
-                self.assembler.skip("command that the model was not shown");
+                return assembler.skip("command that the model was not shown");
             }
             Some("bashExecution") => {
                 let command = said.command.unwrap_or_default();
                 let output = said.output.unwrap_or_default();
                 let text = format!("$ {command}\n{output}");
-                let blocks = vec![ContentBlock::Text(text.into())];
-                self.user(at, name, blocks, time, [Tag::Meta]);
+                (vec![ContentBlock::Text(text.into())], Some(Tag::Meta))
             }
             _ => {
-                let block = counted("message of unknown role", raw, &mut self.assembler);
-                self.user(at, name, vec![block], time, [Tag::Meta]);
+                let block = counted("message of unknown role", raw, assembler);
+                (vec![block], Some(Tag::Meta))
             }
-        }
+        };
+        self.user(at, name, blocks, time, tag);
     }
 
     fn user(

@@ -172,8 +172,7 @@ impl Names {
     /// Whether an unquoted value is code or the output of a search. Names have few digits.
     fn is_code(&self, value: &[u8]) -> bool {
         let digits = value.iter().filter(|byte| byte.is_ascii_digit()).count();
-        self.search_output.is_match(value)
-            || self.code.is_match(value) && digits * 5 <= value.len()
+        self.search_output.is_match(value) || self.code.is_match(value) && digits * 5 <= value.len()
     }
 }
 

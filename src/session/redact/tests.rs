@@ -31,10 +31,18 @@ fn keys_and_tokens_are_told_by_how_they_begin() {
     let tokens = file["tokens"].as_table().unwrap();
     let mut bodies: Vec<(&str, String)> = tokens
         .iter()
-        .map(|(prefix, least)| (prefix.as_str(), random(least.as_integer().unwrap() as usize)))
+        .map(|(prefix, least)| {
+            (
+                prefix.as_str(),
+                random(least.as_integer().unwrap() as usize),
+            )
+        })
         .collect();
     bodies.extend([
-        ("eyJ", format!("{}.{}.{}", random(20), random(20), random(20))),
+        (
+            "eyJ",
+            format!("{}.{}.{}", random(20), random(20), random(20)),
+        ),
         ("AKIA", random(16).to_ascii_uppercase()),
         ("cio", random(32)),
         ("secret_", random(43)),

@@ -7,74 +7,21 @@
 use super::super::prelude::*;
 use crate::session::Image;
 
-/// Where the text of a type of attachment stands: the strings at these JSON pointers, one under the
-/// other, if the last one says anything. A list gives one line per item; an object is given as JSON.
-const TEXTS: &[(&str, &[&str])] = &[
-    ("agent_listing_delta", &["/addedLines"]),
-    ("agent_mention", &["/agentType"]),
-    (
-        "async_hook_response",
-        &["/response/hookSpecificOutput/additionalContext"],
-    ),
-    ("compact_file_reference", &["/filename"]),
-    ("critical_system_reminder", &["/content"]),
-    ("current_session_memory", &["/path", "/content"]),
-    ("date_change", &["/newDate"]),
-    ("deferred_tools_delta", &["/addedLines"]),
-    ("diagnostics", &["/files"]),
-    ("directory", &["/path", "/content"]),
-    ("edited_text_file", &["/filename", "/snippet"]),
-    ("edited_image_file", &["/filename"]),
-    ("hook_additional_context", &["/content"]),
-    ("hook_blocking_error", &["/blockingError/blockingError"]),
-    ("invoked_skills", &["/skills"]),
-    ("mcp_instructions_delta", &["/addedBlocks"]),
-    ("mcp_resource", &["/uri", "/content"]),
-    ("nested_memory", &["/path", "/content/content"]),
-    ("opened_file_in_ide", &["/filename"]),
-    ("output_style", &["/style"]),
-    ("pdf_reference", &["/filename"]),
-    ("plan_file_reference", &["/planFilePath", "/planContent"]),
-    ("plan_mode", &["/planFilePath"]),
-    ("plan_mode_exit", &["/planFilePath"]),
-    ("plan_mode_reentry", &["/content", "/planFilePath"]),
-    ("relevant_memories", &["/memories"]),
-    ("selected_lines_in_ide", &["/filename", "/content"]),
-    ("skill_listing", &["/content"]),
-    ("skill_discovery", &["/skills"]),
-    ("task_reminder", &["/content"]),
-    ("task_status", &["/description", "/status"]),
-    ("teammate_mailbox", &["/messages"]),
-    ("todo", &["/content"]),
-    ("todo_reminder", &["/content"]),
-];
+/// Types of attachments with the JSON pointers to their texts, one type per line.
+const TYPES: &str = include_str!("attachments.txt");
 
-/// Types of which the model sees nothing.
-const HIDDEN: &[&str] = &[
-    "already_read_file",
-    "auto_mode",
-    "auto_mode_exit",
-    "budget_usd",
-    "command_permissions",
-    "dynamic_skill",
-    "hook_cancelled",
-    "hook_error_during_execution",
-    "hook_non_blocking_error",
-    "hook_permission_decision",
-    "hook_stopped_continuation",
-    "hook_system_message",
-    "max_turns_reached",
-    "output_token_usage",
-    "structured_output",
-    "team_context",
-    "token_usage",
-    "ultrathink_effort",
-];
+/// The JSON pointers to the text of a type; an empty list where the model sees nothing of it.
+fn pointers(kind: &str) -> Option<Vec<&'static str>> {
+    TYPES.lines().find_map(|line| {
+        let mut words = line.split_whitespace();
+        (words.next() == Some(kind)).then(|| words.collect())
+    })
+}
 
-/// What became of an attachment.
+/// The use of an attachment.
 #[derive(Debug)]
 pub(super) enum Attached {
-    /// The model read these.
+    /// The model read these blocks.
     Seen(Vec<ContentBlock>, Tag),
     /// The model read nothing of it.
     Hidden,
@@ -82,41 +29,42 @@ pub(super) enum Attached {
     Unknown,
 }
 
-/// What the model saw of an attachment of type `kind`.
+/// Reads the part of an attachment of type `kind` that the model saw.
 pub(super) fn attached(kind: &str, attachment: &Value) -> Attached {
-    let known = TEXTS.iter().find(|(name, _)| *name == kind);
-    match (kind, known) {
-        (_, Some((_, pointers))) => seen(text(attachment, pointers)),
-        // A hook's output is sent to the model where these hooks ran.
-        ("hook_success", _) => match attachment["hookEvent"].as_str() {
+    let blocks: Vec<ContentBlock> = match kind {
+        "queued_command" => return queued(attachment),
+        "file" => {
+            let text = || text(attachment, &["/filename", "/content/file/content"]);
+            picture(attachment).or_else(text).into_iter().collect()
+        }
+        // The output of these hooks is sent to the model.
+        "hook_success" => match attachment["hookEvent"].as_str() {
             Some("SessionStart" | "UserPromptSubmit" | "SubagentStart") => {
-                seen(text(attachment, &["/content"]))
+                text(attachment, &["/content"]).into_iter().collect()
             }
-            _ => Attached::Hidden,
+            _ => Vec::new(),
         },
-        ("file", _) => match picture(attachment) {
-            Some(block) => Attached::Seen(vec![block], Tag::Meta),
-            None => seen(text(attachment, &["/filename", "/content/file/content"])),
+        _ => match pointers(kind) {
+            Some(pointers) => text(attachment, &pointers).into_iter().collect(),
+            None => return Attached::Unknown,
         },
-        ("queued_command", _) => queued(attachment),
-        _ if HIDDEN.contains(&kind) => Attached::Hidden,
-        _ => Attached::Unknown,
-    }
+    };
+    seen(blocks, Tag::Meta)
 }
 
-fn seen(text: Option<String>) -> Attached {
-    match text {
-        Some(text) => Attached::Seen(vec![ContentBlock::Text(text.into())], Tag::Meta),
-        None => Attached::Hidden,
+fn seen(blocks: Vec<ContentBlock>, tag: Tag) -> Attached {
+    if blocks.is_empty() {
+        return Attached::Hidden;
     }
+    Attached::Seen(blocks, tag)
 }
 
 /// The strings at the pointers, or none where the last of them is empty.
-fn text(attachment: &Value, pointers: &[&str]) -> Option<String> {
+fn text(attachment: &Value, pointers: &[&str]) -> Option<ContentBlock> {
     let at = |pointer: &&str| attachment.pointer(pointer).map(plain).unwrap_or_default();
     let parts: Vec<String> = pointers.iter().map(at).collect();
-    let says = parts.last().is_some_and(|body| !body.is_empty());
-    says.then(|| parts.join("\n").trim_start_matches('\n').to_owned())
+    let has_text = parts.last().is_some_and(|body| !body.is_empty());
+    has_text.then(|| ContentBlock::Text(parts.join("\n").trim_start_matches('\n').into()))
 }
 
 fn plain(value: &Value) -> String {
@@ -148,17 +96,14 @@ fn queued(attachment: &Value) -> Attached {
         && at("/origin/kind").is_none_or(|origin| origin == "human")
         && attachment["isMeta"] != true;
     let tag = if typed { Tag::TypedUser } else { Tag::Meta };
-    let blocks: Vec<ContentBlock> = match attachment.get("prompt") {
+    let blocks = match attachment.get("prompt") {
         Some(Value::String(text)) if !text.is_empty() => {
             vec![ContentBlock::Text(text.as_str().into())]
         }
         Some(Value::Array(items)) => items.iter().filter_map(prompted).collect(),
         _ => Vec::new(),
     };
-    if blocks.is_empty() {
-        return Attached::Hidden;
-    }
-    Attached::Seen(blocks, tag)
+    seen(blocks, tag)
 }
 
 /// A part of a prompt.

@@ -3,45 +3,22 @@
 use serde::Deserialize;
 
 use super::super::prelude::*;
+use super::super::product::is_one_of;
 
-/// Records that are no part of the conversation. Any `system` record that is no compaction is one
-/// of them, too.
-pub(super) const BOOKKEEPING: &[&str] = &[
-    "agent-color",
-    "agent-name",
-    "agent-setting",
-    "ai-title",
-    "artifact-autoreact-ledger",
-    "artifact-comment-monitor",
-    "atis-latch",
-    "attribution-snapshot",
-    "bridge-session",
-    "continued-in",
-    "cost-state",
-    "custom-title",
-    "ended-by-model",
-    "file-history-delta",
-    "file-history-snapshot",
-    "fork-context-ref",
-    "frame-link",
-    "history-suppression",
-    "isolation-latch",
-    "last-prompt",
-    "marble-origami-reset",
-    "marble-origami-snapshot",
-    "mode",
-    "observer-ref",
-    "permission-mode",
-    "pr-link",
-    "progress",
-    "queue-operation",
-    "relocated",
-    "speculation-accept",
-    "summary",
-    "tag",
-    "task-summary",
-    "worktree-state",
-];
+/// Types of records that are no part of the conversation, like any `system` record that is no
+/// compaction.
+const BOOKKEEPING: &str = "agent-color agent-name agent-setting ai-title artifact-autoreact-ledger \
+     artifact-comment-monitor atis-latch attribution-snapshot bridge-session continued-in \
+     cost-state custom-title ended-by-model file-history-delta file-history-snapshot \
+     fork-context-ref frame-link history-suppression isolation-latch last-prompt \
+     marble-origami-reset marble-origami-snapshot mode observer-ref permission-mode pr-link \
+     progress queue-operation relocated speculation-accept summary tag task-summary \
+     worktree-state";
+
+/// Whether records of that type are no part of the conversation.
+pub(super) fn is_bookkeeping(kind: &str) -> bool {
+    is_one_of(BOOKKEEPING, kind)
+}
 
 /// One line. Keys that are not here are no part of the conversation.
 #[derive(Deserialize)]
@@ -114,16 +91,4 @@ pub(super) struct Preserved {
     pub(super) uuids: Option<Vec<Arc<str>>>,
     pub(super) head_uuid: Option<Arc<str>>,
     pub(super) tail_uuid: Option<Arc<str>>,
-}
-
-/// An RFC 3339 time, or milliseconds since 1970; none if it is neither.
-pub(super) fn timestamp(raw: &RawValue) -> Option<Timestamp> {
-    match serde_json::from_str(raw.get()).ok()? {
-        Value::String(text) => text
-            .parse::<jiff::Timestamp>()
-            .ok()
-            .map(|time| Timestamp(time.as_millisecond())),
-        Value::Number(number) => number.as_i64().map(Timestamp),
-        Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
-    }
 }

@@ -3,23 +3,8 @@
 use super::super::prelude::*;
 use crate::session::import::openai_responses::items::{self, Item, item};
 
-/// How user messages begin that nobody typed.
-const INJECTED: &[&str] = &[
-    "<environment_context>",
-    "<user_instructions>",
-    "<turn_aborted>",
-    "<permissions instructions>",
-    "<collaboration_mode>",
-    "<skill>",
-    "<skills_instructions>",
-    "<plugins_instructions>",
-    "<apps_instructions>",
-    "<model_switch>",
-    "<personality_spec>",
-    "<subagent_notification>",
-    "<user_shell_command>",
-    "# AGENTS.md instructions",
-];
+/// The beginnings of user messages that the product wrote, one a line.
+const INJECTED: &str = include_str!("injected.txt");
 
 /// How many tokens of what the user typed a compaction keeps, at four bytes a token.
 const TYPED_TOKENS: usize = 20_000;
@@ -88,7 +73,7 @@ pub(super) fn replacement(
 pub(super) fn tags_of(blocks: &[ContentBlock]) -> Vec<Tag> {
     let is_injected = |text: &Arc<str>| {
         let text = text.trim_start();
-        INJECTED.iter().any(|start| text.starts_with(start))
+        INJECTED.lines().any(|start| text.starts_with(start))
     };
     let mut texts = blocks.iter().filter_map(ContentBlock::as_text);
     if blocks.iter().any(ContentBlock::is_result) {

@@ -1,32 +1,16 @@
 //! Events of version 0: actions and observations.
 
 use super::super::prelude::*;
+use super::super::product::{is_one_of, json_object};
 use super::{Reading, call_of, counters, framed};
 use crate::session::import::openai_chat::parts;
 
-/// What an action says beside the arguments of its call.
-const NO_ARGUMENTS: &[&str] = &[
-    "action",
-    "action_risk",
-    "cause",
-    "confirmation_state",
-    "id",
-    "is_confirmed",
-    "message",
-    "security_risk",
-    "source",
-    "thought",
-    "timeout",
-];
+/// Keys of an action that are no arguments of its call.
+const NO_ARGUMENTS: &str = "action action_risk cause confirmation_state id is_confirmed message \
+     security_risk source thought timeout";
 
 /// Events that change the state, and that no model sees.
-const STATES: &[&str] = &[
-    "change_agent_state",
-    "agent_state_changed",
-    "null",
-    "condensation_request",
-    "start",
-];
+const STATES: &str = "change_agent_state agent_state_changed null condensation_request start";
 
 impl Reading {
     pub(super) fn older_event(&mut self, mut event: Object<'_>, raw: &RawValue) {
@@ -38,7 +22,7 @@ impl Reading {
         let action = event.take_text("action");
         let observation = event.take_text("observation");
         match (action.as_deref(), observation.as_deref()) {
-            (Some(known), _) | (None, Some(known)) if STATES.contains(&known) => {
+            (Some(known), _) | (None, Some(known)) if is_one_of(STATES, known) => {
                 self.assembler.skip(&format!("event {known}"));
             }
             (Some(action), _) => self.action(action, &name, event, time),
@@ -69,32 +53,25 @@ impl Reading {
         };
         match kind {
             "system" => self.system(name, &mut args),
-            "recall" => {
-                self.view.silent(name);
-                self.assembler.skip("event recall");
-            }
+            "recall" => self.silent(name, kind),
             "condensation" => {
                 let forgotten = self.forgotten(&mut args);
                 let summary = Self::summary(&mut args);
                 self.condensed(&forgotten, summary);
             }
-            "message" if is_user => {
-                let content = args.take("content");
-                let mut blocks = content::blocks(content, &mut self.assembler, text_part);
-                for key in ["image_urls", "images_urls"] {
-                    blocks.extend(args.items(key).into_iter().map(content::image));
-                }
-                self.hear(name, blocks, time, Some(Tag::TypedUser));
-            }
-            // The agent speaks to the user.
             "message" => {
                 let content = args.take("content");
-                let blocks = content::blocks(content, &mut self.assembler, text_part);
+                let mut blocks = content::blocks(content, &mut self.assembler, text_part);
+                if is_user {
+                    for key in ["image_urls", "images_urls"] {
+                        blocks.extend(args.items(key).into_iter().map(content::image));
+                    }
+                    return self.hear(name, blocks, time, Some(Tag::TypedUser));
+                }
+                // The agent speaks to the user.
                 let usage = self.cost(&mut event, None, None, true);
-                self.say(
-                    name,
-                    AssistantRecord::of(blocks, time).by(None, None, usage),
-                );
+                let record = AssistantRecord::of(blocks, time).by(None, None, usage);
+                self.say(name, record);
             }
             _ if is_user => {
                 let command = args.take_text("command").or_else(|| args.take_text("code"));
@@ -108,14 +85,13 @@ impl Reading {
     }
 
     fn system(&mut self, name: &Arc<str>, args: &mut Object<'_>) {
-        self.view.silent(name);
+        self.silent(name, "system");
         self.assembler.header.system = args.take_text("content");
         for raw in args.items("tools") {
             let mut tool = Object::read(raw).unwrap_or_default();
             let name = tool.inner("function").take_text("name");
             self.assembler.tool(name, raw);
         }
-        self.assembler.skip("event system");
     }
 
     /// The agent makes a call: as the response has it, or else as the action does.
@@ -207,7 +183,7 @@ impl Reading {
         if kind == "recall" {
             let blocks = recalled(&mut extras);
             if blocks.is_empty() {
-                return self.view.silent(name);
+                return self.view.show(name, Role::User, &[], &[]);
             }
             return self.hear(name, blocks, time, Some(Tag::Meta));
         }
@@ -304,13 +280,10 @@ impl<'a> Response<'a> {
 /// The arguments of an action, without what stands beside them.
 fn arguments(args: Object<'_>, is_flat: bool) -> JsonText {
     let kept = args.into_entries().filter(|(key, raw)| {
-        let is_beside = NO_ARGUMENTS.contains(&&**key) && (is_flat || &**key != "message");
+        let is_beside = is_one_of(NO_ARGUMENTS, key) && (is_flat || key != "message");
         !is_beside && raw.get() != "null"
     });
-    let fields: Vec<String> = kept
-        .map(|(key, raw)| format!("{}:{}", JsonText::string(&key).as_str(), raw.get()))
-        .collect();
-    let text = format!("{{{}}}", fields.join(","));
+    let text = json_object(kept);
     JsonText::parse(&text).unwrap_or_else(|_| JsonText::string(&text))
 }
 

@@ -1,28 +1,19 @@
 //! Events of version 1: each says what it is in its `kind`.
 
 use super::super::prelude::*;
+use super::super::product::is_one_of;
 use super::{Reading, call_of, framed};
 use crate::session::import::openai_chat::parts;
 
 /// Events that no model sees.
-const BOOKKEEPING: &[&str] = &[
-    "ACPToolCallEvent",
-    "CondensationRequest",
-    "ConversationErrorEvent",
-    "ConversationStateUpdateEvent",
-    "HookExecutionEvent",
-    "InterruptEvent",
-    "LLMCompletionLogEvent",
-    "PauseEvent",
-    "SecurityAnalysisEvent",
-    "StreamingDeltaEvent",
-    "TokenEvent",
-];
+const BOOKKEEPING: &str = "ACPToolCallEvent CondensationRequest ConversationErrorEvent \
+     ConversationStateUpdateEvent HookExecutionEvent InterruptEvent LLMCompletionLogEvent \
+     PauseEvent SecurityAnalysisEvent StreamingDeltaEvent TokenEvent";
 
 /// Whether an event is one that no model sees.
 pub(super) fn is_bookkeeping(raw: &RawValue) -> bool {
     let kind = Object::read(raw).and_then(|mut event| event.take_text("kind"));
-    kind.is_some_and(|kind| BOOKKEEPING.contains(&&*kind))
+    kind.is_some_and(|kind| is_one_of(BOOKKEEPING, &kind))
 }
 
 /// What the model is told before what a tool that failed says.
@@ -49,7 +40,7 @@ impl Reading {
                 let summary = Self::summary(&mut event);
                 self.condensed(&forgotten, summary);
             }
-            known if BOOKKEEPING.contains(&known) => {
+            known if is_one_of(BOOKKEEPING, known) => {
                 self.assembler.skip(&format!("event {known}"));
             }
             _ => {
@@ -62,8 +53,7 @@ impl Reading {
     }
 
     fn prompt(&mut self, name: &Arc<str>, event: &mut Object<'_>) {
-        self.view.silent(name);
-        self.assembler.skip("event SystemPromptEvent");
+        self.silent(name, "SystemPromptEvent");
         let keys = ["system_prompt", "dynamic_context"].into_iter();
         let texts = keys.filter_map(|key| event.inner(key).take_text("text"));
         let texts: Vec<Arc<str>> = texts.collect();

@@ -1,77 +1,57 @@
-//! What the agent's model saw of the events, and what a condensation left of it.
+//! The events that the agent's model saw, and those that a condensation left.
 //!
-//! A condensation names the events that are forgotten, and where among the others its summary
-//! stands. Messages are made of events, so a message may be forgotten in part.
+//! A condensation names the events that are forgotten, and the place of its summary among the
+//! others. Messages are made of events, so a message may be forgotten in part.
 
+use super::super::left::{Records, Shown};
 use super::super::prelude::*;
 
 /// The events that the model was shown, in order.
 #[derive(Debug, Default)]
 pub(super) struct View {
-    events: Vec<Event>,
+    /// An event without blocks is in no message, and counts for the place of a summary.
+    events: Vec<Shown>,
     places: BTreeMap<Arc<str>, usize>,
+    records: Records,
     forgotten: BTreeSet<usize>,
     summary: Option<Summary>,
 }
 
-/// One event, and what it adds to its message; nothing if it is in no message.
-#[derive(Debug)]
-struct Event {
-    name: Arc<str>,
-    role: Role,
-    blocks: Vec<ContentBlock>,
-    tags: Vec<Tag>,
-}
-
-/// A summary, and how many of the events that are left stand before it.
+/// A summary, and the number of remaining events before it.
 #[derive(Debug, Clone)]
 pub(super) struct Summary {
     pub(super) text: Arc<str>,
     pub(super) offset: usize,
 }
 
-/// An event of a message that is left: the message, how many are left before it, and its place.
-type Left = (usize, usize, usize);
 impl View {
-    /// The model says something.
-    pub(super) fn model(
+    /// Adds an event.
+    pub(super) fn show(
         &mut self,
         name: &Arc<str>,
-        part: AssistantRecord,
-        assembler: &mut Assembler,
+        role: Role,
+        blocks: &[ContentBlock],
+        tags: &[Tag],
     ) {
-        self.shows(name, Role::Assistant, part.blocks.clone(), &part.tags);
-        assembler.assistant(Some(name), part);
-    }
-
-    /// The user or a tool says something.
-    pub(super) fn user(&mut self, name: &Arc<str>, part: UserRecord, assembler: &mut Assembler) {
-        self.shows(name, Role::User, part.blocks.clone(), &part.tags);
-        assembler.user(Some(name), part);
-    }
-
-    /// An event that counts where a summary is placed, and is in no message.
-    pub(super) fn silent(&mut self, name: &Arc<str>) {
-        self.shows(name, Role::User, Vec::new(), &[]);
-    }
-
-    fn shows(&mut self, name: &Arc<str>, role: Role, blocks: Vec<ContentBlock>, tags: &[Tag]) {
         self.places.entry(name.clone()).or_insert(self.events.len());
-        self.events.push(Event {
-            name: name.clone(),
+        if !blocks.is_empty() {
+            self.records.note(Some(name), blocks);
+        }
+        self.events.push(Shown {
+            name: Some(name.clone()),
             role,
-            blocks,
+            blocks: blocks.to_vec(),
             tags: tags.to_vec(),
         });
     }
 
     /// The names of the events so far.
     pub(super) fn names(&self) -> impl Iterator<Item = &Arc<str>> {
-        self.events.iter().map(|event| &event.name)
+        self.events.iter().filter_map(|event| event.name.as_ref())
     }
 
-    /// Forgets events, and returns what is left. What was forgotten before stays so; of several
-    /// summaries the last one stands.
+    /// Forgets events, and returns the context that remains. Events that were forgotten before stay
+    /// so; of several summaries the last one counts.
     pub(super) fn condense(
         &mut self,
         forgotten: &[Arc<str>],
@@ -89,45 +69,26 @@ impl View {
             }
         }
         self.summary = summary.or(self.summary.take());
-        assembler.flush();
-        let mut sizes: BTreeMap<usize, usize> = BTreeMap::new();
-        for event in &self.events {
-            if let (false, Some(at)) = (event.blocks.is_empty(), assembler.message_of(&event.name))
-            {
-                *sizes.entry(at).or_default() += 1;
-            }
-        }
-        let left = (0..self.events.len()).filter(|at| !self.forgotten.contains(at));
-        let message = |at: usize| assembler.message_of(&self.events[at].name);
-        let placed = left.enumerate();
-        let placed = placed.filter_map(|(rank, at)| Some((message(at)?, rank, at)));
-        // Calls of one response may stand with results between them: messages are in order.
-        let mut placed: Vec<Left> = placed.collect();
+        let end = assembler.flush();
+        let remaining = (0..self.events.len()).filter(|at| !self.forgotten.contains(at));
+        let placed = remaining.enumerate().filter_map(|(rank, at)| {
+            let message = assembler.message_of(self.events[at].name.as_ref()?)?;
+            Some((message, rank, at))
+        });
+        // The calls of one response may have results between them: messages are in order.
+        let mut placed: Vec<(usize, usize, usize)> = placed.collect();
         placed.sort_unstable();
+        let is_behind = |rank: usize| self.summary.as_ref().is_some_and(|it| rank >= it.offset);
+        let split = placed.iter().position(|(_, rank, _)| is_behind(*rank));
+        let (before, behind) = placed.split_at(split.unwrap_or(placed.len()));
+        let events = |part: &[(usize, usize, usize)]| -> Vec<Shown> {
+            let events = part.iter().map(|(_, _, at)| self.events[*at].clone());
+            events.filter(|event| !event.blocks.is_empty()).collect()
+        };
+        let mut pieces = self.records.pieces(&events(before), end, assembler);
         let summary = self.summary.as_ref();
-        let is_behind = |(_, rank, _): &Left| summary.is_some_and(|it| *rank >= it.offset);
-        let split = placed.iter().position(is_behind).unwrap_or(placed.len());
-        let (before, behind) = placed.split_at(split);
-        let mut pieces = Vec::new();
-        self.add(before, &sizes, &mut pieces);
         pieces.extend(summary.map(|summary| Recorded::summary(summary.text.clone())));
-        self.add(behind, &sizes, &mut pieces);
+        pieces.extend(self.records.pieces(&events(behind), end, assembler));
         CompactedTo::Replaced(pieces)
-    }
-
-    /// A message that is left whole stays; of others, what is left is written.
-    fn add(&self, left: &[Left], sizes: &BTreeMap<usize, usize>, pieces: &mut Vec<Recorded>) {
-        for events in left.chunk_by(|(one, ..), (two, ..)| one == two) {
-            let parts = events.iter().map(|(_, _, at)| &self.events[*at]);
-            let parts: Vec<&Event> = parts.filter(|event| !event.blocks.is_empty()).collect();
-            let message = events[0].0;
-            if sizes.get(&message) == Some(&parts.len()) {
-                Recorded::keep(message, pieces);
-            } else if let Some(first) = parts.first() {
-                let blocks = parts.iter().flat_map(|event| event.blocks.clone());
-                let tags: Vec<Tag> = parts.iter().flat_map(|event| event.tags.clone()).collect();
-                pieces.push(Recorded::written(first.role, blocks.collect(), &tags));
-            }
-        }
     }
 }
