@@ -27,6 +27,7 @@ use serde::Deserialize;
 
 use super::openai_responses::items::{Item, item};
 use super::prelude::*;
+use super::product::{cached_within, is_one_of};
 
 mod left;
 
@@ -54,7 +55,7 @@ fn detect(head: &Head) -> bool {
 fn is_rollout(record: &Value) -> bool {
     let has = |key: &str| record.get(key).is_some_and(|it| !it.is_null());
     match record.get("type").and_then(Value::as_str) {
-        Some(kind) => WRAPPED.contains(&kind) && (has("payload") || kind == "session_meta"),
+        Some(kind) => is_one_of(WRAPPED, kind) && (has("payload") || kind == "session_meta"),
         // The first line of the first versions.
         None => {
             let keys = ["id", "timestamp", "instructions"];
@@ -108,15 +109,8 @@ fn whole_file(file: &SourceText) -> Result<Vec<Session>, ImportError> {
 }
 
 /// Types of records that have a payload.
-const WRAPPED: &[&str] = &[
-    "session_meta",
-    "response_item",
-    "event_msg",
-    "turn_context",
-    "compacted",
-    "world_state",
-    "inter_agent_communication_metadata",
-];
+const WRAPPED: &str = "session_meta response_item event_msg turn_context compacted world_state \
+     inter_agent_communication_metadata";
 
 /// What a record adds, in the order of the file: a turn that was rolled back is no part of it.
 enum Step {
@@ -179,7 +173,7 @@ impl Rollout {
                 self.steps.push(Step::Turn(context.take_text("model")));
                 self.assembler.skip("turn_context");
             }
-            (Some(kind), Some(_)) if WRAPPED.contains(&kind) => self.assembler.skip(kind),
+            (Some(kind), Some(_)) if is_one_of(WRAPPED, kind) => self.assembler.skip(kind),
             (Some(kind), Some(_)) => self.unknown(&format!("record {kind}"), line, time)?,
             // The first versions: items without a wrapper, and notes beside them.
             (Some(_), None) => self.item(line.parse()?, time),
@@ -482,10 +476,7 @@ fn usage(raw: &RawValue, assembler: &mut Assembler) -> Option<Usage> {
         assembler.warn("a bill cannot be read");
         return None;
     };
-    let read = cached.min(input);
-    if read < cached {
-        assembler.warn("a usage counts more cached tokens than the prompt has");
-    }
+    let read = cached_within(input, cached, assembler);
     let written = written.min(input - read);
     Some(billed(input - read - written, written, read, output))
 }

@@ -292,6 +292,24 @@ impl Assembler {
         })
     }
 
+    /// Adds a compaction that left a summary, and the messages from `kept` on.
+    pub(super) fn summarizes(
+        &mut self,
+        trigger: Option<Arc<str>>,
+        pre_tokens: Option<Tokens>,
+        summary: Option<Arc<str>>,
+        kept: Option<usize>,
+    ) -> usize {
+        let at = self.flush();
+        let after = summary.map_or(CompactedTo::Missing, |summary| {
+            let mut pieces = vec![Recorded::summary(summary)];
+            let kept = kept.filter(|first| *first < at);
+            pieces.extend(kept.map(|first| Recorded::Kept(first..at)));
+            CompactedTo::Replaced(pieces)
+        });
+        self.compacts(trigger, pre_tokens, after)
+    }
+
     /// Adds a compaction that replaced single blocks.
     pub(super) fn edits(&mut self, trigger: &str, pre_tokens: Option<Tokens>, edits: &Edits) {
         let at = self.flush();

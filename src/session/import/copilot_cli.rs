@@ -16,6 +16,7 @@
 use super::conversations::{self, Shape};
 use super::openai_chat::{self, Dialect};
 use super::prelude::*;
+use super::product::is_one_of;
 
 const FORMAT: &str = "copilot-cli";
 
@@ -29,28 +30,9 @@ fn is_first(head: &Head) -> bool {
 }
 
 /// Kinds of events that are no part of the conversation, by the first word of their name.
-const BOOKKEEPING: &[&str] = &[
-    "session",
-    "hook",
-    "permission",
-    "subagent",
-    "skill",
-    "command",
-    "commands",
-    "capabilities",
-    "elicitation",
-    "external_tool",
-    "exit_plan_mode",
-    "user_input",
-    "pending_messages",
-    "mcp",
-    "sampling",
-    "abort",
-    "assistant",
-    "tool",
-    "system",
-    "model",
-];
+const BOOKKEEPING: &str = "session hook permission subagent skill command commands capabilities \
+     elicitation external_tool exit_plan_mode user_input pending_messages mcp sampling abort \
+     assistant tool system model";
 
 pub(super) const IMPORTER: Importer = Importer::new(FORMAT, detect, import);
 
@@ -244,7 +226,7 @@ impl Reading {
                     self.model = data.take_text("newModel").or(self.model.take());
                 }
                 let first = other.split('.').next().unwrap_or_default();
-                if BOOKKEEPING.contains(&first) {
+                if is_one_of(BOOKKEEPING, first) {
                     self.assembler.skip(other);
                 } else {
                     let what = format!("event {other}");
@@ -418,16 +400,10 @@ impl Reading {
         let Some(done) = self.due.take() else {
             return;
         };
-        let at = self.assembler.flush();
+        self.assembler.flush();
         let kept = done.kept.and_then(|name| self.assembler.message_of(&name));
-        let kept = kept.filter(|first| *first < at);
-        let after = done.summary.map_or(CompactedTo::Missing, |summary| {
-            let mut pieces = vec![Recorded::summary(summary)];
-            pieces.extend(kept.map(|first| Recorded::Kept(first..at)));
-            CompactedTo::Replaced(pieces)
-        });
         self.assembler
-            .compacts(done.trigger, done.pre_tokens, after);
+            .summarizes(done.trigger, done.pre_tokens, done.summary, kept);
     }
 
     fn finish(mut self, id: String, path: &Path) -> Result<Option<Session>, ImportError> {

@@ -17,6 +17,7 @@ use serde::Deserialize;
 use super::left::{Records, Shown};
 use super::pieces::Edits;
 use super::prelude::*;
+use super::product::{cached_within, is_one_of};
 
 mod checkpoint;
 
@@ -75,7 +76,7 @@ fn import(file: SourceFile) -> Result<Vec<Session>, ImportError> {
 }
 
 /// The types of records that can be read.
-const KNOWN: &[&str] = &["user", "gemini", "model", "info", "warning", "error"];
+const KNOWN: &str = "user gemini model info warning error";
 
 /// A header, a record, or a change of the header.
 #[derive(Deserialize)]
@@ -152,7 +153,7 @@ impl<'a> Chat<'a> {
             }
         }
         match record.r#type.as_deref() {
-            Some(known) if KNOWN.contains(&known) => {}
+            Some(known) if is_one_of(KNOWN, known) => {}
             None if record.content.is_none() => {
                 self.assembler.skip("header");
                 return;
@@ -256,23 +257,15 @@ impl<'a> Chat<'a> {
             self.snapshot = Snapshot::Of(compaction);
             return;
         }
-        self.snapshot = if has_snapshot {
-            Snapshot::First
+        let mut texts = blocks.iter().filter_map(ContentBlock::as_text);
+        let (snapshot, tag) = if has_snapshot {
+            (Snapshot::First, Tag::CompactSummary)
+        } else if texts.any(|text| &**text == NUDGE) {
+            (Snapshot::No, Tag::Meta)
         } else {
-            Snapshot::No
+            (Snapshot::No, Tag::TypedUser)
         };
-        let is_nudge = |text: &Arc<str>| &**text == NUDGE;
-        let tag = if has_snapshot {
-            Tag::CompactSummary
-        } else if blocks
-            .iter()
-            .filter_map(ContentBlock::as_text)
-            .any(is_nudge)
-        {
-            Tag::Meta
-        } else {
-            Tag::TypedUser
-        };
+        self.snapshot = snapshot;
         self.hear(record.id.as_ref(), blocks, timestamp, vec![tag]);
     }
 
@@ -329,9 +322,7 @@ impl<'a> Chat<'a> {
         calls: Option<Vec<&RawValue>>,
     ) -> (Vec<ContentBlock>, Vec<ContentBlock>) {
         let mut said = Vec::new();
-        for raw in thoughts.into_iter().flatten() {
-            said.extend(thought(raw, &mut self.assembler));
-        }
+        said.extend(thoughts.into_iter().flatten().filter_map(thought));
         said.extend(parts(content, &mut self.assembler));
         let mut results = Vec::new();
         for raw in calls.into_iter().flatten() {
@@ -431,14 +422,9 @@ pub(super) fn response(raw: &RawValue) -> ContentBlock {
     })
 }
 
-fn thought(raw: &RawValue, assembler: &mut Assembler) -> Option<ContentBlock> {
-    #[derive(Deserialize)]
-    struct Thought {
-        subject: Option<Arc<str>>,
-        description: Option<Arc<str>>,
-    }
-    let thought: Thought = lenient::object(raw.get(), assembler)?;
-    let parts = [thought.subject, thought.description];
+fn thought(raw: &RawValue) -> Option<ContentBlock> {
+    let mut thought = Object::read(raw)?;
+    let parts = ["subject", "description"].map(|key| thought.take_text(key));
     let parts: Vec<Arc<str>> = parts.into_iter().flatten().collect();
     (!parts.is_empty()).then(|| ContentBlock::thinking(parts.join("\n"), None))
 }
@@ -452,22 +438,18 @@ fn parts(content: Option<&RawValue>, assembler: &mut Assembler) -> Vec<ContentBl
 }
 
 fn part(raw: &RawValue, assembler: &mut Assembler) -> ContentBlock {
-    #[derive(Deserialize)]
-    #[serde(bound = "'de: 'a", rename_all = "camelCase")]
-    struct Part<'a> {
-        text: Option<Arc<str>>,
-        inline_data: Option<&'a RawValue>,
-        file_data: Option<&'a RawValue>,
-    }
     if let Some(text) = content::text(raw) {
         return ContentBlock::Text(text);
     }
-    let read = lenient::object::<Part<'_>>(raw.get(), assembler);
-    match read.map(|part| (part.text, part.inline_data, part.file_data)) {
-        Some((Some(text), ..)) => ContentBlock::Text(text),
-        Some((None, Some(data), _)) => content::image(data),
-        Some((None, None, Some(_))) => content::kept("document", raw),
-        _ => counted("part", raw, assembler),
+    let mut part = Object::read(raw).unwrap_or_default();
+    if let Some(text) = part.take_text("text") {
+        ContentBlock::Text(text)
+    } else if let Some(data) = part.take("inlineData") {
+        content::image(data)
+    } else if part.has("fileData") {
+        content::kept("document", raw)
+    } else {
+        counted("part", raw, assembler)
     }
 }
 
@@ -479,10 +461,7 @@ fn usage(raw: &RawValue, assembler: &mut Assembler) -> Option<Usage> {
         assembler.warn("a usage cannot be read");
         return None;
     };
-    let read = cached.min(input);
-    if read < cached {
-        assembler.warn("a usage counts more cached tokens than the prompt has");
-    }
+    let read = cached_within(input, cached, assembler);
     let uncached = (input - read).saturating_add(tool);
     Some(billed(uncached, 0, read, output.saturating_add(thoughts)))
 }

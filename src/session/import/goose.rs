@@ -12,6 +12,7 @@
 
 use super::images;
 use super::prelude::*;
+use super::product::is_one_of;
 use super::tool_names::class_of;
 use crate::session::{ToolClass, ToolUse};
 
@@ -174,15 +175,9 @@ impl Reading {
     }
 }
 
-/// Parts that are shown to the user, or ask for something of the user's.
-const FOR_THE_USER: &[&str] = &[
-    "toolConfirmationRequest",
-    "systemNotification",
-    "contextLengthExceeded",
-    "summarizationRequested",
-    "conversationCompacted",
-    "actionRequired",
-];
+/// Parts that are shown to the user, or ask something of the user.
+const FOR_THE_USER: &str = "toolConfirmationRequest systemNotification contextLengthExceeded \
+     summarizationRequested conversationCompacted actionRequired";
 
 /// What the agent sees of a message's `content`.
 fn blocks(content: Option<&RawValue>, role: Role, assembler: &mut Assembler) -> Vec<ContentBlock> {
@@ -216,7 +211,7 @@ fn part(raw: &RawValue, role: Role, assembler: &mut Assembler) -> Option<Content
         ("redactedThinking", _) => Some(content::kept("redacted_thinking", raw)),
         ("toolRequest" | "frontendToolRequest", Role::Assistant) => request(part, assembler),
         ("toolResponse", Role::User) => response(part, assembler),
-        (known, _) if FOR_THE_USER.contains(&known) => {
+        (known, _) if is_one_of(FOR_THE_USER, known) => {
             assembler.skip(&format!("part {known}"));
             return None;
         }
@@ -261,19 +256,12 @@ fn request(mut part: Object<'_>, assembler: &mut Assembler) -> Option<ContentBlo
 }
 
 /// Extensions that come with the product; the tools of all others are those of MCP servers.
-const BUNDLED: &[&str] = &[
-    "developer",
-    "computercontroller",
-    "memory",
-    "platform",
-    "subagent",
-    "todo",
-];
+const BUNDLED: &str = "developer computercontroller memory platform subagent todo";
 
 /// What a tool does, told from its name behind that of its extension, as in `developer__shell`.
 fn class(name: &str) -> ToolClass {
     match name.split_once("__") {
-        Some((extension, tool)) if BUNDLED.contains(&extension) => class_of(tool),
+        Some((extension, tool)) if is_one_of(BUNDLED, extension) => class_of(tool),
         Some(_) => ToolClass::Mcp,
         None => class_of(name),
     }

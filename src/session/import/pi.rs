@@ -259,35 +259,27 @@ impl Reading {
 
     /// The summary, and the messages from the first kept entry on.
     fn compaction(&mut self, entry: Entry) {
-        let at = self.assembler.flush();
+        self.assembler.flush();
         let tail = entry.retained_tail.unwrap_or_default();
         let first = match (entry.first_kept_entry_id, entry.first_kept_entry_index) {
             _ if !tail.is_empty() => self.first_of(&tail),
             (Some(id), _) => self.by_id.get(&id).copied(),
             (None, index) => index,
         };
-        let rewritten = match first {
-            Some(_) => Vec::new(),
-            None => rewritten(&tail),
-        };
-        let message = |first: usize| {
-            let said = self.said.iter().find(|(place, _)| *place >= first);
-            said.and_then(|(_, name)| self.assembler.message_of(name))
-        };
-        let kept = first.and_then(message);
+        let said = first.and_then(|first| self.said.iter().find(|(at, _)| *at >= first));
+        let kept = said.and_then(|(_, name)| self.assembler.message_of(name));
         if first.is_some() && kept.is_none() {
             self.assembler
                 .warn("a compaction kept an entry that is not in the file");
         }
-        let kept = kept.filter(|first| *first < at);
-        let after = entry.summary.map_or(CompactedTo::Missing, |summary| {
-            let mut pieces = vec![Recorded::summary(summary)];
-            pieces.extend(kept.map(|first| Recorded::Kept(first..at)));
-            pieces.extend(rewritten.into_iter().map(Recorded::Written));
-            CompactedTo::Replaced(pieces)
-        });
-        let before = entry.tokens_before.map(Tokens);
-        self.assembler.compacts(None, before, after);
+        let (before, has_summary) = (entry.tokens_before.map(Tokens), entry.summary.is_some());
+        let compaction = self.assembler.summarizes(None, before, entry.summary, kept);
+        if first.is_none() && has_summary {
+            for message in rewritten(&tail) {
+                let piece = Recorded::Written(message);
+                self.assembler.compacted_to(compaction, piece);
+            }
+        }
     }
 }
 

@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 
 use serde_json::value::RawValue;
 
+use super::assemble::Assembler;
+
 /// Whether `word` is one of `words`, which are separated by white space.
 pub(super) fn is_one_of(words: &str, word: &str) -> bool {
     words.split_whitespace().any(|known| known == word)
@@ -22,6 +24,14 @@ pub(super) fn climb<T: Ord + Copy>(
     {
         at = parent(here);
     }
+}
+
+/// The cached tokens of a prompt, where its size includes them.
+pub(super) fn cached_within(prompt: u64, cached: u64, assembler: &mut Assembler) -> u64 {
+    if cached > prompt {
+        assembler.warn("a usage counts more cached tokens than the prompt has");
+    }
+    cached.min(prompt)
 }
 
 /// A JSON object of values as they were recorded.

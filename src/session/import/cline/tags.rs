@@ -9,38 +9,12 @@ use serde_json::Map;
 use super::super::prelude::*;
 
 /// The tools of both products.
-const TOOLS: &[&str] = &[
-    "access_mcp_resource",
-    "apply_diff",
-    "ask_followup_question",
-    "attempt_completion",
-    "browser_action",
-    "codebase_search",
-    "condense",
-    "execute_command",
-    "fetch_instructions",
-    "generate_image",
-    "insert_content",
-    "list_code_definition_names",
-    "list_files",
-    "load_mcp_documentation",
-    "new_rule",
-    "new_task",
-    "plan_mode_respond",
-    "read_file",
-    "replace_in_file",
-    "report_bug",
-    "run_slash_command",
-    "search_and_replace",
-    "search_files",
-    "summarize_task",
-    "switch_mode",
-    "update_todo_list",
-    "use_mcp_tool",
-    "web_fetch",
-    "web_search",
-    "write_to_file",
-];
+const TOOLS: &str = "access_mcp_resource apply_diff ask_followup_question attempt_completion \
+     browser_action codebase_search condense execute_command fetch_instructions generate_image \
+     insert_content list_code_definition_names list_files load_mcp_documentation new_rule \
+     new_task plan_mode_respond read_file replace_in_file report_bug run_slash_command \
+     search_and_replace search_files summarize_task switch_mode update_todo_list use_mcp_tool \
+     web_fetch web_search write_to_file";
 
 /// What every result ends with that the user typed nothing of.
 const ENVIRONMENT: &str = "<environment_details>";
@@ -109,11 +83,11 @@ impl Calls {
 
 /// The first call in a text: its tool, its input, and the text without it.
 fn tagged(text: &str) -> Option<Tagged> {
-    let opened = TOOLS.iter().filter_map(|tool| {
+    let opened = TOOLS.split(' ').filter_map(|tool| {
         let (open, close) = (format!("<{tool}>"), format!("</{tool}>"));
         let (before, rest) = text.split_once(&open)?;
         let (inside, after) = rest.split_once(&close)?;
-        Some((before, *tool, inside, after))
+        Some((before, tool, inside, after))
     });
     let (before, tool, inside, after) = opened.min_by_key(|(before, ..)| before.len())?;
     let parts = [before.trim_end(), after.trim_start()].into_iter();
