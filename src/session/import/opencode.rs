@@ -11,17 +11,22 @@
 //! - Old results are cleared without a message: each says when (`time.compacted`), and is still
 //!   whole in the file. All that were cleared between two messages are one compaction.
 
+use super::pieces::Edits;
 use super::prelude::*;
-use parts::{Part, Step};
-use view::View;
+use parts::{Asked, Part, Step};
 
 #[cfg(feature = "sqlite")]
 pub(super) mod database;
 mod parts;
 mod storage;
-mod view;
 
 const FORMAT: &str = "opencode";
+
+/// The text that the model reads instead of a result that was cleared.
+const CLEARED: &str = "[Old tool result content cleared]";
+
+/// The question that the product asks in the user's name before a summary.
+const QUESTION: &str = "What did we do so far?";
 
 pub(super) const IMPORTER: Importer = Importer::new(FORMAT, detect, import).with_folders(FOLDERS);
 
@@ -87,27 +92,29 @@ struct Stored {
 }
 
 /// One session, growing message by message.
+#[derive(Default)]
 struct Reading {
     assembler: Assembler,
-    view: View,
     /// Names that were given to messages and calls.
     names: BTreeSet<Arc<str>>,
     uses: BTreeSet<Arc<str>>,
-    steps: usize,
+    /// The tool uses whose results are cleared at a time.
+    cleared: BTreeMap<Timestamp, Vec<Arc<str>>>,
+    /// The compaction that was asked for last, and the message that asked.
+    asked: Option<(Option<Arc<str>>, Asked)>,
+    /// The size of the context at the last call.
+    last_size: Option<Tokens>,
 }
 
 impl Reading {
     /// A session; one that a tool started is a side chain.
     fn new(is_child: bool) -> Self {
         let tags = is_child.then_some(Tag::Sidechain);
-        let mut assembler = Assembler::new(tags.into_iter().collect::<Vec<_>>());
+        let mut assembler = Assembler::new(tags.as_slice());
         FORMAT.clone_into(&mut assembler.source.format);
         Self {
             assembler,
-            view: View::default(),
-            names: BTreeSet::new(),
-            uses: BTreeSet::new(),
-            steps: 0,
+            ..Self::default()
         }
     }
 
@@ -138,7 +145,9 @@ impl Reading {
         let mut times = object.inner("time");
         let time = times.take_time("created", &mut self.assembler);
         if let Some(time) = time {
-            self.view.cleared_before(time, &mut self.assembler);
+            let later = self.cleared.split_off(&time);
+            let cleared = std::mem::replace(&mut self.cleared, later);
+            self.clear(cleared);
         }
         match object.take_text("role").as_deref() {
             Some("user") => self.user(id, time, parts),
@@ -175,7 +184,7 @@ impl Reading {
                     blocks.push(block);
                 }
                 Part::Injected(block) => blocks.push(block),
-                Part::Compaction(asked) => self.view.asked(id.clone(), asked),
+                Part::Compaction(asked) => self.asked = Some((id.clone(), asked)),
                 Part::Tool(tool) => {
                     self.assembler
                         .warn("a tool was called in a message of the user's");
@@ -246,22 +255,16 @@ impl Reading {
         step: Step,
         usage: Option<Usage>,
     ) {
-        if let Some(usage) = usage {
-            self.view.last_size = Some(usage.total());
+        self.last_size = usage.map(|usage| usage.total()).or(self.last_size);
+        for (time, tool_use) in step.cleared {
+            self.cleared.entry(time).or_default().push(tool_use);
         }
         let name = call.clone();
         let record = AssistantRecord::of(step.said, step.time.or(time)).by(call, model, usage);
         self.assembler.assistant(name.as_ref(), record);
-        if step.results.is_empty() {
-            return;
+        if !step.results.is_empty() {
+            self.assembler.hear(None, step.results, step.ended, []);
         }
-        self.steps += 1;
-        let name: Arc<str> = format!("results {}", self.steps).into();
-        for (block, cleared) in step.cleared {
-            self.view.will_clear(cleared, name.clone(), block);
-        }
-        self.assembler
-            .hear(Some(&name), step.results, step.ended, []);
     }
 
     /// A name for a tool use that no other has.
@@ -290,14 +293,57 @@ impl Reading {
         let blocks: Vec<ContentBlock> = texts.collect();
         if is_done && !blocks.is_empty() {
             self.assembler.skip("call that wrote a summary");
-            self.view.compacted(parent, blocks, &mut self.assembler);
+            self.compacted(parent, blocks);
         } else {
             self.assembler.skip("compaction that failed");
         }
     }
 
+    /// A summary was written in answer to the message `parent`.
+    fn compacted(&mut self, parent: Option<&str>, summary: Vec<ContentBlock>) {
+        let at = self.assembler.flush();
+        let asked = self.asked.take().filter(|(by, _)| by.as_deref() == parent);
+        let mut pieces = Vec::new();
+        // Earlier versions wrote a summary without being asked.
+        if asked.is_some() {
+            let question = vec![ContentBlock::Text(QUESTION.into())];
+            pieces.push(Recorded::written(Role::User, question, &[Tag::Meta]));
+        }
+        let tags = [Tag::CompactSummary];
+        pieces.push(Recorded::written(Role::Assistant, summary, &tags));
+        let asked = asked.map(|(_, asked)| asked).unwrap_or_default();
+        if let Some(tail) = asked.tail {
+            match self.assembler.message_of(&tail).filter(|it| *it < at) {
+                Some(first) => pieces.push(Recorded::Kept(first..at)),
+                None => self
+                    .assembler
+                    .warn("a compaction kept a message that is not in the file"),
+            }
+        }
+        let after = CompactedTo::Replaced(pieces);
+        self.assembler
+            .compacts(asked.trigger, self.last_size, after);
+    }
+
+    /// Clears the results of these tool uses.
+    fn clear(&mut self, cleared: BTreeMap<Timestamp, Vec<Arc<str>>>) {
+        if cleared.is_empty() {
+            return;
+        }
+        self.assembler.flush();
+        let mut edits = Edits::new();
+        for tool_use in cleared.into_values().flatten() {
+            if let Some((message, block)) = self.assembler.answer(&tool_use) {
+                let blocks = edits.entry(message).or_default();
+                blocks.insert(block, CLEARED.into());
+            }
+        }
+        self.assembler.edits("prune", self.last_size, &edits);
+    }
+
     fn finish(mut self, id: String, path: &Path) -> Result<Option<Session>, ImportError> {
-        self.view.cleared_at_last(&mut self.assembler);
+        let cleared = std::mem::take(&mut self.cleared);
+        self.clear(cleared);
         self.assembler.finish(id, path)
     }
 }

@@ -47,8 +47,8 @@ pub(super) struct Step {
     pub(super) said: Vec<ContentBlock>,
     /// The results of its tool uses.
     pub(super) results: Vec<ContentBlock>,
-    /// Which of the results were cleared later, and when.
-    pub(super) cleared: Vec<(usize, Timestamp)>,
+    /// The tool uses whose results were cleared later, and when.
+    pub(super) cleared: Vec<(Timestamp, Arc<str>)>,
     /// When its first tool was called.
     pub(super) time: Option<Timestamp>,
     /// When its last tool was done.
@@ -65,8 +65,8 @@ impl Step {
         let Some((content, is_error)) = tool.result else {
             return;
         };
-        let at = self.results.len();
-        self.cleared.extend(tool.cleared.map(|time| (at, time)));
+        self.cleared
+            .extend(tool.cleared.map(|time| (time, id.clone())));
         let result = ContentBlock::tool_result(id, content, is_error);
         self.results.push(result);
     }
@@ -146,21 +146,9 @@ fn tool(mut part: Object<'_>, assembler: &mut Assembler) -> Option<Tool> {
     let mut state = part.take_object("state")?;
     let status = state.take_text("status");
     let mut times = state.take_object("time").unwrap_or_default();
-    let result = match status.as_deref() {
-        Some("completed") => {
-            let output = state.take_text("output").map(ContentBlock::Text);
-            let attached = state.items("attachments").into_iter();
-            let attached =
-                attached.filter_map(|raw| match file(Object::read(raw)?, raw, assembler) {
-                    Part::Block(block) => Some(block),
-                    _ => None,
-                });
-            Some((output.into_iter().chain(attached).collect(), false))
-        }
-        Some("error") => {
-            let error = state.take_text("error").map(ContentBlock::Text);
-            Some((error.into_iter().collect(), true))
-        }
+    let key = match status.as_deref() {
+        Some("completed") => Some("output"),
+        Some("error") => Some("error"),
         // It was interrupted.
         Some("pending" | "running") => None,
         other => {
@@ -169,6 +157,19 @@ fn tool(mut part: Object<'_>, assembler: &mut Assembler) -> Option<Tool> {
             None
         }
     };
+    let result = key.map(|key| {
+        let text = state.take_text(key).map(ContentBlock::Text);
+        let mut content: Vec<ContentBlock> = text.into_iter().collect();
+        if key == "output" {
+            for raw in state.items("attachments") {
+                let file = Object::read(raw).map(|it| file(it, raw, assembler));
+                if let Some(Part::Block(block)) = file {
+                    content.push(block);
+                }
+            }
+        }
+        (content, key == "error")
+    });
     Some(Tool {
         id: part.take_text("callID"),
         name,

@@ -7,30 +7,24 @@
 //!   `info/SESSION.json`, `message/SESSION/MESSAGE.json` and `part/SESSION/MESSAGE/PART.json`.
 //!
 //! What a file is called says its place; names begin with the time, so that their order is the
-//! order in time. The very first messages hold their parts themselves: [`now`] writes them as those
-//! that came after.
+//! order in time. The very first messages hold their parts themselves: [`upgraded`] gives them
+//! the layout of later ones.
+
+use std::path::PathBuf;
+
+use serde_json::json;
 
 use super::super::prelude::*;
+use super::super::product::is_one_of;
 use super::{Reading, Stored};
 
 /// How the names of sessions begin.
 const SESSION: &str = "ses_";
 
-/// What stands in the folder around `storage`. Where anything else does, such as a database, the
-/// folder is not one recording but holds some.
-const BESIDE: &[&str] = &[
-    "app.json",
-    "auth.json",
-    "bin",
-    "cache",
-    "log",
-    "mcp-auth.json",
-    "project",
-    "snapshot",
-    "storage",
-    "tool-output",
-    "worktree",
-];
+/// The entries of the folder around `storage`. A folder with any other entry, such as a database, is
+/// not one recording but holds some.
+const BESIDE: &str = "app.json auth.json bin cache log mcp-auth.json project snapshot storage \
+     tool-output worktree";
 
 /// How the names of messages begin.
 const MESSAGE: &str = "msg_";
@@ -68,22 +62,17 @@ impl Tree {
         })
     }
 
-    /// The names of its sessions, and where each says something of itself.
-    fn sessions(&self) -> BTreeMap<&str, Option<&Folder>> {
-        let said = self.message.names().iter();
-        let said = said.filter(|name| name.starts_with(SESSION));
-        let mut sessions: BTreeMap<&str, _> = said.map(|name| (&**name, None)).collect();
-        for folder in &self.infos {
-            for name in folder.names() {
-                if let Some(place) = name
-                    .strip_suffix(".json")
-                    .and_then(|it| sessions.get_mut(it))
-                {
-                    *place = Some(folder);
-                }
-            }
-        }
-        sessions
+    /// The names of its sessions.
+    fn sessions(&self) -> impl Iterator<Item = &str> {
+        let names = self.message.names().iter().map(String::as_str);
+        names.filter(|name| name.starts_with(SESSION))
+    }
+
+    /// The file in which a session describes itself.
+    fn info(&self, session: &str) -> Option<PathBuf> {
+        let name = format!("{session}.json");
+        let folder = self.infos.iter().rfind(|folder| folder.has(&name))?;
+        Some(folder.child(&name))
     }
 
     /// The folder with the parts of a message.
@@ -124,7 +113,7 @@ fn trees(folder: &Folder) -> Vec<Tree> {
     if let Some(tree) = Tree::at(folder) {
         return vec![tree];
     }
-    let is_own = |name: &String| BESIDE.contains(&name.as_str()) || name.starts_with('.');
+    let is_own = |name: &String| is_one_of(BESIDE, name) || name.starts_with('.');
     if !folder.names().iter().all(is_own) {
         return Vec::new();
     }
@@ -155,18 +144,17 @@ fn one(folder: &Folder) -> Option<(Tree, &str)> {
 
 /// All sessions, oldest first; those that a tool started are side chains.
 pub(super) fn read(folder: &Folder, files: &mut SessionFiles) -> Result<Vec<Session>, ImportError> {
+    let (trees, only) = match one(folder) {
+        Some((tree, session)) => (vec![tree], Some(session)),
+        None => (trees(folder), None),
+    };
     let mut sessions = Vec::new();
-    // When the product changed its layout, it copied what it had.
+    // When the product changed its layout, it copied all sessions.
     let mut seen = BTreeSet::new();
-    if let Some((tree, only)) = one(folder) {
-        let info = tree.sessions().get(only).copied().flatten();
-        sessions.extend(session(&tree, only, info, files)?);
-    } else {
-        for tree in trees(folder) {
-            for (id, info) in tree.sessions() {
-                if seen.insert(id.to_owned()) {
-                    sessions.extend(session(&tree, id, info, files)?);
-                }
+    for tree in &trees {
+        for id in tree.sessions() {
+            if only.is_none_or(|only| only == id) && seen.insert(id) {
+                sessions.extend(session(tree, id, files)?);
             }
         }
     }
@@ -179,37 +167,32 @@ pub(super) fn read(folder: &Folder, files: &mut SessionFiles) -> Result<Vec<Sess
 fn session(
     tree: &Tree,
     id: &str,
-    info: Option<&Folder>,
     files: &mut SessionFiles,
 ) -> Result<Option<Session>, ImportError> {
     let Some(folder) = tree.message.folder(id) else {
         return Ok(None);
     };
     let mut source = Source::default();
-    let info = match info {
-        Some(infos) => one_value(&infos.child(&format!("{id}.json")), files, &mut source)?,
+    let info = match tree.info(id) {
+        Some(path) => one_value(&path, files, &mut source)?,
         None => None,
     };
     let info: Option<Value> = info.and_then(|text| serde_json::from_str(&text).ok());
     let is_child = info.is_some_and(|it| it.get("parentID").is_some_and(Value::is_string));
     let mut messages = Vec::new();
-    for name in json(&folder) {
+    for name in json_files(&folder) {
         let Some(info) = one_value(&folder.child(name), files, &mut source)? else {
             continue;
         };
         let id_of_message = name.trim_end_matches(".json");
         let mut parts = Vec::new();
         if let Some(folder) = tree.parts(id, id_of_message) {
-            for name in json(&folder) {
+            for name in json_files(&folder) {
                 parts.extend(one_value(&folder.child(name), files, &mut source)?);
             }
         }
-        let stored = Stored {
-            id: id_of_message.into(),
-            info,
-            parts,
-        };
-        messages.push(now(stored));
+        let id = id_of_message.into();
+        messages.push(upgraded(Stored { id, info, parts }));
     }
     let mut reading = Reading::new(is_child);
     add_counts(&mut reading.assembler.source, source);
@@ -218,7 +201,7 @@ fn session(
 }
 
 /// The names of a folder's JSON files, in their order.
-fn json(folder: &Folder) -> impl Iterator<Item = &str> {
+fn json_files(folder: &Folder) -> impl Iterator<Item = &str> {
     let names = folder.names().iter().map(String::as_str);
     names.filter(|name| Path::new(name).extension().is_some_and(|it| it == "json"))
 }
@@ -254,103 +237,78 @@ fn one_value(
     }
 }
 
-/// The message, with its parts apart from it.
-fn now(stored: Stored) -> Stored {
-    let Some(mut info) = raw(&stored.info).and_then(Object::read) else {
+/// The message in the layout of later versions, with its parts apart from it.
+fn upgraded(stored: Stored) -> Stored {
+    let info: Value = serde_json::from_str(&stored.info).unwrap_or_default();
+    let parts = info["parts"].as_array().filter(|_| stored.parts.is_empty());
+    let Some(parts) = parts else {
         return stored;
     };
-    if !stored.parts.is_empty() {
-        return stored;
-    }
-    let Some(parts) = info.take_list("parts") else {
-        return stored;
-    };
-    let parts: Vec<Arc<str>> = parts.iter().map(|raw| raw.get().into()).collect();
-    let Some(mut about) = info.take_object("metadata") else {
+    let written = |value: &Value| Arc::from(value.to_string());
+    let about = &info["metadata"];
+    if !about.is_object() {
+        let parts = parts.iter().map(written).collect();
         return Stored { parts, ..stored };
-    };
-    let mut tools = about.inner("tool");
-    let parts = parts.iter();
-    let parts = parts.map(|it| part(it, &mut tools).unwrap_or_else(|| it.clone()));
-    let parts = with_ends(parts.collect());
-    let mut model = about.inner("assistant");
-    let info = object([
-        ("id", info.take("id")),
-        ("role", info.take("role")),
-        ("time", about.take("time")),
-        ("error", about.take("error")),
-        ("modelID", model.take("modelID")),
-        ("tokens", model.take("tokens")),
-        ("summary", model.take("summary")),
-    ]);
-    let id = stored.id.clone();
-    Stored { id, info, parts }
-}
-
-/// The parts, with an end behind each call but the last: only where calls began was written down.
-fn with_ends(parts: Vec<Arc<str>>) -> Vec<Arc<str>> {
-    let mut all: Vec<Arc<str>> = Vec::with_capacity(parts.len());
-    for part in parts {
-        let kind = raw(&part).and_then(Object::read);
-        let kind = kind.and_then(|it| it.text("type"));
-        if kind.as_deref() == Some("step-start") && !all.is_empty() {
-            all.push(r#"{"type":"step-finish"}"#.into());
-        }
-        all.push(part);
     }
-    all
-}
-
-/// A part, where it has other names for what it says.
-fn part(text: &str, tools: &mut Object<'_>) -> Option<Arc<str>> {
-    let mut part = Object::read(raw(text)?)?;
-    let kind = part.take("type")?;
-    Some(match kind.get() {
-        "\"reasoning\"" => object([
-            ("type", Some(kind)),
-            ("text", part.take("text")),
-            ("metadata", part.take("providerMetadata")),
-        ]),
-        "\"file\"" => object([
-            ("type", Some(kind)),
-            ("mime", part.take("mediaType")),
-            ("filename", part.take("filename")),
-            ("url", part.take("url")),
-        ]),
-        "\"tool-invocation\"" => {
-            let mut call = part.take_object("toolInvocation")?;
-            let id = call.text("toolCallId").unwrap_or_default();
-            let mut about = tools.inner(&id);
-            let result = call.take("result");
-            let (status, said) = match (result, about.take_flag("error")) {
-                (None, _) => ("\"running\"", "output"),
-                (Some(_), false) => ("\"completed\"", "output"),
-                (Some(_), true) => ("\"error\"", "error"),
-            };
-            let state = object([
-                ("status", raw(status)),
-                ("input", call.take("args")),
-                (said, result),
-                ("time", about.take("time")),
-            ]);
-            object([
-                ("type", raw("\"tool\"")),
-                ("callID", call.take("toolCallId")),
-                ("tool", call.take("toolName")),
-                ("state", raw(&state)),
-            ])
+    let mut upgraded: Vec<Value> = Vec::new();
+    for part in parts {
+        // Only the beginnings of calls were recorded: the next one ends the one before it.
+        if part["type"] == "step-start" && !upgraded.is_empty() {
+            upgraded.push(json!({"type": "step-finish"}));
         }
-        _ => return None,
-    })
+        upgraded.push(upgraded_part(part, &about["tool"]));
+    }
+    let model = &about["assistant"];
+    let info = json!({
+        "id": info["id"],
+        "role": info["role"],
+        "time": about["time"],
+        "error": about["error"],
+        "modelID": model["modelID"],
+        "tokens": model["tokens"],
+        "summary": model["summary"],
+    });
+    Stored {
+        id: stored.id,
+        info: written(&info),
+        parts: upgraded.iter().map(written).collect(),
+    }
 }
 
-fn raw(json: &str) -> Option<&RawValue> {
-    serde_json::from_str(json).ok()
-}
-
-/// An object of values as they were recorded.
-fn object<const N: usize>(entries: [(&str, Option<&RawValue>); N]) -> Arc<str> {
-    let entries = entries.into_iter();
-    let written = entries.filter_map(|(key, value)| Some(format!("\"{key}\":{}", value?.get())));
-    format!("{{{}}}", written.collect::<Vec<_>>().join(",")).into()
+/// A part under the names of later versions. `tools` holds times and errors by call.
+fn upgraded_part(part: &Value, tools: &Value) -> Value {
+    match part["type"].as_str() {
+        Some("reasoning") => json!({
+            "type": "reasoning",
+            "text": part["text"],
+            "metadata": part["providerMetadata"],
+        }),
+        Some("file") => json!({
+            "type": "file",
+            "mime": part["mediaType"],
+            "filename": part["filename"],
+            "url": part["url"],
+        }),
+        Some("tool-invocation") if part["toolInvocation"].is_object() => {
+            let call = &part["toolInvocation"];
+            let about = &tools[call["toolCallId"].as_str().unwrap_or_default()];
+            let (status, key) = match (&call["result"], about["error"] == true) {
+                (Value::Null, _) => ("running", "output"),
+                (_, false) => ("completed", "output"),
+                (_, true) => ("error", "error"),
+            };
+            json!({
+                "type": "tool",
+                "callID": call["toolCallId"],
+                "tool": call["toolName"],
+                "state": {
+                    "status": status,
+                    "input": call["args"],
+                    key: call["result"],
+                    "time": about["time"],
+                },
+            })
+        }
+        _ => part.clone(),
+    }
 }
