@@ -8,28 +8,22 @@ use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 
 use super::super::ImportError;
-use super::super::assemble::{Assembler, count};
+use super::super::assemble::Assembler;
+use super::super::common::billed;
 use super::super::file::session_id;
 use super::super::sqlite::reading::{Database, Listed, number, text};
 use super::{FORMAT, Reading};
 use crate::session::{Session, Tag};
-use crate::units::{Tokens, Usage};
+use crate::units::Usage;
 
-/// A message as a log would hold it.
+/// A message with the keys that it has in a log.
 #[derive(Serialize)]
-struct Stored<'a> {
+struct Row {
     id: Option<Arc<str>>,
     role: Option<Arc<str>>,
     created: Option<u64>,
-    content: Option<&'a RawValue>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    metadata: Option<&'a RawValue>,
-}
-
-/// A message before it is read: who speaks, and since when.
-struct Row {
-    role: Option<Arc<str>>,
-    created: Option<u64>,
+    content: Option<Box<RawValue>>,
+    metadata: Option<Box<RawValue>>,
 }
 
 /// All sessions in the order in which they were begun.
@@ -71,15 +65,6 @@ pub(in crate::session::import) fn read(
             .warn("what the product has not yet moved from its log into the database is left out");
     }
     reading.assembler.header.model.clone_from(&one.model);
-    let mut rows = Vec::new();
-    let query = "SELECT role, created_timestamp FROM messages WHERE session_id = ?1 ORDER BY id";
-    database.rows(query, &[&*one.id], |row| {
-        rows.push(Row {
-            role: text(row, 0),
-            created: number(row, 1),
-        });
-    })?;
-    let billed = billed(database, &one.id, &rows, &mut reading.assembler)?;
     let [id, metadata] =
         ["message_id", "metadata_json"].map(|column| database.column("messages", column));
     let query = format!(
@@ -87,47 +72,43 @@ pub(in crate::session::import) fn read(
          WHERE session_id = ?1 ORDER BY id",
         id?, metadata?
     );
+    let json = |text: Option<Arc<str>>| serde_json::from_str(&text?).ok();
     let mut hasher = Sha256::new();
-    let mut at = 0;
+    let mut rows = Vec::new();
     database.rows(&query, &[&*one.id], |row| {
-        let content = text(row, 3).unwrap_or_default();
-        hasher.update(content.as_bytes());
-        let metadata = text(row, 4);
-        let message = Stored {
+        let content = text(row, 3);
+        hasher.update(content.as_deref().unwrap_or_default().as_bytes());
+        rows.push(Row {
             id: text(row, 0),
             role: text(row, 1),
             created: number(row, 2),
-            content: serde_json::from_str(&content).ok(),
-            metadata: metadata
-                .as_deref()
-                .and_then(|it| serde_json::from_str(it).ok()),
-        };
-        let raw = serde_json::value::to_raw_value(&message).ok();
-        match raw.filter(|_| message.content.is_some()) {
-            Some(raw) => reading.message(&raw, billed.get(&at).copied()),
-            None => count(
-                &mut reading.assembler.source.unknown,
-                "row that is not JSON",
-            ),
-        }
-        at += 1;
+            content: json(content),
+            metadata: json(text(row, 4)),
+        });
     })?;
+    let bills = bills(database, &one.id, &rows, &mut reading.assembler)?;
+    for (at, row) in rows.iter().enumerate() {
+        match serde_json::value::to_raw_value(row) {
+            Ok(raw) if row.content.is_some() => reading.message(&raw, bills.get(&at).copied()),
+            _ => reading.assembler.unknown("row that is not JSON"),
+        }
+    }
     reading.finish(session_id(&one.id, hasher), database.path())
 }
 
-/// What the calls were billed, by the place of their message.
+/// The bills of calls, by the place of their message.
 ///
 /// A call is entered when it is done: its message is the last that was begun before, of those that
 /// no earlier entry has. The input includes the cached tokens.
-fn billed(
+fn bills(
     database: &Database,
     session: &str,
     rows: &[Row],
     assembler: &mut Assembler,
 ) -> Result<BTreeMap<usize, Usage>, ImportError> {
-    let mut billed = BTreeMap::new();
+    let mut bills = BTreeMap::new();
     if !database.has(&["usage_ledger"]) {
-        return Ok(billed);
+        return Ok(bills);
     }
     let [read, written, compaction] = ["cache_read_tokens", "cache_write_tokens", "is_compaction"]
         .map(|column| database.column("usage_ledger", column));
@@ -136,11 +117,8 @@ fn billed(
          WHERE session_id = ?1 ORDER BY created_timestamp, rowid",
         read?, written?, compaction?
     );
-    let said = rows
-        .iter()
-        .enumerate()
-        .filter(|(_, row)| row.role.as_deref() == Some("assistant"));
-    let mut said = said.map(|(at, row)| (at, row.created)).peekable();
+    let is_answer = |(_, row): &(usize, &Row)| row.role.as_deref() == Some("assistant");
+    let mut answers = rows.iter().enumerate().filter(is_answer).peekable();
     database.rows(&query, &[session], |row| {
         let count = |column| number(row, column).unwrap_or_default();
         if count(5) > 0 {
@@ -148,7 +126,7 @@ fn billed(
         }
         let done = number(row, 0);
         let mut its = None;
-        while let Some((at, _)) = said.next_if(|(_, began)| *began <= done) {
+        while let Some((at, _)) = answers.next_if(|(_, row)| row.created <= done) {
             its = Some(at);
         }
         let Some(at) = its else {
@@ -156,14 +134,8 @@ fn billed(
         };
         let (input, read, written) = (count(1), count(3), count(4));
         let cached = read.saturating_add(written);
-        let usage = Usage {
-            input_uncached: Tokens(input.checked_sub(cached).unwrap_or(input)),
-            cache_write_5m: Tokens(written),
-            cache_write_1h: Tokens::ZERO,
-            cache_read: Tokens(read),
-            output: Tokens(count(2)),
-        };
-        billed.insert(at, usage);
+        let uncached = input.checked_sub(cached).unwrap_or(input);
+        bills.insert(at, billed(uncached, written, read, count(2)));
     })?;
-    Ok(billed)
+    Ok(bills)
 }
