@@ -7,6 +7,7 @@
 
 use super::super::conversations::Conversation;
 use super::super::openai_chat::{self, Dialect};
+use super::super::pieces;
 use super::super::prelude::*;
 use crate::session::{RecordedCompaction, ToolUse};
 
@@ -47,34 +48,28 @@ impl Steps {
     pub(super) fn compactions(self, session: &Session) -> Vec<RecordedCompaction> {
         let calls = session.calls();
         let is_even = self.0.len() == calls.len();
-        let mut steps = &self.0[..];
-        let mut seen = Seen::default();
-        let mut compactions = Vec::new();
+        let mut steps = self.0.iter();
+        let mut compactions: Vec<RecordedCompaction> = Vec::new();
         for &at in calls {
             let message = session.message(at);
             let is_its = |step: &Step| {
                 let response = step.response.as_deref();
                 is_even || response.is_some_and(|it| is_said(it, message))
             };
-            let step = steps.iter().position(is_its).map(|found| {
-                let step = &steps[found];
-                steps = &steps[found + 1..];
-                step
-            });
-            seen.say(session, at);
-            let Some(raw) = step.and_then(|step| step.view.as_deref()) else {
-                continue;
-            };
-            let view = view(raw.get());
-            if view.is_empty() || seen.is(&view) {
+            let step = steps.clone().position(is_its);
+            let step = step.and_then(|skipped| steps.nth(skipped));
+            let view = step.and_then(|step| step.view.as_deref());
+            let view = view.map(|raw| view_of(raw.get())).unwrap_or_default();
+            let shown = pieces::joined(pieces_of(&view, &session.messages()[..at]));
+            let context = pieces::context(&compactions, at).map(pieces::joined);
+            if view.is_empty() || context.as_ref() == Some(&shown) {
                 continue;
             }
-            let after = seen.changed(session, at, view);
             compactions.push(RecordedCompaction {
                 at,
                 trigger: Some("history processors".into()),
                 pre_tokens: None,
-                after: CompactedTo::Replaced(after),
+                after: CompactedTo::Replaced(shown),
             });
         }
         compactions
@@ -87,7 +82,7 @@ fn is_view(raw: &&RawValue) -> bool {
 }
 
 /// The messages of a prompt, made as those of the history are.
-fn view(text: &str) -> Vec<Arc<Message>> {
+fn view_of(text: &str) -> Vec<Arc<Message>> {
     let messages: Vec<&RawValue> = serde_json::from_str(text).unwrap_or_default();
     let mut assembler = Assembler::new([]);
     let around = Object::default();
@@ -114,64 +109,33 @@ fn is_said(response: &str, message: &Message) -> bool {
     response == said || response.starts_with(&said) && message.tool_uses().any(is_action)
 }
 
-/// The context as the model last saw it, and what was said since.
-#[derive(Debug, Default)]
-struct Seen {
-    messages: Vec<Arc<Message>>,
-    /// How much of the history was said.
-    said: usize,
-    /// Texts that stand in the place of others: the same ones in view after view.
-    texts: BTreeSet<Arc<str>>,
-}
-
-impl Seen {
-    /// Everything before that message is said.
-    fn say(&mut self, session: &Session, before: usize) {
-        let new = &session.messages()[self.said..before];
-        self.messages.extend(new.iter().cloned());
-        self.said = before;
-    }
-
-    fn is(&self, view: &[Arc<Message>]) -> bool {
-        self.messages.len() == view.len()
-            && self
-                .messages
-                .iter()
-                .zip(view)
-                .all(|(own, it)| is_same(own, it))
-    }
-
-    /// Takes the view over; it is told by the messages of the history.
-    fn changed(
-        &mut self,
-        session: &Session,
-        before: usize,
-        view: Vec<Arc<Message>>,
-    ) -> Vec<Recorded> {
-        let history = &session.messages()[..before];
-        let mut pieces = Vec::new();
-        let mut next = 0;
-        for message in &view {
-            let rest = history.iter().enumerate().skip(next);
-            let found = rest
-                .clone()
-                .find(|(_, own)| is_same(own, message))
-                .or_else(|| rest.clone().find(|(_, own)| is_edited(own, message)));
-            let Some((at, own)) = found else {
-                pieces.push(Recorded::Written(message.clone()));
-                continue;
-            };
-            next = at + 1;
-            let edits: Vec<Recorded> = edits(at, own, message, &mut self.texts).collect();
-            match pieces.last_mut() {
-                _ if !edits.is_empty() => pieces.extend(edits),
-                Some(Recorded::Kept(range)) if range.end == at => range.end += 1,
-                _ => pieces.push(Recorded::Kept(at..at + 1)),
-            }
+/// A view in terms of the history: the messages that it keeps, edits and adds.
+fn pieces_of(view: &[Arc<Message>], history: &[Arc<Message>]) -> Vec<Recorded> {
+    let mut pieces = Vec::new();
+    let mut next = 0;
+    for message in view {
+        let rest = || history.iter().enumerate().skip(next);
+        let same = rest().find(|(_, own)| is_same(own, message));
+        let found = same.or_else(|| rest().find(|(_, own)| is_edited(own, message)));
+        let Some((at, own)) = found else {
+            pieces.push(Recorded::Written(message.clone()));
+            continue;
+        };
+        next = at + 1;
+        let blocks = own.content().iter().zip(message.content()).enumerate();
+        let changed = blocks.filter(|(_, (own, shown))| own != shown);
+        let edits = changed.map(|(block, _)| Recorded::Edited {
+            message: at,
+            block,
+            text: message.model_text()[block].clone(),
+        });
+        let before = pieces.len();
+        pieces.extend(edits);
+        if pieces.len() == before {
+            Recorded::keep(at, &mut pieces);
         }
-        self.messages = view;
-        pieces
     }
+    pieces
 }
 
 /// Whether two messages say the same.
@@ -195,26 +159,4 @@ fn is_edited(own: &Message, shown: &Message) -> bool {
                 (ContentBlock::Text(_), ContentBlock::Text(_)) => true,
                 (own, shown) => own == shown,
             })
-}
-
-fn edits(
-    at: usize,
-    own: &Message,
-    shown: &Message,
-    texts: &mut BTreeSet<Arc<str>>,
-) -> impl Iterator<Item = Recorded> {
-    let blocks = own.content().iter().zip(shown.content()).enumerate();
-    blocks
-        .filter(|(_, (own, shown))| own != shown)
-        .map(move |(block, _)| {
-            let text = &shown.model_text()[block];
-            if !texts.contains(text) {
-                texts.insert(text.clone());
-            }
-            Recorded::Edited {
-                message: at,
-                block,
-                text: texts.get(text).unwrap_or(text).clone(),
-            }
-        })
 }
