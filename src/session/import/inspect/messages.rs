@@ -3,40 +3,13 @@
 use super::super::prelude::*;
 use crate::session::import::left::Shown;
 
-/// What a message says, and who says it.
+/// A message, as a record of a context.
 #[derive(Debug, Clone)]
 pub(super) struct Said {
-    /// The name that model events know it by.
-    pub(super) id: Option<Arc<str>>,
-    pub(super) speaker: Speaker,
-    pub(super) blocks: Vec<ContentBlock>,
-    pub(super) tags: Vec<Tag>,
+    /// Its name is the id by which model events know it.
+    pub(super) record: Shown,
+    pub(super) is_system: bool,
     pub(super) model: Option<Arc<str>>,
-}
-
-/// Who says it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Speaker {
-    System,
-    User,
-    Model,
-    Nobody,
-}
-
-impl Said {
-    /// The message as a record of a context.
-    pub(super) fn shown(self) -> Shown {
-        let role = match self.speaker {
-            Speaker::Model => Role::Assistant,
-            Speaker::System | Speaker::User | Speaker::Nobody => Role::User,
-        };
-        Shown {
-            name: self.id,
-            role,
-            blocks: self.blocks,
-            tags: self.tags,
-        }
-    }
 }
 
 /// Reads one message.
@@ -45,8 +18,8 @@ pub(super) fn said(raw: &RawValue, assembler: &mut Assembler) -> Said {
     let role = message.take_text("role");
     let id = message.take_text("id");
     let mut tags = Vec::new();
-    let (speaker, blocks) = match role.as_deref() {
-        Some("system") => (Speaker::System, shown(message.take("content"), assembler)),
+    let blocks = match role.as_deref() {
+        Some("system") => shown(message.take("content"), assembler),
         Some("user") => {
             let is_summary = message.inner("metadata").take_flag("summary");
             let source = message.take_text("source");
@@ -56,21 +29,26 @@ pub(super) fn said(raw: &RawValue, assembler: &mut Assembler) -> Said {
                 None if assembler.is_empty() => Tag::TypedUser,
                 Some(_) | None => Tag::Meta,
             });
-            (Speaker::User, shown(message.take("content"), assembler))
+            shown(message.take("content"), assembler)
         }
-        Some("assistant") => (Speaker::Model, answered(&mut message, assembler)),
-        Some("tool") => (Speaker::User, vec![result(&mut message, assembler)]),
+        Some("assistant") => answered(&mut message, assembler),
+        Some("tool") => vec![result(&mut message, assembler)],
         _ => {
             tags.push(Tag::Meta);
-            let block = content::unknown("message", raw, assembler);
-            (Speaker::Nobody, vec![block])
+            vec![content::unknown("message", raw, assembler)]
         }
     };
     Said {
-        id,
-        speaker,
-        blocks,
-        tags,
+        record: Shown {
+            name: id,
+            role: match role.as_deref() {
+                Some("assistant") => Role::Assistant,
+                _ => Role::User,
+            },
+            blocks,
+            tags,
+        },
+        is_system: role.as_deref() == Some("system"),
         model: message.take_text("model"),
     }
 }

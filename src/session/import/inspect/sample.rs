@@ -5,12 +5,13 @@ use std::collections::VecDeque;
 
 use super::super::prelude::*;
 use super::attachments::resolved;
-use super::messages::{Said, Speaker, said};
+use super::messages::{Said, said};
 use super::{MAX_SAMPLE, Texts};
 use crate::session::import::left::{Records, Shown};
 use crate::session::{RecordedCompaction, ToolSchema};
 
 /// A sample while it is read.
+#[derive(Default)]
 pub(super) struct Sample<'a> {
     assembler: Assembler,
     attachments: Texts<'a>,
@@ -31,7 +32,6 @@ pub(super) struct Sample<'a> {
 struct Call {
     usage: Option<Usage>,
     time: Option<Timestamp>,
-    is_taken: bool,
 }
 
 impl<'a> Sample<'a> {
@@ -52,12 +52,7 @@ impl<'a> Sample<'a> {
             assembler,
             attachments: attachments.map(|(name, raw)| (name.into(), raw)).collect(),
             pool,
-            calls: BTreeMap::new(),
-            nameless: VecDeque::new(),
-            records: Records::default(),
-            is_compacted: false,
-            system: Vec::new(),
-            is_too_large: false,
+            ..Self::default()
         };
         let events = object.take_list("events");
         let events = events
@@ -79,8 +74,7 @@ impl<'a> Sample<'a> {
             return Err(line.error("attachments make a sample larger than any sample is"));
         }
         object.count_left("sample key", &mut sample.assembler);
-        let lost = sample.calls.values().filter(|call| !call.is_taken).count();
-        for _ in 0..lost + sample.nameless.len() {
+        for _ in 0..sample.calls.len() + sample.nameless.len() {
             sample.assembler.skip("call of another agent or a grader");
         }
         let system = std::mem::take(&mut sample.system);
@@ -101,11 +95,7 @@ impl<'a> Sample<'a> {
         let mut output = event.inner("output");
         let usage = output.take("usage");
         let usage = usage.map(|raw| usage_of(raw, &mut self.assembler));
-        let call = Call {
-            usage,
-            time,
-            is_taken: false,
-        };
+        let call = Call { usage, time };
         if let Some((id, message)) = answer(&mut output) {
             if let Some(id) = id {
                 self.calls.entry(id).or_insert(call);
@@ -143,7 +133,7 @@ impl<'a> Sample<'a> {
         for raw in messages {
             let one = said(raw, &mut self.assembler);
             // Newer logs have the summary among the messages, too.
-            if self.is_compacted && one.tags.contains(&Tag::CompactSummary) {
+            if self.is_compacted && one.record.tags.contains(&Tag::CompactSummary) {
                 self.assembler.skip("summary of a compaction");
                 continue;
             }
@@ -153,33 +143,34 @@ impl<'a> Sample<'a> {
     }
 
     fn say(&mut self, one: Said, raw: &RawValue) {
-        if one.speaker == Speaker::System {
+        let record = one.record;
+        if one.is_system {
             if self.assembler.is_empty() {
-                return self.system.extend(one.blocks);
+                return self.system.extend(record.blocks);
             }
             let what = "a system message within the conversation is kept as the user's";
             self.assembler.warn(what);
         }
-        self.records.note(one.id.as_ref(), &one.blocks);
-        if one.speaker != Speaker::Model {
-            let name = one.id.as_ref();
-            return self.assembler.hear(name, one.blocks, None, one.tags);
+        let name = record.name.as_ref();
+        self.records.note(name, &record.blocks);
+        if record.role == Role::User {
+            return self.assembler.hear(name, record.blocks, None, record.tags);
         }
-        let mut known = None;
-        if let Some(call) = one.id.as_ref().and_then(|id| self.calls.get_mut(id)) {
-            call.is_taken = true;
-            known = Some((call.usage, call.time));
-        } else if one.id.is_none() && !self.nameless.is_empty() {
-            let print = print_of(raw.get());
-            let at = self.nameless.iter().position(|(said, _)| *said == print);
-            let call = at.and_then(|at| self.nameless.remove(at));
-            known = call.map(|(_, call)| (call.usage, call.time));
-        }
-        let (usage, timestamp) = known.unwrap_or_default();
-        let record = AssistantRecord::of(one.blocks, timestamp)
-            .by(one.id.clone(), one.model, usage)
-            .tagged(one.tags);
-        self.assembler.assistant(one.id.as_ref(), record);
+        let call = match name {
+            Some(id) => self.calls.remove(id),
+            None if self.nameless.is_empty() => None,
+            None => {
+                let print = print_of(raw.get());
+                let at = self.nameless.iter().position(|(said, _)| *said == print);
+                at.and_then(|at| self.nameless.remove(at))
+                    .map(|(_, call)| call)
+            }
+        };
+        let Call { usage, time } = call.unwrap_or_default();
+        let said = AssistantRecord::of(record.blocks, time)
+            .by(record.name.clone(), one.model, usage)
+            .tagged(record.tags);
+        self.assembler.assistant(name, said);
     }
 
     /// A compaction, and the first call after it.
@@ -200,8 +191,8 @@ impl<'a> Sample<'a> {
         let sent: Vec<Shown> = sent
             .into_iter()
             .map(|raw| said(raw, &mut self.assembler))
-            .filter(|one| one.speaker != Speaker::System)
-            .map(Said::shown)
+            .filter(|one| !one.is_system)
+            .map(|one| one.record)
             .collect();
         let after = CompactedTo::Replaced(self.records.pieces(&sent, at, &self.assembler));
         let last = self.assembler.compactions().last();
@@ -217,28 +208,19 @@ impl<'a> Sample<'a> {
         });
     }
 
-    /// What a call was sent, as JSON with its attachments; none if it is too large.
+    /// The input of a call, as JSON with its attachments; none if it is too large.
     fn sent(&mut self, call: &mut Object<'a>) -> Option<String> {
-        let references = call
-            .take("input_refs")
-            .map(|raw| serde_json::from_str::<Vec<(usize, usize)>>(raw.get()).unwrap_or_default());
-        let input = call.take("input");
-        let text = match references.filter(|references| !references.is_empty()) {
-            Some(references) => {
-                let mut texts: Vec<&str> = Vec::new();
-                let mut length = 0;
-                for (first, end) in references {
-                    for raw in self.pool.get(first..end).unwrap_or_default() {
-                        length += raw.get().len();
-                        if length > MAX_SAMPLE {
-                            return None;
-                        }
-                        texts.push(raw.get());
-                    }
-                }
-                format!("[{}]", texts.join(","))
+        let references: Vec<(usize, usize)> = call.take_as("input_refs").unwrap_or_default();
+        let text = if references.is_empty() {
+            call.take("input").map_or("[]", RawValue::get).to_owned()
+        } else {
+            let ranges = references.into_iter().map(|(first, end)| first..end);
+            let messages = ranges.filter_map(|range| self.pool.get(range)).flatten();
+            let texts: Vec<&str> = messages.map(|raw| raw.get()).collect();
+            if texts.iter().map(|text| text.len()).sum::<usize>() > MAX_SAMPLE {
+                return None;
             }
-            None => input.map_or("[]", RawValue::get).to_owned(),
+            format!("[{}]", texts.join(","))
         };
         let text = resolved(&text, &self.attachments, &mut self.assembler);
         text.map(Cow::into_owned)
