@@ -33,7 +33,7 @@ pub(super) struct LeftOut {
     pub(super) last: usize,
 }
 
-/// When a compaction was shown, and what it says of the context before.
+/// When a compaction was shown, and the size of the context before it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Compacted {
     pub(super) time: Timestamp,
@@ -74,8 +74,8 @@ impl Shown {
     }
 
     fn record(&mut self, raw: &RawValue) {
-        let read = serde_json::from_str::<Record<'_>>(raw.get());
-        let Ok(record) = read else {
+        // A key of an odd type is no reason to leave out the others.
+        let Some(record) = lenient::object_in::<Record>(raw.get(), &mut Source::default()) else {
             self.unread += 1;
             return;
         };
@@ -84,41 +84,37 @@ impl Shown {
             reason = "a float that is too large becomes the largest time"
         )]
         let time = Timestamp(record.ts as i64);
-        if let Some((first, last)) = record.left_out() {
-            let is_known = |it: &LeftOut| (it.first, it.last) == (first, last);
-            if !self.left_out.last().is_some_and(is_known) {
-                self.left_out.push(LeftOut {
-                    time,
-                    index: record.index(),
-                    first,
-                    last,
-                });
-            }
+        if let Some((first, last)) = record.conversation_history_deleted_range
+            && first <= last
+            && !matches!(self.left_out.last(), Some(it) if (it.first, it.last) == (first, last))
+        {
+            self.left_out.push(LeftOut {
+                time,
+                index: record.conversation_history_index,
+                first,
+                last,
+            });
         }
-        match record.say.as_deref() {
+        let compaction = match record.say.as_deref() {
             Some("api_req_started") => {
                 // A call that was stopped says nothing of its size.
                 let text = record.text.unwrap_or_default();
                 let counters = serde_json::from_str::<Counters>(&text).ok();
                 self.calls.extend(counters.map(|counters| (time, counters)));
+                None
             }
-            Some("condense_context") => self.compacted(time, record.context_condense, "condenseId"),
-            Some("sliding_window_truncation") => {
-                self.compacted(time, record.context_truncation, "truncationId");
-            }
-            _ => {}
-        }
-    }
-
-    fn compacted(&mut self, time: Timestamp, told: Option<&RawValue>, key: &str) {
-        let Some(mut told) = told.and_then(Object::read) else {
-            return;
+            Some("condense_context") => record.context_condense,
+            Some("sliding_window_truncation") => record.context_truncation,
+            _ => None,
         };
-        let before: Option<u64> = told.take_as("prevContextTokens");
-        if let Some(name) = told.take_text(key) {
-            let pre_tokens = before.map(Tokens);
-            let compacted = Compacted { time, pre_tokens };
-            self.compactions.insert(name, compacted);
+        if let Some(ShownCompaction {
+            name: Some(name),
+            prev_context_tokens,
+        }) = compaction
+        {
+            let pre_tokens = prev_context_tokens.map(Tokens);
+            self.compactions
+                .insert(name, Compacted { time, pre_tokens });
         }
     }
 
@@ -174,26 +170,23 @@ impl Shown {
 }
 
 #[derive(Deserialize)]
-#[serde(bound = "'de: 'a", rename_all = "camelCase")]
-struct Record<'a> {
+#[serde(rename_all = "camelCase")]
+struct Record {
     #[serde(default)]
     ts: f64,
     say: Option<Arc<str>>,
     text: Option<Arc<str>>,
-    context_condense: Option<&'a RawValue>,
-    context_truncation: Option<&'a RawValue>,
-    conversation_history_deleted_range: Option<&'a RawValue>,
-    conversation_history_index: Option<&'a RawValue>,
+    context_condense: Option<ShownCompaction>,
+    context_truncation: Option<ShownCompaction>,
+    conversation_history_deleted_range: Option<(usize, usize)>,
+    conversation_history_index: Option<usize>,
 }
 
-impl Record<'_> {
-    fn left_out(&self) -> Option<(usize, usize)> {
-        let range = self.conversation_history_deleted_range?;
-        let (first, last): (usize, usize) = serde_json::from_str(range.get()).ok()?;
-        (first <= last).then_some((first, last))
-    }
-
-    fn index(&self) -> Option<usize> {
-        serde_json::from_str(self.conversation_history_index?.get()).ok()
-    }
+/// A compaction as it is shown, with the name of its summary or marker.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ShownCompaction {
+    #[serde(alias = "condenseId", alias = "truncationId")]
+    name: Option<Arc<str>>,
+    prev_context_tokens: Option<u64>,
 }
