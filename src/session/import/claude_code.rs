@@ -34,7 +34,7 @@ use crate::units::ContentHash;
 use attachments::{Attached, attached};
 use chain::{Chain, Cleared, Entry, Said};
 use records::{
-    ApiMessage, CompactMetadata, MicrocompactMetadata, Record, Replacement, is_bookkeeping,
+    ApiMessage, CompactMetadata, MicrocompactMetadata, Parents, Record, Replacement, is_bookkeeping,
 };
 
 mod attachments;
@@ -104,7 +104,7 @@ type NamedCall = (Option<Arc<str>>, Arc<str>);
 struct Recording {
     entries: Vec<Entry>,
     /// Every record with a name, those without content included, and its parent.
-    parents: BTreeMap<Arc<str>, Option<Arc<str>>>,
+    parents: Parents,
     /// A record without a parent that no entry has followed yet.
     root: Option<Arc<str>>,
     chains_by_record: BTreeMap<Arc<str>, usize>,
@@ -160,10 +160,10 @@ impl Recording {
             }
             "user" => self.user(&record, timestamp, chain > 0),
             "assistant" => self.assistant(&record, timestamp, repeated.is_some()),
-            "attachment" => self.attachment(line, &record)?,
+            "attachment" => self.attachment(&record),
             "content-replacement" => self.replacements(&record),
             "system" => match record.subtype.as_deref() {
-                Some("compact_boundary") => Some(Said::Boundary(self.boundary(line, &record))),
+                Some("compact_boundary") => Some(Said::Boundary(self.boundary(&record))),
                 Some("microcompact_boundary") => Some(Said::Cleared(self.cleared(&record))),
                 subtype => {
                     let subtype = subtype.unwrap_or("without subtype");
@@ -377,38 +377,28 @@ impl Recording {
         Some(Said::Assistant(said.by(call, message.model, usage)))
     }
 
-    fn attachment(
-        &mut self,
-        line: &Line<'_>,
-        record: &Record<'_>,
-    ) -> Result<Option<Said>, ImportError> {
-        let value: Value = match record.attachment {
-            Some(raw) => line.parse_part(raw.get())?,
-            None => Value::Null,
-        };
-        let kind = value.get("type").and_then(Value::as_str);
-        let kind = kind.unwrap_or("without type");
+    fn attachment(&mut self, record: &Record<'_>) -> Option<Said> {
+        let attachment = record.attachment.map(value).unwrap_or_default();
+        let kind = attachment["type"].as_str().unwrap_or("without type");
         let name = format!("attachment/{kind}");
-        Ok(match attached(kind, &value) {
+        match attached(kind, &attachment) {
             Attached::Seen(blocks, tag) => Some(Said::Attachment(blocks, tag)),
             Attached::Hidden => {
                 self.source.skip(&name);
                 None
             }
-            // What is attached is mostly read.
+            // Most attachments are read by the model.
             Attached::Unknown => {
                 self.source.not_understood(&name);
-                let block = record.attachment.map(|raw| content::kept(kind, raw));
-                block.map(|block| Said::Attachment(vec![block], Tag::Meta))
+                let block = content::kept(kind, record.attachment?);
+                Some(Said::Attachment(vec![block], Tag::Meta))
             }
-        })
+        }
     }
 
-    fn boundary(&mut self, line: &Line<'_>, record: &Record<'_>) -> CompactMetadata {
-        let Some(raw) = record.compact_metadata else {
-            return CompactMetadata::default();
-        };
-        line.parse_part(raw.get()).unwrap_or_else(|_| {
+    fn boundary(&mut self, record: &Record<'_>) -> CompactMetadata {
+        let metadata = record.compact_metadata.map(RawValue::get).unwrap_or("{}");
+        serde_json::from_str(metadata).unwrap_or_else(|_| {
             self.source
                 .warn("what a compaction says about itself cannot be read");
             CompactMetadata::default()
@@ -461,6 +451,8 @@ fn speaker_of(blocks: &[ContentBlock], is_meta: bool, side: bool) -> Option<Tag>
     if is_meta {
         return Some(Tag::Meta);
     }
+    // In a side chain, the main agent writes the prompts.
+    let typed = (!side).then_some(Tag::TypedUser);
     let mut injected = None;
     for block in blocks {
         let text = match block {
@@ -473,10 +465,8 @@ fn speaker_of(blocks: &[ContentBlock], is_meta: bool, side: bool) -> Option<Tag>
         } else if INJECTED.lines().any(|start| text.starts_with(start)) {
             injected = injected.or(Some(Tag::Meta));
         } else {
-            injected = None;
-            break;
+            return typed;
         }
     }
-    // In a side chain, the main agent writes the prompts.
-    injected.or((!side).then_some(Tag::TypedUser))
+    injected.or(typed)
 }

@@ -3,6 +3,7 @@
 use super::super::prelude::*;
 use super::super::product::climb;
 use super::chain::{Entry, Said};
+use super::records::Parents;
 
 /// The place of a prompt; of several prompts at one place, one replaced the others.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
@@ -18,7 +19,7 @@ enum Above<'a> {
 /// follows was typed before the next one, and stays.
 pub(super) fn leave_abandoned(
     entries: &mut Vec<Entry>,
-    parents: &BTreeMap<Arc<str>, Option<Arc<str>>>,
+    parents: &Parents,
     warnings: &mut BTreeMap<String, u64>,
 ) {
     let mut prompts: BTreeMap<Above<'_>, Vec<&Arc<str>>> = BTreeMap::new();

@@ -1,7 +1,7 @@
 //! One conversation of a recording, and the compactions in it.
 
 use super::super::prelude::*;
-use super::records::{CompactMetadata, Preserved};
+use super::records::{CompactMetadata, Parents, Preserved};
 use crate::session::import::pieces::Edits;
 
 /// What a record adds to its conversation.
@@ -74,7 +74,7 @@ impl Chain {
     }
 
     /// Adds a record; `known` names all records of the file.
-    pub(super) fn add(&mut self, entry: Entry, known: &BTreeMap<Arc<str>, Option<Arc<str>>>) {
+    pub(super) fn add(&mut self, entry: Entry, known: &Parents) {
         let uuid = entry.uuid.as_ref();
         match entry.said {
             Said::Assistant(part) => {
@@ -97,17 +97,13 @@ impl Chain {
                     let written = written(blocks, tag, entry.timestamp);
                     self.assembler.compacted_to(open.index, written);
                 }
-                _ => {
-                    let (assembler, time) = (&mut self.assembler, entry.timestamp);
-                    assembler.hear(uuid, blocks, time, [tag]);
-                }
+                _ => self.assembler.hear(uuid, blocks, entry.timestamp, [tag]),
             },
             Said::Cleared(cleared) => self.cleared.push(cleared),
             Said::NewRoot(pre_tokens) => {
                 self.end();
-                let after = CompactedTo::Replaced(Vec::new());
-                self.assembler
-                    .compacts(Some("clear".into()), pre_tokens, after);
+                let (trigger, after) = (Some("clear".into()), CompactedTo::Replaced(Vec::new()));
+                self.assembler.compacts(trigger, pre_tokens, after);
             }
             Said::Boundary(metadata) => {
                 self.end();
@@ -117,60 +113,45 @@ impl Chain {
         }
     }
 
-    fn boundary(
-        &mut self,
-        uuid: Option<&str>,
-        metadata: CompactMetadata,
-        known: &BTreeMap<Arc<str>, Option<Arc<str>>>,
-    ) {
-        let pre_tokens = metadata.pre_tokens.and_then(|it| it.as_u64()).map(Tokens);
+    fn boundary(&mut self, uuid: Option<&str>, metadata: CompactMetadata, known: &Parents) {
+        let before = metadata.pre_tokens.and_then(|it| it.as_u64()).map(Tokens);
         let missing = CompactedTo::Missing;
-        let index = self
-            .assembler
-            .compacts(metadata.trigger, pre_tokens, missing);
+        let index = self.assembler.compacts(metadata.trigger, before, missing);
         let preserved = metadata.preserved_messages.or(metadata.preserved_segment);
         let preserved = preserved.unwrap_or_default();
-        // What is kept hangs below its anchor: the boundary itself, or (mostly) the summary.
-        let kept_first = uuid.is_some() && preserved.anchor_uuid.as_deref() == uuid;
-        let kept = self.kept(&preserved, known);
         self.open = Some(Open {
             index,
             phase: Phase::Boundary,
-            kept,
-            kept_first,
+            kept: self.kept(&preserved, known),
+            // Kept records are below their anchor: the boundary itself, or (mostly) the summary.
+            kept_first: uuid.is_some() && preserved.anchor_uuid.as_deref() == uuid,
         });
     }
 
     /// The messages that a compaction left as they were. A message is kept whole if a part is.
-    fn kept(
-        &mut self,
-        preserved: &Preserved,
-        known: &BTreeMap<Arc<str>, Option<Arc<str>>>,
-    ) -> Vec<Recorded> {
-        let find = |uuid: &Option<Arc<str>>| self.assembler.message_of(uuid.as_deref()?);
-        let Some(uuids) = &preserved.uuids else {
-            return match (find(&preserved.head_uuid), find(&preserved.tail_uuid)) {
-                (Some(head), Some(tail)) if head <= tail => {
-                    vec![Recorded::Kept(head..tail + 1)]
-                }
-                _ => {
-                    if preserved.head_uuid.is_some() {
-                        self.warn_not_kept();
-                    }
-                    Vec::new()
-                }
-            };
-        };
+    fn kept(&mut self, preserved: &Preserved, known: &Parents) -> Vec<Recorded> {
         let mut kept: Vec<Recorded> = Vec::new();
-        for uuid in uuids {
-            let Some(message) = self.assembler.message_of(uuid) else {
-                if !known.contains_key(uuid) {
-                    self.warn_not_kept();
+        let Some(uuids) = &preserved.uuids else {
+            let ends = [&preserved.head_uuid, &preserved.tail_uuid];
+            match ends.map(|uuid| self.assembler.message_of(uuid.as_deref()?)) {
+                [Some(head), Some(tail)] if head <= tail => {
+                    kept.push(Recorded::Kept(head..tail + 1));
                 }
-                continue;
-            };
-            if !matches!(kept.last(), Some(Recorded::Kept(range)) if range.contains(&message)) {
-                Recorded::keep(message, &mut kept);
+                _ if preserved.head_uuid.is_some() => self.warn_not_kept(),
+                _ => {}
+            }
+            return kept;
+        };
+        for uuid in uuids {
+            match self.assembler.message_of(uuid) {
+                Some(message) => {
+                    let last = kept.last();
+                    if !matches!(last, Some(Recorded::Kept(range)) if range.contains(&message)) {
+                        Recorded::keep(message, &mut kept);
+                    }
+                }
+                None if known.contains_key(uuid) => {}
+                None => self.warn_not_kept(),
             }
         }
         kept
@@ -193,15 +174,11 @@ impl Chain {
         let Some(open) = &mut self.open else {
             return;
         };
-        if open.phase == Phase::Boundary {
-            open.phase = if self.assembler.is_empty() {
-                Phase::Start
-            } else {
-                Phase::Summary
-            };
-        } else {
+        match open.phase {
+            Phase::Boundary if self.assembler.is_empty() => open.phase = Phase::Start,
+            Phase::Boundary => open.phase = Phase::Summary,
             // More than one summary message: the kept messages stay where they are.
-            open.kept.clear();
+            Phase::Summary | Phase::Start => open.kept.clear(),
         }
         if open.phase == Phase::Start {
             let tags = [Tag::CompactSummary];
@@ -221,22 +198,20 @@ impl Chain {
             self.assembler.flush();
             let mut edits = Edits::new();
             for (id, text) in cleared.results {
-                match self.assembler.answer(&id) {
-                    Some((message, block)) => {
-                        edits.entry(message).or_default().insert(block, text);
-                    }
-                    None => self
-                        .assembler
-                        .warn("a compaction clears a result that is not in the file"),
-                }
+                let Some((message, block)) = self.assembler.answer(&id) else {
+                    let what = "a compaction clears a result that is not in the file";
+                    self.assembler.warn(what);
+                    continue;
+                };
+                edits.entry(message).or_default().insert(block, text);
             }
             for _ in &cleared.attachments {
-                self.assembler
-                    .warn("a compaction clears an attachment, which is kept");
+                let what = "a compaction clears an attachment, which is kept";
+                self.assembler.warn(what);
             }
             if edits.is_empty() {
-                self.assembler
-                    .warn("a compaction says nothing of what it cleared");
+                let what = "a compaction says nothing of what it cleared";
+                self.assembler.warn(what);
             } else {
                 let before = cleared.pre_tokens;
                 self.assembler.edits(cleared.trigger, before, &edits);

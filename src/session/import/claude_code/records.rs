@@ -20,6 +20,9 @@ pub(super) fn is_bookkeeping(kind: &str) -> bool {
     is_one_of(BOOKKEEPING, kind)
 }
 
+/// Records with a name, each with its parent.
+pub(super) type Parents = BTreeMap<Arc<str>, Option<Arc<str>>>;
+
 /// One line. Keys that are not here are no part of the conversation.
 #[derive(Deserialize)]
 #[serde(bound = "'de: 'a", rename_all = "camelCase")]

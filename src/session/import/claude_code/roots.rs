@@ -7,7 +7,7 @@
 
 use super::super::prelude::*;
 use super::chain::{Entry, Said};
-use super::records::Record;
+use super::records::{Parents, Record};
 
 /// How the prompt begins that the product writes when a plan is accepted.
 const PLAN: &str = "Implement the following plan:";
@@ -36,19 +36,13 @@ pub(super) fn is_root(record: &Record<'_>, kind: &str) -> bool {
 }
 
 /// Whether an entry is the first one of a new context that begins with `root`.
-pub(super) fn begins(
-    entry: &Entry,
-    root: &Arc<str>,
-    parents: &BTreeMap<Arc<str>, Option<Arc<str>>>,
-) -> bool {
+pub(super) fn begins(entry: &Entry, root: &Arc<str>, parents: &Parents) -> bool {
     match &entry.said {
         // The root itself is a prompt: it is no attempt to ask the first prompt anew.
         Said::User(said) if entry.uuid.as_ref() == Some(root) => {
+            let mut texts = said.blocks.iter().filter_map(ContentBlock::as_text);
             said.tags.contains(&Tag::TypedUser)
-                && said.blocks.iter().any(|block| match block {
-                    ContentBlock::Text(text) => text.trim_start().starts_with(PLAN),
-                    _ => false,
-                })
+                && texts.any(|text| text.trim_start().starts_with(PLAN))
         }
         Said::User(_) | Said::Assistant(_) | Said::Attachment(..) => {
             let above = |uuid: &&Arc<str>| parents.get(*uuid).and_then(Option::as_ref);
