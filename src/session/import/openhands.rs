@@ -38,6 +38,8 @@ const STATE: &str = "base_state.json";
 
 const LAST_CUT: &str = "the last event was cut and is left out";
 
+const TOLD_BY_ACTION: &str = "a call is told by its action, not by the model's response";
+
 pub(super) const IMPORTER: Importer = Importer::new(FORMAT, detect, import).with_folders(FOLDERS);
 
 /// Sessions in folders.
@@ -237,6 +239,34 @@ struct Reading {
     pairs: Pairs,
 }
 
+/// An event while it is read.
+struct Event<'a> {
+    name: Arc<str>,
+    time: Option<Timestamp>,
+    /// The keys that were not read yet.
+    keys: Object<'a>,
+    raw: &'a RawValue,
+}
+
+impl<'a> Event<'a> {
+    fn new(name: Arc<str>, raw: &'a RawValue) -> Self {
+        Self {
+            name,
+            time: None,
+            keys: Object::default(),
+            raw,
+        }
+    }
+}
+
+/// The call in which the model said something.
+#[derive(Default)]
+struct Call {
+    response: Option<Arc<str>>,
+    model: Option<Arc<str>>,
+    usage: Option<Usage>,
+}
+
 /// Calls until they are answered, and responses until all of their calls are made.
 #[derive(Debug, Default)]
 struct Pairs {
@@ -284,18 +314,31 @@ impl Reading {
 
     fn event(&mut self, raw: &RawValue) {
         self.events += 1;
-        let Some(mut event) = Object::read(raw) else {
+        let number = self.events;
+        let Some(mut keys) = Object::read(raw) else {
             let source = &mut self.assembler.source;
             if let Some(kept) = unknown_record("event malformed", raw, source) {
-                let name = format!("event {}", self.events).into();
-                self.hear(&name, kept.blocks, None, kept.tags.first().copied());
+                let name = format!("event {number}").into();
+                let event = Event::new(name, raw);
+                self.hear(&event, kept.blocks, kept.tags.first().copied());
             }
             return;
         };
-        let kind = event.take_text("kind");
+        let kind = keys.take_text("kind");
+        let name = match kind {
+            Some(_) => keys.take_text("id"),
+            None => keys.take("id").map(|id| id.get().into()),
+        };
+        let name = name.unwrap_or_else(|| match kind {
+            Some(_) => format!("event {number}").into(),
+            None => number.to_string().into(),
+        });
+        let mut event = Event::new(name, raw);
+        event.time = self.time(&mut keys);
+        event.keys = keys;
         match kind {
-            Some(kind) => self.newer_event(&kind, event, raw),
-            None => self.older_event(event, raw),
+            Some(kind) => self.newer_event(&kind, event),
+            None => self.older_event(event),
         }
     }
 
@@ -312,27 +355,24 @@ impl Reading {
     }
 
     /// Adds an event of the user's or a tool's.
-    fn hear(
-        &mut self,
-        name: &Arc<str>,
-        blocks: Vec<ContentBlock>,
-        timestamp: Option<Timestamp>,
-        tag: Option<Tag>,
-    ) {
+    fn hear(&mut self, event: &Event<'_>, blocks: Vec<ContentBlock>, tag: Option<Tag>) {
+        let name = &event.name;
         self.view.show(name, Role::User, &blocks, tag.as_slice());
-        self.assembler.hear(Some(name), blocks, timestamp, tag);
+        self.assembler.hear(Some(name), blocks, event.time, tag);
     }
 
     /// Adds an event of the model's.
-    fn say(&mut self, name: &Arc<str>, part: AssistantRecord) {
-        let role = Role::Assistant;
-        self.view.show(name, role, &part.blocks, &part.tags);
-        self.assembler.assistant(Some(name), part);
+    fn say(&mut self, event: &Event<'_>, blocks: Vec<ContentBlock>, call: Call) {
+        let name = &event.name;
+        self.view.show(name, Role::Assistant, &blocks, &[]);
+        let response = call.response.filter(|id| !id.is_empty());
+        let record = AssistantRecord::of(blocks, event.time).by(response, call.model, call.usage);
+        self.assembler.assistant(Some(name), record);
     }
 
     /// Adds an event that is in no message.
-    fn silent(&mut self, name: &Arc<str>, kind: &str) {
-        self.view.show(name, Role::User, &[], &[]);
+    fn silent(&mut self, event: &Event<'_>, kind: &str) {
+        self.view.show(&event.name, Role::User, &[], &[]);
         self.assembler.skip(&format!("event {kind}"));
     }
 
@@ -428,11 +468,6 @@ fn framed(mut blocks: Vec<ContentBlock>, metadata: Option<Object<'_>>) -> Vec<Co
         _ => blocks.push(ContentBlock::Text(format!("{prefix}{suffix}").into())),
     }
     blocks
-}
-
-/// The name of the call that a response belongs to.
-fn call_of(response: Option<&Arc<str>>) -> Option<Arc<str>> {
-    response.filter(|id| !id.is_empty()).cloned()
 }
 
 /// The parent of an event that begins the conversation anew.

@@ -201,7 +201,7 @@ fn odd_events_are_kept_and_counted() {
 1 model[] "x", shell c "{"
 2 user[meta] "a", <part>, <Dream>
 3 user[meta] <event>
-compaction before 3: - 0: (user[compact_summary] "s"), (model[] "x", shell c "{"), kept 2..3
+compaction before 3: - 0: (user[compact_summary] "s"), kept 1..3
 skipped: forgotten event that is not shown: 1
 unknown: block event: 1
 unknown: block part: 1

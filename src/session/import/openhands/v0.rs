@@ -2,7 +2,7 @@
 
 use super::super::prelude::*;
 use super::super::product::{is_one_of, json_object};
-use super::{Reading, call_of, counters, framed};
+use super::{Call, Event, Reading, TOLD_BY_ACTION, counters, framed};
 use crate::session::import::openai_chat::parts;
 
 /// Keys of an action that are no arguments of its call.
@@ -13,38 +13,27 @@ const NO_ARGUMENTS: &str = "action action_risk cause confirmation_state id is_co
 const STATES: &str = "change_agent_state agent_state_changed null condensation_request start";
 
 impl Reading {
-    pub(super) fn older_event(&mut self, mut event: Object<'_>, raw: &RawValue) {
-        let name = match event.take("id") {
-            Some(id) => Arc::from(id.get()),
-            None => Arc::from(format!("{}", self.events)),
-        };
-        let time = self.time(&mut event);
-        let action = event.take_text("action");
-        let observation = event.take_text("observation");
+    pub(super) fn older_event(&mut self, mut event: Event<'_>) {
+        let action = event.keys.take_text("action");
+        let observation = event.keys.take_text("observation");
         match (action.as_deref(), observation.as_deref()) {
             (Some(known), _) | (None, Some(known)) if is_one_of(STATES, known) => {
                 self.assembler.skip(&format!("event {known}"));
             }
-            (Some(action), _) => self.action(action, &name, event, time),
-            (None, Some(observation)) => self.observation(observation, &name, event, time),
+            (Some(action), _) => self.action(action, event),
+            (None, Some(observation)) => self.observation(observation, event),
             (None, None) => {
-                let block = content::unknown("event", raw, &mut self.assembler);
-                self.hear(&name, vec![block], time, Some(Tag::Meta));
+                let block = content::unknown("event", event.raw, &mut self.assembler);
+                self.hear(&event, vec![block], Some(Tag::Meta));
             }
         }
     }
 
-    fn action(
-        &mut self,
-        kind: &str,
-        name: &Arc<str>,
-        mut event: Object<'_>,
-        time: Option<Timestamp>,
-    ) {
-        let source = event.take_text("source");
-        let nested = event.take_object("args");
+    fn action(&mut self, kind: &str, mut event: Event<'_>) {
+        let source = event.keys.take_text("source");
+        let nested = event.keys.take_object("args");
         let is_flat = nested.is_none();
-        let mut args = nested.unwrap_or_else(|| event.clone());
+        let mut args = nested.unwrap_or_else(|| event.keys.clone());
         // The oldest records name no source; the agent waits for an answer, the user does not.
         let waits = args.take_flag("wait_for_response");
         let is_user = match source.as_deref() {
@@ -52,8 +41,8 @@ impl Reading {
             None => kind == "message" && !waits,
         };
         match kind {
-            "system" => self.system(name, &mut args),
-            "recall" => self.silent(name, kind),
+            "system" => self.system(&event, &mut args),
+            "recall" => self.silent(&event, kind),
             "condensation" => {
                 let forgotten = self.forgotten(&mut args);
                 let summary = Self::summary(&mut args);
@@ -66,26 +55,30 @@ impl Reading {
                     for key in ["image_urls", "images_urls"] {
                         blocks.extend(args.items(key).into_iter().map(content::image));
                     }
-                    return self.hear(name, blocks, time, Some(Tag::TypedUser));
+                    return self.hear(&event, blocks, Some(Tag::TypedUser));
                 }
                 // The agent speaks to the user.
-                let usage = self.cost(&mut event, None, None, true);
-                let record = AssistantRecord::of(blocks, time).by(None, None, usage);
-                self.say(name, record);
+                let usage = self.cost(&mut event, None, None);
+                let usage = self.billed(usage);
+                let call = Call {
+                    usage,
+                    ..Call::default()
+                };
+                self.say(&event, blocks, call);
             }
             _ if is_user => {
                 let command = args.take_text("command").or_else(|| args.take_text("code"));
                 let text = format!("$ {}", command.as_deref().unwrap_or(kind));
-                self.pairs.commands.insert(name.clone());
+                self.pairs.commands.insert(event.name.clone());
                 let blocks = vec![ContentBlock::Text(text.into())];
-                self.hear(name, blocks, time, Some(Tag::Meta));
+                self.hear(&event, blocks, Some(Tag::Meta));
             }
-            _ => self.calls(kind, name, event, (args, is_flat), time),
+            _ => self.calls(kind, event, args, is_flat),
         }
     }
 
-    fn system(&mut self, name: &Arc<str>, args: &mut Object<'_>) {
-        self.silent(name, "system");
+    fn system(&mut self, event: &Event<'_>, args: &mut Object<'_>) {
+        self.silent(event, "system");
         self.assembler.header.system = args.take_text("content");
         for raw in args.items("tools") {
             let mut tool = Object::read(raw).unwrap_or_default();
@@ -95,100 +88,93 @@ impl Reading {
     }
 
     /// The agent makes a call: as the response has it, or else as the action does.
-    fn calls(
-        &mut self,
-        kind: &str,
-        name: &Arc<str>,
-        mut event: Object<'_>,
-        (mut args, is_flat): (Object<'_>, bool),
-        time: Option<Timestamp>,
-    ) {
-        let mut metadata = event.inner("tool_call_metadata");
+    fn calls(&mut self, kind: &str, mut event: Event<'_>, mut args: Object<'_>, is_flat: bool) {
+        let mut metadata = event.keys.inner("tool_call_metadata");
         let wanted = metadata.take_text("tool_call_id");
         let function = metadata.take_text("function_name");
         let thought = args.take("thought");
-        let found = Response::of(metadata.take_object("model_response"));
+        let mut response = metadata.inner("model_response");
+        let id = response.take_text("id").filter(|id| !id.is_empty());
+        let choices = response.items("choices");
+        let choice = choices.first().copied().and_then(Object::read);
+        let message = choice.and_then(|mut choice| choice.take_object("message"));
         let mut blocks = Vec::new();
         let mut input = None;
-        let said = &self.pairs.said;
-        let is_new = found.id.as_ref().is_none_or(|id| !said.contains(id));
-        match found.message {
-            Some(mut message) => {
-                let calls = message.items("tool_calls").into_iter();
-                for mut call in calls.filter_map(Object::read) {
-                    let id = call.take_text("id");
-                    if id == wanted {
-                        let function = call.take_object("function");
-                        input = function
-                            .map(|mut call| parts::arguments(&mut call, &mut self.assembler));
-                    } else if is_new {
-                        self.pairs.unmade.extend(id);
-                    }
-                }
-                if is_new {
-                    blocks.extend(parts::reasoning(&mut message, &mut self.assembler));
-                    blocks.extend(parts::content(message.take("content"), &mut self.assembler));
+        let is_new = id.as_ref().is_none_or(|id| !self.pairs.said.contains(id));
+        if let Some(mut message) = message {
+            let calls = message.items("tool_calls").into_iter();
+            for mut call in calls.filter_map(Object::read) {
+                let id = call.take_text("id");
+                if id == wanted {
+                    let function = call.take_object("function");
+                    let arguments = |mut it| parts::arguments(&mut it, &mut self.assembler);
+                    input = function.map(arguments);
+                } else if is_new {
+                    self.pairs.unmade.extend(id);
                 }
             }
-            None => blocks.extend(content::blocks(thought, &mut self.assembler, text_part)),
+            if is_new {
+                blocks.extend(parts::reasoning(&mut message, &mut self.assembler));
+                blocks.extend(parts::content(message.take("content"), &mut self.assembler));
+            }
+        } else {
+            blocks.extend(content::blocks(thought, &mut self.assembler, text_part));
         }
         if let Some(wanted) = &wanted {
             self.pairs.unmade.remove(wanted);
         }
-        let id = self.pairs.id(wanted, name);
+        let tool_use = self.pairs.id(wanted, &event.name);
         let input = input.unwrap_or_else(|| {
-            self.assembler
-                .warn("a call is told by its action, not by the model's response");
+            self.assembler.warn(TOLD_BY_ACTION);
             arguments(args, is_flat)
         });
         let function = function.unwrap_or_else(|| kind.into());
-        blocks.push(ContentBlock::tool_use(id.clone(), function, input));
-        self.pairs.open.push_back(id);
-        self.pairs.said.extend(found.id.clone());
-        let usage = self.cost(&mut event, found.usage, found.id.as_ref(), is_new);
-        let record =
-            AssistantRecord::of(blocks, time).by(call_of(found.id.as_ref()), found.model, usage);
-        self.say(name, record);
+        blocks.push(ContentBlock::tool_use(tool_use.clone(), function, input));
+        self.pairs.open.push_back(tool_use);
+        self.pairs.said.extend(id.clone());
+        let billed = response.take("usage");
+        let usage = self
+            .cost(&mut event, billed, id.as_ref())
+            .filter(|_| is_new);
+        let call = Call {
+            usage: self.billed(usage),
+            model: response.take_text("model"),
+            response: id,
+        };
+        self.say(&event, blocks, call);
     }
 
-    /// What a response cost: told beside it, told for the session, or what the session's cost
-    /// grew by.
+    /// The usage of a response: recorded with it, recorded for the session by response, or the
+    /// growth of the session's total.
     fn cost(
         &mut self,
-        event: &mut Object<'_>,
-        told: Option<&RawValue>,
+        event: &mut Event<'_>,
+        recorded: Option<&RawValue>,
         response: Option<&Arc<str>>,
-        is_new: bool,
     ) -> Option<Usage> {
-        let told = told.and_then(|raw| parts::usage(raw, &mut self.assembler));
+        let recorded = recorded.and_then(|raw| parts::usage(raw, &mut self.assembler));
         let known = response.and_then(|id| self.usages.get(id)).copied();
-        let mut metrics = event.inner("llm_metrics");
-        let spent = metrics.take("accumulated_token_usage").map(value);
-        let spent = spent.filter(serde_json::Value::is_object);
-        let spent = spent.map(|spent| counters(&spent, &mut self.assembler));
-        let grown = spent.map(|spent| grown(std::mem::replace(&mut self.spent, spent), spent));
-        let cost = told.or(known).or(grown);
-        self.billed(cost.filter(|_| is_new))
+        let mut metrics = event.keys.inner("llm_metrics");
+        let total = metrics.take("accumulated_token_usage").map(value);
+        let total = total.filter(Value::is_object);
+        let total = total.map(|total| counters(&total, &mut self.assembler));
+        let growth = total.map(|total| growth(std::mem::replace(&mut self.spent, total), total));
+        recorded.or(known).or(growth)
     }
 
-    fn observation(
-        &mut self,
-        kind: &str,
-        name: &Arc<str>,
-        mut event: Object<'_>,
-        time: Option<Timestamp>,
-    ) {
-        let cause = event.take("cause").map(|raw| Arc::<str>::from(raw.get()));
-        let mut extras = event.inner("extras");
+    fn observation(&mut self, kind: &str, mut event: Event<'_>) {
+        let keys = &mut event.keys;
+        let cause = keys.take("cause").map(|raw| Arc::<str>::from(raw.get()));
+        let mut extras = keys.inner("extras");
         if kind == "recall" {
             let blocks = recalled(&mut extras);
             if blocks.is_empty() {
-                return self.view.show(name, Role::User, &[], &[]);
+                return self.view.show(&event.name, Role::User, &[], &[]);
             }
-            return self.hear(name, blocks, time, Some(Tag::Meta));
+            return self.hear(&event, blocks, Some(Tag::Meta));
         }
-        let is_error = matches!(kind, "error" | "user_rejected") || event.take_denial("success");
-        let mut blocks = result_content(event.take("content"), &mut self.assembler, text_part);
+        let is_error = matches!(kind, "error" | "user_rejected") || keys.take_denial("success");
+        let mut blocks = result_content(keys.take("content"), &mut self.assembler, text_part);
         blocks.extend(extras.items("image_urls").into_iter().map(content::image));
         for key in ["screenshot", "set_of_marks"] {
             if extras.take_text(key).is_some_and(|text| !text.is_empty()) {
@@ -196,16 +182,17 @@ impl Reading {
             }
         }
         let blocks = framed(blocks, extras.take_object("metadata"));
-        let commands = &self.pairs.commands;
-        if cause.as_ref().is_some_and(|it| commands.contains(it)) {
-            return self.hear(name, blocks, time, Some(Tag::Meta));
-        }
-        let named = event.inner("tool_call_metadata").take_text("tool_call_id");
-        let Some(id) = self.answered(kind, cause.as_ref(), named) else {
-            return self.hear(name, blocks, time, Some(Tag::Meta));
+        let named = keys.inner("tool_call_metadata").take_text("tool_call_id");
+        let is_command = |cause: &Arc<str>| self.pairs.commands.contains(cause);
+        let answered = match &cause {
+            Some(cause) if is_command(cause) => None,
+            cause => self.answered(kind, cause.as_ref(), named),
+        };
+        let Some(id) = answered else {
+            return self.hear(&event, blocks, Some(Tag::Meta));
         };
         let result = ContentBlock::tool_result(id, blocks, is_error);
-        self.hear(name, vec![result], time, None);
+        self.hear(&event, vec![result], None);
     }
 
     /// The call that an observation answers; none if it is no answer.
@@ -252,31 +239,6 @@ impl Reading {
     }
 }
 
-/// What is known of the response that an action came from.
-#[derive(Default)]
-struct Response<'a> {
-    id: Option<Arc<str>>,
-    model: Option<Arc<str>>,
-    usage: Option<&'a RawValue>,
-    message: Option<Object<'a>>,
-}
-
-impl<'a> Response<'a> {
-    fn of(object: Option<Object<'a>>) -> Self {
-        let Some(mut response) = object else {
-            return Self::default();
-        };
-        let choices = response.items("choices");
-        let choice = choices.first().copied().and_then(Object::read);
-        Self {
-            id: response.take_text("id").filter(|id| !id.is_empty()),
-            model: response.take_text("model"),
-            usage: response.take("usage"),
-            message: choice.and_then(|mut choice| choice.take_object("message")),
-        }
-    }
-}
-
 /// The arguments of an action, without what stands beside them.
 fn arguments(args: Object<'_>, is_flat: bool) -> JsonText {
     let kept = args.into_entries().filter(|(key, raw)| {
@@ -301,8 +263,8 @@ fn recalled(extras: &mut Object<'_>) -> Vec<ContentBlock> {
     texts.into_iter().map(ContentBlock::Text).collect()
 }
 
-/// What the session's cost grew by; nothing if it did not grow.
-fn grown(earlier: Usage, later: Usage) -> Usage {
+/// The growth of the session's total; nothing if it did not grow.
+fn growth(earlier: Usage, later: Usage) -> Usage {
     let less = |later: Tokens, earlier: Tokens| Tokens(later.0.saturating_sub(earlier.0));
     Usage {
         input_uncached: less(later.input_uncached, earlier.input_uncached),

@@ -2,7 +2,7 @@
 
 use super::super::prelude::*;
 use super::super::product::is_one_of;
-use super::{Reading, call_of, framed};
+use super::{Call, Event, Reading, TOLD_BY_ACTION, framed};
 use crate::session::import::openai_chat::parts;
 
 /// Events that no model sees.
@@ -23,43 +23,39 @@ const FAILED: &str = "[An error occurred during execution.]\n";
 const REJECTED: &str = "Action rejected: ";
 
 impl Reading {
-    pub(super) fn newer_event(&mut self, kind: &str, mut event: Object<'_>, raw: &RawValue) {
-        let id = event.take_text("id");
-        let name = id.unwrap_or_else(|| format!("event {}", self.events).into());
-        let time = self.time(&mut event);
+    pub(super) fn newer_event(&mut self, kind: &str, mut event: Event<'_>) {
         match kind {
-            "SystemPromptEvent" => self.prompt(&name, &mut event),
-            "MessageEvent" => self.message(&name, event, time),
-            "ActionEvent" => self.newer_action(&name, event, time),
+            "SystemPromptEvent" => self.prompt(event),
+            "MessageEvent" => self.message(event),
+            "ActionEvent" => self.newer_action(event),
             "ObservationEvent" | "AgentErrorEvent" | "UserRejectObservation" => {
-                self.newer_observation(kind, &name, event, time);
+                self.newer_observation(kind, event);
             }
             "Condensation" => {
-                let ids = event.items("forgotten_event_ids").into_iter();
+                let ids = event.keys.items("forgotten_event_ids").into_iter();
                 let forgotten: Vec<Arc<str>> = ids.filter_map(content::text).collect();
-                let summary = Self::summary(&mut event);
+                let summary = Self::summary(&mut event.keys);
                 self.condensed(&forgotten, summary);
             }
             known if is_one_of(BOOKKEEPING, known) => {
                 self.assembler.skip(&format!("event {known}"));
             }
             _ => {
-                let what = format!("event {kind}");
-                self.assembler.unknown(&what);
-                let blocks = vec![content::kept(kind, raw)];
-                self.hear(&name, blocks, time, Some(Tag::Meta));
+                self.assembler.unknown(&format!("event {kind}"));
+                let blocks = vec![content::kept(kind, event.raw)];
+                self.hear(&event, blocks, Some(Tag::Meta));
             }
         }
     }
 
-    fn prompt(&mut self, name: &Arc<str>, event: &mut Object<'_>) {
-        self.silent(name, "SystemPromptEvent");
+    fn prompt(&mut self, mut event: Event<'_>) {
+        self.silent(&event, "SystemPromptEvent");
         let keys = ["system_prompt", "dynamic_context"].into_iter();
-        let texts = keys.filter_map(|key| event.inner(key).take_text("text"));
+        let texts = keys.filter_map(|key| event.keys.inner(key).take_text("text"));
         let texts: Vec<Arc<str>> = texts.collect();
         let text = texts.join("\n");
         self.assembler.header.system = Some(text).filter(|text| !text.is_empty()).map(Arc::from);
-        for raw in event.items("tools") {
+        for raw in event.keys.items("tools") {
             let mut tool = Object::read(raw).unwrap_or_default();
             let named = tool.inner("function").take_text("name");
             let mut keys = ["name", "title", "kind"].into_iter();
@@ -68,43 +64,44 @@ impl Reading {
         }
     }
 
-    fn message(&mut self, name: &Arc<str>, mut event: Object<'_>, time: Option<Timestamp>) {
-        let source = event.take_text("source");
-        let mut message = event.inner("llm_message");
-        let role = message.take_text("role");
-        if role.as_deref() == Some("assistant") {
-            let mut blocks = thoughts(&mut message, &mut self.assembler);
-            blocks.extend(said(message.take("content"), &mut self.assembler));
-            return self.speaks(name, &mut event, blocks, time);
+    fn message(&mut self, mut event: Event<'_>) {
+        let source = event.keys.take_text("source");
+        let mut message = event.keys.inner("llm_message");
+        let is_answer = message.take_text("role").as_deref() == Some("assistant");
+        let mut blocks = Vec::new();
+        if is_answer {
+            blocks = thoughts(&mut message, &mut self.assembler);
         }
-        let mut blocks = said(message.take("content"), &mut self.assembler);
-        blocks.extend(said(event.take("extended_content"), &mut self.assembler));
+        blocks.extend(said(message.take("content"), &mut self.assembler));
+        if is_answer {
+            return self.speaks(event, blocks);
+        }
+        let more = event.keys.take("extended_content");
+        blocks.extend(said(more, &mut self.assembler));
         let is_typed = source.as_deref() == Some("user");
         let tag = if is_typed { Tag::TypedUser } else { Tag::Meta };
-        self.hear(name, blocks, time, Some(tag));
+        self.hear(&event, blocks, Some(tag));
     }
 
-    /// What the model says, with what it was billed.
-    fn speaks(
-        &mut self,
-        name: &Arc<str>,
-        event: &mut Object<'_>,
-        blocks: Vec<ContentBlock>,
-        time: Option<Timestamp>,
-    ) {
-        let response = event.take_text("llm_response_id");
+    /// Adds blocks of the model's, with the usage of their response.
+    fn speaks(&mut self, mut event: Event<'_>, blocks: Vec<ContentBlock>) {
+        let response = event.keys.take_text("llm_response_id");
         let usage = response.as_ref().and_then(|id| self.usages.get(id));
-        let usage = self.billed(usage.copied());
-        let record = AssistantRecord::of(blocks, time).by(call_of(response.as_ref()), None, usage);
-        self.say(name, record);
+        let call = Call {
+            usage: self.billed(usage.copied()),
+            response,
+            model: None,
+        };
+        self.say(&event, blocks, call);
     }
 
-    fn newer_action(&mut self, name: &Arc<str>, mut event: Object<'_>, time: Option<Timestamp>) {
-        let mut blocks = thoughts(&mut event, &mut self.assembler);
-        blocks.extend(said(event.take("thought"), &mut self.assembler));
-        let mut call = event.inner("tool_call");
+    fn newer_action(&mut self, mut event: Event<'_>) {
+        let keys = &mut event.keys;
+        let mut blocks = thoughts(keys, &mut self.assembler);
+        blocks.extend(said(keys.take("thought"), &mut self.assembler));
+        let mut call = keys.inner("tool_call");
         let own = call.take_text("id");
-        let tool = event.take_text("tool_name");
+        let tool = keys.take_text("tool_name");
         // Version 1 began with the calls of the chat API.
         let mut function = call.take_object("function").unwrap_or(call);
         let tool = function.take_text("name").or(tool);
@@ -112,42 +109,35 @@ impl Reading {
         let input = if function.has("arguments") {
             parts::arguments(&mut function, &mut self.assembler)
         } else {
-            self.assembler
-                .warn("a call is told by its action, not by the model's response");
-            input_or_empty(event.take("action"))
+            self.assembler.warn(TOLD_BY_ACTION);
+            input_or_empty(keys.take("action"))
         };
-        let id = event.take_text("tool_call_id").or(own);
-        let id = self.pairs.id(id, name);
+        let id = keys.take_text("tool_call_id").or(own);
+        let id = self.pairs.id(id, &event.name);
         blocks.push(ContentBlock::tool_use(id, tool, input));
-        self.speaks(name, &mut event, blocks, time);
+        self.speaks(event, blocks);
     }
 
-    fn newer_observation(
-        &mut self,
-        kind: &str,
-        name: &Arc<str>,
-        mut event: Object<'_>,
-        time: Option<Timestamp>,
-    ) {
+    fn newer_observation(&mut self, kind: &str, mut event: Event<'_>) {
+        let keys = &mut event.keys;
         let (mut blocks, mut is_error) = match kind {
-            "ObservationEvent" => self.observed(&mut event),
-            "AgentErrorEvent" => (shown(event.take("error"), &mut self.assembler), true),
+            "ObservationEvent" => self.observed(keys),
+            "AgentErrorEvent" => (shown(keys.take("error"), &mut self.assembler), true),
             _ => {
-                let reason = event.take_text("rejection_reason").unwrap_or_default();
+                let reason = keys.take_text("rejection_reason").unwrap_or_default();
                 let told = format!("{REJECTED}{reason}");
                 (vec![ContentBlock::Text(told.into())], true)
             }
         };
-        is_error |= event.take_flag("is_error");
-        blocks.extend(shown(event.take("extended_content"), &mut self.assembler));
-        let action = event.take_text("action_id");
+        is_error |= keys.take_flag("is_error");
+        blocks.extend(shown(keys.take("extended_content"), &mut self.assembler));
+        let action = keys.take_text("action_id");
         let id = action.and_then(|action| self.pairs.uses.get(&action));
-        let id = id.cloned().or_else(|| event.take_text("tool_call_id"));
-        let Some(id) = id else {
-            return self.hear(name, blocks, time, Some(Tag::Meta));
+        let Some(id) = id.cloned().or_else(|| keys.take_text("tool_call_id")) else {
+            return self.hear(&event, blocks, Some(Tag::Meta));
         };
         let result = ContentBlock::tool_result(id, blocks, is_error);
-        self.hear(name, vec![result], time, None);
+        self.hear(&event, vec![result], None);
     }
 
     /// What an observation shows, and whether it is a failure.
