@@ -14,8 +14,8 @@ use std::sync::Arc;
 use serde::Deserialize;
 
 use super::{
-    CompactedTo, ContentBlock, Image, JsonText, Message, Opaque, Recorded, RecordedCompaction,
-    Session, SessionError, SessionParts, Source, Thinking, ToolResult, ToolSchema, ToolUse,
+    CompactedTo, ContentBlock, JsonText, Message, Recorded, RecordedCompaction, Resumed, Session,
+    SessionError, SessionParts, Source,
 };
 use crate::units::{ContentHash, to_valid_id};
 
@@ -90,15 +90,14 @@ impl Redactor {
     /// The session without its secrets.
     pub fn session(&mut self, session: &Session) -> Result<Session, SessionError> {
         let system = session.system().map(|text| self.shared(text));
-        let tools = session.tools().iter().map(|tool| ToolSchema {
-            name: tool.name.clone(),
-            definition: self.json(&tool.definition),
-        });
-        let tools = tools.collect();
-        let resumed = session.resumed().cloned().map(|mut resumed| {
-            resumed.notes = resumed.notes.map(|notes| self.shared(&notes));
-            resumed
-        });
+        let mut tools = session.tools().to_vec();
+        for tool in &mut tools {
+            tool.definition = self.json(&tool.definition);
+        }
+        let mut resumed = session.resumed().cloned();
+        if let Some(Resumed { notes, .. }) = &mut resumed {
+            *notes = notes.as_ref().map(|notes| self.shared(notes));
+        }
         let id = to_valid_id(&self.text(session.id()), 80);
         let source = Source {
             skipped: self.names(&session.source().skipped),
@@ -138,70 +137,48 @@ impl Redactor {
     }
 
     fn compaction(&mut self, compaction: &RecordedCompaction) -> RecordedCompaction {
-        let after = match &compaction.after {
-            CompactedTo::Replaced(pieces) => {
-                let pieces = pieces.iter().map(|piece| match piece {
-                    Recorded::Kept(range) => Recorded::Kept(range.clone()),
-                    Recorded::Edited {
-                        message,
-                        block,
-                        text,
-                    } => Recorded::Edited {
-                        message: *message,
-                        block: *block,
-                        text: self.shared(text),
-                    },
-                    Recorded::Written(message) => {
-                        Recorded::Written(Arc::new(self.message(message)))
-                    }
-                });
-                CompactedTo::Replaced(pieces.collect())
+        let mut compaction = compaction.clone();
+        if let CompactedTo::Replaced(pieces) = &mut compaction.after {
+            for piece in pieces {
+                match piece {
+                    Recorded::Kept(_) => {}
+                    Recorded::Edited { text, .. } => *text = self.shared(text),
+                    Recorded::Written(message) => *message = Arc::new(self.message(message)),
+                }
             }
-            CompactedTo::Encrypted => CompactedTo::Encrypted,
-            CompactedTo::Missing => CompactedTo::Missing,
-        };
-        RecordedCompaction {
-            after,
-            ..compaction.clone()
         }
+        compaction
     }
 
     fn message(&mut self, message: &Message) -> Message {
-        let blocks = message.content().iter().map(|block| self.block(block));
-        let mut redacted = Message::new(message.role(), blocks.collect());
-        redacted.timestamp = message.timestamp;
-        redacted.api_call.clone_from(&message.api_call);
-        redacted.usage = message.usage;
-        redacted.tags.clone_from(&message.tags);
-        redacted.injected.clone_from(&message.injected);
-        redacted.model.clone_from(&message.model);
-        redacted.compact_hint = message.compact_hint.as_ref().map(|hint| self.shared(hint));
-        redacted
+        let Message {
+            content,
+            texts,
+            pictures,
+            ..
+        } = Message::new(message.role(), self.blocks(message.content()));
+        Message {
+            content,
+            texts,
+            pictures,
+            compact_hint: message.compact_hint.as_ref().map(|hint| self.shared(hint)),
+            ..message.clone()
+        }
     }
 
-    fn block(&mut self, block: &ContentBlock) -> ContentBlock {
-        match block {
-            ContentBlock::Text(text) => ContentBlock::Text(self.shared(text)),
-            ContentBlock::Thinking(thinking) => ContentBlock::Thinking(Thinking {
-                text: self.shared(&thinking.text),
-                signature: thinking.signature.clone(),
-            }),
-            ContentBlock::ToolUse(tool_use) => ContentBlock::ToolUse(ToolUse {
-                input: self.json(&tool_use.input),
-                ..tool_use.clone()
-            }),
-            ContentBlock::ToolResult(result) => ContentBlock::ToolResult(ToolResult {
-                content: result.content.iter().map(|it| self.block(it)).collect(),
-                ..result.clone()
-            }),
-            ContentBlock::Image(image) => ContentBlock::Image(Image {
-                source: self.json(&image.source),
-            }),
-            ContentBlock::Opaque(opaque) => ContentBlock::Opaque(Opaque {
-                kind: opaque.kind.clone(),
-                json: self.json(&opaque.json),
-            }),
+    fn blocks(&mut self, blocks: &[ContentBlock]) -> Vec<ContentBlock> {
+        let mut blocks = blocks.to_vec();
+        for block in &mut blocks {
+            match block {
+                ContentBlock::Text(text) => *text = self.shared(text),
+                ContentBlock::Thinking(thinking) => thinking.text = self.shared(&thinking.text),
+                ContentBlock::ToolUse(tool_use) => tool_use.input = self.json(&tool_use.input),
+                ContentBlock::ToolResult(result) => result.content = self.blocks(&result.content),
+                ContentBlock::Image(image) => image.source = self.json(&image.source),
+                ContentBlock::Opaque(opaque) => opaque.json = self.json(&opaque.json),
+            }
         }
+        blocks
     }
 
     fn shared(&mut self, text: &Arc<str>) -> Arc<str> {

@@ -1,12 +1,12 @@
 //! The lines of a session file: what each holds, read and written.
 
 use std::borrow::Cow;
-use std::fmt;
 use std::io::{self, Write};
 use std::sync::Arc;
 
-use serde::de::Error as _;
+use serde::de::{Error as _, Unexpected};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::{FORMAT, VERSION};
@@ -165,27 +165,15 @@ impl Serialize for Time {
 
 impl<'de> Deserialize<'de> for Time {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Visitor;
-        impl serde::de::Visitor<'_> for Visitor {
-            type Value = Time;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a time such as `2026-01-31T12:00:00.000Z`")
-            }
-            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Time, E> {
-                text.parse::<jiff::Timestamp>()
-                    .map(|time| Time(Timestamp(time.as_millisecond())))
-                    .map_err(|_| E::invalid_value(serde::de::Unexpected::Str(text), &self))
-            }
-            fn visit_i64<E: serde::de::Error>(self, value: i64) -> Result<Time, E> {
-                Ok(Time(Timestamp(value)))
-            }
-            fn visit_u64<E: serde::de::Error>(self, value: u64) -> Result<Time, E> {
-                i64::try_from(value)
-                    .map(|value| Time(Timestamp(value)))
-                    .map_err(|_| E::invalid_value(serde::de::Unexpected::Unsigned(value), &self))
-            }
-        }
-        deserializer.deserialize_any(Visitor)
+        const EXPECTED: &str = "a time such as `2026-01-31T12:00:00.000Z`";
+        let value = Value::deserialize(deserializer)?;
+        let Some(text) = value.as_str() else {
+            let problem = || D::Error::custom(format_args!("`{value}` is not {EXPECTED}"));
+            return Ok(Self(Timestamp(value.as_i64().ok_or_else(problem)?)));
+        };
+        let time = text.parse::<jiff::Timestamp>();
+        let time = time.map_err(|_| D::Error::invalid_value(Unexpected::Str(text), &EXPECTED))?;
+        Ok(Self(Timestamp(time.as_millisecond())))
     }
 }
 

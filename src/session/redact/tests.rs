@@ -1,7 +1,7 @@
 //! Shapes of secrets, one per line; the examples are put together so that none stands in the file.
 
 use super::*;
-use crate::session::{Role, Tag};
+use crate::session::{Role, Tag, Thinking, ToolResult, ToolSchema, ToolUse};
 
 /// Redacts the text, in which `{}` is the secret, and expects the name in its place.
 #[track_caller]
