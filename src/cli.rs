@@ -7,12 +7,16 @@ use std::panic::catch_unwind;
 use std::path::Path;
 use std::process::ExitCode;
 
+use anyhow::Context as _;
 use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory as _, Parser, Subcommand};
+use serde::Serialize;
 
 use crate::model::cassette::CassetteError;
 use crate::needles::NeedlesError;
-use crate::record::journal::JournalError;
+use crate::record::journal::{JournalError, Run, write_whole};
+use crate::report::escape;
+use crate::report::terminal::Terminal;
 use crate::runner::PlanError;
 use crate::session::import::ImportError;
 use crate::settings::{SettingError, did_you_mean};
@@ -24,7 +28,6 @@ mod cache;
 mod calibrate;
 mod compare;
 mod completions;
-mod confirm;
 mod doctor;
 mod exit;
 mod gate;
@@ -34,7 +37,6 @@ mod import;
 mod init;
 mod inputs;
 mod inspect;
-mod judges;
 mod man;
 mod messages;
 mod models;
@@ -123,13 +125,12 @@ pub fn main() -> ExitCode {
         Err(mut error) => {
             suggest_command(&mut error);
             // Help and version are results; everything else is a mistake in the call.
-            let exit = if error.use_stderr() {
-                Exit::Usage
-            } else {
-                Exit::Done
-            };
             let _ = error.print();
-            return exit.into();
+            return if error.use_stderr() {
+                Exit::Usage.into()
+            } else {
+                Exit::Done.into()
+            };
         }
     };
     // A panic is a mistake in Proctor. The hook has printed it; the exit code must not be 101.
@@ -139,11 +140,8 @@ pub fn main() -> ExitCode {
 
 /// Names the command that was meant, where clap sees no likeness: it knows no two letters that changed places.
 fn suggest_command(error: &mut clap::Error) {
-    let (said, suggested) = (
-        ContextKind::InvalidSubcommand,
-        ContextKind::SuggestedSubcommand,
-    );
-    let Some(ContextValue::String(typed)) = error.get(said) else {
+    let suggested = ContextKind::SuggestedSubcommand;
+    let Some(ContextValue::String(typed)) = error.get(ContextKind::InvalidSubcommand) else {
         return;
     };
     if error.get(suggested).is_some() {
@@ -153,8 +151,7 @@ fn suggest_command(error: &mut clap::Error) {
     let names = cli
         .get_subcommands()
         .flat_map(|command| std::iter::once(command.get_name()).chain(command.get_all_aliases()));
-    let meant = did_you_mean(typed, names).map(str::to_owned);
-    if let Some(meant) = meant {
+    if let Some(meant) = did_you_mean(typed, names).map(str::to_owned) {
         error.insert(suggested, ContextValue::Strings(vec![meant]));
     }
 }
@@ -197,52 +194,48 @@ fn dispatch(command: Command) -> Exit {
 
 /// The exit code and hint of an error, by the first error in its chain that has one.
 fn explain(error: &anyhow::Error) -> (Exit, Option<String>) {
-    for cause in error.chain() {
-        if let Some(error) = cause.downcast_ref::<SettingError>() {
-            return (Exit::Invalid, error.hint.clone());
-        }
-        if let Some(error) = cause.downcast_ref::<ImportError>() {
-            return (Exit::Invalid, error.hint().map(str::to_owned));
-        }
-        if let Some(error) = cause.downcast_ref::<PlanError>() {
-            if let PlanError::Cassette(CassetteError::Missing { .. }) = error {
+    let explained = error.chain().find_map(explain_cause);
+    explained.unwrap_or((Exit::Internal, None))
+}
+
+fn explain_cause(cause: &(dyn std::error::Error + 'static)) -> Option<(Exit, Option<String>)> {
+    if let Some(stop) = cause.downcast_ref::<Stop>() {
+        Some((stop.exit, stop.hint.clone()))
+    } else if let Some(error) = cause.downcast_ref::<SettingError>() {
+        Some((Exit::Invalid, error.hint.clone()))
+    } else if let Some(error) = cause.downcast_ref::<ImportError>() {
+        Some((Exit::Invalid, error.hint().map(str::to_owned)))
+    } else if let Some(error) = cause.downcast_ref::<PlanError>() {
+        let hint = match error {
+            PlanError::Cassette(CassetteError::Missing { .. }) => {
                 let hint = "`--replay auto` asks the models, and keeps their answers there";
-                return (Exit::ReplayMiss, Some(hint.to_owned()));
+                return Some((Exit::ReplayMiss, Some(hint.to_owned())));
             }
-            let hint = match error {
-                PlanError::NoKey { variable, .. } => Some(format!(
-                    "set `{variable}`, or give the model `key`, the name of another variable"
-                )),
-                PlanError::Import(error) => error.hint().map(str::to_owned),
-                _ => None,
-            };
-            return (Exit::Invalid, hint);
-        }
-        if let Some(error) = cause.downcast_ref::<JournalError>() {
-            return match error {
-                JournalError::Io { .. } => (Exit::NotWritten, None),
-                JournalError::Unreadable { .. } => {
-                    let hint = "a run folder is what `proctor run` names when it is done";
-                    (Exit::Invalid, Some(hint.to_owned()))
-                }
-                _ => (Exit::Invalid, None),
-            };
-        }
-        if cause.downcast_ref::<NeedlesError>().is_some() {
-            return (Exit::Invalid, None);
-        }
-        if let Some(error) = cause.downcast_ref::<CassetteError>() {
-            return match error {
-                CassetteError::Io { .. } => (Exit::NotWritten, None),
-                CassetteError::Missing { .. } => (Exit::ReplayMiss, None),
-                _ => (Exit::Invalid, None),
-            };
-        }
-        if let Some(error) = cause.downcast_ref::<Stop>() {
-            return (error.exit, error.hint.clone());
-        }
+            PlanError::NoKey { variable, .. } => Some(format!(
+                "set `{variable}`, or give the model `key`, the name of another variable"
+            )),
+            PlanError::Import(error) => error.hint().map(str::to_owned),
+            _ => None,
+        };
+        Some((Exit::Invalid, hint))
+    } else if let Some(error) = cause.downcast_ref::<JournalError>() {
+        let hint = "a run folder is what `proctor run` names when it is done";
+        Some(match error {
+            JournalError::Io { .. } => (Exit::NotWritten, None),
+            JournalError::Unreadable { .. } => (Exit::Invalid, Some(hint.to_owned())),
+            _ => (Exit::Invalid, None),
+        })
+    } else if let Some(error) = cause.downcast_ref::<CassetteError>() {
+        let exit = match error {
+            CassetteError::Io { .. } => Exit::NotWritten,
+            CassetteError::Missing { .. } => Exit::ReplayMiss,
+            _ => Exit::Invalid,
+        };
+        Some((exit, None))
+    } else {
+        let needles = cause.downcast_ref::<NeedlesError>();
+        needles.map(|_| (Exit::Invalid, None))
     }
-    (Exit::Internal, None)
 }
 
 /// An error that names its own exit code.
@@ -269,6 +262,20 @@ impl Stop {
     }
 }
 
+/// Ends a command with this problem.
+fn stop<T>(exit: Exit, problem: impl Into<String>) -> anyhow::Result<T> {
+    Err(Stop::new(exit, problem).into())
+}
+
+/// Ends a command with this problem, and says how to solve it.
+fn stop_with<T>(
+    exit: Exit,
+    problem: impl Into<String>,
+    hint: impl Into<String>,
+) -> anyhow::Result<T> {
+    Err(Stop::new(exit, problem).with_hint(hint).into())
+}
+
 /// An error with its causes, in one line; a cause that repeats what is said already is left out.
 fn chain(error: &anyhow::Error) -> String {
     let mut text = String::new();
@@ -279,41 +286,70 @@ fn chain(error: &anyhow::Error) -> String {
             text.push_str(&said);
         }
     }
-    crate::report::escape::plain(&text)
+    escape::plain(&text)
 }
 
-/// Says something on standard error.
+/// Prints a line on standard error.
 fn say(line: &str) {
     let _ = writeln!(anstream::stderr(), "{line}");
 }
 
-/// Prints a result on standard output. A reader that has gone away is no error.
+/// Prints text on standard output. A reader that has gone away is no error.
 fn print(text: &str) -> anyhow::Result<()> {
-    match io::stdout()
-        .lock()
-        .write_all(text.as_bytes())
-        .and_then(|()| io::stdout().flush())
-    {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         other => Ok(other?),
     }
 }
 
 /// Prints facts for programs.
-fn print_json(value: &impl serde::Serialize) -> anyhow::Result<()> {
-    let json = serde_json::to_string_pretty(value)?;
-    print(&(crate::report::escape::json(&json) + "\n"))
+fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
+    print(&json_text(value)?)
+}
+
+/// Facts as JSON that a terminal does not obey.
+fn json_text(value: &impl Serialize) -> anyhow::Result<String> {
+    Ok(escape::json(&serde_json::to_string_pretty(value)?) + "\n")
+}
+
+/// The JSON that a command prints or writes: which kind of facts, and the facts.
+#[derive(Serialize)]
+struct Facts<'a, T> {
+    format: &'a str,
+    version: u32,
+    #[serde(flatten)]
+    facts: T,
+}
+
+impl<'a, T: Serialize> Facts<'a, T> {
+    fn new(format: &'a str, facts: T) -> Self {
+        let version = 1;
+        Self {
+            format,
+            version,
+            facts,
+        }
+    }
+}
+
+/// Prints the result of a command: facts for programs, or text for people, in which nothing is left
+/// that a terminal obeys.
+fn show(as_json: bool, format: &str, facts: impl Serialize, text: &str) -> anyhow::Result<Exit> {
+    if as_json {
+        print_json(&Facts::new(format, facts))?;
+    } else {
+        let lines = text.lines().map(|line| escape::plain(line) + "\n");
+        prose::say(&lines.collect::<String>())?;
+    }
+    Ok(Exit::Done)
 }
 
 /// The terminal that results go to: its width, and whether it shows colours.
-fn terminal() -> crate::report::terminal::Terminal {
-    let color = match anstream::AutoStream::choice(&io::stdout()) {
-        anstream::ColorChoice::Never => false,
-        anstream::ColorChoice::Auto
-        | anstream::ColorChoice::Always
-        | anstream::ColorChoice::AlwaysAnsi => true,
-    };
-    crate::report::terminal::Terminal::new(columns().unwrap_or(80), color)
+fn terminal() -> Terminal {
+    let choice = anstream::AutoStream::choice(&io::stdout());
+    let color = choice != anstream::ColorChoice::Never;
+    Terminal::new(columns().unwrap_or(80), color)
 }
 
 /// Columns of the terminal that results go to, or as many as `COLUMNS` says.
@@ -332,15 +368,39 @@ fn environment(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
+/// Reads a text file; `what` names it in errors, as in `scenario `.
+fn read_text(what: &str, path: &Path) -> Result<String, Stop> {
+    std::fs::read_to_string(path).map_err(|error| {
+        let problem = format!("cannot read {what}`{}`: {error}", path.display());
+        Stop::new(Exit::Invalid, problem)
+    })
+}
+
+/// Reads a run folder.
+fn read_run(folder: &Path) -> anyhow::Result<Run> {
+    Run::read(folder).with_context(|| format!("cannot read the run in `{}`", folder.display()))
+}
+
+/// Makes a folder, and those above it.
+fn make_folder(folder: &Path) -> Result<(), Stop> {
+    std::fs::create_dir_all(folder).map_err(|error| {
+        let problem = format!("cannot make `{}`: {error}", folder.display());
+        Stop::new(Exit::NotWritten, problem)
+    })
+}
+
+/// Writes a file, and says so.
+fn write_output(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
+    write_whole(path, bytes)?;
+    say(&format!("wrote `{}`", path.display()));
+    Ok(())
+}
+
 /// Writes a new file, and refuses to write over an old one unless told to.
 fn write_new(path: &Path, bytes: &[u8], force: bool) -> anyhow::Result<()> {
     if path.exists() && !force {
-        return Err(Stop::new(
-            Exit::NotWritten,
-            format!("`{}` is there already", path.display()),
-        )
-        .with_hint("`--force` writes over it")
-        .into());
+        let problem = format!("`{}` is there already", path.display());
+        return stop_with(Exit::NotWritten, problem, "`--force` writes over it");
     }
-    Ok(crate::record::journal::write_whole(path, bytes)?)
+    Ok(write_whole(path, bytes)?)
 }

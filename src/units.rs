@@ -113,6 +113,16 @@ impl fmt::Display for Tokens {
 pub struct Usd(pub u64);
 
 impl Usd {
+    /// An amount in dollars, of at least 0.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "an amount is at least 0, and a float as large as an integer saturates"
+    )]
+    pub fn of_dollars(dollars: f64) -> Self {
+        Self((dollars * 1e9).round() as u64)
+    }
+
     /// The price of so many tokens at this price of one.
     #[must_use]
     pub fn times(self, tokens: Tokens) -> Self {

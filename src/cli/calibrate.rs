@@ -5,17 +5,16 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::Context as _;
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
-use super::{Exit, Stop, judges, models, print_json, prose, say};
+use super::{Exit, Facts, Stop, models, read_text, show, stop, stop_with, write_output};
 use crate::model::Request;
 use crate::probe::Verdict;
 use crate::probe::judge::{self, Brief, Judge, Word};
-use crate::record::calibration;
-use crate::record::journal::write_whole;
+use crate::record::calibration::FORMAT;
 use crate::report::escape;
+use crate::report::figure::percent;
 use crate::runner::Connected;
 use crate::stats::ConfidenceInterval;
 use crate::stats::calibration::{Calibration, Labelled, self_consistency};
@@ -64,9 +63,7 @@ pub(super) struct Args {
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     #[command(flatten)]
-    asked: judges::Asked,
-    #[command(flatten)]
-    costs: judges::Costs,
+    judges: models::JudgeOptions,
 }
 
 /// One row, as it is written.
@@ -76,11 +73,11 @@ struct Written {
     question: String,
     reference: String,
     form: Option<String>,
-    older: serde_json::Value,
-    others: serde_json::Value,
+    older: Value,
+    others: Value,
     answer: String,
-    label: serde_json::Value,
-    verdict: serde_json::Value,
+    label: Value,
+    verdict: Value,
     strategy: Option<String>,
 }
 
@@ -99,41 +96,34 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         (_, Some(folder), Some(path)) => return sheet::write(folder, args.answers, path),
         (Some(labels), _, _) => labels,
         // Clap asks for one of them.
-        (None, _, _) => return Err(Stop::new(Exit::Usage, "no file of labels is named").into()),
+        (None, _, _) => return stop(Exit::Usage, "no file of labels is named"),
     };
     let mut rows = read(labels)?;
-    let has_verdicts = rows.iter().any(|row| !row.verdicts.is_empty());
     let name = if !args.judge.is_empty() {
-        let named = judges::parse(&args.judge)?;
-        let connected = args.asked.connect_judges(&named, &args.cassette)?;
+        let connected = args.judges.connect(&args.judge, &args.cassette)?;
         let requests: Vec<Request> = rows.iter().map(Row::request).collect();
-        args.costs
+        args.judges
             .confirm(&connected, &requests, args.repeats, &CharsPer4)?;
         ask(&mut rows, &connected, args.repeats);
-        models::finish(&connected)?;
-        judges::names(&named)
-    } else if has_verdicts {
+        models::close(Some(&connected), true)?;
+        models::names(&connected)
+    } else if rows.iter().any(|row| !row.verdicts.is_empty()) {
         "as in the file".to_owned()
     } else {
         let problem = format!(
             "`{}` holds no verdict, and no judge is named",
             labels.display()
         );
-        return Err(Stop::new(Exit::Usage, problem)
-            .with_hint("name one with `--judge`, or add a column `verdict`")
-            .into());
+        let hint = "name one with `--judge`, or add a column `verdict`";
+        return stop_with(Exit::Usage, problem, hint);
     };
     let figures = Figures::of(&rows)?;
-    if args.json {
-        print_json(&figures.json(&name))?;
-    } else {
-        prose::say(&figures.in_words(&name))?;
-    }
+    let facts = figures.facts(&name);
+    show(args.json, FORMAT, &facts, &figures.in_words(&name))?;
     if let Some(path) = &args.output {
-        let mut bytes = serde_json::to_vec_pretty(&figures.json(&name))?;
+        let mut bytes = serde_json::to_vec_pretty(&Facts::new(FORMAT, &facts))?;
         bytes.push(b'\n');
-        write_whole(path, &bytes)?;
-        say(&format!("wrote `{}`", path.display()));
+        write_output(path, &bytes)?;
     }
     Ok(Exit::Done)
 }
@@ -143,83 +133,87 @@ fn ask(rows: &mut [Row], connected: &Connected, repeats: u32) {
     let counts = CountedTexts::new(Arc::new(CharsPer4));
     for row in rows {
         let request = row.request();
-        let said = |repeat: u32| {
+        let verdict = |repeat: u32| {
             let judges = connected.judges().iter();
-            let replies =
-                judges.map(|judge| judge::read(&judge.answer(&request, repeat, &counts).answer));
-            let verdicts: Vec<Verdict> = replies
-                .map(|reply| match reply {
-                    Ok(word) => judge::graded(word, row.brief.is_never_said()),
-                    Err(reason) => Verdict::Unscored { reason },
+            let verdicts: Vec<Verdict> = judges
+                .map(|judge| {
+                    let reply = judge.answer(&request, repeat, &counts).answer;
+                    let word = judge::read(&reply);
+                    word.map_or_else(
+                        |reason| Verdict::Unscored { reason },
+                        |word| judge::graded(word, row.brief.is_never_said()),
+                    )
                 })
                 .collect();
-            match judge::vote(&verdicts)? {
-                Verdict::Scored { score, .. } => Some(score > 0.5),
-                Verdict::Unscored { .. } => None,
-            }
+            judge::vote(&verdicts).and_then(is_right)
         };
-        row.verdicts = (0..repeats).map(said).collect();
+        row.verdicts = (0..repeats).map(verdict).collect();
     }
 }
 
+/// Whether a verdict calls the answer right, if it says anything.
+fn is_right(verdict: Verdict) -> Option<bool> {
+    match verdict {
+        Verdict::Scored { score, .. } => Some(score > 0.5),
+        Verdict::Unscored { .. } => None,
+    }
+}
+
+/// The rows of a file, in CSV where its ending says so, else one JSON object a line.
 fn read(path: &Path) -> anyhow::Result<Vec<Row>> {
+    let text = read_text("", path)?;
     let shown = path.display();
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| Stop::new(Exit::Invalid, format!("cannot read `{shown}`: {error}")))?;
-    let is_csv = path
-        .extension()
-        .is_some_and(|ending| ending.eq_ignore_ascii_case("csv"));
-    let wrong = |line: usize, problem: String| {
-        Stop::new(
-            Exit::Invalid,
-            format!("line {line} of `{shown}`: {problem}"),
-        )
-        .with_hint("`proctor calibrate --help` says what a row has")
-    };
-    let mut rows = Vec::new();
-    if is_csv {
-        let mut reader = csv::Reader::from_reader(text.as_bytes());
-        let headers = reader.headers().context("cannot read the header")?.clone();
-        let is_there = |wanted: &&str| headers.iter().any(|name| name.trim() == *wanted);
-        let missing = ["question", "answer"].iter().find(|name| !is_there(name));
-        if let Some(missing) = missing {
-            let has: Vec<&str> = headers.iter().collect();
-            let problem = format!(
-                "there is no column `{missing}`; the header has `{}`, which commas must part",
-                escape::plain(&has.join("`, `"))
-            );
-            return Err(wrong(1, problem).into());
-        }
-        for (at, record) in reader.records().enumerate() {
-            let record = record.map_err(|error| wrong(at + 2, error.to_string()))?;
-            let line = record.position().map_or(at + 2, |place| {
-                usize::try_from(place.line()).unwrap_or(at + 2)
-            });
-            let fields: serde_json::Map<String, serde_json::Value> = headers
-                .iter()
-                .zip(&record)
-                .map(|(name, value)| (name.trim().to_owned(), value.into()))
-                .collect();
-            rows.push(row(fields.into()).map_err(|problem| wrong(line, problem))?);
-        }
+    let values = if sheet::is_of_kind(path, "csv") {
+        csv_values(&text)
     } else {
-        for (at, line) in text
-            .lines()
-            .enumerate()
-            .filter(|(_, line)| !line.trim().is_empty())
-        {
-            let value =
-                serde_json::from_str(line).map_err(|error| wrong(at + 1, error.to_string()))?;
-            rows.push(row(value).map_err(|problem| wrong(at + 1, problem))?);
-        }
+        let lines = (1..).zip(text.lines());
+        let lines = lines.filter(|(_, line)| !line.trim().is_empty());
+        let value = |line| serde_json::from_str(line).map_err(|error| error.to_string());
+        lines.map(|(at, line)| (at, value(line))).collect()
+    };
+    if values.is_empty() {
+        return stop(Exit::NothingSelected, format!("`{shown}` holds no answer"));
     }
-    if rows.is_empty() {
-        return Err(Stop::new(Exit::NothingSelected, format!("`{shown}` holds no answer")).into());
-    }
-    Ok(rows)
+    let row = |(line, value): (usize, Result<Value, String>)| {
+        value.and_then(row).map_err(|problem| {
+            let problem = format!("line {line} of `{shown}`: {problem}");
+            Stop::new(Exit::Invalid, problem)
+                .with_hint("`proctor calibrate --help` says what a row has")
+        })
+    };
+    Ok(values.into_iter().map(row).collect::<Result<_, _>>()?)
 }
 
-fn row(value: serde_json::Value) -> Result<Row, String> {
+/// Each record of a CSV file as an object of texts, with its line.
+fn csv_values(text: &str) -> Vec<(usize, Result<Value, String>)> {
+    let mut reader = csv::Reader::from_reader(text.as_bytes());
+    let headers = match reader.headers() {
+        Ok(headers) => headers.clone(),
+        Err(error) => return vec![(1, Err(format!("cannot read the header: {error}")))],
+    };
+    let is_there = |wanted: &&str| headers.iter().any(|name| name.trim() == *wanted);
+    if let Some(missing) = ["question", "answer"].iter().find(|name| !is_there(name)) {
+        let has: Vec<&str> = headers.iter().collect();
+        let problem = format!(
+            "there is no column `{missing}`; the header has `{}`, which commas must part",
+            escape::plain(&has.join("`, `"))
+        );
+        return vec![(1, Err(problem))];
+    }
+    let value = |(at, record): (usize, csv::Result<csv::StringRecord>)| match record {
+        Err(error) => (at, Err(error.to_string())),
+        Ok(record) => {
+            let line = record.position().map(csv::Position::line);
+            let line = line.and_then(|line| usize::try_from(line).ok());
+            let fields = headers.iter().zip(&record);
+            let fields = fields.map(|(name, value)| (name.trim().to_owned(), value.into()));
+            (line.unwrap_or(at), Ok(Value::Object(fields.collect())))
+        }
+    };
+    (2..).zip(reader.records()).map(value).collect()
+}
+
+fn row(value: Value) -> Result<Row, String> {
     let written: Written = serde_json::from_value(value).map_err(|error| error.to_string())?;
     for (name, text) in [("question", &written.question), ("answer", &written.answer)] {
         if text.trim().is_empty() {
@@ -228,16 +222,16 @@ fn row(value: serde_json::Value) -> Result<Row, String> {
     }
     let brief = Brief {
         form: written.form.filter(|form| !form.trim().is_empty()),
-        older: listed("older", &written.older)?,
-        others: listed("others", &written.others)?,
+        older: texts("older", &written.older)?,
+        others: texts("others", &written.others)?,
         ..Brief::new(
             &sheet::read(written.question),
             &sheet::read(written.reference),
         )
     };
-    let verdict = said("verdict", &written.verdict, &brief)?;
+    let verdict = label("verdict", &written.verdict, &brief)?;
     Ok(Row {
-        label: said("label", &written.label, &brief)?,
+        label: label("label", &written.label, &brief)?,
         brief,
         answer: sheet::read(written.answer),
         verdicts: verdict.map(Some).into_iter().collect(),
@@ -245,12 +239,11 @@ fn row(value: serde_json::Value) -> Result<Row, String> {
     })
 }
 
-/// Right, wrong, or nothing said.
-fn said(name: &str, value: &serde_json::Value, brief: &Brief) -> Result<Option<bool>, String> {
+/// Right, wrong, or not labelled.
+fn label(name: &str, value: &Value, brief: &Brief) -> Result<Option<bool>, String> {
     let text = match value {
-        serde_json::Value::Null => return Ok(None),
-        serde_json::Value::Bool(said) => return Ok(Some(*said)),
-        serde_json::Value::String(text) => text.trim().to_lowercase(),
+        Value::Null => return Ok(None),
+        Value::String(text) => text.trim().to_lowercase(),
         other => other.to_string(),
     };
     match text.as_str() {
@@ -258,12 +251,9 @@ fn said(name: &str, value: &serde_json::Value, brief: &Brief) -> Result<Option<b
         "true" | "1" | "yes" => Ok(Some(true)),
         "false" | "0" | "no" => Ok(Some(false)),
         text => match Word::parse(text) {
-            Some(word) => {
-                let verdict = judge::graded(word, brief.is_never_said());
-                Ok(Some(
-                    matches!(verdict, Verdict::Scored { score, .. } if score > 0.5),
-                ))
-            }
+            Some(word) => Ok(Some(
+                is_right(judge::graded(word, brief.is_never_said())) == Some(true),
+            )),
             None => Err(format!(
                 "`{name}` must be a verdict, as `right` or `incomplete`, not `{text}`"
             )),
@@ -272,24 +262,21 @@ fn said(name: &str, value: &serde_json::Value, brief: &Brief) -> Result<Option<b
 }
 
 /// Several values: a list, or one on each line.
-fn listed(name: &str, value: &serde_json::Value) -> Result<Vec<String>, String> {
-    let wrong = || format!("`{name}` must be texts, one on each line");
-    match value {
-        serde_json::Value::Null => Ok(Vec::new()),
-        serde_json::Value::String(text) => {
+fn texts(name: &str, value: &Value) -> Result<Vec<String>, String> {
+    let texts: Option<Vec<String>> = match value {
+        Value::Null => Some(Vec::new()),
+        Value::String(text) => {
             let text = sheet::read(text.clone());
-            Ok(text
-                .lines()
-                .map(str::to_owned)
-                .filter(|line| !line.is_empty())
-                .collect())
+            let lines = text.lines().filter(|line| !line.is_empty());
+            Some(lines.map(str::to_owned).collect())
         }
-        serde_json::Value::Array(items) => {
-            let texts = items.iter().map(|item| item.as_str().map(str::to_owned));
-            texts.collect::<Option<_>>().ok_or_else(wrong)
+        Value::Array(items) => {
+            let items = items.iter().map(|item| item.as_str().map(str::to_owned));
+            items.collect()
         }
-        _ => Err(wrong()),
-    }
+        _ => None,
+    };
+    texts.ok_or_else(|| format!("`{name}` must be texts, one on each line"))
 }
 
 impl Row {
@@ -302,6 +289,14 @@ impl Row {
     fn verdict(&self) -> Option<bool> {
         self.verdicts.first().copied().flatten()
     }
+
+    /// Label and verdict, where it has both.
+    fn labelled(&self) -> Option<Labelled> {
+        Some(Labelled {
+            human: self.label?,
+            judge: self.verdict()?,
+        })
+    }
 }
 
 struct Figures {
@@ -310,74 +305,62 @@ struct Figures {
     consistency: Option<f64>,
     all: Calibration,
     by_strategy: BTreeMap<String, Calibration>,
-    /// Answers without a label, and those of them that the judge calls right.
+    /// Answers without a label that the judge calls right, and all that it graded.
     unlabelled: (usize, usize),
 }
 
 impl Figures {
     fn of(rows: &[Row]) -> anyhow::Result<Self> {
-        let both = |row: &&Row| {
-            Some(Labelled {
-                human: row.label?,
-                judge: row.verdict()?,
-            })
-        };
-        let labelled: Vec<Labelled> = rows.iter().filter_map(|row| both(&row)).collect();
+        let labelled: Vec<Labelled> = rows.iter().filter_map(Row::labelled).collect();
         let Some(all) = Calibration::of(&labelled) else {
             let problem = "no answer has both a label and a verdict";
-            return Err(Stop::new(Exit::NothingSelected, problem).into());
+            return stop(Exit::NothingSelected, problem);
         };
         let mut groups: BTreeMap<String, Vec<Labelled>> = BTreeMap::new();
         for row in rows {
-            if let (Some(name), Some(one)) = (&row.strategy, both(&row)) {
+            if let (Some(name), Some(one)) = (&row.strategy, row.labelled()) {
                 groups.entry(name.clone()).or_default().push(one);
             }
         }
-        let by_strategy = groups
-            .into_iter()
-            .filter_map(|(name, labelled)| Some((name, Calibration::of(&labelled)?)))
-            .collect();
-        let said: Vec<Vec<bool>> = rows
-            .iter()
-            .map(|row| row.verdicts.iter().copied().flatten().collect())
-            .collect();
+        let groups = groups.into_iter();
+        let verdicts = |row: &Row| row.verdicts.iter().copied().flatten().collect();
+        let verdicts: Vec<Vec<bool>> = rows.iter().map(verdicts).collect();
         let without = rows.iter().filter(|row| row.label.is_none());
         let unlabelled: Vec<bool> = without.filter_map(Row::verdict).collect();
+        let right = unlabelled.iter().filter(|right| **right).count();
         Ok(Self {
             rows: rows.len(),
             unscored: rows.iter().filter(|row| row.verdict().is_none()).count(),
-            consistency: self_consistency(&said),
+            consistency: self_consistency(&verdicts),
             all,
-            by_strategy,
-            unlabelled: (
-                unlabelled.iter().filter(|right| **right).count(),
-                unlabelled.len(),
-            ),
+            by_strategy: groups
+                .filter_map(|(name, labelled)| Some((name, Calibration::of(&labelled)?)))
+                .collect(),
+            unlabelled: (right, unlabelled.len()),
         })
     }
 
     fn in_words(&self, judge: &str) -> String {
         let all = &self.all;
-        let mut out = String::new();
-        let judge = escape::plain(judge);
-        let _ = writeln!(out, "judge {judge}: {}", all.fitness.name());
-        let _ = writeln!(
-            out,
-            "  {} answers, {} labelled and judged, {} without a verdict",
-            self.rows, all.labels, self.unscored
+        let kappa = all.kappa.map(|kappa| format!("{kappa:.2}"));
+        let mut out = format!(
+            "judge {judge}: {}\n  {} answers, {} labelled and judged, {} without a verdict\n",
+            all.fitness.name(),
+            self.rows,
+            all.labels,
+            self.unscored
         );
-        let consistency = self.consistency.map_or("not measured".to_owned(), percent);
-        let _ = writeln!(out, "  agrees with itself on  {consistency}");
-        let _ = writeln!(out, "  base rate of right     {}", percent(all.base_rate));
-        let kappa = all
-            .kappa
-            .map_or("not defined".to_owned(), |kappa| format!("{kappa:.2}"));
-        let _ = writeln!(out, "  Cohen's kappa          {kappa}");
-        for (name, rate) in [
-            ("sensitivity (q1)      ", &all.sensitivity),
-            ("specificity (q0)      ", &all.specificity),
+        for (name, figure) in [
+            (
+                "agrees with itself on",
+                self.consistency.map_or("not measured".to_owned(), percent),
+            ),
+            ("base rate of right", percent(all.base_rate)),
+            ("Cohen's kappa", kappa.unwrap_or("not defined".to_owned())),
+            ("sensitivity (q1)", estimate(all.sensitivity.as_ref())),
+            ("specificity (q0)", estimate(all.specificity.as_ref())),
         ] {
-            let _ = writeln!(out, "  {name} {}", estimate(rate.as_ref()));
+            let _ = writeln!(out, "  {name:21}  {figure}");
         }
         let (called, judged) = self.unlabelled;
         if judged > 0 {
@@ -391,8 +374,7 @@ impl Figures {
         for (name, one) in &self.by_strategy {
             let _ = writeln!(
                 out,
-                "  {}: {} labels, sensitivity {}, specificity {}",
-                escape::plain(name),
+                "  {name}: {} labels, sensitivity {}, specificity {}",
                 one.labels,
                 estimate(one.sensitivity.as_ref()),
                 estimate(one.specificity.as_ref())
@@ -405,9 +387,9 @@ impl Figures {
         out
     }
 
-    fn json(&self, judge: &str) -> serde_json::Value {
+    fn facts(&self, judge: &str) -> Value {
         let (called, judged) = self.unlabelled;
-        let rate = |rate: Option<&(f64, ConfidenceInterval)>| {
+        let rate = |rate: Option<&Rate>| {
             rate.map(|(value, interval)| {
                 json!({ "value": value, "low": interval.lower_bound, "high": interval.upper_bound })
             })
@@ -422,14 +404,9 @@ impl Figures {
                 "verdict": one.fitness.name(),
             })
         };
-        let strategies: serde_json::Map<String, serde_json::Value> = self
-            .by_strategy
-            .iter()
-            .map(|(name, calibration)| (name.clone(), one(calibration)))
-            .collect();
+        let strategies = self.by_strategy.iter();
+        let strategies = strategies.map(|(name, calibration)| (name.clone(), one(calibration)));
         json!({
-            "format": calibration::FORMAT,
-            "version": 1,
             "judge": judge,
             "rubric": judge::rubric_hash(),
             "prompt": judge::prompt_id(),
@@ -437,7 +414,7 @@ impl Figures {
             "unscored": self.unscored,
             "self_consistency": self.consistency,
             "all": one(&self.all),
-            "strategies": strategies,
+            "strategies": strategies.collect::<Map<_, _>>(),
             "unlabelled": {
                 "judged": judged,
                 "called_right": called,
@@ -447,11 +424,10 @@ impl Figures {
     }
 }
 
-fn percent(share: f64) -> String {
-    format!("{:.1} %", share * 100.0)
-}
+/// A share with its interval.
+type Rate = (f64, ConfidenceInterval);
 
-fn estimate(rate: Option<&(f64, ConfidenceInterval)>) -> String {
+fn estimate(rate: Option<&Rate>) -> String {
     rate.map_or("not measured".to_owned(), |(value, interval)| {
         format!(
             "{} [{}, {}]",

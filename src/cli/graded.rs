@@ -4,9 +4,11 @@
 //! how many sessions are run, at which points is asked and how many items: of all sizes whose expected
 //! cost fits, the one that shows the smallest difference.
 
+use std::collections::BTreeMap;
+
 use super::inputs::Inputs;
 use super::plan::{self, Detectable};
-use super::{Exit, Stop, confirm, judges, say};
+use super::{Exit, models, say, stop_with};
 use crate::metric::forecast::Spend;
 use crate::probe::Selection;
 use crate::record::ForecastCell;
@@ -37,7 +39,7 @@ pub(super) struct Graded {
     graded: Option<String>,
     /// Choose sessions, points and items so that what the run is expected to cost fits these dollars,
     /// and begin no session once they are spent
-    #[arg(long, value_name = "USD", value_parser = confirm::dollars)]
+    #[arg(long, value_name = "USD", value_parser = models::dollars)]
     usd: Option<f64>,
 }
 
@@ -55,9 +57,10 @@ impl Graded {
     fn lay_over(&self, table: &mut Table) -> anyhow::Result<()> {
         if let Some(typed) = &self.graded {
             let place = Place::Flag(format!("--graded {typed}").into());
-            let model = parse_value(&judges::written("--graded", typed)?, &place);
+            let model = parse_value(&models::written("--graded", typed)?, &place);
             for role in ROLES {
-                if !is_named(table, role) {
+                let named = table.get("models").and_then(Setting::as_table);
+                if named.is_none_or(|named| named.get(role).is_none()) {
                     table.overlay(&format!("models.{role}"), model.clone())?;
                 }
             }
@@ -76,18 +79,19 @@ impl Graded {
         };
         if !plan::asks_live_models(&plan) {
             let problem = "`--usd` sizes a run that asks live models, and none is asked here";
-            return Err(Stop::new(Exit::Usage, problem)
-                .with_hint("`--graded openai:gpt-5.4-mini` names one")
-                .into());
+            let hint = "`--graded openai:gpt-5.4-mini` names one";
+            return stop_with(Exit::Usage, problem, hint);
         }
-        let limit = confirm::nano(dollars);
+        let limit = Usd::of_dollars(dollars);
         let mut cells = plan.forecast()?;
         let spend = plan::spend_of(&plan, &cells);
-        let expected = expected(&spend, in_batches).ok_or_else(|| unpriced(&plan, &spend))?;
+        let Some(expected) = expected(&spend, in_batches) else {
+            return unpriced(&plan, &spend);
+        };
+        let all = plan.manifest().sessions.len();
         if expected <= limit {
             say(&format!(
-                "all of it fits {limit}: {} sessions, {expected} expected",
-                plan.manifest().sessions.len()
+                "all of it fits {limit}: {all} sessions, {expected} expected"
             ));
             return Ok(plan);
         }
@@ -96,39 +100,32 @@ impl Graded {
         for _ in 0..ATTEMPTS {
             let size = match Size::choose(&plan, &mut cells, within, in_batches) {
                 Ok(size) => size,
-                Err(cheapest) => return Err(too_little(limit, least.max(cheapest))),
+                Err(cheapest) => return too_little(limit, least.max(cheapest)),
             };
-            let (sized, exact) = size.cut(&plan, in_batches)?;
+            let sized = size.cut(&plan);
+            let spend = plan::spend_of(&sized, &sized.forecast()?);
+            let exact = self::expected(&spend, in_batches);
             least = exact.into_iter().chain(least).min();
             if let Some(exact) = exact.filter(|exact| *exact <= limit) {
+                let items = size.selection.in_words();
                 say(&format!(
-                    "{limit} pays for {} of {} sessions, {} ({exact} expected); {}",
+                    "{limit} pays for {} of {all} sessions, {} ({exact} expected); {}",
                     sized.manifest().sessions.len(),
-                    plan.manifest().sessions.len(),
-                    size.selection
-                        .in_words()
-                        .unwrap_or_else(|| "all items".to_owned()),
+                    items.as_deref().unwrap_or("all items"),
                     plan::detectable_in_words(&sized)
                 ));
                 return Ok(sized);
             }
             within = Usd(within.0 / 10 * 9);
         }
-        Err(too_little(limit, least))
+        too_little(limit, least)
     }
 }
 
-/// Whether the scenario says who has this role.
-fn is_named(table: &Table, role: &str) -> bool {
-    let models = table.get("models").and_then(Setting::as_table);
-    models.is_some_and(|models| models.get(role).is_some())
-}
-
 fn expected(spend: &Spend, in_batches: bool) -> Option<Usd> {
-    let dollars = if in_batches {
-        spend.batch_dollars
-    } else {
-        spend.dollars
+    let dollars = match in_batches {
+        true => spend.batch_dollars,
+        false => spend.dollars,
     };
     dollars.map(|span| span.expected)
 }
@@ -157,22 +154,16 @@ impl Size {
             let costs = costs(plan, cells, in_batches);
             let mut sum = Usd::default();
             let fitting = order.iter().copied().take_while(|at| {
-                sum += costs.get(*at).copied().unwrap_or_default();
+                sum += costs[*at];
                 sum <= limit
             });
             let mut sessions: Vec<usize> = fitting.collect();
-            let least = costs
-                .iter()
-                .copied()
-                .enumerate()
-                .min_by_key(|(_, cost)| *cost);
-            cheapest = cheapest
-                .into_iter()
-                .chain(least.map(|(_, cost)| cost))
-                .min();
+            let least = (0..costs.len()).min_by_key(|at| costs[*at]);
+            let least_cost = least.map(|at| costs[at]);
+            cheapest = cheapest.into_iter().chain(least_cost).min();
             if sessions.is_empty() {
                 // The first of the order may be the dearest of all.
-                sessions.extend(least.filter(|(_, cost)| *cost <= limit).map(|(at, _)| at));
+                sessions.extend(least.filter(|at| costs[*at] <= limit));
             }
             if sessions.is_empty() {
                 continue;
@@ -180,10 +171,8 @@ impl Size {
             let planted = plan.planted_if(&selection);
             let planted: Vec<usize> = sessions.iter().map(|at| planted[*at]).collect();
             let difference = Detectable::of(&planted).map_or(f64::MAX, |seen| seen.difference);
-            let is_better = best
-                .as_ref()
-                .is_none_or(|(smallest, _)| difference < smallest * WORTH);
-            if is_better {
+            let smallest = best.as_ref().map(|(smallest, _)| smallest * WORTH);
+            if smallest.is_none_or(|smallest| difference < smallest) {
                 let size = Self {
                     selection,
                     sessions,
@@ -194,39 +183,29 @@ impl Size {
         best.map(|(_, size)| size).ok_or(cheapest)
     }
 
-    /// The plan cut to this size, and what it is expected to cost.
-    fn cut(&self, plan: &Plan, in_batches: bool) -> anyhow::Result<(Plan, Option<Usd>)> {
+    /// The plan cut to this size.
+    fn cut(&self, plan: &Plan) -> Plan {
         let entries = &plan.manifest().sessions;
-        let kept: Vec<&str> = self
-            .sessions
-            .iter()
-            .map(|at| entries[*at].id.as_str())
-            .collect();
+        let kept = self.sessions.iter().map(|at| entries[*at].id.as_str());
+        let kept: Vec<&str> = kept.collect();
         let mut scenario = plan.scenario().clone();
         scenario.selection = self.selection.clone();
-        let sized = plan.variant(scenario, &|id| kept.contains(&id));
-        let spend = plan::spend_of(&sized, &sized.forecast()?);
-        let expected = expected(&spend, in_batches);
-        Ok((sized, expected))
+        plan.variant(scenario, &|id| kept.contains(&id))
     }
 }
 
-/// The expected cost of each session.
+/// The expected cost of each session: its cells stand side by side.
 fn costs(plan: &Plan, cells: &[ForecastCell], in_batches: bool) -> Vec<Usd> {
-    let sessions = plan.manifest().sessions.iter();
-    let cost = |id: &str| {
-        let mut own = cells.iter().enumerate();
-        let first = own.find(|(_, cell)| cell.record.session == id)?.0;
-        let behind = cells[first..].iter();
-        let count = behind.take_while(|cell| cell.record.session == id).count();
-        expected(
-            &plan::spend_of(plan, &cells[first..first + count]),
-            in_batches,
-        )
-    };
-    sessions
-        .map(|entry| cost(&entry.id).unwrap_or(Usd(u64::MAX)))
-        .collect()
+    let sessions = cells.chunk_by(|one, next| one.record.session == next.record.session);
+    let costs: BTreeMap<&str, Option<Usd>> = sessions
+        .map(|own| {
+            let spend = plan::spend_of(plan, own);
+            (&*own[0].record.session, expected(&spend, in_batches))
+        })
+        .collect();
+    let cost = |id: &str| costs.get(id).copied().flatten().unwrap_or(Usd(u64::MAX));
+    let entries = plan.manifest().sessions.iter();
+    entries.map(|entry| cost(&entry.id)).collect()
 }
 
 /// The selections that are tried: all points, every second, the last alone; and ever fewer items.
@@ -243,61 +222,52 @@ fn selections(own: &Selection) -> Vec<Selection> {
         .into_iter()
         .filter(|items| own.items.is_none_or(|most| *items < most));
     let items: Vec<Option<usize>> = std::iter::once(own.items).chain(fewer.map(Some)).collect();
+    let selection = |points: &Vec<u8>, items: Option<usize>| Selection {
+        points: points.clone(),
+        items,
+        ..own.clone()
+    };
     points
-        .into_iter()
-        .flat_map(|points| {
-            items.iter().map(move |items| Selection {
-                points: points.clone(),
-                items: *items,
-                kinds: own.kinds.clone(),
-                seed: own.seed,
-            })
-        })
+        .iter()
+        .flat_map(|points| items.iter().map(|items| selection(points, *items)))
         .collect()
 }
 
 /// All of so many sessions in an order of which every beginning is spread over the whole: families
-/// stand in blocks. The bits of each index are read from behind.
+/// stand in blocks. The bits of each index are reversed.
 fn spread(sessions: usize) -> Vec<usize> {
-    let bits = usize::BITS - sessions.saturating_sub(1).leading_zeros();
-    let all = 0..1_usize << bits;
-    let turned = all.map(|at| match bits {
-        0 => 0,
-        bits => at.reverse_bits() >> (usize::BITS - bits),
-    });
-    turned.filter(|at| *at < sessions).collect()
+    let bits = sessions.max(1).next_power_of_two().trailing_zeros();
+    let reversed = |at: usize| at.reverse_bits().checked_shr(usize::BITS - bits);
+    let all = (0..1_usize << bits).map(|at| reversed(at).unwrap_or(0));
+    all.filter(|at| *at < sessions).collect()
 }
 
-fn too_little(limit: Usd, cheapest: Option<Usd>) -> anyhow::Error {
-    let problem = match cheapest {
-        Some(cheapest) if cheapest.0 < u64::MAX => format!(
-            "{limit} does not pay for a graded run of this scenario: the cheapest costs {cheapest}"
-        ),
-        Some(_) | None => format!("{limit} does not pay for a graded run of this scenario"),
-    };
-    Stop::new(Exit::Usage, problem)
-        .with_hint("a larger `--usd`, fewer strategies (`--strategy`), shorter sessions or a cheaper model")
-        .into()
+fn too_little(limit: Usd, cheapest: Option<Usd>) -> anyhow::Result<Plan> {
+    let known = cheapest.filter(|cheapest| cheapest.0 < u64::MAX);
+    let cheapest = known.map(|cheapest| format!(": the cheapest costs {cheapest}"));
+    let problem = format!(
+        "{limit} does not pay for a graded run of this scenario{}",
+        cheapest.unwrap_or_default()
+    );
+    let hint =
+        "a larger `--usd`, fewer strategies (`--strategy`), shorter sessions or a cheaper model";
+    stop_with(Exit::Usage, problem, hint)
 }
 
 /// Names what a price file has to say before a run can be sized.
-fn unpriced(plan: &Plan, spend: &Spend) -> anyhow::Error {
-    let scenario = plan.scenario();
+fn unpriced(plan: &Plan, spend: &Spend) -> anyhow::Result<Plan> {
     let mut missing = Vec::new();
-    for model in scenario.models.live_names() {
+    for model in plan.scenario().models.live_names() {
         let known = plan.prices().of(model).map(|(_, price)| price.per_token);
         let price = known.unwrap_or_default();
-        let classes = [
+        let written = spend.cache_written.0 > 0;
+        let keys = [
             ("input", price.input, true),
             ("output", price.output, true),
             ("cache_read", price.cache_read, spend.cache_read.0 > 0),
-            (
-                "cache_write_5m",
-                price.cache_write_5m,
-                spend.cache_written.0 > 0,
-            ),
+            ("cache_write_5m", price.cache_write_5m, written),
         ];
-        let unknown = classes
+        let unknown = keys
             .iter()
             .filter(|(_, price, occurs)| *occurs && price.is_none());
         let keys: Vec<String> = unknown.map(|(key, ..)| format!("`{key} = …`")).collect();
@@ -311,7 +281,7 @@ fn unpriced(plan: &Plan, spend: &Spend) -> anyhow::Error {
          `docs/writing-a-scenario.md` shows a whole one",
         missing.join("; and ")
     );
-    Stop::new(Exit::Usage, problem).with_hint(hint).into()
+    stop_with(Exit::Usage, problem, hint)
 }
 
 #[cfg(test)]

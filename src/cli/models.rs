@@ -1,21 +1,35 @@
-//! What a command says about models: recorded answers, limits, and no network.
+//! Models on the command line: who is asked, what that may cost, and which answers are recorded.
 
-use std::path::Path;
+use std::collections::BTreeSet;
+use std::io::{self, BufRead as _, IsTerminal as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use super::{Exit, Stop, environment, say};
-use crate::model::cassette::{Cassette, ReplayMode};
+use super::{Exit, Stop, environment, plan as forecast, say, stop_with};
+use crate::metric::forecast::{Span, Spend};
+use crate::model::cassette::ReplayMode;
 use crate::model::price::Prices;
+use crate::model::{Model, ModelKind, Request};
+use crate::record::CellKey;
 use crate::report::escape;
 use crate::runner::{Access, Connected, Outcome, Plan};
 use crate::scenario::{ModelsSetting, Scenario};
+use crate::settings::{Place, Table};
+use crate::tokens::TokenCounter;
 use crate::units::{Tokens, Usd};
 
 /// The file beside the runs' folders that holds the answers by which they qualify probes.
 const QUALIFYING: &str = "qualification.jsonl";
 
+/// Dollars that are spent without asking: a mistake in a scenario should cost no more.
+const DEFAULT_LIMIT: f64 = 1.0;
+
+/// How many requests are under way by default, at most.
+const MOST_THREADS: usize = 64;
+
 /// What recorded answers are for, in every command that asks models.
 #[derive(Debug, Clone, Copy, clap::Args)]
-pub(super) struct ReplayOptions {
+struct ReplayOptions {
     /// What recorded answers are for: `auto` asks what is missing, `strict` never asks, `record`
     /// asks everything anew, `off` neither reads nor keeps any
     #[arg(long, value_name = "MODE", value_parser = mode)]
@@ -23,6 +37,25 @@ pub(super) struct ReplayOptions {
     /// Open no socket: live models answer from recorded answers only
     #[arg(long)]
     offline: bool,
+}
+
+fn mode(typed: &str) -> Result<ReplayMode, String> {
+    let mut modes = ReplayMode::ALL.into_iter();
+    modes.find(|mode| mode.name() == typed).ok_or_else(|| {
+        let names = ReplayMode::ALL.map(ReplayMode::name);
+        format!("it must be one of {}", names.join(", "))
+    })
+}
+
+impl ReplayOptions {
+    fn access(self, cassette: PathBuf) -> Access<'static> {
+        Access {
+            variable: &environment,
+            is_offline: self.offline,
+            replay: self.replay,
+            cassette,
+        }
+    }
 }
 
 /// Options of a run that asks models.
@@ -38,16 +71,6 @@ pub(super) struct ModelOptions {
     time_limit: Option<u64>,
 }
 
-fn mode(typed: &str) -> Result<ReplayMode, String> {
-    let mode = ReplayMode::ALL
-        .into_iter()
-        .find(|mode| mode.name() == typed);
-    mode.ok_or_else(|| {
-        let names = ReplayMode::ALL.map(ReplayMode::name);
-        format!("it must be one of {}", names.join(", "))
-    })
-}
-
 impl ModelOptions {
     /// Lays the limits over those of the scenario.
     pub(super) fn limit(&self, scenario: &mut Scenario) {
@@ -56,22 +79,12 @@ impl ModelOptions {
         budget.minutes = self.time_limit.or(budget.minutes);
     }
 
-    /// Whether tokens are limited on the command line.
-    pub(super) fn limits_tokens(&self) -> bool {
-        self.token_limit.is_some()
-    }
-
-    /// Makes the models of a plan ready; answers are kept in the run's folder if the scenario names
-    /// no other place.
+    /// Connects the models of a plan; answers are kept in the run's folder if the scenario names no
+    /// other place.
     pub(super) fn connect(&self, plan: &mut Plan, folder: &Path) -> anyhow::Result<()> {
-        plan.connect(&Access {
-            variable: &environment,
-            is_offline: self.recorded.offline,
-            replay: self.recorded.replay,
-            cassette: folder.join("cassette.jsonl"),
-        })?;
+        plan.connect(&self.recorded.access(folder.join("cassette.jsonl")))?;
         let models = &plan.scenario().models;
-        // A cassette that the scenario names is shared already, as far as somebody wants it to be.
+        // A cassette that the scenario names may be shared already.
         if models.has_live()
             && models.cassette.is_none()
             && let Some(cassette) = plan.models().and_then(Connected::cassette)
@@ -79,52 +92,207 @@ impl ModelOptions {
             let beside = folder.parent().unwrap_or(Path::new(""));
             cassette.share(&beside.join(QUALIFYING))?;
         }
+        if self.token_limit.is_some() && !forecast::asks_live_models(plan) {
+            say("note: `--token-limit` counts what live models are sent, and none is asked here");
+        }
         Ok(())
     }
+}
 
-    /// Has readers and judges asked in batches from now on.
-    pub(super) fn defer(plan: &Plan) {
-        if let Some(cassette) = plan.models().and_then(Connected::cassette) {
-            cassette.defer();
+/// What may be spent on live models.
+#[derive(Debug, Clone, Copy, clap::Args)]
+pub(super) struct Consent {
+    /// Dollars that calls of live models may cost unasked
+    #[arg(long, value_name = "USD", default_value_t = DEFAULT_LIMIT, value_parser = dollars)]
+    pub(super) cost_limit: f64,
+    /// Agree to what the models cost
+    #[arg(short, long)]
+    pub(super) yes: bool,
+}
+
+/// Reads an amount of dollars, of at least 0.
+pub(super) fn dollars(typed: &str) -> Result<f64, String> {
+    let number = typed.trim_start_matches('$').parse().ok();
+    let number = number.filter(|dollars: &f64| dollars.is_finite() && *dollars >= 0.0);
+    number.ok_or_else(|| "it must be an amount of dollars, such as 2.50".to_owned())
+}
+
+impl Consent {
+    /// Forecasts what the cells of a plan that are not done cost, and asks whether to spend it.
+    pub(super) fn to_run(
+        self,
+        plan: &Plan,
+        done: &BTreeSet<CellKey>,
+        in_batches: bool,
+    ) -> anyhow::Result<Spend> {
+        let cassette = plan.models().and_then(Connected::cassette);
+        let is_recorded = cassette.is_some_and(|it| it.mode() == ReplayMode::Strict);
+        if !forecast::asks_live_models(plan) || is_recorded || self.yes {
+            return Ok(Spend::default());
+        }
+        let mut spend = forecast::forecast(plan, done)?.spend;
+        say(&forecast::spend_in_words(plan, &spend));
+        if in_batches {
+            spend.dollars = spend.batch_dollars;
+        }
+        self.to_spend(&spend)?;
+        Ok(spend)
+    }
+
+    /// Asks on a terminal whether to spend more than the limit, and refuses where it cannot ask.
+    fn to_spend(self, spend: &Spend) -> anyhow::Result<()> {
+        const HINT: &str = "`--yes` agrees to it, `--cost-limit` says what may be spent unasked, and \
+                            `proctor plan` shows where it goes";
+        let Some(question) = self.question(spend) else {
+            return Ok(());
+        };
+        if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
+            return stop_with(Exit::Usage, question, HINT);
+        }
+        say(&format!("{question}; go on? [y/N]"));
+        let mut typed = String::new();
+        io::stdin().lock().read_line(&mut typed)?;
+        if matches!(typed.trim(), "y" | "Y" | "yes") {
+            return Ok(());
+        }
+        stop_with(Exit::Usage, "nothing was run", HINT)
+    }
+
+    /// The question to ask where the cost may be above the limit, or is not known.
+    fn question(self, spend: &Spend) -> Option<String> {
+        if self.yes || (spend.calls == 0 && spend.judged_at_most == 0) {
+            return None;
+        }
+        let limit = Usd::of_dollars(self.cost_limit);
+        match spend.dollars {
+            Some(dollars) if dollars.high <= limit => None,
+            Some(dollars) => Some(format!(
+                "this run may cost {} ({} expected), above the limit of {limit}",
+                dollars.high, dollars.expected
+            )),
+            None => Some(format!(
+                "this run asks live models {} times, and no price file knows what that costs",
+                spend.calls
+            )),
         }
     }
 }
 
-/// Whether only recorded answers are given: nothing can be spent.
-pub(super) fn is_recorded(plan: &Plan) -> bool {
-    let cassette = plan.models().and_then(|models| models.cassette());
-    cassette.is_some_and(|cassette| cassette.mode() == ReplayMode::Strict)
+/// How judges outside a scenario are asked, and what that may cost.
+#[derive(Debug, clap::Args)]
+pub(super) struct JudgeOptions {
+    #[command(flatten)]
+    recorded: ReplayOptions,
+    #[command(flatten)]
+    consent: Consent,
 }
 
-impl ReplayOptions {
-    /// Makes judges ready that belong to no scenario.
-    pub(super) fn connect_judges(
-        self,
-        models: &ModelsSetting,
-        cassette: &Path,
-    ) -> anyhow::Result<Connected> {
-        let prices = Prices::built_in()?;
-        let access = Access {
-            variable: &environment,
-            is_offline: self.offline,
-            replay: self.replay,
-            cassette: cassette.to_owned(),
-        };
-        Ok(Connected::new(models, 1, &prices, &access)?)
+impl JudgeOptions {
+    /// Connects judges, each typed as `KIND:MODEL`, or as a table as a scenario writes it.
+    pub(super) fn connect(&self, typed: &[String], cassette: &Path) -> anyhow::Result<Connected> {
+        let written = typed.iter().map(|typed| written("--judge", typed));
+        let judges = written.collect::<anyhow::Result<Vec<String>>>()?.join(", ");
+        let place = format!("--judge {}", typed.join(" --judge "));
+        let table = Table::parse(&place, &format!("judge = [{judges}]"))?;
+        let models = ModelsSetting::of_judges(&table, &Place::Flag(place.into()))?;
+        let access = self.recorded.access(cassette.to_owned());
+        Ok(Connected::new(&models, 1, &Prices::built_in()?, &access)?)
+    }
+
+    /// Asks whether live judges may be sent these requests, each so many times. An answer that is
+    /// recorded costs nothing.
+    pub(super) fn confirm(
+        &self,
+        judges: &Connected,
+        requests: &[Request],
+        repeats: u32,
+        counter: &dyn TokenCounter,
+    ) -> anyhow::Result<()> {
+        let spend = spend(judges.judges(), requests, repeats, counter)?;
+        if spend.calls > 0 {
+            let money = match spend.dollars {
+                Some(dollars) => format!("at most {}", dollars.high),
+                None => "an unknown price".to_owned(),
+            };
+            say(&format!(
+                "live judges are asked {} times, with {} tokens of prompts, for {money}",
+                spend.calls, spend.input_tokens
+            ));
+        }
+        self.consent.to_spend(&spend)
     }
 }
 
-/// Puts the cassette of judges in order; an answer that must be recorded and is not ends the command.
-pub(super) fn finish(connected: &Connected) -> anyhow::Result<()> {
-    say_refused_schemas(connected);
-    match connected.cassette() {
-        Some(cassette) => settle(cassette, true),
-        None => Ok(()),
+/// The most that judges cost: no prompt is cached, and every verdict is as long as it may be.
+fn spend(
+    judges: &[Arc<dyn Model>],
+    requests: &[Request],
+    repeats: u32,
+    counter: &dyn TokenCounter,
+) -> anyhow::Result<Spend> {
+    let prices = Prices::built_in()?;
+    let mut spend = Spend {
+        dollars: Some(Span::default()),
+        ..Spend::default()
+    };
+    let is_live = |judge: &&Arc<dyn Model>| judge.kind() == ModelKind::Live;
+    for judge in judges.iter().filter(is_live) {
+        let price = prices.of(judge.name()).map(|(_, price)| price.per_token);
+        for request in requests {
+            let messages = request.messages.iter();
+            let texts = messages.flat_map(|message| message.model_text());
+            let texts = request.system.iter().chain(texts);
+            let prompt: Tokens = texts.map(|text| counter.count(text)).sum();
+            let output = Span {
+                low: Tokens::ZERO,
+                expected: request.max_output,
+                high: judge.longest(request),
+            };
+            let missing = (0..repeats).filter(|repeat| !judge.is_kept(request, *repeat));
+            missing.for_each(|_| spend.asked(1, prompt, output, price));
+        }
     }
+    Ok(spend)
 }
 
-/// Says of which judges verdicts were asked for in words, for their servers take no schema.
-fn say_refused_schemas(connected: &Connected) {
+/// A model as a scenario writes it: `KIND:MODEL`, at another address `KIND:MODEL@URL`, or a table.
+pub(super) fn written(flag: &str, typed: &str) -> anyhow::Result<String> {
+    if typed.trim_start().starts_with('{') {
+        return Ok(typed.trim().to_owned());
+    }
+    let Some((kind, model)) = typed.split_once(':') else {
+        let problem = format!("`{flag} {typed}` names no model");
+        let hint = "as in `openai:gpt-5-mini`, `anthropic:claude-haiku-4-5`, or \
+                    `{ kind = \"openai\", model = \"…\", base_url = \"…\", key = \"VARIABLE\" }`";
+        return stop_with(Exit::Usage, problem, hint);
+    };
+    let (model, url) = match model.find("@http") {
+        Some(at) => (&model[..at], Some(&model[at + 1..])),
+        None => (model, None),
+    };
+    let key = match kind {
+        "scripted" => "script",
+        _ => "model",
+    };
+    let mut table = toml::Table::new();
+    table.insert("kind".to_owned(), kind.into());
+    table.insert(key.to_owned(), model.into());
+    table.extend(url.map(|url| ("base_url".to_owned(), url.into())));
+    Ok(toml::Value::Table(table).to_string())
+}
+
+/// The names of judges, as a calibration names them.
+pub(super) fn names(judges: &Connected) -> String {
+    let names: Vec<&str> = judges.judges().iter().map(|judge| judge.name()).collect();
+    names.join(" + ")
+}
+
+/// Sorts the cassette, and says what could not be kept. Where every answer `must_be_recorded`, one
+/// that is missing ends the command.
+pub(super) fn close(connected: Option<&Connected>, must_be_recorded: bool) -> anyhow::Result<()> {
+    let Some(connected) = connected else {
+        return Ok(());
+    };
     for (model, why) in connected.refused_schemas() {
         say(&format!(
             "warning: the server of {} refused the JSON schema for verdicts ({}); they were asked for in \
@@ -133,28 +301,9 @@ fn say_refused_schemas(connected: &Connected) {
             escape::plain(&why)
         ));
     }
-}
-
-/// Puts the cassette of several runs in order, none of which missed an answer.
-pub(super) fn finish_plan(plan: &Plan) -> anyhow::Result<()> {
-    match plan.models().and_then(Connected::cassette) {
-        Some(cassette) => settle(cassette, false),
-        None => Ok(()),
-    }
-}
-
-/// Puts the cassette in order, and says what was wanted of it and not there.
-pub(super) fn close(plan: &Plan, outcome: &Outcome) -> anyhow::Result<()> {
-    if let Some(connected) = plan.models() {
-        say_refused_schemas(connected);
-    }
-    match plan.models().and_then(Connected::cassette) {
-        Some(cassette) => settle(cassette, outcome.missed),
-        None => Ok(()),
-    }
-}
-
-fn settle(cassette: &Cassette, missed: bool) -> anyhow::Result<()> {
+    let Some(cassette) = connected.cassette() else {
+        return Ok(());
+    };
     cassette.close()?;
     if let Some(failure) = cassette.failure() {
         let path = cassette.path().display();
@@ -163,7 +312,7 @@ fn settle(cassette: &Cassette, missed: bool) -> anyhow::Result<()> {
         ));
     }
     match cassette.missed() {
-        Some((_, first)) if missed => {
+        Some((_, first)) if must_be_recorded => {
             let hint = "`--replay auto` asks the model what is missing, and keeps the answers";
             Err(Stop::new(Exit::ReplayMiss, first).with_hint(hint).into())
         }
@@ -171,7 +320,7 @@ fn settle(cassette: &Cassette, missed: bool) -> anyhow::Result<()> {
     }
 }
 
-/// What was paid in this run, if anything was.
+/// The sum that this run paid, if it paid anything.
 pub(super) fn spent(plan: &Plan) -> Option<String> {
     let spent = plan.models()?.spending().so_far();
     if spent.calls == 0 {
@@ -189,7 +338,15 @@ pub(super) fn spent(plan: &Plan) -> Option<String> {
     ))
 }
 
-/// The exit code of a run that is fine as far as it came.
+/// How many cells run at once: as many as `--jobs` says, as models may be asked, or as there are
+/// processors.
+pub(super) fn threads(jobs: Option<usize>, plan: &Plan) -> usize {
+    jobs.or_else(|| plan.at_once().map(|most| most.min(MOST_THREADS)))
+        .or_else(|| std::thread::available_parallelism().ok().map(usize::from))
+        .unwrap_or(1)
+}
+
+/// The exit code of a run of which cells are outstanding, and no more is wrong.
 pub(super) fn exit_of(plan: &Plan, outcome: &Outcome, planned: usize) -> Exit {
     let least = plan.models().map(|models| models.budget().least_coverage);
     let done = (planned - outcome.outstanding) as f64;
@@ -197,4 +354,50 @@ pub(super) fn exit_of(plan: &Plan, outcome: &Outcome, planned: usize) -> Exit {
         return Exit::BudgetReached;
     }
     Exit::Outstanding
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(high: Option<f64>, cost_limit: f64, yes: bool, question: Option<&str>) {
+        let spend = Spend {
+            calls: 3,
+            dollars: high.map(|high| Span::exact(Usd::of_dollars(high))),
+            ..Spend::default()
+        };
+        let asked = Consent { cost_limit, yes }.question(&spend);
+        assert_eq!(asked.as_deref(), question);
+    }
+
+    #[test]
+    fn what_costs_more_than_the_limit_or_who_knows_what_is_asked_about() {
+        let unknown =
+            Some("this run asks live models 3 times, and no price file knows what that costs");
+        check(Some(1.0), 1.0, false, None);
+        check(
+            Some(2.5),
+            0.5,
+            false,
+            Some("this run may cost $2.5000 ($2.5000 expected), above the limit of $0.5000"),
+        );
+        check(Some(9.0), 1.0, true, None);
+        check(None, 1.0, false, unknown);
+        check(None, 1.0, true, None);
+        let free = Consent {
+            cost_limit: 0.0,
+            yes: false,
+        };
+        assert_eq!(free.question(&Spend::default()), None);
+    }
+
+    #[test]
+    fn an_amount_is_dollars_and_never_less_than_nothing() {
+        assert_eq!(dollars("2.50"), Ok(2.5));
+        assert_eq!(dollars("$3"), Ok(3.0));
+        for wrong in ["-1", "much", "inf", "NaN", ""] {
+            assert!(dollars(wrong).is_err(), "{wrong}");
+        }
+    }
 }

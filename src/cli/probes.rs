@@ -7,19 +7,20 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use serde_json::json;
 
-use super::{Exit, Stop, judges, models, print, print_json, prose, say, walk, write_new};
+use super::{
+    Exit, make_folder, models, print, read_text, say, show, stop, stop_with, walk, write_new,
+};
 use crate::model::Request;
 use crate::probe::check::{self, Mistake, TruthFile};
-use crate::probe::derive::{self, Derived, decisions};
+use crate::probe::derive::{self, decisions};
 use crate::probe::grade::Rules;
 use crate::probe::judge::{self, Judge, Word};
 use crate::probe::{self, Outcome, Probe, Verdict};
 use crate::replay::PreparedSession;
-use crate::replay::verify::unsound;
+use crate::replay::verify::{Unsound, unsound};
 use crate::report::escape::plain;
 use crate::report::figure::many;
 use crate::session::ground_truth::{GroundTruth, PlantedFact};
-use crate::session::import::glance::glance;
 use crate::session::{Message, Session, import};
 use crate::strategy::files::touched_by;
 use crate::tokens::{CharsPer4, CountedTexts};
@@ -62,9 +63,7 @@ struct DeriveArgs {
     #[arg(long, value_name = "FILE", default_value = "derive.cassette.jsonl")]
     cassette: PathBuf,
     #[command(flatten)]
-    asked: judges::Asked,
-    #[command(flatten)]
-    costs: judges::Costs,
+    judges: models::JudgeOptions,
 }
 
 #[derive(Debug, clap::Args)]
@@ -92,95 +91,57 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     match &args.action {
         Action::Derive(args) => derive_facts(args),
         Action::Check(args) => check_file(args),
-        Action::Show(args) => show(args),
+        Action::Show(args) => show_file(args),
     }
 }
 
 fn derive_facts(args: &DeriveArgs) -> anyhow::Result<Exit> {
-    let is_folder = args.session.is_dir() && !import::is_session_folder(&args.session);
-    if !is_folder {
+    let files = if walk::is_walked(&args.session) {
+        walk::recordings(&args.session)?.0
+    } else {
         let sessions = import::load(&args.session)?;
         if let [session] = &sessions[..] {
-            return derive_one(session, args.output.as_deref(), args);
+            derive_one(session, args.output.as_deref(), args)?;
+            return Ok(Exit::Done);
         }
-        let folder = args.output.clone().unwrap_or_else(|| beside(&args.session));
-        return derive_each(&sessions, &folder, args, &mut BTreeSet::new()).map(|_| Exit::Done);
+        vec![args.session.clone()]
+    };
+    let (mut known, mut written) = (BTreeSet::new(), 0);
+    for file in &files {
+        let beside = || file.parent().map(Path::to_owned).unwrap_or_default();
+        let folder = args.output.clone().unwrap_or_else(beside);
+        make_folder(&folder)?;
+        for session in import::load(file)? {
+            let id = session.id();
+            if known.insert(id.to_owned()) {
+                let path = folder.join(format!("{id}.truth.json"));
+                derive_one(&session, Some(&path), args)?;
+                written += 1;
+            } else {
+                say(&format!("passed over: session `{id}` was read before"));
+            }
+        }
     }
-    let mut written = BTreeSet::new();
-    let mut files = 0;
-    for input in walk::inputs(std::slice::from_ref(&args.session)) {
-        let path = input?.path;
-        if path.to_string_lossy().ends_with(".truth.json") {
-            continue;
-        }
-        match glance(&path) {
-            Ok(_) => {}
-            Err(error) if walk::is_something_else(&error) => continue,
-            Err(error) => return Err(error.into()),
-        }
-        let sessions = import::load(&path)?;
-        let folder = args.output.clone().unwrap_or_else(|| beside(&path));
-        files += derive_each(&sessions, &folder, args, &mut written)?;
-    }
-    if written.is_empty() {
-        let shown = plain(&args.session.display().to_string());
-        let problem = format!("there is no recording in the folder `{shown}`");
-        let hint = "`proctor import --list FOLDER` says what it sees in one";
-        return Err(Stop::new(Exit::NothingSelected, problem)
-            .with_hint(hint)
-            .into());
+    if files.is_empty() {
+        return Err(walk::no_recording(Exit::NothingSelected, "", &args.session).into());
     }
     say(&format!(
         "wrote {} for {}; a scenario takes them as `[probes] files = [\"….truth.json\"]`",
-        many(files, "file", "files"),
-        many(written.len(), "session", "sessions"),
+        many(written, "file", "files"),
+        many(known.len(), "session", "sessions"),
     ));
     Ok(Exit::Done)
 }
 
-/// The folder of a recording.
-fn beside(path: &Path) -> PathBuf {
-    path.parent().map(Path::to_owned).unwrap_or_default()
-}
-
-/// Derives facts for each session into a file of its own, and returns how many were written. The
-/// same session is read once, however many files hold it.
-fn derive_each(
-    sessions: &[Session],
-    folder: &Path,
-    args: &DeriveArgs,
-    known: &mut BTreeSet<String>,
-) -> anyhow::Result<usize> {
-    std::fs::create_dir_all(folder).map_err(|error| {
-        let problem = format!("cannot make `{}`: {error}", folder.display());
-        Stop::new(Exit::NotWritten, problem)
-    })?;
-    let mut files = 0;
-    for session in sessions {
-        let id = session.id();
-        if !known.insert(id.to_owned()) {
-            say(&format!("passed over: session `{id}` was read before"));
-            continue;
-        }
-        let path = folder.join(format!("{id}.truth.json"));
-        derive_one(session, Some(&path), args)?;
-        files += 1;
-    }
-    Ok(files)
-}
-
 /// Derives facts for one session and writes them: into a file, or to standard output.
-fn derive_one(session: &Session, output: Option<&Path>, args: &DeriveArgs) -> anyhow::Result<Exit> {
-    let Derived {
-        truth: mut proposed,
-        passed_over,
-    } = derive::derive(session, &touched_by);
+fn derive_one(session: &Session, output: Option<&Path>, args: &DeriveArgs) -> anyhow::Result<()> {
+    let mut derived = derive::derive(session, &touched_by);
     if let Some(model) = &args.model {
-        let decisions = decided(session, model, args)?;
-        proposed.facts.extend(decisions);
-        proposed.facts.sort_by(|a, b| a.id.cmp(&b.id));
+        let facts = &mut derived.truth.facts;
+        facts.extend(decided(session, model, args)?);
+        facts.sort_by(|a, b| a.id.cmp(&b.id));
     }
-    let (truth, dropped) = sound(session, proposed)?;
+    let (truth, dropped) = sound(session, derived.truth)?;
     let json = serde_json::to_string_pretty(&truth)? + "\n";
     match output {
         Some(path) => {
@@ -189,10 +150,8 @@ fn derive_one(session: &Session, output: Option<&Path>, args: &DeriveArgs) -> an
         }
         None => print(&json)?,
     }
-    let kinds: BTreeSet<&str> = Probe::planted(&truth)
-        .iter()
-        .map(|p| p.kind().name())
-        .collect();
+    let probes = Probe::planted(&truth);
+    let kinds: BTreeSet<&str> = probes.iter().map(|probe| probe.kind().name()).collect();
     let kinds: Vec<&str> = kinds.into_iter().collect();
     say(&format!(
         "{} of {} ({}); {dropped} more do not stand in the history as they should",
@@ -200,38 +159,32 @@ fn derive_one(session: &Session, output: Option<&Path>, args: &DeriveArgs) -> an
         many(kinds.len(), "kind", "kinds"),
         kinds.join(", ")
     ));
-    if !passed_over.is_empty() {
-        let reasons: Vec<String> = passed_over
-            .iter()
-            .map(|(why, count)| format!("{count} {}", why.in_words()))
-            .collect();
-        say(&format!(
-            "plain statements passed over: {}",
-            reasons.join(", ")
-        ));
+    let passed_over = derived.passed_over.iter();
+    let reasons: Vec<String> = passed_over
+        .map(|(why, count)| format!("{count} {}", why.in_words()))
+        .collect();
+    if !reasons.is_empty() {
+        let reasons = reasons.join(", ");
+        say(&format!("plain statements passed over: {reasons}"));
     }
-    Ok(Exit::Done)
+    Ok(())
 }
 
 /// The decisions that a model proposes, that the recording bears out, and that the model answers from
 /// the evidence and not without it.
 fn decided(session: &Session, model: &str, args: &DeriveArgs) -> anyhow::Result<Vec<PlantedFact>> {
-    let named = judges::parse(&[model.to_owned()])?;
-    let connected = args.asked.connect_judges(&named, &args.cassette)?;
+    let connected = args.judges.connect(&[model.to_owned()], &args.cassette)?;
     let requests = decisions::requests(session);
-    args.costs.confirm(&connected, &requests, 1, &CharsPer4)?;
+    args.judges.confirm(&connected, &requests, 1, &CharsPer4)?;
     let Some(model) = connected.judges().first() else {
         return Ok(Vec::new());
     };
     let counts = CountedTexts::new(Arc::new(CharsPer4));
     let ask = |request: &Request| {
-        let answered = model.answer(request, 0, &counts);
-        answered.answer.ok().map(|reply| reply.text)
+        let reply = model.answer(request, 0, &counts).answer;
+        reply.map(|reply| reply.text).unwrap_or_default()
     };
-    let replies: Vec<_> = requests
-        .iter()
-        .map(|it| ask(it).unwrap_or_default())
-        .collect();
+    let replies: Vec<_> = requests.iter().map(ask).collect();
     let replies: Vec<&str> = replies.iter().map(|reply| &**reply).collect();
     let (mut facts, dropped) = decisions::kept(session, &replies);
     let proposed = facts.len() + dropped.values().sum::<usize>();
@@ -240,182 +193,151 @@ fn decided(session: &Session, model: &str, args: &DeriveArgs) -> anyhow::Result<
         let truth = GroundTruth::new(session.id(), vec![fact.clone()]);
         let probes = Probe::planted(&truth);
         let rules = Rules::new(&probes);
-        let is_right = |messages: &[Arc<Message>]| {
-            let mut asked = probes.iter().flat_map(|probe| {
-                let requests = judge::questions(None, messages, probe);
-                requests.into_iter().map(move |request| (probe, request))
-            });
-            asked.all(|(probe, request)| {
-                let said = ask(&request).unwrap_or_default();
-                match rules.verdict(probe, before, &said) {
-                    Verdict::Scored { outcome, .. } => outcome == Outcome::Right,
-                    // Rules confirm only what is exact: the model grades other words itself.
-                    Verdict::Unscored { .. } => {
-                        let judge = Judge { probes: &probes };
-                        let asked = judge.request(probe, before, &said);
-                        let reply = model.answer(&asked, 0, &counts).answer;
-                        judge::read(&reply) == Ok(Word::Right)
-                    }
+        let is_right = |probe: &Probe, question: &Request| {
+            let said = ask(question);
+            match rules.verdict(probe, before, &said) {
+                Verdict::Scored { outcome, .. } => outcome == Outcome::Right,
+                // Rules confirm only what is exact: the model grades other words itself.
+                Verdict::Unscored { .. } => {
+                    let request = Judge { probes: &probes }.request(probe, before, &said);
+                    let reply = model.answer(&request, 0, &counts).answer;
+                    judge::read(&reply) == Ok(Word::Right)
                 }
+            }
+        };
+        let are_right = |messages: &[Arc<Message>]| {
+            probes.iter().all(|probe| {
+                let questions = judge::questions(None, messages, probe);
+                questions.iter().all(|question| is_right(probe, question))
             })
         };
         let [with, without] = decisions::arms(session, fact);
-        is_right(&with) && !is_right(&without)
+        are_right(&with) && !are_right(&without)
     });
-    models::finish(&connected)?;
-    let dropped: Vec<String> = dropped
-        .iter()
+    models::close(Some(&connected), true)?;
+    let dropped = dropped.iter();
+    let dropped: String = dropped
         .map(|(why, count)| format!(", {count} {}", why.in_words()))
         .collect();
     say(&format!(
-        "{} of {proposed} proposed decisions are answered from their evidence and not without it{}",
-        facts.len(),
-        dropped.concat()
+        "{} of {proposed} proposed decisions are answered from their evidence and not without it{dropped}",
+        facts.len()
     ));
     Ok(facts)
 }
 
-/// What can be asked for and is answered by the full history, and how many proposals were not.
+/// The facts that can be asked for and that the full history answers, and how many were dropped.
 fn sound(session: &Session, proposed: GroundTruth) -> anyhow::Result<(GroundTruth, usize)> {
-    let unsound: BTreeSet<String> = unsound_in(session, &proposed)?
-        .into_iter()
-        .map(|unsound| unsound.0)
-        .collect();
+    let unsound = unsound_in(session, &proposed)?.into_iter();
+    let unsound: BTreeSet<String> = unsound.map(|unsound| unsound.probe).collect();
     let before = proposed.facts.len();
-    let facts = proposed.facts.into_iter();
-    let facts: Vec<_> = facts.filter(|fact| !unsound.contains(&fact.id)).collect();
+    let mut facts = proposed.facts;
+    facts.retain(|fact| !unsound.contains(&fact.id));
     let dropped = before - facts.len();
     Ok((GroundTruth::new(session.id(), facts), dropped))
 }
 
-/// Probes that do not hold what they promise: id and problem.
-fn unsound_in(session: &Session, truth: &GroundTruth) -> anyhow::Result<Vec<(String, String)>> {
+/// Probes whose evidence the full history does not hold.
+fn unsound_in(session: &Session, truth: &GroundTruth) -> anyhow::Result<Vec<Unsound>> {
     let counts = Arc::new(CountedTexts::new(Arc::new(CharsPer4)));
     let session = Arc::new(session.clone());
     let prepared = PreparedSession::new(session, counts, Probe::planted(truth))?;
-    let unsound = unsound(&prepared).into_iter();
-    Ok(unsound.map(|it| (it.probe, it.problem)).collect())
+    Ok(unsound(&prepared))
 }
 
 fn read(path: &Path) -> anyhow::Result<TruthFile> {
-    let text = std::fs::read_to_string(path).map_err(|error| {
-        Stop::new(
-            Exit::Invalid,
-            format!("cannot read `{}`: {error}", path.display()),
-        )
-        .with_hint("`proctor probes derive SESSION -o FILE` writes one")
-    })?;
-    TruthFile::read(&text).map_err(|mistake| Stop::new(Exit::Invalid, said(path, &mistake)).into())
+    let hint = "`proctor probes derive SESSION -o FILE` writes one";
+    let text = read_text("", path).map_err(|stop| stop.with_hint(hint))?;
+    TruthFile::read(&text).or_else(|mistake| stop(Exit::Invalid, in_words(path, &mistake)))
 }
 
-fn said(path: &Path, mistake: &Mistake) -> String {
-    let fact = if mistake.fact.is_empty() {
-        String::new()
-    } else {
-        format!("`{}`: ", mistake.fact)
+fn in_words(path: &Path, mistake: &Mistake) -> String {
+    let fact = match mistake.fact.as_str() {
+        "" => String::new(),
+        fact => format!("`{fact}`: "),
     };
-    format!(
-        "{}: line {}: {fact}{}",
-        path.display(),
-        mistake.line,
-        mistake.problem
-    )
+    let (path, line) = (path.display(), mistake.line);
+    format!("{path}: line {line}: {fact}{}", mistake.problem)
 }
 
 fn check_file(args: &CheckArgs) -> anyhow::Result<Exit> {
+    let shown = args.file.display();
     let file = read(&args.file)?;
     let beside = || {
         let name = args.file.file_name()?.to_str()?;
         let stem = name.strip_suffix(".truth.json")?;
         Some(args.file.with_file_name(format!("{stem}.session.jsonl")))
     };
-    let path = args.session.clone().or_else(beside).ok_or_else(|| {
-        Stop::new(
-            Exit::Usage,
-            format!("no session is named for `{}`", args.file.display()),
-        )
-        .with_hint("add `--session FILE`")
-    })?;
+    let Some(path) = args.session.clone().or_else(beside) else {
+        let problem = format!("no session is named for `{shown}`");
+        return stop_with(Exit::Usage, problem, "add `--session FILE`");
+    };
     let sessions = import::load(&path).context("cannot read the session")?;
-    let wanted = sessions
-        .iter()
-        .find(|session| session.id() == file.truth.session)
-        .or_else(|| sessions.first());
-    let Some(session) = wanted else {
+    let mut of_id = sessions.iter();
+    let of_id = of_id.find(|session| session.id() == file.truth.session);
+    let Some(session) = of_id.or_else(|| sessions.first()) else {
         let problem = format!("`{}` holds no session", path.display());
-        return Err(Stop::new(Exit::Invalid, problem).into());
+        return stop(Exit::Invalid, problem);
     };
     let mut mistakes = file.mistakes(session);
-    // What cannot be read is not replayed.
+    // A file with mistakes is not replayed.
     if mistakes.is_empty() {
-        for (fact, problem) in unsound_in(session, &file.truth)? {
-            let line = file.line_of(&fact);
-            mistakes.push(Mistake {
-                line,
-                fact,
-                problem,
-            });
-        }
+        let unsound = unsound_in(session, &file.truth)?.into_iter();
+        mistakes.extend(unsound.map(|unsound| Mistake {
+            line: file.line_of(&unsound.probe),
+            fact: unsound.probe,
+            problem: unsound.problem,
+        }));
         mistakes.sort();
-    }
-    if args.json {
-        let probes = Probe::planted(&file.truth);
-        let mistakes = mistakes.iter();
-        let mistakes =
-            mistakes.map(|it| json!({ "line": it.line, "fact": it.fact, "problem": it.problem }));
-        print_json(&json!({
-            "format": "proctor-probes-check",
-            "version": 1,
-            "facts": probes.len(),
-            "asked": probe::items(session, &probes).len(),
-            "mistakes": mistakes.collect::<Vec<_>>(),
-        }))?;
-    }
-    for mistake in mistakes.iter().filter(|_| !args.json) {
-        let line = crate::report::escape::plain(&said(&args.file, mistake));
-        print(&(line + "\n"))?;
     }
     let probes = Probe::planted(&file.truth);
     let items = probe::items(session, &probes).len();
+    let listed = mistakes.iter();
+    let listed =
+        listed.map(|it| json!({ "line": it.line, "fact": it.fact, "problem": it.problem }));
+    let facts = json!({
+        "facts": probes.len(),
+        "asked": items,
+        "mistakes": listed.collect::<Vec<_>>(),
+    });
+    let mut text: String = mistakes
+        .iter()
+        .map(|mistake| plain(&in_words(&args.file, mistake)) + "\n")
+        .collect();
     if mistakes.is_empty() {
-        if !args.json {
-            print(&format!(
-                "{}: {} facts hold, asked {items} times\n",
-                args.file.display(),
-                probes.len()
-            ))?;
-        }
+        text = format!(
+            "{shown}: {} facts hold, asked {items} times\n",
+            probes.len()
+        );
+    }
+    show(args.json, "proctor-probes-check", facts, &text)?;
+    if mistakes.is_empty() {
         return Ok(Exit::Done);
     }
-    let problem = format!("{} mistakes in `{}`", mistakes.len(), args.file.display());
-    Err(Stop::new(Exit::Invalid, problem).into())
+    let problem = format!("{} mistakes in `{shown}`", mistakes.len());
+    stop(Exit::Invalid, problem)
 }
 
-fn show(args: &ShowArgs) -> anyhow::Result<Exit> {
+fn show_file(args: &ShowArgs) -> anyhow::Result<Exit> {
     let file = read(&args.file)?;
-    if args.json {
-        let probes = Probe::planted(&file.truth);
-        let probes = probes.iter().zip(&file.truth.facts).map(|(probe, fact)| {
-            json!({
-                "id": probe.id,
-                "kind": probe.kind().name(),
-                "asked": probe.questions(),
-                "known": check::known(fact),
-                "evidence": fact.evidence,
-            })
-        });
-        print_json(&json!({
-            "format": "proctor-probes",
-            "version": 1,
-            "session": file.truth.session,
-            "probes": probes.collect::<Vec<_>>(),
-        }))?;
-        return Ok(Exit::Done);
-    }
-    let lines: String = check::shown(&file.truth)
-        .lines()
-        .map(|line| crate::report::escape::plain(line) + "\n")
-        .collect();
-    prose::say(&lines)?;
-    Ok(Exit::Done)
+    let probes = Probe::planted(&file.truth);
+    let probes = probes.iter().zip(&file.truth.facts).map(|(probe, fact)| {
+        json!({
+            "id": probe.id,
+            "kind": probe.kind().name(),
+            "asked": probe.questions(),
+            "known": check::known(fact),
+            "evidence": fact.evidence,
+        })
+    });
+    let facts = json!({
+        "session": file.truth.session,
+        "probes": probes.collect::<Vec<_>>(),
+    });
+    show(
+        args.json,
+        "proctor-probes",
+        facts,
+        &check::shown(&file.truth),
+    )
 }

@@ -26,11 +26,12 @@ pub(super) struct Args {
 /// This build has no HTTP.
 #[cfg(not(feature = "http"))]
 pub(super) fn run(_: &Args) -> anyhow::Result<super::Exit> {
-    let problem = "this build of proctor speaks no HTTP".to_owned();
     let hint = "build it with the feature `http`, which is on by default";
-    Err(super::Stop::new(super::Exit::Usage, problem)
-        .with_hint(hint.to_owned())
-        .into())
+    super::stop_with(
+        super::Exit::Usage,
+        "this build of proctor speaks no HTTP",
+        hint,
+    )
 }
 
 #[cfg(feature = "http")]
@@ -41,13 +42,14 @@ mod with_http {
     use std::fs::{File, OpenOptions};
     use std::io::{self, Write};
     use std::path::{Path, PathBuf};
-    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+    use std::sync::atomic::AtomicBool;
 
     use serde::Serialize;
     use serde_json::value::RawValue;
 
     use super::Args;
-    use crate::cli::{Exit, Stop, print, say, write_new};
+    use crate::cli::run::stop_on_interrupt;
+    use crate::cli::{Exit, Stop, make_folder, print, say, write_new};
     use crate::proxy::{Exchange, Log, Proxy};
     use crate::session::wire::stream::Api;
     use crate::session::{import, native};
@@ -57,17 +59,17 @@ mod with_http {
     static STOP: AtomicBool = AtomicBool::new(false);
 
     pub(in crate::cli) fn run(args: &Args) -> anyhow::Result<Exit> {
-        std::fs::create_dir_all(&args.output).map_err(|error| {
-            let problem = format!("cannot make `{}`: {error}", args.output.display());
-            Stop::new(Exit::NotWritten, problem)
-        })?;
+        make_folder(&args.output)?;
         let proxy = Proxy::bind(args.listen, &args.upstream)
             .map_err(|error| Stop::new(Exit::Usage, crate::cli::chain(&error.into())))?;
         let log = Requests::begin(&args.output)?;
         if !args.listen.ip().is_loopback() {
             say("warning: everybody who reaches this address can use it");
         }
-        stop_on_interrupt();
+        stop_on_interrupt(
+            &STOP,
+            "ending: requests under way have ten seconds; once more to leave at once",
+        );
         print(&format!("listening at http://{}\n", proxy.address()))?;
         say(&format!(
             "passing on to {}; requests are kept in `{}`; Ctrl-C ends",
@@ -80,19 +82,6 @@ mod with_http {
 
     fn now() -> Timestamp {
         Timestamp(jiff::Timestamp::now().as_millisecond())
-    }
-
-    fn stop_on_interrupt() {
-        static TIMES: AtomicUsize = AtomicUsize::new(0);
-        let _ = ctrlc::set_handler(|| {
-            if TIMES.fetch_add(1, Ordering::Relaxed) == 0 {
-                STOP.store(true, Ordering::SeqCst);
-                say("ending: requests under way have ten seconds; once more to leave at once");
-            } else {
-                #[expect(clippy::exit, reason = "the second Ctrl-C asks for exactly this")]
-                std::process::exit(i32::from(Exit::Interrupted.code()));
-            }
-        });
     }
 
     /// The log: a file of requests with their answers, one per line, each written at once.
@@ -130,24 +119,16 @@ mod with_http {
 
         /// The log of that API. A program may speak to several, and each has a file of its own.
         fn file_of(&mut self, api: Api) -> io::Result<&mut File> {
-            let known = self
-                .files
-                .iter()
-                .position(|(its, ..)| its.is_none_or(|its| its == api));
+            let mut files = self.files.iter();
+            let known = files.position(|(its, ..)| its.is_none_or(|its| its == api));
             let at = if let Some(at) = known {
                 at
             } else {
-                let suffix = match api {
-                    Api::Messages => "messages",
-                    Api::ChatCompletions => "chat",
-                    Api::Responses => "responses",
-                };
+                let (suffix, _) = names(api);
                 let path = self.files[0].1.with_extension(format!("{suffix}.jsonl"));
                 let file = own(&path)?;
-                say(&format!(
-                    "another API: its requests are kept in `{}`",
-                    path.display()
-                ));
+                let shown = path.display();
+                say(&format!("another API: its requests are kept in `{shown}`"));
                 self.files.push((Some(api), path, file));
                 self.files.len() - 1
             };
@@ -160,23 +141,16 @@ mod with_http {
         fn end(self) -> anyhow::Result<Exit> {
             if self.answered == 0 {
                 for (_, path, _) in &self.files {
-                    let empty = std::fs::remove_file(path);
-                    drop(empty);
+                    drop(std::fs::remove_file(path));
                 }
-                say(&format!(
-                    "nothing was recorded; {} requests failed",
-                    self.failed
-                ));
+                let failed = self.failed;
+                say(&format!("nothing was recorded; {failed} requests failed"));
                 return Ok(Exit::NothingSelected);
             }
             let mut sessions = Vec::new();
             for (api, path, _) in &self.files {
-                let format = match api {
-                    None | Some(Api::Messages) => "anthropic",
-                    Some(Api::ChatCompletions) => "openai-chat",
-                    Some(Api::Responses) => "openai-responses",
-                };
-                // What was spoken is known; a log need not tell.
+                let (_, format) = names(api.unwrap_or(Api::Messages));
+                // The API is known, so that the format need not be found out.
                 sessions.extend(match import::importer(format) {
                     Some(importer) => import::load_as(path, importer)?,
                     None => import::load(path)?,
@@ -187,12 +161,9 @@ mod with_http {
                 native::write(session, &mut bytes)?;
                 let path = self.folder.join(format!("{}.session.jsonl", session.id()));
                 write_new(&path, &bytes, false)?;
-                print(&format!(
-                    "{}: {} messages, {} calls\n",
-                    path.display(),
-                    session.messages().len(),
-                    session.calls().len()
-                ))?;
+                let (messages, calls) = (session.messages().len(), session.calls().len());
+                let path = path.display();
+                print(&format!("{path}: {messages} messages, {calls} calls\n"))?;
             }
             say(&format!(
                 "{} requests in {} sessions; {} failed",
@@ -201,6 +172,15 @@ mod with_http {
                 self.failed
             ));
             Ok(Exit::Done)
+        }
+    }
+
+    /// The suffix of an API's log, and the format that reads it.
+    fn names(api: Api) -> (&'static str, &'static str) {
+        match api {
+            Api::Messages => ("messages", "anthropic"),
+            Api::ChatCompletions => ("chat", "openai-chat"),
+            Api::Responses => ("responses", "openai-responses"),
         }
     }
 

@@ -1,7 +1,7 @@
 //! `proctor run`: plan, replay, report; continues where it stopped.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context as _;
 
@@ -11,12 +11,12 @@ use super::messages::{self, Lines, MessageFormat, Summary};
 use super::models;
 use super::progress::Shown;
 use super::versus::{self, Files, How, Printed, Side};
-use super::{Exit, Stop, batch, confirm, gate, plan as forecast, report, say, walk};
+use super::{Exit, Stop, batch, gate, report, say, stop, stop_with, walk};
 use crate::metric::silent::Silence;
-use crate::record::End;
 use crate::record::journal::{Journal, JournalError, Run};
+use crate::record::{CellRecord, End};
 use crate::report::Report;
-use crate::runner::{self, Outcome, Plan, Workers};
+use crate::runner::{self, Connected, Outcome, Plan, Progress, Workers};
 use crate::scenario::GateSetting;
 
 /// Arguments of `proctor run`.
@@ -42,12 +42,8 @@ pub(super) struct Args {
     /// code says so
     #[arg(long, value_name = "SHARE", default_value_t = 0.0, value_parser = share)]
     max_error_rate: f64,
-    /// Dollars that calls of live models may cost unasked
-    #[arg(long, value_name = "USD", default_value_t = confirm::DEFAULT_LIMIT, value_parser = confirm::dollars)]
-    cost_limit: f64,
-    /// Agree to what the run costs
-    #[arg(short, long)]
-    yes: bool,
+    #[command(flatten)]
+    consent: models::Consent,
     /// Ask readers and judges in batches of their provider's: at half the price, within a day
     #[arg(long)]
     batch: bool,
@@ -101,31 +97,41 @@ impl AgainstBaseline {
         versus::baseline_path(name, &self.how.baselines).exists()
     }
 
+    /// Finds mistakes in the rules, and baselines that are missing, before any work is done.
+    fn check(&self, setting: &GateSetting) -> anyhow::Result<()> {
+        self.files.check()?;
+        gate::rules(setting, &self.asked)?;
+        if let Some(name) = &self.baseline_lenient
+            && !self.is_there(name)
+        {
+            say(&format!(
+                "note: there is no baseline `{name}` yet: nothing is compared"
+            ));
+        }
+        let mut names = self.names(setting)?.into_iter();
+        names.try_for_each(|name| Side::find(name, &self.how.baselines).map(drop))
+    }
+
     /// The baselines that are asked for and there, the newest first.
     fn names<'a>(&'a self, setting: &'a GateSetting) -> anyhow::Result<Vec<&'a str>> {
-        let lenient = self
-            .baseline_lenient
-            .as_deref()
-            .filter(|name| self.is_there(name));
-        let named = match (&self.baseline, &self.baseline_lenient) {
-            (Some(name), _) => Some(name.as_str()),
-            (None, Some(_)) => lenient,
-            (None, None) if self.gate => setting.baseline.as_deref(),
-            (None, None) => None,
+        let lenient = self.baseline_lenient.as_deref();
+        let named = match &self.baseline {
+            Some(name) => Some(name.as_str()),
+            None if lenient.is_some() => lenient.filter(|name| self.is_there(name)),
+            None => setting.baseline.as_deref().filter(|_| self.gate),
         };
-        if self.gate && named.is_none() && self.baseline_lenient.is_none() {
-            return Err(
-                Stop::new(Exit::Usage, "`--gate` has no baseline to compare with")
-                    .with_hint("name one with `--baseline NAME`, or with `baseline` in `[gate]`")
-                    .into(),
+        if self.gate && named.is_none() && lenient.is_none() {
+            let hint = "name one with `--baseline NAME`, or with `baseline` in `[gate]`";
+            return stop_with(
+                Exit::Usage,
+                "`--gate` has no baseline to compare with",
+                hint,
             );
         }
-        let anchor = self.asked.anchor.as_deref().or(setting.anchor.as_deref());
-        let anchor = anchor.filter(|_| self.gate || self.asked.anchor.is_some());
-        Ok(named
-            .into_iter()
-            .chain(anchor.filter(|anchor| named != Some(anchor)))
-            .collect())
+        let own = self.asked.anchor.as_deref();
+        let anchor = own.or(setting.anchor.as_deref().filter(|_| self.gate));
+        let anchor = anchor.filter(|anchor| named != Some(anchor));
+        Ok(named.into_iter().chain(anchor).collect())
     }
 
     /// Compares, gates and keeps. `exit` is how the run itself ended, which goes before the gate.
@@ -139,32 +145,27 @@ impl AgainstBaseline {
     ) -> anyhow::Result<Exit> {
         let setting = &plan.scenario().gate;
         let names = self.names(setting)?;
-        let candidate =
-            (!names.is_empty() || self.save_baseline.is_some()).then(|| Side::of_run(folder, run));
-        let mut gated = Exit::Done;
-        if let Some(candidate) = candidate.as_ref().filter(|_| !names.is_empty()) {
+        if names.is_empty() && self.save_baseline.is_none() {
+            return Ok(exit);
+        }
+        let candidate = Side::of_run(folder, run);
+        let mut ending = exit;
+        if !names.is_empty() {
             let rules = gate::rules(setting, &self.asked)?;
             let names: Vec<Option<&str>> = names.into_iter().map(Some).collect();
+            let printed = if human {
+                Printed::Text
+            } else {
+                Printed::Nothing
+            };
+            let (how, files) = (&self.how, &self.files);
             let seed = run.manifest.seed;
-            gated = gate::against(
-                candidate,
-                &names,
-                &self.how,
-                &rules,
-                seed,
-                &self.files,
-                if human {
-                    Printed::Text
-                } else {
-                    Printed::Nothing
-                },
-            )?;
+            let gated = gate::against(&candidate, &names, how, &rules, seed, files, printed)?;
+            if exit == Exit::Done && self.gate {
+                ending = gated;
+            }
         }
-        let ending = match (exit, self.gate) {
-            (Exit::Done, true) => gated,
-            (exit, _) => exit,
-        };
-        if let (Some(name), Some(candidate)) = (&self.save_baseline, &candidate) {
+        if let Some(name) = &self.save_baseline {
             // What is kept is what later changes may be as bad as.
             let why = match ending {
                 Exit::Done => versus::unfit(run).map(|(_, why)| why),
@@ -186,10 +187,8 @@ impl AgainstBaseline {
 }
 
 fn share(typed: &str) -> Result<f64, String> {
-    let number = typed
-        .parse()
-        .ok()
-        .filter(|share| (0.0..=1.0).contains(share));
+    let number = typed.parse().ok();
+    let number = number.filter(|share| (0.0..=1.0).contains(share));
     number.ok_or_else(|| "it must be a number from 0 to 1".to_owned())
 }
 
@@ -200,52 +199,32 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let mut scenario = args.graded.scenario(&args.inputs)?;
     args.models.limit(&mut scenario);
     args.output.check()?;
-    args.gate.files.check()?;
-    // What is wrong with the rules, or missing, is said before any work is done.
-    gate::rules(&scenario.gate, &args.gate.asked)?;
-    if let Some(name) = &args.gate.baseline_lenient
-        && !args.gate.is_there(name)
-    {
-        say(&format!(
-            "note: there is no baseline `{name}` yet: nothing is compared"
-        ));
-    }
-    for name in args.gate.names(&scenario.gate)? {
-        Side::find(name, &args.gate.how.baselines)?;
-    }
+    args.gate.check(&scenario.gate)?;
     let plan = Plan::new(scenario)?;
     walk::say_passed_over(&plan);
     let mut plan = args.graded.sized(plan, args.batch)?;
-    let folder = args
-        .out
-        .clone()
-        .unwrap_or_else(|| plan.folder(&args.reports));
+    let folder = args.out.clone();
+    let folder = folder.unwrap_or_else(|| plan.folder(&args.reports));
     args.models.connect(&mut plan, &folder)?;
-    if args.batch {
-        models::ModelOptions::defer(&plan);
-    }
-    if args.models.limits_tokens() && !forecast::asks_live_models(&plan) {
-        say("note: `--token-limit` counts what live models are sent, and none is asked here");
+    if let (true, Some(cassette)) = (args.batch, plan.models().and_then(Connected::cassette)) {
+        cassette.defer();
     }
     let mut journal = Journal::open(&folder, plan.manifest())?;
-    if forecast::asks_live_models(&plan) && !models::is_recorded(&plan) && !args.yes {
-        let mut spend = forecast::forecast(&plan, journal.done())?.spend;
-        say(&forecast::spend_in_words(&plan, &spend));
-        if args.batch {
-            spend.dollars = spend.batch_dollars;
-        }
+    let mut consent = args.consent;
+    if args.graded.usd().is_some() {
         // A run that was sized to an amount is agreed to, and its budget stops it there.
-        let agreed = args.yes || args.graded.usd().is_some();
-        confirm::confirm(&spend, args.cost_limit, agreed)?;
+        consent.cost_limit = f64::INFINITY;
     }
-    stop_on_interrupt();
+    consent.to_run(&plan, journal.done(), args.batch)?;
+    stop_on_interrupt(
+        &STOP,
+        "interrupted: finishing the cells under way; once more to leave at once",
+    );
     let cells = plan.cells();
-    let already = cells
-        .iter()
-        .filter(|key| journal.done().contains(*key))
-        .count();
+    let already = cells.iter().filter(|key| journal.done().contains(*key));
+    let (planned, already) = (cells.len(), already.count());
     let mut summary = Summary {
-        planned: cells.len(),
+        planned,
         ..Summary::default()
     };
     if args.message_format() == MessageFormat::Human {
@@ -254,7 +233,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     messages::send(&messages::launch(
         plan.manifest(),
         &folder,
-        cells.len(),
+        planned,
         already,
     ));
     let result = replay(args, &plan, &mut journal, already, &mut summary);
@@ -275,39 +254,11 @@ fn replay(
     summary: &mut Summary,
 ) -> anyhow::Result<Exit> {
     let folder = journal.folder().to_owned();
-    let threads = args
-        .jobs
-        .or_else(|| plan.at_once().map(|most| most.min(64)))
-        .or_else(|| std::thread::available_parallelism().ok().map(usize::from))
-        .unwrap_or(1);
-    let workers = Workers {
-        threads,
-        stop: &STOP,
-    };
-    let pass = |journal: &mut Journal, already| match args.message_format() {
-        MessageFormat::Human => {
-            let sessions = plan.manifest().sessions.len();
-            let progress = Shown::new(summary.planned, already, sessions);
-            let outcome = runner::run(plan, journal, &workers, &progress);
-            let outcome = outcome.map_err(|error| unwritten(error, &folder))?;
-            progress.finish();
-            Ok(outcome)
-        }
-        MessageFormat::Json => {
-            runner::run(plan, journal, &workers, &Lines).map_err(|error| unwritten(error, &folder))
-        }
-    };
-    let mut outcome = pass(journal, already)?;
-    // Each pass puts off what it finds no answer to: first questions, then verdicts on the answers.
-    while batch::is_answered(plan, &outcome, &folder, &STOP)? {
-        let before = outcome;
-        outcome = pass(journal, before.already_done + before.done_now)?;
-        outcome.already_done = before.already_done;
-        outcome.done_now += before.done_now;
-    }
+    let human = args.message_format() == MessageFormat::Human;
+    let outcome = run_cells(args, plan, journal, already, summary.planned)?;
     summary.outcome = Some(outcome.clone());
-    models::close(plan, &outcome)?;
-    let shown = folder.display();
+    models::close(plan.models(), outcome.missed)?;
+    let shown = folder.display().to_string();
     if STOP.load(Ordering::Relaxed) && outcome.outstanding > 0 {
         say(&format!(
             "interrupted: {} of {} cells are kept in `{shown}`; the same command goes on",
@@ -317,25 +268,135 @@ fn replay(
         return Ok(Exit::Interrupted);
     }
     let run = Run::read(&folder).context("cannot read the run back")?;
-    let failed = run
-        .cells
-        .iter()
-        .filter(|cell| matches!(cell.end, End::Failed { .. }))
-        .count();
-    summary.failed = Some(failed);
+    let is_failed = |cell: &&CellRecord| matches!(cell.end, End::Failed { .. });
+    let failed = run.cells.iter().filter(is_failed).count();
     let silence = Silence::of(&run.cells);
-    summary.answers = Some((silence.asked, silence.items()));
     let made = Report::of(&run.manifest, &run.cells);
+    summary.failed = Some(failed);
+    summary.answers = Some((silence.asked, silence.items()));
     summary.controls = Some(made.controls.clone());
-    if args.message_format() == MessageFormat::Human {
+    if human {
         report::show(&made)?;
     }
-    let exit = args.output.write(&made)?;
-    let human = args.message_format() == MessageFormat::Human;
+    let mut exit = args.output.write(&made)?;
     if args.gate.names(&plan.scenario().gate)?.is_empty() {
         versus::summarise(&made)?;
     }
-    say(&in_words(&outcome, summary.planned, &shown.to_string()));
+    say_outcome(plan, &outcome, summary.planned, &shown);
+    if !outcome.broken.is_empty() {
+        let broken = outcome.broken.iter();
+        let lines: Vec<String> = broken.map(|(key, why)| format!("{key}: {why}")).collect();
+        let problem = format!("proctor itself failed in\n  {}", lines.join("\n  "));
+        return stop(Exit::Internal, problem);
+    }
+    let problem = if failed as f64 > args.max_error_rate * run.cells.len() as f64 {
+        Some(format!("{failed} of {} cells failed", run.cells.len()))
+    } else {
+        (silence.share() > args.max_error_rate).then(|| silence.to_string())
+    };
+    if exit == Exit::Done
+        && let Some(problem) = problem
+    {
+        say(&format!("error: {problem}"));
+        say(&format!(
+            "hint: `--max-error-rate` says how many are accepted, {} here",
+            args.max_error_rate
+        ));
+        exit = Exit::TooManyFailures;
+    } else if exit == Exit::Done && outcome.outstanding > 0 {
+        exit = models::exit_of(plan, &outcome, summary.planned);
+    }
+    args.gate.apply(plan, &run, &shown, exit, human)
+}
+
+/// Runs the cells that are missing; with `--batch` again after each batch of answers.
+fn run_cells(
+    args: &Args,
+    plan: &Plan,
+    journal: &mut Journal,
+    already: usize,
+    planned: usize,
+) -> anyhow::Result<Outcome> {
+    let folder = journal.folder().to_owned();
+    let workers = Workers {
+        threads: models::threads(args.jobs, plan),
+        stop: &STOP,
+    };
+    let pass = |journal: &mut Journal, already| {
+        let bar = (args.message_format() == MessageFormat::Human)
+            .then(|| Shown::new(planned, already, plan.manifest().sessions.len()));
+        let progress = bar.as_ref().map_or(&Lines as &dyn Progress, |bar| bar);
+        let outcome = runner::run(plan, journal, &workers, progress)
+            .map_err(|error| unwritten(error, &folder))?;
+        bar.iter().for_each(Shown::finish);
+        anyhow::Ok(outcome)
+    };
+    let mut outcome = pass(journal, already)?;
+    // Each pass puts off what it finds no answer to: first questions, then verdicts on the answers.
+    while batch::is_answered(plan, &outcome, &folder, &STOP)? {
+        let before = outcome;
+        outcome = pass(journal, before.already_done + before.done_now)?;
+        outcome.already_done = before.already_done;
+        outcome.done_now += before.done_now;
+    }
+    Ok(outcome)
+}
+
+/// What was finished before a file could not be written is kept.
+fn unwritten(error: JournalError, folder: &Path) -> anyhow::Error {
+    if !matches!(error, JournalError::Io { .. }) {
+        return error.into();
+    }
+    let hint = format!(
+        "finished cells are kept in `{}`: once it can be written to, the same command goes on",
+        folder.display()
+    );
+    let problem = super::chain(&error.into());
+    Stop::new(Exit::NotWritten, problem).with_hint(hint).into()
+}
+
+/// Says how far the run came, and what it paid.
+fn say_outcome(plan: &Plan, outcome: &Outcome, planned: usize, folder: &str) {
+    let kept = planned - outcome.outstanding;
+    let state = match (&outcome.budget, outcome) {
+        (
+            _,
+            Outcome {
+                done_now: 0,
+                outstanding: 0,
+                ..
+            },
+        ) => {
+            format!("is complete: all {planned} cells were done before")
+        }
+        (
+            _,
+            Outcome {
+                already_done: 0,
+                outstanding: 0,
+                ..
+            },
+        ) => {
+            format!("is complete: {planned} cells")
+        }
+        (
+            _,
+            Outcome {
+                already_done,
+                done_now,
+                outstanding: 0,
+                ..
+            },
+        ) => {
+            format!("is complete: {already_done} cells were done before, {done_now} now")
+        }
+        (Some(reached), _) => format!(
+            "stopped at its budget: {reached}; {kept} of {planned} cells are kept, and the same \
+             command goes on"
+        ),
+        (None, _) => format!("is not complete: {kept} of {planned} cells are kept"),
+    };
+    say(&format!("run `{folder}` {state}"));
     if let Some(why) = &outcome.unordered {
         say(&format!(
             "its cells stand in the order in which they were finished, for they could not be sorted: \
@@ -347,103 +408,21 @@ fn replay(
     }
     if let Some((_, why)) = outcome.unreached.first() {
         say(&format!(
-            "{} of {} cells are outstanding, for a model could not be asked: {why}; the same \
+            "{} of {planned} cells are outstanding, for a model could not be asked: {why}; the same \
              command goes on, and pays nothing twice",
-            outcome.outstanding, summary.planned
+            outcome.outstanding
         ));
     }
-    if !outcome.broken.is_empty() {
-        let broken = outcome.broken.iter();
-        let lines: Vec<String> = broken.map(|(key, why)| format!("{key}: {why}")).collect();
-        let problem = format!("proctor itself failed in\n  {}", lines.join("\n  "));
-        return Err(Stop::new(Exit::Internal, problem).into());
-    }
-    let problem = if failed as f64 > args.max_error_rate * run.cells.len() as f64 {
-        Some(format!("{failed} of {} cells failed", run.cells.len()))
-    } else if silence.share() > args.max_error_rate {
-        Some(silence.to_string())
-    } else {
-        None
-    };
-    if let Some(problem) = problem.filter(|_| exit == Exit::Done) {
-        say(&format!("error: {problem}"));
-        say(&format!(
-            "hint: `--max-error-rate` says how many are accepted, {} here",
-            args.max_error_rate
-        ));
-        return args
-            .gate
-            .apply(plan, &run, &shown.to_string(), Exit::TooManyFailures, human);
-    }
-    let exit = if exit == Exit::Done && outcome.outstanding > 0 {
-        models::exit_of(plan, &outcome, summary.planned)
-    } else {
-        exit
-    };
-    args.gate.apply(plan, &run, &shown.to_string(), exit, human)
 }
 
-/// What was finished before a file could not be written is kept.
-fn unwritten(error: JournalError, folder: &Path) -> anyhow::Error {
-    match error {
-        JournalError::Io { .. } => {
-            let hint = format!(
-                "finished cells are kept in `{}`: once it can be written to, the same command goes on",
-                folder.display()
-            );
-            let problem = super::chain(&error.into());
-            Stop::new(Exit::NotWritten, problem).with_hint(hint).into()
-        }
-        error => error.into(),
-    }
-}
-
-fn in_words(outcome: &Outcome, cells: usize, folder: &str) -> String {
-    match outcome {
-        Outcome {
-            done_now: 0,
-            outstanding: 0,
-            ..
-        } => {
-            format!("run `{folder}` is complete: all {cells} cells were done before")
-        }
-        Outcome {
-            budget: Some(reached),
-            outstanding,
-            ..
-        } if *outstanding > 0 => format!(
-            "run `{folder}` stopped at its budget: {reached}; {} of {cells} cells are kept, \
-             and the same command goes on",
-            cells - outstanding
-        ),
-        Outcome { outstanding, .. } if *outstanding > 0 => format!(
-            "run `{folder}` is not complete: {} of {cells} cells are kept",
-            cells - outstanding
-        ),
-        Outcome {
-            already_done: 0, ..
-        } => format!("run `{folder}` is complete: {cells} cells"),
-        Outcome {
-            already_done,
-            done_now,
-            ..
-        } => format!(
-            "run `{folder}` is complete: {already_done} cells were done before, {done_now} now"
-        ),
-    }
-}
-
-/// Once: finish the cells under way and write them. Twice: leave at once.
-fn stop_on_interrupt() {
-    static TIMES: AtomicUsize = AtomicUsize::new(0);
+/// Sets `flag` and says so at the first Ctrl-C; leaves at once at the second.
+pub(super) fn stop_on_interrupt(flag: &'static AtomicBool, words: &'static str) {
     // A process has one handler; where another is set already, Ctrl-C ends the program as usual.
-    let _ = ctrlc::set_handler(|| {
-        if TIMES.fetch_add(1, Ordering::Relaxed) == 0 {
-            STOP.store(true, Ordering::Relaxed);
-            say("interrupted: finishing the cells under way; once more to leave at once");
-        } else {
+    let _ = ctrlc::set_handler(move || {
+        if flag.swap(true, Ordering::SeqCst) {
             #[expect(clippy::exit, reason = "the second Ctrl-C asks for exactly this")]
             std::process::exit(i32::from(Exit::Interrupted.code()));
         }
+        say(words);
     });
 }

@@ -2,14 +2,16 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use anyhow::Context as _;
+use rayon::ThreadPoolBuilder;
+use rayon::prelude::*;
 
-use super::{Exit, Stop, judges, models, report, say};
+use super::{Exit, Stop, models, read_run, report, say, stop_with};
 use crate::model::{Answered, CallFailure, Model, ModelKind, Purpose, Request, bill};
-use crate::probe::judge::{self, Judge, sentinel};
+use crate::probe::judge::sentinel::{self, Sentinel};
+use crate::probe::judge::{self, Judge};
 use crate::probe::{OTHER_ORDER, Unscored, Verdict};
 use crate::record::journal::{Journal, Run};
 use crate::record::verdicts::GivenVerdict;
@@ -44,9 +46,7 @@ pub(super) struct Args {
     #[arg(short, long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..=64))]
     jobs: u16,
     #[command(flatten)]
-    asked: judges::Asked,
-    #[command(flatten)]
-    costs: judges::Costs,
+    judges: models::JudgeOptions,
     /// Print the report as JSON
     #[arg(long)]
     json: bool,
@@ -57,88 +57,63 @@ pub(super) struct Args {
 /// What was asked, by session, probe and percent.
 pub(super) type Texts<'a> = BTreeMap<(&'a str, &'a str, u8), &'a ProbeText>;
 
-/// An answer that is to be graded.
-struct Open<'a> {
-    cell: &'a CellRecord,
-    item: &'a ProbeRecord,
-    /// Which of its answers, from 0.
-    turn: u32,
-    answer: &'a str,
-    text: &'a ProbeText,
+/// An answer of a run, with its question.
+pub(super) struct Answer<'a> {
+    pub(super) cell: &'a CellRecord,
+    pub(super) item: &'a ProbeRecord,
+    /// Which of the answers to its question, from 0.
+    pub(super) turn: u32,
+    pub(super) answer: &'a AnswerRecord,
+    pub(super) text: &'a ProbeText,
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     args.output.check()?;
     let shown = args.run.display();
-    let run = Run::read(&args.run).with_context(|| format!("cannot read the run in `{shown}`"))?;
+    let run = read_run(&args.run)?;
     if run.manifest.reader.kind == ModelKind::Deterministic {
         let problem = format!("the run in `{shown}` holds no answers of a model");
-        return Err(Stop::new(Exit::NothingSelected, problem)
-            .with_hint("only runs whose reader is a model have answers that a judge can grade")
-            .into());
+        let hint = "only runs whose reader is a model have answers that a judge can grade";
+        return stop_with(Exit::NothingSelected, problem, hint);
     }
     let texts = texts(&run.cells);
     if texts.is_empty() {
         let problem = format!("the run in `{shown}` does not say what was asked");
-        return Err(Stop::new(Exit::NothingSelected, problem)
-            .with_hint("the cells of `full` hold the questions; a run that has them can be scored")
-            .into());
+        let hint = "the cells of `full` hold the questions; a run that has them can be scored";
+        return stop_with(Exit::NothingSelected, problem, hint);
     }
-    let open = answers(&run.cells, &texts, args.all);
-    let named = judges::parse(&args.judge)?;
-    let calibrations = calibrations(&args.calibration, &judges::names(&named))?;
-    let connected = args
-        .asked
-        .connect_judges(&named, &args.run.join("cassette.jsonl"))?;
-    let panel = connected.judges();
-    let known = sentinels();
-    let asked: Vec<Asked> = open.iter().map(Open::asked).collect();
-    let all = known.iter().chain(&asked);
+    let cassette = args.run.join("cassette.jsonl");
+    let connected = args.judges.connect(&args.judge, &cassette)?;
+    let calibrations = calibrations(&args.calibration, &models::names(&connected))?;
+    let judges = connected.judges();
+    let known: Vec<Grading> = sentinel::sentinels().iter().map(of_sentinel).collect();
+    let answers = answers(&run.cells, &texts);
+    let gradings: Vec<Grading> = answers.filter_map(|one| one.grading(args.all)).collect();
+    let all = known.iter().chain(&gradings);
     let requests: Vec<Request> = all.map(|one| one.request.clone()).collect();
-    let named_counter = counter(&run.manifest.counter);
-    let counter = named_counter.unwrap_or_else(|| Arc::new(CharsPer4));
-    args.costs.confirm(&connected, &requests, 1, &*counter)?;
+    let counter = counter(&run.manifest.counter).unwrap_or_else(|| Arc::new(CharsPer4));
+    args.judges.confirm(&connected, &requests, 1, &*counter)?;
     // The lock of the run's folder: nobody else writes to it meanwhile.
     let mut journal = Journal::open(&args.run, &run.manifest)?;
+    let threads = ThreadPoolBuilder::new().num_threads(usize::from(args.jobs));
+    let threads = threads.build()?;
     let counts = CountedTexts::new(counter);
-    let voters = Voters {
-        panel,
+    let mut panel = Panel {
+        judges,
         unfit: Vec::new(),
         counts: &counts,
     };
-    let mut given = grade_all(&known, &voters, usize::from(args.jobs));
+    let mut given = threads.install(|| panel.grade_all(&known));
     // An unfit judge is not paid for verdicts that would not count.
-    let unfit = panel.iter().filter(|judge| is_unfit(&given, judge.name()));
-    let voters = Voters {
-        unfit: unfit.map(|judge| judge.name().to_owned()).collect(),
-        ..voters
-    };
-    given.extend(grade_all(&asked, &voters, usize::from(args.jobs)));
-    models::finish(&connected)?;
+    let unfit = judges.iter().filter(|judge| is_unfit(&given, judge.name()));
+    panel.unfit = unfit.map(|judge| judge.name().to_owned()).collect();
+    given.extend(threads.install(|| panel.grade_all(&gradings)));
+    models::close(Some(&connected), true)?;
     journal.keep_verdicts(&given)?;
     journal.keep_calibrations(&calibrations)?;
     drop(journal);
-    for judge in panel {
-        let of_judge = || given.iter().filter(|one| one.judge == judge.name());
-        let met = of_judge().filter(|one| is_met(one)).count();
-        let all = of_judge().filter(|one| one.sentinel.is_some()).count();
-        if voters.unfit.iter().any(|unfit| unfit == judge.name()) {
-            say(&format!(
-                "judge {} meets {met} of {all} answers whose verdict is known: it is unfit, and was \
-                 asked no more",
-                judge.name()
-            ));
-            continue;
-        }
-        let graded = of_judge().filter(|one| one.sentinel.is_none());
-        let is_unscored = |one: &&GivenVerdict| matches!(one.verdict, Verdict::Unscored { .. });
-        say(&format!(
-            "{} answers were given to judge {}, {} brought no verdict; it meets {met} of {all} answers \
-             whose verdict is known",
-            graded.clone().count(),
-            judge.name(),
-            graded.filter(is_unscored).count()
-        ));
+    for judge in judges {
+        panel.say_of(judge.name(), &given);
     }
     let run = Run::read(&args.run).context("cannot read the run back")?;
     let made = Report::of(&run.manifest, &run.cells);
@@ -146,24 +121,24 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     args.output.write(&made)
 }
 
-/// Reads what was found out about the judges, each of whom must be one of these.
+/// Reads calibrations, each of which must be of one of the judges.
 fn calibrations(files: &[PathBuf], judges: &str) -> anyhow::Result<Vec<JudgeCalibration>> {
-    let mut all = Vec::new();
-    for path in files {
-        let shown = path.display();
-        let wrong = |problem: String| {
-            let problem = format!("cannot use calibration `{shown}`: {problem}");
-            Stop::new(Exit::Invalid, problem)
-        };
-        let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
-        let read = JudgeCalibration::read(&text).map_err(wrong)?;
-        if read.judge != judges && !judges.split(" + ").any(|judge| judge == read.judge) {
-            let problem = format!("it is of judge `{}`, and asked is {judges}", read.judge);
-            return Err(wrong(problem).into());
+    let read = |path: &PathBuf| {
+        let text = std::fs::read_to_string(path).map_err(|error| error.to_string())?;
+        let read = JudgeCalibration::read(&text)?;
+        if read.judge == judges || judges.split(" + ").any(|judge| judge == read.judge) {
+            return Ok(read);
         }
-        all.push(read);
-    }
-    Ok(all)
+        let judge = read.judge;
+        Err(format!("it is of judge `{judge}`, and asked is {judges}"))
+    };
+    let files = files.iter().map(|path| {
+        read(path).map_err(|problem: String| {
+            let problem = format!("cannot use calibration `{}`: {problem}", path.display());
+            Stop::new(Exit::Invalid, problem).into()
+        })
+    });
+    files.collect()
 }
 
 /// What was asked and what is right, by session, probe and percent, as the reference was asked it.
@@ -178,61 +153,46 @@ pub(super) fn texts(cells: &[CellRecord]) -> Texts<'_> {
     .collect()
 }
 
-/// The answers of a run that are to be graded.
-fn answers<'a>(cells: &'a [CellRecord], texts: &Texts<'a>, all: bool) -> Vec<Open<'a>> {
+/// The answers of a run whose question is known.
+pub(super) fn answers<'a>(
+    cells: &'a [CellRecord],
+    texts: &Texts<'a>,
+) -> impl Iterator<Item = Answer<'a>> {
     let items = cells
         .iter()
         .flat_map(|cell| cell.probes.iter().map(move |item| (cell, item)));
-    let given = items.flat_map(|(cell, item)| {
-        let answers = (0..).zip(item.answers());
-        answers.map(move |answer| (cell, item, answer))
-    });
-    given
-        .filter_map(|(cell, item, answer)| open(cell, item, answer, texts, all))
-        .collect()
-}
-
-fn open<'a>(
-    cell: &'a CellRecord,
-    item: &'a ProbeRecord,
-    (turn, answer): (u32, &'a AnswerRecord),
-    texts: &Texts<'a>,
-    all: bool,
-) -> Option<Open<'a>> {
-    let said = answer.text.as_deref()?;
-    let needs = matches!(
-        answer.typed,
-        Verdict::Unscored {
-            reason: Unscored::NeedsJudge
-        }
-    );
-    let key = (cell.session.as_str(), item.probe.as_str(), item.percent);
-    let text = *texts.get(&key)?;
-    Some(Open {
-        cell,
-        item,
-        turn,
-        // Older records do not say what was asked in the other order.
-        answer: Some(said).filter(|said| {
-            let is_asked = !said.contains(OTHER_ORDER) || text.asked.is_some();
-            (all || needs) && is_asked
-        })?,
-        text,
+    items.flat_map(move |(cell, item)| {
+        let text = texts.get(&(&*cell.session, &*item.probe, item.percent));
+        let answers = text.map(|text| (0..).zip(item.answers()).map(move |one| (one, *text)));
+        let answers = answers.into_iter().flatten();
+        answers.map(move |((turn, answer), text)| Answer {
+            cell,
+            item,
+            turn,
+            answer,
+            text,
+        })
     })
 }
 
 /// One answer, as judges are asked about it.
-struct Asked {
+struct Grading {
     request: Request,
     is_never_said: bool,
-    /// The verdict as far as it is known before: all but what the judge says.
+    /// The verdict without what the judge says.
     about: GivenVerdict,
 }
 
-impl Open<'_> {
-    fn asked(&self) -> Asked {
-        Asked {
-            request: Judge::request_of(&self.text.brief(), self.answer),
+impl Answer<'_> {
+    /// The request for a verdict, where rules give none, or for `all` answers.
+    fn grading(&self, all: bool) -> Option<Grading> {
+        let reason = Unscored::NeedsJudge;
+        let needs_judge = self.answer.typed == Verdict::Unscored { reason };
+        let said = self.answer.text.as_deref()?;
+        // Older records do not say what was asked in the other order.
+        let is_asked = !said.contains(OTHER_ORDER) || self.text.asked.is_some();
+        ((all || needs_judge) && is_asked).then(|| Grading {
+            request: Judge::request_of(&self.text.brief(), said),
             is_never_said: self.item.kind.is_never_said(),
             about: GivenVerdict {
                 session: self.cell.session.clone(),
@@ -241,29 +201,27 @@ impl Open<'_> {
                 probe: self.item.probe.clone(),
                 percent: self.item.percent,
                 answer: self.turn,
-                ..unsaid()
+                ..no_verdict()
             },
-        }
+        })
     }
 }
 
-/// The answers whose verdict is known: they come first, so that a judge is known by them.
-fn sentinels() -> Vec<Asked> {
-    let all = sentinel::sentinels().into_iter();
-    all.map(|sentinel| Asked {
+/// An answer whose verdict is known. It is put to a judge first, so that the judge is known by it.
+fn of_sentinel(sentinel: &Sentinel) -> Grading {
+    Grading {
         request: sentinel.request(),
         is_never_said: sentinel.brief.is_never_said(),
         about: GivenVerdict {
             probe: sentinel.name.clone(),
             sentinel: Some(sentinel.is_right),
-            ..unsaid()
+            ..no_verdict()
         },
-    })
-    .collect()
+    }
 }
 
-/// A verdict that nobody has given yet, on nothing.
-fn unsaid() -> GivenVerdict {
+/// A verdict before any judge was asked.
+fn no_verdict() -> GivenVerdict {
     GivenVerdict {
         session: String::new(),
         strategy: String::new(),
@@ -278,7 +236,7 @@ fn unsaid() -> GivenVerdict {
         rubric: judge::rubric_hash(),
         prompt: Some(judge::prompt_id()),
         verdict: Verdict::Unscored {
-            reason: Unscored::JudgeFailed,
+            reason: Unscored::JudgeUnfit,
         },
         usage: Usage::default(),
         key: None,
@@ -286,6 +244,7 @@ fn unsaid() -> GivenVerdict {
     }
 }
 
+/// Whether a judge meets the known verdict.
 fn is_met(given: &GivenVerdict) -> bool {
     match (given.sentinel, given.verdict) {
         (Some(is_right), Verdict::Scored { score, .. }) => (score > 0.5) == is_right,
@@ -299,100 +258,94 @@ fn is_unfit(given: &[GivenVerdict], judge: &str) -> bool {
     sentinel::is_unfit(of_judge.filter_map(|one| Some((one.sentinel?, is_met(one)))))
 }
 
-/// Who gives verdicts.
-struct Voters<'a> {
-    panel: &'a [Arc<dyn Model>],
-    /// The names of those who are not asked.
+/// The judges who grade together.
+struct Panel<'a> {
+    judges: &'a [Arc<dyn Model>],
+    /// The names of those who are asked no more.
     unfit: Vec<String>,
     counts: &'a CountedTexts,
 }
 
-/// Grades all answers, several at once; verdicts come back in the order of the answers, those of a
-/// panel side by side.
-fn grade_all(asked: &[Asked], voters: &Voters<'_>, workers: usize) -> Vec<GivenVerdict> {
-    let panel = voters.panel;
-    let names: Vec<String> = panel.iter().map(|judge| judge.name().to_owned()).collect();
-    let names = if names.len() > 1 { names } else { Vec::new() };
-    let next = AtomicUsize::new(0);
-    let done: Mutex<BTreeMap<(usize, usize), GivenVerdict>> = Mutex::new(BTreeMap::new());
-    std::thread::scope(|scope| {
-        for _ in 0..workers.min(asked.len()).max(1) {
-            scope.spawn(|| {
-                loop {
-                    let at = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(one) = asked.get(at) else { break };
-                    for (voter, judge) in panel.iter().enumerate() {
-                        let verdict = grade(one, &**judge, &names, voters);
-                        let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
-                        done.extend(verdict.map(|verdict| ((at, voter), verdict)));
-                    }
-                }
-            });
-        }
-    });
-    let done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
-    done.into_values().collect()
-}
+impl Panel<'_> {
+    /// Grades all answers, several at once; verdicts come back in the order of the answers, those of
+    /// the panel side by side.
+    fn grade_all(&self, gradings: &[Grading]) -> Vec<GivenVerdict> {
+        let verdicts = |one| {
+            let judges = self.judges.iter();
+            judges.filter_map(move |judge| self.grade(one, &**judge))
+        };
+        gradings.par_iter().flat_map_iter(verdicts).collect()
+    }
 
-/// The verdict; nothing where only a recorded one would do and there is none.
-fn grade(
-    asked: &Asked,
-    judge: &dyn Model,
-    panel: &[String],
-    voters: &Voters<'_>,
-) -> Option<GivenVerdict> {
-    if voters.unfit.iter().any(|unfit| unfit == judge.name()) {
-        return Some(GivenVerdict {
+    /// The verdict; nothing where only a recorded one would do and there is none.
+    fn grade(&self, grading: &Grading, judge: &dyn Model) -> Option<GivenVerdict> {
+        let names = self.judges.iter().map(|judge| judge.name().to_owned());
+        let about = GivenVerdict {
             judge: judge.name().to_owned(),
-            panel: panel.to_vec(),
+            panel: names.filter(|_| self.judges.len() > 1).collect(),
             kind: judge.kind(),
-            verdict: Verdict::Unscored {
-                reason: Unscored::JudgeUnfit,
+            ..grading.about.clone()
+        };
+        if self.unfit.contains(&about.judge) {
+            return Some(about);
+        }
+        let answered = judge.answer(&grading.request, 0, self.counts);
+        let lost = lost_of(&grading.request, &answered, self.counts);
+        let reply = answered.answer;
+        if matches!(
+            reply,
+            Err(CallFailure::NotRecorded | CallFailure::NotKept(_))
+        ) {
+            return None;
+        }
+        Some(GivenVerdict {
+            verdict: match judge::read(&reply) {
+                Ok(word) => judge::graded(word, grading.is_never_said),
+                Err(reason) => Verdict::Unscored { reason },
             },
-            ..asked.about.clone()
-        });
+            usage: answered.paid.map(|paid| paid.usage).unwrap_or_default(),
+            key: answered.key.map(|key| key.hex(KeptCall::DIGITS)),
+            lost,
+            ..about
+        })
     }
-    let counts = voters.counts;
-    let answered = judge.answer(&asked.request, 0, counts);
-    let lost = lost_of(&asked.request, &answered, counts);
-    let reply = answered.answer;
-    if matches!(
-        reply,
-        Err(CallFailure::NotRecorded | CallFailure::NotKept(_))
-    ) {
-        return None;
+
+    /// Says how many verdicts a judge gave, and whether it is fit.
+    fn say_of(&self, judge: &str, given: &[GivenVerdict]) {
+        let of_judge = given.iter().filter(|one| one.judge == judge);
+        let (known, graded): (Vec<_>, Vec<_>) = of_judge.partition(|one| one.sentinel.is_some());
+        let met = known.iter().filter(|one| is_met(one)).count();
+        let all = known.len();
+        if self.unfit.iter().any(|unfit| unfit == judge) {
+            return say(&format!(
+                "judge {judge} meets {met} of {all} answers whose verdict is known: it is unfit, and was \
+                 asked no more"
+            ));
+        }
+        let is_unscored = |one: &&&GivenVerdict| matches!(one.verdict, Verdict::Unscored { .. });
+        say(&format!(
+            "{} answers were given to judge {judge}, {} brought no verdict; it meets {met} of {all} answers \
+             whose verdict is known",
+            graded.len(),
+            graded.iter().filter(is_unscored).count()
+        ));
     }
-    let verdict = match judge::read(&reply) {
-        Ok(word) => judge::graded(word, asked.is_never_said),
-        Err(reason) => Verdict::Unscored { reason },
-    };
-    let usage = answered.paid.map(|paid| paid.usage).unwrap_or_default();
-    Some(GivenVerdict {
-        judge: judge.name().to_owned(),
-        panel: panel.to_vec(),
-        kind: judge.kind(),
-        verdict,
-        usage,
-        key: answered.key.map(|key| key.hex(KeptCall::DIGITS)),
-        lost,
-        ..asked.about.clone()
-    })
 }
 
-/// What was paid for an answer and is kept nowhere.
+/// Calls that were paid for, and whose answer is kept nowhere.
 fn lost_of(request: &Request, answered: &Answered, counts: &CountedTexts) -> Vec<LostCall> {
-    let attempts = answered.failed.iter().map(|failure| LostCall {
+    let call = |usage, failure| LostCall {
         purpose: Purpose::Judge,
-        usage: bill::failed(request, failure, counts),
-        failure: Some(failure.to_string()),
+        usage,
+        failure,
+    };
+    let failed = answered.failed.iter();
+    let failed = failed.map(|failure| {
+        let usage = bill::failed(request, failure, counts);
+        call(usage, Some(failure.to_string()))
     });
     let unkept = answered.paid.filter(|paid| !paid.is_kept);
-    let unkept = unkept.map(|paid| LostCall {
-        purpose: Purpose::Judge,
-        usage: paid.usage,
-        failure: None,
-    });
-    let all = attempts.chain(unkept);
+    let all = failed.chain(unkept.map(|paid| call(paid.usage, None)));
     all.filter(|call| call.usage.total() > Tokens::ZERO)
         .collect()
 }

@@ -1,6 +1,5 @@
 //! `proctor sweep`: many settings of one strategy, and the one that is worth having.
 
-use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -10,10 +9,12 @@ use anyhow::Context as _;
 use super::inputs::Inputs;
 use super::progress::Shown;
 use super::{
-    Exit, Stop, columns, confirm, gate, models, plan as forecast, print_json, prompts, prose, say,
-    walk,
+    Exit, columns, gate, json_text, models, print_json, prompts, prose, say, stop, stop_with, walk,
+    write_output,
 };
-use crate::compare::sweep::{Confirmation, Objective, Sweep, Tried, better_half, broken, judge};
+use crate::compare::sweep::{
+    Confirmation, Objective, Recommendation, Sweep, Tried, better_half, broken, judge,
+};
 use crate::compare::{Chance, Comparison, Settings as CompareSettings, Source};
 use crate::record::journal::{Journal, Run, write_whole};
 use crate::record::{Arm, CellRecord};
@@ -48,12 +49,8 @@ pub(super) struct Args {
     inputs: Inputs,
     #[command(flatten, next_help_heading = "Models and budgets")]
     models: models::ModelOptions,
-    /// Dollars that calls of live models may cost unasked
-    #[arg(long, value_name = "USD", default_value_t = confirm::DEFAULT_LIMIT, value_parser = confirm::dollars)]
-    cost_limit: f64,
-    /// Agree to what the sweep costs
-    #[arg(short, long)]
-    yes: bool,
+    #[command(flatten)]
+    consent: models::Consent,
     /// A knob and the values it takes (repeatable)
     #[arg(
         short = 'P',
@@ -94,11 +91,14 @@ pub(super) struct Args {
     output: Vec<PathBuf>,
 }
 
+/// Knobs with the values they are set to.
+type Knobs = Vec<(String, Setting)>;
+
 /// One setting to be tried.
 #[derive(Debug, Clone)]
 struct Point {
     /// Each knob with its value; empty for the default.
-    values: Vec<(String, Setting)>,
+    values: Knobs,
     /// The strategy with its knobs set.
     spec: StrategySpec,
     /// Which of the windows it runs in.
@@ -107,38 +107,41 @@ struct Point {
     is_default: bool,
 }
 
-/// A window, with the points that run in it.
+/// A window, with what ran in it.
 struct Arena {
+    /// The knobs of the window; none for the scenario's own.
+    knobs: Knobs,
     scenario: Scenario,
     /// Cells that are done already, whatever folder they stand in.
     done: Vec<CellRecord>,
 }
 
+/// A sweep under way.
+struct Running<'a> {
+    args: &'a Args,
+    whole: &'a Plan,
+    arenas: Vec<Arena>,
+    /// What may still be spent unasked.
+    consent: models::Consent,
+}
+
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
-    let outputs: Vec<Output> = args
-        .output
-        .iter()
-        .map(|path| Output::of(path))
-        .collect::<Result<_, _>>()?;
+    let outputs = args.output.iter().map(|path| Output::of(path));
+    let outputs = outputs.collect::<anyhow::Result<Vec<Output>>>()?;
     let (mut table, folder) = args.inputs.laid_over()?;
     if matches!(args.keeps.as_str(), "survival" | "action_support") {
         // Nobody looks at answers: nobody is asked.
         let place = Place::Flag("sweep".into());
         table.overlay("models.reader", Setting::new("none", &place))?;
     }
-    let mut scenario = Scenario::read(&table, &folder)?;
+    let mut scenario = scenario(&table, &folder, args)?;
     scenario.sessions = walk::found_in_folders(scenario.sessions)?;
-    prompts::read(&mut scenario.strategies)?;
-    args.models.limit(&mut scenario);
     let rules = gate::rules(&scenario.gate, &gate::Asked::default())?;
     let seed = scenario.seed;
-    let axes: Vec<Axis> = args
-        .params
-        .iter()
-        .map(|typed| Axis::read(typed))
-        .collect::<Result<_, _>>()?;
+    let axes = args.params.iter().map(|typed| Axis::read(typed));
+    let axes = axes.collect::<anyhow::Result<Vec<Axis>>>()?;
     let grid = grid::chosen(&axes, args.random, seed)?;
-    let (mut points, mut arenas) = points(&table, &folder, scenario, &grid, args)?;
+    let (mut points, arenas) = points(&table, &folder, scenario, &grid, args)?;
     let mut whole = Plan::new(arenas[0].scenario.clone())?;
     walk::say_passed_over(&whole);
     args.models.connect(&mut whole, &args.out)?;
@@ -147,68 +150,51 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         whole.keep_prepared();
     }
     let (tune, confirm) = split(&whole, seed);
-    let runs = Runs {
+    let mut running = Running {
         args,
         whole: &whole,
-        left: Cell::new(args.cost_limit),
+        arenas,
+        consent: args.consent,
     };
+    let (settings, sessions) = (points.len(), tune.len() + confirm.len());
     say(&format!(
-        "{} settings; chosen on {} sessions, tried on {}",
-        points.len(),
+        "{settings} settings; chosen on {} sessions, tried on {}",
         tune.len(),
         confirm.len()
     ));
     let few = FEWEST_SESSIONS * 2;
-    if tune.len() + confirm.len() < few {
+    if sessions < few {
         say(&format!(
-            "warning: sessions: {}, too few to choose on one half and confirm on the other; {few} are needed",
-            tune.len() + confirm.len()
+            "warning: sessions: {sessions}, too few to choose on one half and confirm on the other; {few} are needed"
         ));
     }
     if args.halving {
-        let rounds = points.len().ilog2();
-        for round in 0..rounds {
-            let count = (tune.len() >> (rounds - round)).max(2).min(tune.len());
-            let sessions = &tune[..count];
-            let tried = runs.on(
-                &format!("round-{}", round + 1),
-                &points,
-                &mut arenas,
-                sessions,
-            )?;
-            let mut kept = better_half(&tried, sessions, &args.saves, &args.keeps);
-            // The defaults stay: the choice is compared with them.
-            kept.extend((0..points.len()).filter(|at| points[*at].is_default));
-            kept.sort_unstable();
-            kept.dedup();
-            if kept.len() == points.len() {
-                break;
-            }
-            points = kept.into_iter().map(|at| points[at].clone()).collect();
-        }
+        points = running.halve(points, &tune)?;
     }
-    let tried = runs.on("tune", &points, &mut arenas, &tune)?;
+    let tried = running.on("tune", &points, &tune)?;
     let mut sweep = judge(&tried, tune, confirm, &args.saves, &args.keeps);
     if sweep.points.iter().all(|point| !point.on_front) {
         tell(&sweep, args)?;
         let problem = "no setting can be recommended: each is broken, or nothing was measured";
-        return Err(Stop::new(Exit::NothingSelected, problem).into());
+        return stop(Exit::NothingSelected, problem);
     }
-    let winners: Vec<(Point, Point)> = sweep
-        .recommendations
-        .iter()
-        .filter_map(|found| {
-            let winner = points.iter().find(|point| typed(point) == found.values)?;
-            let same_window = |point: &&Point| point.is_default && point.window == winner.window;
-            Some((points.iter().find(same_window)?.clone(), winner.clone()))
-        })
-        .collect();
+    // Each recommended setting with the default in the same window.
+    let pair = |found: &Recommendation| {
+        let winner = points
+            .iter()
+            .find(|point| typed(&point.values) == found.values)?;
+        let mut defaults = points.iter().filter(|point| point.is_default);
+        Some((
+            defaults.find(|point| point.window == winner.window)?,
+            winner,
+        ))
+    };
+    let winners: Vec<(&Point, &Point)> = sweep.recommendations.iter().filter_map(pair).collect();
     if !sweep.confirm.is_empty() {
-        let mut settings: Vec<Point> = Vec::new();
-        for (default, winner) in winners.iter().filter(|(_, winner)| !winner.is_default) {
-            settings.extend([default.clone(), winner.clone()]);
-        }
-        let tried = runs.on("confirm", &settings, &mut arenas, &sweep.confirm)?;
+        let open = winners.iter().filter(|(_, winner)| !winner.is_default);
+        let settings = open.flat_map(|(default, winner)| [(*default).clone(), (*winner).clone()]);
+        let settings: Vec<Point> = settings.collect();
+        let tried = running.on("confirm", &settings, &sweep.confirm)?;
         let about = CompareSettings {
             target: Target::Population,
             chance: Chance::Everywhere,
@@ -229,39 +215,42 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
             ));
         }
     }
-    models::finish_plan(&whole)?;
+    models::close(whole.models(), false)?;
     let mut written = Vec::new();
     for (recommendation, (_, winner)) in sweep.recommendations.iter().zip(&winners) {
         let path = preset_path(args, sweep.recommendations.len(), &recommendation.window);
-        let preset = text::preset(
-            &sweep,
-            recommendation,
-            winner,
-            &whole.manifest().scenario,
-            seed,
-        );
+        let name = &whole.manifest().scenario;
+        let preset = text::preset(&sweep, recommendation, winner, name, seed);
         write_whole(&path, preset.as_bytes())?;
         written.push(path);
     }
     tell(&sweep, args)?;
     for (path, output) in args.output.iter().zip(&outputs) {
-        write_whole(path, &output.bytes(&sweep)?)?;
-        say(&format!("wrote `{}`", path.display()));
+        write_output(path, &output.bytes(&sweep)?)?;
     }
     for path in written {
+        let path = path.display();
         say(&format!(
-            "wrote `{}`: `proctor run --strategy {}` runs it",
-            path.display(),
-            path.display()
+            "wrote `{path}`: `proctor run --strategy {path}` runs it"
         ));
     }
     Ok(Exit::Done)
 }
 
-/// A point's knobs and values as they are shown.
-fn typed(point: &Point) -> Vec<(String, String)> {
-    let item = |(knob, setting): &(String, Setting)| (knob.clone(), setting.value.to_string());
-    point.values.iter().map(item).collect()
+/// The scenario of these settings, without what stands in folders.
+fn scenario(table: &Table, folder: &Path, args: &Args) -> anyhow::Result<Scenario> {
+    let mut scenario = Scenario::read(table, folder)?;
+    prompts::read(&mut scenario.strategies)?;
+    args.models.limit(&mut scenario);
+    Ok(scenario)
+}
+
+/// Knobs and values as they are shown.
+fn typed(knobs: &Knobs) -> Vec<(String, String)> {
+    let knobs = knobs.iter();
+    knobs
+        .map(|(knob, setting)| (knob.clone(), setting.value.to_string()))
+        .collect()
 }
 
 /// Where a recommended preset goes: where there are several, each with its window in its name.
@@ -272,21 +261,10 @@ fn preset_path(args: &Args, of: usize, window: &[(String, String)]) -> PathBuf {
         return path;
     }
     let knobs = window.iter().map(|(knob, value)| format!("{knob}-{value}"));
-    let suffix: String = knobs
-        .collect::<Vec<_>>()
-        .join("-")
-        .chars()
-        .map(|letter| match letter {
-            letter if letter.is_ascii_alphanumeric() => letter,
-            '.' | '_' | '-' => letter,
-            _ => '-',
-        })
-        .collect();
-    let stem = path
-        .file_stem()
-        .unwrap_or_default()
-        .to_string_lossy()
-        .into_owned();
+    let suffix = knobs.collect::<Vec<_>>().join("-");
+    let is_kept = |letter: char| letter.is_ascii_alphanumeric() || "._-".contains(letter);
+    let suffix = suffix.replace(|letter| !is_kept(letter), "-");
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     path.with_file_name(format!("{stem}-{suffix}.toml"))
 }
 
@@ -310,19 +288,14 @@ impl Output {
             Some("txt") => Some(Self::Text),
             _ => picture.map(Self::Picture),
         };
-        output.ok_or_else(|| {
-            let problem = format!("nothing writes a sweep to `{}`", path.display());
-            let hint = "the file's ending must be one of .html, .json, .txt, pareto.svg, heat.svg";
-            Stop::new(Exit::Usage, problem).with_hint(hint).into()
-        })
+        let problem = || format!("nothing writes a sweep to `{}`", path.display());
+        let hint = "the file's ending must be one of .html, .json, .txt, pareto.svg, heat.svg";
+        output.map_or_else(|| stop_with(Exit::Usage, problem(), hint), Ok)
     }
 
     fn bytes(&self, sweep: &Sweep) -> anyhow::Result<Vec<u8>> {
         Ok(match self {
-            Self::Json => {
-                let text = serde_json::to_string_pretty(sweep)?;
-                (crate::report::escape::json(&text) + "\n").into_bytes()
-            }
+            Self::Json => json_text(sweep)?.into_bytes(),
             Self::Html => html::sweep(sweep)?,
             Self::Text => text::render(sweep, None).into_bytes(),
             Self::Picture((_, scene)) => plot::svg(&scene(sweep))?.into_bytes(),
@@ -341,80 +314,58 @@ fn tell(sweep: &Sweep, args: &Args) -> anyhow::Result<()> {
 fn points(
     table: &Table,
     folder: &Path,
-    scenario: Scenario,
-    grid: &[Vec<(String, Setting)>],
+    own: Scenario,
+    grid: &[Knobs],
     args: &Args,
 ) -> anyhow::Result<(Vec<Point>, Vec<Arena>)> {
-    let [base] = scenario.strategies.as_slice() else {
-        let problem = format!(
-            "a sweep turns the knobs of one strategy, and the scenario has {}",
-            scenario.strategies.len()
-        );
-        return Err(Stop::new(Exit::Usage, problem)
-            .with_hint("name one with `--strategy NAME`")
-            .into());
+    let [base] = own.strategies.as_slice() else {
+        let count = own.strategies.len();
+        let problem =
+            format!("a sweep turns the knobs of one strategy, and the scenario has {count}");
+        return stop_with(Exit::Usage, problem, "name one with `--strategy NAME`");
     };
-    let mut points = vec![Point {
-        values: Vec::new(),
-        spec: base.clone(),
-        window: 0,
+    let default = |values: &Knobs, spec: &StrategySpec, window| Point {
+        values: values.clone(),
+        spec: spec.clone(),
+        window,
         is_default: true,
-    }];
-    let mut arenas = vec![Arena {
+    };
+    let mut points = vec![default(&Vec::new(), base, 0)];
+    let mut defaults = Vec::new();
+    let arena = |knobs, scenario| Arena {
+        knobs,
         scenario,
         done: Vec::new(),
-    }];
-    let mut windows: Vec<Vec<(String, Setting)>> = vec![Vec::new()];
-    let mut defaults = Vec::new();
+    };
+    let mut arenas = vec![arena(Vec::new(), own)];
     for values in grid {
-        let (outer, knobs): (Vec<_>, Vec<_>) = values
+        let is_outer = |(path, _): &(String, Setting)| path.starts_with("window.");
+        let (outer, knobs): (Knobs, Knobs) = values.iter().cloned().partition(is_outer);
+        let known = arenas
             .iter()
-            .cloned()
-            .partition(|(path, _)| path.starts_with("window."));
-        let same = |other: &Vec<(String, Setting)>| {
-            other.len() == outer.len()
-                && other
-                    .iter()
-                    .zip(&outer)
-                    .all(|(l, r)| l.0 == r.0 && l.1.value == r.1.value)
-        };
-        let window = if let Some(at) = windows.iter().position(same) {
-            at
-        } else {
+            .position(|it| typed(&it.knobs) == typed(&outer));
+        let window = known.unwrap_or(arenas.len());
+        if known.is_none() {
             let mut changed = table.clone();
             for (path, setting) in &outer {
                 changed.overlay(path, setting.clone())?;
             }
-            let mut scenario = Scenario::read(&changed, folder)?;
+            let mut scenario = scenario(&changed, folder, args)?;
             let sessions = &arenas[0].scenario.sessions;
             scenario.sessions.clone_from(sessions);
-            prompts::read(&mut scenario.strategies)?;
-            args.models.limit(&mut scenario);
             // Its settings are compared with the default in the same window.
-            defaults.push(Point {
-                values: outer.clone(),
-                spec: scenario.strategies[0].clone(),
-                window: arenas.len(),
-                is_default: true,
-            });
-            arenas.push(Arena {
-                scenario,
-                done: Vec::new(),
-            });
-            windows.push(outer);
-            arenas.len() - 1
-        };
+            defaults.push(default(&outer, &scenario.strategies[0], window));
+            arenas.push(arena(outer, scenario));
+        }
         if knobs.is_empty() {
             continue;
         }
         let mut spec = arenas[window].scenario.strategies[0].clone();
         for (path, setting) in &knobs {
             // A knob may be named with its strategy, as `--set` takes it.
-            let knob = path
-                .strip_prefix(&format!("{}.", spec.base_name()))
-                .unwrap_or(path)
-                .to_owned();
-            let (knob, setting) = grid::trigger(&knob, setting);
+            let base = format!("{}.", spec.base_name());
+            let knob = path.strip_prefix(&base).unwrap_or(path);
+            let (knob, setting) = grid::trigger(knob, setting);
             spec = prompts::read_one(spec.with(&knob, setting)?)?;
         }
         points.push(Point {
@@ -430,52 +381,64 @@ fn points(
 
 /// Sessions to choose on and sessions to try on, by a hash of seed and id: half and half.
 fn split(plan: &Plan, seed: u64) -> (Vec<String>, Vec<String>) {
-    let mut ids: Vec<(String, String)> = plan
-        .manifest()
-        .sessions
-        .iter()
-        .map(|session| {
-            let hash = ContentHash::of_parts([&seed.to_le_bytes()[..], session.id.as_bytes()]);
-            (hash.hex(16), session.id.clone())
-        })
-        .collect();
-    ids.sort();
-    let tune = ids.len().div_ceil(2);
-    let mut ids: Vec<String> = ids.into_iter().map(|(_, id)| id).collect();
-    let confirm = ids.split_off(tune);
+    let sessions = plan.manifest().sessions.iter();
+    let mut ids: Vec<String> = sessions.map(|session| session.id.clone()).collect();
+    ids.sort_by_cached_key(|id| {
+        let hash = ContentHash::of_parts([&seed.to_le_bytes()[..], id.as_bytes()]);
+        (hash.hex(16), id.clone())
+    });
+    let confirm = ids.split_off(ids.len().div_ceil(2));
     (ids, confirm)
 }
 
-struct Runs<'a> {
-    args: &'a Args,
-    whole: &'a Plan,
-    /// Dollars that may still be spent unasked.
-    left: Cell<f64>,
-}
+impl Running<'_> {
+    /// Tries all points on few sessions, the better half on twice as many, and so on.
+    fn halve(&mut self, mut points: Vec<Point>, tune: &[String]) -> anyhow::Result<Vec<Point>> {
+        let (saves, keeps) = (&self.args.saves, &self.args.keeps);
+        let rounds = points.len().ilog2();
+        for round in 0..rounds {
+            let count = (tune.len() >> (rounds - round)).max(2).min(tune.len());
+            let sessions = &tune[..count];
+            let tried = self.on(&format!("round-{}", round + 1), &points, sessions)?;
+            let better = better_half(&tried, sessions, saves, keeps);
+            let before = points.len();
+            // The defaults stay: the choice is compared with them.
+            let kept = points.into_iter().enumerate();
+            points = kept
+                .filter(|(at, point)| point.is_default || better.contains(at))
+                .map(|(_, point)| point)
+                .collect();
+            if points.len() == before {
+                break;
+            }
+        }
+        Ok(points)
+    }
 
-impl Runs<'_> {
     /// Runs points on sessions, one run folder per window; what was run before is taken over.
     fn on(
-        &self,
+        &mut self,
         part: &str,
         points: &[Point],
-        arenas: &mut [Arena],
         sessions: &[String],
     ) -> anyhow::Result<Vec<Tried>> {
         let ids: BTreeSet<&str> = sessions.iter().map(String::as_str).collect();
         let mut tried: Vec<Option<Tried>> = vec![None; points.len()];
         let mut references: Vec<CellRecord> = Vec::new();
-        for (at, arena) in arenas.iter_mut().enumerate() {
-            let own: Vec<usize> = (0..points.len())
-                .filter(|p| points[*p].window == at)
-                .collect();
-            if own.is_empty() {
+        for at in 0..self.arenas.len() {
+            let own = || {
+                points
+                    .iter()
+                    .enumerate()
+                    .filter(|(_, point)| point.window == at)
+            };
+            if own().next().is_none() {
                 continue;
             }
-            let mut scenario = arena.scenario.clone();
+            let mut scenario = self.arenas[at].scenario.clone();
             let mut names = BTreeSet::new();
-            let specs = own.iter().map(|point| points[*point].spec.clone());
             // Two settings may spell the same strategy, such as the default written out.
+            let specs = own().map(|(_, point)| point.spec.clone());
             scenario.strategies = specs
                 .filter(|spec| names.insert(spec.name().to_owned()))
                 .collect();
@@ -484,50 +447,44 @@ impl Runs<'_> {
             let mut journal = Journal::open(&folder, plan.manifest())?;
             let planned: BTreeSet<_> = plan.cells().into_iter().collect();
             // Full history knows no window: what one window measured of it holds for all.
-            for cell in references.iter().chain(&arena.done) {
+            for cell in references.iter().chain(&self.arenas[at].done) {
                 let key = cell.key();
                 if planned.contains(&key) && !journal.done().contains(&key) {
                     journal.append(cell)?;
                 }
             }
-            self.go(&plan, &mut journal, planned.len())?;
+            self.replay(&plan, &mut journal, planned.len())?;
             let run = Run::read(&folder).context("cannot read the run back")?;
             if !super::versus::controls_hold(&run) {
-                return Err(Stop::new(
-                    Exit::ControlsFailed,
-                    "a sweep of an invalid run says nothing",
-                )
-                .into());
+                let problem = "a sweep of an invalid run says nothing";
+                return stop(Exit::ControlsFailed, problem);
             }
             if references.is_empty() {
                 let shared = run.cells.iter().filter(|cell| cell.arm != Arm::Strategy);
                 references = shared.cloned().collect();
             }
             let source = Source::of(&run.manifest, &run.cells);
-            arena.done = run.cells;
-            for point in own {
-                let name = points[point].spec.name();
-                let sample = source.strategy(name).cloned().unwrap_or_default();
-                tried[point] = Some(Tried {
-                    values: typed(&points[point]),
-                    sample,
+            self.arenas[at].done = run.cells;
+            for (place, point) in own() {
+                let sample = source.strategy(point.spec.name()).cloned();
+                tried[place] = Some(Tried {
+                    values: typed(&point.values),
+                    sample: sample.unwrap_or_default(),
                 });
             }
         }
         Ok(tried.into_iter().flatten().collect())
     }
 
-    fn go(&self, plan: &Plan, journal: &mut Journal, cells: usize) -> anyhow::Result<()> {
+    /// Runs the cells that are missing, all of them.
+    fn replay(&mut self, plan: &Plan, journal: &mut Journal, cells: usize) -> anyhow::Result<()> {
         static STOP: AtomicBool = AtomicBool::new(false);
-        self.agree(plan, journal)?;
-        let threads = self
-            .args
-            .jobs
-            .or_else(|| plan.at_once().map(|most| most.min(64)))
-            .or_else(|| std::thread::available_parallelism().ok().map(usize::from))
-            .unwrap_or(1);
+        let spend = self.consent.to_run(plan, journal.done(), false)?;
+        // The limit is one for all parts of the sweep.
+        let dollars = spend.dollars.map_or(0.0, |span| span.high.0 as f64 / 1e9);
+        self.consent.cost_limit = (self.consent.cost_limit - dollars).max(0.0);
         let workers = Workers {
-            threads,
+            threads: models::threads(self.args.jobs, plan),
             stop: &STOP,
         };
         let done = journal.done().len();
@@ -535,33 +492,17 @@ impl Runs<'_> {
         let outcome = runner::run(plan, journal, &workers, &progress)?;
         progress.finish();
         if outcome.missed {
-            models::close(plan, &outcome)?;
+            models::close(plan.models(), true)?;
         }
         if let Some((key, why)) = outcome.broken.first() {
-            return Err(Stop::new(
-                Exit::Internal,
-                format!("proctor itself failed in {key}: {why}"),
-            )
-            .into());
+            let problem = format!("proctor itself failed in {key}: {why}");
+            return stop(Exit::Internal, problem);
         }
         if outcome.outstanding > 0 {
             let why = outcome.budget.as_deref().unwrap_or("cells are missing");
             let problem = format!("the sweep stopped: {why}; the same command goes on");
-            return Err(Stop::new(models::exit_of(plan, &outcome, cells), problem).into());
+            return stop(models::exit_of(plan, &outcome, cells), problem);
         }
-        Ok(())
-    }
-
-    /// Asks before live models cost more than the limit, all parts of the sweep together.
-    fn agree(&self, plan: &Plan, journal: &Journal) -> anyhow::Result<()> {
-        if !forecast::asks_live_models(plan) || models::is_recorded(plan) || self.args.yes {
-            return Ok(());
-        }
-        let spend = forecast::forecast(plan, journal.done())?.spend;
-        say(&forecast::spend_in_words(plan, &spend));
-        confirm::confirm(&spend, self.left.get(), self.args.yes)?;
-        let dollars = spend.dollars.map_or(0.0, |span| span.high.0 as f64 / 1e9);
-        self.left.set((self.left.get() - dollars).max(0.0));
         Ok(())
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Exit, Stop, say};
+use super::{Exit, Stop, say, stop_with};
 use crate::report::escape::plain;
 use crate::report::figure::many;
 use crate::runner::Plan;
@@ -33,7 +33,7 @@ pub(super) fn inputs(paths: &[PathBuf]) -> Vec<anyhow::Result<Input>> {
 }
 
 /// Whether the path is a folder that is no session itself.
-fn is_walked(path: &Path) -> bool {
+pub(super) fn is_walked(path: &Path) -> bool {
     path.is_dir() && !import::is_session_folder(path)
 }
 
@@ -63,52 +63,63 @@ fn walk(folder: &Path, inputs: &mut Vec<anyhow::Result<Input>>) {
     }
 }
 
-/// The sources, all of which have to be there, with what is found in folders in place of those.
-/// Files are told by their beginnings; those of no known format are passed over, and so is what
-/// stands beside sessions.
+/// The recordings in a folder, and how many other files were passed over. A file is told by its
+/// beginning; facts that are kept beside a session do not count.
+pub(super) fn recordings(folder: &Path) -> anyhow::Result<(Vec<PathBuf>, usize)> {
+    let mut inputs = Vec::new();
+    walk(folder, &mut inputs);
+    let (mut found, mut passed_over) = (Vec::new(), 0);
+    for input in inputs {
+        let path = input?.path;
+        if path.to_string_lossy().ends_with(".truth.json") {
+            continue;
+        }
+        match glance(&path) {
+            Ok(_) => found.push(path),
+            Err(error) if is_something_else(&error) => passed_over += 1,
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok((found, passed_over))
+}
+
+/// The mistake that a folder holds no recording.
+pub(super) fn no_recording(exit: Exit, place: &str, folder: &Path) -> Stop {
+    let shown = plain(&folder.display().to_string());
+    let problem = format!("{place}there is no recording in the folder `{shown}`");
+    let hint = "`proctor import --list FOLDER` says what it sees in one";
+    Stop::new(exit, problem).with_hint(hint)
+}
+
+/// The sources, all of which have to be there, with the recordings in a folder in place of the folder.
 pub(super) fn found_in_folders(sources: Vec<SessionSource>) -> anyhow::Result<Vec<SessionSource>> {
     let mut all = Vec::with_capacity(sources.len());
     for source in sources {
-        let (folder, place) = match &source {
-            SessionSource::File(path, place) if !path.exists() => {
-                let shown = plain(&path.display().to_string());
-                let problem = format!("{place}: there is no session `{shown}`");
-                let stop = Stop::new(Exit::Invalid, problem);
-                let hint = "check the path; patterns are expanded by the shell alone, and a folder stands for all recordings in it";
-                return Err(stop.with_hint(hint).into());
-            }
-            SessionSource::File(path, place) if is_walked(path) => (path.clone(), place.clone()),
-            SessionSource::File(..) | SessionSource::Found(_) | SessionSource::Synthetic(_) => {
+        let (path, place) = match &source {
+            SessionSource::File(path, place) => (path, place),
+            SessionSource::Found(_) | SessionSource::Synthetic(_) => {
                 all.push(source);
                 continue;
             }
         };
-        let before = all.len();
-        let mut passed = 0;
-        let mut inputs = Vec::new();
-        walk(&folder, &mut inputs);
-        for input in inputs {
-            let path = input?.path;
-            if path.to_string_lossy().ends_with(".truth.json") {
-                continue;
-            }
-            match glance(&path) {
-                Ok(_) => all.push(SessionSource::Found(path)),
-                Err(error) if is_something_else(&error) => passed += 1,
-                Err(error) => return Err(error.into()),
-            }
+        let shown = plain(&path.display().to_string());
+        if !path.exists() {
+            let problem = format!("{place}: there is no session `{shown}`");
+            let hint = "check the path; patterns are expanded by the shell alone, and a folder stands for all recordings in it";
+            return stop_with(Exit::Invalid, problem, hint);
+        } else if !is_walked(path) {
+            all.push(source);
+            continue;
         }
-        let shown = plain(&folder.display().to_string());
-        if all.len() == before {
-            let problem = format!("{place}: there is no recording in the folder `{shown}`");
-            let stop = Stop::new(Exit::Invalid, problem);
-            let hint = "`proctor import --list FOLDER` says what it sees in one";
-            return Err(stop.with_hint(hint).into());
+        let (found, passed_over) = recordings(path)?;
+        if found.is_empty() {
+            return Err(no_recording(Exit::Invalid, &format!("{place}: "), path).into());
         }
-        if passed > 0 {
+        all.extend(found.into_iter().map(SessionSource::Found));
+        if passed_over > 0 {
+            let files = many(passed_over, "file", "files");
             say(&format!(
-                "passed over in `{shown}`: {} of no known format",
-                many(passed, "file", "files")
+                "passed over in `{shown}`: {files} of no known format"
             ));
         }
     }

@@ -278,7 +278,7 @@ pub(super) fn read(keys: &Keyed<'_>, folder: &Path) -> Result<ModelsSetting, Set
             longest_wait_seconds: pace.whole("longest_wait_seconds").unwrap_or_default(),
         },
         budget: Budget {
-            money: budget.number("usd").map(nano),
+            money: budget.number("usd").map(Usd::of_dollars),
             tokens: budget.whole("tokens").map(Tokens),
             minutes: budget.whole("minutes"),
             least_coverage: budget.number("least_coverage").unwrap_or_default(),
@@ -440,13 +440,4 @@ fn live(
             .map_or(is_own, |_| keys.flag("structured")),
         place: keys.place().clone(),
     }))
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "an amount is at least 0, and a float as large as an integer saturates"
-)]
-fn nano(dollars: f64) -> Usd {
-    Usd((dollars * 1e9).round() as u64)
 }

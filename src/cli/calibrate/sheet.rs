@@ -7,161 +7,123 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::Path;
 
 use anyhow::Context as _;
-use serde_json::json;
+use serde::Serialize;
+use serde_json::Value;
 
-use crate::cli::{Exit, Stop, say, score};
-use crate::probe::judge::Brief;
+use crate::cli::{Exit, read_run, say, score, stop_with};
 use crate::probe::{Outcome, ProbeKind, Verdict};
-use crate::record::journal::Run;
-use crate::record::journal::write_whole;
+use crate::record::journal::{Run, write_whole};
 use crate::units::ContentHash;
 
-/// The columns of a sheet.
-const COLUMNS: [&str; 8] = [
-    "kind",
-    "question",
-    "form",
-    "reference",
-    "older",
-    "others",
-    "answer",
-    "label",
-];
-
-/// An answer to label.
+/// An answer to label: a row of the sheet.
+#[derive(Serialize)]
 struct Unlabelled<'a> {
-    kind: ProbeKind,
-    brief: Brief,
+    kind: &'static str,
+    question: String,
+    form: Option<String>,
+    reference: String,
+    older: Vec<String>,
+    others: Vec<String>,
     answer: &'a str,
+    label: &'static str,
 }
 
 /// Answers are drawn evenly from each kind of question with each outcome by rule.
-type Stratum = (ProbeKind, Option<Outcome>);
+type Strata<'a> = BTreeMap<(ProbeKind, Option<Outcome>), VecDeque<(ContentHash, Unlabelled<'a>)>>;
 
 /// Writes at most `most` answers of a run to a file that does not exist yet.
 pub(super) fn write(folder: &Path, most: u32, path: &Path) -> anyhow::Result<Exit> {
-    let shown = folder.display();
-    let run = Run::read(folder).with_context(|| format!("cannot read the run in `{shown}`"))?;
+    let run = read_run(folder)?;
+    let shown = path.display();
     if path.exists() {
-        let problem = format!("`{}` exists: labels in it would be lost", path.display());
-        return Err(Stop::new(Exit::Usage, problem)
-            .with_hint("name a new file with `--output`")
-            .into());
+        let problem = format!("`{shown}` exists: labels in it would be lost");
+        return stop_with(Exit::Usage, problem, "name a new file with `--output`");
     }
     let strata = strata(&run);
     let all: usize = strata.values().map(VecDeque::len).sum();
     if all == 0 {
-        let problem = format!("the run in `{shown}` holds no answers with their questions");
-        return Err(Stop::new(Exit::NothingSelected, problem)
-            .with_hint("only runs whose reader answered, and that have cells of `full`, have them")
-            .into());
+        let problem = format!(
+            "the run in `{}` holds no answers with their questions",
+            folder.display()
+        );
+        let hint = "only runs whose reader answered, and that have cells of `full`, have them";
+        return stop_with(Exit::NothingSelected, problem, hint);
     }
     let count = strata.len();
     let drawn = drawn(strata, usize::try_from(most).unwrap_or(usize::MAX));
-    let is_lines = path
-        .extension()
-        .is_some_and(|it| it.eq_ignore_ascii_case("jsonl"));
-    let bytes = if is_lines {
+    let bytes = if is_of_kind(path, "jsonl") {
         lines(&drawn)?
     } else {
         csv(&drawn)?
     };
     write_whole(path, &bytes)?;
     say(&format!(
-        "wrote {} of {all} different answers to `{}`, from {count} groups of kind and outcome: fill in \
-         the column `label`, then `proctor calibrate {} --judge …`",
-        drawn.len(),
-        path.display(),
-        path.display()
+        "wrote {} of {all} different answers to `{shown}`, from {count} groups of kind and outcome: fill in \
+         the column `label`, then `proctor calibrate {shown} --judge …`",
+        drawn.len()
     ));
     Ok(Exit::Done)
 }
 
+/// Whether a file's name has this ending.
+pub(super) fn is_of_kind(path: &Path, ending: &str) -> bool {
+    let own = path.extension();
+    own.is_some_and(|own| own.eq_ignore_ascii_case(ending))
+}
+
 /// Different answers, by kind and by what rules made of them; each group in an order that depends on
 /// nothing but the answers.
-fn strata(run: &Run) -> BTreeMap<Stratum, VecDeque<(ContentHash, Unlabelled<'_>)>> {
+fn strata(run: &Run) -> Strata<'_> {
     let texts = score::texts(&run.cells);
     let mut seen = BTreeSet::new();
-    let mut strata: BTreeMap<Stratum, Vec<(ContentHash, Unlabelled<'_>)>> = BTreeMap::new();
-    let items = run
-        .cells
-        .iter()
-        .flat_map(|cell| cell.probes.iter().map(move |item| (cell, item)));
-    for (cell, item) in items {
-        let key = (cell.session.as_str(), item.probe.as_str(), item.percent);
-        let Some(text) = texts.get(&key) else {
+    let mut strata = Strata::new();
+    for asked in score::answers(&run.cells, &texts) {
+        let said = asked.answer.text.as_deref().unwrap_or_default();
+        let brief = asked.text.brief();
+        let parts = [&*brief.question, &*brief.reference, said.trim()];
+        let hash = ContentHash::of_parts(parts.map(str::as_bytes));
+        if said.trim().is_empty() || !seen.insert(hash) {
             continue;
-        };
-        for answer in item.answers() {
-            let Some(said) = answer
-                .text
-                .as_deref()
-                .filter(|said| !said.trim().is_empty())
-            else {
-                continue;
-            };
-            let brief = text.brief();
-            let parts = [&brief.question, &brief.reference, said.trim()];
-            let hash = ContentHash::of_parts(parts.map(str::as_bytes));
-            if !seen.insert(hash) {
-                continue;
-            }
-            let outcome = match answer.typed {
-                Verdict::Scored { outcome, .. } => Some(outcome),
-                Verdict::Unscored { .. } => None,
-            };
-            let one = Unlabelled {
-                kind: item.kind,
-                brief,
-                answer: said,
-            };
-            strata
-                .entry((item.kind, outcome))
-                .or_default()
-                .push((hash, one));
         }
+        let outcome = match asked.answer.typed {
+            Verdict::Scored { outcome, .. } => Some(outcome),
+            Verdict::Unscored { .. } => None,
+        };
+        let row = Unlabelled {
+            kind: asked.item.kind.name(),
+            question: brief.question,
+            form: brief.form,
+            reference: brief.reference,
+            older: brief.older,
+            others: brief.others,
+            answer: said,
+            label: "",
+        };
+        let stratum = strata.entry((asked.item.kind, outcome)).or_default();
+        stratum.push_back((hash, row));
     }
-    let sorted = strata.into_iter().map(|(stratum, mut all)| {
-        all.sort_by_key(|(hash, _)| *hash);
-        (stratum, VecDeque::from(all))
-    });
-    sorted.collect()
+    for stratum in strata.values_mut() {
+        stratum.make_contiguous().sort_by_key(|(hash, _)| *hash);
+    }
+    strata
 }
 
 /// One of each group in turn until there are enough, in the order of their hashes: neighbours on the sheet
 /// have nothing in common.
-fn drawn(
-    mut strata: BTreeMap<Stratum, VecDeque<(ContentHash, Unlabelled<'_>)>>,
-    most: usize,
-) -> Vec<Unlabelled<'_>> {
+fn drawn(mut strata: Strata<'_>, most: usize) -> Vec<Unlabelled<'_>> {
     let mut drawn = Vec::new();
     while drawn.len() < most && strata.values().any(|left| !left.is_empty()) {
-        let room = most - drawn.len();
-        drawn.extend(
-            strata
-                .values_mut()
-                .filter_map(VecDeque::pop_front)
-                .take(room),
-        );
+        let next = strata.values_mut().filter_map(VecDeque::pop_front);
+        drawn.extend(next.take(most - drawn.len()));
     }
     drawn.sort_by_key(|(hash, _)| *hash);
-    drawn.into_iter().map(|(_, one)| one).collect()
+    drawn.into_iter().map(|(_, row)| row).collect()
 }
 
 fn lines(drawn: &[Unlabelled<'_>]) -> anyhow::Result<Vec<u8>> {
     let mut out = Vec::new();
-    for one in drawn {
-        let row = json!({
-            "kind": one.kind.name(),
-            "question": one.brief.question,
-            "form": one.brief.form,
-            "reference": one.brief.reference,
-            "older": one.brief.older,
-            "others": one.brief.others,
-            "answer": one.answer,
-            "label": "",
-        });
-        serde_json::to_writer(&mut out, &row)?;
+    for row in drawn {
+        serde_json::to_writer(&mut out, row)?;
         out.push(b'\n');
     }
     Ok(out)
@@ -169,20 +131,21 @@ fn lines(drawn: &[Unlabelled<'_>]) -> anyhow::Result<Vec<u8>> {
 
 fn csv(drawn: &[Unlabelled<'_>]) -> anyhow::Result<Vec<u8>> {
     let mut writer = csv::Writer::from_writer(Vec::new());
-    writer.write_record(COLUMNS)?;
-    for one in drawn {
-        let brief = &one.brief;
-        let fields = [
-            one.kind.name(),
-            &brief.question,
-            brief.form.as_deref().unwrap_or_default(),
-            &brief.reference,
-            &brief.older.join("\n"),
-            &brief.others.join("\n"),
-            one.answer,
-            "",
-        ];
-        writer.write_record(fields.map(neutralised))?;
+    for (at, row) in drawn.iter().enumerate() {
+        let Value::Object(fields) = serde_json::to_value(row)? else {
+            continue;
+        };
+        if at == 0 {
+            writer.write_record(fields.keys())?;
+        }
+        let text = |value: &Value| match value {
+            Value::Array(items) => {
+                let items: Vec<&str> = items.iter().filter_map(Value::as_str).collect();
+                neutralised(&items.join("\n"))
+            }
+            value => neutralised(value.as_str().unwrap_or_default()),
+        };
+        writer.write_record(fields.values().map(text))?;
     }
     writer.into_inner().context("cannot write the sheet")
 }
