@@ -26,6 +26,7 @@ mod batch;
 mod budget;
 mod cache;
 mod calibrate;
+mod columns;
 mod compare;
 mod completions;
 mod doctor;
@@ -333,6 +334,15 @@ impl<'a, T: Serialize> Facts<'a, T> {
     }
 }
 
+/// How a result is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Format {
+    /// Tables for people
+    Text,
+    /// One JSON object
+    Json,
+}
+
 /// Prints the result of a command: facts for programs, or text for people, in which nothing is left
 /// that a terminal obeys.
 fn show(as_json: bool, format: &str, facts: impl Serialize, text: &str) -> anyhow::Result<Exit> {
@@ -349,11 +359,11 @@ fn show(as_json: bool, format: &str, facts: impl Serialize, text: &str) -> anyho
 fn terminal() -> Terminal {
     let choice = anstream::AutoStream::choice(&io::stdout());
     let color = choice != anstream::ColorChoice::Never;
-    Terminal::new(columns().unwrap_or(80), color)
+    Terminal::new(terminal_width().unwrap_or(80), color)
 }
 
 /// Columns of the terminal that results go to, or as many as `COLUMNS` says.
-fn columns() -> Option<usize> {
+fn terminal_width() -> Option<usize> {
     terminal_size::terminal_size()
         .map(|(width, _)| usize::from(width.0))
         .filter(|_| io::stdout().is_terminal())

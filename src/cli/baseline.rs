@@ -3,15 +3,13 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use anyhow::Context as _;
 use serde_json::{Value, json};
 
 use super::versus::{self, FOLDER, Side, baseline_path, read_baseline};
-use super::{Exit, Stop, print, print_json, prose, say};
+use super::{Exit, Stop, chain, print, read_run, say, show, stop, stop_with};
 use crate::compare::baseline::Baseline;
 use crate::compare::{Mismatch, Source};
-use crate::record::journal::{Run, write_whole};
-use crate::report::escape::plain;
+use crate::record::journal::write_whole;
 use crate::report::figure::many;
 
 /// Arguments of `proctor baseline`.
@@ -24,32 +22,14 @@ pub(super) struct Args {
 #[derive(Debug, clap::Subcommand)]
 enum Action {
     /// Keep what a run scored under a name; an older one of that name is written over
-    Save {
-        /// Folder of the run
-        run: String,
-        /// Name of the baseline, or its file
-        name: String,
-        /// A second run of the same, from which the noise between two runs is taken
-        #[arg(long, value_name = "RUN")]
-        again: Option<String>,
-        /// Print JSON
-        #[arg(long)]
-        json: bool,
-        /// Save it although the run is invalid, or cells of it are missing or failed
-        #[arg(short, long)]
-        force: bool,
-        /// Folder that baselines are named in
-        #[arg(long, value_name = "DIR", default_value = FOLDER)]
-        baselines: PathBuf,
-    },
+    Save(SaveArgs),
     /// List the baselines of the folder
     List {
         /// Print JSON
         #[arg(long)]
         json: bool,
-        /// Folder that baselines are named in
-        #[arg(long, value_name = "DIR", default_value = FOLDER)]
-        baselines: PathBuf,
+        #[command(flatten)]
+        folder: Folder,
     },
     /// Say what a baseline holds
     Show {
@@ -58,79 +38,91 @@ enum Action {
         /// Print the file as it is: JSON
         #[arg(long)]
         json: bool,
-        /// Folder that baselines are named in
-        #[arg(long, value_name = "DIR", default_value = FOLDER)]
-        baselines: PathBuf,
+        #[command(flatten)]
+        folder: Folder,
     },
     /// Delete a baseline
     Rm {
         /// Name of the baseline, or its file
         name: String,
-        /// Folder that baselines are named in
-        #[arg(long, value_name = "DIR", default_value = FOLDER)]
-        baselines: PathBuf,
+        #[command(flatten)]
+        folder: Folder,
     },
+}
+
+#[derive(Debug, clap::Args)]
+struct SaveArgs {
+    /// Folder of the run
+    run: String,
+    /// Name of the baseline, or its file
+    name: String,
+    /// A second run of the same, from which the noise between two runs is taken
+    #[arg(long, value_name = "RUN")]
+    again: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    /// Save it although the run is invalid, or cells of it are missing or failed
+    #[arg(short, long)]
+    force: bool,
+    #[command(flatten)]
+    folder: Folder,
+}
+
+#[derive(Debug, clap::Args)]
+struct Folder {
+    /// Folder that baselines are named in
+    #[arg(long, value_name = "DIR", default_value = FOLDER)]
+    baselines: PathBuf,
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     match &args.action {
-        Action::Save {
-            run,
-            name,
-            again,
-            json,
-            force,
-            baselines,
-        } => {
-            let side = Side::find(run, baselines)?;
-            let mut checked = vec![run.as_str()];
-            let again = again
-                .as_deref()
-                .map(|second| {
-                    checked.push(second);
-                    let second = Side::find(second, baselines)?;
-                    same_again(run, &side, &second)?;
-                    Ok::<_, anyhow::Error>(second)
-                })
-                .transpose()?;
-            if !force {
-                for typed in checked {
-                    fit(typed)?;
-                }
-            }
-            save(
-                &side.source,
-                again.as_ref().map(|side| &side.source),
-                name,
-                baselines,
-            )?;
-            if *json {
-                let path = baseline_path(name, baselines);
-                let mut saved = row(name, baselines);
-                saved["format"] = json!("proctor-baseline-saved");
-                saved["version"] = json!(1);
-                saved["file"] = json!(path.display().to_string());
-                print_json(&saved)?;
-            }
-        }
-        Action::List { json, baselines } => list(baselines, *json)?,
-        Action::Show {
-            name,
-            json,
-            baselines,
-        } => show(name, baselines, *json)?,
-        Action::Rm { name, baselines } => {
-            let path = baseline_path(name, baselines);
+        Action::Save(args) => save_run(args),
+        Action::List { json, folder } => list(&folder.baselines, *json),
+        Action::Show { name, json, folder } => show_one(name, &folder.baselines, *json),
+        Action::Rm { name, folder } => {
+            let path = baseline_path(name, &folder.baselines);
             // Only what is a baseline is deleted: a name may be a path to anything.
-            read_baseline(name, baselines)?;
-            std::fs::remove_file(&path).map_err(|error| {
+            read_baseline(name, &folder.baselines)?;
+            if let Err(error) = std::fs::remove_file(&path) {
                 let problem = format!("cannot delete `{}`: {error}", path.display());
-                Stop::new(Exit::NotWritten, problem)
-            })?;
+                return stop(Exit::NotWritten, problem);
+            }
             say(&format!("deleted `{}`", path.display()));
+            Ok(Exit::Done)
         }
     }
-    Ok(Exit::Done)
+}
+
+fn save_run(args: &SaveArgs) -> anyhow::Result<Exit> {
+    let (name, baselines) = (&args.name, &args.folder.baselines);
+    let side = Side::find(&args.run, baselines)?;
+    let again = args
+        .again
+        .as_deref()
+        .map(|second| Side::find(second, baselines));
+    let again = again.transpose()?;
+    if let Some(second) = &again {
+        check_same(&side, second)?;
+    }
+    if !args.force {
+        std::iter::once(&args.run)
+            .chain(&args.again)
+            .try_for_each(|typed| check_fit(typed))?;
+    }
+    save(
+        &side.source,
+        again.as_ref().map(|side| &side.source),
+        name,
+        baselines,
+    )?;
+    if !args.json {
+        return Ok(Exit::Done);
+    }
+    let mut saved = row(name, &read_baseline(name, baselines));
+    saved["file"] = json!(baseline_path(name, baselines).display().to_string());
+    show(true, "proctor-baseline-saved", saved, "")
 }
 
 /// The folder of a side, where it is a run.
@@ -140,31 +132,30 @@ fn folder(typed: &str) -> Option<&Path> {
 }
 
 /// Refuses a run that is no baseline: invalid, or not whole.
-fn fit(typed: &str) -> anyhow::Result<()> {
+fn check_fit(typed: &str) -> anyhow::Result<()> {
     let Some(folder) = folder(typed) else {
         return Ok(());
     };
-    let run = Run::read(folder).with_context(|| format!("cannot read the run in `{typed}`"))?;
-    match versus::unfit(&run) {
+    match versus::unfit(&read_run(folder)?) {
         None => Ok(()),
-        Some((exit, why)) => Err(Stop::new(exit, format!("`{typed}` is not saved: {why}"))
-            .with_hint("`--force` saves it all the same")
-            .into()),
+        Some((exit, why)) => {
+            let problem = format!("`{typed}` is not saved: {why}");
+            stop_with(exit, problem, "`--force` saves it all the same")
+        }
     }
 }
 
 /// Refuses a second run that is not one of the same, or that is the first itself: its noise would be that
 /// of something else, or nothing.
-fn same_again(run: &str, first: &Side, second: &Side) -> anyhow::Result<()> {
-    let real = |typed: &str| folder(typed).and_then(|path| path.canonicalize().ok());
-    if real(run).is_some() && real(run) == real(&second.name) {
+fn check_same(first: &Side, second: &Side) -> anyhow::Result<()> {
+    let real = |side: &Side| folder(&side.name).and_then(|path| path.canonicalize().ok());
+    if real(first).is_some() && real(first) == real(second) {
         let problem = format!(
             "`--again {}` is the run itself: it has no noise",
             second.name
         );
-        return Err(Stop::new(Exit::Usage, problem)
-            .with_hint("run the same scenario again with another `--out`")
-            .into());
+        let hint = "run the same scenario again with another `--out`";
+        return stop_with(Exit::Usage, problem, hint);
     }
     let mut mismatches = first.source.mismatches(&second.source);
     for strategy in &first.source.strategies {
@@ -178,10 +169,10 @@ fn same_again(run: &str, first: &Side, second: &Side) -> anyhow::Result<()> {
             });
         }
     }
-    match mismatches.first() {
-        None => Ok(()),
-        Some(_) => Err(versus::refused(first, second, &mismatches)),
+    if mismatches.is_empty() {
+        return Ok(());
     }
+    Err(versus::refused(first, second, &mismatches))
 }
 
 /// Writes a baseline.
@@ -204,56 +195,43 @@ pub(super) fn save(
     Ok(())
 }
 
-fn list(baselines: &Path, as_json: bool) -> anyhow::Result<()> {
-    let entries = match std::fs::read_dir(baselines) {
-        Ok(entries) => entries,
+fn list(baselines: &Path, as_json: bool) -> anyhow::Result<Exit> {
+    let shown = baselines.display();
+    let paths: Vec<PathBuf> = match std::fs::read_dir(baselines) {
+        Ok(entries) => entries
+            .filter_map(|entry| Some(entry.ok()?.path()))
+            .collect(),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             say(&format!(
-                "there is no folder `{}`: no baseline was saved",
-                baselines.display()
+                "there is no folder `{shown}`: no baseline was saved"
             ));
-            if as_json {
-                print_json(
-                    &json!({ "format": "proctor-baselines", "version": 1, "baselines": [] }),
-                )?;
-            }
-            return Ok(());
+            Vec::new()
         }
         Err(error) => {
-            let problem = format!("cannot read folder `{}`: {error}", baselines.display());
-            return Err(Stop::new(Exit::Invalid, problem).into());
+            let problem = format!("cannot read folder `{shown}`: {error}");
+            return stop(Exit::Invalid, problem);
         }
     };
-    let mut names: Vec<String> = entries
-        .filter_map(|entry| {
-            let path = entry.ok()?.path();
-            let is_json = path.extension()? == "json";
-            is_json.then(|| {
-                path.file_stem()
-                    .map(|stem| stem.to_string_lossy().into_owned())
-            })?
-        })
-        .collect();
+    let named = paths
+        .iter()
+        .filter(|path| path.extension().is_some_and(|it| it == "json"));
+    let named = named.filter_map(|path| path.file_stem());
+    let mut names: Vec<String> = named.map(|it| it.to_string_lossy().into_owned()).collect();
     names.sort();
-    if as_json {
-        let rows: Vec<_> = names.iter().map(|name| row(name, baselines)).collect();
-        return print_json(
-            &json!({ "format": "proctor-baselines", "version": 1, "baselines": rows }),
-        );
-    }
+    let (mut rows, mut text) = (Vec::new(), String::new());
     for name in names {
-        let line = match read_baseline(&name, baselines) {
-            Ok(baseline) => format!("{name}: {}\n", summary(&baseline)),
-            Err(error) => format!("{name}: {}\n", super::chain(&error)),
-        };
-        prose::say(&line)?;
+        let baseline = read_baseline(&name, baselines);
+        rows.push(row(&name, &baseline));
+        let said = baseline.map_or_else(|error| chain(&error), |baseline| summary(&baseline));
+        let _ = writeln!(text, "{name}: {said}");
     }
-    Ok(())
+    let facts = json!({ "baselines": rows });
+    show(as_json, "proctor-baselines", facts, &text)
 }
 
 /// A baseline of the list, or why it cannot be read.
-fn row(name: &str, baselines: &Path) -> Value {
-    match read_baseline(name, baselines) {
+fn row(name: &str, baseline: &anyhow::Result<Baseline>) -> Value {
+    match baseline {
         Ok(baseline) => json!({
             "name": name,
             "scenario": baseline.conditions.scenario,
@@ -261,24 +239,25 @@ fn row(name: &str, baselines: &Path) -> Value {
             "strategies": baseline.order,
             "proctor": baseline.conditions.proctor,
         }),
-        Err(error) => json!({ "name": name, "error": super::chain(&error) }),
+        Err(error) => json!({ "name": name, "error": chain(error) }),
     }
 }
 
 fn summary(baseline: &Baseline) -> String {
-    plain(&format!(
+    format!(
         "scenario {}, {}, {}, proctor {}",
         baseline.conditions.scenario,
         many(baseline.sessions.len(), "session", "sessions"),
         many(baseline.order.len(), "strategy", "strategies"),
         baseline.conditions.proctor
-    ))
+    )
 }
 
-fn show(name: &str, baselines: &Path, as_json: bool) -> anyhow::Result<()> {
+fn show_one(name: &str, baselines: &Path, as_json: bool) -> anyhow::Result<Exit> {
     let baseline = read_baseline(name, baselines)?;
     if as_json {
-        return print(&baseline.to_text()?);
+        print(&baseline.to_text()?)?;
+        return Ok(Exit::Done);
     }
     let conditions = &baseline.conditions;
     let mut text = format!(
@@ -294,24 +273,18 @@ fn show(name: &str, baselines: &Path, as_json: bool) -> anyhow::Result<()> {
         let Some(stored) = baseline.strategies.get(name) else {
             continue;
         };
-        let probes: usize = stored
-            .sessions
-            .values()
-            .map(|session| session.probes.len())
-            .sum();
-        let lost = stored
-            .sessions
-            .values()
+        let sessions = stored.sessions.values();
+        let probes: Vec<_> = sessions
             .flat_map(|session| session.probes.values())
-            .filter(|probe| probe.survival.iter().all(|score| *score < 0.5))
-            .count();
-        text.push_str(&plain(&format!(
-            "{name}: {probes} probe items, {lost} lost"
-        )));
-        text.push('\n');
+            .collect();
+        let lost = probes
+            .iter()
+            .filter(|probe| probe.survival.iter().all(|score| *score < 0.5));
+        let (items, lost) = (probes.len(), lost.count());
+        let _ = writeln!(text, "{name}: {items} probe items, {lost} lost");
         for (metric, noise) in baseline.noise.get(name).into_iter().flatten() {
             let _ = writeln!(text, "  noise of {metric}: {noise:.4}");
         }
     }
-    prose::say(&text)
+    show(false, "proctor-baseline", (), &text)
 }

@@ -2,16 +2,16 @@
 
 use std::fmt::Write as _;
 
-use serde_json::{Value, json};
+use serde::Serialize;
 
-use super::{Exit, Stop, print_json, prose};
-use crate::report::escape;
-use crate::settings::{Place, Setting, Value as Set};
+use super::columns::grouped;
+use super::{Exit, Format, show, stop_with};
+use crate::settings::{Place, Setting};
 use crate::strategy::StrategySpec;
 use crate::strategy::trigger::{Condition, Measure, Scope, Trigger};
 use crate::units::Tokens;
 use crate::window::{
-    AUTO_COMPACT_BUFFER, BLOCKING_BUFFER, DRAWN_PERCENT, Lines, WARNING_BUFFER, WarningFrom,
+    AUTO_COMPACT_BUFFER, BLOCKING_BUFFER, DRAWN_PERCENT, Flags, Lines, WARNING_BUFFER, WarningFrom,
     Window, Zone,
 };
 
@@ -55,15 +55,6 @@ pub(super) struct Args {
     json: bool,
 }
 
-/// What is printed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Format {
-    /// Tables for people
-    Text,
-    /// One JSON object
-    Json,
-}
-
 /// A number of tokens as people type it: `200000`, `200_000`, `200,000`, `200k`.
 fn tokens(typed: &str) -> Result<Tokens, String> {
     let digits: String = typed.chars().filter(|c| !matches!(c, '_' | ',')).collect();
@@ -85,283 +76,262 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     };
     if window.effective() == Tokens::ZERO {
         let problem = format!("a window of {} tokens leaves no room", args.window);
-        let stop = Stop::new(Exit::Usage, problem);
-        return Err(stop
-            .with_hint("`--window` must be larger than what `--max-output` reserves")
-            .into());
+        let hint = "`--window` must be larger than what `--max-output` reserves";
+        return stop_with(Exit::Usage, problem, hint);
     }
-    let stages = match &args.preset {
-        Some(name) => stages(name, window, args.system_tokens)?,
-        None => Vec::new(),
-    };
-    let budget = Budget {
-        window,
-        system: args.system_tokens,
-        read: Tokens(args.read_tokens),
-        prompt: args.prompt,
-        preset: args.preset.clone(),
-        stages,
-    };
-    if args.json || args.format == Format::Json {
-        print_json(&budget.to_json())?;
-    } else {
-        prose::say(&budget.to_text())?;
-    }
-    Ok(Exit::Done)
+    let budget = Budget::new(args, window)?;
+    let as_json = args.json || args.format == Format::Json;
+    show(as_json, "proctor-budget", &budget, &budget.to_text())
 }
 
-/// What is shown.
+/// How the tokens of a window are spent.
+#[derive(Serialize)]
 struct Budget {
-    window: Window,
-    system: Tokens,
-    read: Tokens,
-    prompt: Option<Tokens>,
+    window: Tokens,
+    max_output: Tokens,
+    system_tokens: Tokens,
+    effective: Tokens,
+    auto_compact: Tokens,
+    blocking: Tokens,
+    readings: [Reading; 2],
+    left_for_messages: Tokens,
+    typical_read: TypicalRead,
+    drawn: Drawn,
     preset: Option<String>,
     stages: Vec<StageLine>,
 }
 
+/// The lines of a window, by where warnings are measured from.
+#[derive(Serialize)]
+struct Reading {
+    warning_from: &'static str,
+    warning: Tokens,
+    error: Tokens,
+    /// The zones that some prompt is in, each with the smallest such prompt.
+    zones: Vec<Standing>,
+    prompt: Option<Standing>,
+    #[serde(skip)]
+    lines: Lines,
+}
+
+/// Where a prompt stands among the lines.
+#[derive(Serialize)]
+struct Standing {
+    zone: Zone,
+    tokens: Tokens,
+    flags: Flags,
+    percent_left: u8,
+}
+
+/// How many files can be read before a line is crossed.
+#[derive(Serialize)]
+struct TypicalRead {
+    tokens: Tokens,
+    up_to_auto_compact: u64,
+    up_to_effective: u64,
+}
+
+/// The lines as drawn: shares of the effective window.
+#[derive(Serialize)]
+struct Drawn {
+    percent: [u64; 3],
+    warning: Tokens,
+    auto_compact: Tokens,
+    blocking: Tokens,
+}
+
 /// When a stage of a strategy fires.
+#[derive(Serialize)]
 struct StageLine {
     /// Its name and trigger, in words.
-    shown: String,
+    stage: String,
     /// The smallest prompt at which it fires, where its trigger asks for a size.
     fires_at: Option<Tokens>,
     /// Whether the trigger counts by the counter of the scenario.
     is_exact: bool,
 }
 
+impl Reading {
+    fn new(lines: Lines, prompt: Option<Tokens>) -> Self {
+        let standing = |tokens| Standing {
+            zone: lines.zone(tokens),
+            tokens,
+            flags: lines.flags(tokens),
+            percent_left: lines.percent_left(tokens),
+        };
+        let first = [
+            Tokens::ZERO,
+            lines.warning,
+            lines.error,
+            lines.auto_compact,
+            lines.blocking,
+        ];
+        let zones = Zone::ALL.into_iter().zip(first);
+        let zones = zones.filter(|(zone, from)| lines.zone(*from) == *zone);
+        Self {
+            warning_from: lines.warning_from.name(),
+            warning: lines.warning,
+            error: lines.error,
+            zones: zones.map(|(_, from)| standing(from)).collect(),
+            prompt: prompt.map(standing),
+            lines,
+        }
+    }
+
+    fn write(&self, out: &mut String) {
+        let from = match self.lines.warning_from {
+            WarningFrom::AutoCompact => "auto-compact",
+            WarningFrom::EffectiveWindow => "the effective window",
+        };
+        let _ = writeln!(
+            out,
+            "\nZones, warnings measured from {from}\n\n{:22}{:>11}{:>9}  flags                       left",
+            "", "from", "share"
+        );
+        let zones = self
+            .zones
+            .iter()
+            .map(|one| (one.zone.name().to_owned(), one));
+        let prompt = self.prompt.iter();
+        let prompt = prompt.map(|one| (format!("prompt: {}", one.zone.name()), one));
+        for (name, one) in zones.chain(prompt) {
+            let share = one.tokens.share_of(self.lines.effective).unwrap_or(0.0) * 100.0;
+            let flags: String = [
+                (one.flags.warning, 'w'),
+                (one.flags.error, 'e'),
+                (one.flags.auto_compact, 'a'),
+                (one.flags.blocking, 'b'),
+            ]
+            .map(|(is_set, sign)| if is_set { sign } else { '-' })
+            .into_iter()
+            .collect();
+            let tokens = grouped(one.tokens.0);
+            let left = one.percent_left;
+            let _ = writeln!(
+                out,
+                "{name:22}{tokens:>11}{share:>7.1} %  {flags:24}{left:>6} %"
+            );
+        }
+    }
+}
+
 impl Budget {
-    /// How many typical reads fit between the system prompt and a line.
-    fn reads(&self, line: Tokens) -> u64 {
-        (line - self.system).0 / self.read.0
+    fn new(args: &Args, window: Window) -> anyhow::Result<Self> {
+        let system = args.system_tokens;
+        let by = window.lines(WarningFrom::AutoCompact);
+        let [warning, auto_compact, blocking] = window.drawn();
+        let reads = |line: Tokens| (line - system).0 / args.read_tokens;
+        let stages = args
+            .preset
+            .as_deref()
+            .map(|name| stages(name, window, system));
+        Ok(Self {
+            window: window.tokens,
+            max_output: window.max_output,
+            system_tokens: system,
+            effective: by.effective,
+            auto_compact: by.auto_compact,
+            blocking: by.blocking,
+            readings: WarningFrom::ALL.map(|from| Reading::new(window.lines(from), args.prompt)),
+            left_for_messages: by.effective - system,
+            typical_read: TypicalRead {
+                tokens: Tokens(args.read_tokens),
+                up_to_auto_compact: reads(by.auto_compact),
+                up_to_effective: reads(by.effective),
+            },
+            drawn: Drawn {
+                percent: DRAWN_PERCENT,
+                warning,
+                auto_compact,
+                blocking,
+            },
+            preset: args.preset.clone(),
+            stages: stages.transpose()?.unwrap_or_default(),
+        })
     }
 
     fn to_text(&self) -> String {
-        let mut out = String::new();
-        let by = self.window.lines(WarningFrom::AutoCompact);
-        let other = self.window.lines(WarningFrom::EffectiveWindow);
-        let reserved = self.window.tokens - by.effective;
-        let _ = writeln!(
-            out,
-            "Window of {} tokens, {} of them for output\n",
-            grouped(self.window.tokens),
-            grouped(self.window.max_output)
+        const EFFECTIVE: &str = "the effective window";
+        let tokens = |tokens: Tokens| grouped(tokens.0);
+        let below = |buffer: Tokens, line: &str| format!("{} below {line}", tokens(buffer));
+        let [by, other] = &self.readings;
+        let read =
+            |line: &str| format!("of {} each, up to {line}", tokens(self.typical_read.tokens));
+        let system = tokens(self.system_tokens);
+        let left = format!("a system prompt of {system} off {EFFECTIVE}");
+        let mut out = format!(
+            "Window of {} tokens, {} of them for output\n\n",
+            tokens(self.window),
+            tokens(self.max_output)
         );
-        let mut row = |name: &str, tokens: Tokens, words: String| {
-            let _ = writeln!(out, "{name:22}{:>11}  {words}", grouped(tokens));
-        };
-        let below = |buffer, line| format!("{} below {line}", grouped(buffer));
-        row(
-            "effective window",
-            by.effective,
-            below(reserved, "the window"),
-        );
-        let effective = "the effective window";
-        row("blocking", by.blocking, below(BLOCKING_BUFFER, effective));
-        row(
-            "auto-compact",
-            by.auto_compact,
-            below(AUTO_COMPACT_BUFFER, effective),
-        );
-        row(
-            "warning and error",
-            by.warning,
-            below(WARNING_BUFFER, "auto-compact"),
-        );
-        row("  or", other.warning, below(WARNING_BUFFER, effective));
-        row(
-            "left for messages",
-            by.effective - self.system,
-            format!(
-                "a system prompt of {} off the effective window",
-                grouped(self.system)
+        for (name, number, words) in [
+            (
+                "effective window",
+                self.effective.0,
+                below(self.window - self.effective, "the window"),
             ),
-        );
-        let read = |line: &str| format!("of {} each, up to {line}", grouped(self.read));
-        row(
-            "typical file reads",
-            Tokens(self.reads(by.auto_compact)),
-            read("auto-compact"),
-        );
-        row(
-            "",
-            Tokens(self.reads(by.effective)),
-            read("the effective window"),
-        );
-        for lines in [by, other] {
-            self.write_zones(&mut out, &lines);
+            (
+                "blocking",
+                self.blocking.0,
+                below(BLOCKING_BUFFER, EFFECTIVE),
+            ),
+            (
+                "auto-compact",
+                self.auto_compact.0,
+                below(AUTO_COMPACT_BUFFER, EFFECTIVE),
+            ),
+            (
+                "warning and error",
+                by.warning.0,
+                below(WARNING_BUFFER, "auto-compact"),
+            ),
+            ("  or", other.warning.0, below(WARNING_BUFFER, EFFECTIVE)),
+            ("left for messages", self.left_for_messages.0, left),
+            (
+                "typical file reads",
+                self.typical_read.up_to_auto_compact,
+                read("auto-compact"),
+            ),
+            ("", self.typical_read.up_to_effective, read(EFFECTIVE)),
+        ] {
+            let _ = writeln!(out, "{name:22}{:>11}  {words}", grouped(number));
         }
+        self.readings
+            .iter()
+            .for_each(|reading| reading.write(&mut out));
         out.push_str("\nFlags: w warning, e error, a automatic compaction, b blocking\n");
-        if by.auto_compact == Tokens::ZERO {
+        if self.auto_compact == Tokens::ZERO {
             out.push_str(
                 "\nThis window is too small for these lines: automatic compaction would begin with the \
                  first prompt\n",
             );
         }
-        let drawn = self.window.drawn();
-        let _ = writeln!(
-            out,
-            "\nAs drawn beside these constants, by shares of the effective window\n"
-        );
-        for (name, (percent, line)) in ["warning", "auto-compact", "blocking"]
-            .iter()
-            .zip(DRAWN_PERCENT.iter().zip(drawn))
-        {
-            let _ = writeln!(out, "{name:22}{:>11}  {percent} %", grouped(line));
+        out.push_str("\nAs drawn beside these constants, by shares of the effective window\n\n");
+        let drawn = [
+            self.drawn.warning,
+            self.drawn.auto_compact,
+            self.drawn.blocking,
+        ];
+        let names = ["warning", "auto-compact", "blocking"].into_iter();
+        for (name, (percent, line)) in names.zip(DRAWN_PERCENT.iter().zip(drawn)) {
+            let _ = writeln!(out, "{name:22}{:>11}  {percent} %", tokens(line));
         }
         if let Some(preset) = &self.preset {
-            let _ = writeln!(out, "\nStages of {}\n", escape::plain(preset));
+            let _ = writeln!(out, "\nStages of {preset}\n");
             for stage in &self.stages {
                 let at = match stage.fires_at {
-                    Some(tokens) if stage.is_exact => grouped(tokens),
-                    Some(tokens) => format!("~{}", grouped(tokens)),
+                    Some(size) if stage.is_exact => tokens(size),
+                    Some(size) => format!("~{}", tokens(size)),
                     None => "-".to_owned(),
                 };
-                let _ = writeln!(out, "{at:>11}  {}", escape::plain(&stage.shown));
+                let _ = writeln!(out, "{at:>11}  {}", stage.stage);
             }
             if self.stages.iter().any(|stage| !stage.is_exact) {
-                let _ = writeln!(out, "\n~ by the trigger's own estimate of a size");
+                out.push_str("\n~ by the trigger's own estimate of a size\n");
             }
         }
         out
     }
-
-    fn write_zones(&self, out: &mut String, lines: &Lines) {
-        let _ = writeln!(
-            out,
-            "\nZones, warnings measured from {}\n\n{:22}{:>11}{:>9}  flags                       left",
-            match lines.warning_from {
-                WarningFrom::AutoCompact => "auto-compact",
-                WarningFrom::EffectiveWindow => "the effective window",
-            },
-            "",
-            "from",
-            "share"
-        );
-        let mut row = |name: &str, from: Tokens| {
-            let share = from.share_of(lines.effective).unwrap_or(0.0) * 100.0;
-            let set = flags(lines, from).into_iter();
-            let set: String = set
-                .map(|(name, is_set)| match (is_set, name) {
-                    (false, _) => '-',
-                    (true, "warning") => 'w',
-                    (true, "error") => 'e',
-                    (true, "auto_compact") => 'a',
-                    (true, _) => 'b',
-                })
-                .collect();
-            let left = lines.percent_left(from);
-            let _ = writeln!(
-                out,
-                "{name:22}{:>11}{share:>7.1} %  {set:24}{left:>6} %",
-                grouped(from)
-            );
-        };
-        for (zone, from) in zones(lines) {
-            row(zone.name(), from);
-        }
-        if let Some(prompt) = self.prompt {
-            row(&format!("prompt: {}", lines.zone(prompt).name()), prompt);
-        }
-    }
-
-    fn to_json(&self) -> Value {
-        let by = self.window.lines(WarningFrom::AutoCompact);
-        let readings = WarningFrom::ALL.map(|from| {
-            let lines = self.window.lines(from);
-            let zones: Vec<Value> = zones(&lines)
-                .into_iter()
-                .map(|(zone, from)| stand(&lines, zone, from))
-                .collect();
-            json!({
-                "warning_from": from.name(),
-                "warning": lines.warning.0,
-                "error": lines.error.0,
-                "zones": zones,
-                "prompt": self.prompt.map(|prompt| stand(&lines, lines.zone(prompt), prompt)),
-            })
-        });
-        let [warning, auto_compact, blocking] = self.window.drawn();
-        let stages = self.stages.iter().map(|stage| {
-            json!({
-                "stage": stage.shown,
-                "fires_at": stage.fires_at.map(|tokens| tokens.0),
-                "is_exact": stage.is_exact,
-            })
-        });
-        json!({
-            "format": "proctor-budget",
-            "version": 1,
-            "window": self.window.tokens.0,
-            "max_output": self.window.max_output.0,
-            "system_tokens": self.system.0,
-            "effective": by.effective.0,
-            "auto_compact": by.auto_compact.0,
-            "blocking": by.blocking.0,
-            "readings": readings,
-            "left_for_messages": (by.effective - self.system).0,
-            "typical_read": {
-                "tokens": self.read.0,
-                "up_to_auto_compact": self.reads(by.auto_compact),
-                "up_to_effective": self.reads(by.effective),
-            },
-            "drawn": {
-                "percent": DRAWN_PERCENT,
-                "warning": warning.0,
-                "auto_compact": auto_compact.0,
-                "blocking": blocking.0,
-            },
-            "preset": self.preset,
-            "stages": stages.collect::<Vec<_>>(),
-        })
-    }
-}
-
-/// The zones that some prompt is in, each with the smallest such prompt.
-fn zones(lines: &Lines) -> Vec<(Zone, Tokens)> {
-    let from = [
-        Tokens::ZERO,
-        lines.warning,
-        lines.error,
-        lines.auto_compact,
-        lines.blocking,
-    ];
-    let zones = Zone::ALL.into_iter().zip(from);
-    zones
-        .filter(|(zone, from)| lines.zone(*from) == *zone)
-        .collect()
-}
-
-fn flags(lines: &Lines, prompt: Tokens) -> [(&'static str, bool); 4] {
-    let flags = lines.flags(prompt);
-    [
-        ("warning", flags.warning),
-        ("error", flags.error),
-        ("auto_compact", flags.auto_compact),
-        ("blocking", flags.blocking),
-    ]
-}
-
-fn stand(lines: &Lines, zone: Zone, prompt: Tokens) -> Value {
-    json!({
-        "zone": zone,
-        "tokens": prompt.0,
-        "flags": lines.flags(prompt),
-        "percent_left": lines.percent_left(prompt),
-    })
-}
-
-/// `183,616`.
-fn grouped(tokens: Tokens) -> String {
-    let digits = tokens.0.to_string();
-    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
 }
 
 /// The stages of a strategy, each with the smallest prompt at which it fires.
@@ -369,65 +339,51 @@ fn stages(name: &str, window: Window, system: Tokens) -> anyhow::Result<Vec<Stag
     let common = Trigger::of(Condition::WindowFraction(0.8));
     let place = Place::Flag(format!("--preset {name}").into());
     let spec = StrategySpec::parse(name, &common, &place)?;
-    let tables = match spec.table().get("stage").map(|setting| &setting.value) {
-        Some(Set::List(tables)) => &tables[..],
-        _ => &[],
-    };
-    let shown = spec.stages()?.into_iter();
-    let lines = shown.enumerate().map(|(at, shown)| {
-        let trigger = match tables.get(at) {
-            Some(stage) => trigger(stage, &common)?,
+    let tables = spec.table().get("stage").and_then(Setting::as_list);
+    let shown = spec.stages()?.into_iter().enumerate();
+    let lines = shown.map(|(at, stage)| {
+        let when = tables.and_then(|tables| tables.get(at)?.as_table()?.get("when"));
+        let trigger = match when {
+            Some(when) if when.as_text() == Some("scenario") => Some(common.clone()),
+            Some(when) => Some(Trigger::read("when", when)?),
             None => None,
         };
-        let line = trigger.as_ref().and_then(|trigger| {
-            let line = line(&trigger.condition, window)?;
+        let fires_at = trigger.as_ref().and_then(|trigger| {
+            let line = first_size(&trigger.condition, window)?;
             Some(match trigger.scope {
                 Scope::Prompt => line,
                 Scope::Messages => line + system,
             })
         });
+        let is_exact = trigger.is_none_or(|trigger| trigger.counter == Measure::Scenario);
         Ok(StageLine {
-            shown,
-            fires_at: line,
-            is_exact: trigger
-                .is_none_or(|trigger| line.is_none() || trigger.counter == Measure::Scenario),
+            stage,
+            fires_at,
+            is_exact: is_exact || fires_at.is_none(),
         })
     });
     lines.collect()
 }
 
-/// The trigger of a stage, where one is written down.
-fn trigger(stage: &Setting, common: &Trigger) -> anyhow::Result<Option<Trigger>> {
-    let Set::Table(stage) = &stage.value else {
-        return Ok(None);
-    };
-    let Some(when) = stage.get("when") else {
-        return Ok(None);
-    };
-    if matches!(&when.value, Set::Text(word) if word == "scenario") {
-        return Ok(Some(common.clone()));
-    }
-    Ok(Some(Trigger::read("when", when)?))
-}
-
 /// The smallest size at which a condition holds, if it asks for one. Of several that must all hold
 /// it is the largest; of several of which one will do, the smallest.
-fn line(condition: &Condition, window: Window) -> Option<Tokens> {
+fn first_size(condition: &Condition, window: Window) -> Option<Tokens> {
     let effective = window.effective();
-    if let Condition::TokensOver(limit) = condition {
-        Some(*limit + Tokens(1))
-    } else if let Condition::WindowFraction(fraction) = condition {
-        let below = effective.fraction(*fraction);
-        let is_whole = below.0 as f64 >= effective.0 as f64 * fraction;
-        Some(below + Tokens(u64::from(!is_whole)))
-    } else if let Condition::ReserveTokens(reserve) = condition {
-        Some(effective - *reserve)
-    } else if let Condition::All(all) = condition {
-        all.iter().filter_map(|inner| line(inner, window)).max()
-    } else if let Condition::Any(any) = condition {
-        any.iter().filter_map(|inner| line(inner, window)).min()
-    } else {
-        None
+    let each = |all: &[Condition]| -> Vec<Tokens> {
+        let sizes = all.iter().filter_map(|inner| first_size(inner, window));
+        sizes.collect()
+    };
+    match condition {
+        Condition::TokensOver(limit) => Some(*limit + Tokens(1)),
+        Condition::WindowFraction(fraction) => {
+            let below = effective.fraction(*fraction);
+            let is_whole = below.0 as f64 >= effective.0 as f64 * fraction;
+            Some(below + Tokens(u64::from(!is_whole)))
+        }
+        Condition::ReserveTokens(reserve) => Some(effective - *reserve),
+        Condition::All(all) => each(all).into_iter().max(),
+        Condition::Any(any) => each(any).into_iter().min(),
+        _ => None,
     }
 }
 
@@ -440,14 +396,17 @@ mod tests {
             max_output: Tokens(16_384),
             ..Window::new(Tokens(200_000))
         };
-        Budget {
-            window,
-            system: Tokens(system),
-            read: Tokens(TYPICAL_READ),
+        let args = Args {
+            window: window.tokens,
+            max_output: window.max_output,
+            system_tokens: Tokens(system),
+            read_tokens: TYPICAL_READ,
             prompt: Some(Tokens(175_000)),
             preset: Some("learn-claude-code-s06".to_owned()),
-            stages: stages("learn-claude-code-s06", window, Tokens(system)).unwrap(),
-        }
+            format: Format::Text,
+            json: false,
+        };
+        Budget::new(&args, window).unwrap()
     }
 
     #[test]
@@ -496,7 +455,7 @@ Stages of learn-claude-code-s06
           -  clear_results (before every call)
 ";
         assert!(text.starts_with(expected), "{text}");
-        let json = budget(0).to_json();
+        let json = serde_json::to_value(budget(0)).unwrap();
         assert_eq!(json["left_for_messages"], 183_616);
         assert_eq!(json["readings"][1]["warning"], 163_616);
         assert_eq!(json["readings"][0]["prompt"]["zone"], "auto_compact");
@@ -507,7 +466,7 @@ Stages of learn-claude-code-s06
     #[test]
     fn a_trigger_fires_at_the_first_size_that_satisfies_it() {
         let window = Window::new(Tokens(1_001));
-        let of = |condition| line(&condition, window).map(|line| line.0);
+        let of = |condition| first_size(&condition, window).map(|line| line.0);
         let over = Condition::TokensOver(Tokens(500));
         let reserve = Condition::ReserveTokens(Tokens(1));
         assert_eq!(of(over.clone()), Some(501));
@@ -534,8 +493,5 @@ Stages of learn-claude-code-s06
         ] {
             assert_eq!(tokens(typed).ok(), number.map(Tokens), "{typed}");
         }
-        assert_eq!(grouped(Tokens(0)), "0");
-        assert_eq!(grouped(Tokens(999)), "999");
-        assert_eq!(grouped(Tokens(1_234_567)), "1,234,567");
     }
 }

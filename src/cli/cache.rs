@@ -1,17 +1,16 @@
 //! `proctor cache`: what a cassette holds, whether it is sound, and taking answers out of it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use anyhow::Context as _;
 use clap::Subcommand;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::{Exit, Stop, print, print_json};
+use super::{Exit, read_run, show, stop, stop_with};
 use crate::metric::kept;
 use crate::model::Purpose;
 use crate::model::cassette::{self, Entry};
-use crate::record::journal::Run;
 use crate::record::{CellRecord, KeptCall};
 use crate::report::escape;
 use crate::units::Tokens;
@@ -60,24 +59,7 @@ enum Command {
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     match &args.command {
         Command::List { cassettes } => list(cassettes, args.json),
-        Command::Verify { cassettes, run } => {
-            let own = run.iter().map(|run| run.join("cassette.jsonl"));
-            let cassettes = if cassettes.is_empty() {
-                own.collect()
-            } else {
-                cassettes.clone()
-            };
-            let found = run.as_ref().map(|run| compared(run, &cassettes));
-            let found = found.transpose()?;
-            let sound = verify(&cassettes, found.as_ref(), args.json)?;
-            if let (Some(run), Some(found), false) = (run, &found, args.json) {
-                tell(run, found)?;
-            }
-            Ok(match found {
-                Some(found) if sound == Exit::Done && !found.agrees => Exit::Invalid,
-                _ => sound,
-            })
-        }
+        Command::Verify { cassettes, run } => verify(cassettes, run.as_deref(), args.json),
         Command::Clear {
             cassette,
             model,
@@ -92,176 +74,155 @@ fn read(path: &Path) -> anyhow::Result<cassette::Contents> {
         let problem = format!("there is no cassette `{}`", path.display());
         let hint = "a run keeps its answers in `cassette.jsonl` in its folder, or where \
                     `models.cassette` says";
-        return Err(Stop::new(Exit::Invalid, problem).with_hint(hint).into());
+        return stop_with(Exit::Invalid, problem, hint);
     }
     Ok(cassette::read(path)?)
 }
 
+/// A number of answers, and their tokens.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Answers {
+    count: usize,
+    tokens: Tokens,
+}
+
+impl Answers {
+    fn add(&mut self, entry: &Entry) {
+        self.count += 1;
+        self.tokens += entry.answer.usage.total();
+    }
+}
+
 fn list(cassettes: &[PathBuf], as_json: bool) -> anyhow::Result<Exit> {
-    let mut listed = Vec::new();
+    let (mut listed, mut text) = (Vec::new(), String::new());
     for path in cassettes {
         let entries = read(path)?.entries;
-        let mut sums: BTreeMap<(String, String, String), (usize, Tokens)> = BTreeMap::new();
+        let mut sums: BTreeMap<(&str, String, String), Answers> = BTreeMap::new();
         for entry in &entries {
-            let word = |value: serde_json::Value| value.as_str().unwrap_or_default().to_owned();
-            let key = (
-                entry.model.clone(),
-                word(serde_json::to_value(entry.purpose)?),
-                word(serde_json::to_value(entry.kind)?),
+            let purpose = serde_json::to_value(entry.purpose)?;
+            let kind = serde_json::to_value(entry.kind)?;
+            let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+            let key = (&*entry.model, word(&purpose), word(&kind));
+            sums.entry(key).or_default().add(entry);
+        }
+        let (path, all) = (path.display().to_string(), entries.len());
+        let _ = writeln!(text, "{path}: {all} answers");
+        let mut models = Vec::new();
+        for ((model, purpose, kind), Answers { count, tokens }) in sums {
+            let _ = writeln!(
+                text,
+                "  {model} ({kind}), {purpose}: {count} answers, {tokens} tokens"
             );
-            let sum = sums.entry(key).or_default();
-            sum.0 += 1;
-            sum.1 += entry.answer.usage.total();
-        }
-        if as_json {
-            let sums = sums.iter().map(|((model, purpose, kind), (count, tokens))| {
-                json!({
-                    "model": model, "purpose": purpose, "kind": kind, "answers": count, "tokens": tokens.0,
-                })
-            });
-            listed.push(json!({
-                "file": path.display().to_string(),
-                "answers": entries.len(),
-                "models": sums.collect::<Vec<_>>(),
+            models.push(json!({
+                "model": model, "purpose": purpose, "kind": kind, "answers": count, "tokens": tokens.0,
             }));
-            continue;
         }
-        print(&format!("{}: {} answers\n", path.display(), entries.len()))?;
-        for ((model, purpose, kind), (count, tokens)) in sums {
-            let model = escape::plain(&model);
-            print(&format!(
-                "  {model} ({kind}), {purpose}: {count} answers, {tokens} tokens\n"
-            ))?;
-        }
+        listed.push(json!({ "file": path, "answers": all, "models": models }));
     }
-    if as_json {
-        print_json(&json!({ "format": "proctor-cassettes", "version": 1, "cassettes": listed }))?;
-    }
-    Ok(Exit::Done)
+    let facts = json!({ "cassettes": listed });
+    show(as_json, "proctor-cassettes", facts, &text)
 }
 
-fn verify(
-    cassettes: &[PathBuf],
-    found: Option<&Reconciled>,
-    as_json: bool,
-) -> anyhow::Result<Exit> {
-    let mut exit = Exit::Done;
-    let mut verified = Vec::new();
+fn verify(cassettes: &[PathBuf], run: Option<&Path>, as_json: bool) -> anyhow::Result<Exit> {
+    let own = run.map(|run| run.join("cassette.jsonl"));
+    let cassettes = match own.as_ref() {
+        Some(own) if cassettes.is_empty() => std::slice::from_ref(own),
+        _ => cassettes,
+    };
+    let (mut verified, mut text) = (Vec::new(), String::new());
+    let mut entries = Vec::new();
+    let mut is_sound = true;
     for path in cassettes {
         let contents = read(path)?;
-        let mut problems = Vec::new();
-        if contents.torn > 0 {
-            problems.push(format!("{} lines were cut off by a crash", contents.torn));
-        }
-        let text = std::fs::read_to_string(path)?;
-        let lines = text.lines().count().saturating_sub(1 + contents.torn);
-        if lines > contents.entries.len() {
-            let twice = lines - contents.entries.len();
-            problems.push(format!(
-                "{twice} answers stand there twice, the last one counts"
-            ));
-        }
-        if let Some(entry) = contents.entries.iter().find(|entry| !is_sound(entry)) {
-            problems.push(format!("`{}` is no key", escape::short(&entry.key, 80)));
-        }
-        if problems.is_empty() && cassette::canonical(&contents.entries)? != text {
-            problems.push("it is not in its canonical form".to_owned());
-        }
-        if as_json {
-            if !problems.is_empty() {
-                exit = Exit::Invalid;
-            }
-            verified.push(json!({
-                "file": path.display().to_string(),
-                "answers": contents.entries.len(),
-                "problems": problems,
-            }));
-            continue;
-        }
+        let problems = problems(path, &contents)?;
+        let (path, count) = (path.display().to_string(), contents.entries.len());
         if problems.is_empty() {
-            let count = contents.entries.len();
-            print(&format!("{}: {count} answers, sound\n", path.display()))?;
+            let _ = writeln!(text, "{path}: {count} answers, sound");
         } else {
-            exit = Exit::Invalid;
-            let said = problems.join("; ");
-            print(&format!(
-                "{}: {said}; a run that keeps an answer in it puts it in order\n",
-                path.display()
-            ))?;
+            is_sound = false;
+            let _ = writeln!(
+                text,
+                "{path}: {}; a run that keeps an answer in it puts it in order",
+                problems.join("; ")
+            );
         }
+        verified.push(json!({ "file": path, "answers": count, "problems": problems }));
+        entries.extend(contents.entries);
     }
-    if as_json {
-        let run = found.map(|found| json!({ "agrees": found.agrees, "said": found.lines }));
-        print_json(&json!({
-            "format": "proctor-cassettes",
-            "version": 1,
-            "cassettes": verified,
-            "run": run,
-        }))?;
+    let mut found = None;
+    if let Some(run) = run {
+        let (lines, agrees) = reconcile(&read_run(run)?.cells, &entries);
+        is_sound &= agrees;
+        let folder = run.display();
+        for line in &lines {
+            let _ = writeln!(text, "{folder}: {line}");
+        }
+        if lines.is_empty() {
+            let _ = writeln!(text, "{folder}: no request was made whose answer is kept");
+        }
+        found = Some(json!({ "agrees": agrees, "said": lines }));
     }
-    Ok(exit)
+    let facts = json!({ "cassettes": verified, "run": found });
+    show(as_json, "proctor-cassettes", facts, &text)?;
+    Ok(if is_sound { Exit::Done } else { Exit::Invalid })
 }
 
-/// Whether the answers that a run was given are those that cassettes hold, at the same cost.
-fn compared(folder: &Path, cassettes: &[PathBuf]) -> anyhow::Result<Reconciled> {
-    let shown = folder.display();
-    let run = Run::read(folder).with_context(|| format!("cannot read the run in `{shown}`"))?;
-    let mut entries = Vec::new();
-    for path in cassettes {
-        entries.extend(read(path)?.entries);
+/// The faults of a cassette: it is to be whole, canonical and to hold every answer once.
+fn problems(path: &Path, contents: &cassette::Contents) -> anyhow::Result<Vec<String>> {
+    let (entries, torn) = (&contents.entries, contents.torn);
+    let text = std::fs::read_to_string(path)?;
+    let lines = text.lines().count().saturating_sub(1 + torn);
+    let twice = lines.saturating_sub(entries.len());
+    let is_digit = |byte: u8| byte.is_ascii_hexdigit();
+    let is_key = |key: &str| key.len() == 64 && key.bytes().all(is_digit);
+    let mut problems = Vec::new();
+    if torn > 0 {
+        problems.push(format!("{torn} lines were cut off by a crash"));
     }
-    Ok(reconcile(&run.cells, &entries))
+    if twice > 0 {
+        problems.push(format!(
+            "{twice} answers stand there twice, the last one counts"
+        ));
+    }
+    if let Some(entry) = entries.iter().find(|entry| !is_key(&entry.key)) {
+        problems.push(format!("`{}` is no key", escape::short(&entry.key, 80)));
+    }
+    if problems.is_empty() && cassette::canonical(entries)? != text {
+        problems.push("it is not in its canonical form".to_owned());
+    }
+    Ok(problems)
 }
 
-fn tell(folder: &Path, found: &Reconciled) -> anyhow::Result<()> {
-    let shown = folder.display();
-    for line in &found.lines {
-        print(&format!("{shown}: {line}\n"))?;
-    }
-    if found.lines.is_empty() {
-        print(&format!(
-            "{shown}: no request was made whose answer is kept\n"
-        ))?;
-    }
-    Ok(())
-}
-
-/// What a run and cassettes say of the same answers.
-struct Reconciled {
-    lines: Vec<String>,
-    agrees: bool,
-}
-
-fn reconcile(cells: &[CellRecord], entries: &[Entry]) -> Reconciled {
-    let reported = kept::kept(cells);
+/// Compares the answers that a run was given with those that cassettes hold: in words, and whether both
+/// have the same answers at the same cost.
+fn reconcile(cells: &[CellRecord], entries: &[Entry]) -> (Vec<String>, bool) {
     let wanted = kept::keys(cells);
-    let mut held: BTreeMap<Purpose, (usize, Tokens)> = BTreeMap::new();
+    let mut held: BTreeMap<Purpose, Answers> = BTreeMap::new();
     let mut others = 0;
     let mut seen: BTreeSet<&str> = BTreeSet::new();
     for entry in entries {
         let key = entry.key.get(..KeptCall::DIGITS).unwrap_or(&entry.key);
         match wanted.get(key) {
-            Some(purpose) if seen.insert(key) => {
-                let sum = held.entry(*purpose).or_default();
-                sum.0 += 1;
-                sum.1 += entry.answer.usage.total();
-            }
+            Some(purpose) if seen.insert(key) => held.entry(*purpose).or_default().add(entry),
             Some(_) => {}
             None => others += 1,
         }
     }
     let (mut lines, mut agrees) = (Vec::new(), true);
-    for (purpose, kept) in reported.iter().filter(|(_, kept)| kept.distinct > 0) {
-        let (answers, tokens) = held.get(purpose).copied().unwrap_or_default();
+    for (purpose, kept) in kept::kept(cells) {
+        if kept.distinct == 0 {
+            continue;
+        }
+        let Answers { count, tokens } = held.get(&purpose).copied().unwrap_or_default();
         let purpose = format!("{purpose:?}").to_lowercase();
-        if (answers, tokens) == (kept.distinct, kept.paid) {
+        if (count, tokens) == (kept.distinct, kept.paid) {
             lines.push(format!(
-                "{purpose}: {answers} answers, {tokens} tokens in both"
+                "{purpose}: {count} answers, {tokens} tokens in both"
             ));
         } else {
             agrees = false;
             lines.push(format!(
-                "{purpose}: the report has {} answers, {} tokens; the cassettes hold {answers} of them, \
+                "{purpose}: the report has {} answers, {} tokens; the cassettes hold {count} of them, \
                  {tokens} tokens",
                 kept.distinct, kept.paid
             ));
@@ -272,46 +233,28 @@ fn reconcile(cells: &[CellRecord], entries: &[Entry]) -> Reconciled {
             "{others} answers in the cassettes belong to other runs"
         ));
     }
-    Reconciled { lines, agrees }
-}
-
-fn is_sound(entry: &Entry) -> bool {
-    entry.key.len() == 64 && entry.key.bytes().all(|byte| byte.is_ascii_hexdigit())
+    (lines, agrees)
 }
 
 fn clear(path: &Path, model: Option<&str>, force: bool, as_json: bool) -> anyhow::Result<Exit> {
-    let entries = read(path)?.entries;
-    let (gone, kept): (Vec<Entry>, Vec<Entry>) = entries
-        .into_iter()
-        .partition(|entry| model.is_none_or(|model| entry.model == model));
+    let is_gone = |entry: &Entry| model.is_none_or(|model| entry.model == model);
+    let (gone, kept): (Vec<Entry>, Vec<Entry>) = read(path)?.entries.into_iter().partition(is_gone);
+    let (count, left) = (gone.len(), kept.len());
     let tokens: Tokens = gone.iter().map(|entry| entry.answer.usage.total()).sum();
-    let what = format!("{} answers that cost {tokens} tokens", gone.len());
-    let path_shown = path.display();
+    let what = format!("{count} answers that cost {tokens} tokens");
+    let shown = path.display().to_string();
     if gone.is_empty() {
-        let problem = format!("`{path_shown}` holds no such answer");
-        return Err(Stop::new(Exit::NothingSelected, problem).into());
+        return stop(
+            Exit::NothingSelected,
+            format!("`{shown}` holds no such answer"),
+        );
     }
     if !force {
-        let problem = format!("this would take {what} out of `{path_shown}`");
-        return Err(Stop::new(Exit::Usage, problem)
-            .with_hint("`--force` does it")
-            .into());
+        let problem = format!("this would take {what} out of `{shown}`");
+        return stop_with(Exit::Usage, problem, "`--force` does it");
     }
     cassette::write_sorted(path, &kept)?;
-    if as_json {
-        print_json(&json!({
-            "format": "proctor-cassette-cleared",
-            "version": 1,
-            "file": path_shown.to_string(),
-            "cleared": gone.len(),
-            "tokens": tokens.0,
-            "left": kept.len(),
-        }))?;
-        return Ok(Exit::Done);
-    }
-    print(&format!(
-        "{path_shown}: {what} are gone, {} are left\n",
-        kept.len()
-    ))?;
-    Ok(Exit::Done)
+    let facts = json!({ "file": shown, "cleared": count, "tokens": tokens.0, "left": left });
+    let text = format!("{shown}: {what} are gone, {left} are left\n");
+    show(as_json, "proctor-cassette-cleared", facts, &text)
 }

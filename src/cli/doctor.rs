@@ -4,13 +4,15 @@ use std::fmt::Write as _;
 use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
 
+use serde::Serialize;
 use serde_json::{Value as Json, json};
 
+use super::columns::pairs;
 use super::inputs::{ENVIRONMENT, Inputs};
-use super::{Exit, environment, print_json, prose, terminal};
+use super::{Exit, environment, show, terminal};
 use crate::report::escape;
-use crate::runner::{PlanError, prices};
-use crate::scenario::{self, CacheSetting, LiveSetting, ModelSetting, Scenario};
+use crate::runner::prices;
+use crate::scenario::{self, ModelSetting, Scenario};
 use crate::settings::{Place, Setting, SettingError, Table, Value};
 use crate::strategy::StrategySpec;
 use crate::strategy::stage;
@@ -41,198 +43,205 @@ const KEYS: &[&str] = &[
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let (table, folder) = args.inputs.laid_over()?;
     let scenario = Scenario::read(&table, &folder);
-    let settings = settings(&table);
-    if args.json {
-        print_json(&to_json(args, &settings, &scenario))?;
-    } else {
-        let text = in_words(args, &settings, &scenario);
-        let lines = text.lines().map(|line| escape::plain(line) + "\n");
-        prose::say(&lines.collect::<String>())?;
-    }
+    let found = Findings {
+        scenario: scenario.as_ref(),
+        settings: settings(&table),
+        keys: keys(scenario.as_ref().ok()),
+        reports: &args.reports,
+    };
+    show(
+        args.json,
+        "proctor-doctor",
+        found.facts(),
+        &found.in_words(),
+    )?;
     Ok(match scenario {
         Ok(_) => Exit::Done,
         Err(_) => Exit::Invalid,
     })
 }
 
-/// Dotted path, value and source of every setting of the scenario, defaults included.
-fn settings(table: &Table) -> Vec<(String, String, String)> {
-    let mut settings = Vec::new();
-    flatten("", table, &mut settings);
-    for (path, default) in scenario::defaults() {
-        // A table takes the place of a default as a whole.
-        let within = format!("{path}.");
-        let is_set = |(known, ..): &(String, _, _)| *known == path || known.starts_with(&within);
-        if !settings.iter().any(is_set) {
-            settings.push((path, default, "default".to_owned()));
-        }
-    }
-    settings
+/// A setting, by its dotted path.
+#[derive(Serialize)]
+struct Row {
+    path: String,
+    value: String,
+    source: String,
 }
 
-fn in_words(
-    args: &Args,
-    settings: &[(String, String, String)],
-    scenario: &Result<Scenario, SettingError>,
-) -> String {
-    let mut out = String::new();
-    machine(&mut out, &args.reports);
-    out.push_str("\nsettings of the scenario\n");
-    list(&mut out, settings);
-    match scenario {
-        Err(error) => {
-            let _ = writeln!(out, "\nthe scenario is invalid: {error}");
+/// A variable that holds a key of a provider.
+#[derive(Serialize)]
+struct Key<'a> {
+    name: &'a str,
+    /// The model of the scenario that needs it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model: Option<&'a str>,
+    is_present: bool,
+}
+
+/// The settings that a run would use.
+struct Findings<'a> {
+    scenario: Result<&'a Scenario, &'a SettingError>,
+    settings: Vec<Row>,
+    keys: Vec<Key<'a>>,
+    reports: &'a Path,
+}
+
+impl Findings<'_> {
+    fn in_words(&self) -> String {
+        let terminal = terminal();
+        let color = if terminal.has_color() { "on" } else { "off" };
+        let variables = ["NO_COLOR", "CLICOLOR_FORCE", "CLICOLOR", "TERM", "CI"].into_iter();
+        let variables = variables.filter(|name| environment(name).is_some());
+        let because = match variables.collect::<Vec<_>>().join(", ").as_str() {
+            "" => "no variable speaks of it".to_owned(),
+            set => format!("set: {set}"),
+        };
+        let mut out = format!(
+            "proctor {}\noutput: {} columns, colour {color} ({because})\n",
+            env!("CARGO_PKG_VERSION"),
+            terminal.columns()
+        );
+        for (name, what) in COUNTERS {
+            let _ = writeln!(out, "counter {name}: {what}");
         }
-        Ok(scenario) => {
-            if let Err(error) = prices(&mut out, &scenario.cache) {
-                let _ = writeln!(out, "\nthe prices cannot be read: {error}");
+        for (name, path) in ENVIRONMENT {
+            let state = environment(name).map(|value| format!("`{value}`"));
+            let state = state.unwrap_or("not set".to_owned());
+            let _ = writeln!(out, "environment {name}, for `{path}`: {state}");
+        }
+        let state = |key: &Key<'_>| if key.is_present { "present" } else { "not set" };
+        for key in self.keys.iter().filter(|key| key.model.is_none()) {
+            let _ = writeln!(out, "key {}: {}", key.name, state(key));
+        }
+        let (reports, is_writable) = (self.reports.display(), writable(self.reports));
+        let _ = writeln!(out, "reports folder `{reports}`: {is_writable}");
+        let _ = writeln!(out, "\nsettings of the scenario\n{}", list(&self.settings));
+        let scenario = match self.scenario {
+            Ok(scenario) => scenario,
+            Err(error) => {
+                let _ = writeln!(out, "the scenario is invalid: {error}");
+                return out;
             }
-            for model in scenario.models.all() {
-                if let ModelSetting::Live(LiveSetting {
-                    model,
-                    key: Some(key),
-                    ..
-                }) = model
-                {
-                    let state = environment(key).map_or("not set", |_| "present");
-                    let _ = writeln!(out, "\nkey {key}, for {model}: {state}");
+        };
+        out.push_str("prices in force, the first file that names a model decides\n");
+        match prices::in_force(&scenario.cache) {
+            Ok(prices) => {
+                for list in prices.lists() {
+                    let _ = writeln!(
+                        out,
+                        "  {}: {}, {} ({}); {} models, {} cache schemes",
+                        list.file,
+                        list.provider,
+                        list.date,
+                        list.document,
+                        list.models.len(),
+                        list.schemes.len()
+                    );
+                }
+                if let Some(model) = &scenario.cache.model {
+                    let _ = writeln!(out, "  for every session those of {model}");
                 }
             }
-            for spec in &scenario.strategies {
-                let _ = writeln!(out, "\nsettings of strategy {}", spec.name());
-                list(&mut out, &knobs(spec));
+            Err(error) => {
+                let _ = writeln!(out, "\nthe prices cannot be read: {error}");
             }
         }
-    }
-    out
-}
-
-fn to_json(
-    args: &Args,
-    settings: &[(String, String, String)],
-    scenario: &Result<Scenario, SettingError>,
-) -> Json {
-    let rows = |settings: &[(String, String, String)]| {
-        let rows = settings.iter();
-        let rows = rows
-            .map(|(path, value, source)| json!({ "path": path, "value": value, "source": source }));
-        rows.collect::<Vec<Json>>()
-    };
-    let is_set = |name: &str| environment(name).is_some();
-    let variables = ENVIRONMENT
-        .iter()
-        .map(|(name, path)| json!({ "name": name, "path": path, "value": environment(name) }));
-    let mut keys: Vec<Json> = KEYS
-        .iter()
-        .map(|name| json!({ "name": name, "is_present": is_set(name) }))
-        .collect();
-    let mut strategies = Vec::new();
-    let mut price_lists = Vec::new();
-    if let Ok(scenario) = scenario {
-        for model in scenario.models.all() {
-            if let ModelSetting::Live(LiveSetting {
-                model,
-                key: Some(key),
-                ..
-            }) = model
-            {
-                keys.push(json!({ "name": key, "model": model, "is_present": is_set(key) }));
+        for key in &self.keys {
+            if let Some(model) = key.model {
+                let _ = writeln!(out, "\nkey {}, for {model}: {}", key.name, state(key));
             }
         }
         for spec in &scenario.strategies {
-            strategies.push(json!({ "name": spec.name(), "settings": rows(&knobs(spec)) }));
+            let (name, knobs) = (spec.name(), list(&knobs(spec)));
+            let _ = write!(out, "\nsettings of strategy {name}\n{knobs}");
         }
-        let prices = prices::in_force(&scenario.cache);
-        for list in prices.as_ref().map_or(&[][..], |prices| prices.lists()) {
-            price_lists.push(json!({
+        out
+    }
+
+    fn facts(&self) -> Json {
+        let scenario = self.scenario.ok();
+        let prices = scenario.and_then(|scenario| prices::in_force(&scenario.cache).ok());
+        let lists = prices.as_ref().map_or(&[][..], |prices| prices.lists());
+        let lists = lists.iter().map(|list| {
+            json!({
                 "file": list.file.to_string(),
                 "provider": list.provider,
                 "date": list.date,
                 "models": list.models.len(),
                 "schemes": list.schemes.len(),
-            }));
+            })
+        });
+        let strategies = scenario
+            .into_iter()
+            .flat_map(|scenario| &scenario.strategies);
+        let strategies =
+            strategies.map(|spec| json!({ "name": spec.name(), "settings": knobs(spec) }));
+        let variables = ENVIRONMENT
+            .iter()
+            .map(|(name, path)| json!({ "name": name, "path": path, "value": environment(name) }));
+        let terminal = terminal();
+        json!({
+            "proctor": env!("CARGO_PKG_VERSION"),
+            "columns": terminal.columns(),
+            "color": terminal.has_color(),
+            "counters": COUNTERS.iter().map(|(name, _)| *name).collect::<Vec<_>>(),
+            "environment": variables.collect::<Vec<_>>(),
+            "keys": self.keys,
+            "reports": {
+                "folder": self.reports.display().to_string(),
+                "state": writable(self.reports),
+            },
+            "settings": self.settings,
+            "error": self.scenario.err().map(ToString::to_string),
+            "prices": lists.collect::<Vec<_>>(),
+            "strategies": strategies.collect::<Vec<_>>(),
+        })
+    }
+}
+
+/// The usual keys, and those that the models of the scenario name.
+fn keys(scenario: Option<&Scenario>) -> Vec<Key<'_>> {
+    let models = scenario
+        .into_iter()
+        .flat_map(|scenario| scenario.models.all());
+    let named = models.filter_map(|model| match model {
+        ModelSetting::Live(live) => Some((live.key.as_deref()?, Some(live.model.as_str()))),
+        _ => None,
+    });
+    let usual = KEYS.iter().map(|name| (*name, None));
+    let all = usual.chain(named).map(|(name, model)| Key {
+        name,
+        model,
+        is_present: environment(name).is_some(),
+    });
+    all.collect()
+}
+
+/// Every setting of the scenario, defaults included.
+fn settings(table: &Table) -> Vec<Row> {
+    let mut settings = Vec::new();
+    flatten("", table, &mut settings);
+    for (path, default) in scenario::defaults() {
+        // A table takes the place of a default as a whole.
+        let within = format!("{path}.");
+        let is_set = |row: &Row| row.path == path || row.path.starts_with(&within);
+        if !settings.iter().any(is_set) {
+            settings.push(Row::default(path, default));
         }
     }
-    let terminal = terminal();
-    json!({
-        "format": "proctor-doctor",
-        "version": 1,
-        "proctor": env!("CARGO_PKG_VERSION"),
-        "columns": terminal.columns(),
-        "color": terminal.has_color(),
-        "counters": COUNTERS.iter().map(|(name, _)| *name).collect::<Vec<_>>(),
-        "environment": variables.collect::<Vec<_>>(),
-        "keys": keys,
-        "reports": { "folder": args.reports.display().to_string(), "state": writable(&args.reports) },
-        "settings": rows(settings),
-        "error": scenario.as_ref().err().map(ToString::to_string),
-        "prices": price_lists,
-        "strategies": strategies,
-    })
+    settings
 }
 
-fn machine(out: &mut String, reports: &Path) {
-    let _ = writeln!(out, "proctor {}", env!("CARGO_PKG_VERSION"));
-    let terminal = terminal();
-    let color = if terminal.has_color() { "on" } else { "off" };
-    let variables: Vec<&str> = ["NO_COLOR", "CLICOLOR_FORCE", "CLICOLOR", "TERM", "CI"]
-        .into_iter()
-        .filter(|name| environment(name).is_some())
-        .collect();
-    let because = if variables.is_empty() {
-        "no variable speaks of it".to_owned()
-    } else {
-        format!("set: {}", variables.join(", "))
-    };
-    let _ = writeln!(
-        out,
-        "output: {} columns, colour {color} ({because})",
-        terminal.columns()
-    );
-    for (name, what) in COUNTERS {
-        let _ = writeln!(out, "counter {name}: {what}");
+impl Row {
+    fn default(path: String, value: String) -> Self {
+        let source = "default".to_owned();
+        Self {
+            path,
+            value,
+            source,
+        }
     }
-    for (name, path) in ENVIRONMENT {
-        let state = environment(name).map_or("not set".to_owned(), |value| format!("`{value}`"));
-        let _ = writeln!(out, "environment {name}, for `{path}`: {state}");
-    }
-    for name in KEYS {
-        let state = match environment(name) {
-            Some(_) => "present",
-            None => "not set",
-        };
-        let _ = writeln!(out, "key {name}: {state}");
-    }
-    let _ = writeln!(
-        out,
-        "reports folder `{}`: {}",
-        reports.display(),
-        writable(reports)
-    );
-}
-
-/// The price files in force, those that go before others first.
-fn prices(out: &mut String, cache: &CacheSetting) -> Result<(), PlanError> {
-    let _ = writeln!(
-        out,
-        "\nprices in force, the first file that names a model decides"
-    );
-    for list in prices::in_force(cache)?.lists() {
-        let _ = writeln!(
-            out,
-            "  {}: {}, {} ({}); {} models, {} cache schemes",
-            list.file,
-            list.provider,
-            list.date,
-            list.document,
-            list.models.len(),
-            list.schemes.len()
-        );
-    }
-    if let Some(model) = &cache.model {
-        let _ = writeln!(out, "  for every session those of {model}");
-    }
-    Ok(())
 }
 
 /// Whether files can be made in a folder, or in the nearest one above it that is there.
@@ -251,55 +260,45 @@ fn writable(folder: &Path) -> String {
     }
 }
 
-/// Dotted path, value and source of every setting of a table.
-fn flatten(prefix: &str, table: &Table, out: &mut Vec<(String, String, String)>) {
+/// Every setting of a table, under this path.
+fn flatten(prefix: &str, table: &Table, out: &mut Vec<Row>) {
     for (key, setting) in table.entries() {
-        let path = if prefix.is_empty() {
-            key.clone()
-        } else {
-            format!("{prefix}.{key}")
-        };
-        flatten_one(&path, setting, out);
+        match prefix {
+            "" => flatten_one(key, setting, out),
+            _ => flatten_one(&format!("{prefix}.{key}"), setting, out),
+        }
     }
 }
 
-fn flatten_one(path: &str, setting: &Setting, out: &mut Vec<(String, String, String)>) {
+fn flatten_one(path: &str, setting: &Setting, out: &mut Vec<Row>) {
     match &setting.value {
         Value::Table(inner) => flatten(path, inner, out),
-        Value::List(items)
-            if items
-                .iter()
-                .any(|item| matches!(item.value, Value::Table(_))) =>
-        {
+        Value::List(items) if items.iter().any(|item| item.as_table().is_some()) => {
             for (at, item) in items.iter().enumerate() {
                 flatten_one(&format!("{path}[{at}]"), item, out);
             }
         }
-        value => out.push((path.to_owned(), value.to_string(), source(&setting.place))),
-    }
-}
-
-/// Where a setting was written: `file:line`, a flag, a variable, or Proctor itself.
-fn source(place: &Place) -> String {
-    match place {
-        Place::File(file, line) => format!("{file}:{line}"),
-        Place::Flag(flag) => format!("flag {flag}"),
-        Place::Environment(name) => format!("environment {name}"),
-        Place::BuiltIn => "default".to_owned(),
+        value => out.push(Row {
+            path: path.to_owned(),
+            value: value.to_string(),
+            source: match &setting.place {
+                Place::File(file, line) => format!("{file}:{line}"),
+                Place::Flag(flag) => format!("flag {flag}"),
+                Place::Environment(name) => format!("environment {name}"),
+                Place::BuiltIn => "default".to_owned(),
+            },
+        }),
     }
 }
 
 /// Every setting of a strategy, knobs that nobody set with their defaults.
-fn knobs(spec: &StrategySpec) -> Vec<(String, String, String)> {
+fn knobs(spec: &StrategySpec) -> Vec<Row> {
     let mut settings = Vec::new();
     for (key, setting) in spec.table().entries() {
-        let Value::List(stages) = &setting.value else {
-            flatten_one(key, setting, &mut settings);
-            continue;
-        };
+        let stages = setting.as_list().unwrap_or(std::slice::from_ref(setting));
         for stage in stages {
-            match &stage.value {
-                Value::Table(table) => stage_settings(table, &mut settings),
+            match stage.as_table() {
+                Some(table) if setting.as_list().is_some() => stage_knobs(table, &mut settings),
                 _ => flatten_one(key, stage, &mut settings),
             }
         }
@@ -307,30 +306,25 @@ fn knobs(spec: &StrategySpec) -> Vec<(String, String, String)> {
     settings
 }
 
-fn stage_settings(table: &Table, settings: &mut Vec<(String, String, String)>) {
-    let text = |key| table.get(key).and_then(Setting::as_text);
-    let kind = text("kind").unwrap_or_default();
-    let name = text("name").unwrap_or(kind);
+fn stage_knobs(table: &Table, settings: &mut Vec<Row>) {
+    let kind = table.text("kind").unwrap_or_default();
+    let name = table.text("name").unwrap_or(kind);
     flatten(name, table, settings);
     let knobs = stage::kind(kind).map_or(&[][..], |kind| kind.knobs);
     for knob in knobs.iter().filter(|knob| table.get(knob.name).is_none()) {
-        settings.push((
-            format!("{name}.{}", knob.name),
-            knob.default(),
-            "default".to_owned(),
-        ));
+        let path = format!("{name}.{}", knob.name);
+        settings.push(Row::default(path, knob.default()));
     }
 }
 
-fn list(out: &mut String, settings: &[(String, String, String)]) {
+fn list(settings: &[Row]) -> String {
     const LONGEST_VALUE: usize = 60;
-    let width = settings
-        .iter()
-        .map(|(path, ..)| path.chars().count())
-        .max()
-        .unwrap_or(0);
-    for (path, value, source) in settings {
-        let value = escape::short(value, LONGEST_VALUE);
-        let _ = writeln!(out, "  {path:width$}  {value}  ({source})");
-    }
+    let line = |row: &Row| {
+        let value = escape::short(&row.value, LONGEST_VALUE);
+        (
+            format!("  {}", row.path),
+            format!("{value}  ({})", row.source),
+        )
+    };
+    pairs(&settings.iter().map(line).collect::<Vec<_>>())
 }

@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use super::{Exit, Stop, print_json, prose, write_new};
+use super::columns::pairs;
+use super::{Exit, Format, Stop, make_folder, prose, show, stop_with, write_new};
 use crate::session::native;
 use crate::session::synthetic::{
-    self, FAMILIES, HEAD_TOKENS, Language, Length, MOST_DISTRACTORS, MOST_FACTS, OBSERVATIONS,
-    RESULTS, Recipe,
+    self, FAMILIES, Generated, HEAD_TOKENS, Language, Length, MOST_DISTRACTORS, MOST_FACTS,
+    OBSERVATIONS, RESULTS, Recipe,
 };
 use crate::tokens::{CountedTexts, O200k};
 use crate::units::Tokens;
@@ -96,15 +97,6 @@ fn at_least_a_thousand(typed: &str) -> Result<u64, String> {
         .ok_or_else(|| "it must be a whole number of at least 1000".to_owned())
 }
 
-/// What is printed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Format {
-    /// Tables for people
-    Text,
-    /// One JSON object
-    Json,
-}
-
 impl Args {
     /// The recipe of the `n`-th session of a family.
     fn recipe(&self, family: &str, n: u64) -> Recipe {
@@ -126,50 +118,39 @@ impl Args {
     }
 }
 
+/// Makes a session, and counts the tokens of its texts.
+fn make(recipe: &Recipe) -> Result<(Generated, CountedTexts), Stop> {
+    let counts = CountedTexts::new(Arc::new(O200k));
+    let made = synthetic::generate(recipe, &counts).map_err(|error| {
+        Stop::new(Exit::Usage, error.to_string()).with_hint("`proctor generate list` names them")
+    })?;
+    Ok((made, counts))
+}
+
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     if args.describe {
         return describe::run(args);
     }
     let [family] = &args.targets[..] else {
         let problem = "only one family is written at a time";
-        let stop = Stop::new(Exit::Usage, problem);
-        return Err(stop.with_hint("`--describe` takes several").into());
+        return stop_with(Exit::Usage, problem, "`--describe` takes several");
     };
     if family == "list" {
-        if args.json {
-            let families = FAMILIES.iter();
-            let families = families
-                .map(|family| json!({ "name": family.name, "description": family.description }));
-            let families: Vec<_> = families.collect();
-            print_json(
-                &json!({ "format": "proctor-families", "version": 1, "families": families }),
-            )?;
-            return Ok(Exit::Done);
-        }
-        let width = FAMILIES.iter().map(|family| family.name.len()).max();
-        let width = width.unwrap_or(0);
-        let line = |name: &str, said: &str| format!("{name:width$}  {said}\n");
         let families = FAMILIES.iter();
-        let lines: String = families
-            .map(|family| line(family.name, family.description))
+        let facts: Vec<_> = families
+            .map(|family| json!({ "name": family.name, "description": family.description }))
             .collect();
-        prose::say(&lines)?;
-        return Ok(Exit::Done);
+        let rows: Vec<_> = FAMILIES
+            .iter()
+            .map(|it| (it.name, it.description))
+            .collect();
+        let facts = json!({ "families": facts });
+        return show(args.json, "proctor-families", facts, &pairs(&rows));
     }
-    std::fs::create_dir_all(&args.output).map_err(|error| {
-        Stop::new(
-            Exit::NotWritten,
-            format!("cannot make `{}`: {error}", args.output.display()),
-        )
-    })?;
+    make_folder(&args.output)?;
     let mut written = Vec::new();
     for n in 0..args.count.unwrap_or(1) {
-        let recipe = args.recipe(family, n);
-        let counts = CountedTexts::new(Arc::new(O200k));
-        let made = synthetic::generate(&recipe, &counts).map_err(|error| {
-            Stop::new(Exit::Usage, error.to_string())
-                .with_hint("`proctor generate list` names them")
-        })?;
+        let (made, counts) = make(&args.recipe(family, n))?;
         let id = made.session.id();
         let mut bytes = Vec::new();
         native::write(&made.session, &mut bytes)?;
@@ -179,31 +160,24 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         truth.push(b'\n');
         let truth_path = args.output.join(format!("{id}.truth.json"));
         write_new(&truth_path, &truth, args.force)?;
-        let tokens: Tokens = made
-            .session
-            .texts()
-            .map(|text| counts.size(text).tokens)
-            .sum();
+        let texts = made.session.texts();
+        let tokens: Tokens = texts.map(|text| counts.size(text).tokens).sum();
         let (calls, facts) = (made.session.calls().len(), made.truth.facts.len());
-        if args.json {
-            written.push(json!({
-                "session": id,
-                "file": path.display().to_string(),
-                "truth": truth_path.display().to_string(),
-                "calls": calls,
-                "tokens": tokens.0,
-                "facts": facts,
-            }));
-        } else {
+        let (path, truth) = (path.display().to_string(), truth_path.display().to_string());
+        if !args.json {
             prose::say(&format!(
-                "{}  {calls} calls, {tokens} tokens, {facts} facts in `{}`\n",
-                path.display(),
-                truth_path.display()
+                "{path}  {calls} calls, {tokens} tokens, {facts} facts in `{truth}`\n"
             ))?;
         }
+        written.push(json!({
+            "session": id,
+            "file": path,
+            "truth": truth,
+            "calls": calls,
+            "tokens": tokens.0,
+            "facts": facts,
+        }));
     }
-    if args.json {
-        print_json(&json!({ "format": "proctor-generated", "version": 1, "sessions": written }))?;
-    }
-    Ok(Exit::Done)
+    let facts = json!({ "sessions": written });
+    show(args.json, "proctor-generated", facts, "")
 }

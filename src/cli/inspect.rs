@@ -1,15 +1,16 @@
 //! `proctor inspect`: what the model would see at a call, and what became of what it does not.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::inputs::Inputs;
-use super::{Exit, Stop, print, prose, terminal};
+use super::{Exit, Stop, show, stop, stop_with, terminal};
 use crate::bill::Bill;
 use crate::model::offline::Offline;
 use crate::model::price::Prices;
 use crate::record::End;
-use crate::replay::observe::snapshot::{Snapshot, SnapshotObserver, SnapshotSlot};
+use crate::replay::observe::snapshot::{SnapshotObserver, SnapshotSlot};
 use crate::replay::{CellName, Models, NoClock, PreparedSession, Replayed, replay_observed};
 use crate::runner::native;
 use crate::session::synthetic::{self, HEAD_TOKENS, Length, Recipe};
@@ -65,207 +66,172 @@ pub(super) struct Args {
     json: bool,
 }
 
-/// One context to look at.
-struct View {
-    /// Its name, in output.
-    name: String,
-    /// The strategy, by its place among those that were read; without one, the full history.
-    strategy: Option<usize>,
-    call: usize,
-}
+/// The whole history, beside strategies.
+const FULL: &str = "full";
 
-/// A session, ready to be replayed under an onlooker.
+/// A strategy as typed, or the full history; and a call, or the last.
+type View<'a> = (Option<&'a str>, Option<usize>);
+
+/// A session, ready to be replayed.
 struct Bench {
     session: Arc<Session>,
     counts: Arc<CountedTexts>,
     prepared: PreparedSession,
     window: Window,
-    specs: Vec<StrategySpec>,
+    /// Strategies, by the name under which each was typed.
+    strategies: BTreeMap<String, StrategySpec>,
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
-    let strategies = args.strategies()?;
-    let bench = Bench::new(args, &strategies)?;
-    let views = bench.views(args, &strategies)?;
-    let looks = views
-        .iter()
-        .map(|view| bench.look(view))
-        .collect::<anyhow::Result<Vec<Snapshot>>>()?;
+    let views = args.views()?;
+    let bench = Bench::new(args, &views)?;
     let pages: Vec<Page<'_>> = views
         .iter()
-        .zip(&looks)
-        .map(|(view, look)| bench.page(&view.name, look, args.chars))
-        .collect();
-    let (json, text) = match &pages[..] {
-        [left, right] => {
-            let diff = Diff::new(left, right);
-            (diff.to_json(), diff.to_text())
-        }
-        pages => {
-            let columns = terminal().columns();
-            let text = pages.iter().map(|page| page.to_text(columns)).collect();
-            let json = pages.first().map(Page::to_json).unwrap_or_default();
-            (json, text)
-        }
-    };
-    if args.json {
-        let json = serde_json::to_string_pretty(&json)?;
-        print(&(crate::report::escape::json(&json) + "\n"))?;
-    } else {
-        prose::say(&text)?;
+        .map(|view| bench.page(view, args.chars))
+        .collect::<anyhow::Result<_>>()?;
+    if let [left, right] = &pages[..] {
+        let diff = Diff { left, right };
+        return show(
+            args.json,
+            "proctor-inspect-diff",
+            diff.facts(),
+            &diff.to_text(),
+        );
     }
-    Ok(Exit::Done)
+    let columns = terminal().columns();
+    let text: String = pages.iter().map(|page| page.to_text(columns)).collect();
+    let facts = pages.first().map(Page::facts).unwrap_or_default();
+    show(args.json, "proctor-inspect", facts, &text)
 }
 
 impl Args {
-    /// What `--diff` names: two calls, two strategies, or nothing.
-    fn compared(&self) -> anyhow::Result<Compared<'_>> {
+    /// The contexts to look at: one, or the two that `--diff` names.
+    fn views(&self) -> anyhow::Result<Vec<View<'_>>> {
+        let own = self.strategy.as_deref().filter(|name| *name != FULL);
         let [left, right] = &self.diff[..] else {
-            return Ok(Compared::Nothing);
+            return Ok(vec![(own, self.at)]);
         };
-        let wrong = |problem: &str, hint: &str| {
-            let stop = Stop::new(Exit::Usage, problem);
-            Err(stop.with_hint(hint).into())
-        };
-        match (left.parse::<usize>(), right.parse::<usize>()) {
-            (Ok(_), Ok(_)) if self.at.is_some() => wrong(
+        let (problem, hint) = match (left.parse().ok(), right.parse().ok()) {
+            (Some(left), Some(right)) if self.at.is_none() => {
+                return Ok(vec![(own, Some(left)), (own, Some(right))]);
+            }
+            (None, None) if self.strategy.is_none() => {
+                let names = [left, right].map(|name| Some(&**name).filter(|name| *name != FULL));
+                return Ok(names.map(|name| (name, self.at)).to_vec());
+            }
+            (Some(_), Some(_)) => (
                 "`--at` has no meaning where `--diff` names two calls",
                 "name two strategies, or leave it out",
             ),
-            (Ok(left), Ok(right)) => Ok(Compared::Calls([left, right])),
-            (Err(_), Err(_)) if self.strategy.is_some() => wrong(
+            (None, None) => (
                 "`--strategy` has no meaning where `--diff` names two strategies",
                 "name two calls, or leave it out",
             ),
-            (Err(_), Err(_)) => Ok(Compared::Strategies([left, right])),
-            (Ok(_), Err(_)) | (Err(_), Ok(_)) => wrong(
+            (Some(_), None) | (None, Some(_)) => (
                 "`--diff` compares two calls or two strategies, not one of each",
                 "as in `--diff 10 20` or `--diff none observation-masking`",
             ),
+        };
+        stop_with(Exit::Usage, problem, hint)
+    }
+
+    fn session(&self, counter: &Arc<dyn TokenCounter>) -> anyhow::Result<Session> {
+        if let Some(typed) = &self.synthetic {
+            let Some(recipe) = recipe(typed) else {
+                let problem = format!("`{typed}` is not `family:seed:rounds`");
+                let hint = "as in `--synthetic code-review:7:40`";
+                return stop_with(Exit::Usage, problem, hint);
+            };
+            let counts = CountedTexts::new(counter.clone());
+            return synthetic::generate(&recipe, &counts).map_or_else(
+                |error| {
+                    let hint = "`proctor generate list` names the families";
+                    stop_with(Exit::Usage, error.to_string(), hint)
+                },
+                |made| Ok(made.session),
+            );
+        }
+        let path = self.session.clone().unwrap_or_default();
+        let shown = path.display();
+        let sessions = import::load(&path)?;
+        let ids: Vec<String> = sessions.iter().map(|it| format!("`{}`", it.id())).collect();
+        let is_wanted = |session: &Session| self.id.as_ref().is_none_or(|id| session.id() == id);
+        match (sessions.into_iter().find(is_wanted), &self.id) {
+            (Some(session), _) => Ok(session),
+            (None, Some(id)) if !ids.is_empty() => {
+                let problem = format!("`{shown}` holds no session `{id}`");
+                let hint = format!("it holds {}", ids.join(", "));
+                stop_with(Exit::NothingSelected, problem, hint)
+            }
+            (None, _) => stop(Exit::NothingSelected, format!("`{shown}` holds no session")),
         }
     }
-
-    /// The strategies that are looked at, in order; nothing for the full history.
-    fn strategies(&self) -> anyhow::Result<Vec<Option<&str>>> {
-        let strategies = match self.compared()? {
-            Compared::Strategies(pair) => pair.map(|name| Some(name.as_str())).to_vec(),
-            Compared::Calls(_) | Compared::Nothing => vec![self.strategy.as_deref()],
-        };
-        let strategies = strategies.into_iter();
-        Ok(strategies
-            .map(|name| name.filter(|name| *name != FULL))
-            .collect())
-    }
 }
-
-/// What `--diff` names.
-enum Compared<'a> {
-    Nothing,
-    Calls([usize; 2]),
-    Strategies([&'a String; 2]),
-}
-
-/// The whole history, beside strategies.
-const FULL: &str = "full";
 
 impl Bench {
-    fn new(args: &Args, strategies: &[Option<&str>]) -> anyhow::Result<Self> {
-        let mut names: Vec<String> = strategies
-            .iter()
-            .flatten()
-            .map(ToString::to_string)
-            .collect();
+    fn new(args: &Args, views: &[View<'_>]) -> anyhow::Result<Self> {
+        let names = views.iter().filter_map(|(name, _)| *name);
+        let mut names: Vec<String> = names.map(str::to_owned).collect();
         names.dedup();
-        let is_full = names.is_empty();
-        if is_full {
-            names.push("none".to_owned());
-        }
+        let read = match names.is_empty() {
+            true => vec!["none".to_owned()],
+            false => names.clone(),
+        };
         // The settings are read as `run` reads them, so that both mean the same by the same words.
         let scenario = Inputs {
             session: args.session.clone().into_iter().collect(),
-            strategy: names,
+            strategy: read,
             window: args.window.clone(),
             counter: args.counter.clone(),
             sizes: args.sizes.clone(),
             ..Inputs::default()
         }
         .read()?;
-        let counter = crate::tokens::counter(&scenario.counter).ok_or_else(|| {
-            Stop::new(
-                Exit::Usage,
-                format!("there is no token counter `{}`", scenario.counter),
-            )
-        })?;
-        let session = Arc::new(session(args, &counter)?);
+        let Some(counter) = crate::tokens::counter(&scenario.counter) else {
+            let problem = format!("there is no token counter `{}`", scenario.counter);
+            return stop(Exit::Usage, problem);
+        };
+        let session = Arc::new(args.session(&counter)?);
         let counts = Arc::new(CountedTexts::new(counter).with_images_of(session.model()));
         let bill = Bill::of(&session, &counts, scenario.sizes, scenario.window.head);
-        let prices = Prices::built_in()?;
-        let native = native::window(&session, &bill, &prices);
+        let native = native::window(&session, &bill, &Prices::built_in()?);
         let prepared = PreparedSession::new(session.clone(), counts.clone(), Vec::new())?
             .billed(Arc::new(bill));
         let head = prepared.bill().scale(0).head;
         let largest = prepared.largest_prompt();
-        let window = scenario.window.resolve(native, largest, head);
         Ok(Self {
             session,
             counts,
             prepared,
-            window,
-            specs: if is_full {
-                Vec::new()
-            } else {
-                scenario.strategies
-            },
+            window: scenario.window.resolve(native, largest, head),
+            strategies: names.into_iter().zip(scenario.strategies).collect(),
         })
     }
 
-    fn views(&self, args: &Args, strategies: &[Option<&str>]) -> anyhow::Result<Vec<View>> {
+    /// Replays the session as far as the call, and looks at what is sent.
+    fn page(&self, (strategy, call): &View<'_>, chars: usize) -> anyhow::Result<Page<'_>> {
         let id = self.session.id();
         let Some(last) = self.session.calls().len().checked_sub(1) else {
-            let what = format!("session `{id}` has no call");
-            return Err(Stop::new(Exit::NothingSelected, what).into());
+            let problem = format!("session `{id}` has no call");
+            return stop(Exit::NothingSelected, problem);
         };
-        let calls = match args.compared()? {
-            Compared::Calls(calls) => calls.to_vec(),
-            Compared::Strategies(_) => vec![args.at.unwrap_or(last); 2],
-            Compared::Nothing => vec![args.at.unwrap_or(last)],
-        };
-        if let Some(at) = calls.iter().find(|call| **call > last) {
-            let what = format!("session `{id}` has no call {at}");
-            let stop = Stop::new(Exit::NothingSelected, what);
-            return Err(stop.with_hint(format!("its calls are 0 to {last}")).into());
+        let call = call.unwrap_or(last);
+        if call > last {
+            let problem = format!("session `{id}` has no call {call}");
+            let hint = format!("its calls are 0 to {last}");
+            return stop_with(Exit::NothingSelected, problem, hint);
         }
-        let mut specs = 0..self.specs.len();
-        let mut placed: Vec<Option<usize>> = Vec::new();
-        for (at, name) in strategies.iter().enumerate() {
-            placed.push(match name {
-                None => None,
-                Some(_) if at > 0 && strategies[at - 1] == *name => placed[at - 1],
-                Some(_) => specs.next(),
-            });
-        }
-        let views = calls.into_iter().enumerate().map(|(at, call)| {
-            let strategy = placed.get(at).or(placed.last()).copied().flatten();
-            let name = strategy.map_or(FULL, |at| self.specs[at].name());
-            View {
-                name: name.to_owned(),
-                strategy,
-                call,
-            }
-        });
-        Ok(views.collect())
-    }
-
-    fn look(&self, view: &View) -> anyhow::Result<Snapshot> {
-        let replayed = match view.strategy {
-            Some(at) => Replayed::Strategy(Box::new(self.specs[at].build()?), self.window),
+        let spec = strategy.and_then(|name| self.strategies.get(name));
+        let name = spec.map_or(FULL, StrategySpec::name);
+        let replayed = match spec {
+            Some(spec) => Replayed::Strategy(Box::new(spec.build()?), self.window),
             None => Replayed::Full,
         };
-        let seen = SnapshotSlot::default();
+        let slot = SnapshotSlot::default();
         let replay = replay_observed(
             &self.prepared,
             CellName {
-                strategy: view.name.clone(),
+                strategy: name.to_owned(),
                 repeat: 0,
             },
             replayed,
@@ -276,106 +242,54 @@ impl Bench {
                 times: crate::replay::Times::default(),
             },
             &NoClock,
-            vec![Box::new(SnapshotObserver::new(view.call, seen.clone()))],
+            vec![Box::new(SnapshotObserver::new(call, slot.clone()))],
         );
-        let end = &replay.record.end;
-        let early = || early(&view.name, view.call, end, self.window);
-        Ok(seen.take().ok_or_else(early)?)
-    }
-
-    fn page<'a>(&'a self, name: &'a str, look: &'a Snapshot, chars: usize) -> Page<'a> {
-        Page::new(&self.session, name, self.window, look, &self.counts, chars)
+        let early = || early(name, call, &replay.record.end, self.window);
+        let snapshot = slot.take().ok_or_else(early)?;
+        Ok(Page {
+            session: &self.session,
+            strategy: name,
+            window: self.window,
+            usage: usage::usage(&self.session, &snapshot, &self.counts),
+            snapshot,
+            counts: &self.counts,
+            chars,
+        })
     }
 }
 
-/// The call was never sent.
+/// The mistake that the session ends before the call.
 fn early(name: &str, at: usize, end: &End, window: Window) -> Stop {
-    match end {
-        End::Died { call, prompt, .. } => Stop::new(
-            Exit::NothingSelected,
-            format!(
-                "under `{name}` call {at} is never sent: the session dies at call {call}, with a \
-                 prompt of {prompt} tokens in a window of {}",
-                window.tokens
-            ),
-        )
-        .with_hint("`--window` makes it larger, `--at` looks at an earlier call"),
-        End::Failed { call, error } => Stop::new(
-            Exit::NothingSelected,
-            format!(
-                "under `{name}` call {at} is never sent: the strategy fails at call {call}: {error}"
-            ),
+    let never = format!("under `{name}` call {at} is never sent:");
+    let problem = match end {
+        End::Died { call, prompt, .. } => format!(
+            "{never} the session dies at call {call}, with a prompt of {prompt} tokens in a window of {}",
+            window.tokens
         ),
-        End::NotMeasurable { call, why } => Stop::new(
-            Exit::NothingSelected,
-            format!(
-                "under `{name}` call {at} is not measurable, nor is anything from call {call} on: {why}"
-            ),
+        End::Failed { call, error } => {
+            format!("{never} the strategy fails at call {call}: {error}")
+        }
+        End::NotMeasurable { call, why } => format!(
+            "under `{name}` call {at} is not measurable, nor is anything from call {call} on: {why}"
         ),
-        End::Completed => Stop::new(Exit::Internal, format!("call {at} was not seen")),
-    }
-}
-
-fn session(args: &Args, counter: &Arc<dyn TokenCounter>) -> anyhow::Result<Session> {
-    if let Some(recipe) = &args.synthetic {
-        let recipe = recipe_of(recipe)?;
-        let made =
-            synthetic::generate(&recipe, &CountedTexts::new(counter.clone())).map_err(|error| {
-                Stop::new(Exit::Usage, error.to_string())
-                    .with_hint("`proctor generate list` names the families")
-            })?;
-        return Ok(made.session);
-    }
-    let path = args.session.clone().unwrap_or_default();
-    let mut sessions = import::load(&path)?;
-    let wanted = match &args.id {
-        None => 0,
-        Some(id) => sessions
-            .iter()
-            .position(|session| session.id() == id)
-            .ok_or_else(|| {
-                let ids: Vec<String> = sessions
-                    .iter()
-                    .map(|session| format!("`{}`", session.id()))
-                    .collect();
-                Stop::new(
-                    Exit::NothingSelected,
-                    format!("`{}` holds no session `{id}`", path.display()),
-                )
-                .with_hint(format!("it holds {}", ids.join(", ")))
-            })?,
+        End::Completed => return Stop::new(Exit::Internal, format!("call {at} was not seen")),
     };
-    if sessions.is_empty() {
-        return Err(Stop::new(
-            Exit::NothingSelected,
-            format!("`{}` holds no session", path.display()),
-        )
-        .into());
+    let stop = Stop::new(Exit::NothingSelected, problem);
+    if matches!(end, End::Died { .. }) {
+        return stop.with_hint("`--window` makes it larger, `--at` looks at an earlier call");
     }
-    Ok(sessions.swap_remove(wanted))
+    stop
 }
 
 /// `code-review:7:40`: family, seed, rounds.
-fn recipe_of(text: &str) -> anyhow::Result<Recipe> {
-    let parts: Vec<&str> = text.split(':').collect();
-    let recipe = match parts[..] {
-        [family, seed, rounds] => {
-            seed.parse()
-                .ok()
-                .zip(rounds.parse().ok())
-                .map(|(seed, rounds)| Recipe {
-                    family: family.to_owned(),
-                    seed,
-                    length: Length::Rounds(rounds),
-                    head_tokens: HEAD_TOKENS,
-                    ..Recipe::default()
-                })
-        }
-        _ => None,
-    };
-    recipe.ok_or_else(|| {
-        Stop::new(Exit::Usage, format!("`{text}` is not `family:seed:rounds`"))
-            .with_hint("as in `--synthetic code-review:7:40`")
-            .into()
+fn recipe(typed: &str) -> Option<Recipe> {
+    let (family, rest) = typed.split_once(':')?;
+    let (seed, rounds) = rest.split_once(':')?;
+    Some(Recipe {
+        family: family.to_owned(),
+        seed: seed.parse().ok()?,
+        length: Length::Rounds(rounds.parse().ok()?),
+        head_tokens: HEAD_TOKENS,
+        ..Recipe::default()
     })
 }

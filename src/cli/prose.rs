@@ -1,6 +1,6 @@
 //! Lines of text made as narrow as the terminal: what is too long goes on under where it began.
 
-use super::{columns, print};
+use super::{print, terminal_width};
 use crate::report::layout::width;
 
 /// Nothing is folded narrower than this: one could not read it.
@@ -14,7 +14,7 @@ pub(super) fn say(text: &str) -> anyhow::Result<()> {
 
 /// The same lines, with so many columns left free.
 pub(super) fn folded(text: &str, free: usize) -> String {
-    match columns() {
+    match terminal_width() {
         Some(columns) => fold(text, columns.saturating_sub(free)),
         None => text.to_owned(),
     }

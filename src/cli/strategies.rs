@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-use super::{Exit, print, print_json, prose};
+use super::columns::pairs;
+use super::{Exit, print, prose, show};
 use crate::settings::Place;
 use crate::strategy::StageKind;
 use crate::strategy::control::CONTROLS;
@@ -35,124 +36,89 @@ enum Command {
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
-    match (&args.command, args.json) {
-        (None, false) => prose::say(&list()?)?,
-        (None, true) => print_json(&list_json()?)?,
-        (Some(Command::Show { name }), false) => print(&show(name)?)?,
-        (Some(Command::Show { name }), true) => print_json(&show_json(name)?)?,
-        (Some(Command::Stages), false) => {
-            prose::say(&STAGES.iter().map(knobs_of).collect::<String>())?;
-        }
-        (Some(Command::Stages), true) => {
-            let stages: Vec<Value> = STAGES.iter().map(kind_json).collect();
-            print_json(&json!({ "format": "proctor-stages", "version": 1, "stages": stages }))?;
+    match &args.command {
+        None => list(args.json),
+        Some(Command::Show { name }) => show_one(name, args.json),
+        Some(Command::Stages) => {
+            let text: String = STAGES.iter().map(knobs_of).collect();
+            let stages: Vec<Value> = STAGES.iter().map(facts_of).collect();
+            let facts = json!({ "stages": stages });
+            show(args.json, "proctor-stages", facts, &text)
         }
     }
-    Ok(Exit::Done)
 }
 
 fn named(name: &str) -> anyhow::Result<StrategySpec> {
     let trigger = Trigger::of(Condition::WindowFraction(0.8));
-    Ok(StrategySpec::parse(
-        name,
-        &trigger,
-        &Place::Flag("strategies show".into()),
-    )?)
+    let place = Place::Flag("strategies show".into());
+    Ok(StrategySpec::parse(name, &trigger, &place)?)
 }
 
-fn list() -> anyhow::Result<String> {
-    let width = PRESETS
-        .iter()
-        .map(|(name, _)| name.len())
-        .max()
-        .unwrap_or(0);
-    let mut text = String::new();
-    for (name, _) in PRESETS {
-        let spec = named(name)?;
-        writeln!(text, "{name:width$}  {}", spec.description())?;
-    }
-    for (name, description) in CONTROLS {
-        writeln!(text, "{name:width$}  control: {description}")?;
-    }
-    Ok(text)
-}
-
-fn list_json() -> anyhow::Result<Value> {
-    let entry = |kind: &str, name: &str, description: &str| json!({ "name": name, "kind": kind, "description": description });
+fn list(as_json: bool) -> anyhow::Result<Exit> {
+    let mut rows = Vec::new();
     let mut strategies = Vec::new();
     for (name, _) in PRESETS {
-        strategies.push(entry("preset", name, named(name)?.description()));
+        let about = named(name)?.description().to_owned();
+        strategies.push(json!({ "name": name, "kind": "preset", "description": about }));
+        rows.push((*name, about));
     }
-    let controls = CONTROLS.iter();
-    strategies.extend(controls.map(|(name, said)| entry("control", name, said)));
-    Ok(json!({ "format": "proctor-strategies", "version": 1, "strategies": strategies }))
+    for (name, about) in CONTROLS {
+        strategies.push(json!({ "name": name, "kind": "control", "description": about }));
+        rows.push((*name, format!("control: {about}")));
+    }
+    let facts = json!({ "strategies": strategies });
+    show(as_json, "proctor-strategies", facts, &pairs(&rows))
 }
 
-/// The kinds of the stages that a strategy uses, in the order of the documentation.
-fn kinds_in(stages: &[String]) -> impl Iterator<Item = &'static StageKind> {
-    let uses = |kind: &StageKind, line: &String| line.split([' ', '(']).next() == Some(kind.name);
-    STAGES
-        .iter()
-        .filter(move |kind| stages.iter().any(|line| uses(kind, line)))
-}
-
-/// The strategy as TOML that can be a file of one's own; what is said of it stands in comments.
-fn show(name: &str) -> anyhow::Result<String> {
+/// Shows a strategy as TOML that can be a file of one's own; its stages and knobs are comments.
+fn show_one(name: &str, as_json: bool) -> anyhow::Result<Exit> {
     let spec = named(name)?;
-    let mut text = spec.to_toml();
     let stages = spec.stages()?;
-    let mut said = String::new();
+    let uses = |kind: &StageKind, line: &str| line.split([' ', '(']).next() == Some(kind.name);
+    // In the order of the documentation.
+    let kinds = || {
+        let kinds = STAGES.iter();
+        kinds.filter(|kind| stages.iter().any(|line| uses(kind, line)))
+    };
+    if as_json {
+        let breaks: Vec<&str> = spec.breaks()?.into_iter().map(Law::name).collect();
+        let facts = json!({
+            "name": spec.name(),
+            "description": spec.description(),
+            "breaks": breaks,
+            "stages": stages,
+            "toml": spec.to_toml(),
+            "kinds": kinds().map(facts_of).collect::<Vec<_>>(),
+        });
+        return show(true, "proctor-strategy", facts, "");
+    }
+    let mut about = String::new();
     if !stages.is_empty() {
-        said.push_str("\nstages, in order:\n");
+        let lines = stages.join("\n  ");
+        writeln!(about, "\nstages, in order:\n  {lines}")?;
     }
-    for stage in &stages {
-        writeln!(said, "  {stage}")?;
+    for kind in kinds() {
+        write!(about, "\n{}", knobs_of(kind))?;
     }
-    for kind in kinds_in(&stages) {
-        said.push('\n');
-        said.push_str(&knobs_of(kind));
-    }
-    for line in prose::folded(&said, 2).lines() {
+    let mut text = spec.to_toml();
+    for line in prose::folded(&about, 2).lines() {
         let sign = if line.is_empty() { "" } else { "# " };
         writeln!(text, "{sign}{line}")?;
     }
-    Ok(text)
-}
-
-fn show_json(name: &str) -> anyhow::Result<Value> {
-    let spec = named(name)?;
-    let stages = spec.stages()?;
-    let breaks: Vec<&str> = spec.breaks()?.into_iter().map(Law::name).collect();
-    let kinds: Vec<Value> = kinds_in(&stages).map(kind_json).collect();
-    Ok(json!({
-        "format": "proctor-strategy",
-        "version": 1,
-        "name": spec.name(),
-        "description": spec.description(),
-        "breaks": breaks,
-        "stages": stages,
-        "toml": spec.to_toml(),
-        "kinds": kinds,
-    }))
+    print(&text)?;
+    Ok(Exit::Done)
 }
 
 fn knobs_of(kind: &StageKind) -> String {
-    let mut text = String::new();
-    let _ = writeln!(text, "{}: {}", kind.name, kind.description);
+    let mut text = format!("{}: {}\n", kind.name, kind.description);
     for knob in kind.knobs {
-        let _ = writeln!(
-            text,
-            "  {} ({}, default {}): {}",
-            knob.name,
-            knob.kind,
-            knob.default(),
-            kind.doc(knob.name)
-        );
+        let (takes, default, doc) = (knob.kind, knob.default(), kind.doc(knob.name));
+        let _ = writeln!(text, "  {} ({takes}, default {default}): {doc}", knob.name);
     }
     text
 }
 
-fn kind_json(kind: &StageKind) -> Value {
+fn facts_of(kind: &StageKind) -> Value {
     let knobs = kind.knobs.iter().map(|knob| {
         json!({
             "name": knob.name,

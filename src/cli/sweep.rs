@@ -9,8 +9,8 @@ use anyhow::Context as _;
 use super::inputs::Inputs;
 use super::progress::Shown;
 use super::{
-    Exit, columns, gate, json_text, models, print_json, prompts, prose, say, stop, stop_with, walk,
-    write_output,
+    Exit, gate, json_text, models, print_json, prompts, prose, say, stop, stop_with,
+    terminal_width, walk, write_output,
 };
 use crate::compare::sweep::{
     Confirmation, Objective, Recommendation, Sweep, Tried, better_half, broken, judge,
@@ -307,7 +307,7 @@ fn tell(sweep: &Sweep, args: &Args) -> anyhow::Result<()> {
     if args.json {
         return print_json(sweep);
     }
-    prose::say(&text::render(sweep, columns()))
+    prose::say(&text::render(sweep, terminal_width()))
 }
 
 /// The default, the grid, and the default in each further window; and the windows they run in.

@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::inputs::Inputs;
-use super::{Exit, print_json, prose};
+use super::{Exit, show};
 use crate::scenario::{ModelSetting, Scenario, SessionSource};
 
 /// Arguments of `proctor validate`.
@@ -21,92 +21,71 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let scenario = args.inputs.read()?;
     super::gate::rules(&scenario.gate, &super::gate::Asked::default())?;
-    let mut text = String::new();
-    writeln!(text, "scenario `{}` is valid", scenario.name)?;
-    writeln!(
-        text,
-        "  counter {}, window {}, seed {}",
-        scenario.counter, scenario.window, scenario.seed
-    )?;
-    if !scenario.faults.is_empty() {
-        writeln!(text, "  faults: {}", scenario.faults)?;
+    let Scenario {
+        name,
+        counter,
+        window,
+        seed,
+        ..
+    } = &scenario;
+    let mut text = format!("scenario `{name}` is valid\n");
+    writeln!(text, "  counter {counter}, window {window}, seed {seed}")?;
+    let faults = (!scenario.faults.is_empty()).then(|| scenario.faults.to_string());
+    if let Some(faults) = &faults {
+        writeln!(text, "  faults: {faults}")?;
     }
-    let models = &scenario.models;
-    for model in models
-        .all()
-        .filter(|model| **model != ModelSetting::Offline)
-    {
-        let paid = match model {
-            ModelSetting::Live(_) => ": live, it will be asked and paid",
-            _ => "",
-        };
-        writeln!(text, "  model {}{paid}", model.name())?;
+    let mut models = Vec::new();
+    for model in scenario.models.all() {
+        let is_live = matches!(model, ModelSetting::Live(_));
+        let (name, cost) = (
+            model.name(),
+            if is_live {
+                ": live, it will be asked and paid"
+            } else {
+                ""
+            },
+        );
+        if *model != ModelSetting::Offline {
+            writeln!(text, "  model {name}{cost}")?;
+        }
+        models.push(json!({ "name": name, "is_live": is_live }));
     }
     writeln!(text, "  sessions: {}", scenario.sessions.len())?;
+    let mut sessions = Vec::new();
     for source in &scenario.sessions {
         match source {
             SessionSource::File(path, _) | SessionSource::Found(path) => {
-                writeln!(text, "    {}", path.display())?;
+                let path = path.display().to_string();
+                writeln!(text, "    {path}")?;
+                sessions.push(json!({ "file": path }));
             }
             SessionSource::Synthetic(recipe) => {
-                writeln!(
-                    text,
-                    "    {} seed {} ({})",
-                    recipe.family, recipe.seed, recipe.length
-                )?;
+                let (family, seed, length) = (&recipe.family, recipe.seed, &recipe.length);
+                writeln!(text, "    {family} seed {seed} ({length})")?;
+                let length = length.to_string();
+                sessions.push(json!({ "family": family, "seed": seed, "length": length }));
             }
         }
     }
     writeln!(text, "  strategies: {}", scenario.strategies.len())?;
-    for spec in &scenario.strategies {
-        writeln!(text, "    {}", spec.name())?;
-        for stage in spec.stages()? {
-            writeln!(text, "      {stage}")?;
-        }
-    }
-    if args.json {
-        print_json(&to_json(&scenario)?)?;
-        return Ok(Exit::Done);
-    }
-    let lines: String = text
-        .lines()
-        .map(|line| crate::report::escape::plain(line) + "\n")
-        .collect();
-    prose::say(&lines)?;
-    Ok(Exit::Done)
-}
-
-fn to_json(scenario: &Scenario) -> anyhow::Result<Value> {
-    let sessions = scenario.sessions.iter().map(|source| match source {
-        SessionSource::File(path, _) | SessionSource::Found(path) => {
-            json!({ "file": path.display().to_string() })
-        }
-        SessionSource::Synthetic(recipe) => json!({
-            "family": recipe.family,
-            "seed": recipe.seed,
-            "length": recipe.length.to_string(),
-        }),
-    });
-    let sessions: Vec<Value> = sessions.collect();
     let mut strategies = Vec::new();
     for spec in &scenario.strategies {
-        strategies.push(json!({ "name": spec.name(), "stages": spec.stages()? }));
+        let stages = spec.stages()?;
+        writeln!(text, "    {}", spec.name())?;
+        for stage in &stages {
+            writeln!(text, "      {stage}")?;
+        }
+        strategies.push(json!({ "name": spec.name(), "stages": stages }));
     }
-    let models = scenario.models.all().map(|model| {
-        let is_live = matches!(model, ModelSetting::Live(_));
-        json!({ "name": model.name(), "is_live": is_live })
-    });
-    let faults = (!scenario.faults.is_empty()).then(|| scenario.faults.to_string());
-    Ok(json!({
-        "format": "proctor-validation",
-        "version": 1,
-        "scenario": scenario.name,
-        "counter": scenario.counter,
-        "window": scenario.window.to_string(),
-        "seed": scenario.seed,
+    let facts = json!({
+        "scenario": name,
+        "counter": counter,
+        "window": window.to_string(),
+        "seed": seed,
         "faults": faults,
-        "models": models.collect::<Vec<_>>(),
+        "models": models,
         "sessions": sessions,
         "strategies": strategies,
-    }))
+    });
+    show(args.json, "proctor-validation", facts, &text)
 }

@@ -1,25 +1,28 @@
 //! `proctor generate --describe`: what families and recordings are like, side by side.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::{Args, Format};
-use crate::cli::{Exit, Stop, chain, print, say};
-use crate::report::escape::{self, plain, short};
+use super::{Args, make};
+use crate::cli::columns::grouped;
+use crate::cli::{Exit, Facts, Format, chain, print, print_json, say, stop_with, walk};
+use crate::report::escape::{plain, short};
 use crate::session::habits::{self, Counting, Habits, Spread};
 use crate::session::import::{self, ImportError};
-use crate::session::synthetic::{self, FAMILIES};
+use crate::session::synthetic::FAMILIES;
 use crate::tokens::{CountedTexts, O200k};
 
-/// So many sessions of each family are made where `--count` does not say.
+/// Sessions that are made of each family where `--count` does not say.
 const COUNT: u64 = 4;
 
 /// Columns of a name.
 const NAME: usize = 22;
+
+/// The sign of what was not measured.
+const DASH: &str = "–";
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let names: Vec<String> = if args.targets.is_empty() {
@@ -30,200 +33,134 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     };
     let mut rows = Vec::new();
     let mut worst = Exit::Done;
-    // Where somebody brings recordings, these are what families are held against.
+    // Recordings that are named take the place of the known ones as a comparison.
     let mut recorded = habits::recorded()?;
     for name in names {
-        let is_family = FAMILIES.iter().any(|family| family.name == name);
         let path = Path::new(&name);
-        if !is_family && !path.exists() {
-            let stop = Stop::new(
-                Exit::Usage,
-                format!("`{name}` is no family, and no file or folder"),
-            );
-            return Err(stop.with_hint("`proctor generate list` names them").into());
-        }
-        let habits = if is_family {
+        let habits = if FAMILIES.iter().any(|family| family.name == name) {
             of_family(args, &name)?
-        } else {
+        } else if path.exists() {
             recorded.clear();
             of_recordings(path, &mut worst)
+        } else {
+            let problem = format!("`{name}` is no family, and no file or folder");
+            let hint = "`proctor generate list` names them";
+            return stop_with(Exit::Usage, problem, hint);
         };
         rows.push((name, habits));
     }
-    let text = match (args.format, args.json) {
-        (Format::Text, false) => table(&rows, &recorded),
-        (Format::Json, _) | (Format::Text, true) => {
-            let rows = rows.iter().map(|(name, habits)| row(name, habits));
-            let rows: Result<Vec<Value>, _> = rows.collect();
-            let object = json!({
-                "format": "proctor-habits",
-                "version": 1,
-                "counter": O200K,
-                "rows": rows?,
-                "recorded": recorded,
-            });
-            escape::json(&serde_json::to_string_pretty(&object)?) + "\n"
-        }
-    };
-    print(&text)?;
+    if args.json || args.format == Format::Json {
+        let row = |(name, habits): &(String, Habits)| {
+            let mut value = serde_json::to_value(habits)?;
+            value["name"] = json!(name);
+            anyhow::Ok(value)
+        };
+        let rows = rows
+            .iter()
+            .map(row)
+            .collect::<anyhow::Result<Vec<Value>>>()?;
+        let facts = json!({ "counter": "o200k", "rows": rows, "recorded": recorded });
+        print_json(&Facts::new("proctor-habits", facts))?;
+    } else {
+        print(&tables(&rows, &recorded))?;
+    }
     Ok(worst)
-}
-
-const O200K: &str = "o200k";
-
-fn row(name: &str, habits: &Habits) -> Result<Value, serde_json::Error> {
-    let mut value = serde_json::to_value(habits)?;
-    value["name"] = json!(name);
-    Ok(value)
 }
 
 fn of_family(args: &Args, family: &str) -> anyhow::Result<Habits> {
     let mut counting = Counting::default();
     for n in 0..args.count.unwrap_or(COUNT) {
-        let counts = CountedTexts::new(Arc::new(O200k));
-        let recipe = args.recipe(family, n);
-        let made = synthetic::generate(&recipe, &counts)
-            .map_err(|error| Stop::new(Exit::Usage, error.to_string()))?;
+        let (made, counts) = make(&args.recipe(family, n))?;
         counting.add(&made.session, &counts);
     }
     Ok(counting.habits())
 }
 
-/// All recordings of a file or folder. What cannot be read is told, and the others go on.
+/// All recordings of a file or folder. Says what cannot be read, and goes on.
 fn of_recordings(path: &Path, worst: &mut Exit) -> Habits {
     let mut counting = Counting::default();
-    let mut files = Vec::new();
-    if let Err(error) = files_below(path, &mut files) {
-        say(&format!(
-            "error: {}",
-            plain(&format!("cannot read `{}`: {error}", path.display()))
-        ));
-        *worst = Exit::Invalid;
-    }
-    for file in files {
+    for input in walk::inputs(&[path.to_owned()]) {
         // Each file by itself: no text is kept for longer than that.
         let counts = CountedTexts::new(Arc::new(O200k));
-        match import::load(&file) {
-            Ok(sessions) => sessions
-                .iter()
-                .for_each(|session| counting.add(session, &counts)),
-            Err(
-                error @ (ImportError::NotJson { .. }
-                | ImportError::Empty { .. }
-                | ImportError::NoConversation { .. }
-                | ImportError::NoMessages { .. }
-                | ImportError::UnknownFormat { .. }),
-            ) if file != path => say(&format!("passed over: {}", plain(&error.to_string()))),
-            Err(error) => {
-                say(&format!("error: {}", chain(&error.into())));
-                *worst = Exit::Invalid;
+        let sessions = input.and_then(|input| Ok(import::load(&input.path)?));
+        let error = match sessions {
+            Ok(sessions) => {
+                let sessions = sessions.iter();
+                sessions.for_each(|session| counting.add(session, &counts));
+                continue;
             }
+            Err(error) => error,
+        };
+        let cause = error.downcast_ref();
+        if cause.is_some_and(ImportError::is_no_recording) && path.is_dir() {
+            say(&format!("passed over: {}", plain(&error.to_string())));
+        } else {
+            say(&format!("error: {}", chain(&error)));
+            *worst = Exit::Invalid;
         }
     }
     counting.habits()
 }
 
-/// The file, or those below the folder, in the order of their paths; what is hidden stays so.
-fn files_below(path: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
-    if !path.is_dir() {
-        files.push(path.to_owned());
-        return Ok(());
-    }
-    let mut entries = std::fs::read_dir(path)?.collect::<std::io::Result<Vec<_>>>()?;
-    entries.sort_by_key(std::fs::DirEntry::path);
-    for entry in entries {
-        let is_hidden = entry.file_name().to_string_lossy().starts_with('.');
-        let is_link = entry.file_type()?.is_symlink() && entry.path().is_dir();
-        if !is_hidden && !is_link {
-            files_below(&entry.path(), files)?;
-        }
-    }
-    Ok(())
-}
+/// A column: both lines of its heading, its width, and its cell.
+type Column = (&'static str, &'static str, usize, fn(&Habits) -> String);
+
+const RESULTS: &[Column] = &[
+    ("", "sessions", 8, |it| it.sessions.to_string()),
+    ("tool", "results", 8, |it| it.results.to_string()),
+    ("", "p10", 7, |it| bytes(it, |bytes| bytes.p10)),
+    ("", "p50", 7, |it| bytes(it, |bytes| bytes.p50)),
+    ("", "p90", 7, |it| bytes(it, |bytes| bytes.p90)),
+    ("", "p99", 7, |it| bytes(it, |bytes| bytes.p99)),
+    ("", "max", 7, |it| bytes(it, |bytes| bytes.max)),
+];
+
+const CALLS: &[Column] = &[
+    ("calls/", "request", 8, |it| {
+        let calls = it.calls_per_request.map(|calls| format!("{calls:.1}"));
+        calls.unwrap_or(DASH.to_owned())
+    }),
+    ("tokens", "seen", 6, |it| percent(it.observation_share)),
+    ("reads", "again", 6, |it| percent(it.reread_share)),
+    ("calls in", "parallel", 8, |it| percent(it.parallel_share)),
+    ("", "p50", 5, |it| seconds(it, |gap| gap.p50)),
+    ("", "p95", 6, |it| seconds(it, |gap| gap.p95)),
+    ("", "> 5m", 5, |it| percent(it.gaps_over_5_minutes)),
+    ("", "> 1h", 5, |it| percent(it.gaps_over_1_hour)),
+];
 
 /// Two tables of at most 80 columns, recordings below what is described.
-fn table(rows: &[(String, Habits)], recorded: &BTreeMap<String, Habits>) -> String {
-    let own = rows.iter().map(|(name, habits)| (name, habits));
-    let rows: Vec<(&String, &Habits)> = own.chain(recorded).collect();
-    let families = rows.len() - recorded.len();
-    let rule = |at: usize| {
-        if at == families {
-            "recorded sessions, for comparison:\n"
-        } else {
-            ""
-        }
+fn tables(rows: &[(String, Habits)], recorded: &BTreeMap<String, Habits>) -> String {
+    let table = |columns: &[Column], own: usize, group: &str| {
+        let line = |name: &str, columns: &[Column], cell: &dyn Fn(&Column) -> String| {
+            let cells = columns.iter().map(|it| format!(" {:>1$}", cell(it), it.2));
+            format!("{name:NAME$}{}", cells.collect::<String>())
+        };
+        let upper = line("", &columns[..own], &|column| column.0.to_owned());
+        let lower = line("", columns, &|column| column.1.to_owned());
+        let row = |(name, habits): (&String, &Habits)| {
+            line(&shown(name), columns, &|column| (column.3)(habits)) + "\n"
+        };
+        let described: String = rows
+            .iter()
+            .map(|(name, habits)| row((name, habits)))
+            .collect();
+        let known: String = recorded.iter().map(row).collect();
+        let rule = match known.as_str() {
+            "" => "",
+            _ => "recorded sessions, for comparison:\n",
+        };
+        format!("{upper} | {group}\n{lower}\n{described}{rule}{known}")
     };
-    let mut text = format!(
-        "{:NAME$} {:>8} {:>8} | bytes of a tool result\n{:NAME$} {:>8} {:>8} {:>7} {:>7} {:>7} {:>7} {:>7}\n",
-        "", "", "tool", "", "sessions", "results", "p10", "p50", "p90", "p99", "max"
-    );
-    for (at, (name, habits)) in rows.iter().enumerate() {
-        let _ = write!(
-            text,
-            "{}{:NAME$} {:>8} {:>8}",
-            rule(at),
-            shown(name),
-            habits.sessions,
-            habits.results
-        );
-        let of = |get: fn(&Spread) -> u64| habits.result_bytes.as_ref().map(get);
-        for value in [
-            of(|it| it.p10),
-            of(|it| it.p50),
-            of(|it| it.p90),
-            of(|it| it.p99),
-            of(|it| it.max),
-        ] {
-            let _ = write!(text, " {:>7}", value.map_or(DASH.to_owned(), thousands));
-        }
-        text.push('\n');
-    }
-    let _ = write!(
-        text,
-        "\n{:NAME$} {:>8} {:>6} {:>6} {:>8} | from call to call\n{:NAME$} {:>8} {:>6} {:>6} {:>8} {:>5} {:>6} {:>5} {:>5}\n",
-        "",
-        "calls/",
-        "tokens",
-        "reads",
-        "calls in",
-        "",
-        "request",
-        "seen",
-        "again",
-        "parallel",
-        "p50",
-        "p95",
-        "> 5m",
-        "> 1h"
-    );
-    for (at, (name, habits)) in rows.iter().enumerate() {
-        let gap = habits.gap_seconds;
-        let _ = writeln!(
-            text,
-            "{}{:NAME$} {:>8} {:>6} {:>6} {:>8} {:>5} {:>6} {:>5} {:>5}",
-            rule(at),
-            shown(name),
-            habits
-                .calls_per_request
-                .map_or(DASH.to_owned(), |it| format!("{it:.1}")),
-            percent(habits.observation_share),
-            percent(habits.reread_share),
-            percent(habits.parallel_share),
-            gap.map_or(DASH.to_owned(), |it| seconds(it.p50)),
-            gap.map_or(DASH.to_owned(), |it| seconds(it.p95)),
-            percent(habits.gaps_over_5_minutes),
-            percent(habits.gaps_over_1_hour),
-        );
-    }
-    text.push_str(
-        "\ntokens seen: share of the messages' tokens that tool results have (o200k)\n\
+    format!(
+        "{}\n{}\n\
+         tokens seen: share of the messages' tokens that tool results have (o200k)\n\
          reads again: of the reads of files, those of a file that was read before\n\
          calls in parallel: of the calls that use tools, those that use several\n",
-    );
-    text
+        table(RESULTS, 2, "bytes of a tool result"),
+        table(CALLS, 4, "from call to call")
+    )
 }
-
-const DASH: &str = "–";
 
 /// The last part of a path, which says more than its beginning.
 fn shown(name: &str) -> String {
@@ -240,22 +177,16 @@ fn percent(share: Option<f64>) -> String {
     }
 }
 
-fn thousands(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
+fn bytes(habits: &Habits, of: fn(Spread) -> u64) -> String {
+    let bytes = habits.result_bytes.map(of);
+    bytes.map_or(DASH.to_owned(), grouped)
 }
 
-fn seconds(seconds: u64) -> String {
-    match seconds {
-        0..120 => format!("{seconds}s"),
-        120..7_200 => format!("{}m", seconds / 60),
-        7_200.. => format!("{}h", seconds / 3_600),
+fn seconds(habits: &Habits, of: fn(Spread) -> u64) -> String {
+    match habits.gap_seconds.map(of) {
+        None => DASH.to_owned(),
+        Some(seconds @ 0..120) => format!("{seconds}s"),
+        Some(seconds @ 120..7_200) => format!("{}m", seconds / 60),
+        Some(seconds) => format!("{}h", seconds / 3_600),
     }
 }

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::usage::{self, Category};
+use crate::cli::columns::range;
 use crate::context::{Entry, Origin};
 use crate::replay::observe::snapshot::{MessageFate, Presence, Snapshot};
 use crate::report::escape;
@@ -16,142 +17,99 @@ use crate::window::{Lines, WarningFrom, Window};
 
 /// One call under one strategy.
 pub(super) struct Page<'a> {
-    session: &'a Session,
-    strategy: &'a str,
-    window: Window,
-    look: &'a Snapshot,
-    counts: &'a CountedTexts,
-    usage: BTreeMap<Category, Tokens>,
-    chars: usize,
+    pub(super) session: &'a Session,
+    pub(super) strategy: &'a str,
+    pub(super) window: Window,
+    pub(super) snapshot: Snapshot,
+    pub(super) counts: &'a CountedTexts,
+    pub(super) usage: BTreeMap<Category, Tokens>,
+    /// Characters of a text that are shown, 0 for all.
+    pub(super) chars: usize,
 }
 
-/// What the signs in the bar of zones mean.
-const ZONE_LEGEND: &str = "by Claude Code's lines: w warning, a automatic compaction, b blocking";
+/// Columns of a category's name.
+const NAME: usize = 26;
 
-impl<'a> Page<'a> {
-    pub(super) fn new(
-        session: &'a Session,
-        strategy: &'a str,
-        window: Window,
-        look: &'a Snapshot,
-        counts: &'a CountedTexts,
-        chars: usize,
-    ) -> Self {
-        let usage = usage::usage(session, look, counts, &usage::classes(session));
-        Self {
-            session,
-            strategy,
-            window,
-            look,
-            counts,
-            usage,
-            chars,
-        }
-    }
-
-    /// What is looked at, in words.
-    pub(super) fn title(&self) -> String {
-        format!("{} at call {}", self.strategy, self.look.call)
-    }
-
-    pub(super) fn session(&self) -> &Session {
-        self.session
-    }
-
-    pub(super) fn look(&self) -> &Snapshot {
-        self.look
-    }
-
-    pub(super) fn usage(&self) -> &BTreeMap<Category, Tokens> {
-        &self.usage
-    }
-
+impl Page<'_> {
     fn lines(&self) -> Lines {
         self.window.lines(WarningFrom::AutoCompact)
     }
 
-    pub(super) fn prompt(&self) -> Tokens {
-        self.look.prompt
+    /// Percent of the window.
+    fn percent(&self, tokens: Tokens) -> f64 {
+        tokens.share_of(self.window.tokens).unwrap_or(0.0) * 100.0
     }
 
-    fn share(&self, tokens: Tokens) -> f64 {
-        tokens.share_of(self.window.tokens).unwrap_or(0.0)
+    /// The part of a bar as wide as the window, in halves of a column; a prompt beyond the window ends
+    /// at the margin.
+    fn halves(&self, tokens: Tokens, width: usize) -> usize {
+        let window = u128::from(self.window.tokens.0.max(1));
+        let tokens = u128::from(tokens.0).min(window);
+        usize::try_from(2 * width as u128 * tokens / window).unwrap_or(2 * width)
     }
 
     pub(super) fn to_text(&self, width: usize) -> String {
-        let mut out = String::new();
-        let prompt = self.prompt();
-        let _ = writeln!(
-            out,
-            "{} under {}, call {} (of 0 to {}): {prompt} tokens in a window of {} ({:.1} %)",
-            escape::plain(self.session.id()),
-            escape::plain(self.strategy),
-            self.look.call,
+        let prompt = self.snapshot.prompt;
+        let mut out = format!(
+            "{} under {}, call {} (of 0 to {}): {prompt} tokens in a window of {} ({:.1} %)\n",
+            self.session.id(),
+            self.strategy,
+            self.snapshot.call,
             self.session.calls().len().saturating_sub(1),
             self.window.tokens,
-            self.share(prompt) * 100.0
+            self.percent(prompt)
         );
         self.write_usage(&mut out, width);
         self.write_patches(&mut out);
         self.write_entries(&mut out);
-        self.write_fates(&mut out);
+        let _ = writeln!(
+            out,
+            "\nFate of the {} messages so far\n",
+            self.snapshot.before
+        );
+        let mut from = 0;
+        for same in self.snapshot.fates.chunk_by(|one, next| one == next) {
+            let to = from + same.len();
+            let _ = writeln!(out, "{:>9}  {}", range(from, to - 1), in_words(&same[0]));
+            from = to;
+        }
         out
     }
 
     fn write_usage(&self, out: &mut String, width: usize) {
-        const NAME: usize = 26;
         // Name, tokens and share take up 46 columns; the bar gets the rest, within reason.
         let bar = width.saturating_sub(NAME + 20).clamp(10, 50);
-        let _ = writeln!(out, "\nUsage\n");
-        let free = self.window.tokens - self.prompt();
-        let rows = self
-            .usage
-            .iter()
-            .map(|(category, tokens)| (category.name(), *tokens, '█'))
-            .chain([("free".to_owned(), free, '·')]);
-        for (name, tokens, sign) in rows {
-            let share = self.share(tokens);
-            // A window of zero tokens or a prompt beyond it: the bar ends at the margin.
-            #[expect(
-                clippy::cast_possible_truncation,
-                clippy::cast_sign_loss,
-                reason = "between zero and the width of the bar"
-            )]
-            let filled = (share.clamp(0.0, 1.0) * bar as f64).round() as usize;
-            let line = format!(
-                "{name:NAME$} {:>8} {:>6.1} %  {}",
-                tokens.0,
-                share * 100.0,
-                sign.to_string().repeat(filled)
-            );
+        let prompt = self.snapshot.prompt;
+        let used = self.usage.iter();
+        let used = used.map(|(category, tokens)| (category.name(), *tokens, "█"));
+        let free = ("free".to_owned(), self.window.tokens - prompt, "·");
+        out.push_str("\nUsage\n\n");
+        for (name, tokens, sign) in used.chain([free]) {
+            let (count, percent) = (tokens.0, self.percent(tokens));
+            let filled = sign.repeat(self.halves(tokens, bar).div_ceil(2));
+            let line = format!("{name:NAME$} {count:>8} {percent:>6.1} %  {filled}");
             let _ = writeln!(out, "{}", line.trim_end());
         }
         let lines = self.lines();
-        let prompt = self.prompt();
-        let zone = format!("zone: {}", lines.zone(prompt).name());
         let _ = writeln!(
             out,
-            "{zone:NAME$} {:>8} {:>6} %  {}",
+            "{:NAME$} {:>8} {:>6} %  {}\n{:NAME$} by Claude Code's lines: w warning, a automatic compaction, \
+             b blocking",
+            format!("zone: {}", lines.zone(prompt).name()),
             "left",
             lines.percent_left(prompt),
-            self.zone_bar(&lines, bar)
+            self.zone_bar(&lines, bar),
+            ""
         );
-        let _ = writeln!(out, "{:NAME$} {ZONE_LEGEND}", "");
     }
 
     /// The window as a bar, filled as far as the prompt goes, with the lines in it: warning and
     /// error, automatic compaction, blocking.
     fn zone_bar(&self, lines: &Lines, width: usize) -> String {
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "between zero and the width of the bar"
-        )]
-        let place = |tokens| (self.share(tokens).clamp(0.0, 1.0) * width as f64) as usize;
-        let filled = place(self.prompt());
-        let mut bar: Vec<char> = (0..width)
-            .map(|at| if at < filled { '█' } else { '·' })
-            .collect();
+        let place = |tokens| self.halves(tokens, width) / 2;
+        let filled = place(self.snapshot.prompt);
+        let cells = (0..width).map(|at| if at < filled { '█' } else { '·' });
+        let mut bar: Vec<char> = cells.collect();
         for (line, sign) in [
             (lines.warning, 'w'),
             (lines.auto_compact, 'a'),
@@ -166,74 +124,44 @@ impl<'a> Page<'a> {
 
     /// What was compacted for this call: before and after.
     fn write_patches(&self, out: &mut String) {
-        for patch in &self.look.patches {
+        for patch in &self.snapshot.patches {
             let _ = writeln!(
                 out,
                 "\nCompaction before this call by {}: {} ({} → {} tokens of messages)\n",
-                escape::plain(&patch.stage),
+                patch.stage,
                 escape::short(&patch.reason, 100),
                 patch.before.tokens,
                 patch.after.tokens
             );
-            for (sign, entries) in [('-', &patch.removed), ('+', &patch.added)] {
-                for entry in entries {
-                    let text = entry.message.model_text().first();
-                    let _ = writeln!(
-                        out,
-                        "{sign} {}, {} ({} tokens): {}",
-                        role(entry),
-                        origin(entry),
-                        entry.size.tokens,
-                        text.map_or_else(String::new, |text| self.cut(text))
-                    );
-                }
+            let removed = patch.removed.iter().map(|entry| ('-', entry));
+            for (sign, entry) in removed.chain(patch.added.iter().map(|entry| ('+', entry))) {
+                let text = entry
+                    .message
+                    .model_text()
+                    .first()
+                    .map(|text| self.cut(text));
+                let text = text.unwrap_or_default();
+                let _ = writeln!(out, "{sign} {}: {text}", heading(entry));
             }
         }
     }
 
     fn write_entries(&self, out: &mut String) {
-        let _ = writeln!(out, "\nContext, as the model would see it\n");
+        out.push_str("\nContext, as the model would see it\n\n");
         if let Some(system) = self.session.system() {
-            let tokens = self.counts.size(system).tokens;
-            let _ = writeln!(out, "system ({tokens} tokens)\n  {}", self.cut(system));
+            let (tokens, text) = (self.counts.size(system).tokens, self.cut(system));
+            let _ = writeln!(out, "system ({tokens} tokens)\n  {text}");
         }
         for tool in self.session.tools() {
             let tokens = self.counts.size(tool.text()).tokens;
-            let _ = writeln!(
-                out,
-                "tool definition {} ({tokens} tokens)",
-                escape::plain(&tool.name)
-            );
+            let _ = writeln!(out, "tool definition {} ({tokens} tokens)", tool.name);
         }
-        for (at, entry) in self.look.entries.iter().enumerate() {
-            let _ = writeln!(
-                out,
-                "[{at}] {}, {} ({} tokens)",
-                role(entry),
-                origin(entry),
-                entry.size.tokens
-            );
+        for (at, entry) in self.snapshot.entries.iter().enumerate() {
+            let _ = writeln!(out, "[{at}] {}", heading(entry));
             for (block, text) in entry.message.model_text().iter().enumerate() {
                 let kind = entry.message.content().get(block).map_or("", kind);
                 let _ = writeln!(out, "  {kind}: {}", self.cut(text));
             }
-        }
-    }
-
-    fn write_fates(&self, out: &mut String) {
-        let _ = writeln!(out, "\nFate of the {} messages so far\n", self.look.before);
-        let fates = &self.look.fates;
-        let mut from = 0;
-        while let Some(fate) = fates.get(from) {
-            let same = fates[from..].iter().take_while(|other| *other == fate);
-            let to = from + same.count();
-            let range = if to - from == 1 {
-                from.to_string()
-            } else {
-                format!("{from}-{}", to - 1)
-            };
-            let _ = writeln!(out, "{range:>9}  {}", in_words(fate));
-            from = to;
         }
     }
 
@@ -246,88 +174,69 @@ impl<'a> Page<'a> {
         }
     }
 
-    pub(super) fn to_json(&self) -> serde_json::Value {
-        let usage: Vec<_> = self
-            .usage
-            .iter()
-            .map(|(category, tokens)| json!({ "category": category.name(), "tokens": tokens.0 }))
-            .collect();
-        let entries: Vec<_> = self
-            .look
-            .entries
-            .iter()
-            .map(|entry| self.entry(entry))
-            .collect();
-        let fates: Vec<_> = self
-            .look
-            .fates
-            .iter()
-            .enumerate()
-            .map(|(message, fate)| {
-                json!({
-                    "message": message,
-                    "fate": fate.fate.name(),
-                    "blocks": match &fate.fate {
-                        Presence::Edited(blocks) => Some(blocks),
-                        Presence::Verbatim
-                        | Presence::Restored
-                        | Presence::Derived
-                        | Presence::Gone => None,
-                    },
-                    "call": fate.decided.as_ref().map(|decided| decided.call),
-                    "stage": fate.decided.as_ref().map(|decided| &*decided.stage),
-                    "reason": fate.decided.as_ref().map(|decided| &decided.reason),
-                })
+    pub(super) fn facts(&self) -> Value {
+        let fates = self.snapshot.fates.iter().enumerate();
+        let fates = fates.map(|(message, fate)| {
+            let decided = fate.decided.as_ref();
+            json!({
+                "message": message,
+                "fate": fate.fate.name(),
+                "blocks": match &fate.fate {
+                    Presence::Edited(blocks) => Some(blocks),
+                    Presence::Verbatim
+                    | Presence::Restored
+                    | Presence::Derived
+                    | Presence::Gone => None,
+                },
+                "call": decided.map(|decided| decided.call),
+                "stage": decided.map(|decided| &*decided.stage),
+                "reason": decided.map(|decided| &decided.reason),
             })
-            .collect();
-        let (lines, prompt) = (self.lines(), self.prompt());
-        let patches: Vec<_> = self
-            .look
-            .patches
-            .iter()
-            .map(|patch| {
-                let entries = |entries: &[Entry]| -> Vec<_> {
-                    entries.iter().map(|entry| self.entry(entry)).collect()
-                };
-                json!({
-                    "stage": &*patch.stage,
-                    "reason": patch.reason,
-                    "before": patch.before.tokens.0,
-                    "after": patch.after.tokens.0,
-                    "removed": entries(&patch.removed),
-                    "added": entries(&patch.added),
-                })
+        });
+        let mut facts = self.head();
+        facts["entries"] = self.entries(&self.snapshot.entries);
+        facts["fates"] = fates.collect();
+        facts
+    }
+
+    /// The facts without the messages.
+    pub(super) fn head(&self) -> Value {
+        let usage = self.usage.iter();
+        let usage = usage
+            .map(|(category, tokens)| json!({ "category": category.name(), "tokens": tokens.0 }));
+        let patches = self.snapshot.patches.iter().map(|patch| {
+            json!({
+                "stage": &*patch.stage,
+                "reason": patch.reason,
+                "before": patch.before.tokens.0,
+                "after": patch.after.tokens.0,
+                "removed": self.entries(&patch.removed),
+                "added": self.entries(&patch.added),
             })
-            .collect();
+        });
+        let (lines, prompt) = (self.lines(), self.snapshot.prompt);
         json!({
-            "format": "proctor-inspect",
-            "version": 1,
             "session": self.session.id(),
             "strategy": self.strategy,
-            "call": self.look.call,
+            "call": self.snapshot.call,
             "calls": self.session.calls().len(),
             "window": self.window.tokens.0,
-            "prompt_tokens": self.prompt().0,
-            "fixed_tokens": self.look.scale.prompt(self.look.fixed).0,
+            "prompt_tokens": prompt.0,
+            "fixed_tokens": self.snapshot.scale.prompt(self.snapshot.fixed).0,
             "zone": lines.zone(prompt).name(),
             "percent_left": lines.percent_left(prompt),
             "flags": lines.flags(prompt),
             "lines": lines,
-            "usage": usage,
-            "compactions": patches,
-            "entries": entries,
-            "fates": fates,
+            "usage": usage.collect::<Vec<_>>(),
+            "compactions": patches.collect::<Vec<_>>(),
         })
     }
 
-    fn entry(&self, entry: &Entry) -> serde_json::Value {
-        let blocks: Vec<_> = entry
-            .message
-            .content()
-            .iter()
-            .zip(entry.message.model_text())
-            .enumerate()
-            .map(|(at, (block, text))| {
+    fn entries(&self, entries: &[Entry]) -> Value {
+        let entry = |entry: &Entry| {
+            let message = &entry.message;
+            let blocks = message.content().iter().zip(message.model_text());
+            let blocks = blocks.enumerate().map(|(at, (block, text))| {
                 let shown: String = match self.chars {
                     0 => text.to_string(),
                     chars => text.chars().take(chars).collect(),
@@ -338,15 +247,21 @@ impl<'a> Page<'a> {
                     "is_cut": shown.len() < text.len(),
                     "text": shown,
                 })
+            });
+            json!({
+                "role": role(entry),
+                "origin": origin(entry),
+                "tokens": entry.size.tokens.0,
+                "blocks": blocks.collect::<Vec<_>>(),
             })
-            .collect();
-        json!({
-            "role": role(entry),
-            "origin": origin(entry),
-            "tokens": entry.size.tokens.0,
-            "blocks": blocks,
-        })
+        };
+        entries.iter().map(entry).collect()
     }
+}
+
+fn heading(entry: &Entry) -> String {
+    let (role, origin, tokens) = (role(entry), origin(entry), entry.size.tokens);
+    format!("{role}, {origin} ({tokens} tokens)")
 }
 
 fn role(entry: &Entry) -> &'static str {
@@ -367,19 +282,22 @@ fn kind(block: &ContentBlock) -> &'static str {
     }
 }
 
+/// Numbers with commas between.
+fn listed(numbers: impl IntoIterator<Item = impl ToString>) -> String {
+    let numbers = numbers.into_iter().map(|number| number.to_string());
+    numbers.collect::<Vec<_>>().join(", ")
+}
+
 fn origin(entry: &Entry) -> String {
     match &entry.origin {
         Origin::Verbatim(at) => format!("message {at}"),
         Origin::Edited { message, blocks } => {
-            let blocks: Vec<String> = blocks.iter().map(ToString::to_string).collect();
-            format!("message {message} with block {} edited", blocks.join(", "))
+            format!("message {message} with block {} edited", listed(blocks))
         }
         Origin::Derived(ranges) => {
-            let ranges: Vec<String> = ranges
-                .iter()
-                .map(|range| format!("{}-{}", range.start, range.end.saturating_sub(1)))
-                .collect();
-            format!("in place of messages {}", ranges.join(", "))
+            let ranges = ranges.iter();
+            let ranges = ranges.map(|it| format!("{}-{}", it.start, it.end.saturating_sub(1)));
+            format!("in place of messages {}", listed(ranges))
         }
         Origin::Restored(at) => format!("message {at}, put back"),
         Origin::Authored => "written by the strategy".to_owned(),
@@ -389,17 +307,12 @@ fn origin(entry: &Entry) -> String {
 pub(super) fn in_words(fate: &MessageFate) -> String {
     let mut text = fate.fate.name().to_owned();
     if let Presence::Edited(blocks) = &fate.fate {
-        let blocks: Vec<String> = blocks.iter().map(ToString::to_string).collect();
-        let _ = write!(text, " (block {})", blocks.join(", "));
+        let _ = write!(text, " (block {})", listed(blocks));
     }
     if let Some(decided) = &fate.decided {
-        let _ = write!(
-            text,
-            ", at call {} by {}: {}",
-            decided.call,
-            escape::plain(&decided.stage),
-            escape::short(&decided.reason, 100)
-        );
+        let (call, stage) = (decided.call, &decided.stage);
+        let reason = escape::short(&decided.reason, 100);
+        let _ = write!(text, ", at call {call} by {stage}: {reason}");
     }
     text
 }

@@ -26,71 +26,59 @@ pub(super) enum Category {
 
 impl Category {
     pub(super) fn name(self) -> String {
-        match self {
-            Self::Head => "not in the recording".to_owned(),
-            Self::System => "system prompt".to_owned(),
-            Self::Tools => "tool definitions".to_owned(),
-            Self::UserText => "user text".to_owned(),
-            Self::AssistantText => "assistant text".to_owned(),
-            Self::Thinking => "thinking".to_owned(),
-            Self::ToolUses(class) => format!("tool uses: {}", class.name()),
-            Self::ToolResults(class) => format!("tool results: {}", class.name()),
-            Self::Other => "images and unknown blocks".to_owned(),
-            Self::Summaries => "summaries and extracts".to_owned(),
-            Self::Authored => "written by the strategy".to_owned(),
-        }
+        let name = match self {
+            Self::Head => "not in the recording",
+            Self::System => "system prompt",
+            Self::Tools => "tool definitions",
+            Self::UserText => "user text",
+            Self::AssistantText => "assistant text",
+            Self::Thinking => "thinking",
+            Self::ToolUses(class) => return format!("tool uses: {}", class.name()),
+            Self::ToolResults(class) => return format!("tool results: {}", class.name()),
+            Self::Other => "images and unknown blocks",
+            Self::Summaries => "summaries and extracts",
+            Self::Authored => "written by the strategy",
+        };
+        name.to_owned()
     }
-}
-
-/// Classes of the session's tools, by the id of their use.
-pub(super) type Classes<'a> = BTreeMap<&'a str, ToolClass>;
-
-pub(super) fn classes(session: &Session) -> Classes<'_> {
-    let uses = session
-        .messages()
-        .iter()
-        .flat_map(|message| message.tool_uses());
-    uses.map(|(_, tool)| (&*tool.id, tool.class)).collect()
 }
 
 /// Tokens of the prompt by category, as billed; together they are the prompt, to a rounding of each.
 pub(super) fn usage(
     session: &Session,
-    look: &Snapshot,
+    snapshot: &Snapshot,
     counts: &CountedTexts,
-    classes: &Classes<'_>,
 ) -> BTreeMap<Category, Tokens> {
-    let mut usage: BTreeMap<Category, Tokens> = BTreeMap::new();
-    let mut add = |category, tokens: Tokens| {
-        if tokens > Tokens::ZERO {
-            *usage.entry(category).or_default() += tokens;
+    let messages = session.messages().iter();
+    let uses = messages.flat_map(|message| message.tool_uses());
+    let classes: BTreeMap<&str, ToolClass> =
+        uses.map(|(_, tool)| (&*tool.id, tool.class)).collect();
+    let mut sizes: BTreeMap<Category, Size> = BTreeMap::new();
+    let mut thinking = Tokens::ZERO;
+    for entry in &snapshot.entries {
+        thinking += entry.message.hidden_thinking;
+        for (content, block) in entry.message.content().iter().zip(entry.message.blocks()) {
+            let category = category(entry, content, &classes);
+            *sizes.entry(category).or_default() += counts.block(&block);
         }
-    };
-    let scale = look.scale;
-    add(Category::Head, scale.head);
-    let texts_of_tools = session.tools().iter().map(ToolSchema::text);
+    }
+    let tools = session.tools().iter().map(ToolSchema::text);
+    let tools = tools.map(|text| counts.schema(text)).sum();
     let system = session.system().into_iter();
-    add(
-        Category::System,
-        scale.text(system.map(|text| counts.size(text)).sum()),
-    );
-    add(
-        Category::Tools,
-        scale.text(texts_of_tools.map(|text| counts.schema(text)).sum()),
-    );
+    let system = system.map(|text| counts.size(text)).sum();
+    let fixed = [(Category::System, system), (Category::Tools, tools)];
+    let billed = [
+        (Category::Head, snapshot.scale.head),
+        (Category::Thinking, thinking),
+    ];
     // Each category is rounded once, by itself.
-    let mut texts: BTreeMap<Category, Size> = BTreeMap::new();
-    for entry in &look.entries {
-        add(Category::Thinking, entry.message.hidden_thinking);
-        let blocks = entry.message.content().iter().zip(entry.message.blocks());
-        for (content, block) in blocks {
-            let category = category(entry, content, classes);
-            *texts.entry(category).or_default() += counts.block(&block);
-        }
+    let scaled = fixed.into_iter().chain(sizes);
+    let scaled = scaled.map(|(category, size)| (category, snapshot.scale.text(size)));
+    let mut usage: BTreeMap<Category, Tokens> = BTreeMap::new();
+    for (category, tokens) in billed.into_iter().chain(scaled) {
+        *usage.entry(category).or_default() += tokens;
     }
-    for (category, size) in texts {
-        add(category, scale.text(size));
-    }
+    usage.retain(|_, tokens| *tokens > Tokens::ZERO);
     usage
 }
 
@@ -100,7 +88,7 @@ pub(super) fn block_tokens(entry: &Entry, at: usize, counts: &CountedTexts) -> T
     block.map_or(Tokens::ZERO, |block| counts.block(&block).tokens)
 }
 
-fn category(entry: &Entry, block: &ContentBlock, classes: &Classes<'_>) -> Category {
+fn category(entry: &Entry, block: &ContentBlock, classes: &BTreeMap<&str, ToolClass>) -> Category {
     match &entry.origin {
         Origin::Derived(_) => return Category::Summaries,
         Origin::Authored => return Category::Authored,
@@ -113,12 +101,10 @@ fn category(entry: &Entry, block: &ContentBlock, classes: &Classes<'_>) -> Categ
         },
         ContentBlock::Thinking(_) => Category::Thinking,
         ContentBlock::ToolUse(tool) => Category::ToolUses(tool.class),
-        ContentBlock::ToolResult(result) => Category::ToolResults(
-            classes
-                .get(&*result.tool_use_id)
-                .copied()
-                .unwrap_or(ToolClass::Other),
-        ),
+        ContentBlock::ToolResult(result) => {
+            let class = classes.get(&*result.tool_use_id).copied();
+            Category::ToolResults(class.unwrap_or(ToolClass::Other))
+        }
         ContentBlock::Image(_) | ContentBlock::Opaque(_) => Category::Other,
     }
 }
