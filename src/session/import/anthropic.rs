@@ -9,23 +9,23 @@
 //! response says how many of the oldest tool results the model did not see (beta
 //! `context-management-2025-06-27`).
 
+use super::api_detection::api_of;
 use super::conversations::{self, Conversation, Shape};
 use super::pieces::{self, Edits};
 use super::prelude::*;
-use super::sketch::{Api, api_of};
-use crate::session::wire::stream as wire;
+use crate::session::wire::stream::Api;
 use blocks::{Speaker, blocks};
 
 pub(super) mod blocks;
 
 const FORMAT: &str = "anthropic";
 
-const SHAPE: Shape = Shape::of_messages(FORMAT, "messages").of_api(wire::Api::Messages);
+const SHAPE: Shape = Shape::of_messages(FORMAT, "messages").of_api(Api::Messages);
 
 pub(super) const IMPORTER: Importer = Importer::new(FORMAT, detect, import);
 
 fn detect(head: &Head) -> bool {
-    api_of(head) == Some(Api::Anthropic)
+    api_of(head) == Some(Api::Messages)
 }
 
 fn import(file: SourceFile) -> Result<Vec<Session>, ImportError> {

@@ -27,7 +27,7 @@
 use std::collections::btree_map;
 
 use super::anthropic::blocks::{self, Speaker};
-use super::conversations::time;
+use super::object::time;
 use super::partial;
 use super::prelude::*;
 use crate::units::ContentHash;

@@ -6,14 +6,14 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::ImportError;
 use super::assemble::{Assembler, AssistantRecord, UserRecord, add_counts, count};
 use super::content;
-use super::conversations::{Object, name, unknown_record};
+use super::conversations::{name, unknown_record};
+use super::object::Object;
 use super::pieces::{self, Edits};
 use super::tool_names::class_of;
 use crate::session::{
@@ -87,33 +87,6 @@ pub(super) fn value(raw: &RawValue) -> Value {
 /// The items of a list; none if the value is something else.
 pub(super) fn items(raw: &RawValue) -> Option<Vec<&RawValue>> {
     serde_json::from_str(raw.get()).ok()
-}
-
-impl<'a> Object<'a> {
-    /// Takes the object under a key out; an empty one where there is none.
-    pub(super) fn inner(&mut self, key: &str) -> Self {
-        self.take_object(key).unwrap_or_default()
-    }
-
-    /// Takes the items of a list out; none where there is no list.
-    pub(super) fn items(&mut self, key: &str) -> Vec<&'a RawValue> {
-        self.take_list(key).unwrap_or_default()
-    }
-
-    /// Takes a value out, and reads it.
-    pub(super) fn take_as<T: Deserialize<'a>>(&mut self, key: &str) -> Option<T> {
-        serde_json::from_str(self.take(key)?.get()).ok()
-    }
-
-    /// Takes a value out, and says whether it is `true`.
-    pub(super) fn take_flag(&mut self, key: &str) -> bool {
-        self.take(key).is_some_and(|raw| raw.get() == "true")
-    }
-
-    /// The same of the value `false`.
-    pub(super) fn take_denial(&mut self, key: &str) -> bool {
-        self.take(key).is_some_and(|raw| raw.get() == "false")
-    }
 }
 
 /// The counters of a call at these JSON pointers. A missing one is zero; so is one that is no

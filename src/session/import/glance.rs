@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::value::RawValue;
 
-use super::conversations::time;
+use super::object::time;
 use super::{
     Folder, HEAD, ImportError, importer_of_file, importer_of_folder, open, sqlite, unknown_format,
 };

@@ -12,11 +12,11 @@
 //!   the cache.
 //! - The older `function_call` names no id: calls and results are paired by order.
 
+use super::api_detection::api_of;
 use super::conversations::{self, Conversation, Shape};
 use super::openai_responses::{self, items};
 use super::prelude::*;
-use super::sketch::{Api, api_of};
-use crate::session::wire::stream as wire;
+use crate::session::wire::stream::Api;
 use actions::Actions;
 use parts::{Unnamed, content, reasoning, refusal, tool_uses, usage};
 
@@ -25,12 +25,12 @@ pub(super) mod parts;
 
 const FORMAT: &str = "openai-chat";
 
-const SHAPE: Shape = Shape::of_messages(FORMAT, "messages").of_api(wire::Api::ChatCompletions);
+const SHAPE: Shape = Shape::of_messages(FORMAT, "messages").of_api(Api::ChatCompletions);
 
 pub(super) const IMPORTER: Importer = Importer::new(FORMAT, detect, import);
 
 fn detect(head: &Head) -> bool {
-    api_of(head) == Some(Api::OpenAiChat)
+    api_of(head) == Some(Api::ChatCompletions)
 }
 
 fn import(file: SourceFile) -> Result<Vec<Session>, ImportError> {

@@ -8,7 +8,7 @@
 //! - `input_tokens` includes what was read from the cache, and is split.
 //! - A response that follows another (`previous_response_id`) continues its conversation.
 
-use super::bodies;
+use super::api_detection::api_of;
 use super::common::{self};
 use super::conversations::{self, Conversation, Shape};
 use super::prelude::*;
@@ -30,8 +30,7 @@ const SHAPE: Shape = Shape {
 pub(super) const IMPORTER: Importer = Importer::new(FORMAT, detect, import);
 
 fn detect(head: &Head) -> bool {
-    let first = head.first_item();
-    first.is_some_and(|first| is_item(first) || is_conversation(first))
+    api_of(head) == Some(Api::Responses)
 }
 
 fn import(file: SourceFile) -> Result<Vec<Session>, ImportError> {
@@ -39,51 +38,6 @@ fn import(file: SourceFile) -> Result<Vec<Session>, ImportError> {
         let mut reading = Reading::new(assembler);
         reading.conversation(conversation);
     })
-}
-
-/// Whether a value is an item of a type that tells.
-fn is_item(value: &Value) -> bool {
-    let has = |key: &str| value.get(key).is_some();
-    match value.get("type").and_then(Value::as_str) {
-        Some("message") => {
-            let part = value.pointer("/content/0/type").and_then(Value::as_str);
-            has("role") && matches!(part, Some("input_text" | "output_text" | "input_image"))
-        }
-        Some("function_call" | "function_call_output" | "custom_tool_call") => has("call_id"),
-        Some("reasoning") => has("summary"),
-        Some(_) => false,
-        None => {
-            let part = value.pointer("/content/0/type").and_then(Value::as_str);
-            has("role") && matches!(part, Some("input_text" | "output_text" | "input_image"))
-        }
-    }
-}
-
-/// Whether a value is a request, a response, or a log of both.
-fn is_conversation(value: &Value) -> bool {
-    let has = |key: &str| value.get(key).is_some();
-    if has("messages") {
-        return false;
-    }
-    if let Some(laid_out) = bodies::seen(value) {
-        return is_conversation(&laid_out);
-    }
-    let bodies = ["/request/body", "/request", "/response/body", "/response"];
-    let inner = bodies.iter().find_map(|at| value.pointer(at));
-    if inner.is_some_and(is_conversation) {
-        return true;
-    }
-    let is_response = value.get("object").and_then(Value::as_str) == Some("response");
-    let flat_tool = value.pointer("/tools/0/parameters").is_some();
-    let is_asked = match value.get("input") {
-        Some(Value::String(_)) => has("model"),
-        Some(Value::Array(items)) => {
-            let is_one = |item: &Value| is_item(item) || item.get("role").is_some();
-            items.first().is_some_and(is_one) || has("instructions")
-        }
-        _ => has("instructions") && has("model"),
-    };
-    is_response || is_asked || flat_tool && has("model")
 }
 
 /// Reads the items of one conversation.

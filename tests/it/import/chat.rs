@@ -404,32 +404,15 @@ fn shared_recordings_are_claimed_by_no_foreign_importer() {
             .to_string();
         let mut head = std::fs::read(&path).expect("readable");
         head.truncate(64 * 1024);
-        let claimed: Vec<&str> = import::IMPORTERS
+        let claimed = import::IMPORTERS
             .iter()
-            .filter(|importer| importer.detect(&head))
-            .map(|importer| importer.format())
-            .collect();
-        let product = name.split('/').next().expect("a part");
-        // A bare list of messages has the shape of the API too, and iFlow writes as Claude Code: the
-        // first one reads the file.
-        let expected: &[&str] = match product {
-            "openai-chat" => &["openai-chat"],
-            "mini-swe-agent" => &["mini-swe-agent", "openai-chat"],
-            "tau-bench" if !name.contains("few_shot") => &["tau-bench"],
-            "tau2-bench" => &["tau2"],
-            "claude-code" => &["claude-code"],
-            "iflow" => &["iflow", "claude-code"],
-            "inspect-ai" => &["inspect"],
-            "langchain" => &["langchain"],
-            "codex" => &["codex"],
-            "gemini-cli" => &["gemini-cli"],
-            "pi" => &["pi"],
-            "cline" => &["cline"],
-            "copilot-cli" => &["copilot-cli"],
-            "opencode" => &["opencode"],
-            "openhands" => &["openhands"],
-            "swe-agent" => &["swe-agent"],
-            _ => &[],
+            .find(|importer| importer.detect(&head))
+            .map(|importer| importer.format());
+        let expected = match name.split('/').next().expect("a part") {
+            "tau-bench" if name.contains("few_shot") => None,
+            "tau2-bench" => Some("tau2"),
+            "inspect-ai" => Some("inspect"),
+            product => import::importer(product).map(|importer| importer.format()),
         };
         assert_eq!(claimed, expected, "{name}");
     }
