@@ -1,15 +1,23 @@
-//! What benchmarks of long conversations share: sittings on different days, and questions about
-//! them with their answers.
+//! Benchmarks of long conversations: sittings on different days, and questions about them with
+//! their answers.
 //!
 //! Such a file becomes a session without tools, and its questions become facts of the session's
-//! ground truth. What one message answers in the answer's own words can be searched for. What has to
-//! be put together, reckoned or counted is an open question, which only a judge can grade; what the
-//! conversation does not tell is one that right is to refuse. A question without an answer, or
-//! without the messages that answer it, is counted and left out.
+//! ground truth. An answer that one message gives in the same words can be searched for. One that
+//! has to be put together, calculated or counted is an open question, which only a judge can
+//! grade. A question that the conversation does not answer is right to refuse. A question without
+//! an answer, or without the messages that answer it, is counted and left out.
 
 use std::sync::Arc;
 
-use super::assemble::{Assembler, AssistantRecord, UserRecord};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::assemble::{Assembler, AssistantRecord, add_counts};
+use super::common::items;
+use super::conversations::NO_CONVERSATION;
+use super::file::SourceText;
+use super::object::Object;
+use super::{ImportError, Recording};
 use crate::session::ground_truth::{Fact, GroundTruth, Importance, PlantedFact};
 use crate::session::{ContentBlock, Role, Session, Tag};
 use crate::units::Timestamp;
@@ -19,9 +27,9 @@ pub(super) struct Question {
     /// Its name there.
     pub(super) id: String,
     pub(super) words: String,
-    /// When it is asked, where that is told: what has to be reckoned may be reckoned from then.
+    /// The date it is asked on, if known: the answer may have to be calculated from then.
     pub(super) asked: Option<String>,
-    /// What is right to say; nothing where it is that the conversation does not tell.
+    /// The right answer; none if the conversation does not tell.
     pub(super) answer: Option<String>,
     /// The records that answer it.
     pub(super) evidence: Vec<Arc<str>>,
@@ -36,20 +44,59 @@ pub(super) struct Chat {
     time: Option<Timestamp>,
 }
 
+/// The conversations of a file as `chat` reads each, with their ground truth; `what` describes one.
+pub(super) fn recordings(
+    file: &SourceText,
+    what: &str,
+    chat: fn(Object<'_>) -> Option<Chat>,
+) -> Result<Vec<Recording>, ImportError> {
+    let (values, mut source) = file.values()?;
+    let mut recordings: Vec<Recording> = Vec::new();
+    let mut problem = None;
+    for value in &values {
+        let raw: &RawValue = value.parse()?;
+        for raw in items(raw).unwrap_or_else(|| vec![raw]) {
+            if let Some(chat) = Object::read(raw).and_then(chat) {
+                recordings.extend(chat.recording(file)?);
+            } else {
+                problem.get_or_insert_with(|| value.error(what));
+                source.not_understood(NO_CONVERSATION);
+            }
+        }
+    }
+    let Some(first) = recordings.first_mut() else {
+        return Err(problem.unwrap_or_else(|| ImportError::NoConversation(file.path.clone())));
+    };
+    add_counts(&mut first.session.parts.source, source);
+    if recordings.len() > 1 {
+        for (at, recording) in recordings.iter_mut().enumerate() {
+            recording.rename(format!("{}-{}", file.id, at + 1));
+        }
+    }
+    Ok(recordings)
+}
+
+/// A text, or a number in its place.
+pub(super) fn plain(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
+    }
+}
+
 impl Chat {
     /// A conversation of that format.
     pub(super) fn new(format: &str) -> Self {
-        let mut assembler = Assembler::new([]);
-        format.clone_into(&mut assembler.source.format);
         Self {
-            assembler,
+            assembler: Assembler::of(format),
             questions: Vec::new(),
             left_out: 0,
             time: None,
         }
     }
 
-    /// A sitting begins; its date is told, for questions are about it.
+    /// Begins a sitting. The user names its date, for questions are about it.
     pub(super) fn sitting(&mut self, date: &str, format: &str) {
         let time = jiff::civil::DateTime::strptime(format, date).ok();
         let time = time.and_then(|time| time.to_zoned(jiff::tz::TimeZone::UTC).ok());
@@ -57,87 +104,86 @@ impl Chat {
         if self.time.is_none() {
             self.assembler.warn("a timestamp cannot be read");
         }
-        let record = UserRecord {
-            blocks: vec![ContentBlock::Text(format!("Date: {date}").into())],
-            timestamp: self.time,
-            tags: vec![Tag::Meta],
-        };
-        self.assembler.user(None, record);
+        let date = ContentBlock::Text(format!("Date: {date}").into());
+        self.assembler
+            .hear(None, vec![date], self.time, [Tag::Meta]);
     }
 
-    /// Somebody says something.
+    /// Adds what one of the two says.
     pub(super) fn turn(&mut self, name: &Arc<str>, role: Role, text: Arc<str>) {
         let blocks = vec![ContentBlock::Text(text)];
-        let timestamp = self.time;
+        let (name, time) = (Some(name), self.time);
         match role {
-            Role::User => {
-                let tags = vec![Tag::TypedUser];
-                let record = UserRecord {
-                    blocks,
-                    timestamp,
-                    tags,
-                };
-                self.assembler.user(Some(name), record);
-            }
+            Role::User => self.assembler.hear(name, blocks, time, [Tag::TypedUser]),
             Role::Assistant => {
-                let record = AssistantRecord::of(blocks, timestamp);
-                self.assembler.assistant(Some(name), record);
+                let record = AssistantRecord::of(blocks, time);
+                self.assembler.assistant(name, record);
             }
         }
     }
 
-    /// The places of the messages that answer each question.
-    pub(super) fn places(&mut self) -> Vec<(Question, Vec<usize>)> {
+    /// The session with the facts that its questions ask for; none if nothing was said.
+    fn recording(mut self, file: &SourceText) -> Result<Option<Recording>, ImportError> {
         self.assembler.flush();
-        let questions = std::mem::take(&mut self.questions);
-        let mut found = Vec::new();
-        for question in questions {
-            let names = question.evidence.iter();
-            let messages = names.filter_map(|name| self.assembler.message_of(name));
+        let count = self.questions.len();
+        let mut asked = Vec::new();
+        for question in self.questions {
+            let records = question.evidence.iter();
+            let messages = records.filter_map(|name| self.assembler.message_of(name));
             let mut messages: Vec<usize> = messages.collect();
-            let is_placed = messages.len() == question.evidence.len() && !messages.is_empty();
+            let is_found = messages.len() == question.evidence.len() && !messages.is_empty();
             // What several people say in a row is one message.
             messages.sort_unstable();
             messages.dedup();
             if question.answer.is_none() {
-                found.push((question, Vec::new()));
-            } else if is_placed {
-                found.push((question, messages));
-            } else {
-                self.left_out += 1;
+                asked.push((question, Vec::new()));
+            } else if is_found {
+                asked.push((question, messages));
             }
         }
-        found
+        let Some(session) = self.assembler.finish(file.id.clone(), &file.path)? else {
+            return Ok(None);
+        };
+        let facts = asked.into_iter();
+        let facts: Vec<PlantedFact> = facts
+            .filter_map(|(question, evidence)| planted(&session, question, evidence))
+            .collect();
+        Ok(Some(Recording {
+            left_out: self.left_out + count - facts.len(),
+            truth: Some(GroundTruth::new(session.id(), facts)),
+            session,
+        }))
     }
 }
 
-/// The facts of a session that its questions ask for, and how many were left out.
-pub(super) fn truth(session: &Session, placed: &[(Question, Vec<usize>)]) -> (GroundTruth, usize) {
-    let mut facts = Vec::new();
-    for (question, places) in placed {
-        let fact = match (&question.answer, &places[..]) {
-            (None, _) => Some(Fact::Unanswerable),
-            (Some(answer), [message]) => {
-                let said = recall(session, &question.words, answer, *message);
-                said.or_else(|| open(answer))
+/// The fact that a question asks for, with the messages that tell it.
+fn planted(session: &Session, question: Question, evidence: Vec<usize>) -> Option<PlantedFact> {
+    let answer = question.answer.as_deref().map(str::trim);
+    let fact = match (answer, &evidence[..]) {
+        (None, _) => Fact::Unanswerable,
+        (Some(""), _) => return None,
+        (Some(answer), evidence) => {
+            let recalled = match evidence {
+                [message] => recall(session, &question.words, answer, *message),
+                _ => None,
+            };
+            recalled.unwrap_or_else(|| Fact::Open {
+                answer: answer.to_owned(),
+            })
+        }
+    };
+    Some(PlantedFact {
+        id: question.id,
+        question: match (&fact, question.asked) {
+            (Fact::Open { .. } | Fact::Unanswerable, Some(date)) => {
+                format!("(The date is {date}.) {}", question.words)
             }
-            (Some(answer), _) => open(answer),
-        };
-        facts.extend(fact.map(|fact| PlantedFact {
-            id: question.id.clone(),
-            question: match (&fact, &question.asked) {
-                (Fact::Open { .. } | Fact::Unanswerable, Some(date)) => {
-                    format!("(The date is {date}.) {}", question.words)
-                }
-                _ => question.words.clone(),
-            },
-            fact,
-            evidence: places.clone(),
-            importance: Importance::Normal,
-        }));
-    }
-    let left_out = placed.len() - facts.len();
-    (GroundTruth::new(session.id(), facts), left_out)
+            _ => question.words,
+        },
+        fact,
+        evidence,
+        importance: Importance::Normal,
+    })
 }
 
 /// How much around a value may bind it, in bytes to either side.
@@ -146,38 +192,30 @@ const AROUND: usize = 160;
 /// The shortest answer that is a value and not a word like any other.
 const SHORTEST: usize = 4;
 
-fn open(answer: &str) -> Option<Fact> {
-    let answer = answer.trim().to_owned();
-    (!answer.is_empty()).then_some(Fact::Open { answer })
-}
-
-/// What the message says in answer, with the question's words that stand beside it.
+/// The answer in the words of the message, with the question's words near it.
 fn recall(session: &Session, question: &str, answer: &str, message: usize) -> Option<Fact> {
-    let answer = answer.trim().trim_end_matches('.');
+    let answer = answer.trim_end_matches('.');
     if answer.len() < SHORTEST || contains(question, answer).is_some() {
         return None;
     }
-    session
-        .message(message)
-        .model_text()
-        .iter()
-        .find_map(|text| {
-            let at = contains(text, answer)?;
-            let value = text.get(at..at + answer.len())?;
-            let start = text.floor_char_boundary(at.saturating_sub(AROUND));
-            let end = text.ceil_char_boundary((at + answer.len() + AROUND).min(text.len()));
-            let beside = [&text[start..at], &text[at + answer.len()..end]].concat();
-            let is_beside = |word: &&str| word.len() >= 4 && contains(&beside, word).is_some();
-            let words = question.split(|c: char| !c.is_alphanumeric());
-            let key: Vec<&str> = words.filter(is_beside).collect();
-            (!key.is_empty()).then(|| Fact::Recall {
-                key: key.join(" "),
-                value: value.to_owned(),
-            })
+    let texts = session.message(message).model_text();
+    texts.iter().find_map(|text| {
+        let at = contains(text, answer)?;
+        let value = text.get(at..at + answer.len())?;
+        let start = text.floor_char_boundary(at.saturating_sub(AROUND));
+        let end = text.ceil_char_boundary((at + answer.len() + AROUND).min(text.len()));
+        let near = [&text[start..at], &text[at + answer.len()..end]].concat();
+        let is_near = |word: &&str| word.len() >= 4 && contains(&near, word).is_some();
+        let words = question.split(|c: char| !c.is_alphanumeric());
+        let key: Vec<&str> = words.filter(is_near).collect();
+        (!key.is_empty()).then(|| Fact::Recall {
+            key: key.join(" "),
+            value: value.to_owned(),
         })
+    })
 }
 
-/// Where a text holds these words whole, in whatever case.
+/// Where a text holds these words whole, in any case.
 fn contains(text: &str, words: &str) -> Option<usize> {
     let (lower, words) = (text.to_ascii_lowercase(), words.to_ascii_lowercase());
     let is_word = |c: char| c.is_alphanumeric();

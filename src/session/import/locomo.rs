@@ -3,10 +3,9 @@
 //! The first speaker is the user, the second the model; names stand before what each says, for the
 //! questions ask by them. A picture is the caption that comes with it.
 
-use super::chats::{Chat, Question, truth};
-use super::conversations::NO_CONVERSATION;
+use super::Recording;
+use super::chats::{Chat, Question, plain, recordings};
 use super::prelude::*;
-use super::{Recording, assemble};
 
 const FORMAT: &str = "locomo";
 
@@ -29,58 +28,6 @@ fn import(file: SourceFile) -> Result<Vec<Recording>, ImportError> {
         "a sample is an object with `conversation`",
         conversation,
     )
-}
-
-/// The conversations of a file as `chat` reads each, with their ground truth; `what` says how one
-/// is known.
-pub(super) fn recordings(
-    file: &SourceText,
-    what: &str,
-    chat: fn(Object<'_>) -> Option<Chat>,
-) -> Result<Vec<Recording>, ImportError> {
-    let (values, mut source) = file.values()?;
-    let mut recordings: Vec<Recording> = Vec::new();
-    let mut problem = None;
-    for value in &values {
-        let raw: &RawValue = value.parse()?;
-        for raw in items(raw).unwrap_or_else(|| vec![raw]) {
-            let Some(mut chat) = Object::read(raw).and_then(chat) else {
-                problem.get_or_insert_with(|| value.error(what));
-                source.not_understood(NO_CONVERSATION);
-                continue;
-            };
-            let placed = chat.places();
-            let refused = chat.left_out;
-            if let Some(session) = chat.assembler.finish(file.id.clone(), &file.path)? {
-                let (truth, left_out) = truth(&session, &placed);
-                recordings.push(Recording {
-                    session,
-                    truth: Some(truth),
-                    left_out: left_out + refused,
-                });
-            }
-        }
-    }
-    let Some(first) = recordings.first_mut() else {
-        let path = file.path.clone();
-        return Err(problem.unwrap_or(ImportError::NoConversation(path)));
-    };
-    assemble::add_counts(&mut first.session.parts.source, source);
-    if recordings.len() > 1 {
-        for (at, recording) in recordings.iter_mut().enumerate() {
-            recording.rename(format!("{}-{}", file.id, at + 1));
-        }
-    }
-    Ok(recordings)
-}
-
-/// A text, or a number in its place.
-pub(super) fn plain(value: &Value) -> Option<String> {
-    match value {
-        Value::String(text) => Some(text.clone()),
-        Value::Number(number) => Some(number.to_string()),
-        _ => None,
-    }
 }
 
 fn conversation(mut sample: Object<'_>) -> Option<Chat> {
